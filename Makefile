@@ -1,0 +1,47 @@
+# Every target makes .venv first if it is not there. `make help` lists them.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help install dev quickstart test test-slow check format lock check-cuda-lock clean
+
+help: ## show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+
+install: ## make .venv with the locked set (cuda.lock where there is an NVIDIA GPU, else cpu.lock)
+	@$(PYTHON) tools/install.py
+
+dev: ## the same, with what tests and checks need
+	@$(PYTHON) tools/install.py --dev
+
+quickstart: install ## train a small vision-language model on this machine and write a report
+	@$(BIN)/vlrl quickstart
+
+test: dev ## run the tests (the slow proofs apart)
+	@$(BIN)/python -m pytest
+
+test-slow: dev ## run the slow proofs
+	@$(BIN)/python -m pytest -m slow --timeout 1800
+
+check: dev ## ruff and mypy --strict
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: dev ## rewrite the sources as `make check` wants them
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lock: dev ## write requirements/*.lock anew from requirements/*.in
+	$(BIN)/python tools/lock.py cpu
+	$(BIN)/python tools/lock.py dev
+	$(BIN)/python tools/lock.py cuda
+
+check-cuda-lock: dev ## resolve cuda.lock without installing it: pip's dry run, dependencies checked
+	$(BIN)/python tools/lock.py check-cuda
+
+clean: ## remove .venv and what tools left behind (runs/ stays)
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage htmlcov
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
