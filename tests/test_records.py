@@ -1,0 +1,113 @@
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from vlrl.envs.visual.digit_sum import DigitSum
+from vlrl.records import read_rollouts, rollout_records, write_rollouts
+from vlrl.types import Group, Media, Prompt, Sample, Score, Trajectory, Turn, VersionSpan
+
+
+class FakeProcessor:
+    def token_texts(self, token_ids):
+        return [f"<{i}>" for i in token_ids]
+
+
+def make_media(pixels, fill="a"):
+    return Media("image", fill * 64, np.asarray(pixels, np.uint8)[None], (56, 56), (1, 4, 4), 4)
+
+
+def make_group(scored=True):
+    row = DigitSum("heldout", num_rows=1)[0]
+    parts = row["messages"][0]["content"]
+    media = tuple(make_media(p["image"], fill) for p, fill in zip(parts[:2], "ab", strict=True))
+    prompt = Prompt(np.arange(3), np.arange(3), np.zeros((3, 3), np.int64), 3)
+    # The processor keeps the row's messages; whatever pixels they carry must not reach the JSON.
+    sample = Sample(row["id"], tuple(row["messages"]), media, prompt, answer=row["answer"])
+    trajectories = [
+        Trajectory(
+            sample=sample,
+            group_index=index,
+            token_ids=np.array([1, 2, 3, 4, 5]),
+            position_ids=np.zeros((3, 5), np.int64),
+            loss_mask=np.array([0, 0, 0, 1, 1], bool),
+            sampler_logprobs=np.array([0, 0, 0, -0.5, -np.inf], np.float32),
+            version_spans=(VersionSpan(6, 3, 4), VersionSpan(7, 4, 5)),
+            turns=(Turn((0, 3), (3, 5)),),
+            media=media,
+            completion="<answer>7</answer>",
+            outcome="ok",
+            score=Score(1.5, {"exact": 1.0, "format": 0.5}) if scored else None,
+        )
+        for index in range(2)
+    ]
+    return Group(trajectories, np.array([0.5, -0.5], np.float32) if scored else np.zeros(0, np.float32))
+
+
+def test_a_record_holds_the_ledger_with_its_mask_and_score():
+    group = make_group()
+    first, second = rollout_records([group], FakeProcessor(), phase="after", step=9)
+    assert first["sample_id"] == "digit_sum/heldout/0"
+    assert (first["phase"], first["step"], first["group_index"], second["group_index"]) == ("after", 9, 0, 1)
+    assert first["token_ids"] == [1, 2, 3, 4, 5]
+    assert first["token_texts"] == ["<1>", "<2>", "<3>", "<4>", "<5>"]
+    assert first["loss_mask"] == [0, 0, 0, 1, 1]
+    assert first["sampler_logprobs"] == [0.0, 0.0, 0.0, -0.5, None]
+    assert (first["reward"], first["parts"]) == (1.5, {"exact": 1.0, "format": 0.5})
+    assert (first["advantage"], second["advantage"]) == (0.5, -0.5)
+    assert first["weight_version"] == 7
+    assert first["messages"][0]["content"][0] == {"type": "image"}
+    assert first["media"][0] == {
+        "sha256": "a" * 64,
+        "path": f"media/{'a' * 64}.png",
+        "width": 56,
+        "height": 56,
+    }
+    json.dumps(first, allow_nan=False)
+
+
+def test_an_unscored_trajectory_has_no_reward_rather_than_zero():
+    record = rollout_records([make_group(scored=False)], FakeProcessor(), phase="train", step=0)[0]
+    assert record["reward"] is None and record["parts"] == {} and record["advantage"] is None
+
+
+def test_pictures_are_written_once_next_to_the_rollouts(tmp_path):
+    group = make_group()
+    records = rollout_records([group], FakeProcessor(), phase="before", step=0)
+    path = tmp_path / "rollouts" / "before.jsonl"
+    write_rollouts(path, records, [m for t in group.trajectories for m in t.media])
+    assert read_rollouts(path) == records
+    pictures = sorted((tmp_path / "media").iterdir())
+    assert [p.name for p in pictures] == ["a" * 64 + ".png", "b" * 64 + ".png"]
+    saved = np.asarray(Image.open(tmp_path / records[0]["media"][0]["path"]))
+    np.testing.assert_array_equal(saved, group.trajectories[0].media[0].frames[0])
+    assert not list(tmp_path.rglob("*.part"))
+
+
+def test_the_frames_of_a_video_lie_side_by_side(tmp_path):
+    frames = np.stack([np.full((4, 6, 3), v, np.uint8) for v in (10, 200)])
+    video = Media("video", "c" * 64, frames, (4, 6), (1, 2, 2), 1, (0.0, 1.0))
+    write_rollouts(tmp_path / "out.jsonl", [], [video])
+    saved = np.asarray(Image.open(tmp_path / "media" / ("c" * 64 + ".png")))
+    assert saved.shape == (4, 12, 3) and saved[0, 0, 0] == 10 and saved[0, -1, 0] == 200
+
+
+@pytest.mark.parametrize(("append", "count"), [(False, 2), (True, 4)])
+def test_a_file_is_replaced_or_appended_to(tmp_path, append, count):
+    records = rollout_records([make_group()], FakeProcessor(), phase="train", step=0)
+    for _ in range(2):
+        write_rollouts(tmp_path / "train.jsonl", records, [], append=append)
+    assert len(read_rollouts(tmp_path / "train.jsonl")) == count
+
+
+def test_odd_line_breaks_in_a_completion_do_not_break_the_line(tmp_path):
+    record = {"completion": "a\nb\u2028c\u0085d\r"}
+    write_rollouts(tmp_path / "x.jsonl", [record], [])
+    assert read_rollouts(tmp_path / "x.jsonl") == [record]
+
+
+def test_a_line_cut_short_is_skipped_and_a_missing_file_is_empty(tmp_path):
+    (tmp_path / "x.jsonl").write_text('{"a": 1}\n{"a": ')
+    assert read_rollouts(tmp_path / "x.jsonl") == [{"a": 1}]
+    assert read_rollouts(tmp_path / "none.jsonl") == []

@@ -1,0 +1,153 @@
+"""Rollouts as JSON for people and tools: one line a trajectory, each picture once as a PNG."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from vlrl.protocols import Processor
+from vlrl.types import Group, Media, Trajectory
+
+LOGPROB_DIGITS = 6
+"""Decimals kept of a log-probability: a float32 near 1 has no more."""
+
+
+def rollout_records(
+    groups: Sequence[Group], processor: Processor, *, phase: str, step: int
+) -> list[dict[str, Any]]:
+    """One JSON-ready dict per trajectory, in the order of the groups.
+
+    Args:
+        groups: scored or not; advantages may be missing.
+        processor: spells the tokens.
+        phase: what the rollout was for: "before", "after", "train", …
+        step: weight updates made before it.
+    """
+    return [
+        _record(group, index, processor) | {"phase": phase, "step": step}
+        for group in groups
+        for index in range(len(group.trajectories))
+    ]
+
+
+def write_rollouts(
+    path: Path, records: Sequence[Mapping[str, Any]], media: Iterable[Media], append: bool = False
+) -> None:
+    """Write records as JSONL, and their pictures as media/<sha256>.png in the run's folder.
+
+    Args:
+        path: RUN/rollouts/NAME.jsonl, or any other file, whose folder then takes the place of the run's.
+        records: from `rollout_records`.
+        media: whatever the records mention; repetitions are written once.
+        append: add to the file; otherwise it is replaced whole, by a rename.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for item in {m.sha256: m for m in media}.values():
+        _write_picture(run_dir_of(path) / media_path(item), item)
+    text = "".join(json.dumps(record, ensure_ascii=False, default=str) + "\n" for record in records)
+    if append:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(text)
+        return
+    aside = path.with_name(path.name + ".part")
+    aside.write_text(text, encoding="utf-8")
+    os.replace(aside, path)
+
+
+def read_rollouts(path: Path) -> list[dict[str, Any]]:
+    """The records of a JSONL file; a missing file has none, a line cut short by a kill is skipped."""
+    if not path.is_file():
+        return []
+    records = []
+    for line in path.read_text(encoding="utf-8").split("\n"):
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict):
+            records.append(record)
+    return records
+
+
+def media_path(media: Media) -> str:
+    """Where a medium's PNG lies, relative to the run's folder."""
+    return f"media/{media.sha256}.png"
+
+
+def run_dir_of(path: Path) -> Path:
+    """The folder that a rollout file's media paths are relative to."""
+    return path.parent.parent if path.parent.name == "rollouts" else path.parent
+
+
+def _record(group: Group, index: int, processor: Processor) -> dict[str, Any]:
+    trajectory = group.trajectories[index]
+    score = trajectory.score
+    spans = trajectory.version_spans
+    return {
+        "sample_id": trajectory.sample.id,
+        "group_index": trajectory.group_index,
+        "messages": [_message(message) for message in trajectory.sample.messages],
+        "answer": trajectory.sample.answer,
+        "completion": trajectory.completion,
+        "outcome": trajectory.outcome,
+        "reward": None if score is None else _number(score.total),
+        "parts": {} if score is None else {name: _number(value) for name, value in score.parts.items()},
+        "advantage": _number(group.advantages[index]) if index < len(group.advantages) else None,
+        "token_ids": trajectory.token_ids.tolist(),
+        "token_texts": processor.token_texts(trajectory.token_ids),
+        "loss_mask": trajectory.loss_mask.astype(int).tolist(),
+        "sampler_logprobs": _logprobs(trajectory),
+        "weight_version": spans[-1].version if spans else None,
+        "media": [_media(item) for item in trajectory.media],
+    }
+
+
+def _logprobs(trajectory: Trajectory) -> list[float | None]:
+    """[num_tokens] nats, 0 where the policy drew nothing."""
+    return [_number(value, LOGPROB_DIGITS) for value in trajectory.sampler_logprobs]
+
+
+def _message(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Role and text; a medium is only named, its pixels are in `media`."""
+    content = message["content"]
+    if not isinstance(content, str):
+        content = [
+            {"type": "text", "text": part["text"]} if part["type"] == "text" else {"type": part["type"]}
+            for part in content
+        ]
+    return {"role": message["role"], "content": content}
+
+
+def _media(media: Media) -> dict[str, Any]:
+    height, width = media.size
+    return {
+        "sha256": media.sha256,
+        "path": media_path(media),
+        "width": width * len(media.frames),
+        "height": height,
+    }
+
+
+def _number(value: float, digits: int | None = None) -> float | None:
+    """A JSON number; JSON has none for infinity and not-a-number."""
+    number = float(value)
+    if not math.isfinite(number):
+        return None
+    return number if digits is None else round(number, digits)
+
+
+def _write_picture(path: Path, media: Media) -> None:
+    """Write frames side by side, unless the file is there: its name is the hash of its content."""
+    if path.exists():
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(path.name + ".part")
+    Image.fromarray(np.concatenate(list(media.frames), axis=1)).save(aside, format="PNG")
+    os.replace(aside, path)
