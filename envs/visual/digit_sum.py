@@ -1,0 +1,81 @@
+"""Add handwritten digits: a small visual-reasoning task on real scans that ship inside scikit-learn."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Literal
+
+import numpy as np
+from PIL import Image
+
+from vlrl.errors import ConfigError
+from vlrl.seeds import derive_seed
+from vlrl.types import ByteArray, IntArray, Row
+
+NUM_HELDOUT = 360
+"""Scans never seen in training, of 1,797."""
+
+SPLIT_SEED = 0
+"""Fixes which scans are held out, whatever the run's seed."""
+
+INSTRUCTION = "Read the digits and add them: <think>a+b</think><answer>sum</answer>"
+
+
+class DigitSum:
+    """Rows of several digit scans, one image each; the answer is the sum of what they show.
+
+    The think part names what was read, so a right answer needs every digit and the addition.
+    """
+
+    def __init__(
+        self,
+        split: Literal["train", "heldout"] = "train",
+        num_rows: int = 4096,
+        num_digits: int = 2,
+        image_size: int = 56,
+        seed: int = 0,
+    ) -> None:
+        if split not in ("train", "heldout"):
+            raise ConfigError(f"digit_sum: split={split!r} is not one of train, heldout")
+        scans, labels = _scans()
+        order = np.random.default_rng(SPLIT_SEED).permutation(len(labels))
+        self._pool = order[:-NUM_HELDOUT] if split == "train" else order[-NUM_HELDOUT:]
+        self._scans, self._labels = scans, labels
+        self._split, self._num_rows, self._num_digits = split, num_rows, num_digits
+        self._image_size, self._seed = image_size, seed
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return self._num_rows
+
+    def __getitem__(self, index: int) -> Row:
+        """Row `index`, the same for the same seed on every machine."""
+        rng = np.random.default_rng(derive_seed("digit_sum", self._seed, self._split, index))
+        chosen = self._pool[rng.integers(0, len(self._pool), self._num_digits)]
+        digits = [int(self._labels[i]) for i in chosen]
+        images: list[dict[str, Any]] = [
+            {"type": "image", "image": _picture(self._scans[i], self._image_size)} for i in chosen
+        ]
+        reading = "+".join(str(d) for d in digits)
+        return {
+            "id": f"digit_sum/{self._split}/{index}",
+            "messages": [{"role": "user", "content": [*images, {"type": "text", "text": INSTRUCTION}]}],
+            "answer": str(sum(digits)),
+            "target": f"<think>{reading}</think><answer>{sum(digits)}</answer>",
+            "metadata": {"digits": digits},
+        }
+
+
+@cache
+def _scans() -> tuple[ByteArray, IntArray]:
+    """The 1,797 scans as [n, 8, 8] uint8 and their labels [n]."""
+    from sklearn.datasets import load_digits
+
+    digits = load_digits()
+    return (digits.images * (255.0 / 16.0)).round().astype(np.uint8), digits.target.astype(np.int64)
+
+
+def _picture(scan: ByteArray, size: int) -> ByteArray:
+    """A scan enlarged to [size, size, 3]."""
+    grey = Image.fromarray(scan).resize((size, size), Image.Resampling.BICUBIC)
+    return np.repeat(np.asarray(grey)[:, :, None], 3, axis=2)

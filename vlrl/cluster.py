@@ -1,0 +1,150 @@
+"""The Ray adapter: start or join a cluster, place the engines' actors, translate their failures."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import ray
+
+from vlrl.config import Config, RayConfig
+from vlrl.errors import EngineError, ResourceError, VlrlError
+
+QUIET_ENVIRONMENT: Mapping[str, str] = {
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "TRANSFORMERS_VERBOSITY": "error",
+    "TOKENIZERS_PARALLELISM": "false",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+}
+
+# Engine and trainer take turns on the same cores: an idle one must sleep, not spin at a barrier.
+CPU_ENVIRONMENT: Mapping[str, str] = {"KMP_BLOCKTIME": "0", "OMP_WAIT_POLICY": "PASSIVE"}
+
+
+@contextmanager
+def cluster(config: Config) -> Iterator[None]:
+    """Ray for the length of a block; a local one is shut down at the end with all its processes.
+
+    Raises:
+        ResourceError: if there is too little shared memory for a local object store.
+        EngineError: if a named cluster cannot be reached.
+    """
+    if ray.is_initialized():
+        yield
+        return
+    # Ray's own set-up: no usage report over the network, no duplicate log lines from the actors.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_DEDUP_LOGS", "1")
+    options = _local_options(config) if config.ray.address is None else {"address": config.ray.address}
+    try:
+        ray.init(log_to_driver=False, logging_level="ERROR", **options)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        raise EngineError(
+            f"Ray did not start (ray.address={config.ray.address}): {error}; "
+            "see /tmp/ray/session_latest/logs, or give ray.address=null for a local cluster"
+        ) from error
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def check_shared_memory(num_bytes: int, purpose: str) -> None:
+    """Raise ResourceError if /dev/shm has not num_bytes to spare."""
+    free = shutil.disk_usage("/dev/shm").free
+    if free < num_bytes:
+        raise ResourceError(
+            f"{purpose} needs {num_bytes / 2**30:.2f} GiB of shared memory, /dev/shm has "
+            f"{free / 2**30:.2f} GiB free; lower ray.object_store_gib, free some, or start the container with "
+            "a larger --shm-size"
+        )
+
+
+def spawn(
+    cls: type, *args: Any, num_cpus: float, num_gpus: float, env: Mapping[str, str], name: str
+) -> Any:
+    """Start an actor of `cls`; its constructor runs in the background."""
+    on_gpu = num_gpus if gpu_available() else 0
+    env_vars = {**QUIET_ENVIRONMENT, **({} if on_gpu else CPU_ENVIRONMENT), **env}
+    remote = ray.remote(num_cpus=num_cpus, num_gpus=on_gpu, max_restarts=0)(cls)
+    handle: Any = remote.options(runtime_env={"env_vars": env_vars}, name=None).remote(*args)
+    handle.vlrl_name = name
+    return handle
+
+
+def call(actors: Sequence[Any], method: str, *per_actor: Sequence[Any]) -> list[Any]:
+    """Call a method on every actor at once and wait.
+
+    Args:
+        actors: handles.
+        method: its name.
+        per_actor: for each argument one value per actor.
+
+    Raises:
+        VlrlError: what the actor raised, or EngineError if it died.
+    """
+    refs = [getattr(a, method).remote(*(values[i] for values in per_actor)) for i, a in enumerate(actors)]
+    return [fetch(ref) for ref in refs]
+
+
+def fetch(ref: Any) -> Any:
+    """The value of an object reference, with Ray's wrapping taken off vlrl's own errors."""
+    try:
+        return ray.get(ref)
+    except ray.exceptions.RayError as error:
+        raise translate(error) from error
+
+
+async def fetch_async(ref: Any) -> Any:
+    """`fetch` inside an event loop."""
+    try:
+        return await ref
+    except ray.exceptions.RayError as error:
+        raise translate(error) from error
+
+
+def translate(error: Exception) -> VlrlError:
+    """A Ray failure as an error of ours; vlrl's own errors keep their class and text."""
+    cause = getattr(error, "cause", None)
+    if isinstance(cause, VlrlError):
+        return cause
+    if isinstance(error, ray.exceptions.ActorDiedError):
+        return EngineError(f"an engine process died: {error}; its log is under /tmp/ray/session_latest/logs")
+    return EngineError(str(error))
+
+
+def stop(actors: Sequence[Any]) -> None:
+    """Kill actors; a dead one is no error."""
+    for actor in actors:
+        ray.kill(actor)
+
+
+def gpu_available() -> bool:
+    """Whether the cluster has a GPU."""
+    return bool(ray.cluster_resources().get("GPU"))
+
+
+def num_threads(config: Config, *, num_processes: int) -> int:
+    """Threads for each of num_processes that compute at the same time on this machine."""
+    return max(1, len(os.sched_getaffinity(0)) // num_processes)
+
+
+def _local_options(config: Config) -> dict[str, Any]:
+    store_bytes = int(config.ray.object_store_gib * 2**30)
+    check_shared_memory(store_bytes, f"Ray's object store (ray.object_store_gib={config.ray.object_store_gib})")
+    reserved = config.generator.cpus + config.trainer.num_ranks * config.trainer.cpus_per_rank
+    return {
+        "include_dashboard": False,
+        "object_store_memory": store_bytes,
+        # Reservations, not limits: engine and trainer take turns, so more may be reserved than exist.
+        "num_cpus": max(len(os.sched_getaffinity(0)), int(reserved + 1)),
+        "configure_logging": False,
+    }
+
+
+def describe(config: RayConfig) -> str:
+    """One line for logs and the report."""
+    return f"ray {ray.__version__}, {'local' if config.address is None else config.address}"

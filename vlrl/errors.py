@@ -1,0 +1,33 @@
+"""Errors a user can act on: each names the thing, the place and the remedy."""
+
+from __future__ import annotations
+
+
+class VlrlError(Exception):
+    """Base of vlrl's own errors; the command line prints them without a traceback, exit code 1."""
+
+    exit_code = 1
+
+
+class ConfigError(VlrlError):
+    """A wrong option, key, name or path: exit code 2."""
+
+    exit_code = 2
+
+
+class DataError(VlrlError):
+    """A dataset, row or medium that cannot be used."""
+
+
+class EngineError(VlrlError):
+    """vLLM, DeepSpeed or Ray failed, or what they report breaks one of the laws."""
+
+
+class ResourceError(VlrlError):
+    """Too little disk, memory or shared memory, or a port in use."""
+
+
+class Interrupted(VlrlError):
+    """Stopped by Ctrl-C or SIGTERM after a clean save: exit code 130."""
+
+    exit_code = 130

@@ -1,0 +1,241 @@
+"""The vLLM adapter: an engine in a Ray actor, and the Policy that talks to it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from vlrl import cluster
+from vlrl.config import Config
+from vlrl.errors import DataError, EngineError
+from vlrl.session import Session
+from vlrl.types import ByteArray, Generation, IntArray, Sampling, VersionSpan
+from vlrl.weights import Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class EngineRequest:
+    """One action to draw. Media are named by hash; their frames travel once per call, not per request."""
+
+    sample_id: str
+    engine_ids: IntArray
+    expected_ids: IntArray
+    media: tuple[str, ...]
+    sampling: Sampling
+
+
+class GeneratorActor:
+    """Owns a vLLM engine in its own process and steps it; one call draws one wave of requests.
+
+    A wave is submitted whole before the first engine step, so that the engine's batches, and with them the
+    last bits of its float32 results, depend on nothing but the requests (law 8).
+    """
+
+    def __init__(self, config: Config, banned_token_ids: Sequence[int], stop_token_ids: Sequence[int]) -> None:
+        self._config = config
+        self._banned_token_ids = list(banned_token_ids)
+        self._stop_token_ids = list(stop_token_ids)
+        self._num_requests = 0
+
+    def start(self) -> float:
+        """Build the engine; seconds it took."""
+        begin = time.perf_counter()
+        from vllm import EngineArgs
+        from vllm.v1.engine.llm_engine import LLMEngine
+
+        config, generator = self._config, self._config.generator
+        self._engine = LLMEngine.from_engine_args(
+            EngineArgs(
+                model=config.model.path,
+                dtype=config.model.dtype,
+                seed=config.run.seed,
+                max_model_len=generator.max_model_len,
+                max_num_seqs=generator.max_num_seqs,
+                max_num_batched_tokens=generator.max_num_batched_tokens,
+                gpu_memory_utilization=generator.gpu_memory_utilization,
+                tensor_parallel_size=generator.tensor_parallel_size,
+                enforce_eager=generator.enforce_eager,
+                enable_prefix_caching=True,
+                generation_config="vllm",  # nothing hidden: no sampling defaults from the model's folder
+                logprobs_mode="processed_logprobs",  # of the distribution that was drawn from
+                logits_processors=["vlrl.generator_bans:MediaTokenBan"],
+                additional_config={"banned_token_ids": self._banned_token_ids},
+                mm_processor_kwargs={
+                    "min_pixels": config.processor.min_pixels,
+                    "max_pixels": config.processor.max_pixels,
+                },
+                worker_extension_cls="vlrl.weights.WeightReceiver",
+                disable_log_stats=True,
+            )
+        )
+        self._engine.set_weight_version("0")
+        return time.perf_counter() - begin
+
+    def generate(self, requests: Sequence[EngineRequest], frames: dict[str, ByteArray]) -> list[Generation]:
+        """Draw a wave.
+
+        Args:
+            requests: what to draw.
+            frames: sha256 → [num_frames, height, width, 3] uint8 of every medium the requests name.
+
+        Raises:
+            EngineError: if the engine expanded a prompt otherwise than the processor (law 3).
+        """
+        rendered: dict[Any, Any] = {}
+        by_id: dict[str, int] = {}
+        for index, request in enumerate(requests):
+            key = (request.engine_ids.tobytes(), request.media)
+            if key not in rendered:
+                rendered[key] = self._render(request, frames)
+            request_id = str(self._num_requests)
+            self._num_requests += 1
+            by_id[request_id] = index
+            self._engine.add_request(request_id, rendered[key], self._params(request.sampling))
+        drawn: list[Generation | None] = [None] * len(requests)
+        while self._engine.has_unfinished_requests():
+            for output in self._engine.step():
+                if output.finished:
+                    index = by_id[output.request_id]
+                    drawn[index] = _generation(output, requests[index])
+        return [g for g in drawn if g is not None]
+
+    def load_weights(self, manifest: Manifest, version: int) -> None:
+        """Replace all weights by the segment's and forget everything computed with the old ones (law 6)."""
+        self._engine.collective_rpc("receive_weights", args=(manifest,))
+        self._engine.reset_mm_cache()
+        self._engine.reset_encoder_cache()
+        if not self._engine.reset_prefix_cache():
+            raise EngineError("the engine could not reset its prefix cache while requests were running")
+        self._engine.set_weight_version(str(version))
+
+    def _render(self, request: EngineRequest, frames: dict[str, ByteArray]) -> Any:
+        prompt: dict[str, Any] = {"prompt_token_ids": request.engine_ids.tolist()}
+        if request.media:
+            prompt["multi_modal_data"] = {"image": [Image.fromarray(frames[sha][0]) for sha in request.media]}
+            prompt["multi_modal_uuids"] = {"image": list(request.media)}
+        return self._engine.renderer.render_cmpl([prompt])[0]
+
+    def _params(self, sampling: Sampling) -> Any:
+        from vllm import SamplingParams
+        from vllm.sampling_params import RequestOutputKind
+
+        return SamplingParams(
+            temperature=sampling.temperature,
+            top_p=sampling.top_p,
+            top_k=sampling.top_k,
+            max_tokens=sampling.max_tokens,
+            seed=sampling.seed,
+            stop_token_ids=self._stop_token_ids,
+            ignore_eos=True,  # stop tokens are the processor's alone
+            logprobs=0,
+            flat_logprobs=True,
+            detokenize=False,
+            output_kind=RequestOutputKind.FINAL_ONLY,
+        )
+
+
+class VllmPolicy:
+    """A `vlrl.protocols.Policy`: gathers the sessions of one event-loop turn into one wave."""
+
+    def __init__(self, config: Config, banned_token_ids: Sequence[int], stop_token_ids: Sequence[int]) -> None:
+        self._actor = cluster.spawn(
+            GeneratorActor,
+            config,
+            tuple(banned_token_ids),
+            tuple(stop_token_ids),
+            num_cpus=config.generator.cpus,
+            num_gpus=config.generator.gpus,
+            env=_engine_environment(config),
+            name="generator",
+        )
+        self._starting = self._actor.start.remote()
+        self._max_model_len = config.generator.max_model_len
+        self._waiting: list[tuple[Session, Sampling, asyncio.Future[Generation]]] = []
+
+    def wait_ready(self) -> float:
+        """Block until the engine has started; seconds it took."""
+        return float(cluster.fetch(self._starting))
+
+    async def generate(self, session: Session, sampling: Sampling) -> Generation:
+        """Draw the session's next action."""
+        needed = len(session.token_ids) + sampling.max_tokens
+        if needed > self._max_model_len:
+            raise DataError(
+                f"sample {session.sample.id!r} needs {needed} tokens ({len(session.token_ids)} of prompt, "
+                f"rollout.max_tokens={sampling.max_tokens}), generator.max_model_len={self._max_model_len}; "
+                "raise it, or lower processor.max_pixels"
+            )
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Generation] = loop.create_future()
+        self._waiting.append((session, sampling, future))
+        if len(self._waiting) == 1:
+            loop.call_soon(lambda: setattr(self, "_wave", loop.create_task(self._send())))
+        return await future
+
+    def load_weights(self, manifest: Manifest, version: int) -> None:
+        """Put the segment's weights into the engine under `version`."""
+        cluster.call([self._actor], "load_weights", [manifest], [version])
+
+    def close(self) -> None:
+        """Stop the engine's process."""
+        cluster.stop([self._actor])
+
+    async def _send(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        frames = {m.sha256: m.frames for session, _, _ in waiting for m in session.media}
+        requests = [
+            EngineRequest(
+                sample_id=session.sample.id,
+                engine_ids=np.asarray(session.engine_ids),
+                expected_ids=np.asarray(session.token_ids),
+                media=tuple(m.sha256 for m in session.media),
+                sampling=sampling,
+            )
+            for session, sampling, _ in waiting
+        ]
+        try:
+            drawn = await cluster.fetch_async(self._actor.generate.remote(requests, frames))
+        except Exception as error:  # handed on to every session of the wave
+            for _, _, future in waiting:
+                future.set_exception(error)
+            return
+        for (_, _, future), generation in zip(waiting, drawn, strict=True):
+            future.set_result(generation)
+
+
+def _generation(output: Any, request: EngineRequest) -> Generation:
+    """vLLM's output as ours, after the check that both engines saw the same prompt."""
+    if not np.array_equal(np.asarray(output.prompt_token_ids), request.expected_ids):
+        raise EngineError(
+            f"sample {request.sample_id!r}: the engine's prompt has {len(output.prompt_token_ids)} tokens, the "
+            f"processor's {len(request.expected_ids)}; media were expanded differently, training would be on "
+            "another prompt than was sampled (law 3)"
+        )
+    completion = output.outputs[0]
+    return Generation(
+        token_ids=np.asarray(completion.token_ids, dtype=np.int64),
+        sampler_logprobs=np.asarray(completion.logprobs.logprobs, dtype=np.float32),
+        version_spans=tuple(VersionSpan(int(s.version), s.start, s.end) for s in completion.weight_versions),
+        finished=completion.finish_reason == "stop",
+    )
+
+
+def _engine_environment(config: Config) -> dict[str, str]:
+    env = {
+        "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # the engine steps inside the actor, in an order we control
+        "VLLM_LOGGING_LEVEL": os.environ.get("VLLM_LOGGING_LEVEL", "ERROR"),
+        "VLLM_NO_USAGE_STATS": "1",
+        "VLLM_CPU_KVCACHE_SPACE": str(config.generator.cpu_kv_cache_gib),
+        "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+        "OMP_NUM_THREADS": str(cluster.num_threads(config, num_processes=1)),
+    }
+    if config.generator.enforce_eager:
+        env["TORCHDYNAMO_DISABLE"] = "1"  # vLLM compiles a few helpers even when eager: 10 s at the first wave
+    return env

@@ -1,0 +1,58 @@
+"""The clipped surrogate and its penalties, as pure functions of per-token tensors."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def clipped_surrogate(
+    trainer_logprobs: Tensor,
+    sampler_logprobs: Tensor,
+    advantages: Tensor,
+    *,
+    clip_low: float,
+    clip_high: float,
+) -> tuple[Tensor, Tensor]:
+    """PPO's objective (arXiv 1707.06347, Eq. 7) with DAPO's separate bounds (arXiv 2503.14476, Eq. 8).
+
+    loss_t = -min(ρ_t A_t, clip(ρ_t, 1 - clip_low, 1 + clip_high) A_t),  ρ_t = π_trainer / π_sampler.
+
+    Args:
+        trainer_logprobs: [M] nats, with gradient.
+        sampler_logprobs: [M] nats, as recorded by the engine when it drew the token.
+        advantages: [M].
+        clip_low: how far the ratio may fall below 1 before its gradient stops.
+        clip_high: how far it may rise above 1.
+
+    Returns:
+        (loss [M], clipped [M] bool: the clipped branch was the smaller, so the gradient is zero).
+    """
+    ratio = torch.exp(trainer_logprobs - sampler_logprobs)
+    free = ratio * advantages
+    bounded = ratio.clamp(1.0 - clip_low, 1.0 + clip_high) * advantages
+    return -torch.minimum(free, bounded), bounded < free
+
+
+def kl_k3(trainer_logprobs: Tensor, reference_logprobs: Tensor) -> Tensor:
+    """Schulman's unbiased, non-negative estimate of KL(trainer || reference), GRPO Eq. 4: e^d - d - 1.
+
+    Args:
+        trainer_logprobs: [M] nats.
+        reference_logprobs: [M] nats.
+
+    Returns:
+        [M] nats.
+    """
+    delta = reference_logprobs - trainer_logprobs
+    return torch.exp(delta) - delta - 1.0
+
+
+def negative_log_likelihood(trainer_logprobs: Tensor) -> Tensor:
+    """Supervised loss per token: [M] → [M] nats."""
+    return -trainer_logprobs
+
+
+def weighted_sum(per_token: Tensor, weights: Tensor) -> Tensor:
+    """Σ_t w_t l_t; the weights carry the averaging rule and sum to 1 over the whole batch (`vlrl.pack`)."""
+    return (per_token * weights).sum()

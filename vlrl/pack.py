@@ -1,0 +1,187 @@
+"""Groups to micro-batches: every prompt once, its completions as branches, tokens weighted for the loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from vlrl.types import Batch, FloatArray, Group, IntArray, Media, MicroBatch, Trajectory
+
+Aggregation = Literal["token", "sequence", "constant"]
+PixelsFn = Callable[[Sequence[Media]], tuple[FloatArray, IntArray]]
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One trajectory of a tree with the weight and advantage of its tokens."""
+
+    trajectory: Trajectory
+    advantage: float
+    token_weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A shared prompt of `num_prefix` tokens and the trajectories that go on from it."""
+
+    num_prefix: int
+    branches: tuple[Branch, ...]
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens of the laid-out tree."""
+        return self.num_prefix + sum(len(b.trajectory.token_ids) - self.num_prefix for b in self.branches)
+
+
+def pack(
+    groups: Sequence[Group],
+    pixels: PixelsFn,
+    *,
+    num_ranks: int,
+    max_tokens: int,
+    aggregation: Aggregation,
+    max_completion_tokens: int,
+    keep_zero_advantage: bool,
+) -> Batch:
+    """Lay groups out for one optimizer step.
+
+    Args:
+        groups: scored, with advantages; failed groups are left out and do not count (law 7).
+        pixels: the processor's pixel function.
+        num_ranks: data-parallel ranks; each gets the same number of micro-batches.
+        max_tokens: token slots of a micro-batch, padding included; a longer tree is split by branches.
+        aggregation: the averaging rule, see `token_weights`.
+        max_completion_tokens: Dr. GRPO's constant.
+        keep_zero_advantage: train groups whose advantages are all zero. They add nothing to the policy
+            gradient, so they may be left out exactly; only a KL term needs them. They count in the
+            averages either way.
+
+    Returns:
+        [num_ranks][num_micro_batches] of MicroBatch.
+    """
+    counted = [g for g in groups if not g.failed]
+    weights = token_weights(counted, aggregation, max_completion_tokens)
+    trees: list[Tree] = []
+    for group, group_weights in zip(counted, weights, strict=True):
+        if keep_zero_advantage or group.advantages.any():
+            branches = [
+                Branch(t, float(a), w)
+                for t, a, w in zip(group.trajectories, group.advantages, group_weights, strict=True)
+            ]
+            trees += _split(branches, len(group.trajectories[0].sample.prompt.token_ids), max_tokens)
+    per_rank = [_bins(rank_trees, max_tokens) for rank_trees in _deal(trees, num_ranks)]
+    num_micro_batches = max(1, *(len(bins) for bins in per_rank))
+    return [
+        [_lay_out(bins[i] if i < len(bins) else [], pixels) for i in range(num_micro_batches)]
+        for bins in per_rank
+    ]
+
+
+def token_weights(
+    groups: Sequence[Group], aggregation: Aggregation, max_completion_tokens: int
+) -> list[list[float]]:
+    """Weight of each token of each trajectory, [num_groups][n].
+
+    "token": 1 / Σ|o| over the batch (DAPO, arXiv 2503.14476, Eq. 8). "sequence": 1 / (N·|o_i|) for N
+    sequences (GRPO, arXiv 2402.03300, Eq. 3). "constant": 1 / (N·max_completion_tokens) (Dr. GRPO, arXiv
+    2503.20783, §3.2).
+    """
+    lengths = [[t.num_action_tokens for t in g.trajectories] for g in groups]
+    num_sequences = max(1, sum(len(row) for row in lengths))
+    num_tokens = max(1, sum(sum(row) for row in lengths))
+    if aggregation == "token":
+        return [[1.0 / num_tokens for _ in row] for row in lengths]
+    if aggregation == "sequence":
+        return [[1.0 / (num_sequences * max(1, n)) for n in row] for row in lengths]
+    return [[1.0 / (num_sequences * max_completion_tokens) for _ in row] for row in lengths]
+
+
+def _split(branches: Sequence[Branch], num_prefix: int, max_tokens: int) -> list[Tree]:
+    """One tree, or several that repeat the prompt, each within max_tokens where a single branch allows."""
+    trees: list[Tree] = []
+    current: list[Branch] = []
+    used = num_prefix
+    for branch in branches:
+        size = len(branch.trajectory.token_ids) - num_prefix
+        if current and used + size > max_tokens:
+            trees.append(Tree(num_prefix, tuple(current)))
+            current, used = [], num_prefix
+        current.append(branch)
+        used += size
+    return [*trees, Tree(num_prefix, tuple(current))]
+
+
+def _deal(trees: Sequence[Tree], num_ranks: int) -> list[list[Tree]]:
+    """Longest first, each to the rank with the fewest tokens so far."""
+    ranks: list[list[Tree]] = [[] for _ in range(num_ranks)]
+    loads = [0] * num_ranks
+    for tree in sorted(trees, key=lambda t: -t.num_tokens):
+        rank = loads.index(min(loads))
+        ranks[rank].append(tree)
+        loads[rank] += tree.num_tokens
+    return ranks
+
+
+def _bins(trees: Sequence[Tree], max_tokens: int) -> list[list[Tree]]:
+    """Cut a longest-first list into micro-batches whose padded size stays within max_tokens."""
+    bins: list[list[Tree]] = []
+    for tree in trees:
+        if bins and bins[-1][0].num_tokens * (len(bins[-1]) + 1) <= max_tokens:
+            bins[-1].append(tree)
+        else:
+            bins.append([tree])
+    return bins
+
+
+def _lay_out(trees: Sequence[Tree], pixels: PixelsFn) -> MicroBatch:
+    """Write trees into rows; no trees gives a row of one ignored token, so that ranks stay in step."""
+    length = max([t.num_tokens for t in trees], default=1)
+    num_rows = max(1, len(trees))
+    input_ids = np.zeros((num_rows, length), dtype=np.int64)
+    position_ids = np.zeros((3, num_rows, length), dtype=np.int64)
+    branch_ids = np.full((num_rows, length), -1, dtype=np.int32)
+    media: list[Media] = []
+    sources, targets, logprobs, advantages, weights, owners = [], [], [], [], [], []
+    for row, tree in enumerate(trees):
+        prefix = tree.num_prefix
+        first = tree.branches[0].trajectory
+        input_ids[row, :prefix] = first.token_ids[:prefix]
+        position_ids[:, row, :prefix] = first.position_ids[:, :prefix]
+        branch_ids[row, :prefix] = 0
+        media += first.sample.media
+        cursor = prefix
+        for number, branch in enumerate(tree.branches, start=1):
+            trajectory = branch.trajectory
+            end = cursor + len(trajectory.token_ids) - prefix
+            input_ids[row, cursor:end] = trajectory.token_ids[prefix:]
+            position_ids[:, row, cursor:end] = trajectory.position_ids[:, prefix:]
+            branch_ids[row, cursor:end] = number
+            media += trajectory.media[len(trajectory.sample.media) :]
+            trained = np.flatnonzero(trajectory.loss_mask)
+            place = trained - prefix + cursor
+            # A branch's first token is predicted by the prompt's last, the others by their neighbour.
+            sources.append(row * length + np.where(trained == prefix, prefix - 1, place - 1))
+            targets.append(trajectory.token_ids[trained])
+            logprobs.append(trajectory.sampler_logprobs[trained])
+            advantages.append(np.full(len(trained), branch.advantage, np.float32))
+            weights.append(np.full(len(trained), branch.token_weight, np.float32))
+            owners.append(np.full(len(trained), row, np.int64))
+            cursor = end
+    pixel_values, image_grid_thw = pixels(media)
+    return MicroBatch(
+        input_ids=input_ids,
+        position_ids=position_ids,
+        branch_ids=branch_ids,
+        pixel_values=pixel_values,
+        image_grid_thw=image_grid_thw,
+        source_index=np.concatenate([np.zeros(0, np.int64), *sources]),
+        target_ids=np.concatenate([np.zeros(0, np.int64), *targets]),
+        sampler_logprobs=np.concatenate([np.zeros(0, np.float32), *logprobs]),
+        advantages=np.concatenate([np.zeros(0, np.float32), *advantages]),
+        weights=np.concatenate([np.zeros(0, np.float32), *weights]),
+        token_rows=np.concatenate([np.zeros(0, np.int64), *owners]),
+        token_sample_ids=tuple(t.branches[0].trajectory.sample.id for t in trees),
+    )

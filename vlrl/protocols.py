@@ -1,0 +1,119 @@
+"""The four sockets that plug-ins and engines fit: Processor, Reward, Env, Policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from vlrl.types import FloatArray, Generation, IntArray, Media, Prompt, Row, Sample, Sampling
+
+if TYPE_CHECKING:
+    from vlrl.session import Session
+
+
+class Processor(Protocol):
+    """One model family: messages and media to tokens, positions and pixel tensors."""
+
+    stop_token_ids: tuple[int, ...]
+    """Tokens that end an action."""
+    banned_token_ids: tuple[int, ...]
+    """Media tokens the policy must never draw (law 3)."""
+
+    def sample(self, row: Row) -> Sample:
+        """Resolve a row's media and render its prompt.
+
+        Raises:
+            DataError: naming the sample, what is wrong and what to do.
+        """
+        ...
+
+    def encode(self, messages: Sequence[Mapping[str, Any]], media: Sequence[Media]) -> Prompt:
+        """Render a conversation that ends where the assistant is to speak."""
+        ...
+
+    def encode_target(self, text: str) -> IntArray:
+        """Tokens of an assistant's turn, the stop token included: [num_tokens] int64."""
+        ...
+
+    def decode(self, token_ids: IntArray) -> str:
+        """Text of drawn tokens for rewards and people, special tokens left out."""
+        ...
+
+    def token_texts(self, token_ids: IntArray) -> list[str]:
+        """Each token's own text, special tokens shown: for viewers."""
+        ...
+
+    def extend(self, session: Session, text: str, media: Sequence[Media]) -> None:
+        """Append a user's observation and the opening of the next assistant turn to the ledger."""
+        ...
+
+    def pixels(self, media: Sequence[Media]) -> tuple[FloatArray, IntArray]:
+        """The vision tower's input: pixel_values [num_patches, patch_dim], grid_thw [num_media, 3]."""
+        ...
+
+
+class Policy(Protocol):
+    """Draws the next action of a session. The rollout depends on this, never on an actor."""
+
+    async def generate(self, session: Session, sampling: Sampling) -> Generation:
+        """Continue the session's ledger by one action; the caller appends it."""
+        ...
+
+
+class Reward(Protocol):
+    """A plain function. It may also take, by name: prompt, media, sample, trajectory, metadata keys.
+
+    Returns a float, or a mapping of named parts whose values are summed.
+    """
+
+    def __call__(self, completion: str, answer: Any, **context: Any) -> float | Mapping[str, float]:
+        """Score one completion."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What an environment shows: text and pictures (PIL images or [h, w, 3] uint8 arrays)."""
+
+    text: str = ""
+    images: Sequence[Any] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """Gymnasium's five values: observation, reward, terminated, truncated, info."""
+
+    observation: Observation
+    reward: float
+    terminated: bool
+    truncated: bool
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Env(Protocol):
+    """An environment with screenshot states, in Gymnasium's words and meaning."""
+
+    async def reset(self, task: Mapping[str, Any], seed: int) -> Observation:
+        """Start an episode; the same task and seed give the same pixels."""
+        ...
+
+    async def step(self, action: str) -> StepResult:
+        """Apply an action given as the model's text."""
+        ...
+
+    async def close(self) -> None:
+        """Free everything; safe to call twice."""
+        ...
+
+
+class Dataset(Protocol):
+    """Rows by index; the order of training is drawn elsewhere, from the run's seed."""
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        ...
+
+    def __getitem__(self, index: int) -> Row:
+        """The row at `index`, 0 ≤ index < len(self)."""
+        ...

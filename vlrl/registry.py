@@ -1,0 +1,88 @@
+"""Plug-ins by name: built in, from a Python file, or from an installed package's entry points."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import importlib
+import importlib.util
+import sys
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from vlrl.errors import ConfigError
+
+BUILT_IN: Mapping[str, Mapping[str, str]] = {
+    "rewards": {
+        "answer_exact": "vlrl.rewards.text:answer_exact",
+        "think_answer_format": "vlrl.rewards.text:think_answer_format",
+    },
+    "datasets": {
+        "digit_sum": "vlrl.envs.visual.digit_sum:DigitSum",
+        "jsonl": "vlrl.data:JsonlDataset",
+    },
+    "processors": {
+        "qwen2_vl": "vlrl.processors.qwen_vl:QwenVLProcessor",
+        "qwen2_5_vl": "vlrl.processors.qwen_vl:QwenVLProcessor",
+    },
+    "envs": {},
+}
+"""kind → name → "module:attribute"; a stranger's entry points in the group vlrl.<kind> read the same."""
+
+
+def resolve(kind: str, name: str) -> Any:
+    """Find a plug-in.
+
+    Args:
+        kind: "rewards", "datasets", "processors" or "envs".
+        name: a registered name, or "path/to/file.py:attribute".
+
+    Raises:
+        ConfigError: naming the nearest name, or what is wrong with the file.
+    """
+    if ".py:" in name:
+        path, attribute = name.rsplit(":", 1)
+        return _attribute(_load_file(Path(path), kind), attribute, name)
+    table = available(kind)
+    if name not in table:
+        near = difflib.get_close_matches(name, table, n=1, cutoff=0.4)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(table)) or 'none'}"
+        raise ConfigError(
+            f"no {kind.removesuffix('s')} is named {name!r}; {hint} A file is given as ./file.py:attribute"
+        )
+    module, attribute = table[name].split(":")
+    return _attribute(importlib.import_module(module), attribute, name)
+
+
+def available(kind: str) -> dict[str, str]:
+    """Every registered name of a kind with its "module:attribute"; built-ins win over entry points."""
+    found = {point.name: point.value for point in entry_points(group=f"vlrl.{kind}")}
+    return {**found, **BUILT_IN[kind]}
+
+
+def _load_file(path: Path, kind: str) -> Any:
+    if not path.is_file():
+        raise ConfigError(f"plug-in file {path} does not exist (looked in {Path.cwd()})")
+    # A stable module name: loading twice must give the same classes, also in worker processes.
+    digest = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]
+    name = f"vlrl_plugin_{kind}_{path.stem}_{digest}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ConfigError(f"plug-in file {path} cannot be loaded as a Python module")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _attribute(module: Any, attribute: str, name: str) -> Any:
+    if not hasattr(module, attribute):
+        public = [a for a in dir(module) if not a.startswith("_")]
+        near = difflib.get_close_matches(attribute, public, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ConfigError(f"plug-in {name!r}: the module has no {attribute!r}{hint}")
+    return getattr(module, attribute)

@@ -1,0 +1,291 @@
+"""The records that flow through vlrl. Read this file first; nothing here imports torch.
+
+    Row ──processor──► Sample ──rollout──► Trajectory ×n = Group ──pack──► MicroBatch ──► trainer
+
+Every array field states its shape and dtype; `num_` starts a count, `_s` ends seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+IntArray: TypeAlias = npt.NDArray[np.int64]
+FloatArray: TypeAlias = npt.NDArray[np.float32]
+ByteArray: TypeAlias = npt.NDArray[np.uint8]
+
+Outcome = Literal["ok", "truncated", "agent_error", "env_error", "timeout"]
+Row: TypeAlias = Mapping[str, Any]
+"""A dataset row: `id`, `messages`, and optionally `answer`, `target`, `metadata`.
+
+`messages` is a list of `{"role", "content"}`; content is a string or a list of parts:
+`{"type": "text", "text": str}` or `{"type": "image", "image": path | bytes | PIL image | array}`.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """One image or video, decoded and resized once; every reader of pixels reads this record.
+
+    Attributes:
+        kind: "image" or "video".
+        sha256: hash of the resized frames and their timing, the key of every cache.
+        frames: [num_frames, height, width, 3] uint8 RGB, as the model sees them.
+        original_size: (height, width) in pixels before resizing.
+        grid_thw: (time, height, width) of the vision tower's patch grid.
+        num_tokens: placeholder tokens it expands to in the prompt.
+        timestamps_s: [num_frames] seconds of each frame; empty for an image.
+
+    Example: a 100×60 picture resized to 112×56 with 14-pixel patches merged 2×2 has
+    grid_thw (1, 8, 4) and num_tokens 8; its pixel (x=30, y=50) is (x=28, y=56) to the model.
+    """
+
+    kind: Literal["image", "video"]
+    sha256: str
+    frames: ByteArray
+    original_size: tuple[int, int]
+    grid_thw: tuple[int, int, int]
+    num_tokens: int
+    timestamps_s: tuple[float, ...] = ()
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(height, width) in pixels as the model sees it."""
+        return int(self.frames.shape[1]), int(self.frames.shape[2])
+
+    def to_model(self, x: float, y: float) -> tuple[float, float]:
+        """Map a point in original pixels to resized pixels."""
+        return x * self.size[1] / self.original_size[1], y * self.size[0] / self.original_size[0]
+
+    def to_original(self, x: float, y: float) -> tuple[float, float]:
+        """Map a point in resized pixels back to original pixels."""
+        return x * self.original_size[1] / self.size[1], y * self.original_size[0] / self.size[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A rendered conversation as tokens, in the two forms of law 3 (one expansion).
+
+    Attributes:
+        token_ids: [num_tokens] int64, media placeholders expanded: what the trainer sees.
+        engine_ids: int64, one placeholder per medium: what the engine is given.
+        position_ids: [3, num_tokens] int64, mRoPE time, height and width.
+        next_position: position of the token that follows the prompt.
+
+    Example: "<v><img></v>Hi" with a 2-token image has engine_ids [v, img, /v, Hi] and token_ids
+    [v, img, img, /v, Hi].
+    """
+
+    token_ids: IntArray
+    engine_ids: IntArray
+    position_ids: IntArray
+    next_position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A dataset row made ready: media resolved, prompt rendered.
+
+    Attributes:
+        id: unique in its dataset; named in every error about this sample.
+        messages: the conversation up to the answer, media parts as {"type": "image"}.
+        media: in the order in which the prompt mentions them.
+        prompt: the rendered tokens.
+        answer: what the rewards compare with.
+        target: the assistant's text for supervised training; None for RL-only rows.
+        rewards: names of the rewards that score it; empty means the run's.
+        env: name of its environment; None for single-turn question answering.
+        task: the environment's task description.
+        metadata: anything else from the row; passed to rewards by name.
+    """
+
+    id: str
+    messages: tuple[Mapping[str, Any], ...]
+    media: tuple[Media, ...]
+    prompt: Prompt
+    answer: Any = None
+    target: str | None = None
+    rewards: tuple[str, ...] = ()
+    env: str | None = None
+    task: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How one completion is drawn.
+
+    Attributes:
+        temperature: divides the logits; 0 is greedy.
+        top_p: nucleus mass; 1 is off.
+        top_k: candidates kept; 0 is off.
+        max_tokens: most tokens drawn.
+        seed: of this request alone; see `vlrl.seeds`.
+    """
+
+    temperature: float
+    top_p: float
+    top_k: int
+    max_tokens: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class VersionSpan:
+    """Tokens [start, end) of a generation were drawn under weight version `version`."""
+
+    version: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """What the engine drew.
+
+    Attributes:
+        token_ids: [num_tokens] int64, the stop token included.
+        sampler_logprobs: [num_tokens] float32, log-probability of each token under the distribution it
+            was drawn from (temperature and banned tokens applied), in nats.
+        version_spans: weight versions, covering [0, num_tokens).
+        finished: True if it ended by a stop token, False if cut at max_tokens.
+    """
+
+    token_ids: IntArray
+    sampler_logprobs: FloatArray
+    version_spans: tuple[VersionSpan, ...]
+    finished: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One exchange, as half-open spans of the ledger: prompt or observation, then the action.
+
+    Example: prompt of 3 tokens, action of 2: Turn(context=(0, 3), action=(3, 5)).
+    """
+
+    context: tuple[int, int]
+    action: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A reward and its named parts. `total` is what the advantage sees."""
+
+    total: float
+    parts: Mapping[str, float]
+
+
+@dataclass(slots=True)
+class Trajectory:
+    """One finished episode: the ledger of a Session plus its outcome.
+
+    Attributes:
+        sample: what was asked.
+        group_index: which of the group's n trajectories.
+        token_ids: [num_tokens] int64, prompt, actions and observations, placeholders expanded.
+        position_ids: [3, num_tokens] int64, mRoPE.
+        loss_mask: [num_tokens] bool, True where the policy drew the token.
+        sampler_logprobs: [num_tokens] float32 in nats, 0 where loss_mask is False.
+        version_spans: weight versions over the ledger's action tokens.
+        turns: spans of each exchange.
+        media: the prompt's and then the observations', in ledger order.
+        completion: the decoded last action, for rewards and people; never re-encoded.
+        outcome: how it ended.
+        score: None until rewarded; stays None when env or reward failed (law 7).
+        duration_s: wall time of the episode.
+
+    Example: prompt P0 P1, action A0 A1, observation O0, action A2:
+        token_ids  P0 P1 A0 A1 O0 A2
+        loss_mask   0  0  1  1  0  1
+        turns      (0,2)-(2,4), (4,5)-(5,6)
+    """
+
+    sample: Sample
+    group_index: int
+    token_ids: IntArray
+    position_ids: IntArray
+    loss_mask: npt.NDArray[np.bool_]
+    sampler_logprobs: FloatArray
+    version_spans: tuple[VersionSpan, ...]
+    turns: tuple[Turn, ...]
+    media: tuple[Media, ...]
+    completion: str
+    outcome: Outcome
+    score: Score | None = None
+    duration_s: float = 0.0
+
+    @property
+    def num_action_tokens(self) -> int:
+        """Tokens drawn by the policy."""
+        return int(self.loss_mask.sum())
+
+
+@dataclass(slots=True)
+class Group:
+    """The n trajectories of one sample, with their advantages once computed.
+
+    Attributes:
+        trajectories: [n].
+        advantages: [n] float32; zeros until `vlrl.advantage` fills it.
+    """
+
+    trajectories: list[Trajectory]
+    advantages: FloatArray = field(default_factory=lambda: np.zeros(0, np.float32))
+
+    @property
+    def failed(self) -> bool:
+        """True if any member could not be scored: the whole group is masked (law 7)."""
+        return any(t.score is None for t in self.trajectories)
+
+
+@dataclass(slots=True)
+class MicroBatch:
+    """Rows of prefix trees for one forward pass. R rows of at most L tokens; M trained tokens.
+
+    A row is one group: the shared prompt once, then every completion as a branch that sees the
+    prompt and itself. Mask rule: q sees k if k is not after q and branch[k] is 0 or branch[q].
+
+    Attributes:
+        input_ids: [R, L] int64.
+        position_ids: [3, R, L] int64, mRoPE; each branch goes on from the prompt.
+        branch_ids: [R, L] int32: 0 prompt, 1..n branches, -1 padding.
+        pixel_values: [num_patches, patch_dim] float32, each distinct picture of a row once.
+        image_grid_thw: [num_images, 3] int64.
+        source_index: [M] int64, flat index r·L+l of the token whose logits predict the target.
+        target_ids: [M] int64, trained tokens.
+        sampler_logprobs: [M] float32, nats.
+        advantages: [M] float32.
+        weights: [M] float32, share of each token in the loss of the whole batch (they sum to 1 over
+            all ranks' micro-batches of one optimizer step, see `vlrl.pack`).
+        token_sample_ids: ids of the samples, for error messages; token_rows gives the row of each.
+        token_rows: [M] int64, which sample (index into token_sample_ids) a trained token belongs to.
+
+    Example: prompt P0 P1, completions A0 A1 and B0:
+        input_ids   P0 P1 A0 A1 B0
+        branch_ids   0  0  1  1  2
+        positions    0  1  2  3  2
+        source       1  2  1   (P1 predicts A0, A0 predicts A1, P1 predicts B0)
+        target      A0 A1 B0
+    """
+
+    input_ids: IntArray
+    position_ids: IntArray
+    branch_ids: npt.NDArray[np.int32]
+    pixel_values: FloatArray
+    image_grid_thw: IntArray
+    source_index: IntArray
+    target_ids: IntArray
+    sampler_logprobs: FloatArray
+    advantages: FloatArray
+    weights: FloatArray
+    token_rows: IntArray
+    token_sample_ids: tuple[str, ...]
+
+
+Batch: TypeAlias = list[list[MicroBatch]]
+"""One optimizer step: for each rank its micro-batches; every rank has the same number of them."""
