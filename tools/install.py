@@ -2,27 +2,36 @@
 
     python3 tools/install.py [--dev] [--venv DIR] [--lock auto|cpu|cuda]
 
-A stamp in the environment names what was installed, so a second run does nothing. Standard library only.
+Stamps in the environment say what was installed, so a second run does nothing. Standard library only.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import hashlib
+import importlib.util
 import os
 import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PYTORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+TOOLS, REQUIREMENTS = ROOT / "tools", ROOT / "requirements"
+PYTORCH_CPU_INDEX = os.environ.get("PYTORCH_CPU_INDEX", "https://download.pytorch.org/whl/cpu")
+
+# Never imported by vlrl: their bytecode is not worth the seconds. (If they are imported after all, Python
+# compiles them then.)
+NOT_COMPILED = r"/tests?/|/torch/testing/_internal/|/ray/(rllib|serve|tune|data|train|llm)/"
+
 started = time.monotonic()
 
 
 def say(text: str) -> None:
-    print(f"[{time.monotonic() - started:5.0f} s] {text}", flush=True)
+    print(f"[{time.monotonic() - started:4.0f} s] {text}", flush=True)
 
 
 def has_nvidia_gpu() -> bool:
@@ -31,6 +40,36 @@ def has_nvidia_gpu() -> bool:
     if shutil.which("nvidia-smi") is None:
         return False
     return subprocess.run(["nvidia-smi", "-L"], capture_output=True, timeout=60).returncode == 0
+
+
+def missing_debian_packages(kind: str) -> list[str]:
+    """Names of the packages without which the locked set cannot be installed or loaded here."""
+    missing = []
+    if importlib.util.find_spec("ensurepip") is None:
+        missing.append("python3-venv")  # Debian's python3 comes without the module that makes environments
+    if kind == "cpu":
+        try:
+            ctypes.CDLL("libnuma.so.1")
+        except OSError:
+            missing.append("libnuma1")  # vLLM's CPU library is linked against it
+    return missing
+
+
+def install_debian_packages(packages: list[str]) -> None:
+    """apt-get, as root or through sudo; otherwise say what to type."""
+    as_root = [] if os.geteuid() == 0 else ["sudo"] if shutil.which("sudo") else None
+    by_hand = f"sudo apt-get install {' '.join(packages)}"
+    if shutil.which("apt-get") is None or as_root is None:
+        raise SystemExit(f"These system packages are missing (Debian's names): {' '.join(packages)}.\n{by_hand}")
+    say(f"installing Debian packages: {' '.join(packages)}")
+    if as_root and not sys.stdin.isatty():
+        as_root.append("--non-interactive")
+    environment = ["env", "DEBIAN_FRONTEND=noninteractive"]
+    install = [*as_root, *environment, "apt-get", "install", "-qq", "--no-install-recommends", *packages]
+    if subprocess.run(install, capture_output=True).returncode != 0:  # perhaps the package lists are not there yet
+        subprocess.run([*as_root, "apt-get", "update", "-qq"], check=False)
+        if subprocess.run(install).returncode != 0:
+            raise SystemExit(f"apt-get could not install {' '.join(packages)}. By hand: {by_hand}")
 
 
 def make_venv(venv: Path) -> Path:
@@ -42,41 +81,88 @@ def make_venv(venv: Path) -> Path:
     made = subprocess.run([sys.executable, "-m", "venv", str(venv)], capture_output=True, text=True)
     if made.returncode != 0:
         shutil.rmtree(venv, ignore_errors=True)
-        raise SystemExit(f"python3 -m venv failed:\n{made.stdout}{made.stderr}")
+        raise SystemExit(f"{sys.executable} -m venv failed:\n{made.stdout}{made.stderr}")
     return python
 
 
-def pip(python: Path, *arguments: str, check: bool = True) -> bool:
-    command = [str(python), "-m", "pip", "install", "--no-deps", "--quiet", "--disable-pip-version-check", *arguments]
-    result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=not check, text=True)
-    if check and result.returncode != 0:
-        raise SystemExit(f"pip failed (exit status {result.returncode}): {' '.join(arguments)}")
-    return result.returncode == 0
+class PipError(Exception):
+    """pip failed; the message is what it printed."""
 
 
-def install_torch(python: Path, lock: Path) -> None:
-    """The CPU build of torch is not on PyPI: pip's own configuration first, PyTorch's index second."""
-    pin = next(line.strip() for line in lock.read_text().splitlines() if line.startswith("torch=="))
-    say(f"installing {pin}")
-    if pip(python, pin, check=False):
+def pip(python: Path, *arguments: str) -> None:
+    command = [str(python), "-m", "pip", "install", "-qq", "--no-deps", "--disable-pip-version-check"]
+    command += ["--no-input", "--root-user-action=ignore", *arguments]
+    result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if result.returncode != 0:
+        raise PipError(f"pip install {' '.join(arguments)} failed:\n{result.stdout}{result.stderr}")
+
+
+def install_torch(python: Path, torch: str, torchvision: str) -> None:
+    """torch first where pip is configured to look, then, for its CPU build, in PyTorch's own index.
+
+    Where that index answers, torchvision's CPU build is there too; PyPI's needs the repair below.
+    """
+    try:
+        pip(python, "--no-compile", torch)
         return
-    if "+cpu" not in pin or not pip(
-        python, pin, "--index-url", PYTORCH_CPU_INDEX, "--timeout", "15", "--retries", "1", check=False
-    ):
-        raise SystemExit(
-            f"pip found no wheel for {pin}, neither where it is configured to look nor at {PYTORCH_CPU_INDEX}.\n"
-            f"Give it one: PIP_FIND_LINKS=/folder/with/the/wheel make install"
-        )
+    except PipError as error:
+        if "+cpu" not in torch or "No matching distribution" not in str(error):
+            raise
+    index = ["--index-url", PYTORCH_CPU_INDEX, "--timeout", "15", "--retries", "1"]
+    try:
+        pip(python, "--no-compile", *index, torch)
+    except PipError as error:
+        raise PipError(
+            f"There is no wheel of {torch} where pip is configured to look, nor at {PYTORCH_CPU_INDEX}. "
+            f"If you have one in a folder: PIP_FIND_LINKS=/that/folder make install\n\n{error}"
+        ) from None
+    try:
+        pip(python, "--no-compile", *index, torchvision)
+    except PipError:
+        say(f"no CPU build of {torchvision} there: taking PyPI's")
+
+
+def install_lock(python: Path, lock: Path) -> None:
+    """Everything in the lock: two pips side by side (unpacking keeps one core busy), then bytecode on all cores."""
+    pins = [line for line in lock.read_text().splitlines() if line and not line.startswith("#")]
+    torch, torchvision = (next(pin for pin in pins if pin.startswith(f"{name}=")) for name in ("torch", "torchvision"))
+    rest = [pin for pin in pins if pin not in (torch, torchvision)]
+
+    def with_torch() -> None:
+        install_torch(python, torch, torchvision)
+        pip(python, "--no-compile", torchvision, *rest[::2])
+
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        jobs = [pool.submit(with_torch), pool.submit(pip, python, "--no-compile", *rest[1::2])]
+        while wait(jobs, timeout=20).not_done:
+            say("downloading and unpacking")
+    for job in jobs:
+        job.result()
+    if torch.endswith("+cpu"):
+        repair_torchvision(python)
+    say("compiling to bytecode")
+    command = [str(python), "-m", "compileall", "-qq", "-j0", "-x", NOT_COMPILED, str(site_packages(python))]
+    subprocess.run(command, stdout=subprocess.DEVNULL)  # a file of Python 2 in someone's package is no failure
+
+
+def site_packages(python: Path) -> Path:
+    code = "import sysconfig; print(sysconfig.get_paths()['purelib'])"
+    return Path(subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip())
 
 
 def repair_torchvision(python: Path) -> None:
-    code = "import sysconfig; print(sysconfig.get_paths()['purelib'])"
-    site = Path(subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip())
-    shutil.copy(ROOT / "tools" / "torchvision_on_cpu.py", site)
+    """Let PyPI's torchvision be imported on a CPU build of torch: see torchvision_on_cpu.py."""
+    site = site_packages(python)
+    shutil.copy(TOOLS / "torchvision_on_cpu.py", site)
     (site / "torchvision_on_cpu.pth").write_text("import torchvision_on_cpu; torchvision_on_cpu.install()\n")
 
 
-def fingerprint(*files: Path) -> str:
+def changed(stamp: Path, *files: Path) -> bool:
+    """True if one of the files has changed since `stamp` was written for them."""
+    return not stamp.exists() or stamp.read_text() != digest(*files)
+
+
+def digest(*files: Path) -> str:
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
 
 
@@ -87,29 +173,34 @@ def main() -> None:
     parser.add_argument("--lock", choices=["auto", "cpu", "cuda"], default="auto")
     options = parser.parse_args()
     if sys.version_info < (3, 11):
-        raise SystemExit(f"vlrl needs Python 3.11 or later; this is {sys.version.split()[0]}. Try: make PYTHON=python3.11")
+        raise SystemExit(f"vlrl needs Python 3.11 or later, this is {sys.version.split()[0]}: make PYTHON=python3.11 …")
     kind = options.lock if options.lock != "auto" else ("cuda" if has_nvidia_gpu() else "cpu")
-    lock, dev = ROOT / "requirements" / f"{kind}.lock", ROOT / "requirements" / "dev.lock"
+    lock, dev_lock = REQUIREMENTS / f"{kind}.lock", REQUIREMENTS / "dev.lock"
+    hook, project = TOOLS / "torchvision_on_cpu.py", ROOT / "pyproject.toml"
+    if missing := missing_debian_packages(kind):
+        install_debian_packages(missing)
     python = make_venv(options.venv)
-    stamp, dev_stamp = options.venv / "vlrl.stamp", options.venv / "vlrl-dev.stamp"
 
-    wanted = fingerprint(lock, ROOT / "pyproject.toml", ROOT / "tools" / "torchvision_on_cpu.py", Path(__file__))
-    if not stamp.exists() or stamp.read_text() != wanted:
-        say(f"installing requirements/{kind}.lock, a few gigabytes, once")
-        install_torch(python, lock)
-        pip(python, "-r", str(lock))
-        if kind == "cpu":
-            repair_torchvision(python)
+    stamp = options.venv / "lock.stamp"
+    if changed(stamp, lock, hook):
+        say(f"installing requirements/{kind}.lock, some gigabytes, once")
+        install_lock(python, lock)
+        stamp.write_text(digest(lock, hook))
+    stamp = options.venv / "project.stamp"
+    if changed(stamp, project):
         pip(python, "--no-build-isolation", "--editable", str(ROOT))
-        stamp.write_text(wanted)
+        stamp.write_text(digest(project))
         say(f"{options.venv.name} is ready")
-    wanted = fingerprint(dev)
-    if options.dev and (not dev_stamp.exists() or dev_stamp.read_text() != wanted):
+    stamp = options.venv / "dev.stamp"
+    if options.dev and changed(stamp, dev_lock):
         say("installing requirements/dev.lock")
-        pip(python, "-r", str(dev))
-        dev_stamp.write_text(wanted)
+        pip(python, "-r", str(dev_lock))
+        stamp.write_text(digest(dev_lock))
         say("tests and checks are ready")
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except PipError as error:
+        raise SystemExit(f"\n{error}") from None

@@ -1,25 +1,35 @@
 """Write the locks: every package of the set, pinned, from one dry run of pip's resolver.
 
-    python tools/lock.py cpu|cuda|dev
+    python tools/lock.py cpu|cuda|dev     write requirements/<it>.lock from requirements/<it>.in
+    python tools/lock.py check-cuda       resolve cuda.lock with its dependencies, without installing it
 
-The .in files in requirements/ hold what vlrl needs directly; a lock holds everything those need in turn.
-A lock is installed with ``--no-deps``, so what it lists is exactly what a machine gets.
+The .in files hold what vlrl needs directly; a lock holds everything those need in turn. A lock is installed with
+``--no-deps``, so what it lists is exactly what a machine gets.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent.parent / "requirements"
-PYTORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+PYTORCH_CPU_INDEX = os.environ.get("PYTORCH_CPU_INDEX", "https://download.pytorch.org/whl/cpu")
 
-# vLLM's metadata asks for these, its code for images and video does not. Their wheels on PyPI are linked
-# against CUDA libraries; where those are missing, `import transformers` fails on them.
-LEFT_OUT = {"cpu": {"torchaudio", "torchcodec"}}
+LEFT_OUT = {
+    "cpu": {
+        # vLLM's metadata asks for these two, its code for images and video does not. Their wheels on PyPI are
+        # linked against CUDA libraries; where those are missing, `import transformers` fails on them.
+        "torchaudio": "needs CUDA libraries",
+        "torchcodec": "needs CUDA libraries",
+        # xgrammar's metadata asks for it, for kernels on a GPU. A gigabyte.
+        "triton": "compiles for GPUs only",
+    },
+    "cuda": {},
+}
 
 
 def canonical(name: str) -> str:
@@ -28,44 +38,60 @@ def canonical(name: str) -> str:
 
 def read_lock(path: Path) -> dict[str, str]:
     """Package name to pinned version."""
-    lines = (line.split("#")[0].strip() for line in path.read_text().splitlines())
-    return {canonical(name): version for name, _, version in (line.partition("==") for line in lines if line)}
+    return dict(re.findall(r"^([\w.-]+)={2,3}(\S+)$", path.read_text(), flags=re.MULTILINE))
 
 
-def resolve(arguments: list[str]) -> dict[str, str]:
+def resolve(*arguments: str) -> dict[str, str]:
     """The set pip would install into an empty environment; PyTorch's CPU index is asked only on failure."""
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed"]
-    command += ["--only-binary=:all:", "--no-binary=deepspeed", "--report", "-", *arguments]  # DeepSpeed ships as source
+    command = [sys.executable, "-m", "pip", "install", "-qq", "--dry-run", "--ignore-installed", "--report", "-"]
+    command += ["--only-binary=:all:", "--no-binary=deepspeed", *arguments]  # DeepSpeed ships as source
     first = subprocess.run(command, capture_output=True, text=True)
     result = first
-    if first.returncode != 0:
+    if "No matching distribution found for torch==" in first.stderr:
         command += ["--extra-index-url", PYTORCH_CPU_INDEX, "--timeout", "15", "--retries", "1"]
         result = subprocess.run(command, capture_output=True, text=True)
     if result.returncode != 0:
-        errors = [line for line in first.stderr.splitlines() if line.startswith("ERROR")]
-        raise SystemExit("pip found no set that fits:\n" + "\n".join(errors or [first.stderr]))
+        raise SystemExit(f"pip found no set that fits {' '.join(arguments)}:\n{first.stderr}")
     installs = json.loads(result.stdout)["install"]
     return {canonical(item["metadata"]["name"]): item["metadata"]["version"] for item in installs}
 
 
-def main(kind: str) -> None:
+def write(kind: str) -> None:
+    """Write requirements/<kind>.lock; dev.lock goes on top of cpu.lock, so it agrees with it and omits it."""
+    left_out = LEFT_OUT.get(kind, {})
     arguments = ["-r", str(FOLDER / f"{kind}.in")]
-    left_out = set(LEFT_OUT.get(kind, ()))
-    if kind == "dev":  # goes on top of either lock: agree with it, and do not repeat it
-        base = read_lock(FOLDER / "cpu.lock")
-        constraints = FOLDER / "cpu.lock"
-        arguments += ["-c", str(constraints)]
-        left_out |= set(base)
-    pins = {name: version for name, version in resolve(arguments).items() if name not in left_out}
-    head = f"# Written by `make lock` from {kind}.in. Installed with --no-deps: nothing else comes in.\n"
-    for name in sorted(LEFT_OUT.get(kind, ())):
-        head += f"# Left out on purpose, see tools/lock.py: {name}\n"
-    lines = [f"{name}=={version}\n" for name, version in sorted(pins.items())]
-    (FOLDER / f"{kind}.lock").write_text(head + "".join(lines))
+    if kind == "dev":
+        arguments += ["-c", str(FOLDER / "cpu.lock")]
+        pins = resolve(*arguments)
+        pins = {name: pins[name] for name in pins.keys() - read_lock(FOLDER / "cpu.lock").keys()}
+    else:
+        pins = resolve(*arguments)
+        pins = {name: pins[name] for name in pins.keys() - left_out.keys()}
+    text = f"# Written by `make lock` from {kind}.in. Installed with --no-deps: nothing else comes in.\n"
+    for name, reason in left_out.items():
+        text += f"# Left out: {name}, {reason} (tools/lock.py)\n"
+    for name, version in sorted(pins.items()):
+        sign = "===" if (kind, name) == ("cuda", "torch") else "=="  # see cuda.in
+        text += f"{name}{sign}{version}\n"
+    (FOLDER / f"{kind}.lock").write_text(text)
     print(f"requirements/{kind}.lock: {len(pins)} packages")
 
 
+def check_cuda() -> None:
+    """Fail unless pip, following every dependency, arrives at exactly what cuda.lock and dev.lock list."""
+    locks = [FOLDER / "cuda.lock", FOLDER / "dev.lock"]
+    listed = {name: version for lock in locks for name, version in read_lock(lock).items()}
+    found = resolve(*(part for lock in locks for part in ("-r", str(lock))))
+    differences = sorted(found.items() ^ listed.items())
+    if differences:
+        raise SystemExit(f"cuda.lock is not complete; `make lock` writes it anew: {differences}")
+    print(f"requirements/cuda.lock and dev.lock install together: {len(found)} packages, nothing missing")
+
+
 if __name__ == "__main__":
-    if len(sys.argv) != 2 or sys.argv[1] not in ("cpu", "cuda", "dev"):
-        raise SystemExit("usage: python tools/lock.py cpu|cuda|dev")
-    main(sys.argv[1])
+    if sys.argv[1:] == ["check-cuda"]:
+        check_cuda()
+    elif len(sys.argv) == 2 and sys.argv[1] in ("cpu", "cuda", "dev"):
+        write(sys.argv[1])
+    else:
+        raise SystemExit(__doc__)
