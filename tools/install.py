@@ -60,13 +60,17 @@ def install_debian_packages(packages: list[str]) -> None:
     as_root = [] if os.geteuid() == 0 else ["sudo"] if shutil.which("sudo") else None
     by_hand = f"sudo apt-get install {' '.join(packages)}"
     if shutil.which("apt-get") is None or as_root is None:
-        raise SystemExit(f"These system packages are missing (Debian's names): {' '.join(packages)}.\n{by_hand}")
+        raise SystemExit(
+            f"These system packages are missing (Debian's names): {' '.join(packages)}.\n{by_hand}"
+        )
     say(f"installing Debian packages: {' '.join(packages)}")
     if as_root and not sys.stdin.isatty():
         as_root.append("--non-interactive")
     environment = ["env", "DEBIAN_FRONTEND=noninteractive"]
     install = [*as_root, *environment, "apt-get", "install", "-qq", "--no-install-recommends", *packages]
-    if subprocess.run(install, capture_output=True).returncode != 0:  # perhaps the package lists are not there yet
+    if (
+        subprocess.run(install, capture_output=True).returncode != 0
+    ):  # perhaps the package lists are not there yet
         subprocess.run([*as_root, "apt-get", "update", "-qq"], check=False)
         if subprocess.run(install).returncode != 0:
             raise SystemExit(f"apt-get could not install {' '.join(packages)}. By hand: {by_hand}")
@@ -74,7 +78,10 @@ def install_debian_packages(packages: list[str]) -> None:
 
 def make_venv(venv: Path) -> Path:
     python = venv / "bin" / "python"
-    if python.exists() and subprocess.run([python, "-m", "pip", "--version"], capture_output=True).returncode == 0:
+    if (
+        python.exists()
+        and subprocess.run([python, "-m", "pip", "--version"], capture_output=True).returncode == 0
+    ):
         return python
     say(f"making {venv.name} with Python {sys.version.split()[0]}")
     shutil.rmtree(venv, ignore_errors=True)
@@ -123,9 +130,11 @@ def install_torch(python: Path, torch: str, torchvision: str) -> None:
 
 
 def install_lock(python: Path, lock: Path) -> None:
-    """Everything in the lock: two pips side by side (unpacking keeps one core busy), then bytecode on all cores."""
+    """Everything in the lock: two pips at once (unpacking keeps one core busy), then the bytecode."""
     pins = [line for line in lock.read_text().splitlines() if line and not line.startswith("#")]
-    torch, torchvision = (next(pin for pin in pins if pin.startswith(f"{name}=")) for name in ("torch", "torchvision"))
+    torch, torchvision = (
+        next(pin for pin in pins if pin.startswith(f"{name}=")) for name in ("torch", "torchvision")
+    )
     rest = [pin for pin in pins if pin not in (torch, torchvision)]
 
     def with_torch() -> None:
@@ -142,12 +151,16 @@ def install_lock(python: Path, lock: Path) -> None:
         repair_torchvision(python)
     say("compiling to bytecode")
     command = [str(python), "-m", "compileall", "-qq", "-j0", "-x", NOT_COMPILED, str(site_packages(python))]
-    subprocess.run(command, stdout=subprocess.DEVNULL)  # a file of Python 2 in someone's package is no failure
+    subprocess.run(
+        command, stdout=subprocess.DEVNULL
+    )  # a file of Python 2 in someone's package is no failure
 
 
 def site_packages(python: Path) -> Path:
     code = "import sysconfig; print(sysconfig.get_paths()['purelib'])"
-    return Path(subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip())
+    return Path(
+        subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    )
 
 
 def repair_torchvision(python: Path) -> None:
@@ -173,7 +186,9 @@ def main() -> None:
     parser.add_argument("--lock", choices=["auto", "cpu", "cuda"], default="auto")
     options = parser.parse_args()
     if sys.version_info < (3, 11):
-        raise SystemExit(f"vlrl needs Python 3.11 or later, this is {sys.version.split()[0]}: make PYTHON=python3.11 …")
+        raise SystemExit(
+            f"vlrl needs Python 3.11 or later, this is {sys.version.split()[0]}: make PYTHON=python3.11 …"
+        )
     kind = options.lock if options.lock != "auto" else ("cuda" if has_nvidia_gpu() else "cpu")
     lock, dev_lock = REQUIREMENTS / f"{kind}.lock", REQUIREMENTS / "dev.lock"
     hook, project = TOOLS / "torchvision_on_cpu.py", ROOT / "pyproject.toml"

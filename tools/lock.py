@@ -3,8 +3,8 @@
     python tools/lock.py cpu|cuda|dev     write requirements/<it>.lock from requirements/<it>.in
     python tools/lock.py check-cuda       resolve cuda.lock with its dependencies, without installing it
 
-The .in files hold what vlrl needs directly; a lock holds everything those need in turn. A lock is installed with
-``--no-deps``, so what it lists is exactly what a machine gets.
+The .in files hold what vlrl needs directly; a lock holds everything those need in turn. A lock is installed
+with ``--no-deps``, so what it lists is exactly what a machine gets.
 """
 
 from __future__ import annotations
@@ -43,7 +43,17 @@ def read_lock(path: Path) -> dict[str, str]:
 
 def resolve(*arguments: str) -> dict[str, str]:
     """The set pip would install into an empty environment; PyTorch's CPU index is asked only on failure."""
-    command = [sys.executable, "-m", "pip", "install", "-qq", "--dry-run", "--ignore-installed", "--report", "-"]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "-qq",
+        "--dry-run",
+        "--ignore-installed",
+        "--report",
+        "-",
+    ]
     command += ["--only-binary=:all:", "--no-binary=deepspeed", *arguments]  # DeepSpeed ships as source
     first = subprocess.run(command, capture_output=True, text=True)
     result = first

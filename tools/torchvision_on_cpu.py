@@ -1,9 +1,9 @@
 """Repair `import torchvision` in an environment whose torch is a CPU build.
 
-PyPI's torchvision is linked against CUDA libraries. On a CPU build of torch its C++ library does not load, the
-operators ``nms`` and ``qnms`` stay undeclared, and ``import torchvision`` dies with "operator
-torchvision::nms does not exist", although its transforms are plain torch. The set-up copies this file into the
-environment next to a .pth file that calls `install` at every interpreter start, so that subprocesses are
+PyPI's torchvision is linked against CUDA libraries. On a CPU build of torch its C++ library does not load,
+the operators ``nms`` and ``qnms`` stay undeclared, and ``import torchvision`` dies with "operator
+torchvision::nms does not exist", although its transforms are plain torch. The set-up copies this file into
+the environment next to a .pth file that calls `install` at every interpreter start, so that subprocesses are
 repaired too. It costs one entry in ``sys.meta_path`` and imports nothing until torchvision is imported.
 
 A torchvision whose library loads (PyTorch's own CPU build, or CUDA) is left as it is.

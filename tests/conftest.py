@@ -1,0 +1,73 @@
+"""What holds for every test: no network, no skips but for want of a GPU, slow proofs apart."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+NO_NETWORK = Path(__file__).parent / "no_network"
+ROOT = Path(__file__).parent.parent
+
+os.environ.update(
+    HF_HUB_OFFLINE="1",
+    TRANSFORMERS_OFFLINE="1",
+    RAY_USAGE_STATS_ENABLED="0",
+    VLLM_NO_USAGE_STATS="1",
+    WANDB_MODE="offline",
+    DO_NOT_TRACK="1",
+)
+# Programs that tests start (the command line, Ray's workers, vLLM's children) are guarded by the same file.
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(NO_NETWORK), os.environ.get("PYTHONPATH")]))
+_spec = importlib.util.spec_from_file_location("no_network", NO_NETWORK / "sitecustomize.py")
+assert _spec is not None and _spec.loader is not None
+_spec.loader.exec_module(importlib.util.module_from_spec(_spec))
+
+
+def gpu_missing() -> str | None:
+    """Why a test marked `gpu` cannot run here, or None if it can."""
+    import torch
+
+    if torch.version.cuda is None:
+        return "needs an NVIDIA GPU; this torch is a CPU build"
+    return None if torch.cuda.is_available() else "needs an NVIDIA GPU; torch.cuda.is_available() is False"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    named = [argument.split("::", 1)[-1] for argument in config.args if "::" in argument]
+    if not config.option.markexpr and not named:  # -m, or naming a test, says what to run
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        items[:] = [item for item in items if item not in slow]
+        config.hook.pytest_deselected(items=slow)
+    gpu = [item for item in items if item.get_closest_marker("gpu")]
+    if gpu and (reason := gpu_missing()):
+        for item in gpu:
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """A skip is a hole in the proof: only a missing GPU is a reason for one."""
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and not item.get_closest_marker("gpu"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped, and only a test marked gpu may be: {report.longrepr}"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Iterator[None]:
+    report = yield
+    if report.skipped:
+        report.outcome = "failed"
+        report.longrepr = f"a whole file was skipped; mark single tests gpu instead: {report.longrepr}"
+    return report
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The checkout's root folder."""
+    return ROOT
