@@ -101,8 +101,8 @@ def test_a_file_is_replaced_or_appended_to(tmp_path, append, count):
     assert len(read_rollouts(tmp_path / "train.jsonl")) == count
 
 
-def test_odd_line_breaks_in_a_completion_do_not_break_the_line(tmp_path):
-    record = {"completion": "a\nb\u2028c\u0085d\r"}
+def test_odd_characters_in_a_completion_come_back_unchanged(tmp_path):
+    record = {"completion": "a\nb\u2028c\u0085d\r\ud83d"}
     write_rollouts(tmp_path / "x.jsonl", [record], [])
     assert read_rollouts(tmp_path / "x.jsonl") == [record]
 

@@ -19,6 +19,10 @@ LOGPROB_DIGITS = 6
 """Decimals kept of a log-probability: a float32 near 1 has no more."""
 
 
+SURROGATES = "backslashreplace"
+"""Half a surrogate pair has no UTF-8; written as \\udXXX it is the same character to a JSON reader."""
+
+
 def rollout_records(
     groups: Sequence[Group], processor: Processor, *, phase: str, step: int
 ) -> list[dict[str, Any]]:
@@ -53,11 +57,11 @@ def write_rollouts(
         _write_picture(run_dir_of(path) / media_path(item), item)
     text = "".join(json.dumps(record, ensure_ascii=False, default=str) + "\n" for record in records)
     if append:
-        with path.open("a", encoding="utf-8") as file:
+        with path.open("a", encoding="utf-8", errors=SURROGATES) as file:
             file.write(text)
         return
     aside = path.with_name(path.name + ".part")
-    aside.write_text(text, encoding="utf-8")
+    aside.write_text(text, encoding="utf-8", errors=SURROGATES)
     os.replace(aside, path)
 
 

@@ -1,0 +1,221 @@
+"""One HTML file that tells how a run went. It opens offline: no script, nothing fetched, pictures inlined."""
+
+from __future__ import annotations
+
+import os
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from vlrl.console import duration
+from vlrl.metrics import TIME_PARTS, describe, is_reward_part
+from vlrl.viewer.charts import (
+    NOTHING,
+    Point,
+    Series,
+    draw_learning_curve,
+    line_chart,
+    short,
+    smooth,
+    stacked_chart,
+)
+from vlrl.viewer.rollouts import Card, build_cards
+from vlrl.viewer.run import Run, load_run
+from vlrl.viewer.verdict import verdict, wilson
+
+MULTIPLES = (
+    "policy/entropy",
+    "policy/kl",
+    "optim/grad_norm",
+    "completion/num_tokens_mean",
+    "policy/clip_fraction",
+    "reward/zero_variance_groups",
+)
+"""Metrics shown small, next to each other; the others are in a fold."""
+
+GREEDY, SAMPLED = "heldout/accuracy_greedy", "heldout/accuracy_sampled"
+
+DEFAULT_ROLLOUTS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A chart with its words; legend entries are (css class, name)."""
+
+    title: str
+    hint: str
+    svg: Markup
+    legend: Sequence[tuple[str, str]] = ()
+    latest: str = ""
+
+
+def write_report(run_dir: Path) -> Path:
+    """Write RUN/report.html from what is in the folder, and return its path."""
+    run = load_run(run_dir)
+    rollouts = build_cards(
+        run_dir, run.columns, int(run.option("logging.num_report_rollouts", DEFAULT_ROLLOUTS))
+    )
+    templates = FileSystemLoader(Path(__file__).parent / "templates")
+    environment = Environment(
+        loader=templates, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    page = environment.get_template("report.html.j2").render(context(run, rollouts))
+    path = run_dir / "report.html"
+    aside = path.with_name("report.html.part")
+    aside.write_text(page, encoding="utf-8", errors="replace")
+    os.replace(aside, path)
+    return path
+
+
+def write_pictures(run_dir: Path, out_dir: Path) -> list[Path]:
+    """Write the charts a README shows as PNGs, and return their paths."""
+    run = load_run(run_dir)
+    out_dir.mkdir(parents=True, exist_ok=True)
+    path = out_dir / "learning_curve.png"
+    reward = run.series("reward/mean")
+    draw_learning_curve(path, reward, _window(reward), _heldout_series(run), run.target)
+    return [path]
+
+
+def context(run: Run, rollouts: Sequence[Card]) -> dict[str, Any]:
+    """Everything the template names."""
+    shown = {"step", "reward/mean", GREEDY, SAMPLED, *MULTIPLES, *(f"time_s/{part}" for part in TIME_PARTS)}
+    names = dict.fromkeys(name for line in run.metrics for name in line if name not in shown)
+    parts = [name for name in names if is_reward_part(name)]
+    tone, sentence = verdict(run)
+    return {
+        "run": run,
+        "facts": _facts(run),
+        "scores": [s for s in (_score(run, "greedy"), _score(run, "sampled")) if s],
+        "tone": tone,
+        "verdict": sentence,
+        "curves": _curves(run),
+        "multiples": [_multiple(run, name) for name in (*parts, *MULTIPLES) if run.series(name)],
+        "others": [_multiple(run, name) for name in names if name not in parts],
+        "time": _time(run),
+        "time_rows": _time_rows(run),
+        "phases": [(n, duration(float(s))) for n, s in (run.summary.get("seconds_by_phase") or {}).items()],
+        "versions": sorted((run.summary.get("versions") or {}).items()),
+        "cards": rollouts,
+    }
+
+
+def _score(run: Run, how: str) -> dict[str, str] | None:
+    """One of the headline's numbers."""
+    before, after = run.accuracy("before", how), run.accuracy("after", how)
+    if before is None and after is None:
+        return None
+    last, count = before if after is None else after, run.summary.get("num_heldout")
+    interval = ""
+    if count and last is not None:
+        low, high = wilson(last, count)
+        interval = f"95 % interval {low:.3f} to {high:.3f}, {count} held-out samples"
+    temperature = run.option("rollout.temperature", 1.0)
+    return {
+        "name": "greedy" if how == "greedy" else f"sampled at temperature {temperature:g}",
+        "before": NOTHING if before is None else f"{before:.3f}",
+        "after": NOTHING if after is None else f"{after:.3f}",
+        "interval": interval,
+    }
+
+
+def _facts(run: Run) -> list[tuple[str, str]]:
+    summary = run.summary
+    size = summary.get("num_parameters")
+    seconds = sum((summary.get("seconds_by_phase") or {}).values())
+    rows = (
+        ("task", run.option("data.train.name")),
+        ("model", summary.get("model_path", run.option("model.path"))),
+        ("parameters", f"{size / 1e6:,.1f} M" if size else None),
+        ("steps", run.num_steps or None),
+        ("wall time", duration(seconds) if seconds else None),
+        ("device", summary.get("device")),
+        ("seed", summary.get("seed", run.option("run.seed"))),
+    )
+    return [(name, str(value)) for name, value in rows if value is not None]
+
+
+def _window(points: Sequence[Point]) -> int:
+    return max(3, len(points) // 20)
+
+
+def _heldout_series(run: Run) -> list[Series]:
+    """Evaluations logged in training, completed by the summary's before and after."""
+    out = []
+    for color, (name, how) in enumerate(((GREEDY, "greedy"), (SAMPLED, "sampled"))):
+        points = dict(run.series(name))
+        for when, step in (("before", 0.0), ("after", float(run.num_steps))):
+            value = run.accuracy(when, how)
+            if value is not None:
+                points[step] = value
+        if points:
+            out.append(Series(how, sorted(points.items()), color, "dots" if color == 0 else "rings"))
+    return out
+
+
+def _curves(run: Run) -> list[Figure]:
+    out = []
+    if reward := run.series("reward/mean"):
+        window = _window(reward)
+        lines = [
+            Series("reward", reward, 0, "faint"),
+            Series(f"mean of the last {window} steps", smooth(reward, window)),
+        ]
+        legend = [("s0 faint", "each step"), ("s0", f"mean of the last {window} steps")]
+        out.append(Figure("Reward in training", describe("reward/mean"), Markup(line_chart(lines)), legend))
+    if heldout := _heldout_series(run):
+        target = run.target
+        svg = line_chart(heldout, y_range=(0.0, 1.04), target=target)
+        legend = [("f0" if line.mark == "dots" else "s1 ring", line.name) for line in heldout]
+        legend += [("target", f"target {target:g}")] if target is not None else []
+        during = run.option("eval.during_samples")
+        some = run.option("eval.every", 0) and during
+        hint = (
+            f"Accuracy; evaluations during training use {during} samples"
+            if some
+            else "Accuracy before and after"
+        )
+        out.append(Figure("Held-out accuracy", hint, Markup(svg), legend))
+    return out
+
+
+def _multiple(run: Run, name: str) -> Figure:
+    points = run.series(name)
+    known = [y for _, y in points if y is not None]
+    chart = line_chart([Series(name, points)], width=320, height=130)
+    latest = f"{short(known[0])} → {short(known[-1])}" if known else "never finite"
+    return Figure(name, describe(name), Markup(chart), latest=latest)
+
+
+def _time_parts(run: Run) -> list[tuple[str, list[float]]]:
+    lines = [line for line in run.metrics if line.get("time_s/step") is not None]
+    parts = [(part, [line.get(f"time_s/{part}") or 0.0 for line in lines]) for part in TIME_PARTS]
+    known = [sum(values) for values in zip(*(values for _, values in parts), strict=True)]
+    steps = [line["time_s/step"] or 0.0 for line in lines]
+    parts.append(("other", [max(0.0, s - k) for s, k in zip(steps, known, strict=True)]))
+    return parts
+
+
+def _time(run: Run) -> Figure | None:
+    steps = [float(line["step"] or 0) for line in run.metrics if line.get("time_s/step") is not None]
+    if not steps:
+        return None
+    parts = _time_parts(run)
+    legend = [(f"f{i}", name) for i, (name, _) in enumerate(parts)]
+    return Figure("Seconds per step", "Where a step's time goes", Markup(stacked_chart(steps, parts)), legend)
+
+
+def _time_rows(run: Run) -> list[tuple[str, str, str, str]]:
+    """(part, median, total, share of all steps) for the table."""
+    parts = _time_parts(run)
+    everything = sum(sum(values) for _, values in parts)
+    return [
+        (name, f"{statistics.median(values):.3f} s", duration(sum(values)), f"{sum(values) / everything:.0%}")
+        for name, values in parts
+        if values and everything > 0
+    ]

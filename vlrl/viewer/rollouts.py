@@ -1,0 +1,200 @@
+"""Rollout records made ready to show: the same sample before and after, token by token."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from vlrl.viewer.charts import short
+
+Record = Mapping[str, Any]
+
+MAX_RUN = 600
+"""Tokens of one side of the mask shown in a row; of a longer run only its two ends are."""
+
+LIKELY = (0.99, 0.9, 0.5, 0.1)
+"""Probabilities that part the five shades of a drawn token, from sure to surprising."""
+
+PIXELATED_BELOW = 256
+"""Pictures with a shorter side than this, in pixels, are enlarged, and their pixels kept visible."""
+
+
+TIMES = "\N{MULTIPLICATION SIGN}"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of text with its CSS class and what hovering tells."""
+
+    text: str
+    kind: str
+    tip: str
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """An inlined PNG; `uri` is empty if the file is missing."""
+
+    uri: str
+    width: int
+    height: int
+    pixelated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One trajectory: what was drawn and how it was judged."""
+
+    heading: str
+    spans: Sequence[Span]
+    outcome: str
+    reward: str
+    quality: float | None
+    parts: Sequence[tuple[str, str]]
+    advantage: str
+    num_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One sample with its attempts, side by side."""
+
+    sample_id: str
+    question: str
+    answer: str
+    pictures: Sequence[Picture]
+    prompt: Sequence[Span]
+    num_prompt_tokens: int
+    attempts: Sequence[Attempt]
+
+
+def build_cards(run_dir: Path, columns: Sequence[tuple[str, Sequence[Record]]], limit: int) -> list[Card]:
+    """The first `limit` samples of the columns, in file order.
+
+    Args:
+        run_dir: folder that media paths are relative to.
+        columns: (heading, records) pairs, for example before and after; a sample's first trajectory of
+            each column is shown.
+        limit: most cards.
+    """
+    by_sample: dict[str, list[tuple[str, Record]]] = {}
+    for heading, records in columns:
+        for record in records:
+            shown = by_sample.setdefault(str(record.get("sample_id", "")), [])
+            if all(known != heading for known, _ in shown):
+                shown.append((heading, record))
+    chosen = list(by_sample.items())[:limit]
+    rewards = [r["reward"] for _, shown in chosen for _, r in shown if r.get("reward") is not None]
+    scale = (min(rewards, default=0.0), max(rewards, default=0.0))
+    return [_card(run_dir, sample_id, shown, scale) for sample_id, shown in chosen]
+
+
+def token_spans(record: Record, start: int, stop: int | None = None) -> list[Span]:
+    """Tokens [start, stop) of a ledger as spans; repeated placeholders and long runs are folded."""
+    texts, ids = record.get("token_texts", []), record.get("token_ids", [])
+    mask, logprobs = record.get("loss_mask", []), record.get("sampler_logprobs", [])
+    tokens = list(zip(texts, ids, mask, logprobs, strict=False))[start:stop]
+    out: list[Span] = []
+    for drawn, members in groupby(tokens, key=lambda token: bool(token[2])):
+        run = list(members)
+        spans = [_drawn_span(*token) for token in run] if drawn else _context_spans(run)
+        if len(spans) > MAX_RUN:
+            half = MAX_RUN // 2
+            fold = Span(f" … {len(spans) - 2 * half} tokens … ", "fold", "left out of this page")
+            spans = [*spans[:half], fold, *spans[-half:]]
+        out += spans
+    return out
+
+
+def inline_picture(run_dir: Path, media: Mapping[str, Any]) -> Picture:
+    """A PNG of the run as a data URI. A path that leaves the run's folder is not followed."""
+    width, height = int(media.get("width", 0)), int(media.get("height", 0))
+    path = (run_dir / str(media.get("path", ""))).resolve()
+    uri = ""
+    if path.is_relative_to(run_dir.resolve()) and path.suffix == ".png" and path.is_file():
+        uri = "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode("ascii")
+    return Picture(uri, width, height, min(width, height) < PIXELATED_BELOW)
+
+
+def _card(
+    run_dir: Path, sample_id: str, shown: Sequence[tuple[str, Record]], scale: tuple[float, float]
+) -> Card:
+    first = shown[0][1]
+    mask = first.get("loss_mask", [])
+    num_prompt_tokens = mask.index(1) if 1 in mask else len(mask)
+    answer = first.get("answer")
+    return Card(
+        sample_id=sample_id,
+        question=_question(first.get("messages", [])),
+        answer="" if answer is None else str(answer),
+        pictures=[inline_picture(run_dir, media) for media in first.get("media", [])],
+        prompt=token_spans(first, 0, num_prompt_tokens),
+        num_prompt_tokens=num_prompt_tokens,
+        attempts=[_attempt(heading, record, scale) for heading, record in shown],
+    )
+
+
+def _attempt(heading: str, record: Record, scale: tuple[float, float]) -> Attempt:
+    mask = record.get("loss_mask", [])
+    reward, (low, high) = record.get("reward"), scale
+    advantage = record.get("advantage")
+    return Attempt(
+        heading=heading,
+        spans=token_spans(record, mask.index(1) if 1 in mask else len(mask)),
+        outcome=str(record.get("outcome", "")),
+        reward="not scored" if reward is None else f"{reward:.2f}",
+        quality=None if reward is None or high <= low else (reward - low) / (high - low),
+        parts=[(name, short(value)) for name, value in (record.get("parts") or {}).items()],
+        advantage=f"{advantage:+.2f}" if advantage else "",
+        num_tokens=sum(mask),
+    )
+
+
+def _question(messages: Sequence[Mapping[str, Any]]) -> str:
+    """Text of the last user message."""
+    for message in reversed(messages):
+        if message.get("role") == "user":
+            content = message.get("content", "")
+            if isinstance(content, str):
+                return content
+            return " ".join(
+                str(part.get("text", "")) for part in content if part.get("type") == "text"
+            ).strip()
+    return ""
+
+
+def _drawn_span(text: str, token_id: int, _mask: int, logprob: float | None) -> Span:
+    if logprob is None:
+        return Span(_visible(text), "act p4", f"id {token_id} · log-probability unknown · trained")
+    probability = math.exp(min(0.0, logprob))
+    shade = sum(probability < bound for bound in LIKELY)
+    return Span(
+        _visible(text),
+        f"act p{shade}",
+        f"id {token_id} · logprob {logprob:.3f} · p {probability:.1%} · trained",
+    )
+
+
+def _context_spans(run: Sequence[tuple[str, int, int, float | None]]) -> list[Span]:
+    """Tokens the policy did not draw; placeholders of one medium, equal and adjacent, become one span."""
+    out = []
+    for (text, token_id), members in groupby(run, key=lambda token: (token[0], token[1])):
+        count = len(list(members))
+        special = text.startswith("<|") and text.endswith("|>")
+        tip = f"id {token_id} · context, not trained"
+        if special and count > 1:
+            out.append(Span(f"▦{TIMES}{count}", "ctx pads", f"{count} of {text} · {tip}"))
+        else:
+            out += [Span(_visible(text), "ctx special" if special else "ctx", tip)] * count
+    return out
+
+
+def _visible(text: str) -> str:
+    """Line ends shown and kept; other control characters as their pictures (␀, ␛)."""
+    shown = "".join(chr(0x2400 + ord(c)) if ord(c) < 32 and c not in "\n\t" else c for c in text)
+    return shown.replace("\n", "↵\n")

@@ -1,0 +1,61 @@
+"""What a run's numbers allow one to say, and no more."""
+
+from __future__ import annotations
+
+import math
+
+from vlrl.viewer.run import Run
+
+
+def verdict(run: Run) -> tuple[str, str]:
+    """("good" | "bad" | "open", what happened in words)."""
+    planned = run.option("num_steps")
+    early = (
+        f" It stopped after {run.num_steps} of {planned} steps."
+        if planned and run.num_steps < planned
+        else ""
+    )
+    tone, sentence = _judge(run)
+    return tone, sentence + early
+
+
+def wilson(accuracy: float, count: int) -> tuple[float, float]:
+    """95 % interval of an accuracy measured on `count` samples (Wilson 1927)."""
+    z = 1.96
+    centre = (accuracy + z * z / (2 * count)) / (1 + z * z / count)
+    half = z / (1 + z * z / count) * math.sqrt(accuracy * (1 - accuracy) / count + (z / (2 * count)) ** 2)
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def _judge(run: Run) -> tuple[str, str]:
+    before, after, target = run.accuracy("before", "greedy"), run.accuracy("after", "greedy"), run.target
+    if not run.summary:
+        return "open", "No summary.json: the run has not finished, and this is what it wrote so far."
+    if after is None:
+        return (
+            "open",
+            "Not evaluated on held-out data, so this says nothing about samples it did not train on.",
+        )
+    change, risen = _change(before, after, run.summary.get("num_heldout"))
+    if target is None:
+        return {1: "good", 0: "open", -1: "bad"}[risen], f"Greedy held-out accuracy {change}."
+    if after < target:
+        return "bad", f"Target missed: greedy held-out accuracy {change}, below the target of {target:g}."
+    return "good", f"Target reached: greedy held-out accuracy {change}; the target was {target:g}."
+
+
+def _change(before: float | None, after: float, count: int | None) -> tuple[str, int]:
+    """The change in words, and 1, 0 or -1 for a rise, nothing that can be told from noise, or a fall."""
+    if before is None:
+        return f"is {after:.3f} (not measured before)", 0
+    if before == after:
+        return f"stayed at {after:.3f}", 0
+    words = f"{'rose' if after > before else 'fell'} from {before:.3f} to {after:.3f}"
+    direction = 1 if after > before else -1
+    if not count:
+        return words, direction
+    # As if the two were measured on different samples; on the same ones the noise is smaller, if anything.
+    noise = 1.96 * math.sqrt((before * (1 - before) + after * (1 - after)) / count)
+    if abs(after - before) <= noise:
+        return f"{words}, which is within the noise of {count} samples (±{noise:.3f})", 0
+    return f"{words} on {count} samples", direction
