@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -100,11 +101,15 @@ class QwenVLProcessor:
         if not media:
             dim = 3 * 2 * self._patch_size**2
             return np.zeros((0, dim), np.float32), np.zeros((0, 3), np.int64)
-        pictures = [m.frames[0] for m in media]
+        pictures = [np.array(m.frames[0]) for m in media]  # torch wants writable memory
         out = self._hf.image_processor(
             images=pictures, do_resize=False, return_tensors="pt", input_data_format="channels_last"
         )
         return out["pixel_values"].numpy(), out["image_grid_thw"].numpy()
+
+    def save(self, folder: Path) -> None:
+        """Write tokenizer, template and image settings beside a model's weights."""
+        self._hf.save_pretrained(folder)
 
     def _resolve(
         self, messages: Sequence[Mapping[str, Any]], where: str

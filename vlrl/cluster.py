@@ -10,7 +10,7 @@ from typing import Any
 
 import ray
 
-from vlrl.config import Config, RayConfig
+from vlrl.config import Config
 from vlrl.errors import EngineError, ResourceError, VlrlError
 
 QUIET_ENVIRONMENT: Mapping[str, str] = {
@@ -145,6 +145,10 @@ def _local_options(config: Config) -> dict[str, Any]:
     }
 
 
-def describe(config: RayConfig) -> str:
-    """One line for logs and the report."""
-    return f"ray {ray.__version__}, {'local' if config.address is None else config.address}"
+def device_name() -> str:
+    """What the engines run on, for the report."""
+    if not gpu_available():
+        return f"CPU, {len(os.sched_getaffinity(0))} cores"
+    import torch
+
+    return torch.cuda.get_device_name(0) if torch.cuda.is_available() else "GPU"

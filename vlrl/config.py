@@ -285,6 +285,16 @@ class Config(Section):
             raise ValueError(
                 f"algorithm.num_minibatches={minibatches} does not divide rollout.prompts_per_step={prompts}"
             )
+        if self.generator.max_num_batched_tokens < self.generator.max_model_len:
+            raise ValueError(
+                f"generator.max_num_batched_tokens={self.generator.max_num_batched_tokens} is below "
+                f"generator.max_model_len={self.generator.max_model_len}: the longest prompt could not be prefilled"
+            )
+        if self.trainer.max_tokens_per_micro_batch < self.generator.max_model_len:
+            raise ValueError(
+                f"trainer.max_tokens_per_micro_batch={self.trainer.max_tokens_per_micro_batch} is below "
+                f"generator.max_model_len={self.generator.max_model_len}: the longest completion could not be trained"
+            )
         if self.rollout.max_tokens >= self.generator.max_model_len:
             raise ValueError(
                 f"rollout.max_tokens={self.rollout.max_tokens} leaves no room for a prompt in "

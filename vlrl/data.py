@@ -118,9 +118,9 @@ class SampleStream:
 
     def batch(self, step: int) -> list[Sample]:
         """Samples of a step; starts preparing the next one."""
-        future = self._ahead.pop(step, None) or self._executor.submit(self._load, step)
+        future = self._ahead.get(step) or self._executor.submit(self._load, step)
         samples = future.result()
-        self._ahead[step + 1] = self._executor.submit(self._load, step + 1)
+        self._ahead = {step: future, step + 1: self._executor.submit(self._load, step + 1)}
         return samples
 
     def close(self) -> None:

@@ -47,6 +47,7 @@ class GeneratorActor:
     def start(self) -> float:
         """Build the engine; seconds it took."""
         begin = time.perf_counter()
+        import torch
         from vllm import EngineArgs
         from vllm.v1.engine.llm_engine import LLMEngine
 
@@ -63,6 +64,8 @@ class GeneratorActor:
                 tensor_parallel_size=generator.tensor_parallel_size,
                 enforce_eager=generator.enforce_eager,
                 enable_prefix_caching=True,
+                # vLLM rewinds a seeded request's generator after a partial prefill, which a CPU one cannot do.
+                enable_chunked_prefill=torch.cuda.is_available(),
                 generation_config="vllm",  # nothing hidden: no sampling defaults from the model's folder
                 logprobs_mode="processed_logprobs",  # of the distribution that was drawn from
                 logits_processors=["vlrl.generator_bans:MediaTokenBan"],

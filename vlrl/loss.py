@@ -45,7 +45,7 @@ def kl_k3(trainer_logprobs: Tensor, reference_logprobs: Tensor) -> Tensor:
         [M] nats.
     """
     delta = reference_logprobs - trainer_logprobs
-    return torch.exp(delta) - delta - 1.0
+    return torch.expm1(delta) - delta
 
 
 def negative_log_likelihood(trainer_logprobs: Tensor) -> Tensor:

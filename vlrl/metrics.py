@@ -54,10 +54,11 @@ METRICS: Mapping[str, Metric] = {
     "time_s/reward": Metric("Scoring completions", "s"),
     "time_s/train": Metric("Forward, backward and optimizer", "s"),
     "time_s/sync": Metric("Moving the new weights into the engine", "s"),
-    "time_s/wait": Metric("Waiting for anything else", "s"),
+    "time_s/wait": Metric("Waiting for data, and whatever is none of the other parts", "s"),
     "time_s/step": Metric("The whole step", "s"),
-    "heldout/accuracy_greedy": Metric("Held-out accuracy, likeliest token each time", "fraction"),
-    "heldout/accuracy_sampled": Metric("Held-out accuracy at the training temperature", "fraction"),
+    "heldout/accuracy_greedy": Metric("Held-out accuracy after the step, likeliest tokens", "fraction"),
+    "heldout/accuracy_sampled": Metric("Held-out accuracy after the step, training temperature", "fraction"),
+    "sft/loss": Metric("Mean negative log-likelihood of the targets' tokens", "nats"),
 }
 """Every metric the trainer logs. Any other `reward/<name>` is the mean of that named part of the reward."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from vlrl.types import FloatArray, Generation, IntArray, Media, Prompt, Row, Sample, Sampling
@@ -50,6 +51,10 @@ class Processor(Protocol):
 
     def pixels(self, media: Sequence[Media]) -> tuple[FloatArray, IntArray]:
         """The vision tower's input: pixel_values [num_patches, patch_dim], grid_thw [num_media, 3]."""
+        ...
+
+    def save(self, folder: Path) -> None:
+        """Write what transformers and vLLM need beside the weights to load the model unchanged."""
         ...
 
 

@@ -298,18 +298,30 @@ class Trainer:
         Raises:
             ResourceError: if the disk is full.
         """
-        try:
-            cluster.call(self._ranks[:1], "save_model", [str(folder / "model")])
-            cluster.call(self._ranks, "save_state", [str(folder / "state")] * len(self._ranks))
-        except EngineError as error:
-            if "No space left" in str(error) or "ENOSPC" in str(error):
-                raise ResourceError(f"the disk is full: {folder} could not be written; free some space") from error
-            raise
+        self.save_model(folder / "model")
+        self._save("save_state", self._ranks, folder / "state")
+
+    def save_model(self, folder: Path) -> None:
+        """Write the weights alone, in Hugging Face format.
+
+        Raises:
+            ResourceError: if the disk is full.
+        """
+        self.write_weights()
+        self._save("save_model", self._ranks[:1], folder)
 
     def load(self, folder: Path) -> None:
         """Read the state that `save` wrote and bring the segment up to date."""
         cluster.call(self._ranks, "load_state", [str(folder / "state")] * len(self._ranks))
         self.write_weights()
+
+    def _save(self, method: str, ranks: Sequence[Any], folder: Path) -> None:
+        try:
+            cluster.call(ranks, method, [str(folder)] * len(ranks))
+        except EngineError as error:
+            if "No space left" in str(error) or "Disk quota" in str(error):
+                raise ResourceError(f"the disk is full: {folder} could not be written; free some space") from error
+            raise
 
     def close(self) -> None:
         """Stop the ranks and free the segment."""

@@ -79,3 +79,9 @@ def _picture(scan: ByteArray, size: int) -> ByteArray:
     """A scan enlarged to [size, size, 3]."""
     grey = Image.fromarray(scan).resize((size, size), Image.Resampling.BICUBIC)
     return np.repeat(np.asarray(grey)[:, :, None], 3, axis=2)
+
+
+def corpus(dataset: DigitSum, num_rows: int = 200) -> list[str]:
+    """Texts of the task, for training a tiny model's tokenizer."""
+    rows = [dataset[i] for i in range(min(num_rows, len(dataset)))]
+    return [f"system\nYou are a helpful assistant.\nuser\n{INSTRUCTION}\nassistant\n{row['target']}" for row in rows]

@@ -1,0 +1,31 @@
+"""`vlrl config show|schema`."""
+
+from __future__ import annotations
+
+import json as jsonlib
+
+import typer
+import yaml
+
+from vlrl.cli.shared import ConfigArgument, DebugOption, JsonOption, OverridesArgument
+from vlrl.config import Config, load_config
+
+app = typer.Typer(help="Look at the options.", no_args_is_help=True)
+
+
+@app.command("show")
+def show(
+    config: ConfigArgument,
+    overrides: OverridesArgument = None,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Print a config with its defaults and overrides: `vlrl config show configs/quickstart.yaml`."""
+    tree = load_config(config, overrides or []).model_dump(mode="json")
+    typer.echo(jsonlib.dumps(tree) if json else yaml.safe_dump(tree, sort_keys=False))
+
+
+@app.command("schema")
+def schema(json: JsonOption = False, debug: DebugOption = False) -> None:
+    """Print every option with its meaning, type and default, as JSON Schema."""
+    typer.echo(jsonlib.dumps(Config.model_json_schema(), indent=None if json else 2))

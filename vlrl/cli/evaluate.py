@@ -1,0 +1,40 @@
+"""`vlrl eval`."""
+
+from __future__ import annotations
+
+from vlrl.cli.shared import ConfigArgument, DebugOption, JsonOption, OverridesArgument, print_result
+from vlrl.config import load_config
+from vlrl.console import TrainConsole
+from vlrl.errors import ConfigError
+
+
+def command(
+    config: ConfigArgument,
+    overrides: OverridesArgument = None,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Held-out accuracy of a model: `vlrl eval configs/quickstart.yaml model.path=runs/quickstart/model`."""
+    from vlrl.evaluate import evaluate
+    from vlrl.run import Run
+
+    loaded = load_config(config, overrides or [])
+    if loaded.data.eval is None:
+        raise ConfigError(f"{config}: data.eval is not set; name the held-out rows there")
+    with (
+        TrainConsole(f"evaluate {loaded.model.path}", 1, json_mode=json) as console,
+        Run(loaded, console, train=False, generate=True) as run,
+    ):
+        samples = run.heldout(loaded.eval.num_samples)
+        console.phase(f"answering {len(samples)} held-out samples")
+        result = run.runner.run(evaluate(samples, run.policy, run.processor, run.reward.score, loaded))
+        console.note(f"accuracy: {result.accuracy_greedy:.3f} greedy, {result.accuracy_sampled:.3f} sampled")
+    print_result(
+        {
+            "model_path": loaded.model.path,
+            "accuracy_greedy": result.accuracy_greedy,
+            "accuracy_sampled": result.accuracy_sampled,
+            "num_samples": result.num_samples,
+        },
+        json,
+    )

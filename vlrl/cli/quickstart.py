@@ -1,0 +1,74 @@
+"""`vlrl quickstart`: the whole loop on a laptop, from random weights to a report."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vlrl.cli.shared import DebugOption, JsonOption, print_result
+from vlrl.cli.train import require_target
+from vlrl.config import Config, load_config
+from vlrl.console import TrainConsole
+from vlrl.errors import ConfigError
+
+
+def command(
+    seed: Annotated[int, typer.Option(help="Seed of weights, data order and sampling.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for everything; an earlier run there is replaced.")] = Path(
+        "runs/quickstart"
+    ),
+    configs: Annotated[Path, typer.Option(help="Folder with quickstart.yaml and quickstart_sft.yaml.")] = Path(
+        "configs"
+    ),
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Make a tiny VLM, warm it up by SFT, train it by GRPO, evaluate it, write a report."""
+    warm = load_config(configs / "quickstart_sft.yaml", [f"run.seed={seed}", f"run.dir={out.parent}"])
+    main = load_config(configs / "quickstart.yaml", [f"run.seed={seed}", f"run.dir={out.parent}"])
+    warm = _placed(warm, f"{out.name}-sft", out.parent / f"{out.name}-init")
+    main = _placed(main, out.name, warm.run_dir / "model")
+    summary, report = run(warm, main, json_mode=json)
+    print_result({**summary, "report": str(report)}, json)
+    require_target(summary)
+
+
+def run(warm: Config, main: Config, *, json_mode: bool) -> tuple[dict[str, object], Path]:
+    """SFT with `warm`, then GRPO with `main`, in one Ray."""
+    from vlrl import grpo, sft
+    from vlrl.cluster import cluster
+    from vlrl.envs.visual.digit_sum import DigitSum, corpus
+    from vlrl.tiny import build_tiny_qwen2_5_vl
+    from vlrl.viewer.report import write_report
+
+    for folder in (Path(warm.model.path), warm.run_dir, main.run_dir):
+        _remove_run(folder)
+    with TrainConsole("quickstart", warm.num_steps, json_mode=json_mode) as console:
+        console.phase("building a tiny Qwen2.5-VL")
+        build_tiny_qwen2_5_vl(warm.model.path, corpus(DigitSum()), seed=warm.run.seed)
+        with cluster(main):
+            sft.train(warm, console)
+            summary = grpo.train(main, console)
+        report = write_report(main.run_dir)
+        console.note(f"report: {report}")
+    return summary, report
+
+
+def _placed(config: Config, name: str, model_path: Path) -> Config:
+    return config.model_copy(
+        update={
+            "run": config.run.model_copy(update={"name": name}),
+            "model": config.model.model_copy(update={"path": str(model_path)}),
+        }
+    )
+
+
+def _remove_run(folder: Path) -> None:
+    """Remove an earlier quickstart's folder, and nothing that is not one."""
+    known = {"config.yaml", "config.json", "checkpoints", "metrics.jsonl"}
+    if folder.exists() and any(folder.iterdir()) and not known & {p.name for p in folder.iterdir()}:
+        raise ConfigError(f"{folder} exists and is not an earlier run; choose another --out")
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,26 @@
+"""`vlrl report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vlrl.cli.shared import DebugOption, JsonOption, print_result
+from vlrl.errors import ConfigError
+
+
+def command(
+    run_dir: Annotated[Path, typer.Argument(help="Folder of a run, for instance runs/quickstart.")],
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Write a run's report.html again from its files: `vlrl report runs/quickstart`."""
+    from vlrl.viewer.report import write_report
+
+    if not (run_dir / "metrics.jsonl").is_file():
+        raise ConfigError(f"{run_dir} is not a run's folder: it has no metrics.jsonl")
+    path = write_report(run_dir)
+    typer.echo(f"report: {path}", err=json)
+    print_result({"report": str(path)}, json)

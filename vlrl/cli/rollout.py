@@ -1,0 +1,49 @@
+"""`vlrl rollout`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vlrl.cli.shared import ConfigArgument, DebugOption, JsonOption, OverridesArgument, print_result
+from vlrl.config import load_config
+from vlrl.console import TrainConsole
+
+
+def command(
+    config: ConfigArgument,
+    overrides: OverridesArgument = None,
+    out: Annotated[
+        Path | None, typer.Option(help="JSONL file to write; RUN/rollouts/rollout.jsonl if not given.")
+    ] = None,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Draw and score one batch without training: `vlrl rollout configs/quickstart.yaml --out out.jsonl`."""
+    from vlrl.advantage import assign_advantages
+    from vlrl.records import rollout_records, write_rollouts
+    from vlrl.rollout import rollout_groups, score_groups
+    from vlrl.run import Run
+    from vlrl.stats import rollout_stats
+
+    loaded = load_config(config, overrides or [])
+    path = out or loaded.run_dir / "rollouts" / "rollout.jsonl"
+    with (
+        TrainConsole(f"rollout {loaded.model.path}", 1, json_mode=json) as console,
+        Run(loaded, console, train=False, generate=True) as run,
+    ):
+        console.phase("drawing")
+        groups = run.runner.run(
+            rollout_groups(
+                run.first_samples, run.policy, run.processor, loaded.rollout, seed_path=(loaded.run.seed, 0)
+            )
+        )
+        failures = run.runner.run(score_groups(groups, run.reward.score))
+        assign_advantages(groups, scale_by_std=loaded.algorithm.scale_by_std)
+        records = rollout_records(groups, run.processor, phase="rollout", step=0)
+        write_rollouts(path, records, [m for g in groups for t in g.trajectories for m in t.media])
+        stats = rollout_stats(groups, failures)
+        console.note(f"{len(records)} rollouts, mean reward {stats['reward/mean']:.3f}: {path}")
+    print_result({"path": str(path), "num_rollouts": len(records), "failures": failures[:10], **stats}, json)

