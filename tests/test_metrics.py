@@ -118,7 +118,7 @@ def test_every_metric_is_described_and_the_console_shows_known_ones():
     assert all(describe(name) for name in METRICS)
     assert is_reward_part("reward/exact") and "exact" in describe("reward/exact")
     assert not is_reward_part("reward/mean")
-    assert {name for name, _, _ in COLUMNS} - {"sft/loss"} <= set(METRICS)
+    assert {name for name, _, _ in COLUMNS} <= set(METRICS)
 
 
 def test_importing_the_metrics_does_not_import_torch():

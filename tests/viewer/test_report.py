@@ -1,5 +1,6 @@
 """A realistic run folder, made by the writers a run uses, and the page it gives."""
 
+import hashlib
 import json
 import math
 import re
@@ -17,7 +18,7 @@ from vlrl.metrics import MetricSinks
 from vlrl.records import rollout_records, write_rollouts
 from vlrl.types import Group, Media, Prompt, Sample, Score, Trajectory, Turn, VersionSpan
 from vlrl.viewer.charts import Series, line_chart, short, smooth, thin, ticks
-from vlrl.viewer.report import write_pictures, write_report
+from vlrl.viewer.report import heldout_series, write_pictures, write_report
 from vlrl.viewer.rollouts import build_cards, token_spans
 from vlrl.viewer.run import load_run
 from vlrl.viewer.verdict import verdict, wilson
@@ -72,7 +73,9 @@ class FakeProcessor:
 def make_sample(row, processor):
     images = [part["image"] for part in row["messages"][0]["content"] if part["type"] == "image"]
     media = tuple(
-        Media("image", f"{abs(hash(image.tobytes())):064x}", image[None], (56, 56), (1, 4, 4), NUM_PADS)
+        Media(
+            "image", hashlib.sha256(image.tobytes()).hexdigest(), image[None], (56, 56), (1, 4, 4), NUM_PADS
+        )
         for image in images
     )
     pictures = ("<|vision_start|>" + NUM_PADS * "<|image_pad|>" + "<|vision_end|>") * len(media)
@@ -343,6 +346,20 @@ def test_without_a_target_noise_is_no_progress(run_dir, after, tone, words):
     edit_summary(run_dir, heldout_accuracy_after_greedy=after, target_accuracy=None)
     assert verdict(load_run(run_dir))[0] == tone
     assert words in verdict(load_run(run_dir))[1]
+
+
+def test_held_out_points_lie_where_their_weights_were(run_dir):
+    greedy, sampled = heldout_series(load_run(run_dir))
+    assert greedy.points == [(0, 0.41), (21, 0.7), (41, 0.9), (NUM_STEPS, 0.947)]
+    assert sampled.points == [(0, 0.33), (NUM_STEPS, 0.925)]
+
+
+def test_a_supervised_run_shows_its_loss(tmp_path):
+    with MetricSinks(tmp_path, LoggingConfig(tensorboard=False)) as sinks:
+        for step in range(5):
+            sinks.log(step, {"sft/loss": 2.0 / (step + 1), "optim/grad_norm": 1.0, "time_s/step": 0.1})
+    text = page_of(tmp_path).text
+    assert "Mean negative log-likelihood" in text and "Reward in training" not in text
 
 
 def test_the_interval_is_wilsons():

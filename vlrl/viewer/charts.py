@@ -60,8 +60,8 @@ class Frame:
 def line_chart(
     series: Sequence[Series],
     *,
-    width: int = 640,
-    height: int = 240,
+    width: int = 560,
+    height: int = 220,
     y_range: tuple[float, float] | None = None,
     target: float | None = None,
 ) -> str:
@@ -92,8 +92,8 @@ def stacked_chart(
     steps: Sequence[float],
     parts: Sequence[tuple[str, Sequence[float]]],
     *,
-    width: int = 640,
-    height: int = 240,
+    width: int = 560,
+    height: int = 220,
 ) -> str:
     """Bars of parts on top of each other as an <svg>; each part has one value per step."""
     columns = [thin(list(zip(steps, values, strict=True))) for _, values in parts]
@@ -182,7 +182,7 @@ def _axes(frame: Frame) -> str:
     top, right, bottom, left = frame.margin
     floor, end = frame.height - bottom, frame.width - right
     out = []
-    for y in ticks(*frame.y, count=max(2, (floor - top) // 44)):
+    for y in ticks(*frame.y, count=max(3, (floor - top) // 44)):
         py = frame.py(y)
         out.append(f'<line class="rule" x1="{left}" x2="{end}" y1="{py}" y2="{py}"/>')
         out.append(f'<text class="tick" x="{left - 7}" y="{py + 3.5}" text-anchor="end">{short(y)}</text>')

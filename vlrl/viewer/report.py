@@ -31,6 +31,7 @@ from vlrl.viewer.verdict import verdict, wilson
 MULTIPLES = (
     "policy/entropy",
     "policy/kl",
+    "policy/kl_reference",
     "optim/grad_norm",
     "completion/num_tokens_mean",
     "policy/clip_fraction",
@@ -78,15 +79,24 @@ def write_pictures(run_dir: Path, out_dir: Path) -> list[Path]:
     out_dir.mkdir(parents=True, exist_ok=True)
     path = out_dir / "learning_curve.png"
     reward = run.series("reward/mean")
-    draw_learning_curve(path, reward, _window(reward), _heldout_series(run), run.target)
+    draw_learning_curve(path, reward, _window(reward), heldout_series(run), run.target)
     return [path]
 
 
 def context(run: Run, rollouts: Sequence[Card]) -> dict[str, Any]:
     """Everything the template names."""
-    shown = {"step", "reward/mean", GREEDY, SAMPLED, *MULTIPLES, *(f"time_s/{part}" for part in TIME_PARTS)}
+    shown = {
+        "step",
+        "reward/mean",
+        "sft/loss",
+        GREEDY,
+        SAMPLED,
+        *MULTIPLES,
+        *(f"time_s/{part}" for part in TIME_PARTS),
+    }
     names = dict.fromkeys(name for line in run.metrics for name in line if name not in shown)
     parts = [name for name in names if is_reward_part(name)]
+    parts = parts if len(parts) > 1 else []  # a single part is the reward itself, up to its weight
     tone, sentence = verdict(run)
     return {
         "run": run,
@@ -112,7 +122,7 @@ def _score(run: Run, how: str) -> dict[str, str] | None:
         return None
     last, count = before if after is None else after, run.summary.get("num_heldout")
     interval = ""
-    if count and last is not None:
+    if count and last is not None and 0 <= last <= 1:
         low, high = wilson(last, count)
         interval = f"95 % interval {low:.3f} to {high:.3f}, {count} held-out samples"
     temperature = run.option("rollout.temperature", 1.0)
@@ -127,13 +137,12 @@ def _score(run: Run, how: str) -> dict[str, str] | None:
 def _facts(run: Run) -> list[tuple[str, str]]:
     summary = run.summary
     size = summary.get("num_parameters")
-    seconds = sum((summary.get("seconds_by_phase") or {}).values())
     rows = (
         ("task", run.option("data.train.name")),
         ("model", summary.get("model_path", run.option("model.path"))),
         ("parameters", f"{size / 1e6:,.1f} M" if size else None),
         ("steps", run.num_steps or None),
-        ("wall time", duration(seconds) if seconds else None),
+        ("wall time", duration(run.seconds) if run.seconds else None),
         ("device", summary.get("device")),
         ("seed", summary.get("seed", run.option("run.seed"))),
     )
@@ -141,14 +150,15 @@ def _facts(run: Run) -> list[tuple[str, str]]:
 
 
 def _window(points: Sequence[Point]) -> int:
-    return max(3, len(points) // 20)
+    return max(5, len(points) // 20)
 
 
-def _heldout_series(run: Run) -> list[Series]:
+def heldout_series(run: Run) -> list[Series]:
     """Evaluations logged in training, completed by the summary's before and after."""
     out = []
     for color, (name, how) in enumerate(((GREEDY, "greedy"), (SAMPLED, "sampled"))):
-        points = dict(run.series(name))
+        # Logged with step s, measured after it: with the weights after s + 1 updates.
+        points = {step + 1: value for step, value in run.series(name)}
         for when, step in (("before", 0.0), ("after", float(run.num_steps))):
             value = run.accuracy(when, how)
             if value is not None:
@@ -160,26 +170,21 @@ def _heldout_series(run: Run) -> list[Series]:
 
 def _curves(run: Run) -> list[Figure]:
     out = []
-    if reward := run.series("reward/mean"):
-        window = _window(reward)
-        lines = [
-            Series("reward", reward, 0, "faint"),
-            Series(f"mean of the last {window} steps", smooth(reward, window)),
-        ]
-        legend = [("s0 faint", "each step"), ("s0", f"mean of the last {window} steps")]
-        out.append(Figure("Reward in training", describe("reward/mean"), Markup(line_chart(lines)), legend))
-    if heldout := _heldout_series(run):
+    for name, title in (("reward/mean", "Reward in training"), ("sft/loss", "Loss")):
+        if points := run.series(name):
+            window = _window(points)
+            mean = f"mean of the last {window} steps"
+            svg = line_chart([Series("each step", points, 0, "faint"), Series(mean, smooth(points, window))])
+            legend = [("s0 faint", "each step"), ("s0", mean)]
+            out.append(Figure(title, describe(name), Markup(svg), legend))
+    if heldout := heldout_series(run):
         target = run.target
         svg = line_chart(heldout, y_range=(0.0, 1.04), target=target)
         legend = [("f0" if line.mark == "dots" else "s1 ring", line.name) for line in heldout]
         legend += [("target", f"target {target:g}")] if target is not None else []
-        during = run.option("eval.during_samples")
-        some = run.option("eval.every", 0) and during
-        hint = (
-            f"Accuracy; evaluations during training use {during} samples"
-            if some
-            else "Accuracy before and after"
-        )
+        hint = "Accuracy before and after"
+        if run.option("eval.every", 0):
+            hint = f"Accuracy; in between on {run.option('eval.during_samples', 'fewer')} samples"
         out.append(Figure("Held-out accuracy", hint, Markup(svg), legend))
     return out
 
@@ -197,8 +202,9 @@ def _time_parts(run: Run) -> list[tuple[str, list[float]]]:
     parts = [(part, [line.get(f"time_s/{part}") or 0.0 for line in lines]) for part in TIME_PARTS]
     known = [sum(values) for values in zip(*(values for _, values in parts), strict=True)]
     steps = [line["time_s/step"] or 0.0 for line in lines]
-    parts.append(("other", [max(0.0, s - k) for s, k in zip(steps, known, strict=True)]))
-    return parts
+    other = [max(0.0, step - part) for step, part in zip(steps, known, strict=True)]
+    # The trainer's parts add up; a stranger's may not.
+    return [*parts, ("other", other)] if sum(other) > 0.005 * sum(steps) else parts
 
 
 def _time(run: Run) -> Figure | None:
@@ -207,7 +213,12 @@ def _time(run: Run) -> Figure | None:
         return None
     parts = _time_parts(run)
     legend = [(f"f{i}", name) for i, (name, _) in enumerate(parts)]
-    return Figure("Seconds per step", "Where a step's time goes", Markup(stacked_chart(steps, parts)), legend)
+    return Figure(
+        "Seconds per step",
+        "Where a step's time goes",
+        Markup(stacked_chart(steps, parts, height=340)),
+        legend,
+    )
 
 
 def _time_rows(run: Run) -> list[tuple[str, str, str, str]]:

@@ -58,6 +58,12 @@ class Run:
         return None if target is None else float(target)
 
     @property
+    def seconds(self) -> float:
+        """Wall time of the run, as far as it is known; phases may contain each other."""
+        phases = self.summary.get("seconds_by_phase") or {}
+        return float(self.summary.get("seconds_total") or sum(phases.values()))
+
+    @property
     def num_steps(self) -> int:
         """Weight updates made."""
         known = self.summary.get("num_steps")

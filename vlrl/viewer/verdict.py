@@ -52,7 +52,7 @@ def _change(before: float | None, after: float, count: int | None) -> tuple[str,
         return f"stayed at {after:.3f}", 0
     words = f"{'rose' if after > before else 'fell'} from {before:.3f} to {after:.3f}"
     direction = 1 if after > before else -1
-    if not count:
+    if not count or not (0 <= before <= 1 and 0 <= after <= 1):
         return words, direction
     # As if the two were measured on different samples; on the same ones the noise is smaller, if anything.
     noise = 1.96 * math.sqrt((before * (1 - before) + after * (1 - after)) / count)
