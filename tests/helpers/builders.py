@@ -1,0 +1,156 @@
+"""Small records for tests: samples, trajectories and groups, with or without a real processor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vlrl.config import Config, parse_config
+from vlrl.session import Session
+from vlrl.types import (
+    FloatArray,
+    Generation,
+    Group,
+    IntArray,
+    Media,
+    Prompt,
+    Row,
+    Sample,
+    Sampling,
+    Score,
+    Trajectory,
+    VersionSpan,
+)
+
+SAMPLING = Sampling(temperature=1.0, top_p=1.0, top_k=0, max_tokens=8, seed=0)
+
+
+def make_config(model: str | Path = "unused", **sections: Any) -> Config:
+    """A config for the digit task; keyword sections are merged over it."""
+    tree: dict[str, Any] = {
+        "model": {"path": str(model)},
+        "data": {"train": {"name": "digit_sum"}},
+        "rewards": [{"name": "answer_exact"}],
+        "rollout": {"prompts_per_step": 4, "group_size": 4, "max_tokens": 12},
+        "generator": {"max_model_len": 512},
+    }
+    for name, section in sections.items():
+        merge = isinstance(section, dict) and isinstance(tree.get(name), dict)
+        tree[name] = {**tree[name], **section} if merge else section
+    return parse_config(tree)
+
+
+def text_prompt(token_ids: Sequence[int], position: int = 0) -> Prompt:
+    """A prompt without media, positions counted from `position`."""
+    ids = np.asarray(token_ids, dtype=np.int64)
+    positions = np.tile(np.arange(position, position + ids.size), (3, 1))
+    return Prompt(ids, ids, positions, position + ids.size)
+
+
+def make_sample(token_ids: Sequence[int] = (1, 2, 3), **fields: Any) -> Sample:
+    """A text-only sample with given prompt tokens."""
+    defaults: dict[str, Any] = {"id": "s", "messages": (), "media": (), "prompt": text_prompt(token_ids)}
+    return Sample(**{**defaults, **fields})
+
+
+def make_generation(
+    token_ids: Sequence[int],
+    logprobs: Sequence[float] | None = None,
+    *,
+    version: int = 0,
+    finished: bool = True,
+) -> Generation:
+    """What an engine would have drawn."""
+    values = [-1.0] * len(token_ids) if logprobs is None else logprobs
+    return Generation(
+        np.asarray(token_ids, dtype=np.int64),
+        np.asarray(values, dtype=np.float32),
+        (VersionSpan(version, 0, len(token_ids)),),
+        finished,
+    )
+
+
+def make_trajectory(
+    sample: Sample,
+    completion_ids: Sequence[int],
+    *,
+    index: int = 0,
+    reward: float | None = 0.0,
+    logprobs: Sequence[float] | None = None,
+    completion: str = "",
+) -> Trajectory:
+    """A scored single-turn trajectory; reward None is one that could not be scored."""
+    session = Session(sample, index)
+    session.append_action(make_generation(completion_ids, logprobs))
+    trajectory = session.trajectory(completion, "ok", 0.0)
+    trajectory.score = None if reward is None else Score(reward, {})
+    return trajectory
+
+
+def make_group(
+    lengths: Sequence[int],
+    *,
+    sample: Sample | None = None,
+    advantages: Sequence[float] | None = None,
+    failed: bool = False,
+    seed: int = 0,
+    vocab: int = 200,
+) -> Group:
+    """A group of random completions of these lengths; with failed, its last member has no score."""
+    sample = sample or make_sample()
+    rng = np.random.default_rng(seed)
+    trajectories = [
+        make_trajectory(
+            sample,
+            rng.integers(0, vocab, length).tolist(),
+            index=i,
+            logprobs=rng.normal(-3.0, 0.3, length).tolist(),
+            reward=None if failed and i == len(lengths) - 1 else float(i),
+        )
+        for i, length in enumerate(lengths)
+    ]
+    values = np.arange(len(lengths)) - 1.0 if advantages is None else advantages
+    return Group(trajectories, np.asarray(values, dtype=np.float32))
+
+
+def no_pixels(media: Sequence[Media]) -> tuple[FloatArray, IntArray]:
+    """A pixel function for samples without media."""
+    assert not media
+    return np.zeros((0, 1), np.float32), np.zeros((0, 3), np.int64)
+
+
+def picture(height: int, width: int, seed: int = 0) -> np.ndarray[Any, Any]:
+    """A random [height, width, 3] uint8 picture."""
+    return np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8)
+
+
+def row(
+    text: str = "What is this?", pictures: Sequence[Any] = (), *, row_id: str = "r", **fields: Any
+) -> Row:
+    """A dataset row with pictures before the text."""
+    parts = [{"type": "image", "image": p} for p in pictures] + [{"type": "text", "text": text}]
+    return {"id": row_id, "messages": [{"role": "user", "content": parts}], **fields}
+
+
+class ScriptedPolicy:
+    """A Policy that answers from a function and remembers what it was asked."""
+
+    def __init__(self, answer: Callable[[Session, Sampling], Sequence[int]]) -> None:
+        self.answer = answer
+        self.asked: list[tuple[Session, Sampling]] = []
+
+    async def generate(self, session: Session, sampling: Sampling) -> Generation:
+        """Answer, and note the request."""
+        self.asked.append((session, sampling))
+        return make_generation(self.answer(session, sampling))
+
+
+class TextProcessor:
+    """The two things a text-only rollout asks of a processor: tokens are code points."""
+
+    def decode(self, token_ids: IntArray) -> str:
+        """Code points to text."""
+        return "".join(chr(i) for i in token_ids.tolist())

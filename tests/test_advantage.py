@@ -1,0 +1,78 @@
+"""Group-relative advantages against closed forms."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from builders import make_config, make_group
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vlrl.advantage import assign_advantages, group_advantages
+from vlrl.errors import ConfigError
+from vlrl.types import Score
+
+REWARDS = st.floats(-100, 100, width=32)
+
+
+@given(REWARDS, st.integers(2, 64), st.booleans())
+def test_equal_rewards_have_advantages_of_exactly_zero(reward: float, n: int, scale: bool) -> None:
+    assert group_advantages([reward] * n, scale_by_std=scale).tolist() == [0.0] * n
+
+
+@pytest.mark.parametrize("scale", [True, False])
+def test_equal_rewards_whose_mean_is_off_by_rounding_still_have_exactly_zero(scale: bool) -> None:
+    reward, n = 0.9, 7
+    assert np.full(n, reward).mean() != reward  # the trap: a deviation of 1e-16 divided by one of 1e-16
+    assert group_advantages([reward] * n, scale_by_std=scale).tolist() == [0.0] * n
+    float32 = np.full(n, reward, np.float32).tolist()
+    assert group_advantages(float32, scale_by_std=scale).tolist() == [0.0] * n
+
+
+def test_grpo_divides_by_the_unbiased_deviation() -> None:
+    # mean 1/4; squared deviations 9/16 + 3 · 1/16 = 3/4; variance (3/4)/3 = 1/4; deviation 1/2
+    assert group_advantages([1.0, 0.0, 0.0, 0.0], scale_by_std=True).tolist() == [1.5, -0.5, -0.5, -0.5]
+
+
+def test_dr_grpo_only_subtracts_the_mean() -> None:
+    assert group_advantages([1.0, 0.0, 0.0, 0.0], scale_by_std=False).tolist() == [0.75, -0.25, -0.25, -0.25]
+
+
+@given(st.lists(REWARDS, min_size=2, max_size=16), st.floats(0.5, 4), st.floats(-8, 8))
+def test_scaled_advantages_ignore_an_affine_change_of_the_reward(
+    rewards: list[float], scale: float, shift: float
+) -> None:
+    if np.ptp(rewards) < 1e-3:
+        return
+    changed = [scale * r + shift for r in rewards]
+    before = group_advantages(rewards, scale_by_std=True)
+    assert np.allclose(before, group_advantages(changed, scale_by_std=True), atol=1e-3)
+    assert math.isclose(float(before.sum(dtype=np.float64)), 0.0, abs_tol=1e-4)
+    assert math.isclose(float(before.std(ddof=1, dtype=np.float64)), 1.0, rel_tol=1e-4)
+
+
+def test_a_group_of_one_is_refused_by_the_function() -> None:
+    with pytest.raises(ConfigError, match=r"rollout\.group_size ≥ 2"):
+        group_advantages([1.0], scale_by_std=False)
+
+
+def test_a_group_of_one_is_refused_by_the_config() -> None:
+    with pytest.raises(ConfigError, match=r"rollout\.group_size"):
+        make_config(rollout={"group_size": 1})
+
+
+def test_a_group_with_a_failed_member_gets_zeros_and_leaves_the_others_alone() -> None:
+    failed, fine = make_group([2, 2, 2], failed=True), make_group([2, 2])
+    assign_advantages([failed, fine], scale_by_std=False)
+    assert failed.advantages.tolist() == [0.0, 0.0, 0.0]
+    assert fine.advantages.tolist() == [-0.5, 0.5]
+
+
+def test_advantages_come_from_the_total_alone() -> None:
+    group = make_group([1, 1])
+    for trajectory, (total, part) in zip(group.trajectories, [(0.0, 5.0), (2.0, -5.0)], strict=True):
+        trajectory.score = Score(total, {"length": part})
+    assign_advantages([group], scale_by_std=False)
+    assert group.advantages.tolist() == [-1.0, 1.0]

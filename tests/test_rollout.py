@@ -1,0 +1,149 @@
+"""Episodes against a scripted policy: seeds, order, outcomes, failures."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import numpy as np
+import pytest
+from builders import (
+    ScriptedPolicy,
+    TextProcessor,
+    make_config,
+    make_generation,
+    make_group,
+    make_sample,
+    no_pixels,
+)
+
+from vlrl.advantage import assign_advantages
+from vlrl.config import RolloutConfig
+from vlrl.pack import pack
+from vlrl.rewards.compose import RewardFailure
+from vlrl.rollout import REWARD_ATTEMPTS, rollout_groups, score_groups
+from vlrl.session import Session
+from vlrl.types import Generation, Group, Sampling, Score, Trajectory
+
+CONFIG = RolloutConfig(prompts_per_step=3, group_size=4, max_tokens=5, temperature=0.7)
+SAMPLES = [make_sample([1, 2, 3], id=f"s{i}") for i in range(3)]
+
+
+def say(text: str) -> Callable[[Session, Sampling], list[int]]:
+    return lambda session, sampling: [ord(c) for c in text]
+
+
+def draw(policy: ScriptedPolicy, step: int = 0, **options: object) -> list[Group]:
+    return asyncio.run(
+        rollout_groups(SAMPLES, policy, TextProcessor(), CONFIG, seed_path=(0, step), **options)  # type: ignore[arg-type]
+    )
+
+
+def test_no_two_requests_of_a_run_are_given_the_same_seed() -> None:
+    policy = ScriptedPolicy(say("x"))
+    for step in range(3):
+        draw(policy, step)
+    seeds = [sampling.seed for _, sampling in policy.asked]
+    assert len(seeds) == 3 * 3 * 4
+    assert len(set(seeds)) == len(seeds)
+
+
+def test_the_same_step_of_the_same_run_is_given_the_same_seeds() -> None:
+    first, second = ScriptedPolicy(say("x")), ScriptedPolicy(say("x"))
+    draw(first, 7)
+    draw(second, 7)
+    assert [s.seed for _, s in first.asked] == [s.seed for _, s in second.asked]
+
+
+def test_another_run_seed_gives_other_seeds() -> None:
+    policy = ScriptedPolicy(say("x"))
+    for run_seed in (0, 1):
+        asyncio.run(rollout_groups(SAMPLES, policy, TextProcessor(), CONFIG, seed_path=(run_seed, 0)))
+    assert len({s.seed for _, s in policy.asked}) == 2 * 3 * 4
+
+
+def test_groups_come_in_the_order_of_the_samples_whatever_finishes_first() -> None:
+    class SlowFirst(ScriptedPolicy):
+        async def generate(self, session: Session, sampling: Sampling) -> Generation:
+            await asyncio.sleep(0.02 if session.sample.id == "s0" else 0.0)
+            return await super().generate(session, sampling)
+
+    policy = SlowFirst(lambda session, _: [ord(session.sample.id[1]), ord(str(session.group_index))])
+    groups = draw(policy)
+    assert [[t.completion for t in g.trajectories] for g in groups] == [
+        [f"{i}{k}" for k in range(4)] for i in range(3)
+    ]
+    assert [[t.group_index for t in g.trajectories] for g in groups] == [[0, 1, 2, 3]] * 3
+
+
+def test_sampling_follows_the_config_and_greedy_sets_the_temperature_to_zero() -> None:
+    policy = ScriptedPolicy(say("x"))
+    draw(policy)
+    draw(policy, greedy=True, group_size=1)
+    sampled, greedy = policy.asked[0][1], policy.asked[-1][1]
+    assert (sampled.temperature, sampled.max_tokens, sampled.top_p, sampled.top_k) == (0.7, 5, 1.0, 0)
+    assert greedy.temperature == 0.0
+    assert len(policy.asked) == 3 * 4 + 3
+
+
+def test_a_completion_cut_at_max_tokens_is_truncated() -> None:
+    class Cut(ScriptedPolicy):
+        async def generate(self, session: Session, sampling: Sampling) -> Generation:
+            return make_generation([65], finished=session.group_index != 2)
+
+    groups = draw(Cut(say("")))
+    assert [t.outcome for t in groups[0].trajectories] == ["ok", "ok", "truncated", "ok"]
+
+
+# Law 7: a failure is not a reward.
+
+
+def failing(times: int, calls: list[str]) -> Callable[[Trajectory], Awaitable[Score]]:
+    """A reward whose first `times` calls on s1's second member fail."""
+
+    async def score(trajectory: Trajectory) -> Score:
+        if trajectory.sample.id == "s1" and trajectory.group_index == 1:
+            calls.append(trajectory.sample.id)
+            if len(calls) <= times:
+                raise RewardFailure(f"reward 'x', sample 's1': attempt {len(calls)}")
+        return Score(float(trajectory.group_index), {})
+
+    return score
+
+
+def test_a_failed_reward_is_tried_once_more() -> None:
+    calls: list[str] = []
+    groups = draw(ScriptedPolicy(say("x")))
+    assert asyncio.run(score_groups(groups, failing(1, calls))) == []
+    assert len(calls) == REWARD_ATTEMPTS == 2
+    assert not any(g.failed for g in groups)
+
+
+def test_a_reward_that_fails_twice_masks_its_group_and_no_other() -> None:
+    calls: list[str] = []
+    groups = draw(ScriptedPolicy(say("xy")))
+    failures = asyncio.run(score_groups(groups, failing(9, calls)))
+    assert failures == ["reward 'x', sample 's1': attempt 2"]
+    assert [g.failed for g in groups] == [False, True, False]
+    assign_advantages(groups, scale_by_std=True)
+    assert not groups[1].advantages.any()
+    batch = pack(
+        groups, no_pixels, num_ranks=1, max_tokens=1000, aggregation="token", max_completion_tokens=5,
+        keep_zero_advantage=True,
+    )  # fmt: skip
+    assert {i for m in batch[0] for i in m.token_sample_ids} == {"s0", "s2"}
+    assert np.isclose(sum(m.weights.sum() for m in batch[0]), 1.0)
+
+
+def test_an_error_of_our_own_is_not_swallowed_as_a_failure() -> None:
+    async def score(trajectory: Trajectory) -> Score:
+        raise KeyError("a bug")
+
+    with pytest.raises(KeyError):
+        asyncio.run(score_groups([make_group([1, 1])], score))
+
+
+def test_truncated_sampling_is_refused_as_the_trainer_does_not_compute_it() -> None:
+    for option in ({"top_p": 0.9}, {"top_k": 50}):
+        with pytest.raises(Exception, match="ratios would be wrong"):
+            make_config(rollout=option)
