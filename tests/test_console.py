@@ -122,6 +122,15 @@ def test_json_mode_leaves_stdout_to_the_result():
     assert "GRPO" in done.stderr and "saved [x]" in done.stderr
 
 
+def test_json_mode_does_not_draw_the_result_on_a_terminal(capsys):
+    drawn = io.StringIO()
+    console = Console(file=drawn, force_terminal=True)
+    with TrainConsole("digits", 1, json_mode=True, console=console) as display:
+        display.phase("GRPO")
+        print('{"a": 1}')
+    assert capsys.readouterr().out == '{"a": 1}\n' and '"a"' not in drawn.getvalue()
+
+
 @pytest.mark.parametrize(
     ("seconds", "words"), [(4.21, "4.2 s"), (185, "3 min 05 s"), (59.96, "1 min 00 s"), (7800, "2 h 10 min")]
 )
