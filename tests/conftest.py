@@ -68,6 +68,16 @@ def pytest_make_collect_report() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny random Qwen2.5-VL that knows the digit task's words; read only."""
+    from vlrl.envs.visual.digit_sum import DigitSum, corpus
+    from vlrl.tiny import build_tiny_qwen2_5_vl
+
+    folder = tmp_path_factory.mktemp("model") / "tiny"
+    return build_tiny_qwen2_5_vl(folder, corpus(DigitSum()), num_layers=2, vision_depth=2)
+
+
+@pytest.fixture(scope="session")
 def root() -> Path:
     """The checkout's root folder."""
     return ROOT

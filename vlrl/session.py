@@ -34,6 +34,7 @@ class Session:
         self._version_spans: list[VersionSpan] = []
         self._turns: list[Turn] = []
         self._context_start = 0
+        self._num_media_seen = 0  # by the last action
         self.append_observation(sample.prompt, sample.media)
 
     def append_observation(self, prompt: Prompt, media: Sequence[Media]) -> None:
@@ -60,6 +61,7 @@ class Session:
         ]
         self._turns.append(Turn((self._context_start, start), (start, start + count)))
         self._context_start = start + count
+        self._num_media_seen = len(self.media)
 
     def trajectory(self, completion: str, outcome: Outcome, duration_s: float) -> Trajectory:
         """Freeze the ledger; what follows the last action is dropped, as nothing was drawn after it."""
@@ -73,7 +75,7 @@ class Session:
             sampler_logprobs=np.asarray(self._logprobs[:num_tokens], dtype=np.float32),
             version_spans=tuple(self._version_spans),
             turns=tuple(self._turns),
-            media=tuple(self.media),
+            media=tuple(self.media[: self._num_media_seen]),
             completion=completion,
             outcome=outcome,
             duration_s=duration_s,

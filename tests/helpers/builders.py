@@ -154,3 +154,11 @@ class TextProcessor:
     def decode(self, token_ids: IntArray) -> str:
         """Code points to text."""
         return "".join(chr(i) for i in token_ids.tolist())
+
+
+def open_tiny(model: Path, **processor: Any) -> Any:
+    """The tiny model's processor; pictures may be as small as one token."""
+    from vlrl.processors.auto import open_processor
+
+    limits = {"min_pixels": 28 * 28, "max_pixels": 168 * 168, **processor}
+    return open_processor(make_config(model, processor=limits))
