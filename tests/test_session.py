@@ -14,8 +14,8 @@ from vlrl.processors.media import resolve_image
 from vlrl.session import Session
 from vlrl.types import Generation, Media, Turn, VersionSpan
 
-# Few distinct ids, so that drawn tokens often equal the prompt's, and 0 (padding), 1 (stop) and 2 (a picture's
-# placeholder) are drawn too: no value may mean anything.
+# Few distinct ids, so that drawn tokens often equal the prompt's, and 0 (padding), 1 (stop) and 2 (a
+# picture's placeholder) are drawn too: no value may mean anything.
 TOKENS = st.lists(st.integers(0, 4), min_size=1, max_size=6)
 EPISODES = st.lists(st.tuples(TOKENS, TOKENS), min_size=1, max_size=5)
 

@@ -1,0 +1,266 @@
+"""Groups to micro-batches: nothing lost, nothing twice, weights as documented."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pytest
+from builders import make_generation, make_group, make_sample, make_trajectory, no_pixels, text_prompt
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vlrl.pack import pack, token_weights
+from vlrl.processors.media import resolve_image
+from vlrl.session import Session
+from vlrl.types import Batch, Group, Media, MicroBatch, Score
+
+MAX_COMPLETION = 16
+
+
+def lay_out(groups: Sequence[Group], **options: Any) -> Batch:
+    defaults: dict[str, Any] = {
+        "num_ranks": 1,
+        "max_tokens": 1000,
+        "aggregation": "token",
+        "max_completion_tokens": MAX_COMPLETION,
+        "keep_zero_advantage": True,
+    }
+    pixels = options.pop("pixels", no_pixels)
+    return pack(groups, pixels, **{**defaults, **options})
+
+
+def micro_batches(batch: Batch) -> list[MicroBatch]:
+    return [m for rank in batch for m in rank]
+
+
+def trained(batch: Batch) -> list[tuple[str, int, float, float, float]]:
+    """Every trained token of a batch as (sample, id, sampler logprob, advantage, weight), sorted."""
+    return sorted(
+        (m.token_sample_ids[int(row)], int(token), float(logprob), float(advantage), round(float(weight), 7))
+        for m in micro_batches(batch)
+        for row, token, logprob, advantage, weight in zip(
+            m.token_rows, m.target_ids, m.sampler_logprobs, m.advantages, m.weights, strict=True
+        )
+    )
+
+
+def test_the_worked_example_of_micro_batch() -> None:
+    sample = make_sample([100, 101])
+    group = Group(
+        [make_trajectory(sample, [10, 11], logprobs=[-1, -2]), make_trajectory(sample, [20], logprobs=[-3])],
+        np.array([1.0, -1.0], np.float32),
+    )
+    [[batch]] = lay_out([group])
+    assert batch.input_ids.tolist() == [[100, 101, 10, 11, 20]]
+    assert batch.branch_ids.tolist() == [[0, 0, 1, 1, 2]]
+    assert batch.position_ids.tolist() == [[[0, 1, 2, 3, 2]]] * 3
+    assert batch.source_index.tolist() == [1, 2, 1]
+    assert batch.target_ids.tolist() == [10, 11, 20]
+    assert batch.sampler_logprobs.tolist() == [-1, -2, -3]
+    assert batch.advantages.tolist() == [1, 1, -1]
+    assert np.allclose(batch.weights, 1 / 3)
+    assert batch.token_rows.tolist() == [0, 0, 0]
+    assert batch.token_sample_ids == ("s",)
+
+
+def test_an_observation_is_seen_and_not_trained() -> None:
+    session = Session(make_sample([100, 101]), 0)
+    session.append_action(make_generation([10, 11], [-1, -2]))
+    session.append_observation(text_prompt([50], session.next_position), ())
+    session.append_action(make_generation([12], [-3]))
+    trajectory = session.trajectory("", "ok", 0.0)
+    trajectory.score = Score(1.0, {})
+    [[batch]] = lay_out([Group([trajectory], np.ones(1, np.float32))])
+    assert batch.input_ids.tolist() == [[100, 101, 10, 11, 50, 12]]
+    assert batch.source_index.tolist() == [1, 2, 4]
+    assert batch.target_ids.tolist() == [10, 11, 12]
+
+
+def test_a_flat_index_points_into_its_own_row_and_padding_is_marked() -> None:
+    groups = [
+        make_group([3, 2], sample=make_sample([1, 2, 3], id="a"), seed=1),
+        make_group([1, 1], sample=make_sample([1], id="b"), seed=2),
+    ]
+    [[batch]] = lay_out(groups)
+    length = batch.input_ids.shape[1]
+    assert batch.branch_ids.tolist() == [[0, 0, 0, 1, 1, 1, 2, 2], [0, 1, 2, -1, -1, -1, -1, -1]]
+    assert (batch.source_index // length == batch.token_rows).all()
+    for source, target, row in zip(batch.source_index, batch.target_ids, batch.token_rows, strict=True):
+        place = int(source) % length
+        branch = batch.branch_ids[row]
+        if branch[place] > 0:  # inside a branch: the neighbour predicts
+            assert branch[place + 1] == branch[place]
+            assert batch.input_ids[row, place + 1] == target
+        else:  # the prompt's last token predicts each branch's first
+            assert place == int((branch == 0).sum()) - 1
+
+
+GROUPS = st.lists(
+    st.tuples(st.integers(1, 6), st.lists(st.integers(1, 7), min_size=2, max_size=5), st.booleans()),
+    min_size=1,
+    max_size=6,
+)
+
+
+def build(spec: list[tuple[int, list[int], bool]]) -> list[Group]:
+    return [
+        make_group(lengths, sample=make_sample(range(prompt), id=f"g{i}"), failed=failed, seed=i)
+        for i, (prompt, lengths, failed) in enumerate(spec)
+    ]
+
+
+@given(
+    GROUPS,
+    st.integers(1, 3),
+    st.sampled_from([1, 12, 40, 1000]),
+    st.sampled_from(["token", "sequence", "constant"]),
+)
+def test_every_token_is_trained_once_however_the_groups_are_cut(
+    spec: list[tuple[int, list[int], bool]], num_ranks: int, max_tokens: int, aggregation: Any
+) -> None:
+    groups = build(spec)
+    batch = lay_out(groups, num_ranks=num_ranks, max_tokens=max_tokens, aggregation=aggregation)
+    weights = token_weights([g for g in groups if not g.failed], aggregation, MAX_COMPLETION)
+    expected = sorted(
+        (t.sample.id, int(token), float(logprob), float(advantage), round(float(np.float32(weight)), 7))
+        for group, group_weights in zip([g for g in groups if not g.failed], weights, strict=True)
+        for t, advantage, weight in zip(group.trajectories, group.advantages, group_weights, strict=True)
+        for token, logprob in zip(t.token_ids[t.loss_mask], t.sampler_logprobs[t.loss_mask], strict=True)
+    )
+    assert trained(batch) == expected
+    assert len(batch) == num_ranks
+    assert len({len(rank) for rank in batch}) == 1  # every rank runs the same collectives
+    for m in micro_batches(batch):
+        longest_branch = max((len(t.token_ids) for g in groups for t in g.trajectories), default=0)
+        assert m.input_ids.size <= max(max_tokens, longest_branch)
+
+
+def test_a_tree_over_the_budget_is_split_by_branches_and_repeats_its_prompt() -> None:
+    group = make_group([3, 3, 3], sample=make_sample([7, 8]))
+    batch = micro_batches(lay_out([group], max_tokens=8))
+    assert [m.input_ids.shape for m in batch] == [(1, 8), (1, 5)]
+    assert all(m.input_ids[0, :2].tolist() == [7, 8] for m in batch)
+    assert [m.branch_ids[0].tolist() for m in batch] == [[0, 0, 1, 1, 1, 2, 2, 2], [0, 0, 1, 1, 1]]
+
+
+def test_a_rank_without_work_gets_as_many_micro_batches_of_one_ignored_token() -> None:
+    batch = lay_out([make_group([2, 2])], num_ranks=3)
+    assert [len(rank) for rank in batch] == [1, 1, 1]
+    for [idle] in batch[1:]:
+        assert idle.input_ids.shape == (1, 1)
+        assert idle.branch_ids.tolist() == [[-1]]
+        assert idle.target_ids.size == idle.weights.size == 0
+
+
+def test_a_batch_of_failed_groups_alone_still_has_a_micro_batch() -> None:
+    [[idle]] = lay_out([make_group([2, 2], failed=True)])
+    assert idle.target_ids.size == 0
+
+
+# Token weights.
+
+LENGTHS = [[2, 4], [1, 3]]
+
+
+def weights_of(aggregation: Any, **options: Any) -> list[list[float]]:
+    return token_weights([make_group(lengths) for lengths in LENGTHS], aggregation, MAX_COMPLETION, **options)
+
+
+def test_token_weights_are_one_over_all_tokens() -> None:
+    assert weights_of("token") == [[0.1, 0.1], [0.1, 0.1]]
+
+
+def test_sequence_weights_give_every_completion_the_same_share() -> None:
+    assert weights_of("sequence") == [[1 / 8, 1 / 16], [1 / 4, 1 / 12]]
+
+
+def test_constant_weights_do_not_depend_on_the_length() -> None:
+    assert weights_of("constant") == [[1 / 64, 1 / 64], [1 / 64, 1 / 64]]
+
+
+@given(st.lists(st.lists(st.integers(1, 20), min_size=2, max_size=6), min_size=1, max_size=5))
+def test_token_and_sequence_weights_sum_to_one_over_the_batch(lengths: list[list[int]]) -> None:
+    groups = [make_group(row) for row in lengths]
+    for aggregation in ("token", "sequence"):
+        rows = token_weights(groups, aggregation, 20)  # type: ignore[arg-type]
+        total = sum(w * n for ws, ns in zip(rows, lengths, strict=True) for w, n in zip(ws, ns, strict=True))
+        assert np.isclose(total, 1.0)
+
+
+@pytest.mark.parametrize("aggregation", ["token", "sequence", "constant"])
+def test_a_failed_group_is_left_out_and_does_not_count(aggregation: Any) -> None:
+    """Law 7: the batch is what it would have been without it."""
+    fine = [
+        make_group([2, 3], sample=make_sample(id="a"), seed=1),
+        make_group([4, 1], sample=make_sample(id="b")),
+    ]
+    broken = make_group([5, 5], sample=make_sample(id="broken"), failed=True)
+    with_failure = lay_out([fine[0], broken, fine[1]], aggregation=aggregation)
+    assert trained(with_failure) == trained(lay_out(fine, aggregation=aggregation))
+
+
+def test_a_group_of_zero_advantages_is_left_out_and_still_counts() -> None:
+    groups = [
+        make_group([2, 3], sample=make_sample(id="a")),
+        make_group([4, 1], sample=make_sample(id="flat"), advantages=[0.0, 0.0]),
+    ]
+    kept = trained(lay_out(groups, keep_zero_advantage=True))
+    left_out = trained(lay_out(groups, keep_zero_advantage=False))
+    assert left_out == [t for t in kept if t[0] == "a"]
+    assert {t[0] for t in kept} == {"a", "flat"}
+
+
+# Pictures.
+
+
+def media_pixels(media: Sequence[Media]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """One marker per picture, to see which were asked for, in which order."""
+    marks = np.array([[m.frames[0, 0, 0, 0]] for m in media], np.float32).reshape(-1, 1)
+    return marks, np.array([m.grid_thw for m in media], np.int64).reshape(-1, 3)
+
+
+def medium(mark: int) -> Media:
+    flat = np.full((28, 28, 3), mark, np.uint8)
+    return resolve_image(flat, patch_size=14, merge_size=2, min_pixels=784, max_pixels=10**6, where="t")
+
+
+def test_a_group_s_picture_is_laid_out_once_and_in_the_order_of_the_rows() -> None:
+    groups = [
+        make_group([2] * 4, sample=make_sample([1, 2], id="a", media=(medium(1), medium(2)))),
+        make_group([2] * 4, sample=make_sample([1, 2, 3], id="b", media=(medium(3),))),
+    ]
+    [[batch]] = lay_out(groups, pixels=media_pixels)
+    assert batch.token_sample_ids == ("b", "a")  # longest first
+    assert batch.pixel_values[:, 0].tolist() == [3, 1, 2]
+
+
+def test_a_branch_brings_its_own_pictures_after_the_prompt_s() -> None:
+    sample = make_sample([1, 2], media=(medium(1),))
+    trajectories = []
+    for mark in (5, 6):
+        session = Session(sample, 0)
+        session.append_action(make_generation([9]))
+        session.append_observation(text_prompt([4], session.next_position), (medium(mark),))
+        session.append_action(make_generation([9]))
+        trajectories.append(session.trajectory("", "ok", 0.0))
+        trajectories[-1].score = Score(0.0, {})
+    [[batch]] = lay_out([Group(trajectories, np.ones(2, np.float32))], pixels=media_pixels)
+    assert batch.pixel_values[:, 0].tolist() == [1, 5, 6]
+
+
+def test_packing_the_same_groups_twice_gives_the_same_arrays() -> None:
+    groups = build([(3, [4, 2, 5], False), (2, [1, 1], False), (5, [3, 3], False)])
+    one, two = (micro_batches(lay_out(groups, num_ranks=2, max_tokens=20)) for _ in range(2))
+    for a, b in zip(one, two, strict=True):
+        for field in fields(MicroBatch):
+            assert np.array_equal(getattr(a, field.name), getattr(b, field.name))
+
+
+def test_work_is_dealt_evenly_over_ranks() -> None:
+    groups = [make_group([n, n], sample=make_sample(id=str(n))) for n in (9, 8, 7, 6, 5, 4, 3, 2)]
+    batch = lay_out(groups, num_ranks=2, max_tokens=60)
+    loads = [sum(len(m.target_ids) for m in rank) for rank in batch]
+    assert max(loads) - min(loads) <= 4
