@@ -29,16 +29,28 @@ def resolve_image(
         where: the sample's id, for errors.
 
     Raises:
-        DataError: for a missing file, a broken picture, or an aspect ratio beyond 200:1.
+        DataError: for a missing file, a broken picture, an aspect ratio beyond 200:1, or limits too close.
     """
     picture = open_image(source, where)
     width, height = picture.size
-    try:
-        new_height, new_width = smart_resize(
+
+    def fit(height: int, width: int) -> tuple[int, int]:
+        return smart_resize(
             height, width, factor=patch_size * merge_size, min_pixels=min_pixels, max_pixels=max_pixels
         )
-    except ValueError as error:
-        raise DataError(f"{where}: a picture of {width}×{height} pixels cannot be resized: {error}") from error
+
+    try:
+        new_height, new_width = fit(height, width)
+    except (ValueError, ZeroDivisionError) as error:
+        raise DataError(
+            f"{where}: a picture of {width}x{height} pixels cannot be resized: {error}"
+        ) from error
+    # The engine resizes what it is given once more, and must come to the same size.
+    if not new_height * new_width or fit(new_height, new_width) != (new_height, new_width):
+        raise DataError(
+            f"{where}: no size for a picture of {width}x{height} pixels lies between processor.min_pixels="
+            f"{min_pixels} and processor.max_pixels={max_pixels}; set them further apart"
+        )
     if (new_width, new_height) != (width, height):
         picture = picture.resize((new_width, new_height), Image.Resampling.BICUBIC)
     frames = np.asarray(picture, dtype=np.uint8)[None]
@@ -69,13 +81,27 @@ def open_image(source: Any, where: str) -> Image.Image:
             picture = Image.open(io.BytesIO(source))
         else:
             picture = Image.open(source)
-        return ImageOps.exif_transpose(picture).convert("RGB")
+        return _on_white(ImageOps.exif_transpose(picture)).convert("RGB")
     except FileNotFoundError as error:
         raise DataError(f"{where}: {name} does not exist; check the path and image_root") from error
     except UnidentifiedImageError as error:
         raise DataError(f"{where}: {name} is not an image Pillow can read") from error
     except (OSError, SyntaxError, Image.DecompressionBombError) as error:
         raise DataError(f"{where}: {name} is broken: {error}; replace the file or drop the row") from error
+    except (TypeError, ValueError, AttributeError) as error:
+        raise DataError(
+            f"{where}: {name} is not a picture ({error}); give a path, encoded bytes, a PIL image, or a "
+            "[height, width, 3] uint8 array"
+        ) from error
+
+
+def _on_white(picture: Image.Image) -> Image.Image:
+    """Fill what is transparent, as Qwen's own preprocessing does; dropping alpha would leave it black."""
+    if not picture.has_transparency_data:
+        return picture
+    layered = picture.convert("RGBA")
+    white = Image.new("RGBA", layered.size, "white")
+    return Image.alpha_composite(white, layered)
 
 
 def _content_hash(frames: ByteArray) -> str:
