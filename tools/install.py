@@ -1,6 +1,6 @@
 """Make .venv with the locked set in it: run by the Makefile, with the machine's own Python.
 
-    python3 tools/install.py [--dev] [--venv DIR] [--lock auto|cpu|cuda]
+    python3 tools/install.py [--dev] [--venv DIR] [--lock auto|cpu|cuda|trl]
 
 Stamps in the environment say what was installed, so a second run does nothing. Standard library only.
 """
@@ -59,10 +59,12 @@ def install_debian_packages(packages: list[str]) -> None:
     """apt-get, as root or through sudo; otherwise say what to type."""
     as_root = [] if os.geteuid() == 0 else ["sudo"] if shutil.which("sudo") else None
     by_hand = f"sudo apt-get install {' '.join(packages)}"
-    if shutil.which("apt-get") is None or as_root is None:
+    if shutil.which("apt-get") is None:
         raise SystemExit(
-            f"These system packages are missing (Debian's names): {' '.join(packages)}.\n{by_hand}"
+            f"System packages are missing; install them first. Debian's names: {' '.join(packages)}"
         )
+    if as_root is None:
+        raise SystemExit(f"System packages are missing; as root: {by_hand.removeprefix('sudo ')}")
     say(f"installing Debian packages: {' '.join(packages)}")
     if as_root and not sys.stdin.isatty():
         as_root.append("--non-interactive")
@@ -183,7 +185,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Make .venv with the locked set in it.")
     parser.add_argument("--dev", action="store_true", help="also what tests and checks need")
     parser.add_argument("--venv", type=Path, default=ROOT / ".venv")
-    parser.add_argument("--lock", choices=["auto", "cpu", "cuda"], default="auto")
+    parser.add_argument("--lock", choices=["auto", "cpu", "cuda", "trl"], default="auto")
     options = parser.parse_args()
     if sys.version_info < (3, 11):
         raise SystemExit(
@@ -194,7 +196,12 @@ def main() -> None:
     hook, project = TOOLS / "torchvision_on_cpu.py", ROOT / "pyproject.toml"
     if missing := missing_debian_packages(kind):
         install_debian_packages(missing)
+    which = options.venv / "which.lock"
+    if which.exists() and which.read_text() != kind:  # both builds of vLLM own one folder: sets do not mix
+        say(f"{options.venv.name} holds the {which.read_text()} set: making it anew")
+        shutil.rmtree(options.venv)
     python = make_venv(options.venv)
+    which.write_text(kind)
 
     stamp = options.venv / "lock.stamp"
     if changed(stamp, lock, hook):
@@ -202,7 +209,7 @@ def main() -> None:
         install_lock(python, lock)
         stamp.write_text(digest(lock, hook))
     stamp = options.venv / "project.stamp"
-    if changed(stamp, project):
+    if kind != "trl" and changed(stamp, project):  # the peer that benchmarks compare with stands alone
         pip(python, "--no-build-isolation", "--editable", str(ROOT))
         stamp.write_text(digest(project))
         say(f"{options.venv.name} is ready")
