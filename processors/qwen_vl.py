@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from vlrl.session import Session
 
 MEDIA_TOKENS = ("<|vision_start|>", "<|vision_end|>", "<|vision_pad|>", "<|image_pad|>", "<|video_pad|>")
+PICTURE_TOKENS = ("<|vision_start|>", "<|vision_end|>", "<|image_pad|>")
+"""Those the template writes, once each for a picture."""
 
 
 class QwenVLProcessor:
@@ -84,7 +86,10 @@ class QwenVLProcessor:
         Raises:
             DataError: if the template rewrites earlier turns.
         """
-        user = {"role": "user", "content": [{"type": "image"} for _ in media] + [{"type": "text", "text": text}]}
+        user = {
+            "role": "user",
+            "content": [{"type": "image"} for _ in media] + [{"type": "text", "text": text}],
+        }
         before = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "!"}]
         head = self._render(before, add_generation_prompt=False)
         full = self._render([*before, user], add_generation_prompt=True)
@@ -117,29 +122,35 @@ class QwenVLProcessor:
         media: list[Media] = []
         resolved = []
         for message in messages:
-            content = message["content"]
-            if not isinstance(content, str):
-                parts = []
-                for part in content:
-                    if part["type"] == "image":
-                        media.append(
-                            resolve_image(
-                                part["image"],
-                                patch_size=self._patch_size,
-                                merge_size=self._merge_size,
-                                min_pixels=self._min_pixels,
-                                max_pixels=self._max_pixels,
-                                where=where,
-                            )
-                        )
-                        parts.append({"type": "image"})
-                    elif part["type"] == "text":
-                        parts.append({"type": "text", "text": part["text"]})
-                    else:
-                        raise DataError(f"{where}: part type {part['type']!r} is not one of text, image")
-                content = parts
-            resolved.append({"role": message["role"], "content": content})
+            try:
+                role, content = message["role"], message["content"]
+                if not isinstance(content, str):
+                    content = [self._part(part, media, where) for part in content]
+            except (KeyError, TypeError) as error:
+                raise DataError(
+                    f"{where}: {type(error).__name__} {error} in a message; it needs 'role' and 'content', "
+                    "a string or a list of {'type': 'text', 'text': …} and {'type': 'image', 'image': …}"
+                ) from error
+            resolved.append({"role": role, "content": content})
         return tuple(resolved), tuple(media)
+
+    def _part(self, part: Mapping[str, Any], media: list[Media], where: str) -> Mapping[str, Any]:
+        """A content part as the template takes it; a picture is resolved into `media`."""
+        if part["type"] == "text":
+            return {"type": "text", "text": part["text"]}
+        if part["type"] != "image":
+            raise DataError(f"{where}: part type {part['type']!r} is not one of text, image")
+        media.append(
+            resolve_image(
+                part["image"],
+                patch_size=self._patch_size,
+                merge_size=self._merge_size,
+                min_pixels=self._min_pixels,
+                max_pixels=self._max_pixels,
+                where=where,
+            )
+        )
+        return {"type": "image"}
 
     def _encode(self, messages: Sequence[Mapping[str, Any]], media: Sequence[Media], where: str) -> Prompt:
         return self._tokenize(self._render(messages, add_generation_prompt=True), media, where, 0)
@@ -154,21 +165,20 @@ class QwenVLProcessor:
     def _tokenize(self, text: str, media: Sequence[Media], where: str, position: int) -> Prompt:
         """Tokens of rendered text, pads expanded, positions going on from `position`."""
         engine_ids = np.asarray(self._tokenizer.encode(text, add_special_tokens=False), dtype=np.int64)
-        num_pads = int((engine_ids == self._image_pad).sum())
-        if num_pads != len(media):
-            raise DataError(
-                f"{where}: the prompt holds {num_pads} image placeholders for {len(media)} pictures; "
-                "text must not contain the model's special tokens"
-            )
+        for token, token_id in zip(MEDIA_TOKENS, self.banned_token_ids, strict=True):
+            found = int((engine_ids == token_id).sum())
+            if found != (len(media) if token in PICTURE_TOKENS else 0):
+                raise DataError(
+                    f"{where}: the prompt holds {found} {token} for {len(media)} pictures; "
+                    "text must not contain the model's special tokens"
+                )
         counts = np.ones(engine_ids.size, dtype=np.int64)
         counts[engine_ids == self._image_pad] = [m.num_tokens for m in media]
         token_ids = np.repeat(engine_ids, counts)
         position_ids, next_position = self._positions(engine_ids, media, position)
         return Prompt(token_ids, engine_ids, position_ids, next_position)
 
-    def _positions(
-        self, engine_ids: IntArray, media: Sequence[Media], position: int
-    ) -> tuple[IntArray, int]:
+    def _positions(self, engine_ids: IntArray, media: Sequence[Media], position: int) -> tuple[IntArray, int]:
         """Multimodal rotary positions (Qwen2-VL, arXiv 2409.12191 §2.1): [3, num_tokens] int64.
 
         Text advances all three rows by one a token; a picture keeps time still, counts height and width
