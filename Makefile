@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev quickstart test test-slow check format lock check-cuda-lock clean
+.PHONY: help install dev quickstart test test-slow check format bench trl-env lock check-cuda-lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -34,14 +34,21 @@ format: dev ## rewrite the sources as `make check` wants them
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+bench: install trl-env ## time a GRPO step on vlrl and on TRL, side by side
+	@$(BIN)/python benchmarks/grpo_step.py --json
+
+trl-env: ## make .venv-trl, the environment of the peer that `make bench` measures against
+	@$(PYTHON) tools/install.py --lock trl --venv .venv-trl
+
 lock: dev ## write requirements/*.lock anew from requirements/*.in
 	$(BIN)/python tools/lock.py cpu
 	$(BIN)/python tools/lock.py dev
 	$(BIN)/python tools/lock.py cuda
+	$(BIN)/python tools/lock.py trl
 
 check-cuda-lock: dev ## resolve cuda.lock without installing it: pip's dry run, dependencies checked
 	$(BIN)/python tools/lock.py check-cuda
 
-clean: ## remove .venv and what tools left behind (runs/ stays)
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage htmlcov
+clean: ## remove .venv, .venv-trl and what tools left behind (runs/ stays)
+	rm -rf $(VENV) .venv-trl build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage htmlcov
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,2 +1,2 @@
 if __name__ == "processors":
-    raise ImportError('import vlrl.processors, not processors: this folder is the package vlrl.processors')
+    raise ImportError("import vlrl.processors, not processors: this folder is the package vlrl.processors")

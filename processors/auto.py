@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from vlrl.config import Config
 from vlrl.errors import ConfigError
 from vlrl.protocols import Processor
 from vlrl.registry import available, resolve
+
+HUB_TIMEOUT_S = 10.0
+"""Longest wait for the hub's answer before a run says that it cannot be reached."""
 
 
 def open_processor(config: Config) -> Processor:
@@ -31,20 +33,64 @@ def open_processor(config: Config) -> Processor:
 
 
 def _model_type(path: str) -> str:
-    if not Path(path).is_dir() and _looks_like_a_folder(path):
-        raise ConfigError(f"model.path={path!r} does not exist (looked in {Path.cwd()})")
+    place = f"model.path={path!r}"
+    if Path(path).is_dir():
+        if not (Path(path) / "config.json").is_file():
+            raise ConfigError(f"{place} is a folder without a config.json; give one in Hugging Face format")
+    elif _looks_like_a_folder(path):
+        raise ConfigError(f"{place} does not exist (looked in {Path.cwd()})")
+    else:
+        _require_hub_model(path, place)
     from transformers import AutoConfig
 
     try:
         return str(AutoConfig.from_pretrained(path).model_type)
-    except (OSError, ValueError) as error:
-        offline = " (HF_HUB_OFFLINE=1 is set)" if os.environ.get("HF_HUB_OFFLINE") == "1" else ""
+    except (OSError, ValueError, KeyError) as error:
         first_line = str(error).strip().splitlines()[0]
+        raise ConfigError(f"{place}: its config.json cannot be read: {first_line}") from error
+
+
+def _require_hub_model(path: str, place: str) -> None:
+    """Raise ConfigError for a hub name that is neither in the cache nor to be had."""
+    from huggingface_hub import constants, try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        cached = isinstance(try_to_load_from_cache(path, "config.json"), str)
+    except HFValidationError as error:
+        raise ConfigError(f"{place} is neither a folder nor a hub name (OWNER/NAME): {error}") from error
+    if not constants.HF_HUB_OFFLINE:
+        _ask_hub(path, place, cached)
+    elif not cached:
         raise ConfigError(
-            f"model.path={path!r} is neither a folder nor a model that can be fetched{offline}: {first_line}"
+            f"{place} is neither a folder nor in the Hugging Face cache, and HF_HUB_OFFLINE is set; "
+            "give a folder, or unset it to download the model"
+        )
+
+
+def _ask_hub(path: str, place: str, cached: bool) -> None:
+    """Ask once, without the half minute of retries that a download makes where there is no network."""
+    from huggingface_hub import HfApi, constants
+    from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
+
+    try:
+        HfApi().model_info(path, timeout=HUB_TIMEOUT_S)
+    except RepositoryNotFoundError as error:
+        raise ConfigError(
+            f"{place} is neither a folder nor a model on the hub; check the name; for a private model log "
+            "in with `hf auth login`"
+        ) from error
+    except HfHubHTTPError:
+        return  # reached; the download itself will say what is wrong
+    except Exception as error:  # whichever class the hub's HTTP library of the day has for "no connection"
+        remedy = "set HF_HUB_OFFLINE=1 to use the copy in the cache" if cached else "give a folder instead"
+        raise ConfigError(
+            f"{place} is not a folder, and {constants.ENDPOINT} cannot be reached ({error}); {remedy}"
         ) from error
 
 
 def _looks_like_a_folder(path: str) -> bool:
     """A hub name is OWNER/NAME; anything with another shape is meant as a folder."""
-    return path.startswith((".", "/", "~")) or path.count("/") != 1 or Path(path).parts[0] in ("runs", "models")
+    return (
+        path.startswith((".", "/", "~")) or path.count("/") != 1 or Path(path).parts[0] in ("runs", "models")
+    )

@@ -35,9 +35,10 @@ def resolve_image(
     width, height = picture.size
 
     def fit(height: int, width: int) -> tuple[int, int]:
-        return smart_resize(
+        new_height, new_width = smart_resize(
             height, width, factor=patch_size * merge_size, min_pixels=min_pixels, max_pixels=max_pixels
         )
+        return int(new_height), int(new_width)
 
     try:
         new_height, new_width = fit(height, width)

@@ -1,2 +1,2 @@
 if __name__ == "rewards":
-    raise ImportError('import vlrl.rewards, not rewards: this folder is the package vlrl.rewards')
+    raise ImportError("import vlrl.rewards, not rewards: this folder is the package vlrl.rewards")

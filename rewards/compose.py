@@ -7,8 +7,8 @@ import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from vlrl.config import RewardConfig
 from vlrl.errors import ConfigError
+from vlrl.options import RewardConfig
 from vlrl.registry import resolve
 from vlrl.types import Score, Trajectory
 
@@ -38,7 +38,9 @@ class ComposedReward:
             named = value if isinstance(value, Mapping) else {name: value}
             for part, number in named.items():
                 if not isinstance(number, int | float) or not math.isfinite(number):
-                    raise RewardFailure(f"reward {name!r}, sample {trajectory.sample.id!r}: {part}={number!r}")
+                    raise RewardFailure(
+                        f"reward {name!r}, sample {trajectory.sample.id!r}: {part}={number!r}"
+                    )
                 parts[part] = float(number)
                 total += config.weight * float(number)
         return Score(total, parts)

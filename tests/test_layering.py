@@ -21,14 +21,16 @@ MAX_LINES = 300
 
 # Imports go downwards in this list: a module may import from its own layer and from those above it here.
 LAYERS: dict[str, set[str]] = {
-    "contracts": {"errors", "seeds", "types", "protocols", "config", "registry", "metrics"},
+    "contracts": {"errors", "seeds", "types", "protocols", "options", "config", "registry", "metrics"},
     "pure functions": {"mask", "advantage", "loss", "pack", "logprobs", "schedule", "stats"},
     "plug-ins and data flow": {
         *("processors", "rewards", "envs"),
         *("data", "session", "rollout", "buffer", "records", "tiny", "console", "interrupts"),
     },
-    "engines": {"cluster", "generator", "generator_bans", "trainer", "weights", "checkpoint", "parity"},
-    "pages": {"run", "grpo", "sft", "evaluate"},
+    "engines": {
+        *("cluster", "generator", "generator_bans", "trainer", "trainer_rank", "weights", "checkpoint"),
+    },
+    "pages": {"run", "parity", "grpo", "sft", "evaluate"},
     "command line": {"cli", "viewer"},
 }
 LAYER_NAMES = list(LAYERS)
@@ -36,7 +38,7 @@ LAYER_NAMES = list(LAYERS)
 # Their interfaces change with every release, so only these files know them. (cli/doctor.py asks for versions
 # through importlib.metadata, which needs no import.)
 ENGINE_LIBRARIES = {"ray", "vllm", "deepspeed"}
-ADAPTERS = {f"vlrl.{name}" for name in ("cluster", "generator", "generator_bans", "trainer", "weights")}
+ADAPTERS = {f"vlrl.{name}" for name in ("cluster", "generator", "generator_bans", "trainer_rank", "weights")}
 # The contracts are what a plug-in's author imports: quick, and without a framework.
 HEAVY_LIBRARIES = {"torch", "torchvision", "transformers", *ENGINE_LIBRARIES}
 

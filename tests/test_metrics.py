@@ -5,10 +5,10 @@ import sys
 
 import pytest
 
-from vlrl.config import LoggingConfig
 from vlrl.console import COLUMNS
 from vlrl.errors import ConfigError
 from vlrl.metrics import METRICS, MetricSinks, describe, drop_from_step, is_reward_part, read_metrics
+from vlrl.options import LoggingConfig
 
 PLAIN = LoggingConfig(tensorboard=False)
 
@@ -49,7 +49,7 @@ def test_a_fresh_run_does_not_keep_the_lines_of_an_old_one(tmp_path):
 def test_what_was_logged_survives_a_kill(tmp_path):
     script = (
         "import os, signal, sys; from pathlib import Path\n"
-        "from vlrl.config import LoggingConfig; from vlrl.metrics import MetricSinks\n"
+        "from vlrl.options import LoggingConfig; from vlrl.metrics import MetricSinks\n"
         "sinks = MetricSinks(Path(sys.argv[1]), LoggingConfig(tensorboard=False))\n"
         "sinks.log(0, {'reward/mean': 1.0}); os.kill(os.getpid(), signal.SIGKILL)"
     )

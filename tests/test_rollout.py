@@ -18,7 +18,7 @@ from builders import (
 )
 
 from vlrl.advantage import assign_advantages
-from vlrl.config import RolloutConfig
+from vlrl.options import RolloutConfig
 from vlrl.pack import pack
 from vlrl.rewards.compose import RewardFailure
 from vlrl.rollout import REWARD_ATTEMPTS, rollout_groups, score_groups

@@ -33,7 +33,8 @@ def group_advantages(rewards: Sequence[float], *, scale_by_std: bool) -> FloatAr
     centred = values - values.mean()
     if scale_by_std:
         centred /= values.std(ddof=1)  # the unbiased deviation, as TRL and DeepSeek's reference code use
-    return centred.astype(np.float32)
+    advantages: FloatArray = centred.astype(np.float32)
+    return advantages
 
 
 def assign_advantages(groups: Sequence[Group], *, scale_by_std: bool) -> None:

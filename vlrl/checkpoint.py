@@ -57,9 +57,7 @@ def written_aside(final: Path) -> Iterator[Path]:
         shutil.rmtree(aside, ignore_errors=True)
 
 
-def save_checkpoint(
-    run_dir: Path, state: RunState, write: Callable[[Path], None], *, keep: int
-) -> Path:
+def save_checkpoint(run_dir: Path, state: RunState, write: Callable[[Path], None], *, keep: int) -> Path:
     """Write checkpoints/step_NNNNNN with `write` and prune all but the last `keep`."""
     folder = run_dir / "checkpoints"
     final = folder / f"step_{state.next_step:06d}"

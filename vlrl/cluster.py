@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -40,7 +42,8 @@ def cluster(config: Config) -> Iterator[None]:
     os.environ.setdefault("RAY_DEDUP_LOGS", "1")
     options = _local_options(config) if config.ray.address is None else {"address": config.ray.address}
     try:
-        ray.init(log_to_driver=False, logging_level="ERROR", **options)
+        with _signals_kept():
+            ray.init(log_to_driver=False, logging_level="ERROR", **options)
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise EngineError(
             f"Ray did not start (ray.address={config.ray.address}): {error}; "
@@ -52,20 +55,30 @@ def cluster(config: Config) -> Iterator[None]:
         ray.shutdown()
 
 
+@contextmanager
+def _signals_kept() -> Iterator[None]:
+    """Ray's start puts a handler on SIGTERM that aborts the process; afterwards the one before is back."""
+    numbers = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
+    handlers = {number: signal.getsignal(number) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
 def check_shared_memory(num_bytes: int, purpose: str) -> None:
     """Raise ResourceError if /dev/shm has not num_bytes to spare."""
     free = shutil.disk_usage("/dev/shm").free
     if free < num_bytes:
         raise ResourceError(
             f"{purpose} needs {num_bytes / 2**30:.2f} GiB of shared memory, /dev/shm has "
-            f"{free / 2**30:.2f} GiB free; lower ray.object_store_gib, free some, or start the container with "
+            f"{free / 2**30:.2f} GiB free; lower ray.object_store_gib, free some, or run the container with "
             "a larger --shm-size"
         )
 
 
-def spawn(
-    cls: type, *args: Any, num_cpus: float, num_gpus: float, env: Mapping[str, str], name: str
-) -> Any:
+def spawn(cls: type, *args: Any, num_cpus: float, num_gpus: float, env: Mapping[str, str], name: str) -> Any:
     """Start an actor of `cls`; its constructor runs in the background."""
     on_gpu = num_gpus if gpu_available() else 0
     env_vars = {**QUIET_ENVIRONMENT, **({} if on_gpu else CPU_ENVIRONMENT), **env}
@@ -113,6 +126,8 @@ def translate(error: Exception) -> VlrlError:
         return cause
     if isinstance(error, ray.exceptions.ActorDiedError):
         return EngineError(f"an engine process died: {error}; its log is under /tmp/ray/session_latest/logs")
+    if cause is not None:  # str(error) is the actor's whole traceback, which --debug shows
+        return EngineError(f"{type(cause).__name__}: {cause}")
     return EngineError(str(error))
 
 
@@ -134,7 +149,9 @@ def num_threads(config: Config, *, num_processes: int) -> int:
 
 def _local_options(config: Config) -> dict[str, Any]:
     store_bytes = int(config.ray.object_store_gib * 2**30)
-    check_shared_memory(store_bytes, f"Ray's object store (ray.object_store_gib={config.ray.object_store_gib})")
+    check_shared_memory(
+        store_bytes, f"Ray's object store (ray.object_store_gib={config.ray.object_store_gib})"
+    )
     reserved = config.generator.cpus + config.trainer.num_ranks * config.trainer.cpus_per_rank
     return {
         "include_dashboard": False,

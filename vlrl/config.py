@@ -5,255 +5,31 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from vlrl.errors import ConfigError
-
-
-class Section(BaseModel):
-    """Base of every section: unknown keys are errors, and defaults are checked like given values."""
-
-    model_config = ConfigDict(extra="forbid", validate_default=True, use_attribute_docstrings=True)
-
-
-class RunConfig(Section):
-    """Where a run lives and what makes it repeatable."""
-
-    name: str = Field("run", pattern=r"^[A-Za-z0-9._-]+$")
-    """Folder under `dir`; letters, digits, dot, dash and underscore."""
-    dir: Path = Path("runs")
-    """Parent folder of all runs."""
-    seed: int = Field(0, ge=0)
-    """Every random choice derives from it (law 8)."""
-
-
-class ModelConfig(Section):
-    """The policy."""
-
-    path: str
-    """A hub name (Qwen/Qwen2.5-VL-3B-Instruct) or a folder in Hugging Face format."""
-    dtype: Literal["float32", "bfloat16"] = "float32"
-    """Of weights and activations in both engines; optimizer states are float32."""
-    attention: Literal["sdpa", "eager"] = "sdpa"
-    """The trainer's attention; the prefix-tree mask needs one that takes a dense mask."""
-
-
-class ProcessorConfig(Section):
-    """How media become tokens."""
-
-    name: str = "auto"
-    """A registered processor, or "auto": chosen by the model's type."""
-    min_pixels: int = Field(56 * 56, ge=28 * 28)
-    """Pictures of fewer pixels are enlarged to this many."""
-    max_pixels: int = Field(1280 * 28 * 28, ge=28 * 28)
-    """Pictures of more pixels are shrunk to this many; one token is a 28×28 patch."""
-
-    @model_validator(mode="after")
-    def _ordered(self) -> ProcessorConfig:
-        if self.min_pixels > self.max_pixels:
-            raise ValueError(f"min_pixels={self.min_pixels} is above max_pixels={self.max_pixels}")
-        return self
-
-
-class DatasetConfig(Section):
-    """One source of rows."""
-
-    name: str
-    """A registered dataset, a .jsonl file, or ./file.py:attribute."""
-    options: dict[str, Any] = Field(default_factory=dict)
-    """Passed to the dataset by name (for a .jsonl file: image_root)."""
-    limit: int | None = Field(None, ge=1)
-    """Use only the first this many rows."""
-
-
-class DataConfig(Section):
-    """Rows to train on and rows held out."""
-
-    train: DatasetConfig
-    eval: DatasetConfig | None = None
-
-
-class RewardConfig(Section):
-    """One reward and its weight in the sum."""
-
-    name: str
-    """A registered reward or ./file.py:function."""
-    weight: float = 1.0
-    """The total is Σ weight · value; weight 0 only logs it."""
-    options: dict[str, Any] = Field(default_factory=dict)
-    """Passed to the reward by name."""
-
-
-class RolloutConfig(Section):
-    """What is drawn in a step."""
-
-    prompts_per_step: int = Field(16, ge=1)
-    """Samples per step."""
-    group_size: int = Field(8, ge=2)
-    """Completions per sample, n; the group is its own baseline, so 1 is refused."""
-    temperature: float = Field(1.0, gt=0)
-    """Divides the logits, in the engine and in the trainer alike."""
-    top_p: float = Field(1.0, gt=0, le=1)
-    """Nucleus mass. Below 1 the sampler's distribution is not the trainer's; kept at 1 in training."""
-    top_k: int = Field(0, ge=0)
-    """Candidates kept; 0 is all."""
-    max_tokens: int = Field(256, ge=1)
-    """Most tokens of one completion."""
-
-    @model_validator(mode="after")
-    def _same_distribution(self) -> RolloutConfig:
-        if self.top_p < 1 or self.top_k > 0:
-            raise ValueError(
-                f"top_p={self.top_p}, top_k={self.top_k}: truncated sampling draws from a distribution the "
-                "trainer does not compute, so its ratios would be wrong; set top_p=1 and top_k=0"
-            )
-        return self
-
-
-class AlgorithmConfig(Section):
-    """GRPO and its relatives."""
-
-    scale_by_std: bool = True
-    """Divide advantages by the group's standard deviation (GRPO); false is Dr. GRPO."""
-    aggregation: Literal["token", "sequence", "constant"] = "token"
-    """Mean over all tokens of the batch (DAPO), mean over sequences of token means (GRPO), or sum over
-    tokens divided by num_sequences × max_tokens (Dr. GRPO)."""
-    clip_low: float = Field(0.2, ge=0, lt=1)
-    """Lower trust bound of the probability ratio."""
-    clip_high: float = Field(0.28, ge=0)
-    """Upper trust bound (DAPO's clip-higher)."""
-    kl_coef: float = Field(0.0, ge=0)
-    """Weight of KL to the starting model; above 0 the trainer holds a frozen reference copy."""
-    num_minibatches: int = Field(1, ge=1)
-    """Optimizer steps per rollout batch; must divide rollout.prompts_per_step."""
-
-
-class OptimConfig(Section):
-    """AdamW and its schedule."""
-
-    lr: float = Field(1e-6, gt=0)
-    """Peak learning rate."""
-    schedule: Literal["constant", "linear", "cosine"] = "constant"
-    """Course of the rate after warm-up, down to min_lr_ratio · lr at the last step."""
-    min_lr_ratio: float = Field(0.0, ge=0, le=1)
-    """Final rate as a share of the peak."""
-    warmup_steps: int = Field(0, ge=0)
-    """Steps of linear rise from lr/warmup_steps."""
-    betas: tuple[float, float] = (0.9, 0.95)
-    """Adam's decay rates."""
-    eps: float = Field(1e-8, gt=0)
-    """Adam's denominator floor."""
-    weight_decay: float = Field(0.0, ge=0)
-    """Decoupled decay."""
-    max_grad_norm: float = Field(1.0, gt=0)
-    """Global norm that gradients are clipped to."""
-
-
-class TrainerConfig(Section):
-    """DeepSpeed ZeRO-3 ranks."""
-
-    num_ranks: int = Field(1, ge=1)
-    """Data-parallel ranks, one process each; gloo on CPU, NCCL on GPU."""
-    max_tokens_per_micro_batch: int = Field(4096, ge=64)
-    """Token slots of one forward pass, padding included."""
-    gradient_checkpointing: bool = False
-    """Recompute activations in the backward pass: less memory, about a third more compute."""
-    offload_optimizer: bool = False
-    """Keep optimizer states in host memory (GPU only)."""
-    gpus_per_rank: float = Field(0.5, gt=0, le=1)
-    """Share of a GPU each rank reserves in Ray, so that engine and trainer can share one."""
-    cpus_per_rank: float = Field(1.0, gt=0)
-    """Cores each rank reserves in Ray."""
-    master_port: int | None = Field(None, ge=1024, le=65535)
-    """Port of the ranks' rendezvous; null takes a free one."""
-    timeout_s: float = Field(1800.0, gt=0)
-    """A collective that takes longer is an error."""
-
-
-class GeneratorConfig(Section):
-    """The vLLM engine."""
-
-    max_model_len: int = Field(4096, ge=64)
-    """Most tokens of prompt and completion together."""
-    max_num_seqs: int = Field(256, ge=1)
-    """Completions decoded at once."""
-    max_num_batched_tokens: int = Field(8192, ge=64)
-    """Tokens per engine step."""
-    gpu_memory_utilization: float = Field(0.45, gt=0, le=1)
-    """Share of GPU memory for weights and KV cache."""
-    cpu_kv_cache_gib: int = Field(1, ge=1)
-    """KV cache on a CPU machine, in GiB."""
-    tensor_parallel_size: int = Field(1, ge=1)
-    """GPUs the engine is split over."""
-    enforce_eager: bool = True
-    """Skip compilation and CUDA graphs: starts sooner, decodes slower."""
-    gpus: float = Field(0.5, gt=0)
-    """GPUs the engine's actor reserves in Ray."""
-    cpus: float = Field(1.0, gt=0)
-    """Cores the engine's actor reserves in Ray."""
-
-
-class ParityConfig(Section):
-    """Law 5: the engines agree before training starts, and after every update."""
-
-    num_samples: int = Field(4, ge=0)
-    """Prompts checked at the start; 0 skips the check (and the message says so)."""
-    tolerance: float | None = Field(None, gt=0)
-    """Largest |trainer - sampler| logprob in nats; null is 1e-3 for float32, 0.5 for bfloat16."""
-    every_step: bool = True
-    """Hold every step's first minibatch to the tolerance; it costs nothing, the step computes it anyway."""
-
-
-class EvalConfig(Section):
-    """Held-out evaluation, greedy and sampled."""
-
-    every: int = Field(0, ge=0)
-    """Steps between evaluations; 0 is only before and after."""
-    num_samples: int | None = Field(None, ge=1)
-    """Held-out rows used; null is all."""
-    during_samples: int = Field(128, ge=1)
-    """Held-out rows used by the evaluations in between."""
-    target_accuracy: float | None = Field(None, ge=0, le=1)
-    """If set, the run says whether greedy held-out accuracy reached it and fails if it did not."""
-
-
-class CheckpointConfig(Section):
-    """What survives."""
-
-    every: int = Field(50, ge=0)
-    """Steps between checkpoints; 0 is only at the end and on interruption."""
-    keep: int = Field(2, ge=1)
-    """Latest checkpoints kept."""
-
-
-class LoggingConfig(Section):
-    """Where metrics go; metrics.jsonl is always written."""
-
-    tensorboard: bool = True
-    """Write TensorBoard events to the run folder."""
-    wandb_project: str | None = None
-    """Weights & Biases project; null is off. Needs `pip install vlrl[wandb]`."""
-    num_report_rollouts: int = Field(16, ge=1)
-    """Rollouts shown in the report, before and after training."""
-
-
-class RayConfig(Section):
-    """The cluster."""
-
-    address: str | None = None
-    """Of a running cluster ("auto" finds one); null starts Ray in this machine for this run."""
-    object_store_gib: float = Field(0.5, gt=0.08)
-    """Shared memory for a local Ray's objects, in GiB."""
-
-
-class SftConfig(Section):
-    """Supervised warm start (`vlrl sft`)."""
-
-    batch_size: int = Field(32, ge=1)
-    """Samples per step."""
+from vlrl.options import (
+    AlgorithmConfig,
+    CheckpointConfig,
+    DataConfig,
+    EvalConfig,
+    GeneratorConfig,
+    LoggingConfig,
+    ModelConfig,
+    OptimConfig,
+    ParityConfig,
+    ProcessorConfig,
+    RayConfig,
+    RewardConfig,
+    RolloutConfig,
+    RunConfig,
+    Section,
+    SftConfig,
+    TrainerConfig,
+)
 
 
 class Config(Section):
@@ -288,12 +64,12 @@ class Config(Section):
         if self.generator.max_num_batched_tokens < self.generator.max_model_len:
             raise ValueError(
                 f"generator.max_num_batched_tokens={self.generator.max_num_batched_tokens} is below "
-                f"generator.max_model_len={self.generator.max_model_len}: the longest prompt could not be prefilled"
+                f"generator.max_model_len={self.generator.max_model_len}: the longest prompt would not fit"
             )
         if self.trainer.max_tokens_per_micro_batch < self.generator.max_model_len:
             raise ValueError(
                 f"trainer.max_tokens_per_micro_batch={self.trainer.max_tokens_per_micro_batch} is below "
-                f"generator.max_model_len={self.generator.max_model_len}: the longest completion could not be trained"
+                f"generator.max_model_len={self.generator.max_model_len}: the longest sequence would not fit"
             )
         if self.rollout.max_tokens >= self.generator.max_model_len:
             raise ValueError(
@@ -328,7 +104,7 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
         raise ConfigError(f"config file {path} does not exist{hint}")
     try:
         tree = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not valid YAML: {error}") from error
     if not isinstance(tree, dict):
         raise ConfigError(f"{path} must hold a mapping of sections such as model: and data:")
@@ -368,10 +144,10 @@ def _apply_override(tree: dict[str, Any], override: str) -> None:
     for parent in parents:
         if isinstance(node, list):
             node = node[_list_index(parent, key, node)]
-            continue
-        if node.get(parent) is None:
-            node[parent] = {}
-        node = node[parent]
+        else:
+            if node.get(parent) is None:
+                node[parent] = {}
+            node = node[parent]
         if not isinstance(node, dict | list):
             raise ConfigError(f"override {override!r}: {parent!r} is a value, not a section")
     try:
@@ -401,13 +177,23 @@ def _with_float_point(text: str) -> str:
 def _explain(error: dict[str, Any]) -> str:
     key = ".".join(str(part) for part in error["loc"])
     if error["type"] == "extra_forbidden":
-        known = list(field_paths())
-        near = difflib.get_close_matches(key, known, n=1, cutoff=0.5) or difflib.get_close_matches(
-            key.rsplit(".", 1)[-1], known, n=1, cutoff=0.4
-        )
-        hint = f"; did you mean {near[0]!r}?" if near else "; `vlrl config schema` lists the keys"
+        near = _nearest_key(key)
+        hint = f"; did you mean {near!r}?" if near else "; `vlrl config schema` lists the keys"
         return f"unknown key {key!r}{hint}"
     if error["type"] == "missing":
         return f"missing key {key!r}"
     message = str(error["msg"]).removeprefix("Value error, ")
     return f"{key or 'config'}: {message} (got {error['input']!r})" if key else message
+
+
+def _nearest_key(key: str) -> str | None:
+    """The known key meant by an unknown one: of the same name elsewhere, or spelt alike."""
+    name = key.rsplit(".", 1)[-1]
+    known = list(field_paths())
+    by_name = {path.rsplit(".", 1)[-1]: path for path in reversed(known)}  # the first of each name wins
+    indexless = ".".join(part for part in key.split(".") if not part.isdigit())
+    alike = difflib.get_close_matches(indexless, known, n=1, cutoff=0.75)
+    if alike or name in by_name:
+        return alike[0] if alike else by_name[name]
+    near = difflib.get_close_matches(name, by_name, n=1, cutoff=0.6)
+    return by_name[near[0]] if near else None

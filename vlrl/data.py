@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from vlrl.config import DatasetConfig
 from vlrl.errors import ConfigError, DataError
+from vlrl.options import DatasetConfig
 from vlrl.protocols import Dataset
 from vlrl.registry import resolve
 from vlrl.seeds import derive_seed
@@ -27,11 +27,12 @@ class JsonlDataset:
         if not self._path.is_file():
             raise DataError(f"dataset file {self._path} does not exist (looked in {Path.cwd()})")
         self._root = Path(image_root) if image_root else self._path.parent
-        self._lines = [
-            (number, line)
-            for number, line in enumerate(self._path.read_text(encoding="utf-8").splitlines(), start=1)
-            if line.strip()
-        ]
+        try:
+            text = self._path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise DataError(f"dataset file {self._path} is not UTF-8: {error}; save it as UTF-8") from error
+        # Not splitlines(): a JSON string may hold U+2028 and its like.
+        self._lines = [(n, line) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
 
     def __len__(self) -> int:
         """Number of rows."""

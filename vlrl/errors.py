@@ -27,6 +27,10 @@ class ResourceError(VlrlError):
     """Too little disk, memory or shared memory, or a port in use."""
 
 
+class InternalError(VlrlError):
+    """A failure nobody foresaw: a bug of vlrl's or of a plug-in's."""
+
+
 class Interrupted(VlrlError):
     """Stopped by Ctrl-C or SIGTERM after a clean save: exit code 130."""
 

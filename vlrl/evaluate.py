@@ -1,13 +1,16 @@
-"""Held-out accuracy, greedy and sampled."""
+"""Held-out accuracy, greedy and sampled: before, during and after training."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vlrl.config import Config
 from vlrl.protocols import Policy, Processor
+from vlrl.records import rollout_records, write_rollouts
 from vlrl.rollout import ScoreFn, rollout_groups, score_groups
+from vlrl.run import Run
 from vlrl.types import Group, Sample
 
 
@@ -26,6 +29,7 @@ class Evaluation:
         return {
             "heldout/accuracy_greedy": self.accuracy_greedy,
             "heldout/accuracy_sampled": self.accuracy_sampled,
+            "heldout/num_samples": self.num_samples,
         }
 
 
@@ -64,3 +68,52 @@ def accuracy(groups: Sequence[Group], config: Config) -> float:
     name = config.rewards[0].name.rsplit(":", 1)[-1]
     values = [t.score.parts.get(name, t.score.total) for g in groups for t in g.trajectories if t.score]
     return sum(values) / len(values) if values else float("nan")
+
+
+def hold_out_before(run: Run) -> dict[str, float]:
+    """Evaluate the model as it was given; a resumed run takes the numbers of its first start."""
+    kept = run.config.run_dir / "before.json"
+    if run.first_step and kept.is_file():
+        return dict(json.loads(kept.read_text(encoding="utf-8")))
+    run.console.phase("evaluating before training")
+    before = hold_out(run, "before training", run.config.eval.num_samples, keep_as="before")
+    kept.write_text(json.dumps(before), encoding="utf-8")
+    return before
+
+
+def hold_out(run: Run, when: str, num_samples: int | None, keep_as: str | None = None) -> dict[str, float]:
+    """Held-out metrics, empty without held-out rows; some rollouts are kept as rollouts/NAME.jsonl."""
+    config, samples = run.config, run.heldout(num_samples)
+    if not samples:
+        return {}
+    with run.phases.measure("evaluate"):
+        result = run.runner.run(evaluate(samples, run.policy, run.processor, run.reward.score, config))
+    run.console.note(
+        f"held-out accuracy {when}: {result.accuracy_greedy:.3f} greedy, "
+        f"{result.accuracy_sampled:.3f} sampled"
+    )
+    if keep_as:
+        shown = result.sampled[: config.logging.num_report_rollouts]
+        step = run.first_step if keep_as == "before" else config.num_steps
+        records = rollout_records(shown, run.processor, phase=keep_as, step=step)
+        media = [m for g in shown for t in g.trajectories for m in t.media]
+        write_rollouts(config.run_dir / "rollouts" / f"{keep_as}.jsonl", records, media)
+    return result.metrics()
+
+
+def verdict(config: Config, before: dict[str, float], after: dict[str, float]) -> dict[str, object]:
+    """The summary's accuracies, and whether the run reached what its config promised."""
+    if not before or not after:
+        return {}
+    target, reached = config.eval.target_accuracy, after["heldout/accuracy_greedy"]
+    return {
+        "heldout_accuracy_before": before["heldout/accuracy_greedy"],
+        "heldout_accuracy_after": reached,
+        "heldout_accuracy_before_greedy": before["heldout/accuracy_greedy"],
+        "heldout_accuracy_after_greedy": reached,
+        "heldout_accuracy_before_sampled": before["heldout/accuracy_sampled"],
+        "heldout_accuracy_after_sampled": after["heldout/accuracy_sampled"],
+        "num_heldout": after["heldout/num_samples"],
+        "target_accuracy": target,
+        "target_reached": None if target is None else reached >= target,
+    }

@@ -38,7 +38,9 @@ class GeneratorActor:
     last bits of its float32 results, depend on nothing but the requests (law 8).
     """
 
-    def __init__(self, config: Config, banned_token_ids: Sequence[int], stop_token_ids: Sequence[int]) -> None:
+    def __init__(
+        self, config: Config, banned_token_ids: Sequence[int], stop_token_ids: Sequence[int]
+    ) -> None:
         self._config = config
         self._banned_token_ids = list(banned_token_ids)
         self._stop_token_ids = list(stop_token_ids)
@@ -64,7 +66,7 @@ class GeneratorActor:
                 tensor_parallel_size=generator.tensor_parallel_size,
                 enforce_eager=generator.enforce_eager,
                 enable_prefix_caching=True,
-                # vLLM rewinds a seeded request's generator after a partial prefill, which a CPU one cannot do.
+                # vLLM rewinds a seeded generator after a partial prefill; a CPU one cannot be rewound.
                 enable_chunked_prefill=torch.cuda.is_available(),
                 generation_config="vllm",  # nothing hidden: no sampling defaults from the model's folder
                 logprobs_mode="processed_logprobs",  # of the distribution that was drawn from
@@ -147,7 +149,9 @@ class GeneratorActor:
 class VllmPolicy:
     """A `vlrl.protocols.Policy`: gathers the sessions of one event-loop turn into one wave."""
 
-    def __init__(self, config: Config, banned_token_ids: Sequence[int], stop_token_ids: Sequence[int]) -> None:
+    def __init__(
+        self, config: Config, banned_token_ids: Sequence[int], stop_token_ids: Sequence[int]
+    ) -> None:
         self._actor = cluster.spawn(
             GeneratorActor,
             config,
@@ -214,12 +218,12 @@ class VllmPolicy:
 
 
 def _generation(output: Any, request: EngineRequest) -> Generation:
-    """vLLM's output as ours, after the check that both engines saw the same prompt."""
+    """An output of vLLM as ours, after the check that both engines saw the same prompt."""
     if not np.array_equal(np.asarray(output.prompt_token_ids), request.expected_ids):
         raise EngineError(
-            f"sample {request.sample_id!r}: the engine's prompt has {len(output.prompt_token_ids)} tokens, the "
-            f"processor's {len(request.expected_ids)}; media were expanded differently, training would be on "
-            "another prompt than was sampled (law 3)"
+            f"sample {request.sample_id!r}: the engine's prompt has {len(output.prompt_token_ids)} tokens, "
+            f"the processor's {len(request.expected_ids)}; media were expanded differently, training would be "
+            "on another prompt than was sampled (law 3)"
         )
     completion = output.outputs[0]
     return Generation(
@@ -240,5 +244,7 @@ def _engine_environment(config: Config) -> dict[str, str]:
         "OMP_NUM_THREADS": str(cluster.num_threads(config, num_processes=1)),
     }
     if config.generator.enforce_eager:
-        env["TORCHDYNAMO_DISABLE"] = "1"  # vLLM compiles a few helpers even when eager: 10 s at the first wave
+        env["TORCHDYNAMO_DISABLE"] = (
+            "1"  # vLLM compiles a few helpers even when eager: 10 s at the first wave
+        )
     return env

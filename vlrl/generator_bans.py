@@ -11,7 +11,7 @@ import torch
 from vllm.v1.sample.logits_processor import BatchUpdate, LogitsProcessor
 
 
-class MediaTokenBan(LogitsProcessor):
+class MediaTokenBan(LogitsProcessor):  # type: ignore[misc]
     """Sets the banned ids' logits to -inf; the trainer does the same (`vlrl.logprobs`)."""
 
     def __init__(self, vllm_config: Any, device: torch.device, is_pin_memory: bool) -> None:

@@ -11,12 +11,14 @@ class Interrupts:
     """Installed for the length of a block; `requested` is read between steps.
 
     Outside `graceful` sections (starting engines, evaluating) there is no step to finish, and the first
-    signal already raises KeyboardInterrupt.
+    signal already raises KeyboardInterrupt. While `closing`, signals are ignored: what is stopped halfway
+    would leave processes and shared memory behind.
     """
 
     def __init__(self) -> None:
         self.requested = False
         self.graceful = False
+        self.closing = False
         self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> Interrupts:
@@ -33,6 +35,8 @@ class Interrupts:
             signal.signal(number, handler)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.closing:
+            return
         if self.requested or not self.graceful:
             raise KeyboardInterrupt
         self.requested = True

@@ -42,7 +42,7 @@ class TreeLogprobs(nn.Module):
 
     def __init__(self, model: nn.Module, *, temperature: float, banned_token_ids: Sequence[int]) -> None:
         super().__init__()
-        self.model = model
+        self.model: Any = model
         self._temperature = temperature
         self._banned = list(banned_token_ids)
 
@@ -80,12 +80,14 @@ class TreeLogprobs(nn.Module):
             embeds = embeds.masked_scatter(is_pad, features)
         else:
             embeds = embeds + 0.0 * self._features(*self._blank_picture(embeds.device)).sum()
-        return core.language_model(
+        output = core.language_model(
             inputs_embeds=embeds,
             position_ids=batch.position_ids,
             attention_mask=tree_attention_mask(batch.branch_ids, embeds.dtype),
             use_cache=False,
-        ).last_hidden_state
+        )
+        hidden: Tensor = output.last_hidden_state
+        return hidden
 
     def _features(self, pixel_values: Tensor, image_grid_thw: Tensor) -> Tensor:
         out = self.model.model.get_image_features(pixel_values, image_grid_thw, return_dict=True)

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from vlrl.config import LoggingConfig
 from vlrl.errors import ConfigError
+from vlrl.options import LoggingConfig
 
 METRICS_FILE = "metrics.jsonl"
 """One flat JSON object per line, `step` first; a number that is not finite is null."""

@@ -9,6 +9,8 @@ import numpy as np
 from vlrl.config import Config
 from vlrl.errors import EngineError
 from vlrl.pack import PixelsFn, pack
+from vlrl.rollout import rollout_groups
+from vlrl.run import Run
 from vlrl.trainer import Trainer
 from vlrl.types import Group, Score
 
@@ -53,7 +55,24 @@ def require_parity(difference: float, sample_id: str, config: Config, *, when: s
     tolerance = config.parity_tolerance
     if difference > tolerance:
         raise EngineError(
-            f"{when}: trainer and engine disagree by {difference:.2e} nats on a token of sample {sample_id!r}, "
+            f"{when}: trainer and engine disagree by {difference:.2e} nats on a token of {sample_id!r}, "
             f"parity.tolerance is {tolerance:.0e}; training would follow wrong ratios. In bfloat16 some "
             "difference is rounding (raise parity.tolerance); in float32 it is a bug: report it"
         )
+
+
+def check_parity(run: Run) -> None:
+    """Law 5, before the first step: engine and trainer agree on a few drawn completions."""
+    config = run.config
+    if config.parity.num_samples == 0:
+        run.console.note("parity.num_samples=0: the engines' agreement was not checked")
+        return
+    run.console.phase("checking parity")
+    samples = run.first_samples[: config.parity.num_samples]
+    seeds = (config.run.seed, "parity")
+    groups = run.runner.run(
+        rollout_groups(samples, run.policy, run.processor, config.rollout, seed_path=seeds)
+    )
+    difference, sample_id = logprob_difference(groups, run.trainer, run.processor.pixels, config)
+    require_parity(difference, sample_id, config, when="before training")
+    run.console.note(f"trainer and engine agree to {difference:.1e} nats on {len(groups)} prompts")

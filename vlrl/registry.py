@@ -7,6 +7,7 @@ import hashlib
 import importlib
 import importlib.util
 import sys
+import traceback
 from collections.abc import Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -48,16 +49,26 @@ def resolve(kind: str, name: str) -> Any:
     table = available(kind)
     if name not in table:
         near = difflib.get_close_matches(name, table, n=1, cutoff=0.4)
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(table)) or 'none'}"
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(table)) or 'none'}."
         raise ConfigError(
             f"no {kind.removesuffix('s')} is named {name!r}; {hint} A file is given as ./file.py:attribute"
         )
-    module, attribute = table[name].split(":")
-    return _attribute(importlib.import_module(module), attribute, name)
+    module, _, attribute = table[name].partition(":")
+    try:
+        imported = importlib.import_module(module)
+    except ImportError as error:  # of a stranger's package, or of one that this plug-in needs
+        raise ConfigError(f"plug-in {name!r} ({table[name]}) cannot be imported: {error}") from error
+    return _attribute(imported, attribute, name)
 
 
 def available(kind: str) -> dict[str, str]:
-    """Every registered name of a kind with its "module:attribute"; built-ins win over entry points."""
+    """Every registered name of a kind with its "module:attribute"; built-ins win over entry points.
+
+    Raises:
+        ConfigError: for an unknown kind.
+    """
+    if kind not in BUILT_IN:
+        raise ConfigError(f"no plug-ins of kind {kind!r}; kinds are {', '.join(BUILT_IN)}")
     found = {point.name: point.value for point in entry_points(group=f"vlrl.{kind}")}
     return {**found, **BUILT_IN[kind]}
 
@@ -75,8 +86,21 @@ def _load_file(path: Path, kind: str) -> Any:
         raise ConfigError(f"plug-in file {path} cannot be loaded as a Python module")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # a stranger's code: whatever it raises, half a module must not stay behind
+        del sys.modules[name]
+        raise ConfigError(f"plug-in file {path}: {_blame(error, path)}") from error
     return module
+
+
+def _blame(error: Exception, path: Path) -> str:
+    """What a plug-in file raised, and the last of its lines that took part."""
+    if isinstance(error, SyntaxError):
+        return f"line {error.lineno}: SyntaxError: {error.msg}"
+    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == path]
+    place = f"line {lines[-1]}: " if lines else ""
+    return f"{place}{type(error).__name__}: {error}"
 
 
 def _attribute(module: Any, attribute: str, name: str) -> Any:

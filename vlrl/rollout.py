@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 
-from vlrl.config import RolloutConfig
+from vlrl.options import RolloutConfig
 from vlrl.protocols import Policy, Processor
 from vlrl.rewards.compose import RewardFailure
 from vlrl.seeds import derive_seed

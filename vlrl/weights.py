@@ -36,7 +36,7 @@ class Entry:
     @property
     def num_bytes(self) -> int:
         """Size of the parameter."""
-        return int(prod(self.shape)) * getattr(torch, self.dtype).itemsize
+        return prod(self.shape) * int(getattr(torch, self.dtype).itemsize)
 
 
 @dataclass(frozen=True, slots=True)

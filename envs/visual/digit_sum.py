@@ -33,8 +33,20 @@ class DigitSum:
         num_rows: int = 4096,
         num_digits: int = 2,
         image_size: int = 56,
+        max_shift: int = 0,
         seed: int = 0,
     ) -> None:
+        """Choose the rows.
+
+        Args:
+            split: scans to draw from; the two never share one.
+            num_rows: rows, each of freshly drawn digits.
+            num_digits: digits to add, one picture each.
+            image_size: side of a picture in pixels.
+            max_shift: each scan is moved by up to this many pixels along both axes, so that few scans teach
+                more; 0 leaves them centred.
+            seed: of the draws.
+        """
         if split not in ("train", "heldout"):
             raise ConfigError(f"digit_sum: split={split!r} is not one of train, heldout")
         scans, labels = _scans()
@@ -42,7 +54,7 @@ class DigitSum:
         self._pool = order[:-NUM_HELDOUT] if split == "train" else order[-NUM_HELDOUT:]
         self._scans, self._labels = scans, labels
         self._split, self._num_rows, self._num_digits = split, num_rows, num_digits
-        self._image_size, self._seed = image_size, seed
+        self._image_size, self._max_shift, self._seed = image_size, max_shift, seed
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -53,8 +65,10 @@ class DigitSum:
         rng = np.random.default_rng(derive_seed("digit_sum", self._seed, self._split, index))
         chosen = self._pool[rng.integers(0, len(self._pool), self._num_digits)]
         digits = [int(self._labels[i]) for i in chosen]
+        shifts = rng.integers(-self._max_shift, self._max_shift + 1, (self._num_digits, 2))
         images: list[dict[str, Any]] = [
-            {"type": "image", "image": _picture(self._scans[i], self._image_size)} for i in chosen
+            {"type": "image", "image": _picture(self._scans[i], self._image_size, *shift)}
+            for i, shift in zip(chosen, shifts.tolist(), strict=True)
         ]
         reading = "+".join(str(d) for d in digits)
         return {
@@ -75,13 +89,18 @@ def _scans() -> tuple[ByteArray, IntArray]:
     return (digits.images * (255.0 / 16.0)).round().astype(np.uint8), digits.target.astype(np.int64)
 
 
-def _picture(scan: ByteArray, size: int) -> ByteArray:
-    """A scan enlarged to [size, size, 3]."""
-    grey = Image.fromarray(scan).resize((size, size), Image.Resampling.BICUBIC)
+def _picture(scan: ByteArray, size: int, right: int, down: int) -> ByteArray:
+    """A scan enlarged to [size, size, 3] and moved by pixels; what moves out of sight is cut off."""
+    enlarged = Image.fromarray(scan).resize((size, size), Image.Resampling.BICUBIC)
+    grey = Image.new("L", (size, size))
+    grey.paste(enlarged, (right, down))
     return np.repeat(np.asarray(grey)[:, :, None], 3, axis=2)
 
 
 def corpus(dataset: DigitSum, num_rows: int = 200) -> list[str]:
     """Texts of the task, for training a tiny model's tokenizer."""
     rows = [dataset[i] for i in range(min(num_rows, len(dataset)))]
-    return [f"system\nYou are a helpful assistant.\nuser\n{INSTRUCTION}\nassistant\n{row['target']}" for row in rows]
+    return [
+        f"system\nYou are a helpful assistant.\nuser\n{INSTRUCTION}\nassistant\n{row['target']}"
+        for row in rows
+    ]

@@ -15,12 +15,13 @@ def command(
     debug: DebugOption = False,
 ) -> None:
     """Held-out accuracy of a model: `vlrl eval configs/quickstart.yaml model.path=runs/quickstart/model`."""
-    from vlrl.evaluate import evaluate
-    from vlrl.run import Run
-
     loaded = load_config(config, overrides or [])
     if loaded.data.eval is None:
         raise ConfigError(f"{config}: data.eval is not set; name the held-out rows there")
+
+    from vlrl.evaluate import evaluate
+    from vlrl.run import Run
+
     with (
         TrainConsole(f"evaluate {loaded.model.path}", 1, json_mode=json) as console,
         Run(loaded, console, train=False, generate=True) as run,

@@ -17,12 +17,12 @@ from vlrl.errors import ConfigError
 
 def command(
     seed: Annotated[int, typer.Option(help="Seed of weights, data order and sampling.")] = 0,
-    out: Annotated[Path, typer.Option(help="Folder for everything; an earlier run there is replaced.")] = Path(
-        "runs/quickstart"
-    ),
-    configs: Annotated[Path, typer.Option(help="Folder with quickstart.yaml and quickstart_sft.yaml.")] = Path(
-        "configs"
-    ),
+    out: Annotated[
+        Path, typer.Option(help="Folder for everything; an earlier run there is replaced.")
+    ] = Path("runs/quickstart"),
+    configs: Annotated[
+        Path, typer.Option(help="Folder with quickstart.yaml and quickstart_sft.yaml.")
+    ] = Path("configs"),
     json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:

@@ -22,13 +22,14 @@ def command(
     debug: DebugOption = False,
 ) -> None:
     """Draw and score one batch without training: `vlrl rollout configs/quickstart.yaml --out out.jsonl`."""
+    loaded = load_config(config, overrides or [])
+
     from vlrl.advantage import assign_advantages
     from vlrl.records import rollout_records, write_rollouts
     from vlrl.rollout import rollout_groups, score_groups
     from vlrl.run import Run
     from vlrl.stats import rollout_stats
 
-    loaded = load_config(config, overrides or [])
     path = out or loaded.run_dir / "rollouts" / "rollout.jsonl"
     with (
         TrainConsole(f"rollout {loaded.model.path}", 1, json_mode=json) as console,

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from vlrl.cli.shared import ConfigArgument, DebugOption, JsonOption, OverridesArgument, ResumeOption, print_result
+from vlrl.cli.shared import (
+    ConfigArgument,
+    DebugOption,
+    JsonOption,
+    OverridesArgument,
+    ResumeOption,
+    print_result,
+)
 from vlrl.config import load_config
 from vlrl.console import TrainConsole
 
@@ -15,9 +22,10 @@ def command(
     debug: DebugOption = False,
 ) -> None:
     """Train on the rows' targets, as a warm start: `vlrl sft configs/quickstart_sft.yaml num_steps=100`."""
+    loaded = load_config(config, overrides or [])
+
     from vlrl import sft
 
-    loaded = load_config(config, overrides or [])
     with TrainConsole(f"SFT {loaded.run.name}", loaded.num_steps, json_mode=json) as console:
         summary = sft.train(loaded, console, resume=resume)
         console.note(f"model: {loaded.run_dir / 'model'}")

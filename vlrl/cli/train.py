@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from vlrl.cli.shared import ConfigArgument, DebugOption, JsonOption, OverridesArgument, ResumeOption, print_result
+from vlrl.cli.shared import (
+    ConfigArgument,
+    DebugOption,
+    JsonOption,
+    OverridesArgument,
+    ResumeOption,
+    print_result,
+)
 from vlrl.config import load_config
 from vlrl.console import TrainConsole
 from vlrl.errors import VlrlError
@@ -20,10 +27,11 @@ def command(
     debug: DebugOption = False,
 ) -> None:
     """Train a model by GRPO: `vlrl train configs/quickstart.yaml run.name=mine optim.lr=1e-4`."""
+    loaded = load_config(config, overrides or [])
+
     from vlrl import grpo
     from vlrl.viewer.report import write_report
 
-    loaded = load_config(config, overrides or [])
     with TrainConsole(f"GRPO {loaded.run.name}", loaded.num_steps, json_mode=json) as console:
         summary = grpo.train(loaded, console, resume=resume)
         report = write_report(loaded.run_dir)
@@ -37,5 +45,5 @@ def require_target(summary: dict[str, object]) -> None:
     if summary.get("target_reached") is False:
         raise TargetMissed(
             f"greedy held-out accuracy is {summary['heldout_accuracy_after']:.3f}, below the "
-            f"eval.target_accuracy of {summary['target_accuracy']}; train longer (num_steps) or see the report"
+            f"eval.target_accuracy of {summary['target_accuracy']}; raise num_steps, or see the report"
         )
