@@ -1,0 +1,117 @@
+"""vlrl's side of grpo_step.py: the steps of vlrl/grpo.py, told over a pipe how many to run. Not run by hand.
+
+    .venv/bin/python benchmarks/vlrl_step.py JOB.json
+
+Everything is as in `vlrl train configs/quickstart.yaml`, except what makes the two sides' work equal: the
+job's model, rows, batch and optimizer; a reward of noise; and a processor without stop tokens, so that every
+completion has exactly the job's number of tokens.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+started = time.perf_counter()
+
+from step_job import TALLY, Block, Job, Pipe, noise_reward  # noqa: E402
+
+from vlrl.config import Config, load_config  # noqa: E402
+from vlrl.processors.qwen_vl import QwenVLProcessor  # noqa: E402
+
+ROOT = Path(__file__).resolve().parent.parent
+HERE = "benchmarks/vlrl_step.py"
+
+
+class EndlessProcessor(QwenVLProcessor):
+    """Nothing ends a completion but its length."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.stop_token_ids = ()  # type: ignore[assignment]
+
+
+def noise(completion: str, answer: Any, *, trajectory: Any) -> float:
+    """The job's reward, and the place where this side's work is counted."""
+    reward = noise_reward(completion)
+    prompt_tokens = len(trajectory.sample.prompt.token_ids)
+    TALLY.add(prompt_tokens, trajectory.num_action_tokens, reward)
+    return reward
+
+
+def make_config(job: Job) -> Config:
+    """configs/quickstart.yaml with the job in it."""
+    overrides = {
+        "run.dir": job.folder,
+        "run.name": "vlrl",
+        "run.seed": job.seed,
+        "model.path": job.model,
+        "processor.name": f"{ROOT / HERE}:EndlessProcessor",
+        "data.train.options.num_rows": job.num_rows,
+        "data.eval": "null",
+        "rewards.0.name": f"{ROOT / HERE}:noise",
+        "num_steps": job.max_steps,
+        "rollout.prompts_per_step": job.prompts,
+        "rollout.group_size": job.group_size,
+        "rollout.max_tokens": job.completion_tokens,
+        "optim.lr": job.lr,
+        "optim.betas": list(job.betas),
+        "optim.max_grad_norm": job.max_grad_norm,
+        "optim.schedule": "constant",
+        "optim.warmup_steps": 0,
+        "eval.every": 0,
+        "eval.target_accuracy": "null",
+        "checkpoint.every": 0,
+        "logging.tensorboard": "false",  # the other side writes no logs either
+    }
+    return load_config(
+        ROOT / "configs/quickstart.yaml", [f"{key}={value}" for key, value in overrides.items()]
+    )
+
+
+def start_up(run: Any, ray_seconds: float) -> dict[str, float]:
+    """Seconds from this process's start to its first step, and of what; engines start side by side."""
+    return {
+        "total": time.perf_counter() - started,
+        "ray": ray_seconds,
+        "engines": run.phases.seconds["start engines"],
+        "vllm": run.phases.seconds["start vLLM"],
+        "trainer": run.phases.seconds["start trainer"],
+    }
+
+
+def main() -> None:
+    job = Job.read(sys.argv[1])
+    pipe = Pipe()
+    config = make_config(job)
+    from vlrl.cluster import cluster
+    from vlrl.console import TrainConsole
+    from vlrl.grpo import grpo_step
+    from vlrl.metrics import TIME_PARTS
+    from vlrl.parity import check_parity
+    from vlrl.run import Run
+
+    begin = time.perf_counter()
+    with cluster(config):
+        ray_seconds = time.perf_counter() - begin
+        console = TrainConsole("vlrl", config.num_steps, json_mode=True)
+        with console, Run(config, console, train=True, generate=True) as run:
+            check_parity(run)
+            pipe.send(start_up=start_up(run, ray_seconds))
+            block = Block(pipe.next_block())
+            for step in run.steps():
+                metrics = grpo_step(run, step)
+                run.sinks.log(step, metrics)
+                console.step(step, metrics)
+                phases = {name: metrics[f"time_s/{name}"] for name in TIME_PARTS if name != "wait"}
+                if block.end_step(phases, rest="wait"):
+                    pipe.send(block=block.as_dict())
+                    block = Block(pipe.next_block())
+                    if not block.steps:
+                        break
+
+
+if __name__ == "__main__":
+    main()
