@@ -65,6 +65,7 @@ def save_checkpoint(run_dir: Path, state: RunState, write: Callable[[Path], None
         write(aside)
         (aside / "run.json").write_text(json.dumps(asdict(state), indent=1), encoding="utf-8")
     for old in _checkpoints(run_dir)[:-keep]:
+        (old / "run.json").unlink()  # what makes it count as whole goes first
         shutil.rmtree(old)
     return final
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import signal
@@ -37,9 +38,9 @@ def cluster(config: Config) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
-    # Ray's own set-up: no usage report over the network, no duplicate log lines from the actors.
+    # No usage report over the network, and no word about the token that guards the local cluster.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_DEDUP_LOGS", "1")
+    logging.getLogger("ray").setLevel(logging.ERROR)
     options = _local_options(config) if config.ray.address is None else {"address": config.ray.address}
     try:
         with _signals_kept():

@@ -222,8 +222,8 @@ def _generation(output: Any, request: EngineRequest) -> Generation:
     if not np.array_equal(np.asarray(output.prompt_token_ids), request.expected_ids):
         raise EngineError(
             f"sample {request.sample_id!r}: the engine's prompt has {len(output.prompt_token_ids)} tokens, "
-            f"the processor's {len(request.expected_ids)}; media were expanded differently, training would be "
-            "on another prompt than was sampled (law 3)"
+            f"the processor's {len(request.expected_ids)}; media were expanded differently, so training "
+            "would be on another prompt than was sampled (law 3)"
         )
     completion = output.outputs[0]
     return Generation(
