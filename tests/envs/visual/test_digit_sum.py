@@ -1,0 +1,118 @@
+"""The digit task: real scans, split once and for all, the same row for the same seed everywhere."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from vlrl.envs.visual.digit_sum import NUM_HELDOUT, DigitSum, corpus
+from vlrl.errors import ConfigError
+from vlrl.rewards.text import answer_exact
+
+
+def fingerprint(row: Any) -> str:
+    parts = row["messages"][0]["content"]
+    digest = hashlib.sha256(repr((row["id"], row["answer"], row["target"], parts[-1])).encode())
+    for part in parts[:-1]:
+        digest.update(np.asarray(part["image"]).tobytes())
+    return digest.hexdigest()
+
+
+def test_the_split_is_disjoint_and_uses_every_scan() -> None:
+    train, heldout = set(DigitSum("train")._pool.tolist()), set(DigitSum("heldout")._pool.tolist())
+    assert not train & heldout
+    assert train | heldout == set(range(1797))
+    assert len(heldout) == NUM_HELDOUT
+
+
+def test_the_split_does_not_depend_on_the_run_s_seed() -> None:
+    assert DigitSum("heldout", seed=0)._pool.tolist() == DigitSum("heldout", seed=5)._pool.tolist()
+
+
+def test_every_digit_is_held_out_often_enough_to_be_measured() -> None:
+    labels = load_digits().target[DigitSum("heldout")._pool]
+    assert min(np.bincount(labels, minlength=10)) >= 20
+
+
+@pytest.mark.parametrize("split", ["train", "heldout"])
+@pytest.mark.parametrize("num_digits", [1, 2, 3])
+def test_a_row_shows_scans_of_its_split_and_asks_for_their_sum(split: Any, num_digits: int) -> None:
+    """Read back from the pictures: at 8 pixels they are the scans themselves."""
+    digits = load_digits()
+    scans = (digits.images * (255 / 16)).round().astype(np.uint8)
+    dataset = DigitSum(split, num_digits=num_digits, image_size=8)
+    label_of = {scans[i].tobytes(): int(digits.target[i]) for i in dataset._pool}
+    for index in range(40):
+        row = dataset[index]
+        *images, text = row["messages"][0]["content"]
+        assert text["type"] == "text"
+        shown = [label_of[np.ascontiguousarray(p["image"][:, :, 0]).tobytes()] for p in images]
+        assert len(shown) == num_digits
+        assert row["metadata"]["digits"] == shown
+        assert row["answer"] == str(sum(shown))
+        assert row["target"] == f"<think>{'+'.join(map(str, shown))}</think><answer>{sum(shown)}</answer>"
+
+
+def test_the_target_is_rewarded() -> None:
+    for index in range(20):
+        row = DigitSum()[index]
+        assert answer_exact(row["target"], row["answer"]) == 1.0
+
+
+def test_the_same_seed_gives_the_same_rows_in_a_fresh_process() -> None:
+    code = (
+        "import sys; from test_digit_sum import fingerprint; from vlrl.envs.visual.digit_sum import DigitSum;"
+        "print([fingerprint(DigitSum('heldout', seed=3)[i]) for i in (0, 11)])"
+    )
+    folder = Path(__file__).parent
+    child = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, check=True
+    )
+    assert child.stdout.strip() == repr([fingerprint(DigitSum("heldout", seed=3)[i]) for i in (0, 11)])
+
+
+def test_rows_differ_by_index_seed_and_split() -> None:
+    rows = [
+        DigitSum(split, seed=seed)[i] for split in ("train", "heldout") for seed in (0, 1) for i in (0, 1)
+    ]  # type: ignore[arg-type]
+    assert len({fingerprint(r) for r in rows}) == 8
+
+
+def test_reading_rows_in_another_order_changes_nothing() -> None:
+    one, two = DigitSum(), DigitSum()
+    forwards = [fingerprint(one[i]) for i in range(5)]
+    backwards = [fingerprint(two[i]) for i in reversed(range(5))]
+    assert forwards == backwards[::-1]
+
+
+def test_ids_are_unique() -> None:
+    dataset = DigitSum(num_rows=64)
+    assert len(dataset) == 64
+    assert len({dataset[i]["id"] for i in range(64)}) == 64
+
+
+def test_pictures_are_enlarged_grey_scans() -> None:
+    image = DigitSum(image_size=56)[0]["messages"][0]["content"][0]["image"]
+    assert image.shape == (56, 56, 3)
+    assert image.dtype == np.uint8
+    assert (image[:, :, 0] == image[:, :, 1]).all()
+    assert image.max() > 200
+    assert image.min() < 50
+
+
+def test_an_unknown_split_is_refused() -> None:
+    with pytest.raises(ConfigError, match="'test' is not one of train, heldout"):
+        DigitSum("test")  # type: ignore[arg-type]
+
+
+def test_the_corpus_holds_every_word_of_the_task() -> None:
+    texts = corpus(DigitSum(), num_rows=30)
+    assert len(texts) == 30
+    assert all("<think>" in t and "assistant" in t for t in texts)
