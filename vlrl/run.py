@@ -26,7 +26,7 @@ from vlrl.interrupts import Interrupts
 from vlrl.metrics import TIME_PARTS, MetricSinks
 from vlrl.processors.auto import open_processor
 from vlrl.rewards.compose import ComposedReward
-from vlrl.trainer import Trainer
+from vlrl.trainer import Trainer, rendezvous_port
 from vlrl.types import Sample
 
 REPORTED_PACKAGES = (
@@ -113,7 +113,9 @@ class Run:
     def _open(self) -> Self:
         config = self.config
         self._stack.enter_context(self.interrupts)
-        self._check_resume()
+        self._check_folder()
+        if self._train:
+            rendezvous_port(config.trainer.master_port)
         if self._generate:
             self.reward = ComposedReward(config.rewards)
         self.train_rows = open_dataset(config.data.train, "data.train")
@@ -138,8 +140,13 @@ class Run:
             self._start_engines()
         return self
 
-    def _check_resume(self) -> None:
+    def _check_folder(self) -> None:
         if self._resume is None:
+            run_dir = self.config.run_dir
+            if self._train and (run_dir / "checkpoints").exists():
+                raise ConfigError(
+                    f"{run_dir} holds an earlier run; go on with --resume, choose another run.name, or remove it"
+                )
             return
         state, config = self._resume[1], self.config
         for key, then, now in (
@@ -153,10 +160,6 @@ class Run:
 
     def _open_folder(self) -> None:
         run_dir = self.config.run_dir
-        if self._resume is None and (run_dir / "checkpoints").exists():
-            raise ConfigError(
-                f"{run_dir} holds an earlier run; go on with --resume, choose another run.name, or remove it"
-            )
         run_dir.mkdir(parents=True, exist_ok=True)
         tree = self.config.model_dump(mode="json")
         (run_dir / "config.yaml").write_text(yaml.safe_dump(tree, sort_keys=False), encoding="utf-8")

@@ -24,7 +24,7 @@ class Trainer:
     def __init__(self, config: Config, banned_token_ids: Sequence[int]) -> None:
         self._config = config
         ranks = config.trainer.num_ranks
-        master = ("127.0.0.1", _rendezvous_port(config.trainer.master_port))
+        master = ("127.0.0.1", rendezvous_port(config.trainer.master_port))
         env = {"OMP_NUM_THREADS": str(cluster.num_threads(config, num_processes=ranks))}
         if not cluster.gpu_available():
             env["DS_ACCELERATOR"] = "cpu"
@@ -129,9 +129,12 @@ class Trainer:
         try:
             cluster.call(ranks, method, [str(folder)] * len(ranks))
         except EngineError as error:
-            if "No space left" in str(error) or "Disk quota" in str(error):
+            # safetensors and the system say so in words; torch only counts the bytes that are missing.
+            words = ("No space left", "Disk quota", "unexpected pos", "failed writing file")
+            if any(word in str(error) for word in words):
                 raise ResourceError(
-                    f"the disk is full: {folder} could not be written; free some space"
+                    f"the disk is full: {folder} could not be written; free some space, or set run.dir to "
+                    "another disk; the checkpoints before it are whole"
                 ) from error
             raise
 
@@ -142,7 +145,7 @@ class Trainer:
             Path(self._manifest.path).unlink(missing_ok=True)
 
 
-def _rendezvous_port(wanted: int | None) -> int:
+def rendezvous_port(wanted: int | None) -> int:
     """A free port, or the wanted one.
 
     Raises:

@@ -1,0 +1,139 @@
+"""A checkpoint is whole or absent, whatever happens while it is written."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from vlrl.checkpoint import RunState, latest_checkpoint, save_checkpoint, written_aside
+from vlrl.errors import ConfigError, ResourceError
+
+STATE = RunState(next_step=3, seed=7, num_ranks=2)
+
+
+def write_some(folder: Path) -> None:
+    (folder / "model").mkdir()
+    (folder / "model" / "weights").write_text("w")
+
+
+def save(run_dir: Path, step: int, write: Callable[[Path], None] = write_some, keep: int = 2) -> Path:
+    return save_checkpoint(run_dir, RunState(step, 7, 2), write, keep=keep)
+
+
+def everything(folder: Path) -> list[str]:
+    """Every path below, hidden ones too."""
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def test_the_last_one_is_found_with_its_state(tmp_path: Path) -> None:
+    for step in (1, 20, 3):
+        save(tmp_path, step, keep=9)
+    folder, state = latest_checkpoint(tmp_path)
+    assert folder == tmp_path / "checkpoints" / "step_000020"
+    assert state == RunState(20, 7, 2)
+    assert (folder / "model" / "weights").read_text() == "w"
+
+
+def test_only_the_last_ones_are_kept(tmp_path: Path) -> None:
+    for step in range(1, 6):
+        save(tmp_path, step, keep=2)
+    assert sorted(os.listdir(tmp_path / "checkpoints")) == ["step_000004", "step_000005"]
+
+
+def test_none_is_an_error_with_a_remedy(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"no checkpoint under .*; run without --resume"):
+        latest_checkpoint(tmp_path)
+
+
+def fail(error: BaseException) -> Callable[[Path], None]:
+    def write(folder: Path) -> None:
+        write_some(folder)
+        raise error
+
+    return write
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_leaves_the_earlier_ones_whole(tmp_path: Path, number: int) -> None:
+    save(tmp_path, 1)
+    before = everything(tmp_path)
+    with pytest.raises(
+        ResourceError, match=r"disk is full: .*step_000002 .*; the checkpoints before it are whole"
+    ):
+        save(tmp_path, 2, fail(OSError(number, os.strerror(number))))
+    assert everything(tmp_path) == before
+    assert latest_checkpoint(tmp_path)[1].next_step == 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [RuntimeError("broken"), KeyboardInterrupt(), PermissionError(errno.EACCES, "no"), ResourceError("full")],
+)
+def test_any_failure_leaves_the_earlier_ones_whole(tmp_path: Path, error: BaseException) -> None:
+    save(tmp_path, 1)
+    before = everything(tmp_path)
+    with pytest.raises(type(error)):
+        save(tmp_path, 2, fail(error))
+    assert everything(tmp_path) == before
+
+
+def test_a_step_saved_again_is_replaced_whole(tmp_path: Path) -> None:
+    save(tmp_path, 1)
+
+    def other(folder: Path) -> None:
+        (folder / "new").write_text("n")
+
+    save(tmp_path, 1, other)
+    assert everything(tmp_path / "checkpoints") == ["step_000001", "step_000001/new", "step_000001/run.json"]
+
+
+def test_a_kill_while_writing_leaves_nothing_that_looks_like_one(tmp_path: Path) -> None:
+    save(tmp_path, 1)
+    code = f"""
+import os
+from pathlib import Path
+from vlrl.checkpoint import RunState, save_checkpoint
+def write(folder):
+    (folder / "model").mkdir()
+    os.kill(os.getpid(), 9)
+save_checkpoint(Path({str(tmp_path)!r}), RunState(2, 7, 2), write, keep=2)
+"""
+    assert subprocess.run([sys.executable, "-c", code]).returncode == -9
+    assert latest_checkpoint(tmp_path)[1].next_step == 1
+    save(tmp_path, 2)
+    assert sorted(os.listdir(tmp_path / "checkpoints")) == ["step_000001", "step_000002"]
+
+
+def test_a_kill_while_pruning_leaves_nothing_that_looks_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(tmp_path, 1, keep=1)
+
+    def killed(path: Path, ignore_errors: bool = False) -> None:
+        if path.name == "step_000001":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("vlrl.checkpoint.shutil.rmtree", killed)
+    with pytest.raises(KeyboardInterrupt):
+        save(tmp_path, 2, keep=1)
+    monkeypatch.undo()
+    assert not (tmp_path / "checkpoints" / "step_000001" / "run.json").exists()
+    assert latest_checkpoint(tmp_path)[1].next_step == 2
+
+
+def test_a_single_folder_is_whole_or_absent_too(tmp_path: Path) -> None:
+    final = tmp_path / "model"
+    with pytest.raises(RuntimeError), written_aside(final) as aside:
+        write_some(aside)
+        raise RuntimeError
+    assert everything(tmp_path) == []
+    with written_aside(final) as aside:
+        write_some(aside)
+        assert not final.exists()
+    assert everything(tmp_path) == ["model", "model/model", "model/model/weights"]

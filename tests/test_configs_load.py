@@ -1,0 +1,34 @@
+"""Every file in configs/ is valid, also with the overrides that the docs tell a reader to give."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from vlrl.config import load_config
+from vlrl.registry import resolve
+
+CONFIGS = sorted((Path(__file__).parent.parent / "configs").rglob("*.yaml"))
+QUICKSTART = Path(__file__).parent.parent / "configs" / "quickstart.yaml"
+
+
+def test_there_are_configs() -> None:
+    assert QUICKSTART in CONFIGS
+
+
+@pytest.mark.parametrize("file", CONFIGS, ids=lambda file: file.name)
+def test_it_loads_and_names_plugins_that_exist(file: Path) -> None:
+    config = load_config(file)
+    for source in (config.data.train, config.data.eval):
+        if source is not None and not source.name.endswith(".jsonl"):
+            assert resolve("datasets", source.name)
+    for reward in config.rewards:
+        assert callable(resolve("rewards", reward.name))
+
+
+@pytest.mark.parametrize("more", [[], ["model.dtype=bfloat16"]])
+def test_the_quickstart_takes_a_hub_model(more: list[str]) -> None:
+    config = load_config(QUICKSTART, ["model.path=Qwen/Qwen2.5-VL-3B-Instruct", *more])
+    assert config.model.path == "Qwen/Qwen2.5-VL-3B-Instruct"
+    assert config.parity_tolerance == (0.5 if more else 1e-3)

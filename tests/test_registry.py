@@ -1,0 +1,120 @@
+"""Plug-ins by name, by file and by entry point, and what a wrong name is answered with."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from vlrl import registry
+from vlrl.errors import ConfigError
+from vlrl.registry import BUILT_IN, available, resolve
+
+
+@pytest.fixture
+def plugin(tmp_path: Path) -> Iterator[Path]:
+    path = tmp_path / "my_reward.py"
+    path.write_text("class Mine:\n    pass\n\ndef score(completion, answer):\n    return 1.0\n")
+    before = set(sys.modules)
+    yield path
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in BUILT_IN for name in BUILT_IN[kind]])
+def test_every_built_in_can_be_had(kind: str, name: str) -> None:
+    assert callable(resolve(kind, name))
+
+
+def test_a_typo_names_the_nearest() -> None:
+    with pytest.raises(ConfigError, match=r"no reward is named 'anser_exact'; did you mean 'answer_exact'\?"):
+        resolve("rewards", "anser_exact")
+
+
+def test_a_name_like_no_other_lists_what_there_is() -> None:
+    with pytest.raises(ConfigError, match=r"known: answer_exact, think_answer_format\. A file is given as"):
+        resolve("rewards", "zzzzzz")
+
+
+def test_an_unknown_kind_lists_the_kinds() -> None:
+    with pytest.raises(ConfigError, match=r"kind 'reward'; kinds are rewards, datasets, processors, envs"):
+        resolve("reward", "answer_exact")
+
+
+def test_a_file_loaded_twice_gives_the_same_class(plugin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = resolve("rewards", f"{plugin}:Mine")
+    assert resolve("rewards", f"{plugin}:Mine") is first
+    monkeypatch.chdir(plugin.parent)
+    assert resolve("rewards", "./my_reward.py:Mine") is first
+    assert resolve("rewards", "my_reward.py:Mine") is first
+
+
+def test_files_of_one_name_in_two_folders_are_two(plugin: Path) -> None:
+    other = plugin.parent / "other" / plugin.name
+    other.parent.mkdir()
+    other.write_text("def score(completion, answer):\n    return 2.0\n")
+    assert resolve("rewards", f"{plugin}:score")("", "") == 1.0
+    assert resolve("rewards", f"{other}:score")("", "") == 2.0
+
+
+def test_a_missing_file_or_attribute_is_named(plugin: Path) -> None:
+    with pytest.raises(ConfigError, match=r"nope\.py does not exist \(looked in "):
+        resolve("rewards", "./nope.py:score")
+    with pytest.raises(ConfigError, match=r"has no 'scor'; did you mean 'score'\?"):
+        resolve("rewards", f"{plugin}:scor")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("x = 1\ndef score(:\n", "line 2: SyntaxError"),
+        ("x = 1\n\nx.nothing\n", "line 3: AttributeError: 'int' object has no attribute 'nothing'"),
+        ("import no_such_package\n", "line 1: ModuleNotFoundError: No module named 'no_such_package'"),
+    ],
+)
+def test_a_file_that_cannot_be_imported_names_the_line(plugin: Path, text: str, words: str) -> None:
+    plugin.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        resolve("rewards", f"{plugin}:score")
+    assert str(plugin) in str(caught.value)
+    assert words in str(caught.value)
+    plugin.write_text("def score(completion, answer):\n    return 3.0\n")
+    assert resolve("rewards", f"{plugin}:score")("", "") == 3.0, "half a module stayed behind"
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch, plugin: Path) -> dict[str, str]:
+    """Entry points of a stranger's package, by name; tests fill it."""
+    monkeypatch.syspath_prepend(plugin.parent)
+    points: dict[str, str] = {}
+
+    def entry_points(group: str) -> list[importlib.metadata.EntryPoint]:
+        return [
+            importlib.metadata.EntryPoint(n, v, group) for n, v in points.items() if group == "vlrl.rewards"
+        ]
+
+    monkeypatch.setattr(registry, "entry_points", entry_points)
+    return points
+
+
+def test_an_entry_point_is_found_like_a_built_in(installed: dict[str, str]) -> None:
+    installed["mine"] = "my_reward:score"
+    assert resolve("rewards", "mine")("", "") == 1.0
+    assert set(available("rewards")) == {*BUILT_IN["rewards"], "mine"}
+    assert "mine" not in available("datasets")
+
+
+def test_a_stranger_cannot_replace_a_built_in(installed: dict[str, str]) -> None:
+    installed["answer_exact"] = "my_reward:score"
+    assert resolve("rewards", "answer_exact").__module__ == "vlrl.rewards.text"
+
+
+def test_a_broken_entry_point_is_named(installed: dict[str, str]) -> None:
+    installed |= {"gone": "no_such_package:score", "half": "my_reward"}
+    with pytest.raises(ConfigError, match=r"'gone' \(no_such_package:score\) cannot be imported: No module"):
+        resolve("rewards", "gone")
+    with pytest.raises(ConfigError, match="'half'"):
+        resolve("rewards", "half")
