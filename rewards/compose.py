@@ -5,7 +5,10 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from numbers import Real
 from typing import Any
+
+import numpy as np
 
 from vlrl.errors import ConfigError
 from vlrl.options import RewardConfig
@@ -23,7 +26,14 @@ class ComposedReward:
     def __init__(self, configs: Sequence[RewardConfig]) -> None:
         if not configs:
             raise ConfigError("rewards is empty; give at least one, for instance - name: answer_exact")
-        self._terms = [(c, resolve("rewards", c.name)) for c in configs]
+        self._terms: list[tuple[str, RewardConfig, Callable[..., Any]]] = []
+        for config in configs:
+            function = resolve("rewards", config.name)
+            _require_options(config, function)
+            short = config.name.rsplit(":", 1)[-1]
+            namesakes = sum(c.name.rsplit(":", 1)[-1] == short for _, c, _ in self._terms)
+            name = f"{short}_{namesakes + 1}" if namesakes else short
+            self._terms.append((name, config, function))
 
     async def score(self, trajectory: Trajectory) -> Score:
         """Score a finished trajectory.
@@ -32,15 +42,15 @@ class ComposedReward:
             RewardFailure: naming the reward, the sample and what went wrong.
         """
         total, parts = 0.0, {}
-        for config, function in self._terms:
-            name = config.name.rsplit(":", 1)[-1]
+        for name, config, function in self._terms:
             value = await self._call(name, function, config.options, trajectory)
             named = value if isinstance(value, Mapping) else {name: value}
+            where = f"reward {name!r}, sample {trajectory.sample.id!r}"
+            if not named:
+                raise RewardFailure(f"{where}: returned no parts")
             for part, number in named.items():
-                if not isinstance(number, int | float) or not math.isfinite(number):
-                    raise RewardFailure(
-                        f"reward {name!r}, sample {trajectory.sample.id!r}: {part}={number!r}"
-                    )
+                if not isinstance(number, Real | np.bool_) or not math.isfinite(number):
+                    raise RewardFailure(f"{where}: {part}={number!r}")
                 parts[part] = float(number)
                 total += config.weight * float(number)
         return Score(total, parts)
@@ -68,7 +78,17 @@ class ComposedReward:
 
 def _accepted(function: Callable[..., Any], context: Mapping[str, Any]) -> dict[str, Any]:
     """The context keywords this function asks for by name; all of them if it takes **keywords."""
-    parameters = inspect.signature(function).parameters
-    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
-        return dict(context)
-    return {key: value for key, value in context.items() if key in parameters}
+    parameters = list(inspect.signature(function).parameters.values())
+    filled = {p.name for p in parameters[:2]}  # completion and answer, whatever the author calls them
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    known = {p.name for p in parameters}
+    return {k: v for k, v in context.items() if k not in filled and (takes_any or k in known)}
+
+
+def _require_options(config: RewardConfig, function: Callable[..., Any]) -> None:
+    """Law 9: raise ConfigError for an option that the function would never see."""
+    for key in config.options.keys() - _accepted(function, config.options).keys():
+        raise ConfigError(
+            f"reward {config.name!r} takes no option {key!r}; its parameters are "
+            f"{', '.join(inspect.signature(function).parameters)}"
+        )

@@ -23,7 +23,12 @@ def answer_exact(completion: str, answer: Any, **context: Any) -> float:
 
     Range {0, 1}. Text outside the tags, a second answer, or a tag inside a part scores 0, so listing all
     answers cannot win. The comparison is of strings: "8" is not "8.0" or "08".
+
+    Raises:
+        ValueError: if the sample has no answer; nothing is right then, "None" least of all.
     """
+    if answer is None:
+        raise ValueError("the sample has no 'answer' to compare with")
     return float(extract_answer(completion) == str(answer).strip())
 
 

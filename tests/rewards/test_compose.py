@@ -1,0 +1,194 @@
+"""The weighted sum of rewards: parts, options, keywords, and failures that are not zeros (law 7)."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import make_sample, make_trajectory
+
+from vlrl.config import parse_config
+from vlrl.errors import ConfigError
+from vlrl.rewards.compose import ComposedReward, RewardFailure
+from vlrl.rollout import score_groups
+from vlrl.types import Group, Score, Trajectory
+
+PLUG_INS = """
+import asyncio
+import numpy as np
+
+def length(completion, answer, per=10):
+    return len(completion) / per
+
+def parts(completion, answer):
+    return {"found": answer in completion, "short": 0.5}
+
+async def slow(completion, answer):
+    await asyncio.sleep(0.001)
+    return 0.25
+
+class Judge:
+    async def __call__(self, completion, answer):
+        return 0.75
+judge = Judge()
+
+def only(completion, gold, *, level, prompt, sample, media, trajectory):
+    assert gold == "8" and sample.id == "s" and prompt == sample.messages and media == ()
+    assert trajectory.completion == completion
+    return float(level)
+
+def everything(completion, answer, **context):
+    return float(sorted(context) == ["level", "media", "prompt", "sample", "trajectory"])
+
+def keywords(completion, answer, **context):
+    return float(context["strict"])
+
+def clash(completion, answer, **context):
+    return 1.0
+
+def bad(completion, answer):
+    return {"nan": float("nan"), "inf": float("inf"), "none": None, "text": "1", "list": [1], "empty": {},
+            "nothing": {"a": None}}[completion]
+
+def raises(completion, answer):
+    raise KeyError("no such box")
+
+async def raises_later(completion, answer):
+    raise TimeoutError("judge is away")
+
+def numpy_scalar(completion, answer):
+    return np.float32(0.5)
+
+def numpy_parts(completion, answer):
+    return {"a": np.int64(2), "b": np.float64(0.5), "c": np.bool_(True)}
+
+calls = []
+
+def flaky(completion, answer):
+    calls.append(completion)
+    if calls.count(completion) == 1:
+        raise OSError("once")
+    return 1.0
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "rewards_of_mine.py"
+    path.write_text(PLUG_INS)
+    return path
+
+
+def compose(*rewards: dict[str, Any]) -> ComposedReward:
+    tree = {"model": {"path": "x"}, "data": {"train": {"name": "digit_sum"}}, "rewards": list(rewards)}
+    return ComposedReward(parse_config(tree).rewards)
+
+
+def trajectory(completion: str = "<think></think><answer>8</answer>", **metadata: Any) -> Trajectory:
+    sample = make_sample(answer="8", messages=({"role": "user", "content": "?"},), metadata=metadata)
+    return make_trajectory(sample, [1, 2], reward=None, completion=completion)
+
+
+def score(reward: ComposedReward, scored: Trajectory | None = None) -> Score:
+    return asyncio.run(reward.score(scored or trajectory()))
+
+
+def test_the_total_is_the_weighted_sum_and_parts_are_unweighted(file: Path) -> None:
+    reward = compose(
+        {"name": "answer_exact", "weight": 2.0},
+        {"name": f"{file}:parts", "weight": -0.5},
+        {"name": "think_answer_format", "weight": 0.0},
+    )
+    found = score(reward)
+    assert found.parts == {"answer_exact": 1.0, "found": 1.0, "short": 0.5, "think_answer_format": 1.0}
+    assert found.total == 2.0 * 1.0 - 0.5 * (1.0 + 0.5) + 0.0
+
+
+def test_async_rewards_are_awaited(file: Path) -> None:
+    assert score(compose({"name": f"{file}:slow"})).total == 0.25
+    assert score(compose({"name": f"{file}:judge"})).total == 0.75
+
+
+def test_a_reward_is_given_the_keywords_it_names_and_no_others(file: Path) -> None:
+    assert score(compose({"name": f"{file}:only"}), trajectory("x", level=3, unasked=1)).total == 3.0
+
+
+def test_a_reward_with_keywords_is_given_all_of_them(file: Path) -> None:
+    assert score(compose({"name": f"{file}:everything"}), trajectory(level=3)).total == 1.0
+
+
+def test_options_reach_the_reward_and_win_over_metadata(file: Path) -> None:
+    assert score(compose({"name": f"{file}:length"}), trajectory("x" * 10)).total == 1.0
+    with_option = compose({"name": f"{file}:length", "options": {"per": 5}})
+    assert score(with_option, trajectory("x" * 10, per=1)).total == 2.0
+    assert score(compose({"name": f"{file}:keywords", "options": {"strict": 1}})).total == 1.0
+
+
+def test_an_option_that_the_reward_would_never_see_is_refused(file: Path) -> None:
+    with pytest.raises(ConfigError, match=r"length' takes no option 'pre'.*completion, answer, per"):
+        compose({"name": f"{file}:length", "options": {"pre": 5}})
+
+
+def test_metadata_named_like_the_arguments_does_no_harm(file: Path) -> None:
+    clashing = trajectory(answer="wrong", completion_id=1)
+    clashing.sample.metadata["completion"] = "wrong"  # type: ignore[index]
+    assert score(compose({"name": f"{file}:clash"}), clashing).total == 1.0
+
+
+def test_two_rewards_of_one_name_keep_their_parts_apart(file: Path, tmp_path: Path) -> None:
+    other = tmp_path / "others.py"
+    other.write_text("def length(completion, answer):\n    return 7\n")
+    found = score(compose({"name": f"{file}:length"}, {"name": f"{other}:length"}), trajectory("x" * 10))
+    assert found.parts == {"length": 1.0, "length_2": 7.0}
+    assert found.total == 8.0
+
+
+def test_numpy_numbers_are_numbers(file: Path) -> None:
+    assert score(compose({"name": f"{file}:numpy_scalar"})).parts == {"numpy_scalar": 0.5}
+    assert score(compose({"name": f"{file}:numpy_parts"})).total == 3.5
+
+
+@pytest.mark.parametrize("kind", ["nan", "inf", "none", "text", "list", "empty", "nothing"])
+def test_what_is_no_finite_number_is_a_failure_that_names_the_sample(file: Path, kind: str) -> None:
+    with pytest.raises(RewardFailure, match="reward 'bad', sample 's': "):
+        score(compose({"name": f"{file}:bad"}), trajectory(kind))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("raises", "KeyError: 'no such box'"), ("raises_later", "TimeoutError: judge is away")],
+)
+def test_an_exception_is_a_failure_that_names_the_sample(file: Path, name: str, message: str) -> None:
+    with pytest.raises(RewardFailure, match=f"reward '{name}', sample 's': {message}"):
+        score(compose({"name": "answer_exact"}, {"name": f"{file}:{name}"}))
+
+
+def test_a_failure_is_retried_once_then_masks_the_group(file: Path) -> None:
+    flaky = compose({"name": f"{file}:flaky"})
+    group = Group([trajectory("a"), trajectory("b")])
+    assert asyncio.run(score_groups([group], flaky.score)) == []
+    assert [t.score.total for t in group.trajectories if t.score] == [1.0, 1.0]
+
+    broken = Group([trajectory("nan"), trajectory("inf")])
+    reasons = asyncio.run(score_groups([broken], compose({"name": f"{file}:bad"}).score))
+    assert reasons == ["reward 'bad', sample 's': bad=nan", "reward 'bad', sample 's': bad=inf"]
+    assert broken.failed
+    assert [t.score for t in broken.trajectories] == [None, None]
+
+
+def test_a_missing_answer_masks_the_group_instead_of_scoring_zero() -> None:
+    unanswered = make_trajectory(make_sample(id="no-answer"), [1], reward=None, completion="x")
+    with pytest.raises(RewardFailure, match=r"sample 'no-answer': ValueError: the sample has no 'answer'"):
+        score(compose({"name": "answer_exact"}), unanswered)
+
+
+def test_no_rewards_at_all_is_refused() -> None:
+    with pytest.raises(ConfigError, match="rewards is empty"):
+        compose()
+
+
+def test_an_unknown_reward_names_the_nearest() -> None:
+    with pytest.raises(ConfigError, match="did you mean 'answer_exact'"):
+        compose({"name": "answer_exakt"})
