@@ -101,7 +101,16 @@ def call(actors: Sequence[Any], method: str, *per_actor: Sequence[Any]) -> list[
         VlrlError: what the actor raised, or EngineError if it died.
     """
     refs = [getattr(a, method).remote(*(values[i] for values in per_actor)) for i, a in enumerate(actors)]
-    return [fetch(ref) for ref in refs]
+    return fetch_all(refs)
+
+
+def fetch_all(refs: Sequence[Any]) -> list[Any]:
+    """The values of object references, or the first failure, whose siblings may wait forever."""
+    waiting, found = list(refs), {}
+    while waiting:
+        [ready], waiting = ray.wait(waiting, num_returns=1)
+        found[ready] = fetch(ready)
+    return [found[ref] for ref in refs]
 
 
 def fetch(ref: Any) -> Any:

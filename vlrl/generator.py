@@ -93,8 +93,25 @@ class GeneratorActor:
         Raises:
             EngineError: if the engine expanded a prompt otherwise than the processor (law 3).
         """
-        rendered: dict[Any, Any] = {}
         by_id: dict[str, int] = {}
+        try:
+            self._submit(requests, frames, by_id)
+            drawn: list[Generation | None] = [None] * len(requests)
+            while self._engine.has_unfinished_requests():
+                for output in self._engine.step():
+                    if output.finished:
+                        index = by_id[output.request_id]
+                        drawn[index] = _generation(output, requests[index])
+        except Exception:  # whatever it was, nothing of this wave may run on into the next
+            self._engine.abort_request(list(by_id))
+            raise
+        return [g for g in drawn if g is not None]
+
+    def _submit(
+        self, requests: Sequence[EngineRequest], frames: dict[str, ByteArray], by_id: dict[str, int]
+    ) -> None:
+        """Queue a wave, rendering each distinct prompt once, and note each request's index under its id."""
+        rendered: dict[Any, Any] = {}
         for index, request in enumerate(requests):
             key = (request.engine_ids.tobytes(), request.media)
             if key not in rendered:
@@ -103,13 +120,6 @@ class GeneratorActor:
             self._num_requests += 1
             by_id[request_id] = index
             self._engine.add_request(request_id, rendered[key], self._params(request.sampling))
-        drawn: list[Generation | None] = [None] * len(requests)
-        while self._engine.has_unfinished_requests():
-            for output in self._engine.step():
-                if output.finished:
-                    index = by_id[output.request_id]
-                    drawn[index] = _generation(output, requests[index])
-        return [g for g in drawn if g is not None]
 
     def load_weights(self, manifest: Manifest, version: int) -> None:
         """Replace all weights by the segment's and forget everything computed with the old ones (law 6)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -26,10 +27,13 @@ def logprob_difference(
         pixels: the processor's pixel function.
         config: ranks and token budget.
     """
-    probes = [Group(g.trajectories, np.ones(len(g.trajectories), np.float32)) for g in groups]
-    for probe in probes:
-        for trajectory in probe.trajectories:
-            trajectory.score = trajectory.score or Score(0.0, {})
+    probes = [
+        Group(
+            [replace(t, score=Score(0.0, {})) for t in g.trajectories],
+            np.ones(len(g.trajectories), np.float32),
+        )
+        for g in groups
+    ]
     batch = pack(
         probes,
         pixels,
@@ -44,6 +48,9 @@ def logprob_difference(
         for micro_batch, trainer_logprobs in zip(micro_batches, logprobs, strict=True):
             if len(trainer_logprobs):
                 difference = np.abs(trainer_logprobs - micro_batch.sampler_logprobs)
+                difference = np.nan_to_num(
+                    difference, nan=np.inf, posinf=np.inf
+                )  # nan would pass every comparison
                 token = int(difference.argmax())
                 owner = micro_batch.token_sample_ids[int(micro_batch.token_rows[token])]
                 worst = max(worst, (float(difference[token]), owner))

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 
@@ -47,8 +48,8 @@ class Trainer:
 
     def wait_ready(self) -> float:
         """Block until every rank has its model and the weight segment exists; seconds of the slowest."""
-        seconds = max(float(cluster.fetch(ref)) for ref in self._starting)
-        path = Path("/dev/shm") / f"vlrl-weights-{os.getpid()}"
+        seconds = max(float(s) for s in cluster.fetch_all(self._starting))
+        path = Path("/dev/shm") / f"vlrl-weights-{os.getpid()}-{uuid4().hex[:8]}"
         self._manifest = plan_segment(path, cluster.call(self._ranks[:1], "parameters")[0])
         create_segment(self._manifest)
         cluster.call(self._ranks, "attach", [self._manifest] * len(self._ranks))
@@ -83,7 +84,7 @@ class Trainer:
         sums = sum((r.sums for r in results), StepSums())
         tokens = max(1, sums.num_tokens)
         metrics = {"policy/loss": sums.loss, "optim/grad_norm": results[0].grad_norm, "optim/lr": lr}
-        if objective == "grpo":
+        if objective == "grpo" and sums.num_tokens:  # none, if every group's rewards were equal
             metrics |= {
                 "policy/entropy": sums.entropy / tokens,
                 "policy/kl": sums.kl / tokens,

@@ -73,6 +73,7 @@ class Segment:
     """A mapped segment: named tensors that share its memory."""
 
     def __init__(self, manifest: Manifest) -> None:
+        self.manifest = manifest
         with open(manifest.path, "r+b") as file:
             self._map = mmap.mmap(file.fileno(), manifest.num_bytes)
         self.flat = {e.name: self._view(e) for e in manifest.entries}
@@ -109,7 +110,7 @@ class WeightReceiver:
         Raises:
             EngineError: if the segment lacks parameters the engine has.
         """
-        if self._segment is None:
+        if self._segment is None or self._segment.manifest != manifest:
             self._segment = Segment(manifest)
         # Layer by layer, because a plain load_weights fails where the backend has repacked its weights.
         self.model_runner.reload_weights(weights_iterator=self._copies(self._segment))
