@@ -27,5 +27,5 @@ def show(
 
 @app.command("schema")
 def schema(json: JsonOption = False, debug: DebugOption = False) -> None:
-    """Print every option with its meaning, type and default, as JSON Schema."""
+    """Print every option's meaning, type and default, as JSON Schema: `vlrl config schema > schema.json`."""
     typer.echo(jsonlib.dumps(Config.model_json_schema(), indent=None if json else 2))

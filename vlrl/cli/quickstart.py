@@ -26,7 +26,7 @@ def command(
     json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Make a tiny VLM, warm it up by SFT, train it by GRPO, evaluate it, write a report."""
+    """Make a tiny VLM, warm it up by SFT, train it by GRPO, report on it: `vlrl quickstart --seed 1`."""
     warm = load_config(configs / "quickstart_sft.yaml", [f"run.seed={seed}", f"run.dir={out.parent}"])
     main = load_config(configs / "quickstart.yaml", [f"run.seed={seed}", f"run.dir={out.parent}"])
     warm = _placed(warm, f"{out.name}-sft", out.parent / f"{out.name}-init")

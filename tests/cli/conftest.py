@@ -1,0 +1,50 @@
+"""Running a command inside the test's process: imports are paid once."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vlrl.cli.main import main
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a command left: exit code, stdout, stderr."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The machine-readable result, the last line of stdout."""
+        return dict(json.loads(self.out.strip().splitlines()[-1]))
+
+
+Vlrl = Callable[..., Result]
+
+
+@pytest.fixture
+def vlrl(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Vlrl:
+    """`vlrl("train", file, "num_steps=3")`, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+
+    def run(*arguments: object) -> Result:
+        monkeypatch.setattr(sys, "argv", ["vlrl", *map(str, arguments)])
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        captured = capfd.readouterr()
+        return Result(int(stopped.value.code or 0), captured.out, captured.err)
+
+    return run

