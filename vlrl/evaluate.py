@@ -75,7 +75,8 @@ def hold_out_before(run: Run) -> dict[str, float]:
     kept = run.config.run_dir / "before.json"
     if run.first_step and kept.is_file():
         return dict(json.loads(kept.read_text(encoding="utf-8")))
-    run.console.phase("evaluating before training")
+    if run.eval_rows is not None:
+        run.console.phase("evaluating before training")
     before = hold_out(run, "before training", run.config.eval.num_samples, keep_as="before")
     kept.write_text(json.dumps(before), encoding="utf-8")
     return before

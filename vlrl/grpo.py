@@ -44,7 +44,7 @@ def train(config: Config, console: TrainConsole, *, resume: bool = False) -> dic
                     metrics |= hold_out(run, f"after step {step}", config.eval.during_samples)
                 run.sinks.log(step, metrics)
                 console.step(step, metrics)
-        console.phase("evaluating after training")
+        console.phase("finishing")
         after = hold_out(run, "after training", config.eval.num_samples, keep_as="after")
         run.export_model()
         return run.write_summary(num_parameters=run.trainer.num_parameters, **verdict(config, before, after))
