@@ -145,7 +145,8 @@ class Run:
             run_dir = self.config.run_dir
             if self._train and (run_dir / "checkpoints").exists():
                 raise ConfigError(
-                    f"{run_dir} holds an earlier run; go on with --resume, choose another run.name, or remove it"
+                    f"{run_dir} holds an earlier run; go on with --resume, give another run.name, or "
+                    "remove it"
                 )
             return
         state, config = self._resume[1], self.config
