@@ -137,3 +137,42 @@ def test_a_single_folder_is_whole_or_absent_too(tmp_path: Path) -> None:
         write_some(aside)
         assert not final.exists()
     assert everything(tmp_path) == ["model", "model/model", "model/model/weights"]
+
+
+def test_a_full_disk_is_told_from_what_the_writers_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """torch and safetensors each fail in their own words on a device without room."""
+    import torch
+
+    from vlrl import cluster
+    from vlrl.errors import EngineError
+    from vlrl.trainer import Trainer
+
+    tensors = {"a": torch.zeros(3_000_000)}
+    full = tmp_path / "full"
+    full.symlink_to("/dev/full")
+
+    def raised_by(write: Callable[[], None]) -> EngineError:
+        with pytest.raises(Exception) as caught:
+            write()
+        return EngineError(str(caught.value))
+
+    trainer = object.__new__(Trainer)
+
+    def save_after(error: EngineError) -> None:
+        def broken(*_: object) -> None:
+            raise error
+
+        monkeypatch.setattr(cluster, "call", broken)
+        trainer._save("save_model", [], tmp_path / "model")
+
+    for error in (
+        raised_by(lambda: torch.save(tensors, full)),
+        raised_by(lambda: full.write_bytes(b"x")),
+        EngineError("SafetensorError: I/O error: No space left on device (os error 28)"),
+    ):
+        with pytest.raises(ResourceError, match=r"disk is full: .*/model could not be written; free some"):
+            save_after(error)
+    with pytest.raises(EngineError, match="something else"):
+        save_after(EngineError("RuntimeError: something else"))

@@ -132,6 +132,8 @@ class Run:
         )
         self._stack.callback(self.stream.close)
         self.first_samples = self.stream.batch(self.first_step)  # a broken row shows before an engine starts
+        if not self._generate:
+            require_targets(self.first_samples)
         if self._train:
             self._open_folder()
         self.runner = self._stack.enter_context(asyncio.Runner())
