@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from vlrl.config import Config
 from vlrl.errors import EngineError, ResourceError, VlrlError
@@ -51,6 +52,7 @@ def cluster(config: Config) -> Iterator[None]:
             "see /tmp/ray/session_latest/logs, or give ray.address=null for a local cluster"
         ) from error
     try:
+        require_resources(config)
         yield
     finally:
         ray.shutdown()
@@ -79,14 +81,36 @@ def check_shared_memory(num_bytes: int, purpose: str) -> None:
         )
 
 
-def spawn(cls: type, *args: Any, num_cpus: float, num_gpus: float, env: Mapping[str, str], name: str) -> Any:
+def spawn(cls: type, *args: Any, num_cpus: float, num_gpus: float, env: Mapping[str, str]) -> Any:
     """Start an actor of `cls`; its constructor runs in the background."""
     on_gpu = num_gpus if gpu_available() else 0
     env_vars = {**QUIET_ENVIRONMENT, **({} if on_gpu else CPU_ENVIRONMENT), **env}
     remote = ray.remote(num_cpus=num_cpus, num_gpus=on_gpu, max_restarts=0)(cls)
-    handle: Any = remote.options(runtime_env={"env_vars": env_vars}, name=None).remote(*args)
-    handle.vlrl_name = name
-    return handle
+    # All on the driver's node: they meet at 127.0.0.1 and in its shared memory.
+    here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+    return remote.options(runtime_env={"env_vars": env_vars}, scheduling_strategy=here).remote(*args)
+
+
+def require_resources(config: Config) -> None:
+    """Raise ResourceError if the actors' reservations exceed what Ray has: they would wait forever."""
+    ranks, trainer, generator = config.trainer.num_ranks, config.trainer, config.generator
+    needs = {"CPU": ranks * trainer.cpus_per_rank + generator.cpus}
+    if gpu_available():
+        needs["GPU"] = ranks * trainer.gpus_per_rank + engine_gpus(config)
+    for resource, needed in needs.items():
+        found = ray.cluster_resources().get(resource, 0)
+        if found < needed:
+            kind = resource.lower()
+            raise ResourceError(
+                f"the run reserves {needed:g} {resource}s, Ray has {found:g}; lower trainer.num_ranks, "
+                f"trainer.{kind}s_per_rank or generator.{kind}s"
+            )
+
+
+def engine_gpus(config: Config) -> float:
+    """GPUs the engine reserves: whole ones if it is split over several."""
+    parallel = config.generator.tensor_parallel_size
+    return config.generator.gpus if parallel == 1 else parallel
 
 
 def call(actors: Sequence[Any], method: str, *per_actor: Sequence[Any]) -> list[Any]:

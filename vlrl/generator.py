@@ -168,9 +168,8 @@ class VllmPolicy:
             tuple(banned_token_ids),
             tuple(stop_token_ids),
             num_cpus=config.generator.cpus,
-            num_gpus=config.generator.gpus,
+            num_gpus=cluster.engine_gpus(config),
             env=_engine_environment(config),
-            name="generator",
         )
         self._starting = self._actor.start.remote()
         self._max_model_len = config.generator.max_model_len

@@ -158,8 +158,8 @@ class TrainerConfig(Section):
     """Recompute activations in the backward pass: less memory, about a third more compute."""
     offload_optimizer: bool = False
     """Keep optimizer states in host memory (GPU only)."""
-    gpus_per_rank: float = Field(0.5, gt=0, le=1)
-    """Share of a GPU each rank reserves in Ray, so that engine and trainer can share one."""
+    gpus_per_rank: float = Field(0.6, gt=0.5, le=1)
+    """Share of a GPU each rank reserves in Ray: room for the engine beside it, but not for a second rank."""
     cpus_per_rank: float = Field(1.0, gt=0)
     """Cores each rank reserves in Ray."""
     master_port: int | None = Field(None, ge=1024, le=65535)
@@ -185,8 +185,8 @@ class GeneratorConfig(Section):
     """GPUs the engine is split over."""
     enforce_eager: bool = True
     """Skip compilation and CUDA graphs: starts sooner, decodes slower."""
-    gpus: float = Field(0.5, gt=0)
-    """GPUs the engine's actor reserves in Ray."""
+    gpus: float = Field(0.4, gt=0)
+    """GPUs the engine's actor reserves in Ray; tensor_parallel_size, if that is above 1."""
     cpus: float = Field(1.0, gt=0)
     """Cores the engine's actor reserves in Ray."""
 

@@ -39,7 +39,6 @@ class Trainer:
                 num_cpus=config.trainer.cpus_per_rank,
                 num_gpus=config.trainer.gpus_per_rank,
                 env=env,
-                name=f"trainer rank {rank}",
             )
             for rank in range(ranks)
         ]

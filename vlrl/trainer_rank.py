@@ -222,7 +222,9 @@ def _worst_difference(trainer_logprobs: torch.Tensor, batch: MicroBatch) -> tupl
     if not len(batch.target_ids):
         return 0.0, ""
     difference = np.abs(trainer_logprobs.float().cpu().numpy() - batch.sampler_logprobs)
-    difference = np.nan_to_num(difference, nan=np.inf, posinf=np.inf)  # nan compares as neither larger nor smaller
+    difference = np.nan_to_num(
+        difference, nan=np.inf, posinf=np.inf
+    )  # nan compares as neither larger nor smaller
     token = int(difference.argmax())
     return float(difference[token]), batch.token_sample_ids[int(batch.token_rows[token])]
 

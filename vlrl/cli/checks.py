@@ -213,9 +213,7 @@ def check_shared_memory(shm: Path) -> Check:
     grow = "start the container with a larger --shm-size, for instance --shm-size=8g"
     if free < store * GIB:
         return Check(name, "failed", found, f"ray.object_store_gib={store} does not fit; {grow}")
-    if orphans := [
-        p for p in shm.glob("vlrl-weights-*") if not Path("/proc", p.name.split("-")[-1]).exists()
-    ]:
+    if orphans := [p for p in shm.glob("vlrl-weights-*") if not Path("/proc", p.name.split("-")[2]).exists()]:
         size = sum(p.stat().st_size for p in orphans) / GIB
         names = " ".join(str(p) for p in orphans)
         return Check(name, "warning", f"{found}, {size:.2f} GiB held by runs that were killed", f"rm {names}")
