@@ -1,0 +1,364 @@
+"""vLLM and the trainer, both real: they agree at the start and after every kind of update.
+
+The tests share one pair of engines. Each leaves the engine with weights of its own making, so each loads
+what it needs; the first ones see the engine as it started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from builders import make_config, open_tiny, picture, row
+from reference import largest_difference, model_of
+
+from vlrl.advantage import assign_advantages
+from vlrl.config import Config
+from vlrl.envs.visual.digit_sum import DigitSum
+from vlrl.errors import DataError, EngineError
+from vlrl.generator import VllmPolicy
+from vlrl.pack import pack
+from vlrl.parity import logprob_difference
+from vlrl.rollout import rollout_groups
+from vlrl.sft import supervised_group
+from vlrl.trainer import Trainer
+from vlrl.types import Batch, Group, Sample, Score
+from vlrl.weights import Segment
+
+TOLERANCE = 1e-4  # ten times stricter than what training demands of float32
+
+
+@dataclass
+class Engines:
+    """Both engines, started from `folder`, and how to use them in one line."""
+
+    config: Config
+    folder: Path
+    processor: Any
+    trainer: Trainer
+    policy: VllmPolicy
+    samples: list[Sample]
+    version: int = 0
+
+    def draw(self, samples: Sequence[Sample] | None = None, *, step: int = 0, **options: Any) -> list[Group]:
+        """Groups of real completions."""
+        chosen = self.samples if samples is None else samples
+        return asyncio.run(
+            rollout_groups(
+                chosen, self.policy, self.processor, self.config.rollout, seed_path=(0, step), **options
+            )
+        )
+
+    def pack(self, groups: Sequence[Group]) -> Batch:
+        """One optimizer step's batch."""
+        return pack(
+            groups,
+            self.processor.pixels,
+            num_ranks=1,
+            max_tokens=2048,
+            aggregation="token",
+            max_completion_tokens=self.config.rollout.max_tokens,
+            keep_zero_advantage=False,
+        )
+
+    def load(self) -> None:
+        """Give the engine what the segment holds, as the next version."""
+        self.version += 1
+        self.policy.load_weights(self.trainer.manifest, self.version)
+
+    def restore(self) -> None:
+        """Give the engine the trainer's weights."""
+        self.trainer.write_weights()
+        self.load()
+
+    def perturb(self, change: Callable[[str, torch.Tensor], None]) -> None:
+        """Change the segment's weights in place and give them to the engine; the trainer keeps its own."""
+        for name, tensor in Segment(self.trainer.manifest):
+            change(name, tensor)
+        self.load()
+
+    def difference_to_segment(self, groups: Sequence[Group], temperature: float | None = None) -> float:
+        """Largest difference to transformers' model with the segment's weights."""
+        model = model_of(self.folder, self.trainer.manifest)
+        return largest_difference(
+            model, self.processor, groups, temperature or self.config.rollout.temperature
+        )
+
+    def parity(self, groups: Sequence[Group]) -> float:
+        """Largest difference to the trainer."""
+        return logprob_difference(groups, self.trainer, self.processor.pixels, self.config)[0]
+
+
+@pytest.fixture(scope="module")
+def engines(tiny_model: Path, local_ray: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engines]:
+    """A trainer after one step, and an engine started from the model folder which that trainer wrote."""
+    rollout = {"temperature": 0.8, "group_size": 4, "max_tokens": 10}
+    config = make_config(tiny_model, rollout=rollout, processor={"min_pixels": 784, "max_pixels": 168 * 168})
+    processor, digits = open_tiny(tiny_model), DigitSum()
+    samples = [
+        *(processor.sample(digits[i]) for i in range(3)),
+        processor.sample(row("Add 3 and 4.", row_id="text only")),
+        processor.sample(row("Compare.", [picture(40, 150, 1), picture(170, 120, 2)], row_id="uneven")),
+    ]
+    trainer = Trainer(config, processor.banned_token_ids)
+    try:
+        trainer.wait_ready()
+        supervised = [supervised_group(processor.sample(digits[i]), processor) for i in range(4)]
+        batch = pack(
+            supervised,
+            processor.pixels,
+            num_ranks=1,
+            max_tokens=2048,
+            aggregation="token",
+            max_completion_tokens=32,
+            keep_zero_advantage=True,
+        )
+        trainer.step(batch, "sft", 1e-3)
+        folder = tmp_path_factory.mktemp("written") / "model"
+        trainer.save_model(folder)
+        processor.save(folder)
+        written = config.model_copy(update={"model": config.model.model_copy(update={"path": str(folder)})})
+        policy = VllmPolicy(written, processor.banned_token_ids, processor.stop_token_ids)
+        try:
+            policy.wait_ready()
+            yield Engines(config, folder, processor, trainer, policy, samples)
+        finally:
+            policy.close()
+    finally:
+        trainer.close()
+
+
+def tokens(groups: Sequence[Group]) -> list[list[int]]:
+    return [t.token_ids.tolist() for g in groups for t in g.trajectories]
+
+
+def logprobs(groups: Sequence[Group]) -> list[list[float]]:
+    return [t.sampler_logprobs.tolist() for g in groups for t in g.trajectories]
+
+
+def versions(groups: Sequence[Group]) -> set[int]:
+    return {s.version for g in groups for t in g.trajectories for s in t.version_spans}
+
+
+# As started: the folder that Trainer.save_model and processor.save wrote.
+
+
+def test_a_saved_model_loads_unchanged_in_transformers(engines: Engines, tiny_model: Path) -> None:
+    saved = model_of(engines.folder)
+    segment = dict(Segment(engines.trainer.manifest))
+    assert dict(saved.named_parameters()).keys() == segment.keys()
+    for name, parameter in saved.named_parameters():
+        assert torch.equal(parameter.data, segment[name]), name
+    changed = [n for n, p in model_of(tiny_model).named_parameters() if not torch.equal(p.data, segment[n])]
+    assert any("visual" in n for n in changed)  # so it is not just the folder training started from
+    assert any("embed_tokens" in n for n in changed)
+
+
+def test_a_saved_model_loads_unchanged_in_vllm(engines: Engines) -> None:
+    """Before any weight was sent: the engine draws from what it read from the folder."""
+    groups = engines.draw()
+    assert versions(groups) == {0}
+    assert engines.parity(groups) < TOLERANCE
+    assert largest_difference(model_of(engines.folder), engines.processor, groups, 0.8) < TOLERANCE
+
+
+def test_greedy_tokens_are_transformers_likeliest(engines: Engines) -> None:
+    groups = engines.draw(greedy=True, group_size=1)
+    model = model_of(engines.folder)
+    for group in groups:
+        [trajectory] = group.trajectories
+        ids = torch.tensor(trajectory.token_ids)[None]
+        inputs: dict[str, Any] = {"mm_token_type_ids": (ids == model.config.image_token_id).int()}
+        if trajectory.media:
+            pixel_values, grid_thw = engines.processor.pixels(trajectory.media)
+            inputs |= {"pixel_values": torch.tensor(pixel_values), "image_grid_thw": torch.tensor(grid_thw)}
+        with torch.no_grad():
+            logits = model(input_ids=ids, **inputs).logits[0, :-1]
+        logits[:, list(engines.processor.banned_token_ids)] = -torch.inf
+        drawn = torch.tensor(trajectory.loss_mask[1:])
+        assert logits.argmax(-1)[drawn].tolist() == ids[0, 1:][drawn].tolist()
+
+
+# Updates.
+
+
+def test_parity_holds_after_updates_and_the_version_is_stamped(engines: Engines) -> None:
+    """Law 5 and law 6 over two real GRPO steps: any part left stale (tower, tied head, caches) shows here."""
+    engines.restore()
+    before = engines.draw(step=1)
+    for _ in range(2):
+        groups = engines.draw(step=1)
+        assert versions(groups) == {engines.version}
+        assert engines.parity(groups) < TOLERANCE
+        for group in groups:
+            for trajectory in group.trajectories:
+                trajectory.score = Score(float(trajectory.token_ids[-1] % 7), {})
+        assign_advantages(groups, scale_by_std=True)
+        metrics, difference, _ = engines.trainer.step(engines.pack(groups), "grpo", 5e-3)
+        assert difference < TOLERANCE  # what every training step checks
+        assert metrics["policy/clip_fraction"] == 0.0
+        assert metrics["optim/grad_norm"] > 0.0
+        engines.restore()
+    after = engines.draw(step=1)
+    assert engines.parity(after) < TOLERANCE
+    assert engines.difference_to_segment(after) < TOLERANCE
+    assert logprobs(after) != logprobs(before)
+
+
+def is_vision(name: str) -> bool:
+    return ".visual." in name
+
+
+def test_a_vision_only_update_changes_the_answer_on_a_cached_image(engines: Engines) -> None:
+    """Law 6: encoder, prefix and multimodal caches must all forget what the old tower saw."""
+    engines.restore()
+    pictured, text = engines.samples[:3], engines.samples[3:4]
+    generator = torch.Generator().manual_seed(0)
+
+    def shake(name: str, tensor: torch.Tensor) -> None:
+        if is_vision(name):
+            tensor.add_(0.2 * torch.randn(tensor.shape, generator=generator))
+
+    options = {"greedy": True, "group_size": 1}
+    before, text_before = engines.draw(pictured, **options), engines.draw(text, **options)
+    engines.perturb(shake)
+    after, text_after = engines.draw(pictured, **options), engines.draw(text, **options)
+    assert engines.difference_to_segment(after, temperature=1.0) < TOLERANCE
+    for old, new in zip(before, after, strict=True):
+        [a], [b] = old.trajectories, new.trajectories
+        start = a.turns[0].action[0]
+        assert abs(float(a.sampler_logprobs[start] - b.sampler_logprobs[start])) > 1e-2
+    assert tokens(text_before) == tokens(text_after)  # nothing but the tower has changed
+    assert np.allclose(np.concatenate(logprobs(text_before)), np.concatenate(logprobs(text_after)), atol=1e-5)
+
+
+def test_a_tied_head_is_fresh_after_an_update(engines: Engines) -> None:
+    """Only the shared embedding changes; a stale head would go on predicting with the old one."""
+    engines.restore()
+    assert not [n for n, _ in Segment(engines.trainer.manifest) if "lm_head" in n]
+    generator = torch.Generator().manual_seed(1)
+
+    def shake(name: str, tensor: torch.Tensor) -> None:
+        if "embed_tokens" in name:
+            tensor.add_(0.05 * torch.randn(tensor.shape, generator=generator))
+
+    before = engines.draw()
+    engines.perturb(shake)
+    after = engines.draw()
+    assert logprobs(before) != logprobs(after)
+    assert engines.difference_to_segment(after) < TOLERANCE
+
+
+def test_an_update_that_goes_back_gives_the_first_answers_again(engines: Engines) -> None:
+    engines.restore()
+    first = engines.draw()
+    engines.perturb(lambda name, tensor: tensor.mul_(1.1))
+    between = engines.draw()
+    engines.restore()
+    again = engines.draw()
+    assert logprobs(between) != logprobs(first)
+    assert tokens(again) == tokens(first)
+    assert logprobs(again) == logprobs(first)
+
+
+# Law 3.
+
+
+def test_media_tokens_are_never_drawn_even_when_they_are_the_likeliest(engines: Engines) -> None:
+    """Two of them get huge opposite embeddings in the tied head: one is the likeliest at every position."""
+    engines.restore()
+    pad, video = engines.processor.banned_token_ids[-2:]
+    direction = 50.0 * torch.randn(128, generator=torch.Generator().manual_seed(2))
+
+    def favour(name: str, tensor: torch.Tensor) -> None:
+        if "embed_tokens" in name:
+            tensor[pad], tensor[video] = direction, -direction
+
+    engines.perturb(favour)
+    model = model_of(engines.folder, engines.trainer.manifest)
+    ids = torch.tensor(engines.samples[3].prompt.token_ids)[None]
+    with torch.no_grad():
+        assert int(model(input_ids=ids).logits[0, -1].argmax()) in (pad, video)  # the trap is set
+    sampled, greedy = engines.draw(), engines.draw(greedy=True, group_size=1)
+    for trajectory in [t for g in (*sampled, *greedy) for t in g.trajectories]:
+        drawn = trajectory.token_ids[trajectory.loss_mask]
+        assert not np.isin(drawn, engines.processor.banned_token_ids).any()
+        assert np.isfinite(trajectory.sampler_logprobs).all()
+    assert engines.difference_to_segment(sampled) < TOLERANCE
+
+
+@pytest.mark.parametrize("tamper", ["longer", "other"])
+def test_ids_that_the_engine_expands_otherwise_stop_the_run(engines: Engines, tamper: str) -> None:
+    good = engines.samples[0]
+    ids = good.prompt.token_ids
+    if tamper == "longer":
+        changed = np.insert(ids, 5, ids[5])
+    else:
+        changed = ids.copy()
+        changed[1] += 1
+    positions = np.tile(np.arange(len(changed)), (3, 1))
+    prompt = replace(good.prompt, token_ids=changed, position_ids=positions)
+    bad = replace(good, id="tampered/7", prompt=prompt)
+    with pytest.raises(EngineError, match=r"'tampered/7'.*law 3"):
+        engines.draw([*engines.samples, bad, good])
+    assert len(engines.draw([good])[0].trajectories) == 4  # nothing of the failed wave is left behind
+
+
+def test_a_prompt_that_does_not_fit_is_refused_with_its_numbers(engines: Engines) -> None:
+    long = engines.processor.sample(row("word " * 600, row_id="long one"))
+    with pytest.raises(DataError, match=r"'long one' needs \d+ tokens.*max_model_len=512"):
+        engines.draw([long])
+
+
+# Law 8.
+
+
+def test_the_same_requests_give_the_same_tokens_and_logprobs(engines: Engines) -> None:
+    engines.restore()
+    first = engines.draw(step=5)
+    engines.load()  # as a new run or the next step would find it: nothing cached
+    second = engines.draw(step=5)
+    assert tokens(first) == tokens(second)
+    assert logprobs(first) == logprobs(second)
+
+
+def test_a_warm_cache_changes_no_token(engines: Engines) -> None:
+    engines.restore()
+    cold, warm = engines.draw(step=6), engines.draw(step=6)
+    assert tokens(cold) == tokens(warm)
+    assert np.allclose(np.concatenate(logprobs(cold)), np.concatenate(logprobs(warm)), atol=1e-5)
+
+
+def test_members_of_a_group_and_steps_differ(engines: Engines) -> None:
+    engines.restore()
+    one, other = engines.draw(step=7), engines.draw(step=8)
+    for group in one:
+        assert len({tuple(t.token_ids) for t in group.trajectories}) == len(group.trajectories)
+    assert tokens(one) != tokens(other)
+
+
+def test_a_completion_ends_with_a_stop_token_or_is_truncated(engines: Engines) -> None:
+    """With stop tokens made likely, both endings occur; the stop token itself is part of the ledger."""
+    engines.restore()
+    end, text_end = engines.processor.stop_token_ids
+    direction = 0.3 * torch.randn(128, generator=torch.Generator().manual_seed(3))
+
+    def favour(name: str, tensor: torch.Tensor) -> None:
+        if "embed_tokens" in name:
+            tensor[end], tensor[text_end] = direction, -direction
+
+    engines.perturb(favour)
+    drawn = [t for g in engines.draw(step=9) for t in g.trajectories]
+    assert {t.outcome for t in drawn} == {"ok", "truncated"}
+    for trajectory in drawn:
+        action = trajectory.token_ids[trajectory.loss_mask]
+        stops = np.isin(action, engines.processor.stop_token_ids)
+        assert stops[-1] == (trajectory.outcome == "ok")
+        assert not stops[:-1].any()
+        assert len(action) == 10 or trajectory.outcome == "ok"

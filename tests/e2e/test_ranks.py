@@ -1,0 +1,189 @@
+"""ZeRO-3 on two ranks is ZeRO-3 on one: same loss, same gradients, same weights, same after a checkpoint."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from builders import make_config, make_group, open_tiny, picture, row
+
+from vlrl import cluster
+from vlrl.errors import ConfigError
+from vlrl.pack import pack
+from vlrl.trainer import Trainer
+from vlrl.types import Batch, Group
+from vlrl.weights import Segment
+
+TOLERANCE = 1e-5
+ONE, TWO = 0, 1
+
+# Adam's step is the sign of a gradient wherever that is far above eps, and rounding has signs too: with a
+# large eps the step is proportional to the gradient, and comparing weights compares gradients.
+OPTIM = {"eps": 1e-2, "max_grad_norm": 0.5}
+
+
+@pytest.fixture(scope="module")
+def processor(tiny_model: Path) -> Any:
+    return open_tiny(tiny_model)
+
+
+@pytest.fixture(scope="module")
+def trainers(tiny_model: Path, processor: Any, local_ray: None) -> Iterator[list[Trainer]]:
+    """Of one rank and of two, side by side."""
+    started = [
+        Trainer(
+            make_config(
+                tiny_model, optim=OPTIM, trainer={"num_ranks": ranks, "cpus_per_rank": 0.5, "timeout_s": 60}
+            ),
+            processor.banned_token_ids,
+        )
+        for ranks in (1, 2)
+    ]
+    try:
+        for trainer in started:
+            trainer.wait_ready()
+        yield started
+        segments = [Path(t.manifest.path) for t in started]
+        assert all(path.exists() for path in segments)
+    finally:
+        for trainer in started:
+            trainer.close()
+    assert not any(path.exists() for path in segments)
+
+
+def group(processor: Any, name: str, sizes: Sequence[tuple[int, int]], lengths: Sequence[int]) -> Group:
+    seed = sum(map(ord, name))
+    sample = processor.sample(
+        row(f"Look at {name}.", [picture(*s, seed=seed + i) for i, s in enumerate(sizes)], row_id=name)
+    )
+    advantages = np.random.default_rng(seed).normal(size=len(lengths)).tolist()
+    made = make_group(lengths, sample=sample, advantages=advantages, seed=seed)
+    for trajectory in made.trajectories:  # near a random model's logprobs, so that few ratios are clipped
+        trajectory.sampler_logprobs[trajectory.loss_mask] -= 2.8
+    return made
+
+
+def batches(groups: Sequence[Group], processor: Any, max_tokens: int) -> list[Batch]:
+    return [
+        pack(
+            groups,
+            processor.pixels,
+            num_ranks=ranks,
+            max_tokens=max_tokens,
+            aggregation="token",
+            max_completion_tokens=16,
+            keep_zero_advantage=True,
+        )
+        for ranks in (1, 2)
+    ]
+
+
+def weights(trainer: Trainer) -> dict[str, torch.Tensor]:
+    trainer.write_weights()
+    return {name: tensor.clone() for name, tensor in Segment(trainer.manifest)}
+
+
+def assert_same_weights(one: dict[str, torch.Tensor], two: dict[str, torch.Tensor]) -> None:
+    assert one.keys() == two.keys()
+    for name in one:
+        assert float((one[name] - two[name]).abs().max()) <= TOLERANCE, name
+
+
+MIXES = {
+    "pictures everywhere": [("a", [(56, 56)], [5, 3]), ("b", [(84, 56), (56, 28)], [4, 6])],
+    "one rank without pictures": [("c", [(112, 112)], [6, 6]), ("d", [], [3, 3])],
+    "no pictures at all": [("e", [], [3, 4]), ("f", [], [5, 2])],
+    "one rank without work": [("g", [(56, 84)], [4, 4, 2])],
+}
+
+
+@pytest.mark.parametrize("max_tokens", [64, 2048])
+@pytest.mark.parametrize("mix", MIXES)
+def test_two_ranks_take_the_same_step_as_one(
+    trainers: list[Trainer], processor: Any, mix: str, max_tokens: int
+) -> None:
+    """Steps follow each other, so optimizer states are compared as well."""
+    groups = [group(processor, *spec) for spec in MIXES[mix]]
+    packed = batches(groups, processor, max_tokens)
+    pictures = [any(len(m.image_grid_thw) for m in rank) for rank in packed[TWO]]
+    work = [any(len(m.target_ids) for m in rank) for rank in packed[TWO]]
+    if mix == "one rank without pictures":
+        assert sorted(pictures) == [False, True]
+    if mix == "one rank without work" and max_tokens > 64:
+        assert sorted(work) == [False, True]
+    before = weights(trainers[ONE])
+    results = [t.step(b, "grpo", 1e-2) for t, b in zip(trainers, packed, strict=True)]
+    (one, one_diff, one_worst), (two, two_diff, two_worst) = results
+    assert one.keys() == two.keys()
+    for name in one:
+        assert one[name] == pytest.approx(two[name], rel=1e-4, abs=TOLERANCE), name
+    assert one["policy/loss"] == pytest.approx(two["policy/loss"], abs=TOLERANCE)
+    assert (one_diff, one_worst) == (pytest.approx(two_diff, abs=1e-4), two_worst)
+    after = [weights(t) for t in trainers]
+    assert_same_weights(*after)
+    moved = {n for n in before if not torch.equal(before[n], after[ONE][n])}
+    assert any("language_model" in n for n in moved)
+    assert any("visual" in n for n in moved) or mix == "no pictures at all"
+
+
+def test_logprobs_are_the_same_and_leave_the_weights_alone(trainers: list[Trainer], processor: Any) -> None:
+    groups = [group(processor, *spec) for spec in MIXES["one rank without pictures"]]
+    before = weights(trainers[TWO])
+    found = [
+        np.sort(np.concatenate([values for rank in t.logprobs(b) for values in rank]))
+        for t, b in zip(trainers, batches(groups, processor, 2048), strict=True)
+    ]
+    assert np.abs(found[ONE] - found[TWO]).max() <= TOLERANCE
+    assert_same_weights(before, weights(trainers[TWO]))
+
+
+@pytest.mark.parametrize("which", [ONE, TWO])
+def test_a_checkpoint_brings_back_weights_and_optimizer(
+    trainers: list[Trainer], processor: Any, tmp_path: Path, which: int
+) -> None:
+    """Law 8: step, go back, step again: bit by bit the same."""
+    trainer = trainers[which]
+    batch = batches([group(processor, *spec) for spec in MIXES["pictures everywhere"]], processor, 2048)[
+        which
+    ]
+    trainer.save(tmp_path)
+    saved = weights(trainer)
+    trainer.step(batch, "grpo", 1e-2)
+    expected = weights(trainer)
+    trainer.step(batch, "sft", 1e-1)  # somewhere else altogether
+    trainer.load(tmp_path)
+    restored = weights(trainer)
+    assert all(torch.equal(restored[n], saved[n]) for n in saved)
+    trainer.step(batch, "grpo", 1e-2)
+    again = weights(trainer)
+    assert all(torch.equal(again[n], expected[n]) for n in expected)
+    assert not all(torch.equal(expected[n], saved[n]) for n in saved)
+
+
+def test_two_trainers_of_one_process_do_not_share_a_segment(trainers: list[Trainer]) -> None:
+    assert trainers[ONE].manifest.path != trainers[TWO].manifest.path
+
+
+def test_a_failed_rank_does_not_leave_the_driver_waiting_for_its_siblings(local_ray: None) -> None:
+    class Quarrel:
+        def __init__(self, fails: bool) -> None:
+            self.fails = fails
+
+        def meet(self) -> None:
+            if self.fails:
+                raise ConfigError("this rank cannot go on")
+            time.sleep(60)  # as in a collective that will never be complete
+
+    actors = [cluster.spawn(Quarrel, fails, num_cpus=0.1, num_gpus=0, env={}) for fails in (False, True)]
+    begin = time.monotonic()
+    try:
+        with pytest.raises(ConfigError, match="this rank cannot go on"):
+            cluster.call(actors, "meet")
+    finally:
+        cluster.stop(actors)
+    assert time.monotonic() - begin < 50
