@@ -166,12 +166,12 @@ def test_shared_memory(tmp_path: Path, free_gib: Free) -> None:
     assert checks.check_shared_memory(tmp_path).status == "warning"
     free_gib(8)
     assert checks.check_shared_memory(tmp_path).status == "ok"
-    (tmp_path / "vlrl-weights-1").touch()  # process 1 lives
+    (tmp_path / "vlrl-weights-1-0a1b2c3d").touch()  # process 1 lives
     assert checks.check_shared_memory(tmp_path).status == "ok"
-    (tmp_path / "vlrl-weights-4194305").touch()  # above the largest process id
+    (tmp_path / "vlrl-weights-4194305-0a1b2c3d").touch()  # above the largest process id
     orphan = checks.check_shared_memory(tmp_path)
     assert orphan.status == "warning"
-    assert orphan.remedy == f"rm {tmp_path}/vlrl-weights-4194305"
+    assert orphan.remedy == f"rm {tmp_path}/vlrl-weights-4194305-0a1b2c3d"
 
 
 def test_disk(tmp_path: Path, free_gib: Free) -> None:
