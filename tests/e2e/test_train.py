@@ -1,0 +1,122 @@
+"""Law 8 on whole runs of GRPO: the same seed gives the same numbers, stopped in between or not."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import make_config
+from rich.console import Console
+
+from vlrl import grpo
+from vlrl.config import Config
+from vlrl.console import TrainConsole
+from vlrl.errors import Interrupted
+
+NUM_STEPS = 5
+STOP_AFTER = 2
+
+REWARD = '''
+def vowels(completion, answer):
+    """Something a random model gets more or less of."""
+    return sum(c in "aeiou0123456789" for c in completion) / 10
+'''
+
+
+class Stopping(TrainConsole):
+    """A console that presses the button: SIGTERM once a step is shown."""
+
+    stop_after: int | None = None
+
+    def step(self, step: int, values: Mapping[str, float]) -> None:
+        """Show, and stop if it is time."""
+        super().step(step, values)
+        if step == self.stop_after:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+def run(config: Config, *, stop_after: int | None = None, resume: bool = False) -> dict[str, Any]:
+    with Stopping("test", config.num_steps, console=Console(file=io.StringIO())) as console:
+        console.stop_after = stop_after
+        return grpo.train(config, console, resume=resume)
+
+
+def metrics(config: Config) -> list[dict[str, Any]]:
+    """Every step's numbers but those that a clock made."""
+    lines = (config.run_dir / "metrics.jsonl").read_text().splitlines()
+    return [
+        {k: v for k, v in json.loads(line).items() if not k.startswith(("time_s/", "throughput/"))}
+        for line in lines
+    ]
+
+
+@pytest.fixture(scope="module")
+def new_run(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A config by name; all runs differ in nothing but their folder."""
+    folder = tmp_path_factory.mktemp("runs")
+    (folder / "reward.py").write_text(REWARD)
+
+    def make(name: str) -> Config:
+        return make_config(
+            tiny_model,
+            run={"name": name, "dir": str(folder), "seed": 11},
+            data={
+                "train": {"name": "digit_sum", "limit": 14},  # an epoch ends within a step
+                "eval": {"name": "digit_sum", "options": {"split": "heldout"}},
+            },
+            rewards=[{"name": f"{folder}/reward.py:vowels"}, {"name": "answer_exact"}],
+            num_steps=NUM_STEPS,
+            optim={"lr": 3e-3, "schedule": "linear", "warmup_steps": 1},
+            algorithm={"num_minibatches": 2},
+            eval={"num_samples": 4, "every": 2, "during_samples": 2},
+            checkpoint={"every": 0},
+            logging={"tensorboard": False},
+        )
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(new_run: Any, local_ray: None) -> tuple[Config, dict[str, Any]]:
+    config = new_run("whole")
+    return config, run(config)
+
+
+def test_a_run_trains_and_keeps_parity(uninterrupted: tuple[Config, dict[str, Any]]) -> None:
+    config, summary = uninterrupted
+    found = metrics(config)
+    assert [m["step"] for m in found] == list(range(NUM_STEPS))
+    assert all(m["parity/max_abs_logprob_diff"] < 1e-4 for m in found)
+    assert all(m["optim/grad_norm"] > 0 for m in found)
+    assert len({m["reward/mean"] for m in found}) > 1
+    assert "heldout/accuracy_greedy" in found[1]
+    assert summary["num_steps"] == NUM_STEPS
+    assert (config.run_dir / "model" / "model.safetensors").exists()
+
+
+def test_the_same_seed_gives_the_same_metrics(
+    uninterrupted: tuple[Config, dict[str, Any]], new_run: Any
+) -> None:
+    again = new_run("again")
+    run(again)
+    assert metrics(again) == metrics(uninterrupted[0])
+
+
+def test_stopping_and_resuming_gives_the_same_metrics_and_weights(
+    uninterrupted: tuple[Config, dict[str, Any]], new_run: Any
+) -> None:
+    config = new_run("stopped")
+    with pytest.raises(Interrupted, match="--resume"):
+        run(config, stop_after=STOP_AFTER)
+    assert [m["step"] for m in metrics(config)] == list(range(STOP_AFTER + 1))
+    summary = run(config, resume=True)
+    assert metrics(config) == metrics(uninterrupted[0])
+    weights = [(c.run_dir / "model" / "model.safetensors").read_bytes() for c in (config, uninterrupted[0])]
+    assert weights[0] == weights[1]
+    assert summary["heldout_accuracy_after"] == uninterrupted[1]["heldout_accuracy_after"]
