@@ -18,10 +18,11 @@ from builders import (
 )
 
 from vlrl.advantage import assign_advantages
+from vlrl.errors import DataError
 from vlrl.options import RolloutConfig
 from vlrl.pack import pack
 from vlrl.rewards.compose import RewardFailure
-from vlrl.rollout import REWARD_ATTEMPTS, rollout_groups, score_groups
+from vlrl.rollout import REWARD_ATTEMPTS, require_room, rollout_groups, score_groups
 from vlrl.session import Session
 from vlrl.types import Generation, Group, Sampling, Score, Trajectory
 
@@ -147,3 +148,9 @@ def test_truncated_sampling_is_refused_as_the_trainer_does_not_compute_it() -> N
     for option in ({"top_p": 0.9}, {"top_k": 50}):
         with pytest.raises(Exception, match="ratios would be wrong"):
             make_config(rollout=option)
+
+
+def test_a_prompt_that_leaves_no_room_is_refused_by_name_and_number() -> None:
+    require_room("fits", num_prompt_tokens=90, max_tokens=10, max_model_len=100)
+    with pytest.raises(DataError, match=r"'long' needs 101 tokens .*max_model_len=100"):
+        require_room("long", num_prompt_tokens=91, max_tokens=10, max_model_len=100)

@@ -14,7 +14,8 @@ from PIL import Image
 
 from vlrl import cluster
 from vlrl.config import Config
-from vlrl.errors import DataError, EngineError
+from vlrl.errors import EngineError
+from vlrl.rollout import require_room
 from vlrl.session import Session
 from vlrl.types import ByteArray, Generation, IntArray, Sampling, VersionSpan
 from vlrl.weights import Manifest
@@ -181,13 +182,7 @@ class VllmPolicy:
 
     async def generate(self, session: Session, sampling: Sampling) -> Generation:
         """Draw the session's next action."""
-        needed = len(session.token_ids) + sampling.max_tokens
-        if needed > self._max_model_len:
-            raise DataError(
-                f"sample {session.sample.id!r} needs {needed} tokens ({len(session.token_ids)} of prompt, "
-                f"rollout.max_tokens={sampling.max_tokens}), generator.max_model_len={self._max_model_len}; "
-                "raise it, or lower processor.max_pixels"
-            )
+        require_room(session.sample.id, len(session.token_ids), sampling.max_tokens, self._max_model_len)
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Generation] = loop.create_future()
         self._waiting.append((session, sampling, future))

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 
+from vlrl.errors import DataError
 from vlrl.options import RolloutConfig
 from vlrl.protocols import Policy, Processor
 from vlrl.rewards.compose import RewardFailure
@@ -28,6 +29,16 @@ def sampling_of(config: RolloutConfig, *seed_path: int | str, greedy: bool = Fal
         max_tokens=config.max_tokens,
         seed=derive_seed(*seed_path),
     )
+
+
+def require_room(sample_id: str, num_prompt_tokens: int, max_tokens: int, max_model_len: int) -> None:
+    """Raise DataError if a prompt leaves too little room for an action; nothing is ever cut (law 4)."""
+    if num_prompt_tokens + max_tokens > max_model_len:
+        raise DataError(
+            f"sample {sample_id!r} needs {num_prompt_tokens + max_tokens} tokens ({num_prompt_tokens} of "
+            f"prompt, rollout.max_tokens={max_tokens}), generator.max_model_len={max_model_len}; raise it, "
+            "or lower processor.max_pixels"
+        )
 
 
 async def rollout_single_turn(

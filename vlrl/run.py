@@ -26,8 +26,9 @@ from vlrl.interrupts import Interrupts
 from vlrl.metrics import TIME_PARTS, MetricSinks
 from vlrl.processors.auto import open_processor
 from vlrl.rewards.compose import ComposedReward
+from vlrl.rollout import require_room
 from vlrl.trainer import Trainer, rendezvous_port
-from vlrl.types import Sample
+from vlrl.types import Row, Sample
 
 REPORTED_PACKAGES = (
     "vlrl",
@@ -77,8 +78,8 @@ class Run:
     Attributes:
         config: the whole config.
         processor: of the model's family.
-        trainer: the ZeRO-3 ranks, or None for a run that does not train.
-        policy: the vLLM engine, or None for supervised training.
+        trainer: the ZeRO-3 ranks; absent in a run that does not train.
+        policy: the vLLM engine; absent in supervised training, and so is `reward`.
         first_step: 0, or where the checkpoint left off.
         phases: seconds by phase, for the summary.
     """
@@ -125,7 +126,7 @@ class Run:
         batch_size = config.rollout.prompts_per_step if self._generate else config.sft.batch_size
         self.stream = SampleStream(
             self.train_rows,
-            self.processor.sample,
+            self._prepare,
             num_rows=config.data.train.limit,
             batch_size=batch_size,
             seed=config.run.seed,
@@ -141,6 +142,14 @@ class Run:
         with self.phases.measure("start engines"):
             self._start_engines()
         return self
+
+    def _prepare(self, row: Row) -> Sample:
+        """A row as a sample that fits the engine's context."""
+        sample = self.processor.sample(row)
+        if self._generate:
+            config, num_tokens = self.config, len(sample.prompt.token_ids)
+            require_room(sample.id, num_tokens, config.rollout.max_tokens, config.generator.max_model_len)
+        return sample
 
     def _check_folder(self) -> None:
         if self._resume is None:
@@ -194,7 +203,7 @@ class Run:
             return []
         limits = [len(self.eval_rows), self.config.data.eval.limit, num_samples]
         count = min(n for n in limits if n is not None)
-        return [self.processor.sample(self.eval_rows[i]) for i in range(count)]
+        return [self._prepare(self.eval_rows[i]) for i in range(count)]
 
     def steps(self) -> Iterator[int]:
         """The steps still to do; saves at the interval, at the end and when a signal asks to stop.
