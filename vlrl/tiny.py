@@ -73,7 +73,9 @@ def build_tiny_qwen2_5_vl(
         Qwen2VLImageProcessor,
         Qwen2VLVideoProcessor,
     )
+    from transformers.utils.logging import disable_progress_bar
 
+    disable_progress_bar()  # of the one second that writing takes
     path = Path(path)
     tokenizer = _train_tokenizer(corpus, vocab_size)
     ids = {token: tokenizer.convert_tokens_to_ids(token) for token in SPECIAL_TOKENS}
