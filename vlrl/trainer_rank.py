@@ -211,7 +211,8 @@ class TrainerRank:
 
         module = self._build_module().requires_grad_(False)
         engine, *_ = deepspeed.initialize(model=module, config=_deepspeed_config(self._config))
-        return engine.eval()
+        engine.eval()  # DeepSpeed's returns nothing
+        return engine
 
     def _named_parameters(self) -> list[tuple[str, Any]]:
         return list(self._engine.module.model.named_parameters())

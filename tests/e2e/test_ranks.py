@@ -1,4 +1,8 @@
-"""ZeRO-3 on two ranks is ZeRO-3 on one: same loss, same gradients, same weights, same after a checkpoint."""
+"""ZeRO-3 on two ranks is ZeRO-3 on one: same loss, same gradients, same weights, same after a checkpoint.
+
+Both trainers hold a frozen reference for the KL term, and the second recomputes activations, which may not
+change what a step does.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +15,12 @@ import numpy as np
 import pytest
 import torch
 from builders import make_config, make_group, open_tiny, picture, row
+from reference import model_of
 
 from vlrl import cluster
 from vlrl.errors import ConfigError
+from vlrl.logprobs import DeviceBatch, TreeLogprobs
+from vlrl.loss import kl_k3
 from vlrl.pack import pack
 from vlrl.trainer import Trainer
 from vlrl.types import Batch, Group
@@ -21,6 +28,7 @@ from vlrl.weights import Segment
 
 TOLERANCE = 1e-5
 ONE, TWO = 0, 1
+KL_COEF = 0.1
 
 # Adam's step is the sign of a gradient wherever that is far above eps, and rounding has signs too: with a
 # large eps the step is proportional to the gradient, and comparing weights compares gradients.
@@ -35,10 +43,14 @@ def processor(tiny_model: Path) -> Any:
 @pytest.fixture(scope="module")
 def trainers(tiny_model: Path, processor: Any, local_ray: None) -> Iterator[list[Trainer]]:
     """Of one rank and of two, side by side."""
+    options = {"cpus_per_rank": 0.5, "timeout_s": 60}
     started = [
         Trainer(
             make_config(
-                tiny_model, optim=OPTIM, trainer={"num_ranks": ranks, "cpus_per_rank": 0.5, "timeout_s": 60}
+                tiny_model,
+                algorithm={"kl_coef": KL_COEF},
+                optim=OPTIM,
+                trainer={"num_ranks": ranks, "gradient_checkpointing": ranks == 2, **options},
             ),
             processor.banned_token_ids,
         )
@@ -140,6 +152,22 @@ def test_logprobs_are_the_same_and_leave_the_weights_alone(trainers: list[Traine
     ]
     assert np.abs(found[ONE] - found[TWO]).max() <= TOLERANCE
     assert_same_weights(before, weights(trainers[TWO]))
+
+
+def test_the_kl_term_is_measured_against_the_starting_model(
+    trainers: list[Trainer], processor: Any, tiny_model: Path
+) -> None:
+    """However far the policy has gone by now."""
+    groups = [group(processor, *spec) for spec in MIXES["one rank without pictures"]]
+    start = TreeLogprobs(model_of(tiny_model), temperature=1.0, banned_token_ids=processor.banned_token_ids)
+    for trainer, batch in zip(trainers, batches(groups, processor, 2048), strict=True):
+        now = [torch.tensor(v) for rank in trainer.logprobs(batch) for v in rank]
+        with torch.no_grad():
+            then = [start(DeviceBatch.of(m, torch.device("cpu")))[0] for rank in batch for m in rank]
+        expected = float(kl_k3(torch.cat(now), torch.cat(then)).mean())
+        metrics, _, _ = trainer.step(batch, "grpo", 1e-3)
+        assert expected > 1e-4
+        assert metrics["policy/kl_reference"] == pytest.approx(expected, rel=1e-3)
 
 
 @pytest.mark.parametrize("which", [ONE, TWO])
