@@ -81,3 +81,14 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def root() -> Path:
     """The checkout's root folder."""
     return ROOT
+
+
+@pytest.fixture(scope="session")
+def local_ray() -> Iterator[None]:
+    """One Ray for all tests of the engines, with room for every actor they start; vlrl.cluster joins it."""
+    from builders import make_config
+
+    from vlrl.cluster import cluster
+
+    with cluster(make_config(trainer={"num_ranks": 6})):
+        yield
