@@ -63,8 +63,7 @@ class TreeLogprobs(nn.Module):
         with torch.no_grad():
             probs = torch.softmax(logits, dim=-1)
             entropy = normalizer - (probs * logits.masked_fill(probs == 0, 0.0)).sum(-1)
-        # 0·Σ keeps a batch without trained tokens in the graph: every rank must run every collective.
-        return target_logits - normalizer + 0.0 * hidden.sum(), entropy
+        return target_logits - normalizer, entropy
 
     def _hidden(self, batch: DeviceBatch) -> Tensor:
         """Last hidden states [R, L, hidden_size].
