@@ -1,10 +1,12 @@
 """Seconds of a GRPO step on vlrl and on TRL's GRPOTrainer, in one run: `make bench`.
 
-    .venv/bin/python benchmarks/grpo_step.py [--steps N] [--blocks B] [--json]
+    .venv/bin/python benchmarks/grpo_step.py [--steps N] [--rounds R] [--json]
 
 Both sides get the same model files, rows, number of completions and of drawn tokens, optimizer, float32 and
-cores. Each is a process of its own that stays up; they take turns, block by block, so that whatever else the
-machine does hits both, and the idle one must sleep. Starting up and the first steps are not in the medians.
+cores. Each is a process of its own that stays up; they take turns, block by block, and the idle one must
+sleep. Starting up and the first steps are not in the medians. OpenMP's barriers make a step many times slower
+while other programs use the cores, on one side more than on the other, so rounds in which others did are
+measured again, and if there were too few quiet ones the result says so: `quiet` is false.
 With --json the last line is one object: `ratio` (TRL seconds / vlrl seconds), both medians, and the details.
 """
 
@@ -13,19 +15,20 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
+import signal
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from step_floor import Work, floor, matmul_rate, read_model_config
 from step_job import BenchmarkError, Job
-from step_report import SIDES, check_equal_work, ratios_by_block, report, summarize
+from step_report import SIDES, Round, check_equal_work, describe, report, summarize
+from step_side import CpuTimes, Side
 
 ROOT = Path(__file__).resolve().parent.parent
-HERE = Path(__file__).resolve().parent
 IMAGE_SIZE = 56
 TOKEN_PIXELS, PATCH_PIXELS = 28, 14
 
@@ -33,8 +36,13 @@ TOKEN_PIXELS, PATCH_PIXELS = 28, 14
 def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line; exits with status 2 and a message for values that make no sense."""
     parser = argparse.ArgumentParser(description="Time a GRPO step on vlrl and on TRL, side by side.")
-    parser.add_argument("--steps", type=int, default=10, help="steps of one block (default %(default)s)")
-    parser.add_argument("--blocks", type=int, default=6, help="blocks of each side (default %(default)s)")
+    parser.add_argument(
+        "--steps", type=int, default=10, help="steps of each side in a round (default %(default)s)"
+    )
+    parser.add_argument("--rounds", type=int, default=6, help="quiet rounds wanted (default %(default)s)")
+    parser.add_argument(
+        "--max-rounds", type=int, default=18, help="rounds at most, if others use the machine"
+    )
     parser.add_argument("--warmup", type=int, default=5, help="steps of each side not counted")
     parser.add_argument("--prompts", type=int, default=8, help="prompts of a step (default %(default)s)")
     parser.add_argument("--group-size", type=int, default=8, help="completions of a prompt, n")
@@ -46,10 +54,12 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--only", choices=SIDES, help="run one side alone: no ratio")
     parser.add_argument("--trl-python", type=Path, default=ROOT / ".venv-trl" / "bin" / "python")
     options = parser.parse_args(argv)
-    least = {"steps": 1, "blocks": 1, "warmup": 1, "prompts": 1, "group_size": 2, "completion_tokens": 2}
+    least = {"steps": 1, "rounds": 1, "warmup": 1, "prompts": 1, "group_size": 2, "completion_tokens": 2}
     for name, minimum in {**least, "threads": 1}.items():
         if getattr(options, name) < minimum:
             parser.error(f"--{name.replace('_', '-')} must be at least {minimum}")
+    if options.max_rounds < options.rounds:
+        parser.error(f"--max-rounds {options.max_rounds} is below --rounds {options.rounds}")
     if options.only != "vlrl" and not options.trl_python.exists():
         parser.error(f"{options.trl_python} is not there; `make trl-env` makes TRL's environment")
     return options
@@ -64,7 +74,7 @@ def prepare(options: argparse.Namespace, folder: Path) -> Job:
     from vlrl.tiny import build_tiny_qwen2_5_vl
 
     logging.disable_progress_bar()
-    max_steps = options.warmup + options.steps * options.blocks
+    max_steps = options.warmup + options.steps * options.max_rounds
     rows = DigitSum(num_rows=max_steps * options.prompts, image_size=IMAGE_SIZE)
     contents = [rows[i]["messages"][0]["content"] for i in range(len(rows))]
     images = [[part["image"] for part in content if part["type"] == "image"] for content in contents]
@@ -91,106 +101,34 @@ def prepare(options: argparse.Namespace, folder: Path) -> Job:
     return job
 
 
-class Side:
-    """One side's process: started once, told to run blocks, asleep in between."""
-
-    def __init__(self, name: str, python: Path, job: Job) -> None:
-        self.name = name
-        self.blocks: list[dict[str, Any]] = []
-        self._log = Path(job.folder) / f"{name}.log"
-        environment = {
-            **os.environ,
-            "OMP_NUM_THREADS": str(job.threads),
-            "CUDA_VISIBLE_DEVICES": "",
-            "HF_HUB_OFFLINE": "1",
-            "TOKENIZERS_PARALLELISM": "false",
-        }
-        command = [str(python), str(HERE / f"{name}_step.py"), str(Path(job.folder) / "job.json")]
-        with self._log.open("w") as log:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                env=environment,
-                cwd=ROOT,
-                start_new_session=True,
-            )
-        self.start_up: dict[str, float] = self._receive()["start_up"]
-
-    @property
-    def pid(self) -> int:
-        """Of the process that was started."""
-        return self._process.pid
-
-    def run(self, steps: int, *, counted: bool = True) -> None:
-        """Run a block and keep what it measured."""
-        _pipe(self._process.stdin).write(f"{steps}\n")
-        _pipe(self._process.stdin).flush()
-        block = self._receive()["block"]
-        if counted:
-            self.blocks.append(block)
-
-    def close(self) -> None:
-        """Let it end by itself, then make sure."""
-        _pipe(self._process.stdin).close()
-        try:
-            self._process.wait(timeout=60)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-
-    def _receive(self) -> dict[str, Any]:
-        line = _pipe(self._process.stdout).readline()
-        if not line:
-            tail = "".join(self._log.read_text(errors="replace").splitlines(keepends=True)[-15:])
-            raise BenchmarkError(f"{self.name}'s process ended (its log's last lines):\n{tail}")
-        message: dict[str, Any] = json.loads(line)
-        return message
-
-
-def _pipe(stream: IO[str] | None) -> IO[str]:
-    if stream is None:
-        raise BenchmarkError("the process was started without pipes")
-    return stream
-
-
-def cpu_seconds(root_pid: int) -> float:
-    """CPU time used so far by a process and all its living descendants; 0 where there is no /proc."""
-    parents: dict[int, int] = {}
-    ticks: dict[int, int] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rsplit(")", 1)[1].split()
-        except OSError:  # it ended meanwhile
-            continue
-        pid = int(stat.parent.name)
-        parents[pid], ticks[pid] = int(fields[1]), int(fields[11]) + int(fields[12])
-    family, added = {root_pid}, True
-    while added:
-        added = False
-        for pid, parent in parents.items():
-            if parent in family and pid not in family:
-                family.add(pid)
-                added = True
-    return sum(ticks.get(pid, 0) for pid in family) / os.sysconf("SC_CLK_TCK")
-
-
-def alternate(sides: Sequence[Side], options: argparse.Namespace) -> dict[str, float]:
-    """Run all blocks in turns; returns the share of a core each side used while it was to be asleep."""
-    idle_cpu = dict.fromkeys((side.name for side in sides), 0.0)
-    idle_wall = dict.fromkeys(idle_cpu, 1e-9)
-    for index in range(options.blocks):
+def alternate(sides: Sequence[Side], options: argparse.Namespace) -> list[Round]:
+    """Run rounds, in each a block of every side, until enough were quiet or the limit is reached."""
+    rounds: list[Round] = []
+    while len(rounds) < options.max_rounds:
         # a b, b a, a b, …: a drift of the machine's speed hits both alike
-        for side in sides if index % 2 == 0 else list(reversed(sides)):
-            asleep = [other for other in sides if other is not side]
-            before = {other.name: cpu_seconds(other.pid) for other in asleep}
-            side.run(options.steps)
-            for other in asleep:
-                idle_cpu[other.name] += cpu_seconds(other.pid) - before[other.name]
-                idle_wall[other.name] += sum(side.blocks[-1]["seconds"])
-    return {name: idle_cpu[name] / idle_wall[name] for name in idle_cpu}
+        order = sides if len(rounds) % 2 == 0 else list(reversed(sides))
+        rounds.append(run_round(order, options.steps))
+        say(f"round {len(rounds)}: {describe(rounds[-1])}")
+        if sum(r.quiet for r in rounds) == options.rounds:
+            break
+    return rounds
+
+
+def run_round(sides: Sequence[Side], steps: int) -> Round:
+    """One block of each side, and what else the machine did meanwhile."""
+    blocks: dict[str, dict[str, Any]] = {}
+    idle, others, seconds = dict.fromkeys((side.name for side in sides), 0.0), 0.0, 0.0
+    for side in sides:
+        begin, before = time.perf_counter(), CpuTimes.now()
+        blocks[side.name] = side.run(steps)
+        after = CpuTimes.now()
+        seconds += time.perf_counter() - begin
+        own = os.getpid()  # both sides are its children
+        others += after.of_others(own) - before.of_others(own)
+        for other in sides:
+            if other is not side:
+                idle[other.name] += after.of(other.pid) - before.of(other.pid)
+    return Round(blocks, idle={name: s / seconds for name, s in idle.items()}, others=others / seconds)
 
 
 def work_of(job: Job, prompt_tokens: int) -> Work:
@@ -221,28 +159,21 @@ def compare(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Run everything and return the result."""
     job = prepare(options, folder)
     pythons = {"vlrl": Path(sys.executable), "trl": options.trl_python}
-    names = [options.only] if options.only else list(SIDES)
     sides: list[Side] = []
     try:
-        for name in names:
+        for name in [options.only] if options.only else SIDES:
             say(f"starting {name}")
             sides.append(Side(name, pythons[name], job))
-            sides[-1].run(options.warmup, counted=False)
-        say(f"{options.blocks} blocks of {options.steps} steps each")
-        idle = alternate(sides, options)
+            sides[-1].run(options.warmup)
+        say(f"rounds of {options.steps} steps on each side, until {options.rounds} were quiet")
+        rounds = alternate(sides, options)
     finally:
         for side in sides:
             side.close()
-    blocks = {side.name: side.blocks for side in sides}
-    prompt_tokens = check_equal_work(job, options.steps, blocks)
-    result: dict[str, Any] = {
-        side.name: {**summarize(side.blocks), "start_up": side.start_up, "idle_cores": idle[side.name]}
-        for side in sides
-    }
-    if not options.only:
-        result["ratio"] = result["trl"]["median"] / result["vlrl"]["median"]
-        result["ratio_by_block"] = ratios_by_block(blocks)
-    result |= {f"{name}_seconds": result[name]["median"] for name in names}
+    prompt_tokens = check_equal_work(job, options.steps, rounds)
+    result = summarize(rounds)
+    for side in sides:
+        result[side.name]["start_up"] = side.start_up
     result["floor"] = measure_floor(job, prompt_tokens)
     sizes = ("prompts", "group_size", "completion_tokens", "threads", "lr", "seed")
     result["job"] = {**{name: getattr(job, name) for name in sizes}, "prompt_tokens": prompt_tokens}
@@ -260,6 +191,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         say(f"only {len(cores)} cores are to be had; --threads {options.threads} would be unfair to both")
         return 2
     os.sched_setaffinity(0, cores)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that both sides are stopped
     try:
         with tempfile.TemporaryDirectory(prefix="grpo_step-") as temporary:
             folder = (options.keep or Path(temporary)).resolve()

@@ -4,33 +4,50 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from step_job import BenchmarkError, Job
 
 SIDES = ("vlrl", "trl")
-NOISY_SPREAD = 1.3
-"""Upper quartile over lower quartile above which a side's timings are called noisy."""
+QUIET_CORES = 0.15
+"""Cores that other programs may use in a round that counts as quiet."""
+ENOUGH_ROUNDS = 2
+"""Quiet rounds below which the medians are of all rounds, and the result says that they are not quiet."""
 
 
-def check_equal_work(job: Job, steps: int, blocks: Mapping[str, Sequence[Mapping[str, Any]]]) -> int:
+@dataclass(frozen=True)
+class Round:
+    """A block of each side, one after the other, and who used the cores meanwhile.
+
+    `idle` is cores used by each side while it was to be asleep, `others` those used by programs that are
+    neither side.
+    """
+
+    blocks: Mapping[str, Mapping[str, Any]]
+    idle: Mapping[str, float]
+    others: float
+
+    @property
+    def quiet(self) -> bool:
+        """Whether the machine was the benchmark's alone."""
+        return self.others <= QUIET_CORES
+
+
+def check_equal_work(job: Job, steps: int, rounds: Sequence[Round]) -> int:
     """Refuse to compare unless each side drew what the job says; returns the prompt's length in tokens."""
     prompt_tokens: dict[str, set[int]] = {}
-    for name, side_blocks in blocks.items():
-        for tally in (block["tally"] for block in side_blocks):
-            if tally["completions"] != steps * job.completions:
-                wanted = steps * job.completions
-                raise BenchmarkError(
-                    f"{name} drew {tally['completions']} completions in a block, not {wanted}"
-                )
-            if tally["completion_tokens"] != [job.completion_tokens]:
-                drawn = tally["completion_tokens"]
-                raise BenchmarkError(
-                    f"{name} drew completions of {drawn} tokens, not of {job.completion_tokens}"
-                )
-            if tally["distinct_rewards"] < tally["completions"] / 2:
-                raise BenchmarkError(f"{name}'s rewards do not vary: its groups may have no gradient")
-            prompt_tokens.setdefault(name, set()).update(tally["prompt_tokens"])
+    wanted = steps * job.completions
+    for name, block in (item for r in rounds for item in r.blocks.items()):
+        tally = block["tally"]
+        if tally["completions"] != wanted:
+            raise BenchmarkError(f"{name} drew {tally['completions']} completions in a block, not {wanted}")
+        if tally["completion_tokens"] != [job.completion_tokens]:
+            drawn = tally["completion_tokens"]
+            raise BenchmarkError(f"{name} drew completions of {drawn} tokens, not of {job.completion_tokens}")
+        if tally["distinct_rewards"] < tally["completions"] / 2:
+            raise BenchmarkError(f"{name}'s rewards do not vary: its groups may have no gradient")
+        prompt_tokens.setdefault(name, set()).update(tally["prompt_tokens"])
     lengths = set().union(*prompt_tokens.values())
     if len(lengths) != 1:
         raise BenchmarkError(f"prompts differ in length: {prompt_tokens}")
@@ -46,27 +63,50 @@ def spread(seconds: Sequence[float]) -> dict[str, float]:
     return {"min": ordered[0], "p25": p25, "median": median, "p75": p75}
 
 
-def summarize(blocks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A side's step seconds over all its blocks, and the median of each part."""
+def summarize(rounds: Sequence[Round]) -> dict[str, Any]:
+    """Medians over the quiet rounds, or over all if too few were; the ratio where both sides ran."""
+    quiet = [r for r in rounds if r.quiet]
+    enough = len(quiet) >= min(ENOUGH_ROUNDS, len(rounds))
+    used = quiet if enough else list(rounds)
+    names = [name for name in SIDES if name in rounds[0].blocks]
+    result: dict[str, Any] = {name: summarize_side(name, used) for name in names}
+    result |= {f"{name}_seconds": result[name]["median"] for name in names}
+    if len(names) == len(SIDES):
+        result["ratio"] = result["trl"]["median"] / result["vlrl"]["median"]
+        result["ratio_of_minima"] = result["trl"]["min"] / result["vlrl"]["min"]
+        result["ratio_by_round"] = [ratio_of_round(r) for r in used]
+    result |= {"quiet": enough, "rounds": len(rounds), "quiet_rounds": len(quiet)}
+    return result | {"others_cores": statistics.mean(r.others for r in rounds)}
+
+
+def summarize_side(name: str, rounds: Sequence[Round]) -> dict[str, Any]:
+    """A side's step seconds over all these rounds, and the median of each part."""
+    blocks = [r.blocks[name] for r in rounds]
     parts: dict[str, list[float]] = {}
     for block in blocks:
-        for name, seconds in block["parts"].items():
-            parts.setdefault(name, []).extend(seconds)
-    seconds = spread([second for block in blocks for second in block["seconds"]])
+        for part, seconds in block["parts"].items():
+            parts.setdefault(part, []).extend(seconds)
     return {
-        **seconds,
+        **spread([second for block in blocks for second in block["seconds"]]),
         "steps": sum(len(block["seconds"]) for block in blocks),
-        "noisy": seconds["p75"] > NOISY_SPREAD * seconds["p25"],
-        "parts": {name: statistics.median(values) for name, values in parts.items()},
+        "parts": {part: statistics.median(seconds) for part, seconds in parts.items()},
+        "idle_cores": statistics.mean(r.idle[name] for r in rounds),
     }
 
 
-def ratios_by_block(blocks: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[float]:
-    """TRL over vlrl, block by block, of the medians."""
-    medians = {
-        name: [statistics.median(block["seconds"]) for block in blocks[name]] for name in ("trl", "vlrl")
+def ratio_of_round(round_: Round) -> float:
+    """TRL over vlrl, of the round's medians."""
+    medians: dict[str, float] = {
+        name: statistics.median(block["seconds"]) for name, block in round_.blocks.items()
     }
-    return [trl / vlrl for trl, vlrl in zip(medians["trl"], medians["vlrl"], strict=True)]
+    return medians["trl"] / medians["vlrl"]
+
+
+def describe(round_: Round) -> str:
+    """One round in a line."""
+    medians = {name: statistics.median(block["seconds"]) for name, block in round_.blocks.items()}
+    words = ", ".join(f"{name} {seconds:.3f} s" for name, seconds in medians.items())
+    return words + ("" if round_.quiet else f", not quiet: others used {round_.others:.2f} cores")
 
 
 def report(result: Mapping[str, Any]) -> str:
@@ -85,9 +125,10 @@ def report(result: Mapping[str, Any]) -> str:
         start_up = side["start_up"]["total"]
         lines.append(f"{name:14}{cells}{start_up:10.1f}{side['idle_cores']:12.2f}")
     if "ratio" in result:
-        by_block = result["ratio_by_block"]
+        by_round = result["ratio_by_round"]
         lines.append(
-            f"\nTRL / vlrl: {result['ratio']:.2f} (by block {min(by_block):.2f} to {max(by_block):.2f})"
+            f"\nTRL / vlrl: {result['ratio']:.2f} (by round {min(by_round):.2f} to {max(by_round):.2f}, "
+            f"fastest step against fastest step {result['ratio_of_minima']:.2f})"
         )
     for name in names:
         side = result[name]
@@ -103,7 +144,10 @@ def report(result: Mapping[str, Any]) -> str:
         f"floor: {floor['seconds']:.3f} s ({floor['generate_gflop']:.1f} GFLOP to draw and "
         f"{floor['train_gflop']:.1f} to train, at {floor['matmul_gflop_per_s']:.0f} GFLOP/s); {above}"
     )
-    noisy = [name for name in names if result[name]["noisy"]]
-    if noisy:
-        lines.append(f"the machine was not quiet: {' and '.join(noisy)} varied much; run it again")
+    lines.append(
+        f"{result['quiet_rounds']} of {result['rounds']} rounds were quiet; others used "
+        f"{result['others_cores']:.2f} cores on average"
+    )
+    if not result["quiet"]:
+        lines.append("THE MACHINE WAS NOT QUIET: the medians above are of its noise too; run it again")
     return "\n".join(lines)

@@ -18,6 +18,7 @@ grpo_step = importlib.import_module("grpo_step")
 step_floor = importlib.import_module("step_floor")
 step_job = importlib.import_module("step_job")
 step_report = importlib.import_module("step_report")
+step_side = importlib.import_module("step_side")
 
 TEXT = {
     "hidden_size": 4,
@@ -120,49 +121,106 @@ def test_spread_of_many_and_of_one() -> None:
     assert step_report.spread([2.0]) == {"min": 2, "p25": 2, "median": 2, "p75": 2}
 
 
-def test_summary_takes_all_blocks_together_and_says_when_they_vary() -> None:
-    summary = step_report.summarize([make_block([1.0, 1.1]), make_block([1.2])])
-    assert (summary["median"], summary["steps"], summary["noisy"]) == (1.1, 3, False)
-    assert summary["parts"] == {"generate": 0.55, "train": 0.275}
-    assert step_report.summarize([make_block([1.0, 1.0, 5.0, 5.0])])["noisy"]
+def make_round(vlrl: list[float], trl: list[float], others: float = 0.0, **tally: Any) -> Any:
+    blocks = {"vlrl": make_block(vlrl), "trl": make_block(trl, **tally)}
+    return step_report.Round(blocks, idle={"vlrl": 0.02, "trl": 0.0}, others=others)
 
 
-def test_ratio_is_trl_over_vlrl() -> None:
-    blocks = {
-        "trl": [make_block([2.0, 2.0]), make_block([3.0])],
-        "vlrl": [make_block([1.0, 1.0]), make_block([2.0])],
-    }
-    assert step_report.ratios_by_block(blocks) == [2.0, 1.5]
+def test_summary_takes_all_quiet_rounds_together() -> None:
+    rounds = [
+        make_round([1.0, 1.1], [2.0, 2.2]),
+        make_round([9.0], [99.0], others=1.5),
+        make_round([1.2], [1.8]),
+    ]
+    result = step_report.summarize(rounds)
+    assert (result["vlrl_seconds"], result["trl_seconds"]) == (1.1, 2.0)
+    assert result["ratio"] == pytest.approx(2.0 / 1.1)
+    assert result["ratio_of_minima"] == pytest.approx(1.8)
+    assert result["ratio_by_round"] == pytest.approx([2.1 / 1.05, 1.5])
+    assert (result["quiet"], result["rounds"], result["quiet_rounds"]) == (True, 3, 2)
+    assert result["others_cores"] == pytest.approx(0.5)
+    assert result["vlrl"]["parts"] == {"generate": 0.55, "train": 0.275}
+    assert (result["vlrl"]["steps"], result["vlrl"]["idle_cores"]) == (3, 0.02)
+
+
+def test_summary_says_when_too_few_rounds_were_quiet() -> None:
+    result = step_report.summarize([make_round([1.0], [2.0]), make_round([3.0], [6.0], others=1.0)])
+    assert (result["quiet"], result["vlrl_seconds"]) == (False, 2.0)
+
+
+def test_one_side_alone_has_no_ratio() -> None:
+    result = step_report.summarize([step_report.Round({"vlrl": make_block([1.0])}, {"vlrl": 0.0}, 0.0)])
+    assert result["quiet"] and result["vlrl_seconds"] == 1.0 and "ratio" not in result
 
 
 @pytest.mark.parametrize(
     ("tally", "message"),
     [
-        ({"completions": 11}, "drew 11 completions in a block, not 12"),
+        ({"completions": 11}, "trl drew 11 completions in a block, not 12"),
         ({"completion_tokens": [4, 5]}, r"completions of \[4, 5\] tokens, not of 5"),
         ({"distinct_rewards": 2}, "rewards do not vary"),
         ({"prompt_tokens": [11]}, "prompts differ in length"),
     ],
 )
 def test_unequal_work_is_refused(tally: dict[str, Any], message: str) -> None:
-    good, bad = [make_block([1.0, 1.0])], [make_block([1.0, 1.0], **tally)]
-    assert step_report.check_equal_work(make_job(), 2, {"vlrl": good, "trl": good}) == 10
+    good, bad = make_round([1.0, 1.0], [1.0, 1.0]), make_round([1.0, 1.0], [1.0, 1.0], **tally)
+    assert step_report.check_equal_work(make_job(), 2, [good, good]) == 10
     with pytest.raises(step_job.BenchmarkError, match=message):
-        step_report.check_equal_work(make_job(), 2, {"vlrl": good, "trl": bad})
+        step_report.check_equal_work(make_job(), 2, [good, bad])
 
 
-def test_report_names_ratio_largest_part_and_floor() -> None:
-    side = {**step_report.summarize([make_block([1.0, 1.0])]), "start_up": {"total": 9.0}, "idle_cores": 0.01}
-    floor = {"seconds": 0.5, "generate_gflop": 1.0, "train_gflop": 3.0, "matmul_gflop_per_s": 8.0}
-    job = {"prompts": 2, "prompt_tokens": 10, "group_size": 3, "completion_tokens": 5, "threads": 2}
-    slow = {**side, "median": 1.5, "noisy": True}
-    text = step_report.report(
-        {"vlrl": side, "trl": slow, "ratio": 1.5, "ratio_by_block": [1.4, 1.6], "floor": floor, "job": job}
-    )
-    assert "TRL / vlrl: 1.50 (by block 1.40 to 1.60)" in text
+@pytest.mark.parametrize(("others", "loud"), [(0.0, False), (1.0, True)])
+def test_report_names_ratio_largest_part_floor_and_noise(others: float, loud: bool) -> None:
+    result = step_report.summarize([make_round([1.0], [1.4], others), make_round([1.0], [1.6], others)])
+    for name in step_report.SIDES:
+        result[name]["start_up"] = {"total": 9.0}
+    result["floor"] = {"seconds": 0.5, "generate_gflop": 1, "train_gflop": 3, "matmul_gflop_per_s": 8}
+    sizes = {"prompts": 2, "prompt_tokens": 10, "group_size": 3, "completion_tokens": 5, "threads": 2}
+    text = step_report.report({**result, "job": sizes})
+    assert "TRL / vlrl: 1.50 (by round 1.40 to 1.60, fastest step against fastest step 1.40)" in text
     assert "vlrl step, most in generate: generate 0.500 (50%)" in text
     assert "vlrl is 2.0 times that, trl is 3.0 times that" in text
-    assert "not quiet: trl varied much" in text
+    assert ("THE MACHINE WAS NOT QUIET" in text) == loud
+
+
+def test_a_round_is_described_with_what_disturbed_it() -> None:
+    assert step_report.describe(make_round([1.0], [2.0])) == "vlrl 1.000 s, trl 2.000 s"
+    assert step_report.describe(make_round([1.0], [2.0], 0.5)).endswith("not quiet: others used 0.50 cores")
+
+
+class FakeSide:
+    """Measures nothing."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.pid = name, 2**30
+
+    def run(self, steps: int) -> dict[str, Any]:
+        return make_block([1.0] * steps)
+
+
+@pytest.mark.parametrize(("others", "expected"), [([0.0, 1.0, 0.0, 0.0], 3), ([1.0, 1.0, 1.0, 0.0], 4)])
+def test_rounds_are_repeated_until_enough_were_quiet(
+    others: list[float], expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured = iter(others)
+    orders = []
+
+    def run_round(sides: Any, steps: int) -> Any:
+        orders.append([side.name for side in sides])
+        return make_round([1.0] * steps, [1.0] * steps, next(measured))
+
+    monkeypatch.setattr(grpo_step, "run_round", run_round)
+    arguments = ["--trl-python", sys.executable, "--rounds", "2", "--max-rounds", "4"]
+    options = grpo_step.parse_arguments(arguments)
+    rounds = grpo_step.alternate([FakeSide("vlrl"), FakeSide("trl")], options)
+    assert len(rounds) == expected
+    assert orders[:2] == [["vlrl", "trl"], ["trl", "vlrl"]]
+
+
+def test_a_round_asks_every_side_for_one_block() -> None:
+    measured = grpo_step.run_round([FakeSide("vlrl"), FakeSide("trl")], 2)
+    assert list(measured.blocks) == ["vlrl", "trl"]
+    assert measured.idle == {"vlrl": 0.0, "trl": 0.0}
 
 
 def test_block_gives_what_is_left_of_a_step_to_the_rest() -> None:
@@ -192,6 +250,7 @@ def test_reward_varies_with_the_text_alone() -> None:
         (["--steps", "0"], "--steps must be at least 1"),
         (["--group-size", "1"], "--group-size must be at least 2"),
         (["--completion-tokens", "x"], "invalid int value"),
+        (["--rounds", "9", "--max-rounds", "8"], "--max-rounds 8 is below --rounds 9"),
         (["--trl-python", "/nowhere/python"], "make trl-env"),
     ],
 )
@@ -211,7 +270,20 @@ def test_one_side_alone_needs_no_trl() -> None:
 def test_prepare_writes_rows_that_both_sides_can_read(tmp_path: Path) -> None:
     np = importlib.import_module("numpy")
     options = grpo_step.parse_arguments(
-        ["--only", "vlrl", "--steps", "2", "--blocks", "1", "--warmup", "1", "--prompts", "3"]
+        [
+            "--only",
+            "vlrl",
+            "--steps",
+            "2",
+            "--rounds",
+            "1",
+            "--max-rounds",
+            "1",
+            "--warmup",
+            "1",
+            "--prompts",
+            "3",
+        ]
     )
     job = grpo_step.prepare(options, tmp_path)
     assert (job.max_steps, job.num_rows, job.completions) == (3, 9, 24)
@@ -225,18 +297,26 @@ def test_a_side_that_dies_is_reported_with_its_last_words(tmp_path: Path) -> Non
     fake.write_text("#!/bin/sh\necho no such model >&2\nexit 3\n")
     fake.chmod(0o755)
     with pytest.raises(step_job.BenchmarkError, match=r"(?s)trl's process ended.*no such model"):
-        grpo_step.Side("trl", fake, make_job(folder=str(tmp_path)))
+        step_side.Side("trl", fake, make_job(folder=str(tmp_path)))
 
 
-def test_cpu_seconds_counts_a_child(tmp_path: Path) -> None:
+def test_cpu_times_know_a_grandchild_from_the_others() -> None:
     spin = "import time\nwhile time.process_time() < 0.3: pass\nprint('done', flush=True)\ninput()"
     parent = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {spin!r}])"
     with subprocess.Popen(
         [sys.executable, "-c", parent], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None and process.stdout.readline() == "done\n"
-        assert grpo_step.cpu_seconds(process.pid) >= 0.25
+        times = step_side.CpuTimes.now()
+        assert times.of(process.pid) >= 0.25
+        assert times.of_others(process.pid) == times.busy - times.of(process.pid)
         process.communicate("\n")
+
+
+def test_busy_ticks_of_some_cores() -> None:
+    stat = "cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 1 2 4 99 99 8 16 32 99 99\ncpu1 64 0 0 99 0 0 0 0 0 0\nintr 5\n"
+    assert step_side.busy_ticks(stat, [0]) == 63
+    assert step_side.busy_ticks(stat, [0, 1]) == 127
 
 
 def test_help_needs_no_engine() -> None:
