@@ -30,7 +30,7 @@ class DeviceBatch:
     @classmethod
     def of(cls, batch: MicroBatch, device: torch.device) -> DeviceBatch:
         """Move a micro-batch to a device."""
-        # as_tensor on a copy-on-write view: arrays that came through Ray are read-only, and stay so.
+        # Copied: arrays that came through Ray are read-only memory shared with other processes.
         return cls(*(torch.tensor(getattr(batch, f.name), device=device) for f in fields(cls)))
 
 
