@@ -32,7 +32,7 @@ def test_overrides_reach_sections_lists_and_free_options(file: Path) -> None:
     assert config.optim.lr == 1e-4
     assert config.optim.betas == (0.8, 0.9)
     assert [r.weight for r in config.rewards] == [1.0, 0.5]
-    assert config.data.train.options == {"num_rows": 7}
+    assert config.data.train[0].options == {"num_rows": 7}
     assert config.num_steps == 2
 
 

@@ -20,7 +20,7 @@ def test_there_are_configs() -> None:
 @pytest.mark.parametrize("file", CONFIGS, ids=lambda file: file.name)
 def test_it_loads_and_names_plugins_that_exist(file: Path) -> None:
     config = load_config(file)
-    for source in (config.data.train, config.data.eval):
+    for source in (*config.data.train, *config.data.eval):
         if source is not None and not source.name.endswith(".jsonl"):
             assert resolve("datasets", source.name)
     for reward in config.rewards:

@@ -13,7 +13,7 @@ from builders import make_sample
 
 from vlrl.data import JsonlDataset, SampleStream, open_dataset
 from vlrl.errors import ConfigError, DataError
-from vlrl.options import DatasetConfig
+from vlrl.data_options import DatasetConfig
 from vlrl.types import Row, Sample
 
 ROW: dict[str, Any] = {"messages": [{"role": "user", "content": "2+2?"}], "answer": "4"}

@@ -21,7 +21,7 @@ MAX_LINES = 300
 
 # Imports go downwards in this list: a module may import from its own layer and from those above it here.
 LAYERS: dict[str, set[str]] = {
-    "contracts": {"errors", "seeds", "types", "protocols", "options", "config", "registry", "metrics"},
+    "contracts": {"errors", "seeds", "types", "protocols", "options", "data_options", "config", "registry", "metrics"},
     "pure functions": {"mask", "advantage", "loss", "pack", "logprobs", "schedule", "stats"},
     "plug-ins and data flow": {
         *("processors", "rewards", "envs"),

@@ -10,18 +10,17 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
+from vlrl.data_options import DataConfig, MediaConfig, ProcessorConfig
 from vlrl.errors import ConfigError
 from vlrl.options import (
     AlgorithmConfig,
     CheckpointConfig,
-    DataConfig,
     EvalConfig,
     GeneratorConfig,
     LoggingConfig,
     ModelConfig,
     OptimConfig,
     ParityConfig,
-    ProcessorConfig,
     RayConfig,
     RewardConfig,
     RolloutConfig,
@@ -38,6 +37,7 @@ class Config(Section):
     run: RunConfig = RunConfig()
     model: ModelConfig
     processor: ProcessorConfig = ProcessorConfig()
+    media: MediaConfig = MediaConfig()
     data: DataConfig
     rewards: list[RewardConfig] = Field(default_factory=list)
     num_steps: int = Field(100, ge=1)

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from vlrl.data_options import DatasetConfig
 from vlrl.errors import ConfigError, DataError
-from vlrl.options import DatasetConfig
 from vlrl.protocols import Dataset
 from vlrl.registry import resolve
 from vlrl.seeds import derive_seed

@@ -36,41 +36,6 @@ class ModelConfig(Section):
     """The trainer's attention; the prefix-tree mask needs one that takes a dense mask."""
 
 
-class ProcessorConfig(Section):
-    """How media become tokens."""
-
-    name: str = "auto"
-    """A registered processor, or "auto": chosen by the model's type."""
-    min_pixels: int = Field(56 * 56, ge=28 * 28)
-    """Pictures of fewer pixels are enlarged to this many."""
-    max_pixels: int = Field(1280 * 28 * 28, ge=28 * 28)
-    """Pictures of more pixels are shrunk to this many; one token is a 28×28 patch."""
-
-    @model_validator(mode="after")
-    def _ordered(self) -> ProcessorConfig:
-        if self.min_pixels > self.max_pixels:
-            raise ValueError(f"min_pixels={self.min_pixels} is above max_pixels={self.max_pixels}")
-        return self
-
-
-class DatasetConfig(Section):
-    """One source of rows."""
-
-    name: str
-    """A registered dataset, a .jsonl file, or ./file.py:attribute."""
-    options: dict[str, Any] = Field(default_factory=dict)
-    """Passed to the dataset by name (for a .jsonl file: image_root)."""
-    limit: int | None = Field(None, ge=1)
-    """Use only the first this many rows."""
-
-
-class DataConfig(Section):
-    """Rows to train on and rows held out."""
-
-    train: DatasetConfig
-    eval: DatasetConfig | None = None
-
-
 class RewardConfig(Section):
     """One reward and its weight in the sum."""
 

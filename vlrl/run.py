@@ -119,15 +119,15 @@ class Run:
             rendezvous_port(config.trainer.master_port)
         if self._generate:
             self.reward = ComposedReward(config.rewards)
-        self.train_rows = open_dataset(config.data.train, "data.train")
-        self.eval_rows = open_dataset(config.data.eval, "data.eval") if config.data.eval else None
+        self.train_rows = open_dataset(config.data.train[0], "data.train")
+        self.eval_rows = open_dataset(config.data.eval[0], "data.eval") if config.data.eval else None
         self.console.phase("loading the processor")
         self.processor = open_processor(config)
         batch_size = config.rollout.prompts_per_step if self._generate else config.sft.batch_size
         self.stream = SampleStream(
             self.train_rows,
             self._prepare,
-            num_rows=config.data.train.limit,
+            num_rows=config.data.train[0].limit,
             batch_size=batch_size,
             seed=config.run.seed,
         )
@@ -199,9 +199,9 @@ class Run:
 
     def heldout(self, num_samples: int | None) -> list[Sample]:
         """The first num_samples held-out samples, all if None; none without data.eval."""
-        if self.eval_rows is None or self.config.data.eval is None:
+        if self.eval_rows is None:
             return []
-        limits = [len(self.eval_rows), self.config.data.eval.limit, num_samples]
+        limits = [len(self.eval_rows), self.config.data.eval[0].limit, num_samples]
         count = min(n for n in limits if n is not None)
         return [self._prepare(self.eval_rows[i]) for i in range(count)]
 

@@ -330,5 +330,5 @@ def test_config_of_the_vlrl_side_is_valid(tmp_path: Path) -> None:
     config = vlrl_step.make_config(make_job(folder=str(tmp_path), model=str(tmp_path)))
     assert config.rollout.max_tokens == 5
     assert config.optim.betas == (0.9, 0.95)
-    assert config.data.eval is None
+    assert config.data.eval == []
     json.dumps(config.model_dump(mode="json"))

@@ -16,7 +16,7 @@ def command(
 ) -> None:
     """Held-out accuracy of a model: `vlrl eval configs/quickstart.yaml model.path=runs/quickstart/model`."""
     loaded = load_config(config, overrides or [])
-    if loaded.data.eval is None:
+    if not loaded.data.eval:
         raise ConfigError(f"{config}: data.eval is not set; name the held-out rows there")
 
     from vlrl.evaluate import evaluate
