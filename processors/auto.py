@@ -37,7 +37,7 @@ def _model_type(path: str) -> str:
     if Path(path).is_dir():
         if not (Path(path) / "config.json").is_file():
             raise ConfigError(f"{place} is a folder without a config.json; give one in Hugging Face format")
-    elif _looks_like_a_folder(path):
+    elif looks_like_a_folder(path):
         raise ConfigError(f"{place} does not exist (looked in {Path.cwd()})")
     else:
         _require_hub_model(path, place)
@@ -89,7 +89,7 @@ def _ask_hub(path: str, place: str, cached: bool) -> None:
         ) from error
 
 
-def _looks_like_a_folder(path: str) -> bool:
+def looks_like_a_folder(path: str) -> bool:
     """A hub name is OWNER/NAME; anything with another shape is meant as a folder."""
     return (
         path.startswith((".", "/", "~")) or path.count("/") != 1 or Path(path).parts[0] in ("runs", "models")

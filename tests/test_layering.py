@@ -30,7 +30,7 @@ LAYERS: dict[str, set[str]] = {
     "engines": {
         *("cluster", "generator", "generator_bans", "trainer", "trainer_rank", "weights", "checkpoint"),
     },
-    "pages": {"run", "parity", "grpo", "sft", "evaluate"},
+    "pages": {"run", "parity", "grpo", "sft", "evaluate", "preflight"},
     "command line": {"cli", "viewer"},
 }
 LAYER_NAMES = list(LAYERS)

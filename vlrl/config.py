@@ -108,17 +108,17 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
         raise ConfigError(f"{path} is not valid YAML: {error}") from error
     if not isinstance(tree, dict):
         raise ConfigError(f"{path} must hold a mapping of sections such as model: and data:")
-    for override in overrides:
-        _apply_override(tree, override)
-    return parse_config(tree, source=str(path))
+    return parse_config(tree, source=str(path), overrides=overrides)
 
 
-def parse_config(tree: dict[str, Any], source: str = "config") -> Config:
-    """Check a nested mapping against the tree.
+def parse_config(tree: dict[str, Any], source: str = "config", overrides: Sequence[str] = ()) -> Config:
+    """Apply overrides to a nested mapping and check it against the tree.
 
     Raises:
         ConfigError: naming the dotted key, what is wrong and the nearest known key.
     """
+    for override in overrides:
+        _apply_override(tree, override)
     try:
         return Config.model_validate(tree)
     except ValidationError as error:
