@@ -97,15 +97,15 @@ def _trajectory(sample: Sample, k: int, num_tokens: int, rng: np.random.Generato
     )
 
 
-def random_pixels(media: Any) -> tuple[Any, Any]:
+def random_pixels(media: Any) -> dict[str, Any]:
     """Random patches, the same for the same medium."""
     dim = 3 * 2 * PATCH**2
     patches = [
         np.random.default_rng(int(m.sha256)).standard_normal((np.prod(m.grid_thw), dim), dtype=np.float32)
         for m in media
     ]
-    grids = np.array([m.grid_thw for m in media], dtype=np.int64).reshape(-1, 3)
-    return np.concatenate([np.zeros((0, dim), np.float32), *patches]), grids
+    grids = np.array([m.grid_thw for m in media], dtype=np.int64)
+    return {"pixel_values": np.concatenate(patches), "image_grid_thw": grids}
 
 
 def layouts(config: Config, args: argparse.Namespace) -> dict[str, Batch]:

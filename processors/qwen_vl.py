@@ -1,205 +1,153 @@
-"""Qwen2-VL and Qwen2.5-VL: ChatML, one pad per medium, 28-pixel patches, multimodal rotary positions."""
+"""Qwen2-VL, Qwen2.5-VL, Qwen3-VL: ChatML, one pad per medium, merged patches, multimodal rotary positions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
+from qwen_vl_utils.vision_process import smart_resize
 
-from vlrl.errors import ConfigError, DataError
-from vlrl.processors.media import resolve_image
-from vlrl.types import FloatArray, IntArray, Media, Prompt, Row, Sample
+from vlrl.processors.family import FamilyProcessor
+from vlrl.processors.mrope import mrope_positions
+from vlrl.processors.video_metadata import video_metadata
+from vlrl.types import IntArray, Media, MediaShape
 
 if TYPE_CHECKING:
     from vlrl.config import Config
-    from vlrl.session import Session
+
+Patches = tuple[npt.NDArray[Any], npt.NDArray[Any]]
+"""[num_patches, 3·2·patch²] float32 and [3] int64, the grid they lie on."""
 
 MEDIA_TOKENS = ("<|vision_start|>", "<|vision_end|>", "<|vision_pad|>", "<|image_pad|>", "<|video_pad|>")
-PICTURE_TOKENS = ("<|vision_start|>", "<|vision_end|>", "<|image_pad|>")
-"""Those the template writes, once each for a picture."""
+GROUNDING_TOKENS = (
+    "<|object_ref_start|>", "<|object_ref_end|>", "<|box_start|>", "<|box_end|>",
+    "<|quad_start|>", "<|quad_end|>",
+)  # fmt: skip
 
 
-class QwenVLProcessor:
-    """Wraps the model's own tokenizer, template and image processor; see `vlrl.protocols.Processor`."""
+class QwenVLProcessor(FamilyProcessor):
+    """Qwen2-VL: sides in whole merged patches, frames in pairs, a video's time counted in steps of one."""
+
+    end_of_turn = "<|im_end|>"
+    media_tokens = MEDIA_TOKENS
+    text_tokens = GROUNDING_TOKENS
+    takes_video = True
 
     def __init__(self, config: Config) -> None:
-        from transformers import AutoProcessor
-
-        try:
-            self._hf = AutoProcessor.from_pretrained(config.model.path)
-        except (OSError, ValueError) as error:
-            raise ConfigError(
-                f"model.path={config.model.path!r}: no processor found ({error}); "
-                "give a folder in Hugging Face format or a hub name"
-            ) from error
-        self._tokenizer = self._hf.tokenizer
-        self._min_pixels = config.processor.min_pixels
-        self._max_pixels = config.processor.max_pixels
+        super().__init__(config)
         image = self._hf.image_processor
         self._patch_size, self._merge_size = int(image.patch_size), int(image.merge_size)
-        self._image_pad = self._id("<|image_pad|>")
-        self._end_of_turn = self._id("<|im_end|>")
-        self.stop_token_ids = (self._end_of_turn, self._id("<|endoftext|>"))
-        self.banned_token_ids = tuple(self._id(token) for token in MEDIA_TOKENS)
+        self.frame_multiple = int(image.temporal_patch_size)
 
-    def sample(self, row: Row) -> Sample:
-        """Resolve a row's pictures and render its prompt; see the protocol."""
-        where = f"sample {row.get('id', '?')!r}"
-        if "id" not in row or not row.get("messages"):
-            raise DataError(f"{where}: a row needs 'id' and a non-empty 'messages'")
-        messages, media = self._resolve(row["messages"], where)
-        return Sample(
-            id=str(row["id"]),
-            messages=messages,
-            media=media,
-            prompt=self._encode(messages, media, where),
-            answer=row.get("answer"),
-            target=row.get("target"),
-            metadata=row.get("metadata", {}),
-        )
-
-    def encode(self, messages: Sequence[Mapping[str, Any]], media: Sequence[Media]) -> Prompt:
-        """Render a conversation that ends where the assistant is to speak."""
-        return self._encode(messages, media, "prompt")
-
-    def encode_target(self, text: str) -> IntArray:
-        """Tokens of an assistant's turn with its <|im_end|>: [num_tokens] int64."""
-        ids = self._tokenizer.encode(text, add_special_tokens=False)
-        return np.asarray([*ids, self._end_of_turn], dtype=np.int64)
-
-    def decode(self, token_ids: IntArray) -> str:
-        """Text of drawn tokens, special tokens left out."""
-        return str(self._tokenizer.decode(token_ids.tolist(), skip_special_tokens=True))
-
-    def token_texts(self, token_ids: IntArray) -> list[str]:
-        """Each token's own text, special tokens shown."""
-        return [self._tokenizer.decode([i], skip_special_tokens=False) for i in token_ids.tolist()]
-
-    def extend(self, session: Session, text: str, media: Sequence[Media]) -> None:
-        """Append a user's observation and the opening of the next assistant turn.
-
-        The delta is what the template itself writes between an assistant's turn and the next one, so the
-        ledger equals the rendered conversation as long as the template only appends.
-
-        Raises:
-            DataError: if the template rewrites earlier turns.
-        """
-        user = {
-            "role": "user",
-            "content": [{"type": "image"} for _ in media] + [{"type": "text", "text": text}],
+    @property
+    def engine_options(self) -> Mapping[str, Any]:
+        """Media are resized and frames chosen already; the limits size the engine's buffers."""
+        limits, video = self.config, self.config.video
+        images = {"min_pixels": limits.min_pixels, "max_pixels": limits.max_pixels}
+        videos = {"min_pixels": video.min_pixels, "max_pixels": video.total_pixels}
+        return {
+            "images_kwargs": {"do_resize": False, **images},
+            "videos_kwargs": {"do_resize": False, "do_sample_frames": False, **videos},
         }
-        before = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "!"}]
-        head = self._render(before, add_generation_prompt=False)
-        full = self._render([*before, user], add_generation_prompt=True)
-        if not full.startswith(head):
-            raise DataError(f"sample {session.sample.id!r}: the chat template rewrites earlier turns")
-        close = head[head.rindex("!") + 1 :]  # <|im_end|> and what follows it
-        ended = bool(session.token_ids) and session.token_ids[-1] == self._end_of_turn
-        delta = (close.removeprefix("<|im_end|>") if ended else close) + full[len(head) :]
-        prompt = self._tokenize(delta, media, f"sample {session.sample.id!r}", session.next_position)
-        session.append_observation(prompt, media)
 
-    def pixels(self, media: Sequence[Media]) -> tuple[FloatArray, IntArray]:
-        """pixel_values [num_patches, 3·2·patch²] float32 and grid_thw [num_media, 3] int64."""
-        if not media:
-            dim = 3 * 2 * self._patch_size**2
-            return np.zeros((0, dim), np.float32), np.zeros((0, 3), np.int64)
-        pictures = [np.array(m.frames[0]) for m in media]  # torch wants writable memory
-        out = self._hf.image_processor(
-            images=pictures, do_resize=False, return_tensors="pt", input_data_format="channels_last"
-        )
-        return out["pixel_values"].numpy(), out["image_grid_thw"].numpy()
+    def fit(self, height: int, width: int, min_pixels: int, max_pixels: int) -> tuple[int, int]:
+        """Qwen's smart_resize."""
+        factor = self._patch_size * self._merge_size
+        new_height, new_width = smart_resize(height, width, factor, min_pixels, max_pixels)
+        return int(new_height), int(new_width)
 
-    def save(self, folder: Path) -> None:
-        """Write tokenizer, template and image settings beside a model's weights."""
-        self._hf.save_pretrained(folder)
+    def grid(self, shape: MediaShape) -> tuple[int, int, int]:
+        """Patches; frames go in pairs."""
+        height, width = shape.size
+        time = -(-shape.num_frames // self.frame_multiple)
+        return time, height // self._patch_size, width // self._patch_size
 
-    def _resolve(
-        self, messages: Sequence[Mapping[str, Any]], where: str
-    ) -> tuple[tuple[Mapping[str, Any], ...], tuple[Media, ...]]:
-        media: list[Media] = []
-        resolved = []
-        for message in messages:
-            try:
-                role, content = message["role"], message["content"]
-                if not isinstance(content, str):
-                    content = [self._part(part, media, where) for part in content]
-            except (KeyError, TypeError) as error:
-                raise DataError(
-                    f"{where}: {type(error).__name__} {error} in a message; it needs 'role' and 'content', "
-                    "a string or a list of {'type': 'text', 'text': …} and {'type': 'image', 'image': …}"
-                ) from error
-            resolved.append({"role": role, "content": content})
-        return tuple(resolved), tuple(media)
+    def expand(self, shape: MediaShape) -> str:
+        """A pad for every merged patch."""
+        pad = self._hf.image_token if shape.kind == "image" else self._hf.video_token
+        return str(pad) * (int(np.prod(self.grid(shape))) // self._merge_size**2)
 
-    def _part(self, part: Mapping[str, Any], media: list[Media], where: str) -> Mapping[str, Any]:
-        """A content part as the template takes it; a picture is resolved into `media`."""
-        if part["type"] == "text":
-            return {"type": "text", "text": part["text"]}
-        if part["type"] != "image":
-            raise DataError(f"{where}: part type {part['type']!r} is not one of text, image")
-        media.append(
-            resolve_image(
-                part["image"],
-                patch_size=self._patch_size,
-                merge_size=self._merge_size,
-                min_pixels=self._min_pixels,
-                max_pixels=self._max_pixels,
-                where=where,
-            )
-        )
-        return {"type": "image"}
+    def positions(
+        self, token_ids: IntArray, shapes: Sequence[MediaShape], start: int
+    ) -> tuple[IntArray, int]:
+        """Multimodal rotary positions."""
+        runs = [run for shape in shapes for run in self._runs(shape)]
+        merge = self._merge_size
+        grids = [(time, height // merge, width // merge) for (time, height, width), _ in runs]
+        is_pad = np.isin(token_ids, list(self._placeholders.values()))
+        return mrope_positions(is_pad, grids, [step for _, step in runs], start)
 
-    def _encode(self, messages: Sequence[Mapping[str, Any]], media: Sequence[Media], where: str) -> Prompt:
-        return self._tokenize(self._render(messages, add_generation_prompt=True), media, where, 0)
+    def pixels(self, media: Sequence[Media]) -> dict[str, npt.NDArray[Any]]:
+        """Patches of all media in order: pixel_values [num_patches, 3·2·patch²] float32, image_grid_thw.
 
-    def _render(self, messages: Sequence[Mapping[str, Any]], *, add_generation_prompt: bool) -> str:
-        return str(
-            self._hf.apply_chat_template(
-                list(messages), tokenize=False, add_generation_prompt=add_generation_prompt
-            )
-        )
-
-    def _tokenize(self, text: str, media: Sequence[Media], where: str, position: int) -> Prompt:
-        """Tokens of rendered text, pads expanded, positions going on from `position`."""
-        engine_ids = np.asarray(self._tokenizer.encode(text, add_special_tokens=False), dtype=np.int64)
-        for token, token_id in zip(MEDIA_TOKENS, self.banned_token_ids, strict=True):
-            found = int((engine_ids == token_id).sum())
-            if found != (len(media) if token in PICTURE_TOKENS else 0):
-                raise DataError(
-                    f"{where}: the prompt holds {found} {token} for {len(media)} pictures; "
-                    "text must not contain the model's special tokens"
-                )
-        counts = np.ones(engine_ids.size, dtype=np.int64)
-        counts[engine_ids == self._image_pad] = [m.num_tokens for m in media]
-        token_ids = np.repeat(engine_ids, counts)
-        position_ids, next_position = self._positions(engine_ids, media, position)
-        return Prompt(token_ids, engine_ids, position_ids, next_position)
-
-    def _positions(self, engine_ids: IntArray, media: Sequence[Media], position: int) -> tuple[IntArray, int]:
-        """Multimodal rotary positions (Qwen2-VL, arXiv 2409.12191 §2.1): [3, num_tokens] int64.
-
-        Text advances all three rows by one a token; a picture keeps time still, counts height and width
-        over its merged grid, and advances what follows by the larger side.
+        A video's patches look like a picture's with more time, so that one call of the tower takes both.
         """
-        pieces, start = [], 0
-        for pad, medium in zip(np.flatnonzero(engine_ids == self._image_pad), media, strict=True):
-            pieces.append(np.tile(np.arange(position, position + pad - start), (3, 1)))
-            position += int(pad) - start
-            time, height, width = medium.grid_thw
-            height, width = height // self._merge_size, width // self._merge_size
-            grid = np.stack(np.meshgrid(np.arange(time), np.arange(height), np.arange(width), indexing="ij"))
-            grid[0] = 0
-            pieces.append(grid.reshape(3, -1) + position)
-            position += max(height, width)
-            start = int(pad) + 1
-        pieces.append(np.tile(np.arange(position, position + engine_ids.size - start), (3, 1)))
-        return np.concatenate(pieces, axis=1).astype(np.int64), position + engine_ids.size - start
+        media = media or [self._blank()]
+        pictures = iter(self._picture_patches([m for m in media if m.kind == "image"]))
+        done = [next(pictures) if m.kind == "image" else self._video_patches(m) for m in media]
+        return {
+            "pixel_values": np.concatenate([patches for patches, _ in done]),
+            "image_grid_thw": np.stack([grid for _, grid in done]),
+        }
 
-    def _id(self, token: str) -> int:
-        token_id = self._tokenizer.convert_tokens_to_ids(token)
-        if token_id is None or token_id == self._tokenizer.unk_token_id:
-            raise ConfigError(f"the model's tokenizer lacks {token}, which every Qwen-VL has")
-        return int(token_id)
+    def _runs(self, shape: MediaShape) -> list[tuple[tuple[int, int, int], float]]:
+        """The runs of pads that a medium expands to: (patch grid, positions per step in time)."""
+        return [(self.grid(shape), 1.0)]
+
+    def _picture_patches(self, pictures: Sequence[Media]) -> list[Patches]:
+        if not pictures:
+            return []
+        out = self._hf.image_processor(
+            images=[np.array(m.frames[0]) for m in pictures],  # torch wants writable memory
+            do_resize=False,
+            return_tensors="pt",
+            input_data_format="channels_last",
+        )
+        grids = out["image_grid_thw"].numpy()
+        ends = np.cumsum(grids.prod(axis=1))[:-1]
+        return list(zip(np.split(out["pixel_values"].numpy(), ends), grids, strict=True))
+
+    def _video_patches(self, video: Media) -> Patches:
+        out = self._hf.video_processor(
+            videos=[np.array(video.frames)],
+            video_metadata=[video_metadata(video.shape)],
+            do_resize=False,
+            do_sample_frames=False,
+            return_tensors="pt",
+            input_data_format="channels_last",
+        )
+        return out["pixel_values_videos"].numpy(), out["video_grid_thw"].numpy()[0]
+
+
+class Qwen25VLProcessor(QwenVLProcessor):
+    """Qwen2.5-VL: a video's time is counted in seconds times tokens_per_second (arXiv 2502.13923 §2.1.2)."""
+
+    def _runs(self, shape: MediaShape) -> list[tuple[tuple[int, int, int], float]]:
+        if shape.fps is None:
+            return super()._runs(shape)
+        # Single precision, like the second_per_grid_ts that the engine is handed by transformers.
+        second_per_grid = float(np.float32(self.frame_multiple / shape.fps))
+        return [(self.grid(shape), second_per_grid * self._model_config.vision_config.tokens_per_second)]
+
+
+class Qwen3VLProcessor(QwenVLProcessor):
+    """Qwen3-VL: every pair of frames is written out with its time, and is a picture of its own."""
+
+    def expand(self, shape: MediaShape) -> str:
+        """Per pair of frames: its time in seconds, then a bracketed run of pads."""
+        if shape.kind == "image":
+            return super().expand(shape)
+        import torch
+        from transformers.video_utils import VideoMetadata
+
+        inputs = {
+            "video_grid_thw": torch.tensor([self.grid(shape)]),
+            "video_metadata": [VideoMetadata(**video_metadata(shape))],
+        }
+        return str(self._hf.replace_video_token(inputs, 0))
+
+    def _runs(self, shape: MediaShape) -> list[tuple[tuple[int, int, int], float]]:
+        time, height, width = self.grid(shape)
+        return [((1, height, width), 1.0)] * time

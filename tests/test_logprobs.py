@@ -77,8 +77,7 @@ def plain_logprobs(
     ids = torch.tensor(trajectory.token_ids)[None]
     inputs: dict[str, Any] = {"mm_token_type_ids": (ids == model.config.image_token_id).int()}
     if trajectory.media:
-        pixel_values, grid_thw = processor.pixels(trajectory.media)
-        inputs |= {"pixel_values": torch.tensor(pixel_values), "image_grid_thw": torch.tensor(grid_thw)}
+        inputs |= {k: torch.tensor(v) for k, v in processor.pixels(trajectory.media).items()}
     logits = model(input_ids=ids, **inputs).logits[0, :-1].double()
     logits[:, list(processor.banned_token_ids)] = -torch.inf
     logprobs = torch.log_softmax(logits / temperature, dim=-1).gather(1, ids[0, 1:, None])[:, 0]

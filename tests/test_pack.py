@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vlrl.pack import pack, token_weights
-from vlrl.processors.media import resolve_image
 from vlrl.session import Session
 from vlrl.types import Batch, Group, Media, MicroBatch, Score
 
@@ -216,15 +215,14 @@ def test_a_group_of_zero_advantages_is_left_out_and_still_counts() -> None:
 # Pictures.
 
 
-def media_pixels(media: Sequence[Media]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def media_marks(media: Sequence[Media]) -> dict[str, np.ndarray[Any, Any]]:
     """One marker per picture, to see which were asked for, in which order."""
-    marks = np.array([[m.frames[0, 0, 0, 0]] for m in media], np.float32).reshape(-1, 1)
-    return marks, np.array([m.grid_thw for m in media], np.int64).reshape(-1, 3)
+    return {"marks": np.array([m.frames[0, 0, 0, 0] for m in media])}
 
 
 def medium(mark: int) -> Media:
-    flat = np.full((28, 28, 3), mark, np.uint8)
-    return resolve_image(flat, patch_size=14, merge_size=2, min_pixels=784, max_pixels=10**6, where="t")
+    flat = np.full((1, 28, 28, 3), mark, np.uint8)
+    return Media("image", str(mark), flat, (28, 28), (1, 2, 2), 1)
 
 
 def test_a_group_s_picture_is_laid_out_once_and_in_the_order_of_the_rows() -> None:
@@ -232,9 +230,18 @@ def test_a_group_s_picture_is_laid_out_once_and_in_the_order_of_the_rows() -> No
         make_group([2] * 4, sample=make_sample([1, 2], id="a", media=(medium(1), medium(2)))),
         make_group([2] * 4, sample=make_sample([1, 2, 3], id="b", media=(medium(3),))),
     ]
-    [[batch]] = lay_out(groups, pixels=media_pixels)
+    [[batch]] = lay_out(groups, pixels=media_marks)
     assert batch.token_sample_ids == ("b", "a")  # longest first
-    assert batch.pixel_values[:, 0].tolist() == [3, 1, 2]
+    assert batch.media_inputs["marks"].tolist() == [3, 1, 2]
+    assert batch.num_media == 3
+
+
+def test_micro_batches_stay_within_the_pixels_that_were_given() -> None:
+    pictures = [(medium(i),) * (i + 1) for i in range(4)]  # 1 to 4 pictures of 784 pixels
+    groups = [make_group([2, 2], sample=make_sample([1], id=str(i), media=m)) for i, m in enumerate(pictures)]
+    for max_pixels, expected in ((None, [10]), (5 * 784, [3, 3, 4]), (784, [1, 2, 3, 4])):
+        [micro_batches] = lay_out(groups, pixels=media_marks, max_pixels=max_pixels)
+        assert [m.num_media for m in micro_batches] == expected
 
 
 def test_a_branch_brings_its_own_pictures_after_the_prompt_s() -> None:
@@ -247,8 +254,8 @@ def test_a_branch_brings_its_own_pictures_after_the_prompt_s() -> None:
         session.append_action(make_generation([9]))
         trajectories.append(session.trajectory("", "ok", 0.0))
         trajectories[-1].score = Score(0.0, {})
-    [[batch]] = lay_out([Group(trajectories, np.ones(2, np.float32))], pixels=media_pixels)
-    assert batch.pixel_values[:, 0].tolist() == [1, 5, 6]
+    [[batch]] = lay_out([Group(trajectories, np.ones(2, np.float32))], pixels=media_marks)
+    assert batch.media_inputs["marks"].tolist() == [1, 5, 6]
 
 
 def test_packing_the_same_groups_twice_gives_the_same_arrays() -> None:

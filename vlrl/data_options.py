@@ -31,7 +31,9 @@ class VideoConfig(Section):
     @model_validator(mode="after")
     def _one_rate(self) -> VideoConfig:
         if (self.fps is None) == (self.num_frames is None):
-            raise ValueError(f"give either fps or num_frames, not fps={self.fps}, num_frames={self.num_frames}")
+            raise ValueError(
+                f"give either fps or num_frames, not fps={self.fps}, num_frames={self.num_frames}"
+            )
         if self.min_frames > self.max_frames:
             raise ValueError(f"min_frames={self.min_frames} is above max_frames={self.max_frames}")
         if self.min_pixels > self.max_pixels:
@@ -49,7 +51,7 @@ class ProcessorConfig(Section):
     max_pixels: int = Field(1280 * 28 * 28, ge=28 * 28)
     """Pictures of more pixels are shrunk to this many; Qwen2.5-VL spends one token on 28×28 of them."""
     max_sample_pixels: int | None = Field(None, ge=28 * 28)
-    """All pictures of a sample together; they are shrunk by one factor to keep within it. Null is no limit."""
+    """All pictures of a sample together; beyond it they are shrunk by one factor. Null is no limit."""
     video: VideoConfig = VideoConfig()
     trust_remote_code: bool = False
     """Run Python that comes with the model. Never needed for the built-in families."""
@@ -125,5 +127,7 @@ class DataConfig(Section):
     def _one_or_many(cls, tree: Any) -> Any:
         if not isinstance(tree, dict):
             return tree
-        sources = {k: [v] if isinstance(v, dict) else v or [] for k, v in tree.items() if k in ("train", "eval")}
+        sources = {
+            k: [v] if isinstance(v, dict) else v or [] for k, v in tree.items() if k in ("train", "eval")
+        }
         return {**tree, **sources}

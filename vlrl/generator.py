@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,15 +15,17 @@ from PIL import Image
 from vlrl import cluster
 from vlrl.config import Config
 from vlrl.errors import EngineError
+from vlrl.processors.video_metadata import video_metadata
+from vlrl.protocols import Processor
 from vlrl.rollout import require_room
 from vlrl.session import Session
-from vlrl.types import ByteArray, Generation, IntArray, Sampling, VersionSpan
+from vlrl.types import Generation, IntArray, Media, Sampling, VersionSpan
 from vlrl.weights import Manifest
 
 
 @dataclass(frozen=True, slots=True)
 class EngineRequest:
-    """One action to draw. Media are named by hash; their frames travel once per call, not per request."""
+    """One action to draw. Media are named by hash; each travels once per call, not per request."""
 
     sample_id: str
     engine_ids: IntArray
@@ -40,11 +42,16 @@ class GeneratorActor:
     """
 
     def __init__(
-        self, config: Config, banned_token_ids: Sequence[int], stop_token_ids: Sequence[int]
+        self,
+        config: Config,
+        banned_token_ids: Sequence[int],
+        stop_token_ids: Sequence[int],
+        engine_options: Mapping[str, Any],
     ) -> None:
         self._config = config
         self._banned_token_ids = list(banned_token_ids)
         self._stop_token_ids = list(stop_token_ids)
+        self._engine_options = dict(engine_options)
         self._num_requests = 0
 
     def start(self) -> float:
@@ -73,10 +80,8 @@ class GeneratorActor:
                 logprobs_mode="processed_logprobs",  # of the distribution that was drawn from
                 logits_processors=["vlrl.generator_bans:MediaTokenBan"],
                 additional_config={"banned_token_ids": self._banned_token_ids},
-                mm_processor_kwargs={
-                    "min_pixels": config.processor.min_pixels,
-                    "max_pixels": config.processor.max_pixels,
-                },
+                mm_processor_kwargs=self._engine_options,
+                trust_remote_code=config.processor.trust_remote_code,
                 worker_extension_cls="vlrl.weights.WeightReceiver",
                 disable_log_stats=True,
             )
@@ -84,19 +89,19 @@ class GeneratorActor:
         self._engine.set_weight_version("0")
         return time.perf_counter() - begin
 
-    def generate(self, requests: Sequence[EngineRequest], frames: dict[str, ByteArray]) -> list[Generation]:
+    def generate(self, requests: Sequence[EngineRequest], media: Mapping[str, Media]) -> list[Generation]:
         """Draw a wave.
 
         Args:
             requests: what to draw.
-            frames: sha256 → [num_frames, height, width, 3] uint8 of every medium the requests name.
+            media: by sha256, every medium the requests name.
 
         Raises:
             EngineError: if the engine expanded a prompt otherwise than the processor (law 3).
         """
         by_id: dict[str, int] = {}
         try:
-            self._submit(requests, frames, by_id)
+            self._submit(requests, media, by_id)
             drawn: list[Generation | None] = [None] * len(requests)
             while self._engine.has_unfinished_requests():
                 for output in self._engine.step():
@@ -109,14 +114,14 @@ class GeneratorActor:
         return [g for g in drawn if g is not None]
 
     def _submit(
-        self, requests: Sequence[EngineRequest], frames: dict[str, ByteArray], by_id: dict[str, int]
+        self, requests: Sequence[EngineRequest], media: Mapping[str, Media], by_id: dict[str, int]
     ) -> None:
         """Queue a wave, rendering each distinct prompt once, and note each request's index under its id."""
         rendered: dict[Any, Any] = {}
         for index, request in enumerate(requests):
             key = (request.engine_ids.tobytes(), request.media)
             if key not in rendered:
-                rendered[key] = self._render(request, frames)
+                rendered[key] = self._render(request, media)
             request_id = str(self._num_requests)
             self._num_requests += 1
             by_id[request_id] = index
@@ -131,11 +136,16 @@ class GeneratorActor:
             raise EngineError("the engine could not reset its prefix cache while requests were running")
         self._engine.set_weight_version(str(version))
 
-    def _render(self, request: EngineRequest, frames: dict[str, ByteArray]) -> Any:
+    def _render(self, request: EngineRequest, media: Mapping[str, Media]) -> Any:
         prompt: dict[str, Any] = {"prompt_token_ids": request.engine_ids.tolist()}
-        if request.media:
-            prompt["multi_modal_data"] = {"image": [Image.fromarray(frames[sha][0]) for sha in request.media]}
-            prompt["multi_modal_uuids"] = {"image": list(request.media)}
+        data: dict[str, list[Any]] = {}
+        uuids: dict[str, list[str]] = {}
+        for sha256 in request.media:
+            medium = media[sha256]
+            data.setdefault(medium.kind, []).append(_engine_item(medium))
+            uuids.setdefault(medium.kind, []).append(sha256)
+        if data:
+            prompt |= {"multi_modal_data": data, "multi_modal_uuids": uuids}
         return self._engine.renderer.render_cmpl([prompt])[0]
 
     def _params(self, sampling: Sampling) -> Any:
@@ -160,14 +170,13 @@ class GeneratorActor:
 class VllmPolicy:
     """A `vlrl.protocols.Policy`: gathers the sessions of one event-loop turn into one wave."""
 
-    def __init__(
-        self, config: Config, banned_token_ids: Sequence[int], stop_token_ids: Sequence[int]
-    ) -> None:
+    def __init__(self, config: Config, processor: Processor) -> None:
         self._actor = cluster.spawn(
             GeneratorActor,
             config,
-            tuple(banned_token_ids),
-            tuple(stop_token_ids),
+            processor.banned_token_ids,
+            processor.stop_token_ids,
+            processor.engine_options,
             num_cpus=config.generator.cpus,
             num_gpus=cluster.engine_gpus(config),
             env=_engine_environment(config),
@@ -200,7 +209,7 @@ class VllmPolicy:
 
     async def _send(self) -> None:
         waiting, self._waiting = self._waiting, []
-        frames = {m.sha256: m.frames for session, _, _ in waiting for m in session.media}
+        media = {m.sha256: m for session, _, _ in waiting for m in session.media}
         requests = [
             EngineRequest(
                 sample_id=session.sample.id,
@@ -212,13 +221,20 @@ class VllmPolicy:
             for session, sampling, _ in waiting
         ]
         try:
-            drawn = await cluster.fetch_async(self._actor.generate.remote(requests, frames))
+            drawn = await cluster.fetch_async(self._actor.generate.remote(requests, media))
         except Exception as error:  # handed on to every session of the wave
             for _, _, future in waiting:
                 future.set_exception(error)
             return
         for (_, _, future), generation in zip(waiting, drawn, strict=True):
             future.set_result(generation)
+
+
+def _engine_item(medium: Media) -> Any:
+    """A medium as vLLM takes it: a picture, or frames with the times they were taken at."""
+    if medium.kind == "image":
+        return Image.fromarray(medium.frames[0])
+    return medium.frames, video_metadata(medium.shape)
 
 
 def _generation(output: Any, request: EngineRequest) -> Generation:

@@ -94,6 +94,7 @@ def minibatches(groups: Sequence[Group], run: Run) -> Iterator[Batch]:
             run.processor.pixels,
             num_ranks=config.trainer.num_ranks,
             max_tokens=config.trainer.max_tokens_per_micro_batch,
+            max_pixels=config.trainer.max_pixels_per_micro_batch,
             aggregation=config.algorithm.aggregation,
             max_completion_tokens=config.rollout.max_tokens,
             keep_zero_advantage=config.algorithm.kl_coef > 0,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -19,8 +19,8 @@ class DeviceBatch:
     input_ids: Tensor
     position_ids: Tensor
     branch_ids: Tensor
-    pixel_values: Tensor
-    image_grid_thw: Tensor
+    media_inputs: Mapping[str, Tensor]
+    num_media: int
     source_index: Tensor
     target_ids: Tensor
     sampler_logprobs: Tensor
@@ -31,7 +31,10 @@ class DeviceBatch:
     def of(cls, batch: MicroBatch, device: torch.device) -> DeviceBatch:
         """Move a micro-batch to a device."""
         # Copied: arrays that came through Ray are read-only memory shared with other processes.
-        return cls(*(torch.tensor(getattr(batch, f.name), device=device) for f in fields(cls)))
+        media_inputs = {k: torch.tensor(v, device=device) for k, v in batch.media_inputs.items()}
+        arrays = (f.name for f in fields(cls) if f.name not in ("media_inputs", "num_media"))
+        tensors = {name: torch.tensor(getattr(batch, name), device=device) for name in arrays}
+        return cls(**tensors, media_inputs=media_inputs, num_media=batch.num_media)
 
 
 class TreeLogprobs(nn.Module):
@@ -68,38 +71,38 @@ class TreeLogprobs(nn.Module):
     def _hidden(self, batch: DeviceBatch) -> Tensor:
         """Last hidden states [R, L, hidden_size].
 
-        The tower is called exactly once whether or not the micro-batch has a picture, and always between
-        the embedding and the first layer: under ZeRO-3 ranks whose calls differ wait for each other forever.
+        The tower is called exactly once, whether or not the micro-batch has a picture and whatever it has
+        of videos, and always before the rest: under ZeRO-3 ranks whose calls differ wait for each other
+        forever. A video's patches are a picture's with more time, so its pads may stand for a picture's.
         """
         core: Any = self.model.model
-        embeds = core.get_input_embeddings()(batch.input_ids)
-        if len(batch.image_grid_thw):
-            features = self._features(batch.pixel_values, batch.image_grid_thw).to(embeds.dtype)
-            is_pad = (batch.input_ids == core.config.image_token_id).unsqueeze(-1)
-            embeds = embeds.masked_scatter(is_pad, features)
-        else:
-            embeds = embeds + 0.0 * self._features(*self._blank_picture(embeds.device)).sum()
-        output = core.language_model(
-            inputs_embeds=embeds,
-            position_ids=batch.position_ids,
-            attention_mask=tree_attention_mask(batch.branch_ids, embeds.dtype),
+        features = core.get_image_features(**batch.media_inputs, return_dict=True)
+        ids, video_token_id = batch.input_ids, getattr(core.config, "video_token_id", None)
+        if video_token_id is not None:
+            ids = ids.masked_fill(ids == video_token_id, core.config.image_token_id)
+        output = core(
+            input_ids=ids,
+            position_ids=batch.position_ids if hasattr(core, "get_rope_index") else batch.position_ids[0],
+            attention_mask=tree_attention_mask(batch.branch_ids, self.model.dtype),
+            mm_encoder_outputs={"image": features} if batch.num_media else None,
             use_cache=False,
         )
         hidden: Tensor = output.last_hidden_state
-        return hidden
+        return hidden if batch.num_media else hidden + 0.0 * _sum(features).to(hidden.dtype)
 
-    def _features(self, pixel_values: Tensor, image_grid_thw: Tensor) -> Tensor:
-        out = self.model.model.get_image_features(pixel_values, image_grid_thw, return_dict=True)
-        return torch.cat(out.pooler_output, dim=0)
 
-    def _blank_picture(self, device: torch.device) -> tuple[Tensor, Tensor]:
-        vision = self.model.config.vision_config
-        side = 2 * vision.spatial_merge_size
-        dim = vision.in_channels * vision.temporal_patch_size * vision.patch_size**2
-        return (
-            torch.zeros(side * side, dim, device=device),
-            torch.tensor([[1, side, side]], device=device),
-        )
+def _sum(features: Any) -> Tensor:
+    """Of everything the tower gave to the language model, deepstack included."""
+    outputs = (features.pooler_output, getattr(features, "deepstack_features", None))
+    total: Tensor = sum(tensor.float().sum() for tensor in _tensors(outputs))  # type: ignore[assignment]
+    return total
+
+
+def _tensors(tree: Any) -> Iterator[Tensor]:
+    if isinstance(tree, Tensor):
+        yield tree
+    for item in tree if isinstance(tree, list | tuple) else ():
+        yield from _tensors(item)
 
 
 def tree_attention_mask(branch_ids: Tensor, dtype: torch.dtype) -> Tensor:

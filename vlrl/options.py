@@ -119,6 +119,8 @@ class TrainerConfig(Section):
     """Data-parallel ranks, one process each; gloo on CPU, NCCL on GPU."""
     max_tokens_per_micro_batch: int = Field(4096, ge=64)
     """Token slots of one forward pass, padding included."""
+    max_pixels_per_micro_batch: int | None = Field(None, ge=28 * 28)
+    """Pixels of one pass through the vision tower; a sample that has more goes alone. Null is no limit."""
     gradient_checkpointing: bool = False
     """Recompute activations in the backward pass: less memory, about a third more compute."""
     offload_optimizer: bool = False
@@ -214,3 +216,5 @@ class SftConfig(Section):
 
     batch_size: int = Field(32, ge=1)
     """Samples per step."""
+    train_on: Literal["assistant", "last"] = "assistant"
+    """Of a conversation, every assistant's turn is learnt, or only the last one."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from vlrl.types import Batch, FloatArray, Group, IntArray, Media, MicroBatch, Trajectory
+from vlrl.types import Batch, Group, Media, MicroBatch, Trajectory
 
 Aggregation = Literal["token", "sequence", "constant"]
-PixelsFn = Callable[[Sequence[Media]], tuple[FloatArray, IntArray]]
+PixelsFn = Callable[[Sequence[Media]], Mapping[str, npt.NDArray[Any]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,17 @@ class Tree:
         """Tokens of the laid-out tree."""
         return self.num_prefix + sum(len(b.trajectory.token_ids) - self.num_prefix for b in self.branches)
 
+    @property
+    def media(self) -> list[Media]:
+        """The prompt's once, then what each branch saw after it."""
+        prompt = self.branches[0].trajectory.sample.media
+        return [*prompt, *(m for b in self.branches for m in b.trajectory.media[len(prompt) :])]
+
+    @property
+    def num_pixels(self) -> int:
+        """Pixels that the vision tower takes in."""
+        return sum(m.frames[..., 0].size for m in self.media)
+
 
 def pack(
     groups: Sequence[Group],
@@ -45,6 +57,7 @@ def pack(
     aggregation: Aggregation,
     max_completion_tokens: int,
     keep_zero_advantage: bool,
+    max_pixels: int | None = None,
 ) -> Batch:
     """Lay groups out for one optimizer step.
 
@@ -58,6 +71,7 @@ def pack(
         keep_zero_advantage: train groups whose advantages are all zero. They add nothing to the policy
             gradient, so they may be left out exactly; only a KL term needs them. They count in the
             averages either way.
+        max_pixels: of a micro-batch's media; a tree that has more is alone in its micro-batch. None is no limit.
 
     Returns:
         [num_ranks][num_micro_batches] of MicroBatch.
@@ -72,7 +86,7 @@ def pack(
                 for t, a, w in zip(group.trajectories, group.advantages, group_weights, strict=True)
             ]
             trees += _split(branches, len(group.trajectories[0].sample.prompt.token_ids), max_tokens)
-    per_rank = [_bins(rank_trees, max_tokens) for rank_trees in _deal(trees, num_ranks)]
+    per_rank = [_bins(rank_trees, max_tokens, max_pixels) for rank_trees in _deal(trees, num_ranks)]
     num_micro_batches = max(1, *(len(bins) for bins in per_rank))
     return [
         [_lay_out(bins[i] if i < len(bins) else [], pixels) for i in range(num_micro_batches)]
@@ -125,14 +139,18 @@ def _deal(trees: Sequence[Tree], num_ranks: int) -> list[list[Tree]]:
     return ranks
 
 
-def _bins(trees: Sequence[Tree], max_tokens: int) -> list[list[Tree]]:
-    """Cut a longest-first list into micro-batches whose padded size stays within max_tokens."""
+def _bins(trees: Sequence[Tree], max_tokens: int, max_pixels: int | None) -> list[list[Tree]]:
+    """Cut a longest-first list into micro-batches whose padded size and pixels stay within the limits."""
     bins: list[list[Tree]] = []
+    num_pixels = 0  # of the last bin
     for tree in trees:
-        if bins and bins[-1][0].num_tokens * (len(bins[-1]) + 1) <= max_tokens:
+        fits = bool(bins) and bins[-1][0].num_tokens * (len(bins[-1]) + 1) <= max_tokens
+        if fits and (max_pixels is None or num_pixels + tree.num_pixels <= max_pixels):
             bins[-1].append(tree)
+            num_pixels += tree.num_pixels
         else:
             bins.append([tree])
+            num_pixels = tree.num_pixels
     return bins
 
 
@@ -151,7 +169,7 @@ def _lay_out(trees: Sequence[Tree], pixels: PixelsFn) -> MicroBatch:
         input_ids[row, :prefix] = first.token_ids[:prefix]
         position_ids[:, row, :prefix] = first.position_ids[:, :prefix]
         branch_ids[row, :prefix] = 0
-        media += first.sample.media
+        media += tree.media
         cursor = prefix
         for number, branch in enumerate(tree.branches, start=1):
             trajectory = branch.trajectory
@@ -159,7 +177,6 @@ def _lay_out(trees: Sequence[Tree], pixels: PixelsFn) -> MicroBatch:
             input_ids[row, cursor:end] = trajectory.token_ids[prefix:]
             position_ids[:, row, cursor:end] = trajectory.position_ids[:, prefix:]
             branch_ids[row, cursor:end] = number
-            media += trajectory.media[len(trajectory.sample.media) :]
             trained = np.flatnonzero(trajectory.loss_mask)
             place = trained - prefix + cursor
             # A branch's first token is predicted by the prompt's last, the others by their neighbour.
@@ -170,13 +187,12 @@ def _lay_out(trees: Sequence[Tree], pixels: PixelsFn) -> MicroBatch:
             weights.append(np.full(len(trained), branch.token_weight, np.float32))
             owners.append(np.full(len(trained), row, np.int64))
             cursor = end
-    pixel_values, image_grid_thw = pixels(media)
     return MicroBatch(
         input_ids=input_ids,
         position_ids=position_ids,
         branch_ids=branch_ids,
-        pixel_values=pixel_values,
-        image_grid_thw=image_grid_thw,
+        media_inputs=pixels(media),
+        num_media=len(media),
         source_index=np.concatenate([np.zeros(0, np.int64), *sources]),
         target_ids=np.concatenate([np.zeros(0, np.int64), *targets]),
         sampler_logprobs=np.concatenate([np.zeros(0, np.float32), *logprobs]),

@@ -39,6 +39,7 @@ def logprob_difference(
         pixels,
         num_ranks=config.trainer.num_ranks,
         max_tokens=config.trainer.max_tokens_per_micro_batch,
+        max_pixels=config.trainer.max_pixels_per_micro_batch,
         aggregation="token",
         max_completion_tokens=config.rollout.max_tokens,
         keep_zero_advantage=True,

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from vlrl.types import FloatArray, Generation, IntArray, Media, Prompt, Row, Sample, Sampling
+import numpy.typing as npt
+
+from vlrl.types import Generation, IntArray, Media, Prompt, ReferenceTurn, Row, Sample, Sampling
 
 if TYPE_CHECKING:
     from vlrl.session import Session
@@ -20,12 +22,22 @@ class Processor(Protocol):
     """Tokens that end an action."""
     banned_token_ids: tuple[int, ...]
     """Media tokens the policy must never draw (law 3)."""
+    engine_options: Mapping[str, Any]
+    """vLLM's mm_processor_kwargs: whatever keeps its own processor from changing the media again."""
 
     def sample(self, row: Row) -> Sample:
         """Resolve a row's media and render its prompt.
 
         Raises:
             DataError: naming the sample, what is wrong and what to do.
+        """
+        ...
+
+    def num_tokens(self, row: Row) -> int:
+        """Prompt tokens of a row, told from its media's headers; nothing is decoded.
+
+        Raises:
+            DataError: like `sample`.
         """
         ...
 
@@ -49,8 +61,20 @@ class Processor(Protocol):
         """Append a user's observation and the opening of the next assistant turn to the ledger."""
         ...
 
-    def pixels(self, media: Sequence[Media]) -> tuple[FloatArray, IntArray]:
-        """The vision tower's input: pixel_values [num_patches, patch_dim], grid_thw [num_media, 3]."""
+    def reference_turns(self, sample: Sample) -> list[ReferenceTurn]:
+        """The assistant's turns of a sample, its target last: for supervised training.
+
+        Raises:
+            DataError: if the chat template rewrites earlier turns.
+        """
+        ...
+
+    def pixels(self, media: Sequence[Media]) -> Mapping[str, npt.NDArray[Any]]:
+        """The vision tower's input by the names of transformers' get_image_features.
+
+        Args:
+            media: in the order of their placeholders; for none, a blank picture's input is given.
+        """
         ...
 
     def save(self, folder: Path) -> None:

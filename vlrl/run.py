@@ -186,7 +186,7 @@ class Run:
             self.trainer = Trainer(config, processor.banned_token_ids)
             self._stack.callback(self.trainer.close)
         if self._generate:
-            self.policy = VllmPolicy(config, processor.banned_token_ids, processor.stop_token_ids)
+            self.policy = VllmPolicy(config, processor)
             self._stack.callback(self.policy.close)
         if self._train:
             self.phases.seconds["start trainer"] = self.trainer.wait_ready()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Literal
+
 import numpy as np
 
 from vlrl.config import Config
@@ -11,7 +14,9 @@ from vlrl.protocols import Processor
 from vlrl.run import Clock, Run, require_targets
 from vlrl.schedule import learning_rate
 from vlrl.session import Session
-from vlrl.types import Generation, Group, Sample, Score, VersionSpan
+from vlrl.types import Generation, Group, ReferenceTurn, Sample, Score, VersionSpan
+
+TrainOn = Literal["assistant", "last"]
 
 
 def train(config: Config, console: TrainConsole, *, resume: bool = False) -> dict[str, object]:
@@ -41,13 +46,14 @@ def sft_step(run: Run, step: int) -> dict[str, float]:
     with clock.measure("wait"):
         samples = run.stream.batch(step)
         require_targets(samples)
-        groups = [supervised_group(sample, run.processor) for sample in samples]
+        groups = [supervised_group(sample, run.processor, config.sft.train_on) for sample in samples]
     with clock.measure("train"):
         batch = pack(
             groups,
             run.processor.pixels,
             num_ranks=config.trainer.num_ranks,
             max_tokens=config.trainer.max_tokens_per_micro_batch,
+            max_pixels=config.trainer.max_pixels_per_micro_batch,
             aggregation="token",
             max_completion_tokens=config.rollout.max_tokens,
             keep_zero_advantage=True,
@@ -58,12 +64,27 @@ def sft_step(run: Run, step: int) -> dict[str, float]:
     return {"sft/loss": update.pop("policy/loss"), **update, **clock.metrics(num_tokens)}
 
 
-def supervised_group(sample: Sample, processor: Processor) -> Group:
-    """A sample's target as a drawn completion: one trajectory of advantage 1."""
-    session = Session(sample, group_index=0)
-    target = processor.encode_target(sample.target or "")
-    no_logprobs = np.zeros(len(target), np.float32)
-    session.append_action(Generation(target, no_logprobs, (VersionSpan(0, 0, len(target)),), finished=True))
+def supervised_group(sample: Sample, processor: Processor, train_on: TrainOn = "assistant") -> Group:
+    """A sample's assistant turns as if they were drawn: one trajectory of advantage 1.
+
+    Args:
+        sample: with a target, which is the last turn; earlier ones are in its messages.
+        processor: spells the turns.
+        train_on: every assistant's turn, or only the last, all else being context.
+    """
+    if train_on == "last":
+        turns = [ReferenceTurn(sample.prompt, sample.media, processor.encode_target(sample.target or ""))]
+    else:
+        turns = processor.reference_turns(sample)
+    session = Session(replace(sample, prompt=turns[0].context, media=turns[0].media), group_index=0)
+    for index, turn in enumerate(turns):
+        if index:
+            session.append_observation(turn.context, turn.media)
+        count = len(turn.action_ids)
+        no_logprobs = np.zeros(count, np.float32)
+        session.append_action(
+            Generation(turn.action_ids, no_logprobs, (VersionSpan(0, 0, count),), finished=True)
+        )
     trajectory = session.trajectory(completion=sample.target or "", outcome="ok", duration_s=0.0)
     trajectory.score = Score(1.0, {})
     return Group([trajectory], np.ones(1, np.float32))

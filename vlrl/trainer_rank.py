@@ -195,6 +195,7 @@ class TrainerRank:
                 model_config.path,
                 dtype=getattr(torch, model_config.dtype),
                 attn_implementation=model_config.attention,
+                trust_remote_code=self._config.processor.trust_remote_code,
             )
         except (OSError, ValueError) as error:
             raise ConfigError(f"model.path={model_config.path!r} cannot be loaded: {error}") from error

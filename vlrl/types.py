@@ -23,8 +23,28 @@ Row: TypeAlias = Mapping[str, Any]
 """A dataset row: `id`, `messages`, and optionally `answer`, `target`, `metadata`.
 
 `messages` is a list of `{"role", "content"}`; content is a string or a list of parts:
-`{"type": "text", "text": str}` or `{"type": "image", "image": path | bytes | PIL image | array}`.
+`{"type": "text", "text": str}`, `{"type": "image", "image": source}` or `{"type": "video", "video": source}`
+with, if wanted, its own fps, num_frames, start_s and end_s. `vlrl.processors.sources` says what a source is.
 """
+
+
+@dataclass(frozen=True, slots=True)
+class MediaShape:
+    """All that a prompt needs to know of a medium: told by its headers, before anything is decoded.
+
+    Attributes:
+        kind: "image" or "video".
+        size: (height, width) in pixels as the model will see it.
+        num_frames: frames taken; 1 for an image.
+        timestamps_s: [num_frames] seconds of each frame; empty for an image.
+        fps: frames per second of the frames taken; None for an image.
+    """
+
+    kind: Literal["image", "video"]
+    size: tuple[int, int]
+    num_frames: int = 1
+    timestamps_s: tuple[float, ...] = ()
+    fps: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +54,13 @@ class Media:
     Attributes:
         kind: "image" or "video".
         sha256: hash of the resized frames and their timing, the key of every cache.
-        frames: [num_frames, height, width, 3] uint8 RGB, as the model sees them.
+        frames: [num_frames, height, width, 3] uint8 RGB, as the model sees them; read-only.
         original_size: (height, width) in pixels before resizing.
-        grid_thw: (time, height, width) of the vision tower's patch grid.
-        num_tokens: placeholder tokens it expands to in the prompt.
+        grid_thw: (time, height, width) of the vision tower's patch grid; (num_tiles, 1, 1) where a family
+            cuts pictures into tiles.
+        num_tokens: tokens that its placeholder expands to in the prompt.
         timestamps_s: [num_frames] seconds of each frame; empty for an image.
+        fps: frames per second of these frames; None for an image.
 
     Example: a 100×60 picture resized to 112×56 with 14-pixel patches merged 2×2 has
     grid_thw (1, 8, 4) and num_tokens 8; its pixel (x=30, y=50) is (x=28, y=56) to the model.
@@ -51,11 +73,17 @@ class Media:
     grid_thw: tuple[int, int, int]
     num_tokens: int
     timestamps_s: tuple[float, ...] = ()
+    fps: float | None = None
 
     @property
     def size(self) -> tuple[int, int]:
         """(height, width) in pixels as the model sees it."""
         return int(self.frames.shape[1]), int(self.frames.shape[2])
+
+    @property
+    def shape(self) -> MediaShape:
+        """The medium without its pixels."""
+        return MediaShape(self.kind, self.size, len(self.frames), self.timestamps_s, self.fps)
 
     def to_model(self, x: float, y: float) -> tuple[float, float]:
         """Map a point in original pixels to resized pixels."""
@@ -73,7 +101,7 @@ class Prompt:
     Attributes:
         token_ids: [num_tokens] int64, media placeholders expanded: what the trainer sees.
         engine_ids: int64, one placeholder per medium: what the engine is given.
-        position_ids: [3, num_tokens] int64, mRoPE time, height and width.
+        position_ids: [3, num_tokens] int64, mRoPE time, height and width; equal rows in a family without it.
         next_position: position of the token that follows the prompt.
 
     Example: "<v><img></v>Hi" with a 2-token image has engine_ids [v, img, /v, Hi] and token_ids
@@ -96,8 +124,8 @@ class Sample:
         media: in the order in which the prompt mentions them.
         prompt: the rendered tokens.
         answer: what the rewards compare with.
-        target: the assistant's text for supervised training; None for RL-only rows.
-        rewards: names of the rewards that score it; empty means the run's.
+        target: the last assistant turn's text for supervised training; None for RL-only rows.
+        source: name of the data source it came from, which decides its rewards; "" if there is but one.
         env: name of its environment; None for single-turn question answering.
         task: the environment's task description.
         metadata: anything else from the row; passed to rewards by name.
@@ -109,10 +137,25 @@ class Sample:
     prompt: Prompt
     answer: Any = None
     target: str | None = None
-    rewards: tuple[str, ...] = ()
+    source: str = ""
     env: str | None = None
     task: Mapping[str, Any] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceTurn:
+    """One assistant's turn of a given conversation, with what came before it since the last one.
+
+    Attributes:
+        context: tokens the assistant answers to.
+        media: of the context.
+        action_ids: [num_tokens] int64, the assistant's tokens and the one that ends the turn.
+    """
+
+    context: Prompt
+    media: tuple[Media, ...]
+    action_ids: IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,8 +297,9 @@ class MicroBatch:
         input_ids: [R, L] int64.
         position_ids: [3, R, L] int64, mRoPE; each branch goes on from the prompt.
         branch_ids: [R, L] int32: 0 prompt, 1..n branches, -1 padding.
-        pixel_values: [num_patches, patch_dim] float32, each distinct picture of a row once.
-        image_grid_thw: [num_images, 3] int64.
+        media_inputs: the vision tower's arrays by the names transformers gives them, each picture of a row
+            once, in the order of their placeholders; of a blank picture if there is none.
+        num_media: pictures and videos in them; 0 for the blank one.
         source_index: [M] int64, flat index r·L+l of the token whose logits predict the target.
         target_ids: [M] int64, trained tokens.
         sampler_logprobs: [M] float32, nats.
@@ -276,8 +320,8 @@ class MicroBatch:
     input_ids: IntArray
     position_ids: IntArray
     branch_ids: npt.NDArray[np.int32]
-    pixel_values: FloatArray
-    image_grid_thw: IntArray
+    media_inputs: Mapping[str, npt.NDArray[Any]]
+    num_media: int
     source_index: IntArray
     target_ids: IntArray
     sampler_logprobs: FloatArray

@@ -126,7 +126,7 @@ def engines(tiny_model: Path, local_ray: None, tmp_path_factory: pytest.TempPath
         trainer.save_model(folder)
         processor.save(folder)
         written = config.model_copy(update={"model": config.model.model_copy(update={"path": str(folder)})})
-        policy = VllmPolicy(written, processor.banned_token_ids, processor.stop_token_ids)
+        policy = VllmPolicy(written, processor)
         try:
             policy.wait_ready()
             yield Engines(config, folder, processor, trainer, policy, samples)
@@ -178,8 +178,7 @@ def test_greedy_tokens_are_transformers_likeliest(engines: Engines) -> None:
         ids = torch.tensor(trajectory.token_ids)[None]
         inputs: dict[str, Any] = {"mm_token_type_ids": (ids == model.config.image_token_id).int()}
         if trajectory.media:
-            pixel_values, grid_thw = engines.processor.pixels(trajectory.media)
-            inputs |= {"pixel_values": torch.tensor(pixel_values), "image_grid_thw": torch.tensor(grid_thw)}
+            inputs |= {k: torch.tensor(v) for k, v in engines.processor.pixels(trajectory.media).items()}
         with torch.no_grad():
             logits = model(input_ids=ids, **inputs).logits[0, :-1]
         logits[:, list(engines.processor.banned_token_ids)] = -torch.inf

@@ -122,7 +122,7 @@ def test_two_ranks_take_the_same_step_as_one(
     """Steps follow each other, so optimizer states are compared as well."""
     groups = [group(processor, *spec) for spec in MIXES[mix]]
     packed = batches(groups, processor, max_tokens)
-    pictures = [any(len(m.image_grid_thw) for m in rank) for rank in packed[TWO]]
+    pictures = [any(m.num_media for m in rank) for rank in packed[TWO]]
     work = [any(len(m.target_ids) for m in rank) for rank in packed[TWO]]
     if mix == "one rank without pictures":
         assert sorted(pictures) == [False, True]

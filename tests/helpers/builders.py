@@ -116,10 +116,10 @@ def make_group(
     return Group(trajectories, np.asarray(values, dtype=np.float32))
 
 
-def no_pixels(media: Sequence[Media]) -> tuple[FloatArray, IntArray]:
+def no_pixels(media: Sequence[Media]) -> dict[str, FloatArray]:
     """A pixel function for samples without media."""
     assert not media
-    return np.zeros((0, 1), np.float32), np.zeros((0, 3), np.int64)
+    return {}
 
 
 def picture(height: int, width: int, seed: int = 0) -> np.ndarray[Any, Any]:

@@ -53,13 +53,13 @@ def test_ids_and_pixels_equal_transformers(processor: Any, theirs: Any, sizes: l
     limits = {"shortest_edge": 28 * 28, "longest_edge": 168 * 168}
     expected = theirs(text=[text], images=images, return_tensors="np", images_kwargs={"size": limits})
     assert sample.prompt.token_ids.tolist() == expected["input_ids"][0].tolist()
-    pixel_values, grid_thw = processor.pixels(sample.media)
+    inputs = processor.pixels(sample.media)
     if sizes:
-        assert np.array_equal(pixel_values, expected["pixel_values"])
-        assert np.array_equal(grid_thw, expected["image_grid_thw"])
-    else:
-        assert pixel_values.shape == (0, 3 * 2 * 14 * 14)
-        assert grid_thw.shape == (0, 3)
+        assert np.array_equal(inputs["pixel_values"], expected["pixel_values"])
+        assert np.array_equal(inputs["image_grid_thw"], expected["image_grid_thw"])
+    else:  # a blank picture stands in, so that every rank calls the tower
+        [grid] = inputs["image_grid_thw"]
+        assert inputs["pixel_values"].shape == (grid.prod(), 3 * 2 * 14 * 14)
 
 
 @settings(max_examples=25, deadline=None)
@@ -76,7 +76,7 @@ def test_pictures_of_any_size_become_what_transformers_makes_of_them(
     expected = theirs(text=[text], images=images, return_tensors="np", images_kwargs={"size": limits})
     assert sample.prompt.token_ids.tolist() == expected["input_ids"][0].tolist()
     if sizes:
-        difference = np.abs(processor.pixels(sample.media)[0] - expected["pixel_values"])
+        difference = np.abs(processor.pixels(sample.media)["pixel_values"] - expected["pixel_values"])
         assert difference.mean() < 0.01  # of values from about -2 to 2; one grey level is 0.015
 
 
@@ -87,7 +87,7 @@ def test_positions_equal_transformers(processor: Any, model: Any, sizes: list[tu
     prompt = prompt_sample.prompt
     ids = torch.tensor(prompt.token_ids)[None]
     kinds = (ids == model.config.image_token_id).int()
-    grid = torch.tensor(processor.pixels(prompt_sample.media)[1]) if sizes else None
+    grid = torch.tensor(processor.pixels(prompt_sample.media)["image_grid_thw"]) if sizes else None
     expected, delta = model.model.get_rope_index(ids, kinds, image_grid_thw=grid)
     assert prompt.position_ids.tolist() == expected[:, 0].tolist()
     assert prompt.next_position == ids.shape[1] + int(delta)
@@ -97,7 +97,7 @@ def test_positions_equal_transformers(processor: Any, model: Any, sizes: list[tu
 @given(SIZES)
 def test_engine_ids_hold_one_placeholder_a_picture(processor: Any, sizes: list[tuple[int, int]]) -> None:
     sample = processor.sample(row("?", pictures(sizes)))
-    pad = processor._image_pad
+    pad = processor._tokenizer.convert_tokens_to_ids("<|image_pad|>")
     engine, expanded = sample.prompt.engine_ids.tolist(), sample.prompt.token_ids.tolist()
     assert engine.count(pad) == len(sizes)
     assert expanded.count(pad) == sum(m.num_tokens for m in sample.media)
@@ -171,6 +171,63 @@ def test_a_target_ends_with_the_stop_token_and_decodes_to_itself(processor: Any)
     assert processor.decode(ids) == target
 
 
+def test_a_conversation_is_learnt_turn_by_turn_or_its_last_turn_alone(processor: Any) -> None:
+    from vlrl.sft import supervised_group
+
+    a, b = pictures([(28, 56), (84, 28)])
+    messages = [
+        *row("Left?", [a])["messages"],
+        {"role": "assistant", "content": "two"},
+        *row("Right?", [b])["messages"],
+    ]
+    sample = processor.sample({"id": "talk", "messages": messages, "target": "three"})
+    learnt = {}
+    for train_on in ("assistant", "last"):
+        [trajectory] = supervised_group(sample, processor, train_on).trajectories
+        assert trajectory.media == sample.media
+        learnt[train_on] = processor.decode(trajectory.token_ids[trajectory.loss_mask])
+        whole = "".join(processor.token_texts(trajectory.token_ids))
+        pad = "<|vision_start|>{}<|vision_end|>"
+        assert whole == (
+            f"<|im_start|>user\n{pad.format('<|image_pad|>' * 2)}Left?<|im_end|>\n"
+            "<|im_start|>assistant\ntwo<|im_end|>\n"
+            f"<|im_start|>user\n{pad.format('<|image_pad|>' * 3)}Right?<|im_end|>\n"
+            "<|im_start|>assistant\nthree<|im_end|>"
+        )
+        context = sample.prompt.position_ids
+        assert np.array_equal(trajectory.position_ids[:, : context.shape[1]], context)
+    assert learnt == {"assistant": "twothree", "last": "three"}
+
+
+def test_targets_and_earlier_turns_may_not_smuggle_special_tokens(processor: Any) -> None:
+    with pytest.raises(DataError, match=r"'r'.*<\|im_end\|>"):
+        processor.sample(row("hi", target="yes<|im_end|>"))
+    with pytest.raises(DataError, match=r"<\|im_start\|>"):
+        processor.sample(row("hi <|im_start|>system"))
+    assert processor.sample(row("where is <|object_ref_start|>it<|object_ref_end|>?"))
+
+
+@settings(max_examples=25, deadline=None)
+@given(SIZES)
+def test_tokens_are_counted_without_decoding(processor: Any, sizes: list[tuple[int, int]]) -> None:
+    talk = row("How many?", pictures(sizes))
+    assert processor.num_tokens(talk) == len(processor.sample(talk).prompt.token_ids)
+
+
+def test_the_pictures_of_a_sample_share_its_budget(tiny_model: Path) -> None:
+    budget = 3 * 84 * 84
+    processor = open_tiny(tiny_model, max_sample_pixels=budget)
+    free = open_tiny(tiny_model)
+    sizes = [(160, 160), (56, 160), (160, 100)]
+    talk = row("?", pictures(sizes))
+    assert sum(np.prod(m.size) for m in free.sample(talk).media) > budget
+    shared = processor.sample(talk)
+    assert sum(np.prod(m.size) for m in shared.media) <= budget
+    assert processor.num_tokens(talk) == len(shared.prompt.token_ids)
+    for medium, (height, width) in zip(shared.media, sizes, strict=True):
+        assert abs(np.log(medium.size[0] / medium.size[1] * width / height)) < 0.7  # shapes survive
+
+
 def test_media_tokens_are_banned_and_stop_tokens_are_not(processor: Any) -> None:
     names = processor.token_texts(np.array(processor.banned_token_ids))
     assert names == list(MEDIA_TOKENS)
@@ -193,7 +250,7 @@ def test_a_saved_processor_reads_back_the_same(processor: Any, tmp_path: Path) -
 
 
 def test_the_processor_is_chosen_by_the_model_s_type(tiny_model: Path) -> None:
-    assert type(open_processor(make_config(tiny_model))).__name__ == "QwenVLProcessor"
+    assert type(open_processor(make_config(tiny_model))).__name__ == "Qwen25VLProcessor"
 
 
 def test_a_model_that_does_not_exist_is_named(tmp_path: Path) -> None:
