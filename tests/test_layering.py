@@ -21,14 +21,33 @@ MAX_LINES = 300
 
 # Imports go downwards in this list: a module may import from its own layer and from those above it here.
 LAYERS: dict[str, set[str]] = {
-    "contracts": {"errors", "seeds", "types", "protocols", "options", "data_options", "config", "registry", "metrics"},
+    "contracts": {
+        "errors",
+        "seeds",
+        "types",
+        "protocols",
+        "options",
+        "data_options",
+        "config",
+        "registry",
+        "metrics",
+    },
     "pure functions": {"mask", "advantage", "loss", "pack", "logprobs", "schedule", "stats"},
     "plug-ins and data flow": {
         *("processors", "rewards", "envs"),
         *("data", "session", "rollout", "buffer", "records", "tiny", "console", "interrupts"),
     },
     "engines": {
-        *("cluster", "generator", "generator_bans", "trainer", "trainer_rank", "weights", "checkpoint"),
+        *(
+            "cluster",
+            "generator",
+            "generator_bans",
+            "trainer",
+            "trainer_rank",
+            "weights",
+            "checkpoint",
+            "shared_media",
+        ),
     },
     "pages": {"run", "parity", "grpo", "sft", "evaluate", "preflight"},
     "command line": {"cli", "viewer"},

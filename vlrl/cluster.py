@@ -145,6 +145,16 @@ def fetch(ref: Any) -> Any:
         raise translate(error) from error
 
 
+def put(value: Any) -> Any:
+    """Put a value into the cluster's shared memory; it stays as long as its reference does."""
+    return ray.put(value)
+
+
+def fetch_many(refs: Sequence[Any]) -> list[Any]:
+    """The values of several references that are all there; arrays are views of shared memory."""
+    return list(ray.get(list(refs)))
+
+
 async def fetch_async(ref: Any) -> Any:
     """`fetch` inside an event loop."""
     try:

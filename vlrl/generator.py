@@ -19,13 +19,18 @@ from vlrl.processors.video_metadata import video_metadata
 from vlrl.protocols import Processor
 from vlrl.rollout import require_room
 from vlrl.session import Session
+from vlrl.shared_media import SharedMedia, fetch_media
 from vlrl.types import Generation, IntArray, Media, Sampling, VersionSpan
 from vlrl.weights import Manifest
 
 
+MEDIA_SHARE = 0.5
+"""Share of Ray's object store that media may keep; the rest passes requests and batches."""
+
+
 @dataclass(frozen=True, slots=True)
 class EngineRequest:
-    """One action to draw. Media are named by hash; each travels once per call, not per request."""
+    """One action to draw. Media are named by hash; each lies in shared memory once."""
 
     sample_id: str
     engine_ids: IntArray
@@ -89,17 +94,18 @@ class GeneratorActor:
         self._engine.set_weight_version("0")
         return time.perf_counter() - begin
 
-    def generate(self, requests: Sequence[EngineRequest], media: Mapping[str, Media]) -> list[Generation]:
+    def generate(self, requests: Sequence[EngineRequest], references: Mapping[str, Any]) -> list[Generation]:
         """Draw a wave.
 
         Args:
             requests: what to draw.
-            media: by sha256, every medium the requests name.
+            references: sha256 → reference of every medium the requests name.
 
         Raises:
             EngineError: if the engine expanded a prompt otherwise than the processor (law 3).
         """
         by_id: dict[str, int] = {}
+        media = fetch_media(references)
         try:
             self._submit(requests, media, by_id)
             drawn: list[Generation | None] = [None] * len(requests)
@@ -183,6 +189,7 @@ class VllmPolicy:
         )
         self._starting = self._actor.start.remote()
         self._max_model_len = config.generator.max_model_len
+        self._shared = SharedMedia(int(MEDIA_SHARE * config.ray.object_store_gib * 2**30))
         self._waiting: list[tuple[Session, Sampling, asyncio.Future[Generation]]] = []
 
     def wait_ready(self) -> float:
@@ -209,7 +216,7 @@ class VllmPolicy:
 
     async def _send(self) -> None:
         waiting, self._waiting = self._waiting, []
-        media = {m.sha256: m for session, _, _ in waiting for m in session.media}
+        references = self._shared.references(m for session, _, _ in waiting for m in session.media)
         requests = [
             EngineRequest(
                 sample_id=session.sample.id,
@@ -221,7 +228,7 @@ class VllmPolicy:
             for session, sampling, _ in waiting
         ]
         try:
-            drawn = await cluster.fetch_async(self._actor.generate.remote(requests, media))
+            drawn = await cluster.fetch_async(self._actor.generate.remote(requests, references))
         except Exception as error:  # handed on to every session of the wave
             for _, _, future in waiting:
                 future.set_exception(error)

@@ -1,0 +1,40 @@
+"""Media in the cluster's shared memory: put there once, named by hash in every request after that."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from vlrl import cluster
+from vlrl.types import Media
+
+
+class SharedMedia:
+    """What the driver has put into shared memory; the least recently used goes first."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._references: OrderedDict[str, tuple[Any, int]] = OrderedDict()
+
+    def references(self, media: Iterable[Media]) -> dict[str, Any]:
+        """sha256 → reference of each medium, the new ones put first.
+
+        What one call asks for stays, even beyond max_bytes: a request is whole or it is nothing.
+        """
+        wanted = {medium.sha256: medium for medium in media}
+        for sha256, medium in wanted.items():
+            if sha256 not in self._references:
+                self._references[sha256] = (cluster.put(medium), medium.frames.nbytes)
+            self._references.move_to_end(sha256)
+        total = sum(num_bytes for _, num_bytes in self._references.values())
+        while total > self._max_bytes and len(self._references) > len(wanted):
+            _, (_, num_bytes) = self._references.popitem(last=False)
+            total -= num_bytes
+        return {sha256: self._references[sha256][0] for sha256 in wanted}
+
+
+def fetch_media(references: Mapping[str, Any]) -> dict[str, Media]:
+    """sha256 → medium, its frames read in place from shared memory."""
+    found = cluster.fetch_many(list(references.values()))
+    return dict(zip(references, found, strict=True))
