@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from vlrl import __version__
-from vlrl.cli import config, doctor, evaluate, quickstart, report, rollout, sft, train
+from vlrl.cli import config, data, doctor, evaluate, quickstart, report, rollout, sft, train
 from vlrl.errors import ConfigError, EngineError, InternalError, Interrupted, ResourceError, VlrlError
 
 # Newer typers carry a click of their own, whose exceptions are not those of the package click.
@@ -39,6 +39,7 @@ app.command("report")(report.command)
 app.command("doctor")(doctor.command)
 app.command("quickstart")(quickstart.command)
 app.add_typer(config.app, name="config")
+app.add_typer(data.app, name="data")
 
 
 def _show_version(value: bool) -> None:

@@ -1,0 +1,1 @@
+"""What can go wrong with data is found here, before a GPU is rented: `vlrl data check`."""

@@ -1,0 +1,117 @@
+"""A dry run of a source's rewards on one row: do they work, and is the reference worth more than silence?"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from vlrl.options import RewardConfig
+from vlrl.preflight.records import Problem
+from vlrl.registry import resolve
+from vlrl.rewards.compose import ComposedReward, RewardFailure
+from vlrl.session import Session
+from vlrl.types import Generation, Sample, Trajectory, VersionSpan
+
+ANSWER_FORMS = (
+    "{}",
+    "<think></think><answer>{}</answer>",
+    "<think>\n\n</think>\n<answer>\n{}\n</answer>",
+    "<answer>{}</answer>",
+    "\\boxed{{{}}}",
+)
+"""How a row without a target may want its answer said; the form that the rewards like best counts."""
+
+ALWAYS_GIVEN = frozenset({"sample", "prompt", "media", "trajectory"})
+"""Keywords that every reward may ask for, whatever the row."""
+
+
+class RewardTrial:
+    """The rewards of one source, called as training calls them."""
+
+    def __init__(self, configs: Sequence[RewardConfig], runner: asyncio.Runner, encode: Any) -> None:
+        """Prepare the trial.
+
+        Args:
+            configs: the source's rewards.
+            runner: runs async rewards.
+            encode: text → [num_tokens] int64 tokens of a completion.
+
+        Raises:
+            ConfigError: for a reward that does not exist or takes no such option.
+        """
+        self._rewards = [(config, ComposedReward([config])) for config in configs]
+        self._required = {config.name: _required(config) for config in configs}
+        self._runner, self._encode = runner, encode
+
+    def problems(self, sample: Sample) -> Iterator[Problem]:
+        """What is wrong with the rewards of a sample."""
+        missing = False
+        for name, fields in self._required.items():
+            for field in sorted(fields - sample.metadata.keys()):
+                missing = True
+                text = f"reward {name!r} needs the field {field!r}, which the row has not"
+                yield Problem("reward misses a field", text)
+        if missing or not self._rewards:
+            return
+        empty, failures = self._total(sample, "")
+        if failures:
+            yield Problem("reward fails", f"on an empty completion: {failures[0]}")
+        references = _references(sample)
+        tried = [self._total(sample, text) for text in references]
+        good = [total for total, failed in tried if not failed]
+        if tried and not good:
+            yield Problem("reward fails", f"on the reference {_short(references[0])}: {tried[0][1][0]}")
+        elif good and not failures and max(good) <= empty:
+            text = (
+                f"the reference {_short(references[0])} scores {max(good):g}, an empty completion {empty:g}: "
+                "check the answer's form, or the reward"
+            )
+            yield Problem("reference not rewarded", text)
+
+    def _total(self, sample: Sample, completion: str) -> tuple[float, list[str]]:
+        """(weighted sum, what failed) of one completion."""
+        trajectory = self._trajectory(sample, completion)
+        total, failures = 0.0, []
+        for _, reward in self._rewards:
+            try:
+                total += self._runner.run(reward.score(trajectory)).total
+            except RewardFailure as failure:
+                failures.append(str(failure))
+        return total, failures
+
+    def _trajectory(self, sample: Sample, completion: str) -> Trajectory:
+        session = Session(sample, group_index=0)
+        ids = self._encode(completion)
+        spans = (VersionSpan(0, 0, len(ids)),)
+        session.append_action(Generation(ids, np.zeros(len(ids), np.float32), spans, finished=True))
+        return session.trajectory(completion, "ok", 0.0)
+
+
+def encode_bytes(text: str) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """A stand-in for a tokenizer, where there is no model: one token a byte."""
+    return np.frombuffer(text.encode("utf-8", "replace"), dtype=np.uint8).astype(np.int64)
+
+
+def _required(config: RewardConfig) -> set[str]:
+    """Keywords that a reward cannot do without and that its options do not give."""
+    parameters = list(inspect.signature(resolve("rewards", config.name)).parameters.values())[2:]
+    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    needed = {p.name for p in parameters if p.kind in by_name and p.default is p.empty}
+    return needed - ALWAYS_GIVEN - config.options.keys()
+
+
+def _references(sample: Sample) -> list[str]:
+    """Completions that ought to be right, the likeliest first; none for a row that has nothing to compare."""
+    if sample.target is not None:
+        return [sample.target]
+    if sample.answer is None:
+        return []
+    return [form.format(sample.answer) for form in ANSWER_FORMS]
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 60 else f"{text[:57]}…")
