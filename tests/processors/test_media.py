@@ -125,7 +125,7 @@ def test_a_palette_picture_with_a_transparent_colour_is_laid_on_white() -> None:
 
 def test_the_hash_is_of_what_the_model_sees() -> None:
     media = resolve(np.arange(56 * 56 * 3, dtype=np.uint8).reshape(56, 56, 3))
-    assert media.sha256 == "eda974195c9bf30cda259940b6f1d1c722c52c6e6e7d7f9b1beda33c44a9c2a3"
+    assert media.sha256 == "52b7f12611c3a978b4eab83c770167edcc6c08e92d48ffefa78c1e5d9f8da71a"
     assert resolve(picture(56, 56, 1)).sha256 != resolve(picture(56, 56, 2)).sha256
     tall, wide = np.zeros((112, 56, 3), np.uint8), np.zeros((56, 112, 3), np.uint8)
     assert resolve(tall).sha256 != resolve(wide).sha256  # the same bytes in another shape
@@ -163,10 +163,10 @@ def test_the_example_of_media() -> None:
         (encoded(Image.fromarray(picture(64, 64)))[:900], "broken"),
         (np.zeros((10, 10, 3)), "uint8"),
         (np.zeros((10, 10, 7), np.uint8), "uint8"),
-        (np.zeros((0, 10, 3), np.uint8), "cannot be resized|is not a picture"),
-        (None, "not a picture"),
-        (17, "not a picture"),
-        ("a\0b", "not a picture"),
+        (np.zeros((0, 10, 3), np.uint8), "is empty"),
+        (None, "not a medium"),
+        (17, "not a medium"),
+        ("a\0b", "cannot be opened"),
         (np.zeros((1, 300, 3), np.uint8), "cannot be resized.*200"),
     ],
 )
@@ -178,5 +178,5 @@ def test_a_bad_picture_is_an_error_that_names_the_sample(source: Any, message: s
 def test_a_text_file_is_no_picture(tmp_path: Path) -> None:
     path = tmp_path / "notes.png"
     path.write_text("hello")
-    with pytest.raises(DataError, match=r"notes\.png is not an image"):
+    with pytest.raises(DataError, match=r"is not an image"):
         open_image(path, "sample 'x'")

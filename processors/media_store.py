@@ -1,0 +1,164 @@
+"""Every medium decoded once: from any source to the pixels a model sees, shared and kept on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+from PIL import Image
+from PIL import __version__ as pillow_version
+
+from vlrl.data_options import MediaConfig
+from vlrl.errors import DataError
+from vlrl.processors.disk_cache import DiskCache
+from vlrl.processors.media import Frames, decode_picture, frames_hash, picture_size, resize_picture
+from vlrl.processors.sources import Encoded, locate
+
+_NUM_LOCKS = 64
+_SETTLED_NS = 2_000_000_000
+"""A file changed less than this ago may change again within the same tick of the clock: not remembered."""
+
+
+class MediaStore:
+    """Opens media and keeps what it made of them. Safe to share between threads.
+
+    Two requests for the same medium and size get one array as long as anyone holds it; after that it comes
+    from the disk cache, and only then is the source decoded again. Pictures already in memory are not kept on
+    disk. A path's content is remembered by its size, time and inode, so a warm start reads no source file.
+    """
+
+    def __init__(self, config: MediaConfig) -> None:
+        self._config = config
+        folder = config.cache_dir or _user_cache() / "vlrl" / "media"
+        self._disk = DiskCache(folder, int(config.cache_gib * (1 << 30)))
+        self._live: WeakValueDictionary[tuple[Any, ...], Frames] = WeakValueDictionary()
+        self._hashes: dict[str, str] = {}
+        self._locks = [threading.Lock() for _ in range(_NUM_LOCKS)]
+
+    def image_size(self, source: Any, where: str) -> tuple[int, int]:
+        """(height, width) of a picture, upright, from its header.
+
+        Args:
+            source: see `vlrl.processors.sources`.
+            where: the sample's id, for errors.
+
+        Raises:
+            DataError: if it cannot be opened, is no picture, or exceeds a limit of MediaConfig.
+        """
+        located = self._picture(source, where)
+        limit = self._config.max_source_pixels
+        if isinstance(located, Encoded):
+            with located.open() as file:
+                return picture_size(file, located.name, limit)
+        return picture_size(located, _name(where, located), limit)
+
+    def image(self, source: Any, size: tuple[int, int], where: str) -> Frames:
+        """A picture as upright RGB at exactly `size` (height, width); errors as in `image_size`."""
+        located = self._picture(source, where)
+        limit = self._config.max_source_pixels
+        if not isinstance(located, Encoded):
+            picture = decode_picture(located, _name(where, located), limit)
+            return self._shared(_image_frames(picture, size))
+
+        def decode() -> Frames:
+            with located.open() as file:
+                return _image_frames(decode_picture(file, located.name, limit), size)
+
+        return self._kept(f"image {pillow_version} {size[0]}x{size[1]} {self._content_hash(located)}", decode)
+
+    def _picture(self, source: Any, where: str) -> Encoded | Image.Image | np.ndarray:
+        located = locate(source, self._config, where)
+        if isinstance(located, list):
+            raise DataError(f"{where}: a list of {len(located)} pictures was given for one picture")
+        return located
+
+    def _kept(self, settings: str, make: Callable[[], Frames]) -> Frames:
+        """The record for these settings: alive, or on disk, or made now. One thread makes it, others wait."""
+        key = hashlib.sha256(settings.encode()).hexdigest()
+        with self._locks[int(key[:8], 16) % _NUM_LOCKS]:
+            frames = self._live.get((key,))
+            if frames is None:
+                frames = self._from_disk(key)
+            if frames is None:
+                frames = make()
+                meta = {
+                    "kind": frames.kind,
+                    "sha256": frames.sha256,
+                    "original_size": frames.original_size,
+                    "timestamps_s": frames.timestamps_s,
+                    "fps": frames.fps,
+                }
+                if self._disk.put(key, meta, frames.pixels):
+                    frames = self._from_disk(key) or frames  # the map shares its memory with other processes
+            frames = self._shared(frames)
+            self._live[key,] = frames
+            return frames
+
+    def _from_disk(self, key: str) -> Frames | None:
+        found = self._disk.get(key)
+        if found is None:
+            return None
+        meta, pixels = found
+        height, width = meta["original_size"]
+        return Frames(
+            kind=meta["kind"],
+            sha256=meta["sha256"],
+            pixels=pixels,
+            original_size=(height, width),
+            timestamps_s=tuple(meta["timestamps_s"]),
+            fps=meta["fps"],
+        )
+
+    def _shared(self, frames: Frames) -> Frames:
+        """The record with this content that is alive already, if there is one."""
+        return self._live.setdefault((frames.sha256, frames.original_size), frames)
+
+    def _content_hash(self, source: Encoded) -> str:
+        """Sha256 of an encoded file, remembered where the file is sure to be the same."""
+        identity = _identity(source.path) if source.path is not None else None
+        if identity is None:
+            return _hash_file(source)
+        if identity not in self._hashes:
+            key = hashlib.sha256(identity.encode()).hexdigest()
+            known = self._disk.get(key)
+            self._hashes[identity] = known[0]["sha256"] if known else _hash_file(source)
+            if not known:
+                self._disk.put(key, {"sha256": self._hashes[identity]}, np.zeros(0, np.uint8))
+        return self._hashes[identity]
+
+
+def _identity(path: Path) -> str | None:
+    """What says that a path still holds the same bytes; None if nothing does."""
+    try:
+        status = path.stat()
+        absolute = str(path.absolute())
+    except (OSError, ValueError):
+        return None
+    if time.time_ns() - status.st_mtime_ns < _SETTLED_NS:
+        return None
+    return f"file {absolute} {status.st_size} {status.st_mtime_ns} {status.st_ino} {status.st_dev}"
+
+
+def _hash_file(source: Encoded) -> str:
+    with source.open() as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+
+
+def _image_frames(picture: Image.Image, size: tuple[int, int]) -> Frames:
+    pixels = resize_picture(picture, size)[None]
+    return Frames("image", frames_hash("image", pixels), pixels, (picture.height, picture.width))
+
+
+def _name(where: str, picture: Image.Image | np.ndarray) -> str:
+    return f"{where}: picture ({type(picture).__name__})"
+
+
+def _user_cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
