@@ -32,7 +32,7 @@ LAYERS: dict[str, set[str]] = {
         "registry",
         "metrics",
     },
-    "pure functions": {"mask", "advantage", "loss", "pack", "logprobs", "schedule", "stats"},
+    "pure functions": {"mask", "advantage", "loss", "pack", "logprobs", "schedule", "stats", "published"},
     "plug-ins and data flow": {
         *("processors", "rewards", "envs"),
         *("data", "session", "rollout", "buffer", "records", "tiny", "console", "interrupts"),

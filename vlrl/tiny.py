@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from vlrl.published import save_as_published
+
 QwenFamily = Literal["qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe"]
 
 SPECIAL_TOKENS = (
@@ -134,6 +136,7 @@ def write_model(path: str | Path, config: Any, processor: Any, *, seed: int) -> 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = AutoModelForImageTextToText.from_config(config)
+    save_as_published(model)
     end, pad = processor.tokenizer.eos_token_id, processor.tokenizer.pad_token_id
     model.generation_config = GenerationConfig(eos_token_id=[end, pad], pad_token_id=pad)
     model.save_pretrained(path)
@@ -148,6 +151,7 @@ def train_tokenizer(
     *,
     eos_token: str,
     pad_token: str,
+    bos_token: str | None = None,
     **options: Any,
 ) -> Any:
     """A byte-level BPE of `vocab_size` entries with Qwen's pre-tokenisation rule, and the special tokens.
@@ -158,6 +162,7 @@ def train_tokenizer(
         special_tokens: added in this order.
         eos_token: ends an assistant's turn; one of the special tokens.
         pad_token: one of the special tokens.
+        bos_token: opens a conversation in families that have one; one of the special tokens.
         options: for the tokenizer's constructor, such as names for a family's own tokens.
     """
     from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
@@ -183,7 +188,7 @@ def train_tokenizer(
         additional_special_tokens=list(special_tokens),
         eos_token=eos_token,
         pad_token=pad_token,
-        bos_token=None,
+        bos_token=bos_token,
         unk_token=None,
         model_max_length=4096,
         **options,
@@ -207,7 +212,7 @@ def _text_config(family: QwenFamily, text: Mapping[str, Any], *, num_pairs: int)
         own |= {
             "num_experts": 4,
             "num_experts_per_tok": 2,
-            "moe_intermediate_size": text["hidden_size"],
+            "moe_intermediate_size": 3 * text["hidden_size"] // 4,
             "norm_topk_prob": True,
         }
     return own

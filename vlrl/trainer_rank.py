@@ -16,6 +16,7 @@ from vlrl.config import Config
 from vlrl.errors import ConfigError, EngineError
 from vlrl.logprobs import DeviceBatch, TreeLogprobs
 from vlrl.loss import clipped_surrogate, kl_k3, negative_log_likelihood, weighted_sum
+from vlrl.published import save_as_published
 from vlrl.types import FloatArray, MicroBatch
 from vlrl.weights import Manifest, Segment
 
@@ -146,7 +147,9 @@ class TrainerRank:
     def save_model(self, path: str) -> None:
         """Write the segment's weights in Hugging Face format; rank 0 alone is asked."""
         state = {name: tensor.clone() for name, tensor in self._segment}
-        self._engine.module.model.save_pretrained(path, state_dict=state)
+        model = self._engine.module.model
+        save_as_published(model)
+        model.save_pretrained(path, state_dict=state)
 
     def save_state(self, path: str) -> None:
         """Write this rank's slice of the optimizer states, and its random states."""

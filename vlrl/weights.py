@@ -19,6 +19,7 @@ import torch
 
 from vlrl.cluster import check_shared_memory
 from vlrl.errors import EngineError
+from vlrl.published import PublishedLayout
 
 ALIGNMENT = 64
 """Bytes; a cache line."""
@@ -112,14 +113,16 @@ class WeightReceiver:
         """
         if self._segment is None or self._segment.manifest != manifest:
             self._segment = Segment(manifest)
+        layout = PublishedLayout.read_by(self.model_runner.get_model())
         # Layer by layer, because a plain load_weights fails where the backend has repacked its weights.
-        self.model_runner.reload_weights(weights_iterator=self._copies(self._segment))
+        self.model_runner.reload_weights(weights_iterator=self._copies(self._segment, layout))
         _refresh_tied_head(self.model_runner.get_model())
+        _repack_experts(self.model_runner.get_model())
 
-    def _copies(self, segment: Segment) -> Iterator[tuple[str, torch.Tensor]]:
+    def _copies(self, segment: Segment, layout: PublishedLayout) -> Iterator[tuple[str, torch.Tensor]]:
         # Cloned: the backend may keep what it is given, and the trainer goes on writing to the segment.
         for name, tensor in segment:
-            yield name, tensor.clone()
+            yield layout.of(name, tensor.clone())
 
 
 def _refresh_tied_head(model: Any) -> None:
@@ -133,3 +136,11 @@ def _refresh_tied_head(model: Any) -> None:
         if head.weight.numel() == 0:
             raise EngineError("the engine's head has no weight to refresh; report this with the model's name")
         dispatch_cpu_unquantized_gemm(head, remove_weight=False)
+
+
+def _repack_experts(model: Any) -> None:
+    """On the CPU fused experts multiply with packed weights; the engine packs them only when it starts."""
+    for layer in model.modules():
+        kernel = getattr(getattr(layer, "quant_method", None), "moe_kernel", None)
+        if kernel is not None and layer.w13_weight.device.type == "cpu":
+            kernel.fused_experts.process_weights_after_loading(layer)

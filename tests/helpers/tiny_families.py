@@ -1,0 +1,295 @@
+"""A tiny random model of every family vlrl knows: real architecture, real processor, published prompt format.
+
+Each builder writes a folder that transformers and vLLM load like a hub model. The weights are random and
+under three million; a picture stays a few dozen tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from vlrl.tiny import SPECIAL_TOKENS as QWEN_TOKENS
+from vlrl.tiny import build_tiny_qwen_vl, train_tokenizer, write_model
+
+CORPUS = ("Compare the two pictures, then answer: which is larger, 12 or 3?\n",) * 4
+
+NUM_LAYERS = 2
+
+
+def build_qwen2_vl(path: Path) -> Path:
+    """Qwen2-VL: like Qwen2.5-VL, but a vision tower without windows."""
+    return build_tiny_qwen_vl("qwen2_vl", path, CORPUS, num_layers=NUM_LAYERS, vision_depth=2)
+
+
+def build_qwen2_5_vl(path: Path) -> Path:
+    """Qwen2.5-VL."""
+    return build_tiny_qwen_vl("qwen2_5_vl", path, CORPUS, num_layers=NUM_LAYERS, vision_depth=2)
+
+
+def build_qwen3_vl(path: Path) -> Path:
+    """Qwen3-VL: 16-pixel patches, deepstack, interleaved rotary positions, timestamps in the prompt."""
+    return build_tiny_qwen_vl("qwen3_vl", path, CORPUS, num_layers=NUM_LAYERS, vision_depth=2)
+
+
+def build_qwen3_vl_moe(path: Path) -> Path:
+    """Qwen3-VL with 4 experts of which 2 answer."""
+    return build_tiny_qwen_vl("qwen3_vl_moe", path, CORPUS, num_layers=NUM_LAYERS, vision_depth=2)
+
+
+# InternVL3: ChatML; a picture is its own line, cut into tiles of which each is 16 tokens.
+
+INTERNVL_TOKENS = (*QWEN_TOKENS[:7], "<img>", "</img>", "<IMG_CONTEXT>", "<video>")
+INTERNVL_TEMPLATE = (
+    "{% for message in messages %}<|im_start|>{{ message.role }}\n"
+    "{% if message.content is string %}{{ message.content }}"
+    "{% else %}{% for part in message.content %}"
+    "{% if part.type == 'image' %}<IMG_CONTEXT>\n{% elif part.type == 'video' %}<video>\n"
+    "{% else %}{{ part.text }}{% endif %}{% endfor %}{% endif %}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+
+def build_internvl(path: Path) -> Path:
+    """InternVL3 in Hugging Face format, tiles of 56 pixels, at most 4 of them."""
+    from transformers import GotOcr2ImageProcessor, InternVLProcessor, InternVLVideoProcessor
+
+    tile = {"height": 56, "width": 56}
+    tokenizer = _chatml_tokenizer(
+        INTERNVL_TOKENS,
+        model_specific_special_tokens={
+            "start_image_token": "<img>",
+            "end_image_token": "</img>",
+            "context_image_token": "<IMG_CONTEXT>",
+            "video_token": "<video>",
+        },
+    )
+    config = _config(
+        "internvl",
+        text_config={"model_type": "qwen2", **_text(tokenizer, tie_word_embeddings=False)},
+        vision_config={
+            "hidden_size": 64,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "attention_bias": True,
+            "intermediate_size": 128,
+            "image_size": [56, 56],
+            "patch_size": [7, 7],
+        },
+        image_token_id=tokenizer.convert_tokens_to_ids("<IMG_CONTEXT>"),
+        image_seq_length=16,
+        tie_word_embeddings=False,
+    )
+    image = GotOcr2ImageProcessor(size=tile, crop_to_patches=True, min_patches=1, max_patches=4)
+    video = InternVLVideoProcessor(size=tile)
+    processor = InternVLProcessor(
+        image, tokenizer, video, image_seq_length=16, chat_template=INTERNVL_TEMPLATE
+    )
+    return write_model(path, config, processor, seed=0)
+
+
+# SmolVLM2: no turn headers but a role's name, tiles named by row and column.
+
+SMOLVLM_TILES = tuple(f"<row_{row}_col_{col}>" for row in range(1, 7) for col in range(1, 7))
+SMOLVLM_TOKENS = (
+    "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<end_of_utterance>", "<fake_token_around_image>",
+    "<image>", "<global-img>", *SMOLVLM_TILES,
+)  # fmt: skip
+# Like the published one it knows only lists of parts: a string would be left out without a word.
+SMOLVLM_TEMPLATE = (
+    "<|im_start|>{% for message in messages %}{{ message.role | capitalize }}"
+    "{% if message.content[0].type == 'image' %}:{% else %}{{ ': ' }}{% endif %}"
+    "{% for part in message.content %}"
+    "{% if part.type == 'text' %}{{ part.text }}{% elif part.type == 'image' %}<image>{% endif %}"
+    "{% endfor %}<end_of_utterance>\n{% endfor %}"
+    "{% if add_generation_prompt %}Assistant:{% endif %}"
+)
+
+
+def build_smolvlm(path: Path) -> Path:
+    """SmolVLM2, tiles of 64 pixels, 4 tokens each, pictures enlarged to 128 pixels."""
+    from transformers import SmolVLMImageProcessor, SmolVLMProcessor, SmolVLMVideoProcessor
+
+    tokenizer = train_tokenizer(
+        CORPUS, 384, SMOLVLM_TOKENS, eos_token="<end_of_utterance>", pad_token="<|im_end|>",
+        model_specific_special_tokens={
+            "fake_image_token": "<fake_token_around_image>",
+            "image_token": "<image>",
+            "end_of_utterance_token": "<end_of_utterance>",
+            "global_image_token": "<global-img>",
+        },
+    )  # fmt: skip
+    config = _config(
+        "smolvlm",
+        text_config={"model_type": "llama", **_text(tokenizer, tie_word_embeddings=False), "head_dim": 32},
+        vision_config={
+            "hidden_size": 64,
+            "intermediate_size": 128,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "image_size": 64,
+            "patch_size": 8,
+        },
+        image_token_id=tokenizer.convert_tokens_to_ids("<image>"),
+        scale_factor=4,
+        pad_token_id=tokenizer.pad_token_id,
+        tie_word_embeddings=False,
+    )
+    image = SmolVLMImageProcessor(size={"longest_edge": 128}, max_image_size={"longest_edge": 64})
+    video = SmolVLMVideoProcessor(size={"longest_edge": 64}, max_image_size={"longest_edge": 64})
+    processor = SmolVLMProcessor(image, tokenizer, video, image_seq_len=4, chat_template=SMOLVLM_TEMPLATE)
+    return write_model(path, config, processor, seed=0)
+
+
+# LLaVA-OneVision: ChatML, tiles on a grid with a newline token a row.
+
+ONEVISION_TOKENS = (*QWEN_TOKENS[:3], "<image>", "<video>")
+ONEVISION_TEMPLATE = (
+    "{% for message in messages %}<|im_start|>{{ message.role }} \n"
+    "{% if message.content is string %}{{ message.content }}{% else %}"
+    "{% for part in message.content if part.type == 'image' %}<image>\n{% endfor %}"
+    "{% for part in message.content if part.type == 'video' %}<video>\n{% endfor %}"
+    "{% for part in message.content if part.type == 'text' %}{{ part.text }}{% endfor %}{% endif %}"
+    "<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+
+def build_llava_onevision(path: Path) -> Path:
+    """LLaVA-OneVision: SigLIP tiles of 56 pixels, 16 tokens each, on grids of up to 2 by 2."""
+    from transformers import (
+        LlavaOnevisionImageProcessor,
+        LlavaOnevisionProcessor,
+        LlavaOnevisionVideoProcessor,
+    )
+
+    pinpoints = [[56, 56], [56, 112], [112, 56], [112, 112]]
+    tokenizer = _chatml_tokenizer(ONEVISION_TOKENS)
+    config = _config(
+        "llava_onevision",
+        text_config={"model_type": "qwen2", **_text(tokenizer, tie_word_embeddings=False)},
+        vision_config=_siglip(image_size=56, patch_size=14),
+        image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
+        video_token_index=tokenizer.convert_tokens_to_ids("<video>"),
+        image_grid_pinpoints=pinpoints,
+        tie_word_embeddings=False,
+    )
+    tile = {"height": 56, "width": 56}
+    processor = LlavaOnevisionProcessor(
+        image_processor=LlavaOnevisionImageProcessor(size=tile, image_grid_pinpoints=pinpoints),
+        tokenizer=tokenizer,
+        video_processor=LlavaOnevisionVideoProcessor(size=tile),
+        num_image_tokens=16,
+        vision_feature_select_strategy="full",
+        chat_template=ONEVISION_TEMPLATE,
+    )
+    return write_model(path, config, processor, seed=0)
+
+
+# Gemma 3: roles user and model, a beginning-of-sequence token, pictures that see themselves both ways.
+
+GEMMA3_TOKENS = (
+    "<pad>", "<eos>", "<bos>", "<unk>", "<start_of_turn>", "<end_of_turn>", "<start_of_image>",
+    "<end_of_image>", "<image_soft_token>",
+)  # fmt: skip
+GEMMA3_TEMPLATE = (
+    "{{ bos_token }}{% for message in messages %}"
+    "<start_of_turn>{{ 'model' if message.role == 'assistant' else message.role }}\n"
+    "{% if message.content is string %}{{ message.content | trim }}{% else %}"
+    "{% for part in message.content %}{% if part.type == 'image' %}<start_of_image>{% else %}{{ part.text | trim }}{% endif %}"
+    "{% endfor %}{% endif %}<end_of_turn>\n{% endfor %}"
+    "{% if add_generation_prompt %}<start_of_turn>model\n{% endif %}"
+)
+
+
+def build_gemma3(path: Path) -> Path:
+    """Gemma 3: one square of 56 pixels a picture, 16 tokens; one of two layers sees 32 tokens back."""
+    from transformers import Gemma3ImageProcessor, Gemma3Processor
+
+    tokenizer = train_tokenizer(
+        CORPUS, 384, GEMMA3_TOKENS, eos_token="<end_of_turn>", pad_token="<pad>", bos_token="<bos>",
+        model_specific_special_tokens={
+            "boi_token": "<start_of_image>",
+            "eoi_token": "<end_of_image>",
+            "image_token": "<image_soft_token>",
+        },
+    )  # fmt: skip
+    tokenizer.add_tokens(["\n" * count for count in (1, 2, 3, 4)])  # vLLM joins line breaks around a picture
+    config = _config(
+        "gemma3",
+        text_config={
+            **_text(tokenizer, tie_word_embeddings=True),
+            "head_dim": 32,
+            "query_pre_attn_scalar": 32,
+            "sliding_window": 32,
+            "layer_types": ["sliding_attention", "full_attention"],
+        },
+        vision_config=_siglip(image_size=56, patch_size=7),
+        mm_tokens_per_image=16,
+        boi_token_index=tokenizer.convert_tokens_to_ids("<start_of_image>"),
+        eoi_token_index=tokenizer.convert_tokens_to_ids("<end_of_image>"),
+        image_token_index=tokenizer.convert_tokens_to_ids("<image_soft_token>"),
+        eos_token_id=tokenizer.eos_token_id,
+    )
+    processor = Gemma3Processor(
+        Gemma3ImageProcessor(size={"height": 56, "width": 56}),
+        tokenizer,
+        chat_template=GEMMA3_TEMPLATE,
+        image_seq_length=16,
+    )
+    return write_model(path, config, processor, seed=0)
+
+
+BUILDERS: dict[str, Callable[[Path], Path]] = {
+    "qwen2_vl": build_qwen2_vl,
+    "qwen2_5_vl": build_qwen2_5_vl,
+    "qwen3_vl": build_qwen3_vl,
+    "qwen3_vl_moe": build_qwen3_vl_moe,
+    "internvl": build_internvl,
+    "smolvlm": build_smolvlm,
+    "llava_onevision": build_llava_onevision,
+    "gemma3": build_gemma3,
+}
+"""A model type's tiny model."""
+
+
+def _config(model_type: str, **fields: Any) -> Any:
+    from transformers import CONFIG_MAPPING
+
+    return CONFIG_MAPPING[model_type](dtype="float32", **fields)
+
+
+def _chatml_tokenizer(special_tokens: Sequence[str], **options: Any) -> Any:
+    return train_tokenizer(
+        CORPUS, 384, special_tokens, eos_token="<|im_end|>", pad_token="<|endoftext|>", **options
+    )
+
+
+def _text(tokenizer: Any, *, tie_word_embeddings: bool) -> dict[str, Any]:
+    """A language model 128 wide."""
+    return {
+        "vocab_size": len(tokenizer),
+        "hidden_size": 128,
+        "intermediate_size": 256,
+        "num_hidden_layers": NUM_LAYERS,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "max_position_embeddings": 4096,
+        "bos_token_id": tokenizer.bos_token_id,
+        "eos_token_id": tokenizer.eos_token_id,
+        "pad_token_id": tokenizer.pad_token_id,
+        "tie_word_embeddings": tie_word_embeddings,
+    }
+
+
+def _siglip(*, image_size: int, patch_size: int) -> dict[str, Any]:
+    return {
+        "model_type": "siglip_vision_model",
+        "hidden_size": 64,
+        "intermediate_size": 128,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "image_size": image_size,
+        "patch_size": patch_size,
+        "vision_use_head": False,
+    }
