@@ -35,6 +35,8 @@ class FamilyProcessor:
 
     end_of_turn: str
     """The token that ends an assistant's turn."""
+    end_tokens: tuple[str, ...] = ()
+    """Other tokens that end what the assistant says."""
     media_tokens: tuple[str, ...]
     """Tokens that only a medium may put into a prompt: refused in text, and never sampled."""
     text_tokens: tuple[str, ...] = ()
@@ -59,7 +61,7 @@ class FamilyProcessor:
         self.store = MediaStore(config.media)
         self._tokenizer = self._hf.tokenizer
         self._end_of_turn = self._id(self.end_of_turn)
-        self.stop_token_ids = tuple(dict.fromkeys((self._end_of_turn, *self._eos_ids())))
+        self.stop_token_ids = (self._end_of_turn, *(self._id(token) for token in self.end_tokens))
         self.banned_token_ids = tuple(self._id(token) for token in self.media_tokens)
         self._placeholders = {"image": self._id(self._hf.image_token)}
         if self.takes_video:
@@ -257,12 +259,6 @@ class FamilyProcessor:
         shape = MediaShape("image", size)
         frames = np.zeros((1, *size, 3), np.uint8)
         return Media("image", "blank", frames, size, self.grid(shape), len(self._expansion(shape)))
-
-    def _eos_ids(self) -> list[int]:
-        """The tokenizer's own end, and the text model's."""
-        found = [self._tokenizer.eos_token_id, getattr(self._model_config, "eos_token_id", None)]
-        flat = [i for one in found for i in (one if isinstance(one, list) else [one])]
-        return [int(i) for i in flat if i is not None]
 
     def _id(self, token: str) -> int:
         token_id = self._tokenizer.convert_tokens_to_ids(token)

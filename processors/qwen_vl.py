@@ -31,6 +31,7 @@ class QwenVLProcessor(FamilyProcessor):
     """Qwen2-VL: sides in whole merged patches, frames in pairs, a video's time counted in steps of one."""
 
     end_of_turn = "<|im_end|>"
+    end_tokens = ("<|endoftext|>",)
     media_tokens = MEDIA_TOKENS
     text_tokens = GROUNDING_TOKENS
     takes_video = True
