@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
-
-import numpy as np
 
 from vlrl.config import Config
 from vlrl.data import open_dataset
 from vlrl.errors import DataError
 from vlrl.preflight.content import answer_sha256, prompt_sha256, source_sha256
+from vlrl.preflight.plain import PlainSamples, row_media
 from vlrl.preflight.records import Job, MediumFacts, Problem, RowAudit, Source
 from vlrl.preflight.rewards import RewardTrial, encode_bytes
 from vlrl.processors.auto import open_processor
-from vlrl.processors.media_store import MediaStore
-from vlrl.processors.messages import media_parts, split_parts
-from vlrl.types import Media, Prompt, Row, Sample
+from vlrl.processors.messages import split_parts
+from vlrl.types import Row, Sample
 
 
 class Auditor:
@@ -30,7 +28,7 @@ class Auditor:
             VlrlError: for whatever of them cannot be opened.
         """
         self._job = job
-        self._store = MediaStore(job.config.media)
+        self._plain = PlainSamples(job.config)
         self._processor: Any = open_processor(job.config) if job.with_model else None
         self._datasets = [open_dataset(source.config, source.section) for source in job.sources]
         self._runner = asyncio.Runner()
@@ -52,7 +50,7 @@ class Auditor:
         problems: list[Problem] = []
         sample: Sample | None = None
         try:
-            sample = (self._processor.sample if self._processor else self._untokenised)(record)
+            sample = (self._processor or self._plain).sample(record)
         except DataError as error:
             problems += self._broken_media(record) or [Problem("bad prompt", str(error))]
         if sample is not None:
@@ -89,50 +87,15 @@ class Auditor:
     def _broken_media(self, record: Row) -> list[Problem]:
         """Which of a row's media cannot be decoded; only asked where something failed."""
         found = []
-        for part in _all_media(record):
+        for part in row_media(record):
             try:
-                self._decoded(part, f"sample {record['id']!r}")
+                self._plain.decode(part, f"sample {record['id']!r}")
             except DataError as error:
                 found.append(Problem("broken medium", str(error)))
         return found
 
-    def _untokenised(self, record: Row) -> Sample:
-        """A row without a model: media at their own size, a prompt of no tokens."""
-        media = tuple(self._decoded(part, f"sample {record['id']!r}") for part in _all_media(record))
-        nothing = np.zeros(0, np.int64)
-        return Sample(
-            id=str(record["id"]),
-            messages=tuple(record["messages"]),
-            media=media,
-            prompt=Prompt(nothing, nothing, np.zeros((3, 0), np.int64), 0),
-            answer=record.get("answer"),
-            target=record.get("target"),
-            metadata=record.get("metadata", {}),
-        )
-
-    def _decoded(self, part: Mapping[str, Any], where: str) -> Media:
-        source = part[part["type"]]
-        if part["type"] == "image":
-            frames = self._store.image(source, self._store.image_size(source, where), where)
-        else:
-            from vlrl.processors.video import VideoRequest
-
-            request = VideoRequest.of(self._job.config.processor.video, part, where)
-            info = self._store.video_info(source, request, where)
-            frames = self._store.video(source, request, info.size, where)
-        return Media(
-            frames.kind,
-            frames.sha256,
-            frames.pixels,
-            frames.original_size,
-            (1, 1, 1),
-            0,
-            frames.timestamps_s,
-            frames.fps,
-        )
-
     def _facts(self, record: Row, sample: Sample) -> Iterator[MediumFacts]:
-        for part, medium in zip(_all_media(record), sample.media, strict=True):
+        for part, medium in zip(row_media(record), sample.media, strict=True):
             height, width = medium.original_size
             num_tokens = medium.num_tokens if self._processor else None
             sha256 = source_sha256(part[part["type"]], self._job.config.media, f"sample {record['id']!r}")
@@ -151,7 +114,3 @@ def source_rewards(config: Config, source: Source) -> Sequence[Any]:
 
 def _unreadable(source: int, row: int, message: str) -> RowAudit:
     return RowAudit(source, row, f"row {row}", problems=(Problem("unreadable row", message),))
-
-
-def _all_media(record: Row) -> list[Mapping[str, Any]]:
-    return [part for message in record["messages"] for part in media_parts(message)]

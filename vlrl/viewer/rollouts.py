@@ -170,11 +170,11 @@ def _question(messages: Sequence[Mapping[str, Any]]) -> str:
 
 def _drawn_span(text: str, token_id: int, _mask: int, logprob: float | None) -> Span:
     if logprob is None:
-        return Span(_visible(text), "act p4", f"id {token_id} · log-probability unknown · trained")
+        return Span(visible(text), "act p4", f"id {token_id} · log-probability unknown · trained")
     probability = math.exp(min(0.0, logprob))
     shade = sum(probability < bound for bound in LIKELY)
     return Span(
-        _visible(text),
+        visible(text),
         f"act p{shade}",
         f"id {token_id} · logprob {logprob:.3f} · p {probability:.1%} · trained",
     )
@@ -190,11 +190,11 @@ def _context_spans(run: Sequence[tuple[str, int, int, float | None]]) -> list[Sp
         if special and count > 1:
             out.append(Span(f"▦{TIMES}{count}", "ctx pads", f"{count} of {text} · {tip}"))
         else:
-            out += [Span(_visible(text), "ctx special" if special else "ctx", tip)] * count
+            out += [Span(visible(text), "ctx special" if special else "ctx", tip)] * count
     return out
 
 
-def _visible(text: str) -> str:
+def visible(text: str) -> str:
     """Line ends shown and kept; other control characters as their pictures (␀, ␛)."""
     shown = "".join(chr(0x2400 + ord(c)) if ord(c) < 32 and c not in "\n\t" else c for c in text)
     return shown.replace("\n", "↵\n")
