@@ -37,6 +37,8 @@ class FamilyProcessor:
     """The token that ends an assistant's turn."""
     end_tokens: tuple[str, ...] = ()
     """Other tokens that end what the assistant says."""
+    answer_prefix: str = ""
+    """What the template writes between an assistant's opening and what it says; the policy draws it."""
     media_tokens: tuple[str, ...]
     """Tokens that only a medium may put into a prompt: refused in text, and never sampled."""
     text_tokens: tuple[str, ...] = ()
@@ -132,7 +134,7 @@ class FamilyProcessor:
 
     def encode_target(self, text: str) -> IntArray:
         """Tokens of an assistant's turn and the token that ends it: [num_tokens] int64."""
-        ids = self._tokenizer.encode(text, add_special_tokens=False)
+        ids = self._tokenizer.encode(self.answer_prefix + text, add_special_tokens=False)
         return np.asarray([*ids, self._end_of_turn], dtype=np.int64)
 
     def decode(self, token_ids: IntArray) -> str:
@@ -186,7 +188,7 @@ class FamilyProcessor:
             action_ids = self.encode_target(text_of(message))
             turns.append(ReferenceTurn(context, tuple(media[:count]), action_ids))
             media, position, start = media[count:], context.next_position + len(action_ids), index
-            written = opened + text_of(message) + self.end_of_turn
+            written = opened + self.answer_prefix + text_of(message) + self.end_of_turn
         return turns
 
     def save(self, folder: Path) -> None:

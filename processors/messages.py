@@ -39,9 +39,10 @@ def split_parts(
     for message in messages:
         try:
             role, content = message["role"], message["content"]
-            if not isinstance(content, str):
-                media += [part for part in content if part["type"] != "text"]
-                content = [_plain(part, where) for part in content]
+            # Some published templates leave a string out without a word.
+            parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+            media += [part for part in parts if part["type"] != "text"]
+            content = [_plain(part, where) for part in parts]
         except (KeyError, TypeError) as error:
             raise DataError(
                 f"{where}: {type(error).__name__} {error} in a message; it needs 'role' and 'content', "
