@@ -21,7 +21,7 @@ def open_processor(config: Config) -> Processor:
     """
     name = config.processor.name
     if name == "auto":
-        name = _model_type(config.model.path)
+        name = model_type(config.model.path)
         if name not in available("processors"):
             known = ", ".join(sorted(available("processors")))
             raise ConfigError(
@@ -32,7 +32,12 @@ def open_processor(config: Config) -> Processor:
     return processor
 
 
-def _model_type(path: str) -> str:
+def model_type(path: str) -> str:
+    """The model's type as its config.json says, such as qwen2_5_vl.
+
+    Raises:
+        ConfigError: if there is no such model.
+    """
     place = f"model.path={path!r}"
     if Path(path).is_dir():
         if not (Path(path) / "config.json").is_file():

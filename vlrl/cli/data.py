@@ -13,7 +13,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from vlrl.cli.shared import DebugOption, JsonOption, OverridesArgument, print_result
 from vlrl.errors import ConfigError
-from vlrl.preflight.records import Splits
+from vlrl.preflight.records import Split, Splits
+from vlrl.processors.coordinates import CoordinateFrame
 
 app = typer.Typer(help="Look at the data before training on it.", no_args_is_help=True)
 
@@ -68,6 +69,42 @@ def check(
     print_result(result, json)
     if not result["ok"]:
         raise typer.Exit(1)
+
+
+@app.command("show")
+def show_command(
+    target: TargetArgument,
+    overrides: OverridesArgument = None,
+    rows: Annotated[str | None, typer.Option(help="Which rows, for instance 0,5,7-9.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Without --rows: the first so many.")] = 16,
+    split: Annotated[Split, typer.Option(help="Which rows.")] = "train",
+    model: ModelOption = None,
+    mask: Annotated[bool, typer.Option("--mask", help="Mark the tokens that are trained.")] = False,
+    frame: Annotated[
+        CoordinateFrame | None,
+        typer.Option(help="What the data's boxes are in; by default what the model's family speaks."),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="The page.")] = Path("data.html"),
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Render rows as the model will see them: `vlrl data show my.yaml --rows 0,5,7-9 --mask`.
+
+    Resized pictures, frames with their times, boxes, every token; the page opens offline.
+    """
+    from vlrl.preflight.plan import plan_check, read_target
+    from vlrl.viewer.pick import open_look, pick_rows
+    from vlrl.viewer.samples import write_samples
+
+    config = read_target(target, overrides or [], model)
+    job, notes = plan_check(config, split=split, rewards=False)
+    look, more = open_look(job, frame=frame, mask=mask)
+    picked = pick_rows(job.sources, rows, limit)
+    write_samples(out, Path(target).name, picked, look, sum(source.num_rows for source in job.sources))
+    for note in (*notes, *more):
+        typer.echo(f"note: {note}", err=True)
+    typer.echo(f"page: {out}", err=json)
+    print_result({"page": str(out), "num_rows": len(picked), "notes": [*notes, *more]}, json)
 
 
 @contextmanager

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from vlrl.console import duration
@@ -24,6 +22,7 @@ from vlrl.viewer.charts import (
     smooth,
     stacked_chart,
 )
+from vlrl.viewer.page import write_page
 from vlrl.viewer.rollouts import Card, build_cards
 from vlrl.viewer.run import Run, load_run
 from vlrl.viewer.verdict import verdict, wilson
@@ -61,15 +60,8 @@ def write_report(run_dir: Path) -> Path:
     rollouts = build_cards(
         run_dir, run.columns, int(run.option("logging.num_report_rollouts", DEFAULT_ROLLOUTS))
     )
-    templates = FileSystemLoader(Path(__file__).parent / "templates")
-    environment = Environment(
-        loader=templates, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    page = environment.get_template("report.html.j2").render(context(run, rollouts))
     path = run_dir / "report.html"
-    aside = path.with_name("report.html.part")
-    aside.write_text(page, encoding="utf-8", errors="replace")
-    os.replace(aside, path)
+    write_page(path, "report.html.j2", **context(run, rollouts))
     return path
 
 
