@@ -141,7 +141,7 @@ def _read(head: bytes, path: Path) -> tuple[dict[str, Any], ByteArray] | None:
     size = path.stat().st_size
     if head[:8] != _MAGIC or start > size:
         return None
-    flat = _map(path, size)
+    flat = map_file(path, size)
     text = flat[_FIXED : _FIXED + length].tobytes()
     checksum = xxhash.xxh3_64(text)
     checksum.update(flat[start:].data)
@@ -151,8 +151,8 @@ def _read(head: bytes, path: Path) -> tuple[dict[str, Any], ByteArray] | None:
     return content["meta"], flat[start:].reshape(content["shape"])
 
 
-def _map(path: Path, size: int) -> ByteArray:
-    """The file's bytes, mapped. numpy's own map keeps a file open per array, and those are limited."""
+def map_file(path: Path | str, size: int) -> ByteArray:
+    """[size] uint8, a file's bytes, mapped; the array does not keep the file open, as numpy's own would."""
     import torch
 
     try:

@@ -14,7 +14,7 @@ import numpy as np
 from PIL import ExifTags, Image, UnidentifiedImageError
 
 from vlrl.errors import DataError
-from vlrl.types import ByteArray, Media
+from vlrl.types import ByteArray
 
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM", "AVIF", "ICO")
 """What is opened. Pillow knows more, some of which start other programs (EPS) or are seldom tested."""
@@ -102,13 +102,13 @@ def decode_picture(source: BinaryIO | Image.Image | np.ndarray, name: str, limit
     """
     if isinstance(source, np.ndarray):
         _array_size(source, name)
-        return _to_rgb(_from_array(source, name), name)
+        return to_rgb(_from_array(source, name), name)
     with _as_data_error(name), _opened(source) as picture:
         _check_size(picture, name, limit)
         if picture.format in ("JPEG", "MPO") and not isinstance(source, Image.Image):
             _check_scans(source, name)
         orientation = _orientation(picture)  # before loading, which changes what some formats say of it
-        upright = _to_rgb(picture, name)
+        upright = to_rgb(picture, name)
         return upright.transpose(_TURNS[orientation]) if orientation > 1 else upright
 
 
@@ -221,7 +221,8 @@ def _to_8_bits(values: np.ndarray) -> ByteArray:
     return ((values.astype(np.uint32) * 255 + 32767) // 65535).astype(np.uint8)
 
 
-def _to_rgb(picture: Image.Image, name: str) -> Image.Image:
+def to_rgb(picture: Image.Image, name: str) -> Image.Image:
+    """RGB of any mode: what is transparent laid on white, 16 bits scaled to 8; DataError for 32 bits."""
     if picture.mode.startswith("I;16") or (picture.mode == "I" and picture.format in ("PNG", "PPM")):
         picture = Image.fromarray(_to_8_bits(np.asarray(picture)))
     if picture.mode in ("I", "F"):
@@ -234,78 +235,3 @@ def _to_rgb(picture: Image.Image, name: str) -> Image.Image:
     white = Image.new("RGB", layered.size, "white")
     white.paste(layered, mask=layered.getchannel("A"))  # as qwen-vl-utils does it
     return white
-
-
-# What processors/qwen_vl.py uses until every family reads through the store.
-
-
-def resolve_image(
-    source: Any, *, patch_size: int, merge_size: int, min_pixels: int, max_pixels: int, where: str
-) -> Media:
-    """Make the Media record of a picture.
-
-    Args:
-        source: a path, encoded bytes, a PIL image, or a [height, width, 3] uint8 array.
-        patch_size: side of the vision tower's patch, in pixels.
-        merge_size: patches merged per side into one token.
-        min_pixels: smaller pictures are enlarged to at least this many pixels.
-        max_pixels: larger pictures are shrunk to at most this many.
-        where: the sample's id, for errors.
-
-    Raises:
-        DataError: for a missing file, a broken picture, an aspect ratio beyond 200:1, or limits too close.
-    """
-    picture = open_image(source, where)
-    width, height = picture.size
-
-    def fit(height: int, width: int) -> tuple[int, int]:
-        from qwen_vl_utils.vision_process import smart_resize
-
-        new_height, new_width = smart_resize(
-            height, width, factor=patch_size * merge_size, min_pixels=min_pixels, max_pixels=max_pixels
-        )
-        return int(new_height), int(new_width)
-
-    try:
-        new_height, new_width = fit(height, width)
-    except (ValueError, ZeroDivisionError) as error:
-        raise DataError(
-            f"{where}: a picture of {width}x{height} pixels cannot be resized: {error}"
-        ) from error
-    # The engine resizes what it is given once more, and must come to the same size.
-    if not new_height * new_width or fit(new_height, new_width) != (new_height, new_width):
-        raise DataError(
-            f"{where}: no size for a picture of {width}x{height} pixels lies between processor.min_pixels="
-            f"{min_pixels} and processor.max_pixels={max_pixels}; set them further apart"
-        )
-    if (new_width, new_height) != (width, height):
-        picture = picture.resize((new_width, new_height), Image.Resampling.BICUBIC)
-    frames = np.asarray(picture, dtype=np.uint8)[None]
-    grid = (1, new_height // patch_size, new_width // patch_size)
-    return Media(
-        kind="image",
-        sha256=frames_hash("image", frames),
-        frames=frames,
-        original_size=(height, width),
-        grid_thw=grid,
-        num_tokens=grid[0] * grid[1] * grid[2] // merge_size**2,
-    )
-
-
-def open_image(source: Any, where: str) -> Image.Image:
-    """Decode a path, encoded bytes, a PIL image or an array to upright RGB.
-
-    Raises:
-        DataError: naming the sample and the file.
-    """
-    from vlrl.data_options import MediaConfig
-    from vlrl.processors.sources import Encoded, locate
-
-    limits = MediaConfig()
-    located = locate(source, limits, where)
-    if isinstance(located, list):
-        raise DataError(f"{where}: a list of {len(located)} pictures was given for one picture")
-    if not isinstance(located, Encoded):
-        return decode_picture(located, f"{where}: picture", limits.max_source_pixels)
-    with located.open() as file:
-        return decode_picture(file, located.name, limits.max_source_pixels)

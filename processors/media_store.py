@@ -6,7 +6,9 @@ import hashlib
 import os
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -18,10 +20,15 @@ from PIL import __version__ as pillow_version
 from vlrl.data_options import MediaConfig
 from vlrl.errors import DataError
 from vlrl.processors.disk_cache import DiskCache
+from vlrl.processors.download import Downloader
 from vlrl.processors.media import Frames, decode_picture, frames_hash, picture_size, resize_picture
-from vlrl.processors.sources import Encoded, locate
+from vlrl.processors.sources import Encoded, Located, locate
+from vlrl.processors.video import VideoInfo, VideoRequest, choose_frames, choose_listed
+from vlrl.processors.video_decoder import VideoDecoder, VideoFacts
+from vlrl.types import ByteArray
 
 _NUM_LOCKS = 64
+_MAX_FACTS = 256
 _SETTLED_NS = 2_000_000_000
 """A file changed less than this ago may change again within the same tick of the clock: not remembered."""
 
@@ -34,12 +41,15 @@ class MediaStore:
     disk. A path's content is remembered by its size, time and inode, so a warm start reads no source file.
     """
 
-    def __init__(self, config: MediaConfig) -> None:
+    def __init__(self, config: MediaConfig, download: Downloader | None = None) -> None:
         self._config = config
         folder = config.cache_dir or _user_cache() / "vlrl" / "media"
         self._disk = DiskCache(folder, int(config.cache_gib * (1 << 30)))
         self._live: WeakValueDictionary[tuple[Any, ...], Frames] = WeakValueDictionary()
         self._hashes: dict[str, str] = {}
+        self._facts: OrderedDict[str, VideoFacts] = OrderedDict()
+        self._download = download or Downloader(config)
+        self._videos = VideoDecoder(config)
         self._locks = [threading.Lock() for _ in range(_NUM_LOCKS)]
 
     def image_size(self, source: Any, where: str) -> tuple[int, int]:
@@ -73,11 +83,97 @@ class MediaStore:
 
         return self._kept(f"image {pillow_version} {size[0]}x{size[1]} {self._content_hash(located)}", decode)
 
+    def video_info(self, source: Any, request: VideoRequest, where: str) -> VideoInfo:
+        """Which frames will be taken of a video, told from its container and the size of its first frame.
+
+        Args:
+            source: see `vlrl.processors.sources`; a list is of frames.
+            request: what is wanted.
+            where: the sample's id, for errors.
+
+        Raises:
+            DataError: if it is no video, has too few frames, or exceeds a limit of MediaConfig.
+        """
+        located = self._located(source, where)
+        if isinstance(located, list):
+            size = self.image_size(source[0], f"{where}: frame 0") if located else (0, 0)
+            return choose_listed(len(located), size, request, where)
+        video = self._video_file(located, where)
+        return self._chosen(video, self._video_facts(video), request)
+
+    def video(self, source: Any, request: VideoRequest, size: tuple[int, int], where: str) -> Frames:
+        """Those frames as upright RGB at exactly `size` (height, width); errors as in `video_info`."""
+        located = self._located(source, where)
+        if isinstance(located, list):
+            return self._listed(source, request, size, where)
+        video = self._video_file(located, where)
+        facts = self._video_facts(video)
+        info = self._chosen(video, facts, request)
+        settings = f"video {pillow_version} {size} {info.indices} {self._content_hash(video)}"
+        return self._kept(
+            settings, lambda: _video_frames(self._videos.decode(video, facts, info.indices, size), info)
+        )
+
+    def _listed(self, source: Any, request: VideoRequest, size: tuple[int, int], where: str) -> Frames:
+        """A video given as pictures; each is kept by itself, so only their stacking is repeated."""
+        info = self.video_info(source, request, where)
+        frames = {i: self.image(source[i], size, f"{where}: frame {i}") for i in sorted({*info.indices})}
+        return self._shared(_video_frames(np.concatenate([frames[i].pixels for i in info.indices]), info))
+
+    def _video_file(self, located: Located, where: str) -> Encoded:
+        if isinstance(located, Encoded):
+            return located
+        raise DataError(
+            f"{where}: a {type(located).__name__} was given for a video; give a file, or a list of frames"
+        )
+
+    def _chosen(self, video: Encoded, facts: VideoFacts, request: VideoRequest) -> VideoInfo:
+        return choose_frames(facts.timestamps_s, facts.rate, facts.size, request, video.name)
+
+    def _video_facts(self, video: Encoded) -> VideoFacts:
+        """What the container says, remembered by its content."""
+        content = self._content_hash(video)
+        with self._locks[int(content[:8], 16) % _NUM_LOCKS]:
+            facts = self._facts.pop(content, None) or self._facts_from_disk(content)
+            if facts is None:
+                facts = self._videos.probe(video)
+                meta = {"size": facts.size, "rate": facts.rate}
+                self._disk.put(_facts_key(content), meta, facts.timestamps_s.view(np.uint8))
+            self._facts[content] = facts
+        if len(self._facts) > _MAX_FACTS:
+            self._facts.popitem(last=False)
+        return facts
+
+    def _facts_from_disk(self, content: str) -> VideoFacts | None:
+        found = self._disk.get(_facts_key(content))
+        if found is None:
+            return None
+        meta, times = found
+        height, width = meta["size"]
+        return VideoFacts((height, width), times.view(np.float64), meta["rate"])
+
     def _picture(self, source: Any, where: str) -> Encoded | Image.Image | np.ndarray:
-        located = locate(source, self._config, where)
+        located = self._located(source, where)
         if isinstance(located, list):
             raise DataError(f"{where}: a list of {len(located)} pictures was given for one picture")
         return located
+
+    def _located(self, source: Any, where: str) -> Located:
+        located = locate(source, self._config, where)
+        if isinstance(located, Encoded) and located.url is not None:
+            return replace(located, data=self._downloaded(located))
+        return located
+
+    def _downloaded(self, source: Encoded) -> bytes:
+        """A URL's bytes, from the cache if they are there: what a URL names is taken not to change."""
+        key = hashlib.sha256(f"url {source.url}".encode()).hexdigest()
+        with self._locks[int(key[:8], 16) % _NUM_LOCKS]:
+            found = self._disk.get(key)
+            if found is not None:
+                return found[1].tobytes()
+            data = self._download.fetch(source)
+            self._disk.put(key, {}, np.frombuffer(data, np.uint8))
+            return data
 
     def _kept(self, settings: str, make: Callable[[], Frames]) -> Frames:
         """The record for these settings: alive, or on disk, or made now. One thread makes it, others wait."""
@@ -154,6 +250,15 @@ def _hash_file(source: Encoded) -> str:
 def _image_frames(picture: Image.Image, size: tuple[int, int]) -> Frames:
     pixels = resize_picture(picture, size)[None]
     return Frames("image", frames_hash("image", pixels), pixels, (picture.height, picture.width))
+
+
+def _video_frames(pixels: ByteArray, info: VideoInfo) -> Frames:
+    sha256 = frames_hash("video", pixels, info.timestamps_s, info.fps)
+    return Frames("video", sha256, pixels, info.size, info.timestamps_s, info.fps)
+
+
+def _facts_key(content: str) -> str:
+    return hashlib.sha256(f"facts {content}".encode()).hexdigest()
 
 
 def _name(where: str, picture: Image.Image | np.ndarray) -> str:

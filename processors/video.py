@@ -6,12 +6,13 @@ Everything here is arithmetic on timestamps; `vlrl.processors.video_worker` read
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from vlrl.data_options import VideoConfig
 from vlrl.errors import DataError
@@ -108,7 +109,7 @@ class VideoInfo:
 
 
 def choose_frames(
-    timestamps_s: Sequence[float], rate: float, size: tuple[int, int], request: VideoRequest, name: str
+    timestamps_s: npt.ArrayLike, rate: float, size: tuple[int, int], request: VideoRequest, name: str
 ) -> VideoInfo:
     """Choose frames evenly in time.
 

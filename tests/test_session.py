@@ -10,7 +10,6 @@ from builders import make_generation, make_sample, open_tiny, picture, row, text
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vlrl.processors.media import resolve_image
 from vlrl.session import Session
 from vlrl.types import Generation, Media, Turn, VersionSpan
 
@@ -73,9 +72,7 @@ def test_the_worked_example_of_trajectory() -> None:
 
 
 def medium(seed: int = 0) -> Media:
-    return resolve_image(
-        picture(28, 56, seed), patch_size=14, merge_size=2, min_pixels=784, max_pixels=10**6, where="t"
-    )
+    return Media("image", str(seed), picture(28, 56, seed)[None], (28, 56), (1, 2, 4), 2)
 
 
 def test_what_follows_the_last_action_is_dropped_with_its_pictures() -> None:
