@@ -35,7 +35,7 @@ LAYERS: dict[str, set[str]] = {
     "pure functions": {"mask", "advantage", "loss", "pack", "logprobs", "schedule", "stats", "published"},
     "plug-ins and data flow": {
         *("processors", "rewards", "envs"),
-        *("data", "session", "rollout", "buffer", "records", "tiny", "console", "interrupts"),
+        *("data", "run_data", "session", "rollout", "buffer", "records", "tiny", "console", "interrupts"),
     },
     "engines": {
         *(

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from vlrl.config import Config
 from vlrl.protocols import Policy, Processor
 from vlrl.records import rollout_records, write_rollouts
-from vlrl.rollout import ScoreFn, rollout_groups, score_groups
+from vlrl.rewards.compose import ComposedReward
+from vlrl.rollout import rollout_groups, score_groups
 from vlrl.run import Run
 from vlrl.types import Group, Sample
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Mean of the run's first reward over the held-out samples; the sampled rollouts are kept to show."""
+    """Mean of the first reward over the held-out samples; the sampled rollouts are kept to show."""
 
     accuracy_greedy: float
     accuracy_sampled: float
@@ -34,7 +35,7 @@ class Evaluation:
 
 
 async def evaluate(
-    samples: Sequence[Sample], policy: Policy, processor: Processor, score: ScoreFn, config: Config
+    samples: Sequence[Sample], policy: Policy, processor: Processor, reward: ComposedReward, config: Config
 ) -> Evaluation:
     """Answer every sample once greedily and once at the training temperature.
 
@@ -52,21 +53,23 @@ async def evaluate(
             group_size=1,
             greedy=greedy,
         )
-        await score_groups(groups, score)
+        await score_groups(groups, reward.score)
         results[greedy] = groups
     return Evaluation(
-        accuracy_greedy=accuracy(results[True], config),
-        accuracy_sampled=accuracy(results[False], config),
+        accuracy_greedy=accuracy(results[True], reward),
+        accuracy_sampled=accuracy(results[False], reward),
         num_samples=len(samples),
         greedy=results[True],
         sampled=results[False],
     )
 
 
-def accuracy(groups: Sequence[Group], config: Config) -> float:
-    """Mean of the first reward named in the config; an answer that could not be scored does not count."""
-    name = config.rewards[0].name.rsplit(":", 1)[-1]
-    values = [t.score.parts.get(name, t.score.total) for g in groups for t in g.trajectories if t.score]
+def accuracy(groups: Sequence[Group], reward: ComposedReward) -> float:
+    """Mean of each source's first reward; an answer that could not be scored does not count."""
+    scored = [
+        (t.score, reward.first_part(t.sample.source)) for g in groups for t in g.trajectories if t.score
+    ]
+    values = [score.parts.get(name, score.total) for score, name in scored]
     return sum(values) / len(values) if values else float("nan")
 
 
@@ -75,7 +78,7 @@ def hold_out_before(run: Run) -> dict[str, float]:
     kept = run.config.run_dir / "before.json"
     if run.first_step and kept.is_file():
         return dict(json.loads(kept.read_text(encoding="utf-8")))
-    if run.eval_rows is not None:
+    if run.config.data.eval:
         run.console.phase("evaluating before training")
     before = hold_out(run, "before training", run.config.eval.num_samples, keep_as="before")
     kept.write_text(json.dumps(before), encoding="utf-8")
@@ -88,7 +91,7 @@ def hold_out(run: Run, when: str, num_samples: int | None, keep_as: str | None =
     if not samples:
         return {}
     with run.phases.measure("evaluate"):
-        result = run.runner.run(evaluate(samples, run.policy, run.processor, run.reward.score, config))
+        result = run.runner.run(evaluate(samples, run.policy, run.processor, run.reward, config))
     run.console.note(
         f"held-out accuracy {when}: {result.accuracy_greedy:.3f} greedy, "
         f"{result.accuracy_sampled:.3f} sampled"

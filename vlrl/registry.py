@@ -22,7 +22,22 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
     },
     "datasets": {
         "digit_sum": "vlrl.envs.visual.digit_sum:DigitSum",
-        "jsonl": "vlrl.data:JsonlDataset",
+        "jsonl": "vlrl.data.text_files:JsonlReader",
+        "json": "vlrl.data.text_files:JsonReader",
+        "csv": "vlrl.data.text_files:CsvReader",
+        "listing": "vlrl.data.listing:open_listing",
+        "media_folder": "vlrl.data.media_folder:MediaFolder",
+        "parquet": "vlrl.data.parquet:ParquetReader",
+        "webdataset": "vlrl.data.webdataset:WebDatasetReader",
+        "saved_dataset": "vlrl.data.hugging_face:open_saved",
+        "hub": "vlrl.data.hugging_face:open_hub",
+    },
+    "shapes": {
+        "vlrl": "vlrl.data.shapes:from_messages",
+        "openai": "vlrl.data.shapes:from_messages",
+        "llava": "vlrl.data.shapes:from_conversations",
+        "easy_r1": "vlrl.data.shapes:from_problem",
+        "vlm_r1": "vlrl.data.shapes:from_vlm_r1",
     },
     "processors": {
         "qwen2_vl": "vlrl.processors.qwen_vl:QwenVLProcessor",
@@ -42,7 +57,7 @@ def resolve(kind: str, name: str) -> Any:
     """Find a plug-in.
 
     Args:
-        kind: "rewards", "datasets", "processors" or "envs".
+        kind: "rewards", "datasets", "shapes", "processors" or "envs".
         name: a registered name, or "path/to/file.py:attribute".
 
     Raises:

@@ -19,16 +19,15 @@ from vlrl.checkpoint import RunState, latest_checkpoint, save_checkpoint, writte
 from vlrl.cluster import cluster, device_name
 from vlrl.config import Config
 from vlrl.console import TrainConsole
-from vlrl.data import SampleStream, open_dataset
 from vlrl.errors import ConfigError, DataError, Interrupted
 from vlrl.generator import VllmPolicy
 from vlrl.interrupts import Interrupts
 from vlrl.metrics import TIME_PARTS, MetricSinks
 from vlrl.processors.auto import open_processor
 from vlrl.rewards.compose import ComposedReward
-from vlrl.rollout import require_room
+from vlrl.run_data import RunData, Sources
 from vlrl.trainer import Trainer, rendezvous_port
-from vlrl.types import Row, Sample
+from vlrl.types import Sample
 
 REPORTED_PACKAGES = (
     "vlrl",
@@ -117,21 +116,14 @@ class Run:
         self._check_folder()
         if self._train:
             rendezvous_port(config.trainer.master_port)
+        sources = Sources.open(config)
         if self._generate:
-            self.reward = ComposedReward(config.rewards)
-        self.train_rows = open_dataset(config.data.train[0], "data.train")
-        self.eval_rows = open_dataset(config.data.eval[0], "data.eval") if config.data.eval else None
+            self.reward = ComposedReward(config.rewards, sources.rewards)
         self.console.phase("loading the processor")
         self.processor = open_processor(config)
-        batch_size = config.rollout.prompts_per_step if self._generate else config.sft.batch_size
-        self.stream = SampleStream(
-            self.train_rows,
-            self._prepare,
-            num_rows=config.data.train[0].limit,
-            batch_size=batch_size,
-            seed=config.run.seed,
-        )
-        self._stack.callback(self.stream.close)
+        self.data = RunData(config, sources, self.processor, supervised=not self._generate)
+        self._stack.callback(self.data.close)
+        self.stream = self.data.stream
         self.first_samples = self.stream.batch(self.first_step)  # a broken row shows before an engine starts
         if not self._generate:
             require_targets(self.first_samples)
@@ -142,14 +134,6 @@ class Run:
         with self.phases.measure("start engines"):
             self._start_engines()
         return self
-
-    def _prepare(self, row: Row) -> Sample:
-        """A row as a sample that fits the engine's context."""
-        sample = self.processor.sample(row)
-        if self._generate:
-            config, num_tokens = self.config, len(sample.prompt.token_ids)
-            require_room(sample.id, num_tokens, config.rollout.max_tokens, config.generator.max_model_len)
-        return sample
 
     def _check_folder(self) -> None:
         if self._resume is None:
@@ -199,11 +183,11 @@ class Run:
 
     def heldout(self, num_samples: int | None) -> list[Sample]:
         """The first num_samples held-out samples, all if None; none without data.eval."""
-        if self.eval_rows is None:
-            return []
-        limits = [len(self.eval_rows), self.config.data.eval[0].limit, num_samples]
-        count = min(n for n in limits if n is not None)
-        return [self._prepare(self.eval_rows[i]) for i in range(count)]
+        dropped = self.data.num_heldout_dropped
+        samples = self.data.heldout(num_samples)
+        if self.data.num_heldout_dropped > dropped:
+            self.console.note(f"{self.data.num_heldout_dropped} held-out rows are too long and left out")
+        return samples
 
     def steps(self) -> Iterator[int]:
         """The steps still to do; saves at the interval, at the end and when a signal asks to stop.

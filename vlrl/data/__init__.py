@@ -1,0 +1,10 @@
+"""Rows of any common format, mixed and shuffled by pure functions of the run's seed, ready as samples.
+
+file, folder or hub ──reader──► Record ──shape, template, root──► Row ──draws, mixture──► SampleStream
+"""
+
+from vlrl.data.open import open_dataset, open_source
+from vlrl.data.rows import Rows, StreamedRows
+from vlrl.data.stream import Prepared, SampleStream
+
+__all__ = ["Prepared", "Rows", "SampleStream", "StreamedRows", "open_dataset", "open_source"]

@@ -1,0 +1,201 @@
+"""A source's records as rows: columns renamed, shaped, templated, media placed and kept under the root."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from vlrl.data.markers import place_media
+from vlrl.data.record import Reader, Record, StreamReader
+from vlrl.data.shapes import Fields, Shape, detect_shape
+from vlrl.data.templates import PromptTemplate
+from vlrl.errors import DataError
+from vlrl.processors.sources import under_root
+from vlrl.protocols import Dataset
+from vlrl.registry import resolve
+from vlrl.types import Row
+
+ELSEWHERE = ("http://", "https://", "data:", "file:")
+"""Sources that are no path; whether they are followed is the processor's matter."""
+
+PATH_LENGTH = 4096
+"""Text beyond this is no path on Linux; it is taken as the medium itself (base64)."""
+
+
+class RowMaker:
+    """Turns one source's records into rows; a pure function of the record."""
+
+    def __init__(
+        self,
+        *,
+        shape: str = "auto",
+        columns: Mapping[str, str] | None = None,
+        template: PromptTemplate | None = None,
+        system: str | None = None,
+    ) -> None:
+        self._columns, self._template, self._system = dict(columns or {}), template, system
+        self._shape_name = shape  # until the first row has told, "auto"
+        self._shape: Shape | None = None if shape == "auto" else resolve("shapes", shape)
+
+    def row(self, record: Record) -> Row:
+        """The row of a record: `id`, `messages`, `metadata`, `place`, if it has them `answer` and `target`.
+
+        The last assistant turn becomes the target, and the answer where there is no other.
+
+        Raises:
+            DataError: naming the place and what does not fit.
+        """
+        fields = self._renamed({k: v for k, v in record.fields.items() if v is not None}, record.place)
+        variables = dict(fields)
+        row = self._shaped(fields, record.place)
+        if self._template is not None:
+            row["messages"] = self._template.apply(row["messages"], variables, record.place)
+        images, videos = row.pop("images", ()), row.pop("videos", ())
+        messages = place_media(row["messages"], images, videos, record.place)
+        messages = [_rooted_message(message, record) for message in messages]
+        if self._system is not None and all(message["role"] != "system" for message in messages):
+            messages.insert(0, {"role": "system", "content": self._system})
+        if messages[-1]["role"] == "assistant":
+            row["target"] = _spoken(messages.pop(), row, record.place)
+            row.setdefault("answer", row["target"])
+        if not any(message["role"] == "user" for message in messages):
+            raise DataError(f"{record.place}: the conversation has no user turn before the answer")
+        metadata = {**fields, **row.pop("metadata", {})}
+        return {"id": record.place, **row, "messages": messages, "metadata": metadata, "place": record.place}
+
+    def _renamed(self, fields: Fields, place: str) -> Fields:
+        """`columns` applied: vlrl's field → the source's column."""
+        absent = [column for column in self._columns.values() if column not in fields]
+        if absent:
+            raise DataError(
+                f"{place}: no column {absent[0]!r}, which `columns` names, but {', '.join(fields) or 'none'}"
+            )
+        taken = {field: fields[column] for field, column in self._columns.items()}
+        return {k: v for k, v in fields.items() if k not in self._columns.values()} | taken
+
+    def _shaped(self, fields: Fields, place: str) -> dict[str, Any]:
+        """The shape's row; `fields` keeps what the shape did not use."""
+        if self._shape is None:
+            self._shape_name = detect_shape(fields, place)
+            self._shape = resolve("shapes", self._shape_name)
+        try:
+            row = self._shape(fields)
+            if not row["messages"]:
+                raise ValueError("no turns")
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+            raise DataError(
+                f"{place}: not a row of shape {self._shape_name!r} ({type(error).__name__}: {error})"
+            ) from error
+        return row
+
+
+class Rows(Dataset):
+    """A reader's records as rows, the first `limit` of them."""
+
+    def __init__(
+        self, reader: Reader | Dataset, maker: RowMaker, name: str, limit: int | None = None
+    ) -> None:
+        self._reader, self._maker, self._name = reader, maker, name
+        self._num_rows = len(reader) if limit is None else min(len(reader), limit)
+        self.chunk_sizes = _clipped(getattr(reader, "chunk_sizes", ()), self._num_rows)
+        self.window_chunks: int = getattr(reader, "window_chunks", 1)
+        if self._num_rows:
+            maker.row(self._record(0))  # tells the shape, whatever row is asked for first
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return self._num_rows
+
+    def __getitem__(self, index: int) -> Row:
+        """Row `index`.
+
+        Raises:
+            DataError: naming the file and the place in it.
+        """
+        if not 0 <= index < self._num_rows:
+            raise IndexError(f"row {index} of {self._num_rows}")
+        return self._maker.row(self._record(index))
+
+    def __iter__(self) -> Iterator[Row]:
+        """The rows in their own order."""
+        return (self[index] for index in range(self._num_rows))
+
+    def _record(self, index: int) -> Record:
+        item = self._reader[index]
+        if isinstance(item, Record):
+            return item
+        return Record(dict(item), str(item.get("id", f"{self._name}:{index}")), None)
+
+
+class StreamedRows:
+    """Rows that can only be read one after the other."""
+
+    def __init__(self, reader: StreamReader, maker: RowMaker, limit: int | None = None) -> None:
+        self._reader, self._maker, self._limit = reader, maker, limit
+        known = [n for n in (reader.num_records, limit) if n is not None]
+        self.num_rows = min(known) if reader.num_records is not None else None
+        self.buffer_size = reader.buffer_size
+
+    def __iter__(self) -> Iterator[Row]:
+        """The rows in their own order."""
+        return self.rows(None, 0)
+
+    def rows(self, shuffle_seed: int | None, skip: int) -> Iterator[Row]:
+        """The rows from number `skip` on, whole shards in an order drawn from the seed."""
+        stop = None if self._limit is None else max(0, self._limit - skip)
+        for record in islice(self._reader.records(shuffle_seed, skip), stop):
+            yield self._maker.row(record)
+
+
+def _clipped(sizes: Sequence[int], total: int) -> list[int]:
+    """Chunk sizes of the first `total` rows."""
+    clipped = []
+    for size in sizes:
+        if total <= 0:
+            break
+        clipped.append(min(size, total))
+        total -= size
+    return clipped
+
+
+def _spoken(message: Mapping[str, Any], row: Mapping[str, Any], place: str) -> str:
+    """The text of the assistant's last turn."""
+    if "target" in row:
+        raise DataError(
+            f"{place}: it has a 'target' and ends with an assistant's turn; leave one of them out"
+        )
+    content = message["content"]
+    if isinstance(content, str):
+        return content
+    if any(part["type"] != "text" for part in content):
+        raise DataError(f"{place}: the assistant's last turn holds media; only text can be trained on")
+    return "".join(part["text"] for part in content)
+
+
+def _rooted_message(message: Mapping[str, Any], record: Record) -> dict[str, Any]:
+    content = message["content"]
+    if not isinstance(content, str):
+        content = [
+            {**part, part["type"]: _rooted(part[part["type"]], record)} if part["type"] != "text" else part
+            for part in content
+        ]
+    return {**message, "content": content}
+
+
+def _rooted(source: Any, record: Record) -> Any:
+    """A medium's source; if it is a path, the whole path, which lies under the record's root."""
+    if record.root is None:
+        return source
+    if isinstance(source, list):
+        return [_rooted(frame, record) for frame in source]
+    if isinstance(source, Mapping):
+        inside = next((source[key] for key in ("bytes", "url", "path") if source.get(key) is not None), None)
+        return dict(source) if source.get("bytes") is not None else _rooted(inside, record)
+    if isinstance(source, str):
+        if source.startswith(ELSEWHERE) or len(source) > PATH_LENGTH:
+            return source
+        return str(under_root(record.root, source, record.place))
+    if source is None or isinstance(source, bool | int | float):
+        raise DataError(f"{record.place}: {source!r} is no picture or video; give a path, bytes or a URL")
+    return source

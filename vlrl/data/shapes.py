@@ -1,0 +1,143 @@
+"""The layouts that people's records have, each turned into the same conversation.
+
+A shape takes a record's fields and pops what it uses; what is left becomes metadata. It returns `messages`
+(content is text, or a list of parts) and, as far as the record has them, `images` and `videos` (to be put
+where the text says <image> and <video>) and the fields of KEPT. What it raises is reported with the place.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from vlrl.errors import DataError
+
+Fields: TypeAlias = dict[str, Any]
+Shape: TypeAlias = Callable[[Fields], dict[str, Any]]
+
+KEPT = ("id", "answer", "target", "env", "task", "metadata")
+"""Taken by every shape from the column of the same name."""
+
+COLUMNS = frozenset(
+    {
+        *KEPT,
+        "messages",
+        "conversations",
+        "problem",
+        "solution",
+        "system",
+        "image",
+        "images",
+        "video",
+        "videos",
+    }
+)
+"""What the built-in shapes look for; the left side of a `columns` mapping."""
+
+ROLES = {"human": "user", "user": "user", "gpt": "assistant", "assistant": "assistant", "system": "system"}
+"""Speakers of a `conversations` column → roles."""
+
+
+def detect_shape(fields: Mapping[str, Any], place: str) -> str:
+    """The name of the shape that a record's columns fit.
+
+    Raises:
+        DataError: naming the columns, if they fit none.
+    """
+    if "messages" in fields:
+        return "vlrl"
+    if "conversations" in fields:
+        return "llava"
+    if "problem" in fields:
+        return "vlm_r1" if "solution" in fields else "easy_r1"
+    seen = ", ".join(map(repr, fields)) or "none"
+    raise DataError(
+        f"{place}: its columns ({seen}) fit no known shape: messages (vlrl, openai), conversations (llava), "
+        "problem with solution (vlm_r1) or with answer (easy_r1); `columns` says which column is which, for "
+        "instance columns: {problem: question, image: picture}"
+    )
+
+
+def from_messages(fields: Fields) -> dict[str, Any]:
+    """`messages` of role and content, parts as vlrl or OpenAI's chat API write them."""
+    messages = [_message(message) for message in _items(fields.pop("messages"), "messages")]
+    return {**_kept(fields), "messages": messages}
+
+
+def from_conversations(fields: Fields) -> dict[str, Any]:
+    """LLaVA: `conversations` of from and value, and `image`."""
+    system = fields.pop("system", None)
+    messages = [{"role": "system", "content": system}] if system else []
+    for turn in _items(fields.pop("conversations"), "conversations"):
+        speaker, text = turn.get("from", turn.get("role")), turn.get("value", turn.get("content"))
+        if speaker not in ROLES or not isinstance(text, str):
+            raise ValueError(
+                f"a turn of 'conversations' needs 'from' (one of {', '.join(ROLES)}) and a text 'value', "
+                f"not {speaker!r} and {type(text).__name__}"
+            )
+        messages.append({"role": ROLES[speaker], "content": text})
+    return {**_kept(fields), "messages": messages}
+
+
+def from_problem(fields: Fields) -> dict[str, Any]:
+    """EasyR1: `problem`, `answer`, `images` or `videos`; also any plain table whose columns are mapped."""
+    system, problem = fields.pop("system", None), fields.pop("problem")
+    if not isinstance(problem, str):
+        raise ValueError(f"'problem' must be text, not {type(problem).__name__}")
+    messages = [{"role": "system", "content": system}] if system else []
+    return {**_kept(fields), "messages": [*messages, {"role": "user", "content": problem}]}
+
+
+def from_vlm_r1(fields: Fields) -> dict[str, Any]:
+    """VLM-R1: LLaVA's conversations, or `problem` and `solution` (text, or boxes as JSON)."""
+    solution = {"answer": fields.pop("solution")} if "solution" in fields else {}
+    row = from_conversations(fields) if "conversations" in fields else from_problem(fields)
+    return {**row, **solution}
+
+
+def _kept(fields: Fields) -> dict[str, Any]:
+    """The columns that mean the same everywhere, and the media as two lists."""
+    row = {name: fields.pop(name) for name in KEPT if name in fields}
+    for kind in ("image", "video"):
+        media = [fields.pop(name) for name in (kind, f"{kind}s") if name in fields]
+        row[f"{kind}s"] = [
+            item for value in media for item in (value if isinstance(value, list) else [value])
+        ]
+    return row
+
+
+def _items(value: Any, column: str) -> list[dict[str, Any]]:
+    """A column that is a list of objects, or JSON text of one, without the nulls that tables fill in."""
+    if isinstance(value, str):
+        value = json.loads(value)
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise TypeError(f"{column!r} must be a list of objects")
+    return [_without_nulls(item) for item in value]
+
+
+def _without_nulls(item: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in item.items() if value is not None}
+
+
+def _message(message: Mapping[str, Any]) -> dict[str, Any]:
+    role, content = message["role"], message["content"]
+    if not isinstance(role, str):
+        raise TypeError(f"'role' must be text, not {type(role).__name__}")
+    if not isinstance(content, str):
+        content = [_part(part) for part in _items(content, "content")]
+    return {**message, "content": content}
+
+
+def _part(part: Mapping[str, Any]) -> dict[str, Any]:
+    """A content part in vlrl's form."""
+    kind = part["type"]
+    if kind in ("image_url", "video_url"):
+        url = part[kind]
+        medium = kind.removesuffix("_url")
+        return {"type": medium, medium: url["url"] if isinstance(url, Mapping) else url}
+    if kind not in ("text", "image", "video"):
+        raise ValueError(f"part type {kind!r} is none of text, image, video, image_url, video_url")
+    if kind == "text" and not isinstance(part["text"], str):
+        raise TypeError(f"'text' of a part must be text, not {type(part['text']).__name__}")
+    return dict(part)

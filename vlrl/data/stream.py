@@ -1,0 +1,117 @@
+"""The samples of each step, in an order that is a pure function of seed and step, prepared ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+from vlrl.data.draws import Draws, IndexedDraws, StreamedDraws
+from vlrl.data.mixture import Mixture
+from vlrl.data.rows import StreamedRows
+from vlrl.errors import DataError
+from vlrl.protocols import Dataset
+from vlrl.seeds import derive_seed
+from vlrl.types import Row, Sample
+
+MAX_ATTEMPTS = 64
+"""Rows tried for one position before the run stops: so many that do not fit are no accident."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What became of a row.
+
+    Attributes:
+        sample: made of it; None if its prompt is too long, and another row is to take its place.
+        num_dropped_turns: messages taken out of it so that it fits.
+        reason: why there is no sample.
+    """
+
+    sample: Sample | None
+    num_dropped_turns: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A position's sample, and what was dropped on the way to it."""
+
+    sample: Sample
+    num_dropped_rows: int
+    num_dropped_turns: int
+
+
+class SampleStream:
+    """Samples by step, resolved by threads `prefetch_steps` ahead.
+
+    Step s takes positions s·k … s·k+k-1 of an endless sequence. A position's source, its row and the rows
+    that replace one too long are functions of (run seed, position), so any step can be asked for after a
+    resume, and the number of threads changes nothing.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[Dataset | StreamedRows],
+        prepare: Callable[[Row, int], Prepared],
+        *,
+        batch_size: int,
+        seed: int,
+        weights: Sequence[float] = (1.0,),
+        num_workers: int = 1,
+        prefetch_steps: int = 1,
+    ) -> None:
+        """Start the threads.
+
+        Args:
+            sources: what is drawn from.
+            prepare: row and number of its source → sample; called from threads.
+            batch_size: samples of a step, k.
+            seed: the run's.
+            weights: share of each source.
+            num_workers: threads.
+            prefetch_steps: steps prepared ahead of the one asked for.
+        """
+        self._prepare, self._batch_size, self._prefetch_steps = prepare, batch_size, prefetch_steps
+        self._mixture = Mixture(weights, seed)
+        self._draws: list[Draws] = []
+        for index, source in enumerate(sources):
+            own_seed = derive_seed(seed, "source", index) if index else seed
+            kind = StreamedDraws if isinstance(source, StreamedRows) else IndexedDraws
+            self._draws.append(kind(source, own_seed))  # type: ignore[arg-type]
+        self._executor = ThreadPoolExecutor(max_workers=num_workers, thread_name_prefix="samples")
+        self._ahead: dict[int, list[Future[Drawn]]] = {}
+        self.metrics: dict[str, float] = {}
+        """Counts of the step last asked for."""
+
+    def batch(self, step: int) -> list[Sample]:
+        """Samples of a step; starts preparing those after it.
+
+        Raises:
+            DataError: for a row that cannot be used, or if too many in a row do not fit.
+        """
+        wanted = range(step, step + 1 + self._prefetch_steps)
+        self._ahead = {s: self._ahead.get(s) or self._submit(s) for s in wanted}
+        drawn = [future.result() for future in self._ahead[step]]
+        self.metrics = {
+            "data/num_dropped_overlong": float(sum(d.num_dropped_rows for d in drawn)),
+            "data/num_dropped_turns": float(sum(d.num_dropped_turns for d in drawn)),
+        }
+        return [d.sample for d in drawn]
+
+    def close(self) -> None:
+        """Stop the threads."""
+        self._executor.shutdown(wait=True, cancel_futures=True)
+
+    def _submit(self, step: int) -> list[Future[Drawn]]:
+        positions = range(step * self._batch_size, (step + 1) * self._batch_size)
+        return [self._executor.submit(self._draw, *self._mixture.draw(position)) for position in positions]
+
+    def _draw(self, source: int, position: int) -> Drawn:
+        for attempt in range(MAX_ATTEMPTS):
+            prepared = self._prepare(self._draws[source].row(position, attempt), source)
+            if prepared.sample is not None:
+                return Drawn(prepared.sample, attempt, prepared.num_dropped_turns)
+        raise DataError(
+            f"{MAX_ATTEMPTS} rows in a row were too long for a prompt; the last: {prepared.reason}"
+        )

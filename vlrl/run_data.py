@@ -1,0 +1,162 @@
+"""A run's data: its sources opened and named, the training stream, and the held-out samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+from vlrl.config import Config
+from vlrl.data import Prepared, Rows, SampleStream, StreamedRows, open_source
+from vlrl.data.overlong import fit_row
+from vlrl.data_options import DatasetConfig
+from vlrl.errors import ConfigError
+from vlrl.options import RewardConfig
+from vlrl.protocols import Processor
+from vlrl.types import Row, Sample
+
+HELDOUT_BATCH = 256
+"""Held-out rows resolved at once, where all of them are wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An opened source; `name` is what its samples carry, "" for the only one to train on."""
+
+    name: str
+    config: DatasetConfig
+    rows: Rows | StreamedRows
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The rows a run trains on and those it holds out."""
+
+    train: Sequence[Source]
+    heldout: Sequence[Source]
+
+    @classmethod
+    def open(cls, config: Config) -> Sources:
+        """Open everything the config names.
+
+        Raises:
+            ConfigError: for an unknown name or a wrong option; for held-out rows without a known number.
+            DataError: for a source that is missing or empty.
+        """
+        train, heldout = config.data.train, config.data.eval
+        train_names = [""] if len(train) == 1 else _names(train)
+        heldout_names = [f"heldout/{name}" for name in _names(heldout)]
+        opened = cls(_open(train, train_names, "data.train"), _open(heldout, heldout_names, "data.eval"))
+        for source in opened.heldout:
+            if isinstance(source.rows, StreamedRows) and source.config.limit is None:
+                raise ConfigError(f"data.eval: {source.config.name!r} is streamed; give it a limit")
+        return opened
+
+    @property
+    def rewards(self) -> Mapping[str, Sequence[RewardConfig]]:
+        """Source's name → its own rewards; empty means the run's."""
+        return {source.name: source.config.rewards for source in (*self.train, *self.heldout)}
+
+
+class RunData:
+    """Samples of a run, all of which fit the model's context.
+
+    Attributes:
+        stream: the training samples of each step.
+        num_heldout_dropped: held-out rows left out so far, their prompts being too long.
+    """
+
+    def __init__(self, config: Config, sources: Sources, processor: Processor, *, supervised: bool) -> None:
+        """Start the stream's threads.
+
+        Args:
+            config: the whole config.
+            sources: opened.
+            processor: makes samples of rows.
+            supervised: leave room for a row's target instead of for rollout.max_tokens.
+
+        Raises:
+            ConfigError: if data.max_prompt_tokens leaves no room for a completion.
+        """
+        self._config, self._sources, self._processor = config, sources, processor
+        self._supervised = supervised
+        longest, room = (
+            config.data.max_prompt_tokens,
+            config.generator.max_model_len - config.rollout.max_tokens,
+        )
+        if longest is not None and not supervised and longest > room:
+            raise ConfigError(
+                f"data.max_prompt_tokens={longest} and rollout.max_tokens={config.rollout.max_tokens} "
+                f"together exceed generator.max_model_len={config.generator.max_model_len}"
+            )
+        self.stream = SampleStream(
+            [source.rows for source in sources.train],
+            lambda row, index: self._prepare(row, sources.train[index].name),
+            weights=[source.config.weight for source in sources.train],
+            batch_size=config.sft.batch_size if supervised else config.rollout.prompts_per_step,
+            seed=config.run.seed,
+            num_workers=config.data.num_workers,
+            prefetch_steps=config.data.prefetch_steps,
+        )
+
+        self.num_heldout_dropped = 0
+        self._heldout: list[Sample] = []
+        self._heldout_rows: Iterator[tuple[Row, str]] = (
+            (row, source.name) for source in sources.heldout for row in source.rows
+        )
+
+    def close(self) -> None:
+        """Stop the threads."""
+        self.stream.close()
+
+    def heldout(self, num_samples: int | None) -> list[Sample]:
+        """The first num_samples held-out samples, all if None, one source after the other.
+
+        They are resolved once and kept. Rows that are too long are left out and counted.
+        """
+        while num_samples is None or len(self._heldout) < num_samples:
+            most = HELDOUT_BATCH if num_samples is None else num_samples - len(self._heldout)
+            if not (batch := list(islice(self._heldout_rows, most))):
+                break
+            with ThreadPoolExecutor(self._config.data.num_workers) as executor:
+                prepared = list(executor.map(lambda pair: self._prepare(*pair), batch))
+            samples = [each.sample for each in prepared if each.sample is not None]
+            self.num_heldout_dropped += len(prepared) - len(samples)
+            self._heldout += samples
+        return self._heldout[:num_samples]
+
+    def _prepare(self, row: Row, source: str) -> Prepared:
+        """A row as a sample whose prompt leaves room for the answer."""
+        fitted = fit_row(row, self._processor.num_tokens, self._room(row), self._config.data.overlong)
+        if fitted.row is None:
+            return Prepared(None, reason=fitted.reason)
+        sample = replace(self._processor.sample(fitted.row), source=source)
+        return Prepared(sample, fitted.num_dropped_turns)
+
+    def _room(self, row: Row) -> int:
+        """Most tokens of this row's prompt."""
+        answer = self._config.rollout.max_tokens
+        if self._supervised:
+            answer = len(self._processor.encode_target(row.get("target") or ""))
+        room = self._config.generator.max_model_len - answer
+        return min(room, self._config.data.max_prompt_tokens or room)
+
+
+def _open(configs: Sequence[DatasetConfig], names: Sequence[str], key: str) -> list[Source]:
+    keys = [key] if len(configs) == 1 else [f"{key}.{i}" for i in range(len(configs))]
+    return [
+        Source(name, config, open_source(config, section))
+        for name, config, section in zip(names, configs, keys, strict=True)
+    ]
+
+
+def _names(configs: Sequence[DatasetConfig]) -> list[str]:
+    """The last part of each source's name; namesakes are numbered."""
+    names: list[str] = []
+    for config in configs:
+        short = Path(config.name).name
+        namesakes = sum(Path(c.name).name == short for c in configs[: len(names)])
+        names.append(f"{short}#{namesakes + 1}" if namesakes else short)
+    return names
