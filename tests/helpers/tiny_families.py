@@ -10,6 +10,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from builders import make_config
+
+from vlrl.config import Config
 from vlrl.tiny import SPECIAL_TOKENS as QWEN_TOKENS
 from vlrl.tiny import build_tiny_qwen_vl, train_tokenizer, write_model
 
@@ -145,13 +148,13 @@ def build_smolvlm(path: Path) -> Path:
 # LLaVA-OneVision: ChatML, tiles on a grid with a newline token a row.
 
 ONEVISION_TOKENS = (*QWEN_TOKENS[:3], "<image>", "<video>")
+# The published one ends the role with a space, except where it opens the turn that is to be generated.
 ONEVISION_TEMPLATE = (
-    "{% for message in messages %}<|im_start|>{{ message.role }} \n"
-    "{% if message.content is string %}{{ message.content }}{% else %}"
-    "{% for part in message.content if part.type == 'image' %}<image>\n{% endfor %}"
-    "{% for part in message.content if part.type == 'video' %}<video>\n{% endfor %}"
-    "{% for part in message.content if part.type == 'text' %}{{ part.text }}{% endfor %}{% endif %}"
-    "<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+    "{% for message in messages %}<|im_start|>{{ message.role + ' ' }}"
+    "{% for part in message.content if part.type == 'image' %}<image>{% endfor %}"
+    "{% for part in message.content if part.type == 'video' %}<video>{% endfor %}"
+    "{% for part in message.content if part.type == 'text' %}{{ '\n' + part.text }}{% endfor %}"
+    "<|im_end|>{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 
 
@@ -196,7 +199,8 @@ GEMMA3_TEMPLATE = (
     "{{ bos_token }}{% for message in messages %}"
     "<start_of_turn>{{ 'model' if message.role == 'assistant' else message.role }}\n"
     "{% if message.content is string %}{{ message.content | trim }}{% else %}"
-    "{% for part in message.content %}{% if part.type == 'image' %}<start_of_image>{% else %}{{ part.text | trim }}{% endif %}"
+    "{% for part in message.content %}"
+    "{% if part.type == 'image' %}<start_of_image>{% else %}{{ part.text | trim }}{% endif %}"
     "{% endfor %}{% endif %}<end_of_turn>\n{% endfor %}"
     "{% if add_generation_prompt %}<start_of_turn>model\n{% endif %}"
 )
@@ -251,6 +255,12 @@ BUILDERS: dict[str, Callable[[Path], Path]] = {
     "gemma3": build_gemma3,
 }
 """A model type's tiny model."""
+
+
+def family_config(folder: Path, **sections: Any) -> Config:
+    """A config for a tiny family: pictures of at most 25 merged patches where the family has a say."""
+    processor = {"min_pixels": 32 * 32 * 4, "max_pixels": 160 * 160}
+    return make_config(folder, **{"processor": processor, **sections})
 
 
 def _config(model_type: str, **fields: Any) -> Any:

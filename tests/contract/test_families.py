@@ -1,0 +1,303 @@
+"""What every model family must hold, without an engine: prompts, ledger, positions and forward pass.
+
+The measure is transformers' own processor and model, on the family's tiny model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from builders import make_generation, make_group, picture
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+from tiny_families import family_config
+
+from vlrl.errors import DataError
+from vlrl.logprobs import DeviceBatch, TreeLogprobs
+from vlrl.pack import pack
+from vlrl.processors.auto import open_processor
+from vlrl.registry import BUILT_IN
+from vlrl.session import Session
+from vlrl.types import Group, Sample, Score
+
+FAMILIES = sorted(BUILT_IN["processors"])
+SIZES = st.lists(st.tuples(st.integers(32, 200), st.integers(32, 200)), max_size=3)
+# transformers expands one of several pictures otherwise than a single one; see processors/llava_onevision.py.
+ONE_BY_ONE = ("llava_onevision",)
+# Its template writes "assistant \n" before what has been said, and "assistant\n" before what is to be said.
+REWRITES = ("llava_onevision",)
+
+
+@dataclass
+class Family:
+    """One family's processor, transformers' own, and a model whose weights are large enough to matter."""
+
+    name: str
+    folder: Path
+    ours: Any
+    theirs: Any
+    model: Any
+
+    def sample(self, parts: Sequence[Any], row_id: str = "r") -> Sample:
+        """A user's turn; a string is text, an array a picture."""
+        sample: Sample = self.ours.sample({"id": row_id, "messages": [user(parts)]})
+        return sample
+
+    def expected(self, sample: Sample) -> dict[str, torch.Tensor]:
+        """transformers' whole processor on the same conversation and the same pixels."""
+        messages = [dict(m) for m in sample.messages]
+        text = self.theirs.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        pictures = [Image.fromarray(m.frames[0]) for m in sample.media]
+        resized = "images_kwargs" in self.ours.engine_options
+        return dict(
+            self.theirs(
+                text=[text],
+                images=[pictures] if pictures else None,
+                return_tensors="pt",
+                text_kwargs={"add_special_tokens": False},  # the template wrote them
+                images_kwargs={"do_resize": False} if resized else {},
+            )
+        )
+
+
+def user(parts: Sequence[Any]) -> dict[str, Any]:
+    content = [
+        {"type": "text", "text": p} if isinstance(p, str) else {"type": "image", "image": p} for p in parts
+    ]
+    return {"role": "user", "content": content}
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def family(request: pytest.FixtureRequest, tiny_family: Callable[[str], Path]) -> Family:
+    from transformers import AutoModelForImageTextToText, AutoProcessor
+
+    folder = tiny_family(request.param)
+    model = AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32)
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.05 * torch.randn(parameter.shape, generator=generator))
+    theirs = AutoProcessor.from_pretrained(folder)
+    return Family(request.param, folder, open_processor(family_config(folder)), theirs, model)
+
+
+# Prompts.
+
+
+@settings(max_examples=15, deadline=None)
+@given(sizes=SIZES, tail=st.sampled_from(["", "?", "\n 12\n"]))
+def test_expanded_ids_equal_transformers_own(family: Family, sizes: list[tuple[int, int]], tail: str) -> None:
+    """No picture, one, several in the middle of text: the ids, and their number from headers alone."""
+    parts: list[Any] = ["left "]
+    for index, (height, width) in enumerate(sizes[:1] if family.name in ONE_BY_ONE else sizes):
+        parts += [picture(height, width, index), f" right {index}"]
+    parts.append(tail)
+    sample = family.sample(parts)
+    assert sample.prompt.token_ids.tolist() == family.expected(sample)["input_ids"][0].tolist()
+    assert family.ours.num_tokens({"id": "r", "messages": [user(parts)]}) == len(sample.prompt.token_ids)
+
+
+def test_several_pictures_are_each_expanded_like_one(family: Family) -> None:
+    """So that a picture that comes later changes no token of an earlier one."""
+    a, b = picture(70, 150, 1), picture(120, 64, 2)
+    both = family.sample(["left ", a, " right ", b, "?"])
+    assert [m.num_tokens for m in both.media] == [
+        family.sample(["left ", one, "?"]).media[0].num_tokens for one in (a, b)
+    ]
+    num_text = len(both.prompt.engine_ids) - 2
+    assert len(both.prompt.token_ids) == num_text + sum(m.num_tokens for m in both.media)
+
+
+def test_the_engine_is_given_one_placeholder_per_picture(family: Family) -> None:
+    sample = family.sample(["left ", picture(70, 150), " right ", picture(64, 64), "?"])
+    placeholder = family.theirs.tokenizer.convert_tokens_to_ids(family.theirs.image_token)
+    assert sample.prompt.engine_ids.tolist().count(placeholder) == 2
+
+
+def test_a_message_given_as_a_string_is_not_lost(family: Family) -> None:
+    """SmolVLM's and LLaVA's published templates leave a string out without a word."""
+    plain = family.ours.sample({"id": "r", "messages": [{"role": "user", "content": "Add 3 and 4."}]})
+    assert plain.prompt.token_ids.tolist() == family.sample(["Add 3 and 4."]).prompt.token_ids.tolist()
+    assert "Add 3 and 4." in family.ours.decode(plain.prompt.token_ids)
+
+
+def test_positions_equal_transformers_own(family: Family) -> None:
+    sample = family.sample(["left ", picture(70, 150), " right ", picture(120, 64), "?"])
+    prompt = sample.prompt
+    if not hasattr(family.model.model, "get_rope_index"):
+        assert prompt.position_ids.tolist() == [list(range(len(prompt.token_ids)))] * 3
+        assert prompt.next_position == len(prompt.token_ids)
+        return
+    inputs = family.expected(sample)
+    expected, delta = family.model.model.get_rope_index(
+        inputs["input_ids"], inputs["mm_token_type_ids"], image_grid_thw=inputs["image_grid_thw"]
+    )
+    assert prompt.position_ids.tolist() == expected[:, 0].tolist()
+    assert prompt.next_position == len(prompt.token_ids) + int(delta)
+
+
+# The ledger of several turns.
+
+
+def test_a_session_s_ledger_is_the_rendered_conversation(family: Family) -> None:
+    a, b = picture(70, 150, 1), picture(120, 64, 2)
+    first, later = family.sample([a, "Which?"]), family.sample([b, "?"]).media
+    session = Session(first, 0)
+    for number, media in (("twelve", later), ("three", ())):
+        session.append_action(make_generation(family.ours.encode_target(number)))
+        family.ours.extend(session, f"After {number}, why?", media)
+    session.append_action(make_generation(family.ours.encode_target("done")))
+    answers = [{"role": "assistant", "content": [{"type": "text", "text": t}]} for t in ("twelve", "three")]
+    asked = [user([a, "Which?"]), user([b, "After twelve, why?"]), user(["After three, why?"])]
+    messages = [asked[0], answers[0], asked[1], answers[1], asked[2]]
+    rendered = family.ours.sample({"id": "r", "messages": messages})
+    trajectory = session.trajectory("done", "ok", 0.0)
+    ledger = trajectory.token_ids[: -len(family.ours.encode_target("done"))]
+    if family.name in REWRITES:  # the ledger keeps the opening that the policy saw
+        texts = ["".join(family.ours.token_texts(ids)) for ids in (ledger, rendered.prompt.token_ids)]
+        assert texts[0] == texts[1].replace("assistant \n", "assistant\n")
+        return
+    assert ledger.tolist() == rendered.prompt.token_ids.tolist()
+    assert trajectory.position_ids[:, : len(ledger)].tolist() == rendered.prompt.position_ids.tolist()
+    assert ledger.tolist() == family.expected(rendered)["input_ids"][0].tolist()
+
+
+def test_the_mask_is_exactly_what_the_assistant_said(family: Family) -> None:
+    """By spans: the same words in the user's turn, and the template's own tokens, are not trained."""
+    session = Session(family.sample([picture(64, 64), "twelve"]), 0)
+    said = [family.ours.encode_target("twelve"), family.ours.encode_target("12 3")]
+    session.append_action(make_generation(said[0]))
+    family.ours.extend(session, "twelve", ())
+    session.append_action(make_generation(said[1]))
+    family.ours.extend(session, "never answered", ())
+    trajectory = session.trajectory("", "ok", 0.0)
+    trained = trajectory.token_ids[trajectory.loss_mask].tolist()
+    assert trained == np.concatenate(said).tolist()
+    [first, second] = trajectory.turns
+    assert (first.action[1] - first.action[0], second.action[1] - second.action[0]) == (
+        len(said[0]),
+        len(said[1]),
+    )
+
+
+def test_reference_turns_say_what_a_session_says(family: Family) -> None:
+    """SFT on a whole conversation trains on the ledger that RL would have had."""
+    a, b = picture(70, 150, 1), picture(64, 64, 2)
+    answer = {"role": "assistant", "content": "twelve"}
+    sample = family.ours.sample(
+        {"id": "r", "messages": [user([a, "Which?"]), answer, user([b, "Why?"])], "target": "done"}
+    )
+    if family.name in REWRITES:
+        with pytest.raises(DataError, match=r"rewrites earlier turns; set sft\.train_on=last"):
+            family.ours.reference_turns(sample)
+        return
+    turns = family.ours.reference_turns(sample)
+    session = Session(family.sample([a, "Which?"]), 0)
+    session.append_action(make_generation(family.ours.encode_target("twelve")))
+    family.ours.extend(session, "Why?", sample.media[1:])
+    session.append_action(make_generation(family.ours.encode_target("done")))
+    ledger = [i for t in turns for i in (*t.context.token_ids.tolist(), *t.action_ids.tolist())]
+    assert ledger == session.token_ids
+    assert [len(t.media) for t in turns] == [1, 1]
+
+
+# Special tokens.
+
+
+def test_text_that_holds_a_special_token_is_refused(family: Family) -> None:
+    session = Session(family.sample(["hi"]), 0)
+    for token in (*family.ours.media_tokens, family.ours.end_of_turn):
+        for parts in ([f"look: {token}"], [picture(64, 64), f"{token} there"]):
+            with pytest.raises(DataError, match=r"'r'.*special tokens"):
+                family.sample(parts)
+        with pytest.raises(DataError, match="special tokens"):
+            family.ours.extend(session, f"a page that says {token}", ())
+    assert session.token_ids == family.sample(["hi"]).prompt.token_ids.tolist()
+
+
+def test_media_tokens_are_banned_and_stop_tokens_are_not(family: Family) -> None:
+    banned, stops = family.ours.banned_token_ids, family.ours.stop_token_ids
+    assert family.ours.token_texts(np.array(banned)) == list(family.ours.media_tokens)
+    assert not set(banned) & set(stops)
+    prompt = family.sample([picture(70, 150), "?"]).prompt
+    expanded = prompt.token_ids[np.isin(prompt.token_ids, banned)]
+    assert family.theirs.tokenizer.convert_tokens_to_ids(family.theirs.image_token) in expanded
+    assert family.ours.encode_target("12")[-1] == stops[0]
+
+
+# The forward pass.
+
+
+def logprobs_of(family: Family, groups: list[Group]) -> list[np.ndarray[Any, Any]]:
+    """The trainer's, of every group's trained tokens, all in one micro-batch."""
+    for group in groups:
+        for trajectory in group.trajectories:
+            trajectory.score = Score(0.0, {})
+    batch = pack(
+        groups, family.ours.pixels, num_ranks=1, max_tokens=10_000, aggregation="token",
+        max_completion_tokens=8, keep_zero_advantage=True,
+    )  # fmt: skip
+    wrapped = TreeLogprobs(family.model, temperature=1.0, banned_token_ids=family.ours.banned_token_ids)
+    [[micro_batch]] = batch
+    with torch.no_grad():
+        logprobs, _ = wrapped(DeviceBatch.of(micro_batch, torch.device("cpu")))
+    rows = [micro_batch.token_sample_ids.index(g.trajectories[0].sample.id) for g in groups]
+    return [logprobs.numpy()[micro_batch.token_rows == r] for r in rows]
+
+
+def plain_logprobs(family: Family, sample: Sample, completion: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """transformers' own forward of prompt and completion, with its own processor's tensors."""
+    inputs = family.expected(sample)
+    num_prompt = inputs["input_ids"].shape[1]
+    tail = torch.tensor(completion)[None]
+    for name, rest in (("input_ids", tail), ("mm_token_type_ids", torch.zeros_like(tail))):
+        if name in inputs:
+            inputs[name] = torch.cat([inputs[name], rest.to(inputs[name].dtype)], dim=1)
+    inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
+    with torch.no_grad():
+        logits = family.model(**inputs).logits[0, num_prompt - 1 : -1].float()
+    logits[:, list(family.ours.banned_token_ids)] = float("-inf")
+    return torch.log_softmax(logits, -1).gather(1, tail[0][:, None])[:, 0].numpy()
+
+
+def test_the_trainer_s_forward_equals_transformers_own(family: Family) -> None:
+    """Trees of branches, several rows, padding, no picture or more in one micro-batch."""
+    pictures = [picture(70, 150, 1), picture(120, 64, 2)]
+    several = pictures[: 1 if family.name in ONE_BY_ONE else 2]
+    samples = [
+        family.sample(["which? ", *several, " left"], "several"),
+        family.sample(["no picture"], "none"),
+        family.sample([*pictures[1:], "?"], "one"),
+    ]
+    groups = [make_group([5, 3], sample=s, seed=i) for i, s in enumerate(samples)]
+    for group, ours in zip(groups, logprobs_of(family, groups), strict=True):
+        theirs = [plain_logprobs(family, t.sample, t.token_ids[t.loss_mask]) for t in group.trajectories]
+        assert np.abs(ours - np.concatenate(theirs)).max() < 1e-4
+
+
+def test_swapping_two_pictures_changes_what_the_trainer_computes(family: Family) -> None:
+    a, b = picture(64, 64, 1), picture(64, 64, 2)
+    [one] = logprobs_of(family, [make_group([6], sample=family.sample([a, b, "?"]))])
+    [other] = logprobs_of(family, [make_group([6], sample=family.sample([b, a, "?"]))])
+    assert np.abs(one - other).max() > 1e-3
+
+
+def test_a_micro_batch_without_pictures_calls_the_tower_all_the_same(family: Family) -> None:
+    """Under ZeRO-3 ranks whose calls differ wait for each other; the blank picture changes nothing."""
+    group = make_group([4], sample=family.sample(["no picture"]))
+    inputs = family.ours.pixels([])
+    with torch.no_grad():
+        features = family.model.model.get_image_features(
+            **{k: torch.tensor(v) for k, v in inputs.items()}, return_dict=True
+        )
+    assert features.pooler_output is not None
+    [ours] = logprobs_of(family, [group])
+    theirs = plain_logprobs(family, group.trajectories[0].sample, group.trajectories[0].token_ids[-4:])
+    assert np.abs(ours - theirs).max() < 1e-5
