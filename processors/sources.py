@@ -218,7 +218,7 @@ def _decode_base64(text: str, name: str, max_bytes: int) -> bytes:
 
 def _refuse_size(name: str, num_bytes: int, max_bytes: int) -> None:
     raise DataError(
-        f"{name} takes {num_bytes / MIB:.1f} MiB, more than media.max_file_mib={max_bytes / MIB:g}; "
+        f"{name} takes {num_bytes / MIB:.3g} MiB, more than media.max_file_mib={max_bytes / MIB:.3g}; "
         "shrink it, or raise the limit"
     )
 

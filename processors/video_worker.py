@@ -18,7 +18,7 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,10 +61,8 @@ def _answer(request: dict[str, Any], files: list[int]) -> dict[str, Any]:
         if request["do"] == "probe":
             return _probe_gif(path, request) if gif else _probe(path, request)
         shape = (len(request["indices"]), *request["size"], 3)
-        with mmap.mmap(files[1], int(np.prod(shape))) as memory:
-            out = np.frombuffer(memory, np.uint8).reshape(shape)
-            _decode(path, request, gif, out)
-            del out  # else the memory cannot be closed
+        memory = mmap.mmap(files[1], int(np.prod(shape)))  # closed with the last array that refers to it
+        _decode(path, request, gif, np.frombuffer(memory, np.uint8).reshape(shape))
         return {}
     except BadVideo as error:
         return {"error": str(error)}
@@ -88,16 +86,17 @@ def _probe(path: str, limits: dict[str, Any]) -> dict[str, Any]:
         _check_duration((container.duration or 0) / av.time_base, limits)
         if stream.time_base is None:
             raise BadVideo("has no time base; save it anew or drop the row")
-        times = sorted(
-            float(time * stream.time_base)
+        shown = sorted(
+            (float(time * stream.time_base), float((packet.duration or 0) * stream.time_base))
             for packet in container.demux(stream)
             if (time := packet.dts if packet.pts is None else packet.pts) is not None
             # What an edit list cuts off stays in the file, and is not shown.
             and not packet.is_discard
         )
         rate = float(stream.average_rate or 0)
-    if not times:
+    if not shown:
         raise BadVideo("has no frames; replace the file or drop the row")
+    times, last_s = [time for time, _ in shown], shown[-1][1]
     _check_duration(times[-1] - times[0], limits)
     with av.open(path) as container:
         frame = next(container.decode(video=0), None)
@@ -106,16 +105,16 @@ def _probe(path: str, limits: dict[str, Any]) -> dict[str, Any]:
     _check_size(frame.width, frame.height, limits)
     turned = frame.rotation % 180 != 0
     size = (frame.width, frame.height) if turned else (frame.height, frame.width)
-    return _facts(size, times, rate)
+    return _facts(size, times, rate, last_s)
 
 
-def _facts(size: tuple[int, int], times: Sequence[float], rate: float) -> dict[str, Any]:
-    """The container's rate is exact where it is right; some containers only guess."""
-    if len(times) > 1:
-        measured = (len(times) - 1) / max(times[-1] - times[0], 1e-6)
-        rate = rate if rate > 0 and abs(measured / rate - 1) < 0.01 else measured
-    if rate <= 0:
-        raise BadVideo("does not say how long its one frame lasts; give it as a picture")
+def _facts(size: tuple[int, int], times: Sequence[float], rate: float, last_s: float) -> dict[str, Any]:
+    """`rate` as the container says it, if that is what the times say too; some containers only guess."""
+    span = times[-1] - times[0]
+    last_s = last_s or span / max(len(times) - 1, 1) or 1 / (rate or 1.0)
+    measured = len(times) / (span + last_s)
+    if not 0.99 < rate / measured < 1.01:
+        rate = measured
     return {"size": size, "timestamps_s": [time - times[0] for time in times], "rate": rate}
 
 
@@ -142,40 +141,44 @@ def _decode(path: str, request: dict[str, Any], gif: bool, out: np.ndarray) -> N
     wanted: dict[int, list[int]] = {}  # frame of the video → where it goes
     for place, index in enumerate(request["indices"]):
         wanted.setdefault(index, []).append(place)
-    indices = sorted(wanted)
-    read: Callable[[], Iterator[tuple[int, np.ndarray]]]
-    reader = None if gif else _open_decord(path, request["timestamps_s"])
-    if gif:
-        read = lambda: _read_gif(path, indices)  # noqa: E731
-    elif reader is not None:
-        read = lambda: _read_decord(reader, indices)  # noqa: E731
-    else:
-        read = lambda: _read_av(path, indices)  # noqa: E731
-    for index, frame in read():
+    indices, times = sorted(wanted), request["timestamps_s"]
+    for index, frame in _read_gif(path, indices) if gif else _read(path, indices, times):
         for place in wanted.pop(index):
             out[place] = _resized(frame, request["size"])
     if wanted:
-        total = len(request["timestamps_s"])
         raise BadVideo(
-            f"lists {total} frames, of which number {min(wanted)} cannot be decoded; replace the file or "
-            "drop the row"
+            f"lists {len(times)} frames, of which number {min(wanted)} cannot be decoded; replace the file "
+            "or drop the row"
         )
 
 
-def _open_decord(path: str, timestamps_s: Sequence[float]) -> Any:
-    """A reader of decord's, or None where it does not know the codec (AV1) or the frames (edit lists)."""
+def _read(
+    path: str, indices: Sequence[int], timestamps_s: Sequence[float]
+) -> Iterator[tuple[int, np.ndarray]]:
+    """(index, [height, width, 3]) by decord, which seeks best; what it cannot give, by PyAV.
+
+    decord 0.6.0 does not know AV1, fails at some widths, and shows the frames that an edit list hides.
+    """
+    left = list(indices)
+    try:
+        for index, frame in _read_decord(path, indices, timestamps_s):
+            left.remove(index)
+            yield index, frame
+    except Exception:  # decord has one class for everything
+        pass
+    if left:
+        yield from _read_av(path, left)
+
+
+def _read_decord(
+    path: str, indices: Sequence[int], timestamps_s: Sequence[float]
+) -> Iterator[tuple[int, np.ndarray]]:
     import decord
 
-    try:
-        reader = decord.VideoReader(path, num_threads=min(4, os.cpu_count() or 1))
-        times = reader.get_frame_timestamp(range(len(reader)))[:, 0]
-    except Exception:  # decord has no class of its own for "unknown codec"
-        return None
-    same = len(times) == len(timestamps_s) and np.allclose(times - times[0], timestamps_s, atol=2e-3)
-    return reader if same else None
-
-
-def _read_decord(reader: Any, indices: Sequence[int]) -> Iterator[tuple[int, np.ndarray]]:
+    reader = decord.VideoReader(path, num_threads=min(4, os.cpu_count() or 1))
+    times = reader.get_frame_timestamp(range(len(reader)))[:, 0]
+    if len(times) != len(timestamps_s) or not np.allclose(times - times[0], timestamps_s, atol=2e-3):
+        return  # its frames are not those that the container shows
     for start in range(0, len(indices), _FRAMES_AT_ONCE):
         some = indices[start : start + _FRAMES_AT_ONCE]
         yield from zip(some, reader.get_batch(some).asnumpy(), strict=True)
@@ -204,7 +207,7 @@ def _probe_gif(path: str, limits: dict[str, Any]) -> dict[str, Any]:
             times.append(time)
             time += frame.info.get("duration", 0) / 1000 or _GIF_DURATION_S
             _check_duration(time, limits)
-        return _facts((picture.height, picture.width), times, len(times) / time)
+        return _facts((picture.height, picture.width), times, 0.0, time - times[-1])
 
 
 def _read_gif(path: str, indices: Sequence[int]) -> Iterator[tuple[int, np.ndarray]]:
