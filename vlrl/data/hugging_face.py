@@ -59,8 +59,8 @@ def open_saved(path: str, split: str | None = None, image_root: str | None = Non
 
     try:
         saved = datasets.load_from_disk(path)
-    except (OSError, ValueError, KeyError) as error:
-        raise DataError(f"{path} cannot be read as a saved dataset: {error}") from error
+    except (OSError, ValueError, LookupError) as error:  # IndexError is its answer to a set without rows
+        raise DataError(f"{path} cannot be read as a saved dataset, or is empty: {error}") from error
     root = Path(image_root) if image_root else Path(path)
     if isinstance(saved, datasets.DatasetDict):
         chosen = split or next(iter(saved)) if len(saved) == 1 else split

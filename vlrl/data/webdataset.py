@@ -105,7 +105,8 @@ def _record_offsets(path: Path) -> IntArray:
 
 def _members(data: bytes) -> Iterator[tuple[str, bytes]]:
     """Names and contents of a stretch of an archive."""
-    with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
+    ending = bytes(-len(data) % BLOCK + 2 * BLOCK)
+    with tarfile.open(fileobj=io.BytesIO(data + ending), mode="r:") as archive:
         for member in archive:
             if _is_data(member):
                 yield member.name, data[member.offset_data : member.offset_data + member.size]
