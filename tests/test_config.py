@@ -51,6 +51,10 @@ def test_a_config_survives_being_written_and_read(file: Path) -> None:
         ("lr=1e-3", ["unknown key 'lr'", "did you mean 'optim.lr'"]),
         ("rewards=[{nmae: x}]", ["unknown key 'rewards.0.nmae'", "did you mean 'rewards.name'"]),
         ("data.train.limt=4", ["unknown key 'data.train.limt'", "did you mean 'data.train.limit'"]),
+        ("data.train.0.limt=4", ["unknown key 'data.train.limt'", "did you mean 'data.train.limit'"]),
+        ("data.eval=[{name: a, limt: 1}]", ["unknown key 'data.eval.0.limt'"]),
+        ("data.train.limit=0", ["data.train.limit: ", "greater than or equal to 1", "got 0"]),
+        ("data.train.rewards=[{name: x, wight: 1}]", ["unknown key 'data.train.rewards.0.wight'"]),
         ("frobnicate=1", ["unknown key 'frobnicate'", "vlrl config schema"]),
         ("rollout.group_size=1", ["rollout.group_size", "greater than or equal to 2", "got 1"]),
         ("optim.lr=fast", ["optim.lr", "valid number", "'fast'"]),
@@ -75,6 +79,20 @@ def test_a_wrong_override_is_named_with_its_remedy(file: Path, override: str, wo
         load_config(file, [override])
     message = str(caught.value)
     assert [word for word in words if word not in message] == [], message
+
+
+def test_sources_are_addressed_with_and_without_an_index(file: Path) -> None:
+    assert [s.limit for s in load_config(file, ["data.train.limit=4"]).data.train] == [4]
+    assert [s.limit for s in load_config(file, ["data.train.0.limit=5"]).data.train] == [5]
+    tree = {**SMALLEST, "data": {"train": [{"name": "a"}]}}
+    file.write_text(yaml.safe_dump(tree))
+    assert [s.limit for s in load_config(file, ["data.train.limit=4"]).data.train] == [4]
+    assert load_config(file, ["data.train.options.split=x"]).data.train[0].options == {"split": "x"}
+    tree["data"]["train"].append({"name": "b"})  # type: ignore[attr-defined, index]
+    file.write_text(yaml.safe_dump(tree))
+    assert [s.limit for s in load_config(file, ["data.train.1.limit=4"]).data.train] == [None, 4]
+    with pytest.raises(ConfigError, match=r"'data\.train\.limit': 'limit' must be an index below 2"):
+        load_config(file, ["data.train.limit=4"])
 
 
 @pytest.mark.parametrize("key", ["rewards.2.weight", "rewards.x.weight", "rewards.7"])

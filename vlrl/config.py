@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -122,7 +123,7 @@ def parse_config(tree: dict[str, Any], source: str = "config", overrides: Sequen
     try:
         return Config.model_validate(tree)
     except ValidationError as error:
-        lines = [_explain(dict(e)) for e in error.errors()]
+        lines = [_explain(dict(e), tree) for e in error.errors()]
         raise ConfigError(f"{source}: " + "\n".join(lines)) from error
 
 
@@ -139,9 +140,10 @@ def _apply_override(tree: dict[str, Any], override: str) -> None:
     key, equals, text = override.partition("=")
     if not equals or not key:
         raise ConfigError(f"override {override!r} must look like section.key=value")
-    *parents, leaf = key.split(".")
+    *parents, leaf = _without_index_of_one(key, tree).split(".")
     node: Any = tree
     for parent in parents:
+        node = _only_item(node, parent)
         if isinstance(node, list):
             node = node[_list_index(parent, key, node)]
         else:
@@ -154,10 +156,25 @@ def _apply_override(tree: dict[str, Any], override: str) -> None:
         value = yaml.safe_load(_with_float_point(text))
     except yaml.YAMLError as error:
         raise ConfigError(f"override {override!r}: the value is not valid YAML: {error}") from error
+    node = _only_item(node, leaf)
     if isinstance(node, list):
         node[_list_index(leaf, key, node)] = value
     else:
         node[leaf] = value
+
+
+def _only_item(node: Any, part: str) -> Any:
+    """The item of a list of one, where a key of it is named without the index: data.train.limit."""
+    single = isinstance(node, list) and len(node) == 1 and isinstance(node[0], dict) and not part.isdigit()
+    return node[0] if single else node
+
+
+def _without_index_of_one(key: str, tree: dict[str, Any]) -> str:
+    """data.train.0.limit where data.train is one mapping and no list."""
+    match = re.match(r"data\.(train|eval)\.0\.", key)
+    data = tree.get("data")
+    single = match and isinstance(data, dict) and isinstance(data.get(match[1]), dict)
+    return key.replace(".0.", ".", 1) if single else key
 
 
 def _list_index(part: str, key: str, items: list[Any]) -> int:
@@ -174,8 +191,8 @@ def _with_float_point(text: str) -> str:
         return text
 
 
-def _explain(error: dict[str, Any]) -> str:
-    key = ".".join(str(part) for part in error["loc"])
+def _explain(error: dict[str, Any], tree: dict[str, Any]) -> str:
+    key = ".".join(_as_written(error["loc"], tree))
     if error["type"] == "extra_forbidden":
         near = _nearest_key(key)
         hint = f"; did you mean {near!r}?" if near else "; `vlrl config schema` lists the keys"
@@ -184,6 +201,16 @@ def _explain(error: dict[str, Any]) -> str:
         return f"missing key {key!r}"
     message = str(error["msg"]).removeprefix("Value error, ")
     return f"{key or 'config'}: {message} (got {error['input']!r})" if key else message
+
+
+def _as_written(loc: Sequence[int | str], tree: Any) -> Iterator[str]:
+    """The parts of a key as the person's own tree has them: a mapping that is read as a list has no index."""
+    for part in loc:
+        if isinstance(part, int) and isinstance(tree, dict):
+            continue
+        yield str(part)
+        inside = isinstance(part, int) if isinstance(tree, list) else isinstance(tree, dict) and part in tree
+        tree = tree[part] if inside else None
 
 
 def _nearest_key(key: str) -> str | None:
