@@ -117,6 +117,7 @@ def test_wandb_gets_the_same_numbers_and_the_same_run_on_resume(tmp_path, monkey
 def test_every_metric_is_described_and_the_console_shows_known_ones():
     assert all(describe(name) for name in METRICS)
     assert is_reward_part("reward/exact") and "exact" in describe("reward/exact")
+    assert "boxes.jsonl" in describe("reward_by_source/boxes.jsonl")
     assert not is_reward_part("reward/mean")
     assert {name for name, _, _ in COLUMNS} <= set(METRICS)
 

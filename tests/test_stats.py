@@ -27,6 +27,17 @@ def test_rewards_parts_and_lengths_are_averaged_over_trajectories() -> None:
     assert stats["reward/zero_variance_groups"] == 0.5
 
 
+def test_sources_have_their_own_parts_and_means() -> None:
+    """A part that one source's rewards do not have is no zero there."""
+    group, other = scored(1.0, 3.0), make_group([2, 2], sample=make_sample(source="boxes"))
+    for trajectory, parts in zip(other.trajectories, ({"iou": 0.5}, {}), strict=True):
+        trajectory.score = Score(5.0, parts)
+    stats = rollout_stats([group, other], failures=[])
+    assert (stats["reward/exact"], stats["reward/iou"]) == (1.0, 0.25)
+    assert stats["reward_by_source/boxes"] == 5.0
+    assert [name for name in stats if name.startswith("reward_by_source/")] == ["reward_by_source/boxes"]
+
+
 def test_a_trajectory_that_could_not_be_scored_is_counted_and_is_not_a_zero() -> None:
     group = scored(2.0, 2.0)
     group.trajectories[1].score = None

@@ -66,7 +66,7 @@ def grpo_step(run: Run, step: int) -> dict[str, float]:
         assign_advantages(groups, scale_by_std=config.algorithm.scale_by_std)
     if failures:  # masked and counted (law 7); the first says what to mend
         run.console.note(f"step {step}: {len(failures)} completions could not be scored; {failures[0]}")
-    metrics = rollout_stats(groups, failures)
+    metrics = rollout_stats(groups, failures) | run.stream.metrics
     with clock.measure("train"):
         lr = learning_rate(config.optim, step, config.num_steps)
         for index, batch in enumerate(minibatches(groups, run)):

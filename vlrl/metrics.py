@@ -21,6 +21,9 @@ METRICS_FILE = "metrics.jsonl"
 TIME_PARTS = ("generate", "reward", "train", "sync", "wait")
 """The parts of a step's time, as `time_s/<part>`, in the order in which they happen."""
 
+SOURCE_REWARD = "reward_by_source/"
+"""Mean reward of one source is `reward_by_source/<name>`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Metric:
@@ -50,6 +53,10 @@ METRICS: Mapping[str, Metric] = {
     "optim/lr": Metric("Learning rate"),
     "throughput/tokens_per_s": Metric("Drawn tokens per second of step time", "tokens/s"),
     "failures/reward": Metric("Completions that could not be scored; their groups are left out", "count"),
+    "data/num_dropped_overlong": Metric(
+        "Rows left out since their prompts are too long; others took their place", "count"
+    ),
+    "data/num_dropped_turns": Metric("Messages taken out of conversations so that they fit", "count"),
     "time_s/generate": Metric("Drawing completions", "s"),
     "time_s/reward": Metric("Scoring completions", "s"),
     "time_s/train": Metric("Forward, backward and optimizer", "s"),
@@ -60,13 +67,16 @@ METRICS: Mapping[str, Metric] = {
     "heldout/accuracy_sampled": Metric("Held-out accuracy after the step, training temperature", "fraction"),
     "sft/loss": Metric("Mean negative log-likelihood of the targets' tokens", "nats"),
 }
-"""Every metric the trainer logs. Any other `reward/<name>` is the mean of that named part of the reward."""
+"""Every metric the trainer logs. Any other `reward/<name>` is the mean of that named part of the reward, and
+`reward_by_source/<name>` the mean reward of a source, where there are several."""
 
 
 def describe(name: str) -> str:
     """Meaning and unit of a metric in words; "" for one that is not ours."""
     if is_reward_part(name):
         return f"Mean of the reward's part {name.removeprefix('reward/')!r}"
+    if name.startswith(SOURCE_REWARD):
+        return f"Mean reward of samples from {name.removeprefix(SOURCE_REWARD)!r}"
     metric = METRICS.get(name)
     if metric is None:
         return ""

@@ -61,7 +61,8 @@ def sft_step(run: Run, step: int) -> dict[str, float]:
         lr = learning_rate(config.optim, step, config.num_steps)
         update, _, _ = run.trainer.step(batch, "sft", lr)
     num_tokens = sum(g.trajectories[0].num_action_tokens for g in groups)
-    return {"sft/loss": update.pop("policy/loss"), **update, **clock.metrics(num_tokens)}
+    loss = {"sft/loss": update.pop("policy/loss")}
+    return {**loss, **update, **run.stream.metrics, **clock.metrics(num_tokens)}
 
 
 def supervised_group(sample: Sample, processor: Processor, train_on: TrainOn = "assistant") -> Group:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
 
-from vlrl.types import Group
+from vlrl.metrics import SOURCE_REWARD
+from vlrl.types import Group, Score, Trajectory
 
 
 def rollout_stats(groups: Sequence[Group], failures: Sequence[str]) -> dict[str, float]:
@@ -19,15 +21,42 @@ def rollout_stats(groups: Sequence[Group], failures: Sequence[str]) -> dict[str,
     trajectories = [t for g in groups for t in g.trajectories]
     scores = [t.score for t in trajectories if t.score is not None]
     totals = np.asarray([s.total for s in scores] or [np.nan], dtype=np.float64)
-    parts = sorted({name for s in scores for name in s.parts})
     scored = [g for g in groups if not g.failed]
     flat = [len({t.score.total for t in g.trajectories if t.score}) == 1 for g in scored]
     return {
         "reward/mean": float(totals.mean()),
         "reward/std": float(totals.std()),
-        **{f"reward/{name}": float(np.mean([s.parts.get(name, 0.0) for s in scores])) for name in parts},
+        **_part_means(trajectories),
+        **_source_means(trajectories),
         "reward/zero_variance_groups": float(np.mean(flat)) if flat else 0.0,
         "completion/num_tokens_mean": float(np.mean([t.num_action_tokens for t in trajectories])),
         "completion/truncated_fraction": float(np.mean([t.outcome == "truncated" for t in trajectories])),
         "failures/reward": float(len(failures)),
     }
+
+
+def _part_means(trajectories: Sequence[Trajectory]) -> dict[str, float]:
+    """Mean of each named part over the sources that have it; there, a completion without it counts as 0."""
+    values: dict[str, list[float]] = defaultdict(list)
+    for scores in _by_source(trajectories).values():
+        for name in {name for score in scores for name in score.parts}:
+            values[name] += [score.parts.get(name, 0.0) for score in scores]
+    return {f"reward/{name}": float(np.mean(values[name])) for name in sorted(values)}
+
+
+def _source_means(trajectories: Sequence[Trajectory]) -> dict[str, float]:
+    """Mean reward of each named source; none has a name in a run of one source."""
+    scores = _by_source(trajectories)
+    return {
+        SOURCE_REWARD + source: float(np.mean([score.total for score in scores[source]]))
+        for source in sorted(scores)
+        if source
+    }
+
+
+def _by_source(trajectories: Sequence[Trajectory]) -> dict[str, list[Score]]:
+    scores: dict[str, list[Score]] = defaultdict(list)
+    for trajectory in trajectories:
+        if trajectory.score is not None:
+            scores[trajectory.sample.source].append(trajectory.score)
+    return scores

@@ -11,6 +11,7 @@ from builders import make_sample, make_trajectory
 
 from vlrl.config import parse_config
 from vlrl.errors import ConfigError
+from vlrl.options import RewardConfig
 from vlrl.rewards.compose import ComposedReward, RewardFailure
 from vlrl.rollout import score_groups
 from vlrl.types import Group, Score, Trajectory
@@ -192,3 +193,25 @@ def test_no_rewards_at_all_is_refused() -> None:
 def test_an_unknown_reward_names_the_nearest() -> None:
     with pytest.raises(ConfigError, match="did you mean 'answer_exact'"):
         compose({"name": "answer_exakt"})
+
+
+def test_a_source_has_its_own_rewards(file: Path) -> None:
+    run = [RewardConfig(name="answer_exact")]
+    own = [RewardConfig(name=f"{file}:length", weight=2.0)]
+    reward = ComposedReward(run, {"boxes": own, "texts": []})
+    assert [reward.first_part(s) for s in ("boxes", "texts", "")] == [
+        "length",
+        "answer_exact",
+        "answer_exact",
+    ]
+    for source, parts in (("boxes", {"length": 0.2}), ("texts", {"answer_exact": 0.0})):
+        scored = make_trajectory(make_sample(answer="8", source=source), [1], completion="no")
+        assert asyncio.run(reward.score(scored)).parts == parts
+
+
+def test_samples_without_any_reward_are_refused() -> None:
+    own = [RewardConfig(name="answer_exact")]
+    assert ComposedReward([], {"a": own, "b": own}).first_part("b") == "answer_exact"
+    for by_source in ({"a": own, "b": []}, {}, None):
+        with pytest.raises(ConfigError, match="rewards is empty"):
+            ComposedReward([], by_source)
