@@ -21,7 +21,7 @@ from vlrl.data_options import MediaConfig
 from vlrl.errors import DataError
 from vlrl.processors.disk_cache import DiskCache
 from vlrl.processors.download import Downloader
-from vlrl.processors.media import Frames, decode_picture, frames_hash, picture_size, resize_picture
+from vlrl.processors.media import Frames, decode_picture, frames_hash, picture_size, resize
 from vlrl.processors.sources import Encoded, Located, locate
 from vlrl.processors.video import VideoInfo, VideoRequest, choose_frames, choose_listed
 from vlrl.processors.video_decoder import VideoDecoder, VideoFacts
@@ -74,8 +74,8 @@ class MediaStore:
         located = self._picture(source, where)
         limit = self._config.max_source_pixels
         if not isinstance(located, Encoded):
-            picture = decode_picture(located, _name(where, located), limit)
-            return self._shared(_image_frames(picture, size))
+            pixels = decode_picture(located, _name(where, located), limit)
+            return self._shared(_image_frames(pixels, size))
 
         def decode() -> Frames:
             with located.open() as file:
@@ -247,9 +247,9 @@ def _hash_file(source: Encoded) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
 
 
-def _image_frames(picture: Image.Image, size: tuple[int, int]) -> Frames:
-    pixels = resize_picture(picture, size)[None]
-    return Frames("image", frames_hash("image", pixels), pixels, (picture.height, picture.width))
+def _image_frames(decoded: ByteArray, size: tuple[int, int]) -> Frames:
+    pixels = resize(decoded, size)[None]
+    return Frames("image", frames_hash("image", pixels), pixels, (decoded.shape[0], decoded.shape[1]))
 
 
 def _video_frames(pixels: ByteArray, info: VideoInfo) -> Frames:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import signal
 import socket
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -19,11 +20,13 @@ import numpy as np
 
 from vlrl.data_options import MediaConfig
 from vlrl.errors import DataError
-from vlrl.processors.disk_cache import map_file
+from vlrl.processors.media import resize
 from vlrl.processors.sources import Encoded, sniff
 from vlrl.types import ByteArray
 
 CONTAINERS = "mp4, mov, webm, mkv, avi or gif"
+_SHARED_BYTES = 64 << 20
+"""Memory for frames on their way from the worker: a few at a time, at their full size."""
 _BASE_BYTES = 2 << 30
 _BYTES_A_PIXEL = 64
 """A decoder keeps up to 16 frames to predict others from, and decord a few more."""
@@ -75,23 +78,40 @@ class VideoDecoder:
         Raises:
             DataError: if a frame cannot be decoded, or decoding takes too long or too much memory.
         """
-        shape = (len(indices), *size, 3)
-        num_bytes = int(np.prod(shape))
+        frame_shape = (*facts.size, 3)
+        num_bytes = int(np.prod(frame_shape))
+        room = max(1, min(len(indices), _SHARED_BYTES // num_bytes))
+        request = {
+            "do": "decode",
+            "indices": list(indices),
+            "size": facts.size,
+            "timestamps_s": facts.timestamps_s.tolist(),
+            "room": room,
+        }
+        pixels = np.empty((len(indices), *size, 3), np.uint8)
         memory = os.memfd_create("vlrl-video", os.MFD_CLOEXEC)
         try:
-            os.truncate(memory, num_bytes)
-            request = {
-                "do": "decode",
-                "indices": list(indices),
-                "size": size,
-                "timestamps_s": facts.timestamps_s.tolist(),
-            }
-            self._ask(source, request, memory)
-            return map_file(f"/proc/self/fd/{memory}", num_bytes).reshape(shape)
+            os.truncate(memory, room * num_bytes)
+            shared = np.frombuffer(mmap.mmap(memory, room * num_bytes), np.uint8).reshape(room, *frame_shape)
+            places = iter(range(len(indices)))
+
+            def take(num_frames: int) -> None:
+                for frame, place in zip(shared[:num_frames], places, strict=False):
+                    pixels[place] = resize(frame, size)
+
+            self._ask(source, request, memory, take=take)
         finally:
             os.close(memory)
+        return pixels
 
-    def _ask(self, source: Encoded, request: Mapping[str, Any], *memory: int) -> dict[str, Any]:
+    def _ask(
+        self,
+        source: Encoded,
+        request: Mapping[str, Any],
+        *memory: int,
+        take: Callable[[int], None] | None = None,
+    ) -> dict[str, Any]:
+        """The last reply; `take` is called for as many frames as each reply before it says."""
         limits = {
             "timeout_s": self._config.timeout_s,
             "max_pixels": self._config.max_source_pixels,
@@ -101,6 +121,9 @@ class VideoDecoder:
         try:
             with _descriptor(source) as file:
                 reply = worker.ask({**request, **limits}, [file, *memory])
+                while take and reply and "filled" in reply:
+                    take(reply["filled"])
+                    reply = worker.go_on()
         except BaseException:
             worker.stop()
             raise
@@ -133,6 +156,7 @@ class VideoDecoder:
 class _Worker:
     def __init__(self, most_bytes: int) -> None:
         self._channel, theirs = socket.socketpair()
+        self._replies = self._channel.makefile("rb")
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "vlrl.processors.video_worker", str(theirs.fileno()), str(most_bytes)],
@@ -144,20 +168,34 @@ class _Worker:
             )
 
     def ask(self, request: Mapping[str, Any], files: Sequence[int]) -> dict[str, Any] | None:
-        """The reply; None if the process ended."""
+        """The first reply; None if the process ended."""
         text = json.dumps(request).encode() + b"\n"
         try:
             sent = socket.send_fds(self._channel, [text], list(files))
             self._channel.sendall(text[sent:])
-            with self._channel.makefile("rb") as replies:  # one line comes for one that goes
-                line = replies.readline()
         except (BrokenPipeError, ConnectionResetError):
+            return None
+        return self._reply()
+
+    def go_on(self) -> dict[str, Any] | None:
+        """The next reply."""
+        try:
+            self._channel.sendall(b"\n")
+        except (BrokenPipeError, ConnectionResetError):
+            return None
+        return self._reply()
+
+    def _reply(self) -> dict[str, Any] | None:
+        try:
+            line = self._replies.readline()
+        except ConnectionResetError:
             return None
         reply: dict[str, Any] | None = json.loads(line) if line.endswith(b"\n") else None
         return reply
 
     def stop(self) -> int:
         """End the process; its exit status."""
+        self._replies.close()
         self._channel.close()
         try:
             return self._process.wait(timeout=5)

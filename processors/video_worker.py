@@ -2,11 +2,12 @@
 
 Codecs are large, old and fed by strangers: they crash, hang and ask for absurd amounts of memory. This
 process has a limit on its memory, is killed by the kernel when a request takes too long, and is given open
-files, never names. It answers a line of JSON with a line of JSON; pixels go into memory that both share.
+files, never names. It answers lines of JSON with lines of JSON; pixels go into memory that both share, a few
+frames at a time.
 
-    {"do": "probe", …limits}, [file]                            → {"size", "timestamps_s", "rate"}
-    {"do": "decode", "indices", "size", "timestamps_s"}, [file, memory]  → {}
-    either                                                      → {"error": what is wrong with the file}
+    {"do": "probe", …limits}, [file]                         → {"size", "timestamps_s", "rate"}
+    {"do": "decode", "indices", "size", "room"}, [file, memory]  → {"filled": n}, answered by any byte, … {}
+    either                                                   → {"error": what is wrong with the file}
 """
 
 from __future__ import annotations
@@ -47,22 +48,22 @@ def main() -> None:
             os._exit(0)  # decord's destructors may hang
         request = json.loads(text)
         signal.setitimer(signal.ITIMER_REAL, request["timeout_s"])  # its default action ends the process
-        reply = _answer(request, files)
+        reply = _answer(channel, request, files)
         signal.setitimer(signal.ITIMER_REAL, 0)
         for file in files:
             os.close(file)
         channel.sendall(json.dumps(reply).encode() + b"\n")
 
 
-def _answer(request: dict[str, Any], files: list[int]) -> dict[str, Any]:
+def _answer(channel: socket.socket, request: dict[str, Any], files: list[int]) -> dict[str, Any]:
     path = f"/proc/self/fd/{files[0]}"
     try:
         gif = os.pread(files[0], 4, 0) == b"GIF8"
         if request["do"] == "probe":
             return _probe_gif(path, request) if gif else _probe(path, request)
-        shape = (len(request["indices"]), *request["size"], 3)
+        shape = (request["room"], *request["size"], 3)
         memory = mmap.mmap(files[1], int(np.prod(shape)))  # closed with the last array that refers to it
-        _decode(path, request, gif, np.frombuffer(memory, np.uint8).reshape(shape))
+        _decode(channel, path, request, gif, np.frombuffer(memory, np.uint8).reshape(shape))
         return {}
     except BadVideo as error:
         return {"error": str(error)}
@@ -136,18 +137,27 @@ def _check_duration(duration_s: float, limits: dict[str, Any]) -> None:
         )
 
 
-def _decode(path: str, request: dict[str, Any], gif: bool, out: np.ndarray) -> None:
-    """Fill `out` [num_frames, height, width, 3] with the frames asked for, each decoded once."""
-    wanted: dict[int, list[int]] = {}  # frame of the video → where it goes
-    for place, index in enumerate(request["indices"]):
-        wanted.setdefault(index, []).append(place)
-    indices, times = sorted(wanted), request["timestamps_s"]
+def _decode(
+    channel: socket.socket, path: str, request: dict[str, Any], gif: bool, memory: np.ndarray
+) -> None:
+    """Write the frames asked for into `memory` [room, height, width, 3]; whenever it is full, hand over."""
+    indices, times = request["indices"], request["timestamps_s"]
+    done = filled = 0
     for index, frame in _read_gif(path, indices) if gif else _read(path, indices, times):
-        for place in wanted.pop(index):
-            out[place] = _resized(frame, request["size"])
-    if wanted:
+        if index != indices[done] or frame.shape != memory.shape[1:]:
+            raise BadVideo(
+                f"gives frame {index} of {frame.shape[1]}x{frame.shape[0]} pixels, where another was due; "
+                "save it anew or drop the row"
+            )
+        memory[filled] = frame
+        filled, done = filled + 1, done + 1
+        if filled == len(memory) or done == len(indices):
+            channel.sendall(json.dumps({"filled": filled}).encode() + b"\n")
+            channel.recv(1)
+            filled = 0
+    if done < len(indices):
         raise BadVideo(
-            f"lists {len(times)} frames, of which number {min(wanted)} cannot be decoded; replace the file "
+            f"lists {len(times)} frames, of which number {indices[done]} cannot be decoded; replace the file "
             "or drop the row"
         )
 
@@ -219,14 +229,6 @@ def _read_gif(path: str, indices: Sequence[int]) -> Iterator[tuple[int, np.ndarr
         for index in indices:
             picture.seek(index)
             yield index, np.asarray(to_rgb(picture, "gif"))
-
-
-def _resized(frame: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    from PIL import Image
-
-    from vlrl.processors.media import resize_picture
-
-    return resize_picture(Image.fromarray(np.ascontiguousarray(frame)), (size[0], size[1]))
 
 
 if __name__ == "__main__":
