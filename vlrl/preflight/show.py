@@ -14,6 +14,9 @@ from vlrl.console import duration
 MAX_BAD_ROWS = 20
 """Bad rows printed; --json has them all."""
 
+MAX_NAME = 28
+"""Characters of a source's name in the table; --json has all of them."""
+
 TIMES = "\N{MULTIPLICATION SIGN}"
 NOTHING = "\N{EN DASH}"
 BLOCKS = " ▏▎▍▌▋▊▉█"
@@ -47,13 +50,13 @@ def _table(sources: Sequence[Mapping[str, Any]]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("source", overflow="fold")
     for name in ("rows", "ok", "bad", "images", "videos", "tokens", "pixels"):
-        table.add_column(name, justify="right", overflow="fold")
+        table.add_column(name, justify="right", no_wrap=True)
     for source in sources:
         tokens, pixels = source["tokens"], source["pixels"]
         lengths = "/".join(f"{tokens[k]:,}" for k in ("min", "median", "p95", "max")) if tokens else NOTHING
         sizes = " … ".join(TIMES.join(map(str, pixels[k])) for k in ("min", "max")) if pixels else NOTHING
         table.add_row(
-            Text(f"{source['section']}  {source['name']}"),
+            Text(f"{source['section']}  {_short(source['name'])}"),
             f"{source['num_rows']:,}",
             Text(f"{source['num_ok']:,}", style="green"),
             Text(f"{source['num_bad']:,}", style="red" if source["num_bad"] else "dim"),
@@ -94,6 +97,11 @@ def _titled(title: str) -> Table:
         padding=(0, 2, 0, 0),
         header_style="dim",
     )
+
+
+def _short(name: str) -> str:
+    """The end of a long path."""
+    return name if len(name) <= MAX_NAME else f"…{name[1 - MAX_NAME :]}"
 
 
 def _bar(cells: float) -> str:

@@ -42,6 +42,11 @@ class Mark:
     height: float
     problem: str = ""
 
+    @property
+    def numbers(self) -> str:
+        """The row's numbers, for people."""
+        return ", ".join(f"{number:g}" for number in self.given)
+
 
 def find_marks(sample: Sample, frame: CoordinateFrame, media: Media) -> list[Mark]:
     """Every box and point in a sample's answer, target and metadata, on one of its media."""

@@ -143,9 +143,9 @@ def sample_card(source: Source, row: Row | DataError, look: Look) -> SampleCard:
         place=place,
         media=[medium_card(medium, sample if medium is marked else None, look) for medium in sample.media],
         messages=[(str(m["role"]), _text(m["content"])) for m in sample.messages],
-        answer="" if sample.answer is None else _plain(sample.answer),
+        answer="" if sample.answer is None else _plain(sample.answer, None),
         target=sample.target or "",
-        metadata=_plain(sample.metadata) if sample.metadata else "",
+        metadata=_plain(sample.metadata, 1) if sample.metadata else "",
         spans=spans,
         num_tokens=num_tokens,
         num_media_tokens=sum(medium.num_tokens for medium in sample.media),
@@ -166,9 +166,8 @@ def medium_card(medium: Media, sample: Sample | None, look: Look) -> MediumCard:
         caption += [f"grid {grid}", f"{medium.num_tokens:,} tokens"]
     chosen = list(range(len(medium.frames)))
     if medium.kind == "video":
-        caption.append(
-            f"{len(chosen)} frames, {medium.fps:.3g} a second" if medium.fps else f"{len(chosen)} frames"
-        )
+        rate = f", {medium.fps:.3g} a second" if medium.fps else ""
+        caption.append(f"{len(chosen)} frames{rate}")
         chosen = sorted({round(i) for i in np.linspace(0, len(chosen) - 1, MAX_FRAMES)})
     times = [f"{s:.2f} s" for s in medium.timestamps_s] or [""] * len(medium.frames)
     return MediumCard(
@@ -214,9 +213,8 @@ def _facts(
 ) -> list[tuple[str, str]]:
     facts = [("rows", f"{len(rows):,} of {num_rows:,}")]
     facts += [("source", name) for name in dict.fromkeys(s.config.name for s, _ in rows)]
-    facts.append(
-        ("model", look.config.model.path if look.processor else "none: no tokens, media at their own size")
-    )
+    without = "none: no tokens, and media at their own size"
+    facts.append(("model", look.config.model.path if look.processor else without))
     if limit is not None:
         facts.append(("room for a prompt", f"{limit:,} tokens"))
     if look.frame is not None:
@@ -243,6 +241,8 @@ def _text(content: Any) -> str:
     return "".join(part["text"] if part["type"] == "text" else f"⟦{part['type']}⟧" for part in content)
 
 
-def _plain(value: Any) -> str:
+def _plain(value: Any, indent: int | None) -> str:
     """Any value of a row as text."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str, indent=1)
+    return (
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str, indent=indent)
+    )
