@@ -15,6 +15,7 @@ from typing import get_args
 
 from pydantic import Field
 
+import vlrl.data_options
 import vlrl.options
 from vlrl.config import Config
 from vlrl.options import Section
@@ -25,7 +26,7 @@ Sections = dict[str, type[Section]]
 
 SECTIONS: Sections = {
     name: item
-    for name, item in (*vars(vlrl.options).items(), ("Config", Config))
+    for name, item in (*vars(vlrl.options).items(), *vars(vlrl.data_options).items(), ("Config", Config))
     if inspect.isclass(item) and issubclass(item, Section) and item is not Section
 }
 
@@ -34,7 +35,7 @@ def sources() -> Iterator[str]:
     """Texts of the package but for the options themselves; glob follows no symlinks: folders are named."""
     for folder in (ROOT / "vlrl", ROOT / "processors", ROOT / "rewards", ROOT / "envs"):
         for file in folder.rglob("*.py"):
-            if file.name not in ("config.py", "options.py") or file.parent.name == "cli":
+            if file.name not in ("config.py", "options.py", "data_options.py") or file.parent.name == "cli":
                 yield file.read_text(encoding="utf-8")
 
 

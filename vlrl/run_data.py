@@ -26,7 +26,7 @@ class Source:
     """An opened source; `name` is what its samples carry, "" for the only one to train on."""
 
     name: str
-    config: DatasetConfig
+    options: DatasetConfig
     rows: Rows | StreamedRows
 
 
@@ -50,14 +50,14 @@ class Sources:
         heldout_names = [f"heldout/{name}" for name in _names(heldout)]
         opened = cls(_open(train, train_names, "data.train"), _open(heldout, heldout_names, "data.eval"))
         for source in opened.heldout:
-            if isinstance(source.rows, StreamedRows) and source.config.limit is None:
-                raise ConfigError(f"data.eval: {source.config.name!r} is streamed; give it a limit")
+            if isinstance(source.rows, StreamedRows) and source.options.limit is None:
+                raise ConfigError(f"data.eval: {source.options.name!r} is streamed; give it a limit")
         return opened
 
     @property
     def rewards(self) -> Mapping[str, Sequence[RewardConfig]]:
         """Source's name → its own rewards; empty means the run's."""
-        return {source.name: source.config.rewards for source in (*self.train, *self.heldout)}
+        return {source.name: source.options.rewards for source in (*self.train, *self.heldout)}
 
 
 class RunData:
@@ -94,7 +94,7 @@ class RunData:
         self.stream = SampleStream(
             [source.rows for source in sources.train],
             lambda row, index: self._prepare(row, sources.train[index].name),
-            weights=[source.config.weight for source in sources.train],
+            weights=[source.options.weight for source in sources.train],
             batch_size=config.sft.batch_size if supervised else config.rollout.prompts_per_step,
             seed=config.run.seed,
             num_workers=config.data.num_workers,
