@@ -91,7 +91,7 @@ class Downloader:
                     raise DataError(
                         f"{source.name}: the server says {response.status} {response.reason}; check the URL"
                     )
-                return _body(response, source)
+                return _body(response, source, deadline)
 
     def _allowed(self, url: str, source: Encoded) -> tuple[SplitResult, int]:
         parts = urlsplit(url)
@@ -156,23 +156,24 @@ def _is_public(address: str) -> bool:
     return ip.is_global and not ip.is_multicast
 
 
-def _body(response: http.client.HTTPResponse, source: Encoded) -> bytes:
+def _body(response: http.client.HTTPResponse, source: Encoded, deadline: float) -> bytes:
     claimed = response.headers.get("Content-Length", "")
     if response.headers.get("Content-Encoding", "identity") != "identity":
         raise DataError(f"{source.name}: the server compresses although asked not to; download the file")
-    pieces, total = [], int(claimed) if claimed.isdigit() else 0
-    if total <= source.max_bytes:
-        total = 0
-        while piece := response.read(min(MIB, source.max_bytes + 1)):
-            pieces.append(piece)
-            total += len(piece)
-            if total > source.max_bytes:
-                break
-    if total > source.max_bytes:
+    length = int(claimed) if claimed.isdigit() else None
+    pieces, total = [], 0
+    while max(length or 0, total) <= source.max_bytes and (piece := response.read(MIB)):
+        pieces.append(piece)
+        total += len(piece)
+    if max(length or 0, total) > source.max_bytes:
         raise DataError(
             f"{source.name} takes more than media.max_file_mib={source.max_bytes / MIB:g} MiB; raise the "
             "limit, or drop the row"
         )
+    if length is not None and total < length:
+        raise http.client.IncompleteRead(b"", length - total)
+    if time.monotonic() >= deadline:  # then the connection was shut, and the end is not the file's
+        raise TimeoutError
     return b"".join(pieces)
 
 

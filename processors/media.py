@@ -115,8 +115,8 @@ def decode_picture(source: BinaryIO | Image.Image | np.ndarray, name: str, limit
 def resize(pixels: ByteArray, size: tuple[int, int]) -> ByteArray:
     """[height, width, 3] uint8 at exactly `size` (height, width): bicubic, antialiased.
 
-    The arithmetic is torchvision's, so the pixels are those that Hugging Face's processors make. Pillow's differ
-    by a grey level here and there, and take ten times as long.
+    The arithmetic is torchvision's, so the pixels are those that Hugging Face's processors make. Pillow's
+    differ by a grey level here and there, and take ten times as long.
     """
     if pixels.shape[:2] == size:
         return pixels
