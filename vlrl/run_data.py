@@ -140,8 +140,13 @@ class RunData:
         answer = self._config.rollout.max_tokens
         if self._supervised:
             answer = len(self._processor.encode_target(row.get("target") or ""))
-        room = self._config.generator.max_model_len - answer
-        return min(room, self._config.data.max_prompt_tokens or room)
+        return prompt_room(self._config, answer)
+
+
+def prompt_room(config: Config, num_answer_tokens: int) -> int:
+    """Longest prompt that leaves room for an answer, in tokens."""
+    room = config.generator.max_model_len - num_answer_tokens
+    return min(room, config.data.max_prompt_tokens or room)
 
 
 def _open(configs: Sequence[DatasetConfig], names: Sequence[str], key: str) -> list[Source]:

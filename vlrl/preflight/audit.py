@@ -15,6 +15,7 @@ from vlrl.preflight.records import Job, MediumFacts, Problem, RowAudit, Source
 from vlrl.preflight.rewards import RewardTrial, encode_bytes
 from vlrl.processors.auto import open_processor
 from vlrl.processors.messages import split_parts
+from vlrl.run_data import prompt_room
 from vlrl.types import Row, Sample
 
 
@@ -71,18 +72,18 @@ class Auditor:
     def _length_problems(self, sample: Sample, source: int) -> Iterator[Problem]:
         if self._processor is None:
             return
-        num_tokens, limit = len(sample.prompt.token_ids), prompt_limit(self._job.config)
-        num_media = sum(medium.num_tokens for medium in sample.media)
-        said = f"sample {sample.id!r}: the prompt is {num_tokens} tokens long ({num_media} of them media)"
-        if num_tokens > limit:
-            remedy = "raise generator.max_model_len, or lower processor.max_pixels"
-            yield Problem("too long", f"{said}, and {limit} fit; {remedy}")
-        elif sample.target is not None and not source_rewards(self._job.config, self._job.sources[source]):
-            total = num_tokens + len(self._processor.encode_target(sample.target))
-            most = self._job.config.generator.max_model_len
-            if total > most:
-                text = f"{said}, {total} with its target, and generator.max_model_len={most}"
-                yield Problem("too long", text)
+        num_tokens, answer = len(sample.prompt.token_ids), "a completion"
+        room = prompt_limit(self._job.config, self._job.sources[source])
+        if not source_rewards(self._job.config, self._job.sources[source]):
+            target = self._processor.encode_target(sample.target or "")
+            room, answer = prompt_room(self._job.config, len(target)), "its target"
+        if num_tokens > room:
+            num_media = sum(medium.num_tokens for medium in sample.media)
+            yield Problem(
+                "too long",
+                f"sample {sample.id!r}: the prompt is {num_tokens} tokens long ({num_media} of media), and "
+                f"{room} fit beside {answer}; raise generator.max_model_len, or lower processor.max_pixels",
+            )
 
     def _broken_media(self, record: Row) -> list[Problem]:
         """Which of a row's media cannot be decoded; only asked where something failed."""
@@ -102,9 +103,9 @@ class Auditor:
             yield MediumFacts(medium.kind, sha256, height, width, len(medium.frames), num_tokens)
 
 
-def prompt_limit(config: Config) -> int:
-    """Longest prompt that the config leaves room for, in tokens."""
-    return config.data.max_prompt_tokens or config.generator.max_model_len - config.rollout.max_tokens
+def prompt_limit(config: Config, source: Source) -> int:
+    """Longest prompt of a source's rows, in tokens; in supervised training the target comes out of it."""
+    return prompt_room(config, config.rollout.max_tokens if source_rewards(config, source) else 0)
 
 
 def source_rewards(config: Config, source: Source) -> Sequence[Any]:

@@ -42,6 +42,6 @@ def check_data(
         sources=job.sources,
         audits=with_repeats(job.sources, audits),
         notes=notes,
-        token_limit=prompt_limit(job.config) if job.with_model else None,
+        token_limit=min(prompt_limit(job.config, s) for s in job.sources) if job.with_model else None,
         duration_s=time.monotonic() - begin,
     )

@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +16,13 @@ import numpy as np
 from PIL import Image
 
 from vlrl.data import open_dataset
-from vlrl.data_options import MediaConfig
+from vlrl.data.open import reader_kind
+from vlrl.data.record import Reader
+from vlrl.data_options import DatasetConfig, MediaConfig
 from vlrl.errors import DataError
 from vlrl.preflight.records import Checked, Source
 from vlrl.processors.sources import Encoded, locate
+from vlrl.registry import resolve
 from vlrl.types import Row
 
 
@@ -68,11 +71,13 @@ def write_clean(checked: Checked, path: Path) -> list[CleanFile]:
 
 def _write(source: Source, good: Sequence[int], target: Path, file: TextIO) -> str | None:
     """Write the rows and return the image_root that they need."""
-    own = Path(source.config.name)
-    if reader := _own_lines(own):
-        file.writelines(reader(row) + "\n" for row in good)
-        root = Path(source.config.options.get("image_root") or own.parent).resolve()
-        return None if root == target.parent.resolve() else str(root)
+    if reader := _json_reader(source.config):
+        root = None
+        for record in map(reader.__getitem__, good):
+            file.write(json.dumps(record.fields, ensure_ascii=False) + "\n")
+            root = record.root
+        elsewhere = root is not None and root.resolve() != target.parent.resolve()
+        return str(root.resolve()) if root and elsewhere else None
     dataset, outside = open_dataset(source.config, source.section), set[str]()
     for row in good:
         portable = _portable(dataset[row], target, outside)
@@ -80,17 +85,12 @@ def _write(source: Source, good: Sequence[int], target: Path, file: TextIO) -> s
     return os.path.commonpath(outside) if outside else None
 
 
-def _own_lines(path: Path) -> Callable[[int], str] | None:
-    """Row → its text in a .jsonl or .json file; None for any other source."""
-    if not path.is_file() or path.suffix not in (".jsonl", ".json"):
+def _json_reader(config: DatasetConfig) -> Reader | None:
+    """The reader of a .jsonl or .json file; None for any other source."""
+    if not Path(config.name).is_file() or (kind := reader_kind(config.name)) not in ("jsonl", "json"):
         return None
-    text = path.read_text(encoding="utf-8-sig")
-    if path.suffix == ".jsonl":
-        return [line.rstrip("\r") for line in text.split("\n") if line.strip()].__getitem__
-    tree = json.loads(text)
-    if isinstance(tree, dict):
-        tree = next(value for value in tree.values() if isinstance(value, list))
-    return lambda row: json.dumps(tree[row], ensure_ascii=False)
+    reader: Reader = resolve("datasets", kind)(config.name, **config.options)
+    return reader
 
 
 def _portable(row: Row, target: Path, outside: set[str]) -> dict[str, Any]:
@@ -111,7 +111,8 @@ def _portable(row: Row, target: Path, outside: set[str]) -> dict[str, Any]:
                 for part in content
             ]
         messages.append({**message, "content": content})
-    return {**row, "messages": messages}
+    rest = {key: value for key, value in row.items() if key not in ("messages", "place")}
+    return {**rest, "messages": messages}
 
 
 def _file_of(located: Encoded | Image.Image | np.ndarray, target: Path) -> str:

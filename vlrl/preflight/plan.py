@@ -6,6 +6,8 @@ import difflib
 from collections.abc import Sequence
 from pathlib import Path
 
+import yaml
+
 from vlrl.config import Config, load_config, parse_config
 from vlrl.data import open_dataset
 from vlrl.errors import ConfigError
@@ -29,9 +31,9 @@ def read_target(target: str, overrides: Sequence[str], model: str | None = None)
         ConfigError: for a target that does not exist, or a wrong key.
     """
     given = [*overrides, *([f"model.path={model}"] if model else [])]
-    if target.endswith((".yaml", ".yml")):
-        return load_config(target, given)
     path = Path(target)
+    if path.suffix in (".yaml", ".yml") and not _lists_data_files(path):
+        return load_config(target, given)
     if not path.exists() and "*" not in target and (path.suffix or looks_like_a_folder(target)):
         near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*")], n=1)
         hint = f"; did you mean {path.parent / near[0]}?" if near else f" (looked in {Path.cwd()})"
@@ -72,6 +74,17 @@ def plan_check(
     if not warm_cache:
         config = config.model_copy(update={"media": config.media.model_copy(update={"cache_gib": 0.0})})
     return Job(config, tuple(sources), with_model, rewards), [note] if note else []
+
+
+def _lists_data_files(path: Path) -> bool:
+    """True for a YAML file that lists data, as VLM-R1 and LLaVA have them, and is no config."""
+    if not path.is_file():
+        return False
+    try:
+        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError):
+        return False  # whoever reads it next says what is wrong
+    return isinstance(tree, dict) and "datasets" in tree and not tree.keys() & Config.model_fields.keys()
 
 
 def _sources(config: Config, split: Split, limit: int | None) -> list[Source]:

@@ -109,17 +109,16 @@ def write_samples(
         num_rows: how many there are in all.
     """
     cards = [sample_card(source, row, look) for source, row in rows]
-    limit = prompt_limit(look.config) if look.processor else None
+    limits = {prompt_limit(look.config, source) for source, _ in rows} if look.processor else set()
     path.parent.mkdir(parents=True, exist_ok=True)
     write_page(
         path,
         "samples.html.j2",
         title=title,
-        facts=_facts(rows, look, num_rows, limit),
+        facts=_facts(rows, look, num_rows, limits),
         cards=cards,
         mask=look.mask and look.processor is not None,
         frame=look.frame,
-        limit=limit,
         has_marks=any(medium.marks for card in cards for medium in card.media),
         has_tokens=any(card.spans for card in cards),
     )
@@ -150,7 +149,7 @@ def sample_card(source: Source, row: Row | DataError, look: Look) -> SampleCard:
         num_tokens=num_tokens,
         num_media_tokens=sum(medium.num_tokens for medium in sample.media),
         num_trained=trained,
-        room=num_tokens / prompt_limit(look.config),
+        room=num_tokens / prompt_limit(look.config, source),
         masked_by=masked_by,
     )
 
@@ -209,14 +208,13 @@ def _spans(sample: Sample, source: Source, look: Look) -> tuple[list[TokenSpan],
 
 
 def _facts(
-    rows: Sequence[tuple[Source, Row | DataError]], look: Look, num_rows: int, limit: int | None
+    rows: Sequence[tuple[Source, Row | DataError]], look: Look, num_rows: int, limits: set[int]
 ) -> list[tuple[str, str]]:
     facts = [("rows", f"{len(rows):,} of {num_rows:,}")]
     facts += [("source", name) for name in dict.fromkeys(s.config.name for s, _ in rows)]
     without = "none: no tokens, and media at their own size"
     facts.append(("model", look.config.model.path if look.processor else without))
-    if limit is not None:
-        facts.append(("room for a prompt", f"{limit:,} tokens"))
+    facts += [("room for a prompt", f"{limit:,} tokens") for limit in sorted(limits)]
     if look.frame is not None:
         facts.append(("boxes are in", look.frame))
     return facts
