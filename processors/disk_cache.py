@@ -104,7 +104,8 @@ class DiskCache:
             total = sum(size for _, size, _ in entries)
             if total <= self._max_bytes:
                 return
-            for _, size, path in sorted(entries):
+            # What fits a page (hashes, facts about a video) saves a reading for almost nothing: last to go.
+            for _, size, path in sorted(entries, key=lambda entry: (entry[1] <= _PAGE, entry)):
                 path.unlink(missing_ok=True)
                 total -= size
                 if total <= self._max_bytes * 15 // 16:  # room for what is written before the next look
