@@ -15,8 +15,8 @@ from vlrl.data_options import DatasetConfig
 from vlrl.preflight.check import check_data
 from vlrl.preflight.clean import write_clean
 from vlrl.preflight.content import answer_sha256, prompt_sha256, source_sha256
-from vlrl.preflight.plan import plan_check
 from vlrl.preflight.plain import row_media
+from vlrl.preflight.plan import plan_check
 
 NUM_ROWS = 5
 
