@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from broken_files import PICTURES, write_broken, write_good
 
-
 OPEN_ALL = """
 import json, resource, sys, warnings
 from vlrl.data_options import MediaConfig
