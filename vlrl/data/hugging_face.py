@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from vlrl.data.record import Record
 from vlrl.errors import ConfigError, DataError
@@ -40,12 +43,22 @@ class HubStream:
         self.num_records: int | None = split.num_examples or None if split else None
 
     def records(self, shuffle_seed: int | None, skip: int) -> Iterator[Record]:
-        """The rows from number `skip` on; a seed puts the shards in another order."""
-        dataset = self._dataset
+        """The rows from number `skip` on; a seed puts the shards in another order.
+
+        A row's place is its shard and its number there, whatever the order. (datasets' own shuffle() reads
+        several shards at once and closes them after a five-second wait.)
+        """
+        num_shards = self._dataset.num_shards
+        shards = np.arange(num_shards)
         if shuffle_seed is not None:
-            dataset = dataset.shuffle(seed=shuffle_seed % 2**32, buffer_size=1)
-        for number, fields in enumerate(dataset.skip(skip), start=skip):
-            yield Record(fields, f"{self._name}:{number}", self._root)
+            shards = np.random.default_rng(shuffle_seed).permutation(num_shards)
+        rows = (
+            (shard, number, fields)
+            for shard in shards.tolist()
+            for number, fields in enumerate(self._dataset.shard(num_shards, shard))
+        )
+        for shard, number, fields in islice(rows, skip, None):
+            yield Record(fields, f"{self._name}/{shard}:{number}", self._root)
 
 
 def open_saved(path: str, split: str | None = None, image_root: str | None = None) -> ArrowReader:
