@@ -14,6 +14,7 @@ from typing import Any
 
 import builders
 import pytest
+import videos
 from PIL import Image
 
 ROOT = Path(__file__).parents[2]
@@ -240,6 +241,18 @@ def test_the_number_of_processes_changes_nothing(vlrl: Any, tmp_path: Path) -> N
         del result["duration_s"]
     assert results[0] == results[1]
     assert reasons(results[0]) == {"r5": ["duplicate"], "r70": ["broken medium"]}
+
+
+def test_videos_are_decoded_too(vlrl: Any, tmp_path: Path) -> None:
+    good = videos.write_video(tmp_path / "good.mp4")
+    (tmp_path / "cut.mp4").write_bytes(good.read_bytes()[:300])
+    (tmp_path / "none.mp4").write_bytes(b"")
+    rows = [make_row(i, None) for i in range(3)]
+    for row, name in zip(rows, ("good.mp4", "cut.mp4", "none.mp4"), strict=True):
+        row["messages"][0]["content"].insert(0, {"type": "video", "video": name})
+    result = vlrl("data", "check", write_rows(tmp_path / "rows.jsonl", rows), "--json")
+    assert reasons(result.json) == {"r1": ["broken medium"], "r2": ["broken medium"]}
+    assert result.json["sources"][0]["num_videos"] == 1
 
 
 def living(session: int) -> list[Path]:

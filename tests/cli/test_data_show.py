@@ -5,15 +5,13 @@ from __future__ import annotations
 import base64
 import io
 import json
-from fractions import Fraction
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-import av
 import builders
-import numpy as np
 import pytest
+import videos
 from PIL import Image
 
 ROOT = Path(__file__).parents[2]
@@ -194,13 +192,7 @@ def test_without_a_model_media_are_shown_as_they_are(show: Any, vlrl: Any, rows:
 
 
 def test_a_videos_frames_have_their_times(show: Any, tiny_model: Path, tmp_path: Path) -> None:
-    with av.open(str(tmp_path / "v.mp4"), "w") as container:
-        stream = container.add_stream("mpeg4", rate=Fraction(8))
-        stream.width, stream.height, stream.pix_fmt = 112, 84, "yuv420p"
-        for i in range(24):
-            frame = av.VideoFrame.from_ndarray(np.full((84, 112, 3), 10 * i, np.uint8), format="rgb24")
-            container.mux(stream.encode(frame))
-        container.mux(stream.encode())
+    videos.write_video(tmp_path / "v.mp4", num_frames=24, rate=8, size=(84, 112))
     content = [{"type": "video", "video": "v.mp4", "fps": 2}, {"type": "text", "text": "What moves?"}]
     row = {"id": "v", "messages": [{"role": "user", "content": content}], "target": "Nothing."}
     (tmp_path / "videos.jsonl").write_text(json.dumps(row))

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -29,6 +29,9 @@ CHUNK_ROWS = 32
 
 ROW_TIMEOUT_S = 300.0
 """A worker that says nothing for so long is killed, and its row reported."""
+
+FAREWELL_S = 1.0
+"""Time for a worker to end by itself before it is killed."""
 
 
 @dataclass(slots=True)
@@ -91,16 +94,20 @@ class _Pool:
 
     def close(self) -> None:
         for worker in self._workers:
+            worker.pipe.close()  # one that waits for a chunk ends by itself, and what it started with it
+        for worker in self._workers:
+            worker.process.join(FAREWELL_S)
             worker.process.kill()
             worker.process.join()
-            worker.pipe.close()
         self._workers.clear()
 
     def _start(self) -> _Worker:
         context = get_context("spawn")
         here, there = context.Pipe()
         process = context.Process(target=_serve, args=(there, self._job), name="vlrl-check")
-        # Ctrl-C goes to the whole terminal; only the parent answers it. The mask is inherited.
+        # Ctrl-C goes to the whole terminal; only the parent answers it. The mask is inherited, and the worker
+        # ignores the signal once it runs. Starting the resource tracker would undo the mask: it comes first.
+        resource_tracker.ensure_running()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             process.start()
@@ -169,6 +176,7 @@ def _death(worker: _Worker) -> str:
 
 def _serve(pipe: Connection, job: Job) -> None:
     """A worker: open everything once, then answer every row of every chunk."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     # The cores are shared out by process already.
     os.environ.update(OMP_NUM_THREADS="1", TOKENIZERS_PARALLELISM="false")
     from vlrl.preflight.audit import Auditor
