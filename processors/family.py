@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlrl.errors import ConfigError, DataError
+from vlrl.processors.coordinates import FAMILY_FRAMES
 from vlrl.processors.media_store import MediaStore
 from vlrl.processors.messages import media_parts, message_of, split_parts, text_of
 from vlrl.processors.mrope import text_positions
@@ -210,7 +211,9 @@ class FamilyProcessor:
         return messages, plans, where
 
     def _resolve(self, plan: MediaPlan, where: str) -> Media:
-        return resolve_media(plan, self.store, self.grid(plan.shape), len(self._expansion(plan.shape)), where)
+        frame = FAMILY_FRAMES.get(self._model_config.model_type, "")
+        tokens = len(self._expansion(plan.shape))
+        return resolve_media(plan, self.store, self.grid(plan.shape), tokens, frame, where)
 
     def _encode(
         self, messages: Sequence[Mapping[str, Any]], shapes: Sequence[MediaShape], where: str

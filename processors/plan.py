@@ -62,9 +62,14 @@ def plan_media(
 
 
 def resolve_media(
-    plan: MediaPlan, store: MediaStore, grid_thw: tuple[int, int, int], num_tokens: int, where: str
+    plan: MediaPlan,
+    store: MediaStore,
+    grid_thw: tuple[int, int, int],
+    num_tokens: int,
+    frame: str,
+    where: str,
 ) -> Media:
-    """Decode what was planned.
+    """Decode what was planned; `frame` is the family's, see Media.coordinate_frame.
 
     Raises:
         DataError: for a broken file.
@@ -82,6 +87,7 @@ def resolve_media(
         num_tokens=num_tokens,
         timestamps_s=frames.timestamps_s,
         fps=frames.fps,
+        coordinate_frame=frame,
     )
 
 

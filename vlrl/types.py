@@ -61,6 +61,8 @@ class Media:
         num_tokens: tokens that its placeholder expands to in the prompt.
         timestamps_s: [num_frames] seconds of each frame; empty for an image.
         fps: frames per second of these frames; None for an image.
+        coordinate_frame: in which its model's family writes places on it, one of
+            `vlrl.processors.coordinates.FRAMES`; "" where none is documented.
 
     Example: a 100×60 picture resized to 112×56 with 14-pixel patches merged 2×2 has
     grid_thw (1, 8, 4) and num_tokens 8; its pixel (x=30, y=50) is (x=28, y=56) to the model.
@@ -74,6 +76,7 @@ class Media:
     num_tokens: int
     timestamps_s: tuple[float, ...] = ()
     fps: float | None = None
+    coordinate_frame: str = ""
 
     @property
     def size(self) -> tuple[int, int]:

@@ -253,6 +253,11 @@ def test_the_processor_is_chosen_by_the_model_s_type(tiny_model: Path) -> None:
     assert type(open_processor(make_config(tiny_model))).__name__ == "Qwen25VLProcessor"
 
 
+def test_media_say_in_which_frame_the_model_writes_places(processor: Any) -> None:
+    (seen,) = processor.sample(row("Where is it?", pictures([(56, 84)]))).media
+    assert seen.coordinate_frame == "resized_pixels"
+
+
 def test_a_model_that_does_not_exist_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"model\.path='.*nowhere' does not exist"):
         open_processor(make_config(tmp_path / "nowhere"))

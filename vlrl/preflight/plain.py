@@ -62,6 +62,7 @@ class PlainSamples:
             num_tokens=0,
             timestamps_s=frames.timestamps_s,
             fps=frames.fps,
+            coordinate_frame="original_pixels",
         )
 
 
