@@ -55,7 +55,7 @@ class FamilyProcessor:
         try:
             self._hf: Any = AutoProcessor.from_pretrained(path, trust_remote_code=remote)
             self._model_config: Any = AutoConfig.from_pretrained(path, trust_remote_code=remote)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, ImportError) as error:
             raise ConfigError(
                 f"model.path={path!r}: no processor found ({error}); "
                 "give a folder in Hugging Face format or a hub name"

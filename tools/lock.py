@@ -54,7 +54,7 @@ def resolve(*arguments: str) -> dict[str, str]:
         "--report",
         "-",
     ]
-    command += ["--only-binary=:all:", "--no-binary=deepspeed", *arguments]  # DeepSpeed ships as source
+    command += ["--only-binary=:all:", "--no-binary=deepspeed,docopt", *arguments]  # they ship as source
     first = subprocess.run(command, capture_output=True, text=True)
     result = first
     if "No matching distribution found for torch==" in first.stderr:
