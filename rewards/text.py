@@ -1,37 +1,101 @@
-"""Rewards on the text of a completion."""
+"""Rewards that compare an answer's text: exactly, after normalisation, and for yes or no."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Any
 
-# The whole completion, nothing before, between (but space) or after; neither part may hold a tag.
-THINK_ANSWER = re.compile(
-    r"<think>((?:(?!</?think>|</?answer>).)*)</think>\s*<answer>((?:(?!</?think>|</?answer>).)*)</answer>\s*",
-    re.DOTALL,
-)
+from vlrl.errors import ConfigError
+from vlrl.rewards.extract import Part, extract_answer, references, scored_text
+
+__all__ = ["answer_exact", "answer_normalized", "extract_answer", "normalize", "yes_no"]
+
+_NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_DIGIT_OF = {**{word: str(number) for number, word in enumerate(_NUMBERS)}, "none": "0"}
+_ARTICLES = {"a", "an", "the"}
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d\d\d(?!\d))")
+_GONE = re.compile(r"['’`]|(?<!\d)\.|\.(?!\d)")
+# A number's minus stays; so do $, %, & and the like, which have a meaning of their own.
+_PUNCTUATION = re.compile(r"-(?!\d)|(?<=\w)-(?=\d)|[;:/\[\]\"{}()=+\\_><@,?!“”…*]")
 
 
-def extract_answer(completion: str) -> str | None:
-    """The text of <answer> if the whole completion is one think part and one answer part, else None."""
-    match = THINK_ANSWER.fullmatch(completion)
-    return match.group(2).strip() if match else None
+def normalize(text: str) -> str:
+    """A text as VQA compares it: case, punctuation, articles, number words and spaces do not count.
+
+    In order: Unicode NFKC and case folding; thousands separators, apostrophes and points outside a number go;
+    other punctuation (not $, %, &, #, a number's minus) becomes a space; zero to ten and none become digits;
+    a, an, the go; white space becomes one space. What would leave nothing is not done: "A" stays "a".
+
+    Source: the official VQA evaluation (vqaEval.py); differences are in docs/rewards.md.
+    """
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    bare = _PUNCTUATION.sub(" ", _GONE.sub("", _THOUSANDS.sub("", folded)))
+    words = [_DIGIT_OF.get(word, word) for word in bare.split()]
+    kept = [word for word in words if word not in _ARTICLES] or words or folded.split()
+    return " ".join(kept)
 
 
-def answer_exact(completion: str, answer: Any, **context: Any) -> float:
+def answer_exact(completion: str, answer: Any, *, part: Part = "answer", **context: Any) -> float:
     """1 if the completion is exactly <think>…</think><answer>ANSWER</answer>, else 0.
 
-    Range {0, 1}. Text outside the tags, a second answer, or a tag inside a part scores 0, so listing all
-    answers cannot win. The comparison is of strings: "8" is not "8.0" or "08".
+    [text = reference], white space around either left out; of several references any will do. Range {0, 1}.
+    Text outside the tags, a second answer, or a tag inside a part scores 0, so listing all answers cannot
+    win. The comparison is of strings: "8" is not "8.0" or "08".
 
     Raises:
         ValueError: if the sample has no answer; nothing is right then, "None" least of all.
     """
-    if answer is None:
-        raise ValueError("the sample has no 'answer' to compare with")
-    return float(extract_answer(completion) == str(answer).strip())
+    return float(scored_text(completion, part) in references(answer))
 
 
-def think_answer_format(completion: str, answer: Any, **context: Any) -> float:
-    """1 if the completion is one think part and one answer part and nothing else, else 0."""
-    return float(extract_answer(completion) is not None)
+def answer_normalized(
+    completion: str, answer: Any, *, part: Part = "answer", consensus: int = 1, **context: Any
+) -> float:
+    """Share of the needed annotators who said the same, after normalisation.
+
+    min(1, #{references r: normalize(r) = normalize(text)} / consensus). Range [0, 1]; {0, 1} for consensus 1.
+    Source: VQA accuracy is consensus 3 over ten annotators (Antol et al. 2015, arXiv 1505.00468, section 3);
+    the official script also averages over leaving each annotator out.
+    Empty text, all answers at once and the answer repeated score 0.
+
+    Args:
+        completion: what the model wrote.
+        answer: a text, or a list of the annotators' texts.
+        part: what is compared; see `vlrl.rewards.extract`.
+        consensus: so many equal references make a full score.
+        context: not looked at.
+
+    Raises:
+        ValueError: if the sample has no answer, or fewer than `consensus`.
+        ConfigError: if consensus is below 1.
+    """
+    right = references(answer)
+    if consensus < 1:
+        raise ConfigError(f"consensus={consensus}; it counts references, so give 1 or more")
+    if len(right) < consensus:
+        raise ValueError(f"the sample has {len(right)} references, fewer than consensus={consensus}")
+    said = scored_text(completion, part)
+    if said is None:
+        return 0.0
+    found = normalize(said)
+    return min(1.0, sum(normalize(reference) == found for reference in right) / consensus)
+
+
+def yes_no(completion: str, answer: Any, *, part: Part = "answer", **context: Any) -> float:
+    """1 if the completion says the right one of yes and no, and nothing else, else 0.
+
+    [normalize(text) = answer]. Range {0, 1}. Source: VLM-R1's yes_no reward, which takes the first "yes" or
+    "no" it finds, also in "know", and scores 1 when neither side has any. "yes no", "yes, …" and empty text
+    score 0.
+
+    Raises:
+        ValueError: if the sample's answer is neither true, false, "yes" nor "no".
+    """
+    if isinstance(answer, bool):
+        answer = "yes" if answer else "no"
+    right = normalize(answer) if isinstance(answer, str) else None
+    if right not in ("yes", "no"):
+        raise ValueError(f"the sample's answer is {answer!r:.60}; it must be yes or no")
+    said = scored_text(completion, part)
+    return float(said is not None and normalize(said) == right)

@@ -18,7 +18,11 @@ from vlrl.errors import ConfigError
 BUILT_IN: Mapping[str, Mapping[str, str]] = {
     "rewards": {
         "answer_exact": "vlrl.rewards.text:answer_exact",
-        "think_answer_format": "vlrl.rewards.text:think_answer_format",
+        "answer_normalized": "vlrl.rewards.text:answer_normalized",
+        "yes_no": "vlrl.rewards.text:yes_no",
+        "think_answer_format": "vlrl.rewards.format:think_answer_format",
+        "tag_format": "vlrl.rewards.format:tag_format",
+        "pattern_format": "vlrl.rewards.format:pattern_format",
     },
     "datasets": {
         "digit_sum": "vlrl.envs.visual.digit_sum:DigitSum",

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vlrl.rewards.text import answer_exact, extract_answer, think_answer_format
+from vlrl.rewards.extract import extract_answer
+from vlrl.rewards.format import think_answer_format
+from vlrl.rewards.text import answer_exact
 
 RIGHT = "<think>3+5</think><answer>8</answer>"
 
@@ -82,7 +84,7 @@ def test_an_answer_that_is_not_the_same_string_scores_nothing(said: str) -> None
     """Also other scripts' eights (fullwidth, Arabic-Indic): int() would read them as 8."""
     completion = f"<think>x</think><answer>{said}</answer>"
     assert answer_exact(completion, "8") == float(said.strip() == "8")
-    assert think_answer_format(completion, "8") == 1.0
+    assert think_answer_format(completion, "8") == float(bool(said.strip()))
 
 
 def test_a_sample_without_an_answer_cannot_be_answered_with_none() -> None:
