@@ -12,12 +12,13 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from vlrl.batch import MicroBatch
 from vlrl.config import Config
 from vlrl.errors import ConfigError, EngineError
 from vlrl.logprobs import DeviceBatch, TreeLogprobs
 from vlrl.loss import clipped_surrogate, kl_k3, negative_log_likelihood, weighted_sum
 from vlrl.published import save_as_published
-from vlrl.types import FloatArray, MicroBatch
+from vlrl.types import FloatArray
 from vlrl.weights import Manifest, Segment
 
 Objective = Literal["grpo", "sft"]
@@ -249,10 +250,19 @@ def _deepspeed_config(config: Config) -> Mapping[str, Any]:
 
 
 def _make_leaves(module: TreeLogprobs) -> None:
-    """Let ZeRO-3 fetch a whole block at once: a hook per linear layer costs more than a small layer."""
+    """Let ZeRO-3 fetch a whole block at once: a hook per linear layer costs more than a small layer.
+
+    DeepSpeed follows such a block's backward pass by its inputs and its output, so these are left alone:
+    parts of a block, which may be called by keywords alone (SmolVLM's attention), and a tower whose features
+    are picked from its hidden states (LLaVA's), which a hook of transformers takes out early.
+    """
     from deepspeed.utils import set_z3_leaf_modules
 
-    names = set(module.model._no_split_modules or [])
-    classes = {type(m) for m in module.modules() if type(m).__name__ in names}
+    model = module.model
+    picked = model.model.vision_tower if hasattr(model.config, "vision_feature_layer") else None
+    tower = set() if picked is None else set(picked.modules())
+    lists = (m for m in model.modules() if isinstance(m, torch.nn.ModuleList) and m not in tower)
+    names = set(model._no_split_modules or [])
+    classes = {type(layer) for layers in lists for layer in layers if type(layer).__name__ in names}
     if classes:
         set_z3_leaf_modules(module, list(classes))
