@@ -20,10 +20,11 @@ import numpy as np
 import torch
 
 from vlrl import cluster
+from vlrl.batch import Batch
 from vlrl.config import Config, parse_config
 from vlrl.pack import pack
 from vlrl.trainer import Trainer
-from vlrl.types import Batch, Group, Media, Prompt, Sample, Score, Trajectory, Turn
+from vlrl.types import Group, Media, Prompt, Sample, Score, Trajectory, Turn
 
 PATCH, MERGE = 14, 2
 TEXT = {

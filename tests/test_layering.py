@@ -25,6 +25,7 @@ LAYERS: dict[str, set[str]] = {
         "errors",
         "seeds",
         "types",
+        "batch",
         "protocols",
         "options",
         "data_options",

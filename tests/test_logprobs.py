@@ -14,10 +14,11 @@ from builders import make_generation, make_group, open_tiny, picture, row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vlrl.batch import Batch
 from vlrl.logprobs import DeviceBatch, TreeLogprobs, tree_attention_mask
 from vlrl.pack import pack
 from vlrl.session import Session
-from vlrl.types import Batch, Group, Score, Trajectory
+from vlrl.types import Group, Score, Trajectory
 
 TOLERANCE = 1e-5
 CPU = torch.device("cpu")

@@ -12,9 +12,10 @@ from builders import make_generation, make_group, make_sample, make_trajectory, 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vlrl.batch import Batch, MicroBatch
 from vlrl.pack import pack, token_weights
 from vlrl.session import Session
-from vlrl.types import Batch, Group, Media, MicroBatch, Score
+from vlrl.types import Group, Media, Score
 
 MAX_COMPLETION = 16
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from builders import make_config, make_group, make_sample, no_pixels
 
+from vlrl.batch import Batch
 from vlrl.errors import EngineError
 from vlrl.parity import logprob_difference, require_parity
-from vlrl.types import Batch
 
 
 class Echo:

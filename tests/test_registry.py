@@ -35,12 +35,16 @@ def test_a_typo_names_the_nearest() -> None:
 
 
 def test_a_name_like_no_other_lists_what_there_is() -> None:
-    with pytest.raises(ConfigError, match=r"known: answer_exact, .*think_answer_format.*\. A file is given as"):
+    with pytest.raises(
+        ConfigError, match=r"known: answer_exact, .*think_answer_format.*\. A file is given as"
+    ):
         resolve("rewards", "zzzzzz")
 
 
 def test_an_unknown_kind_lists_the_kinds() -> None:
-    with pytest.raises(ConfigError, match=r"kind 'reward'; kinds are rewards, datasets, shapes, processors, envs"):
+    with pytest.raises(
+        ConfigError, match=r"kind 'reward'; kinds are rewards, datasets, shapes, processors, envs"
+    ):
         resolve("reward", "answer_exact")
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from vlrl.advantage import assign_advantages
+from vlrl.batch import Batch
 from vlrl.config import Config
 from vlrl.console import TrainConsole
 from vlrl.evaluate import hold_out, hold_out_before, verdict
@@ -23,7 +24,7 @@ from vlrl.rollout import rollout_groups, score_groups
 from vlrl.run import Clock, Run
 from vlrl.schedule import learning_rate
 from vlrl.stats import rollout_stats
-from vlrl.types import Batch, Group
+from vlrl.types import Group
 
 
 def train(config: Config, console: TrainConsole, *, resume: bool = False) -> dict[str, object]:

@@ -9,12 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vlrl.types import MicroBatch
+from vlrl.batch import MicroBatch
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceBatch:
-    """A MicroBatch's arrays as tensors on the training device; shapes as in `vlrl.types.MicroBatch`."""
+    """A MicroBatch's arrays as tensors on the training device; shapes as in `vlrl.batch.MicroBatch`."""
 
     input_ids: Tensor
     position_ids: Tensor

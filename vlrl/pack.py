@@ -9,7 +9,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from vlrl.types import Batch, Group, Media, MicroBatch, Trajectory
+from vlrl.batch import Batch, MicroBatch
+from vlrl.types import Group, Media, Trajectory
 
 Aggregation = Literal["token", "sequence", "constant"]
 PixelsFn = Callable[[Sequence[Media]], Mapping[str, npt.NDArray[Any]]]
@@ -71,7 +72,7 @@ def pack(
         keep_zero_advantage: train groups whose advantages are all zero. They add nothing to the policy
             gradient, so they may be left out exactly; only a KL term needs them. They count in the
             averages either way.
-        max_pixels: of a micro-batch's media; a tree that has more is alone in its micro-batch. None is no limit.
+        max_pixels: of a micro-batch's media; a tree that has more goes alone. None is no limit.
 
     Returns:
         [num_ranks][num_micro_batches] of MicroBatch.

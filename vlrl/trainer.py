@@ -12,10 +12,11 @@ from uuid import uuid4
 import numpy as np
 
 from vlrl import cluster
+from vlrl.batch import Batch
 from vlrl.config import Config
 from vlrl.errors import EngineError, ResourceError
 from vlrl.trainer_rank import Objective, StepResult, StepSums, TrainerRank
-from vlrl.types import Batch, FloatArray
+from vlrl.types import FloatArray
 from vlrl.weights import Manifest, create_segment, plan_segment
 
 

@@ -116,7 +116,7 @@ def test_a_folder_without_a_model(fails: Fails, tmp_path: Path) -> None:
     assert "config.json cannot be read" in fails(2, "ConfigError", f"model.path={tmp_path}/empty")
     (tmp_path / "empty" / "config.json").write_text('{"model_type": "bert"}')
     message = fails(2, "ConfigError", f"model.path={tmp_path}/empty")
-    assert "type 'bert', for which no processor is registered (known: qwen2_5_vl, " in message
+    assert "type 'bert', for which no processor is registered (known: " in message
 
 
 def test_a_hub_model_offline(fails: Fails) -> None:
@@ -160,7 +160,7 @@ def test_an_empty_dataset(fails: Fails, tmp_path: Path) -> None:
 
 def test_a_missing_image(fails: Fails, tmp_path: Path) -> None:
     message = fails(1, "DataError", f"data.train.name={write_rows(tmp_path, 'gone.png')}")
-    assert f"sample 'rows.jsonl:1': picture {tmp_path}/gone.png does not exist" in message
+    assert f"sample 'rows.jsonl:1': '{tmp_path}/gone.png' does not exist" in message
 
 
 def test_a_truncated_image(fails: Fails, tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_a_truncated_image(fails: Fails, tmp_path: Path) -> None:
     cut = tmp_path / "cut.png"
     cut.write_bytes(whole.read_bytes()[:2000])
     message = fails(1, "DataError", f"data.train.name={write_rows(tmp_path, cut)}")
-    assert f"sample 'rows.jsonl:1': picture {cut} is broken: " in message
+    assert f"sample 'rows.jsonl:1': '{cut}' is broken: " in message
     assert message.endswith("replace the file or drop the row")
     cut.write_bytes(b"not a picture")
     assert "is not an image" in fails(1, "DataError", f"data.train.name={write_rows(tmp_path, cut)}")

@@ -19,6 +19,7 @@ from builders import make_config, open_tiny, picture, row
 from reference import largest_difference, model_of
 
 from vlrl.advantage import assign_advantages
+from vlrl.batch import Batch
 from vlrl.config import Config
 from vlrl.envs.visual.digit_sum import DigitSum
 from vlrl.errors import DataError, EngineError
@@ -28,7 +29,7 @@ from vlrl.parity import logprob_difference
 from vlrl.rollout import rollout_groups
 from vlrl.sft import supervised_group
 from vlrl.trainer import Trainer
-from vlrl.types import Batch, Group, Sample, Score
+from vlrl.types import Group, Sample, Score
 from vlrl.weights import Segment
 
 TOLERANCE = 1e-4  # ten times stricter than what training demands of float32

@@ -1,7 +1,7 @@
 """ZeRO-3 on two ranks is ZeRO-3 on one: same loss, same gradients, same weights, same after a checkpoint.
 
-On a Qwen3-VL, whose tower speaks to several layers (deepstack), with pictures on one rank, videos or nothing on
-the other: ranks whose calls of the tower differ wait for each other forever.
+On a Qwen3-VL, whose tower speaks to several layers (deepstack), with pictures on one rank and videos or
+nothing on the other: ranks whose calls of the tower differ wait for each other forever.
 Both trainers hold a frozen reference for the KL term, and the second recomputes activations, which may not
 change what a step does.
 """
@@ -21,12 +21,13 @@ from reference import model_of
 from tiny_families import build_qwen3_vl
 
 from vlrl import cluster
+from vlrl.batch import Batch
 from vlrl.errors import ConfigError
 from vlrl.logprobs import DeviceBatch, TreeLogprobs
 from vlrl.loss import kl_k3
 from vlrl.pack import pack
 from vlrl.trainer import Trainer
-from vlrl.types import Batch, Group
+from vlrl.types import Group
 from vlrl.weights import Segment
 
 TOLERANCE = 1e-5
