@@ -26,6 +26,7 @@ from vlrl.options import (
     RewardConfig,
     RolloutConfig,
     RunConfig,
+    ScoringConfig,
     Section,
     SftConfig,
     TrainerConfig,
@@ -41,6 +42,7 @@ class Config(Section):
     media: MediaConfig = MediaConfig()
     data: DataConfig
     rewards: list[RewardConfig] = Field(default_factory=list)
+    scoring: ScoringConfig = ScoringConfig()
     num_steps: int = Field(100, ge=1)
     """Training steps."""
     rollout: RolloutConfig = RolloutConfig()

@@ -23,6 +23,10 @@ class EngineError(VlrlError):
     """vLLM, DeepSpeed or Ray failed, or what they report breaks one of the laws."""
 
 
+class ScoringError(VlrlError):
+    """Rewards failed on more completions than the run puts up with."""
+
+
 class ResourceError(VlrlError):
     """Too little disk, memory or shared memory, or a port in use."""
 

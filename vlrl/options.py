@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 
 class Section(BaseModel):
     """Base of every section: unknown keys are errors, and defaults are checked like given values."""
 
     model_config = ConfigDict(extra="forbid", validate_default=True, use_attribute_docstrings=True)
+
+
+def _interval(ends: tuple[float, float] | None) -> tuple[float, float] | None:
+    if ends is not None and not ends[0] < ends[1]:
+        raise ValueError(f"{list(ends)} must be [lowest, highest]")
+    return ends
 
 
 class RunConfig(Section):
@@ -37,14 +44,65 @@ class ModelConfig(Section):
 
 
 class RewardConfig(Section):
-    """One reward and its weight in the sum."""
+    """One reward and what it counts for. `vlrl.rewards.compose` has the formula of the total."""
 
     name: str
     """A registered reward or ./file.py:function."""
-    weight: float = 1.0
-    """The total is Σ weight · value; weight 0 only logs it."""
+    weight: float | list[tuple[int, float]] = 1.0
+    """The total is Σ weight · value; weight 0 only logs it. A list of [step, weight] is linear in between and
+    constant outside: [[0, 1.0], [200, 0.2]]."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Passed to the reward by name."""
+    gate: float | None = None
+    """If set, the value must reach it, or the other rewards of this completion can only cost: what they would
+    add is not counted. True is 1."""
+    clip: tuple[float, float] | None = None
+    """Lowest and highest value that counts; logged is what the reward returned."""
+    adapter: Literal["auto", "plain", "trl", "trl_text", "verifiers", "easyr1", "vlm_r1"] = "auto"
+    """Whose convention the function follows; auto goes by its signature. trl_text has texts for messages."""
+    timeout_s: float | None = Field(None, gt=0)
+    """Time limit of one call; null is scoring's."""
+
+    @field_validator("gate", mode="before")
+    @classmethod
+    def _gate_by_name(cls, gate: Any) -> Any:
+        return {True: 1.0, False: None}[gate] if isinstance(gate, bool) else gate
+
+    @field_validator("weight")
+    @classmethod
+    def _rising_steps(cls, weight: Any) -> Any:
+        if isinstance(weight, list):
+            steps = [step for step, _ in weight]
+            if not steps or steps[0] < 0 or any(b <= a for a, b in pairwise(steps)):
+                raise ValueError(f"a weight by steps needs rising steps from 0 on, not {steps}")
+        return weight
+
+    @field_validator("clip")
+    @classmethod
+    def _rising_clip(cls, clip: Any) -> Any:
+        return _interval(clip)
+
+
+class ScoringConfig(Section):
+    """Where and how rewards run, and what their failures may cost (law 7)."""
+
+    num_workers: int | None = Field(None, ge=1)
+    """Processes of the pool that all but async and GPU-bound rewards run in; null is one a core."""
+    timeout_s: float = Field(30.0, gt=0)
+    """A call in the pool that takes longer is a failure, and its worker is replaced."""
+    async_timeout_s: float = Field(600.0, gt=0)
+    """The same for an async reward (a judge), which may have to wait for others."""
+    memory_gib: float = Field(4.0, gt=0.1)
+    """Data of one worker, its libraries' included; what needs more is a failure."""
+    clip: tuple[float, float] | None = None
+    """Lowest and highest total."""
+    max_failed_share: float = Field(0.2, ge=0, le=1)
+    """A step of which more completions cannot be scored ends the run; 0 is at the first failure, 1 never."""
+
+    @field_validator("clip")
+    @classmethod
+    def _rising_clip(cls, clip: Any) -> Any:
+        return _interval(clip)
 
 
 class RolloutConfig(Section):
