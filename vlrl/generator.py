@@ -23,7 +23,6 @@ from vlrl.shared_media import SharedMedia, fetch_media
 from vlrl.types import Generation, IntArray, Media, Sampling, VersionSpan
 from vlrl.weights import Manifest
 
-
 MEDIA_SHARE = 0.5
 """Share of Ray's object store that media may keep; the rest passes requests and batches."""
 
