@@ -1,0 +1,198 @@
+"""Every family through the real engines: vLLM and a ZeRO-3 rank agree, before an update and after one.
+
+Qwen2.5-VL, the family of all other engine tests (tests/e2e), and those that share its code are marked slow.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from builders import picture
+from reference import largest_difference, model_of
+from tiny_families import family_config
+
+from vlrl.config import Config
+from vlrl.generator import VllmPolicy
+from vlrl.pack import pack
+from vlrl.parity import logprob_difference
+from vlrl.processors.auto import open_processor
+from vlrl.rollout import rollout_groups
+from vlrl.session import Session
+from vlrl.sft import supervised_group
+from vlrl.trainer import Trainer
+from vlrl.types import Group, Sample, Sampling
+
+TOLERANCE = 1e-4  # nats; measured: below 1e-5 for each
+SLOW = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "llava_onevision")
+FAMILIES = [
+    *("internvl", "smolvlm", "qwen3_vl_moe"),
+    *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW),
+]
+
+
+@dataclass
+class Engines:
+    """A trainer after one step, and an engine started from the model folder which that trainer wrote."""
+
+    config: Config
+    folder: Path
+    processor: Any
+    trainer: Trainer
+    policy: VllmPolicy
+    version: int = 0
+
+    @property
+    def unused_norm(self) -> bool:
+        """LLaVA's features are taken before the tower's last norm."""
+        return self.config.model.path.endswith("llava_onevision")
+
+    def sample(self, parts: Sequence[Any], row_id: str, target: str | None = None) -> Sample:
+        content = [
+            {"type": "text", "text": p} if isinstance(p, str) else {"type": "image", "image": p}
+            for p in parts
+        ]
+        row = {"id": row_id, "messages": [{"role": "user", "content": content}], "target": target}
+        sample: Sample = self.processor.sample(row)
+        return sample
+
+    def samples(self) -> list[Sample]:
+        """No picture, one, several in the middle of text and the same ones swapped."""
+        a, b = picture(70, 150, 1), picture(120, 64, 2)
+        return [
+            self.sample(["Add 3 and 4."], "none"),
+            self.sample([a, "Which?"], "one"),
+            self.sample(["left ", a, " right ", b, "?"], "two"),
+            self.sample(["left ", b, " right ", a, "?"], "swapped"),
+        ]
+
+    def draw(self, samples: Sequence[Sample], **options: Any) -> list[Group]:
+        """Groups of real completions; the engine's prompt ids are checked against the processor's (law 3)."""
+        rollout = self.config.rollout
+        return asyncio.run(
+            rollout_groups(samples, self.policy, self.processor, rollout, seed_path=(0, 0), **options)
+        )
+
+    def train(self) -> None:
+        """One optimizer step, large enough to matter."""
+        samples = [self.sample([picture(64, 64, i), "?"], str(i), target=f"{i}") for i in range(3)]
+        batch = pack(
+            [supervised_group(s, self.processor) for s in samples],
+            self.processor.pixels,
+            num_ranks=1,
+            max_tokens=2048,
+            aggregation="token",
+            max_completion_tokens=32,
+            keep_zero_advantage=True,
+        )
+        self.trainer.step(batch, "sft", 1e-2)
+        self.trainer.write_weights()
+
+    def update(self) -> None:
+        """Give the engine the trainer's weights as the next version."""
+        self.version += 1
+        self.policy.load_weights(self.trainer.manifest, self.version)
+
+    def parity(self, groups: Sequence[Group]) -> float:
+        """Largest difference between sampler and trainer, in nats."""
+        return logprob_difference(groups, self.trainer, self.processor.pixels, self.config)[0]
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def engines(
+    request: pytest.FixtureRequest,
+    tiny_family: Callable[[str], Path],
+    local_ray: None,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Engines]:
+    folder = tmp_path_factory.mktemp(f"trained-{request.param}") / "model"
+    config = family_config(tiny_family(request.param), rollout={"group_size": 3, "max_tokens": 8})
+    processor = open_processor(config)
+    trainer = Trainer(config, processor.banned_token_ids)
+    try:
+        trainer.wait_ready()
+        written = config.model_copy(update={"model": config.model.model_copy(update={"path": str(folder)})})
+        engines = Engines(config, folder, processor, trainer, policy=None)  # type: ignore[arg-type]
+        engines.train()
+        trainer.save_model(folder)
+        processor.save(folder)
+        engines.policy = VllmPolicy(written, processor)
+        try:
+            engines.policy.wait_ready()
+            yield engines
+        finally:
+            engines.policy.close()
+    finally:
+        trainer.close()
+
+
+def test_a_step_changes_every_weight_of_the_model(
+    engines: Engines, tiny_family: Callable[[str], Path]
+) -> None:
+    """The tower and the projector are trained too; nothing is left out of the optimizer's gradients."""
+    before = dict(model_of(Path(engines.config.model.path)).named_parameters())
+    after = dict(model_of(engines.folder).named_parameters())
+    unused = {name for name in before if "post_layernorm" in name} if engines.unused_norm else set()
+    same = {name for name in before if torch.equal(before[name], after[name])}
+    assert same == unused
+
+
+def first_draws(groups: Sequence[Group]) -> list[tuple[int, float]]:
+    """The first token drawn for each prompt, and its logprob."""
+    draws = [(t, int(np.flatnonzero(t.loss_mask)[0])) for g in groups for t in g.trajectories[:1]]
+    return [(int(t.token_ids[i]), float(t.sampler_logprobs[i])) for t, i in draws]
+
+
+def test_a_saved_model_is_the_same_to_both_engines(engines: Engines) -> None:
+    """Before any update: vLLM reads the folder that the trainer wrote. transformers reads it back too."""
+    groups = engines.draw(engines.samples())
+    assert engines.parity(groups) < TOLERANCE
+    assert largest_difference(model_of(engines.folder), engines.processor, groups, 1.0) < TOLERANCE
+    drawn = np.concatenate([t.token_ids[t.loss_mask] for g in groups for t in g.trajectories])
+    assert not np.isin(drawn, engines.processor.banned_token_ids).any()
+
+
+def test_swapping_two_pictures_changes_what_both_compute(engines: Engines) -> None:
+    two, swapped = engines.samples()[2:]
+    groups = engines.draw([two, swapped], greedy=True, group_size=1)
+    [(token, logprob), (other_token, other_logprob)] = first_draws(groups)
+    assert token != other_token or abs(logprob - other_logprob) > 1e-3
+    assert engines.parity(groups) < TOLERANCE  # so the trainer's changed with the sampler's
+
+
+def test_a_picture_that_comes_in_a_later_turn_is_seen_by_both(engines: Engines) -> None:
+    a, b = picture(70, 150, 1), picture(120, 64, 2)
+    later = {"b": engines.sample([b, "?"], "b").media, "a": engines.sample([a, "?"], "a").media}
+    groups = []
+    for media in later.values():
+        session = Session(engines.sample([a, "Which?"], "turns"), 0)
+        for seed, seen in enumerate((media, None)):
+            sampling = Sampling(temperature=1.0, top_p=1.0, top_k=0, max_tokens=5, seed=seed)
+            session.append_action(asyncio.run(engines.policy.generate(session, sampling)))
+            if seen is not None:
+                engines.processor.extend(session, "And this?", seen)
+        groups.append(Group([session.trajectory("", "ok", 0.0)]))
+    assert engines.parity(groups) < TOLERANCE
+    first, second = (g.trajectories[0] for g in groups)
+    [start, other_start] = (t.turns[1].action[0] for t in (first, second))
+    assert first.token_ids[start] != second.token_ids[other_start] or (
+        abs(first.sampler_logprobs[start] - second.sampler_logprobs[other_start]) > 1e-3
+    )
+
+
+def test_after_an_update_both_agree_again(engines: Engines) -> None:
+    samples = engines.samples()
+    before = engines.draw(samples, greedy=True, group_size=1)
+    engines.train()
+    engines.update()
+    groups = [*engines.draw(samples), *engines.draw(samples, greedy=True, group_size=1)]
+    assert engines.parity(groups) < TOLERANCE
+    assert {s.version for g in groups for t in g.trajectories for s in t.version_spans} == {engines.version}
+    changes = zip(first_draws(before), first_draws(groups[len(samples) :]), strict=True)
+    assert all(old[0] != new[0] or abs(old[1] - new[1]) > 1e-3 for old, new in changes)
