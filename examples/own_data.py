@@ -2,7 +2,8 @@
 
     python examples/own_data.py
 
-Writes a small .jsonl data set with pictures, builds a tiny model, and runs a few steps of SFT and GRPO on it.
+Writes a small table of questions with pictures, mixes it with a built-in set that has a reward of its own,
+builds a tiny model, and runs a few steps of SFT and GRPO.
 """
 
 from __future__ import annotations
@@ -20,19 +21,25 @@ from vlrl.tiny import build_tiny_qwen2_5_vl
 
 
 def write_rows(folder: Path, num_rows: int) -> Path:
-    """One JSON row a line: messages with image paths, the answer, and whatever the reward wants to know."""
+    """One JSON row a line, in columns of our own; <image> says where in the text each picture goes."""
     folder.mkdir(parents=True, exist_ok=True)
     dataset = DigitSum(num_rows=num_rows)
     path = folder / "rows.jsonl"
     with path.open("w", encoding="utf-8") as file:
         for index in range(num_rows):
-            row = dict(dataset[index])
-            content = row["messages"][0]["content"]
-            for number, part in enumerate(p for p in content if p["type"] == "image"):
-                name = f"{index}-{number}.png"
+            row = dataset[index]
+            *pictures, question = row["messages"][0]["content"]
+            names = [f"{index}-{number}.png" for number in range(len(pictures))]
+            for name, part in zip(names, pictures, strict=True):
                 Image.fromarray(part["image"]).save(folder / name)
-                part["image"] = name  # relative to the .jsonl file
-            file.write(json.dumps(row) + "\n")
+            own = {
+                "question": "<image><image>" + question["text"],
+                "pictures": names,  # relative to the file
+                "sum": row["answer"],
+                "target": row["target"],  # what supervised training imitates
+                "digits": row["metadata"]["digits"],  # the reward asks for it by name
+            }
+            file.write(json.dumps(own) + "\n")
     return path
 
 
@@ -42,7 +49,17 @@ def config(folder: Path, rows: Path, model: Path, name: str, num_steps: int) -> 
         {
             "run": {"name": name, "dir": str(folder)},
             "model": {"path": str(model)},
-            "data": {"train": {"name": str(rows)}},
+            "data": {
+                "train": [
+                    {
+                        "name": str(rows),
+                        "columns": {"problem": "question", "images": "pictures", "answer": "sum"},
+                        "template": "{{ content | trim }}",  # here, say how the answer is to be written
+                        "weight": 3.0,
+                    },
+                    {"name": "digit_sum", "rewards": [{"name": "answer_exact"}]},
+                ]
+            },
             "rewards": [{"name": f"{Path(__file__).parent / 'reward.py'}:close_sum"}],
             "num_steps": num_steps,
             "rollout": {"prompts_per_step": 4, "group_size": 4, "max_tokens": 24},

@@ -88,11 +88,12 @@ class DatasetConfig(Section):
     name: str
     """A file or folder of rows, a dataset's name, a registered dataset, or ./file.py:attribute."""
     options: dict[str, Any] = Field(default_factory=dict)
-    """Passed to the reader by name (for a .jsonl file: image_root)."""
+    """Passed to the reader by name: image_root, split, streaming, …; docs/data.md lists them by format."""
     limit: int | None = Field(None, ge=1)
     """Use only the first this many rows."""
     shape: str = "auto"
-    """How rows are laid out: vlrl, vlm_r1, easy_r1, llava, openai, or auto: told from the first row."""
+    """How rows are laid out: vlrl, vlm_r1, easy_r1, llava, openai, ./file.py:function, or auto: told from the
+    first row."""
     columns: dict[str, str] = Field(default_factory=dict)
     """vlrl's field → the source's column, for instance {answer: solution, images: image_path}."""
     template: str | None = None

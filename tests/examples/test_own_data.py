@@ -19,7 +19,9 @@ def test_it_trains_on_its_rows_with_its_reward(tmp_path: Path, local_ray: None) 
     example.main(tmp_path, num_steps=2)
     steps = [json.loads(line) for line in (tmp_path / "grpo" / "metrics.jsonl").read_text().splitlines()]
     assert len(steps) == 2
-    assert all({"reward/sum", "reward/reading"} <= step.keys() for step in steps)
+    assert any({"reward/sum", "reward/reading"} <= step.keys() for step in steps)
+    assert any("reward_by_source/rows.jsonl" in step for step in steps)
+    assert all(step["data/num_dropped_overlong"] == 0 for step in steps)
 
 
 @pytest.mark.parametrize(
