@@ -88,7 +88,7 @@ def test_every_bad_row_is_named_and_left_out(vlrl: Any, tmp_path: Path) -> None:
         make_row(7, "0_1.png"),
         make_row(8, "0_2.png", answer="4"),
         "{not json",
-        {"id": "r10", "messages": []},
+        {"id": "r10", "messages": [], "metadata": 5},
         make_row(11, "0_1.png", "another question"),
     ]
     file = write_rows(tmp_path / "rows.jsonl", rows)

@@ -44,10 +44,13 @@ class Auditor:
         try:
             record = self._datasets[source][row]
             split_parts(record["messages"], f"sample {record['id']!r}")
+            return self._audit(source, row, record)
         except DataError as error:
             return _unreadable(source, row, str(error))
-        except Exception as error:  # a stranger's dataset may raise anything
+        except Exception as error:  # a stranger's dataset or processor may raise anything: one row's fault
             return _unreadable(source, row, f"row {row}: {type(error).__name__}: {error}")
+
+    def _audit(self, source: int, row: int, record: Row) -> RowAudit:
         problems: list[Problem] = []
         sample: Sample | None = None
         try:

@@ -43,7 +43,7 @@ class RewardTrial:
         Raises:
             ConfigError: for a reward that does not exist or takes no such option.
         """
-        self._rewards = [(config, ComposedReward([config])) for config in configs]
+        self._reward = ComposedReward(configs) if configs else None
         self._required = {config.name: _required(config) for config in configs}
         self._runner, self._encode = runner, encode
 
@@ -55,33 +55,29 @@ class RewardTrial:
                 missing = True
                 text = f"reward {name!r} needs the field {field!r}, which the row has not"
                 yield Problem("reward misses a field", text)
-        if missing or not self._rewards:
+        if missing or self._reward is None:
             return
-        empty, failures = self._total(sample, "")
-        if failures:
-            yield Problem("reward fails", f"on an empty completion: {failures[0]}")
+        empty = self._total(self._reward, sample, "")
+        if isinstance(empty, str):
+            yield Problem("reward fails", f"on an empty completion: {empty}")
         references = _references(sample)
-        tried = [self._total(sample, text) for text in references]
-        good = [total for total, failed in tried if not failed]
+        tried = [self._total(self._reward, sample, text) for text in references]
+        good = [total for total in tried if not isinstance(total, str)]
         if tried and not good:
-            yield Problem("reward fails", f"on the reference {_short(references[0])}: {tried[0][1][0]}")
-        elif good and not failures and max(good) <= empty:
+            yield Problem("reward fails", f"on the reference {_short(references[0])}: {tried[0]}")
+        elif good and not isinstance(empty, str) and max(good) <= empty:
             text = (
                 f"the reference {_short(references[0])} scores {max(good):g}, an empty completion {empty:g}: "
                 "check the answer's form, or the reward"
             )
             yield Problem("reference not rewarded", text)
 
-    def _total(self, sample: Sample, completion: str) -> tuple[float, list[str]]:
-        """(weighted sum, what failed) of one completion."""
-        trajectory = self._trajectory(sample, completion)
-        total, failures = 0.0, []
-        for _, reward in self._rewards:
-            try:
-                total += self._runner.run(reward.score(trajectory)).total
-            except RewardFailure as failure:
-                failures.append(str(failure))
-        return total, failures
+    def _total(self, reward: ComposedReward, sample: Sample, completion: str) -> float | str:
+        """What a completion scores, or why it could not be scored."""
+        try:
+            return self._runner.run(reward.score(self._trajectory(sample, completion))).total
+        except RewardFailure as failure:
+            return str(failure)
 
     def _trajectory(self, sample: Sample, completion: str) -> Trajectory:
         session = Session(sample, group_index=0)
