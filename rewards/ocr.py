@@ -1,0 +1,61 @@
+"""Rewards for reading text: one minus the word or character error rate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from vlrl.rewards.extract import Part, references, scored_text
+from vlrl.rewards.text import normalize
+
+
+def word_accuracy(
+    completion: str, answer: Any, *, normalized: bool = False, part: Part = "answer", **context: Any
+) -> float:
+    """max(0, 1 − WER): WER = (words inserted + deleted + replaced) / words of the reference.
+
+    Words are split at white space. Range [0, 1]; of several references the best counts. Source: the word
+    error rate, as Video-R1's OCR reward has it (arXiv 2503.21776). Empty text scores 0; text around the
+    right one costs a word each, so repeating it twice or listing guesses scores 0.
+
+    Args:
+        completion: what the model wrote.
+        answer: the text to read, or a list of equally good readings.
+        normalized: compare after `vlrl.rewards.text.normalize`, so that case and punctuation do not count.
+        part: what is compared; see `vlrl.rewards.extract`.
+        context: not looked at.
+
+    Raises:
+        ValueError: if the sample has no answer.
+    """
+    return _accuracy(completion, answer, part, normalized, str.split)
+
+
+def character_accuracy(
+    completion: str, answer: Any, *, normalized: bool = False, part: Part = "answer", **context: Any
+) -> float:
+    """max(0, 1 − CER): like `word_accuracy` in characters, runs of white space as one space.
+
+    Range [0, 1]. For scripts without spaces, and where a wrong letter should cost less than a word. Empty
+    text scores 0, the right text twice 0.
+
+    Raises:
+        ValueError: if the sample has no answer.
+    """
+    return _accuracy(completion, answer, part, normalized, lambda text: " ".join(text.split()))
+
+
+def _accuracy(
+    completion: str, answer: Any, part: Part, normalized: bool, units: Callable[[str], Sequence[str]]
+) -> float:
+    from rapidfuzz.distance import Levenshtein
+
+    right = references(answer)
+    said = scored_text(completion, part)
+    if said is None:
+        return 0.0
+    best = 0.0
+    for reference in right:
+        ours, theirs = (units(normalize(t) if normalized else t) for t in (said, reference))
+        best = max(best, 1.0 - Levenshtein.distance(ours, theirs) / len(theirs))
+    return best
