@@ -1,0 +1,100 @@
+"""Where a model's places lie on the picture: from the frame it writes in to the picture's own pixels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from vlrl.errors import ConfigError, DataError
+from vlrl.processors.coordinates import FRAMES, Box, CoordinateFrame, Point, convert, frame_extent
+from vlrl.rewards.geometry import BoxTuple, PointTuple
+from vlrl.types import Media
+
+Shape = TypeVar("Shape", Point, Box)
+
+SLACK = 0.01
+"""Share of the picture's side by which a sample's answer may stick out of it: annotations are rounded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """One picture and the two frames that speak of it; everything is compared in its original pixels.
+
+    Attributes:
+        media: the picture or video.
+        written: the frame the model writes in.
+        answered: the frame the sample's answer is in.
+    """
+
+    media: Media
+    written: CoordinateFrame
+    answered: CoordinateFrame
+
+    @property
+    def diagonal(self) -> float:
+        """Of the picture, in original pixels."""
+        return math.hypot(*self.media.original_size)
+
+    def said(self, shape: Shape) -> Shape:
+        """What the model wrote, in original pixels; what sticks out of the picture goes on sticking out."""
+        (width, height), (wide, high) = (
+            frame_extent(frame, self.media) for frame in (self.written, "original_pixels")
+        )
+        return shape.map(lambda x: x / width * wide, lambda y: y / height * high)
+
+    def true(self, shape: Shape) -> Shape:
+        """The sample's answer, in original pixels, moved to the picture's edge where it sticks out a little.
+
+        Raises:
+            ValueError: if it lies outside the picture by more than SLACK: it is in another frame.
+        """
+        width, height = frame_extent(self.answered, self.media)
+        slackened = shape.map(lambda x: _near(x, width), lambda y: _near(y, height))
+        try:
+            return convert(slackened, self.answered, "original_pixels", self.media)
+        except DataError as error:
+            raise ValueError(f"the sample's answer: {error}; the option is answer_frame") from error
+
+
+def open_frames(
+    media: Sequence[Media], media_index: int, frame: CoordinateFrame | None, answer_frame: CoordinateFrame
+) -> Frames:
+    """The picture that a sample's places lie on, and their frames.
+
+    Args:
+        media: of the sample.
+        media_index: which of them; negative from the end.
+        frame: the model writes in; None is what its family was taught.
+        answer_frame: of the sample's answer.
+
+    Raises:
+        ConfigError: for a frame that does not exist, or none given for a family that was taught none.
+        ValueError: if the sample has no such medium.
+    """
+    if not -len(media) <= media_index < len(media):
+        raise ValueError(f"media_index={media_index}, but the sample has {len(media)} pictures and videos")
+    seen = media[media_index]
+    written = frame or seen.coordinate_frame
+    for option, value in (("frame", written), ("answer_frame", answer_frame)):
+        if value not in FRAMES:
+            what = "the model's family was taught none" if not value else f"{value!r} is none"
+            raise ConfigError(f"{option}: {what}; give one of {', '.join(FRAMES)}")
+    return Frames(seen, written, answer_frame)  # type: ignore[arg-type]
+
+
+def box_tuple(box: Box) -> BoxTuple:
+    """(x0, y0, x1, y1)."""
+    return box.x0, box.y0, box.x1, box.y1
+
+
+def point_tuple(point: Point) -> PointTuple:
+    """(x, y)."""
+    return point.x, point.y
+
+
+def _near(value: float, extent: float) -> float:
+    """A value a little outside [0, extent] moved to its end."""
+    slack = SLACK * extent
+    return min(max(value, 0.0), extent) if -slack <= value <= extent + slack else value

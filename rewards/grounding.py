@@ -1,0 +1,263 @@
+"""Rewards on one place in a picture: a box, a point or a polygon.
+
+What the model writes is read by `vlrl.rewards.places`, which says in which forms; what is in none of them
+scores 0, and so do text around a place and a second place. Nothing is rounded. Common options:
+
+    frame         the frame the model writes in; None is what its family was taught (Media.coordinate_frame)
+    answer_frame  the frame of the sample's answer
+    media_index   which of the sample's pictures or videos it is about
+    part          "answer" reads the strict think/answer form, "whole" all of the completion
+
+Every one of them raises ValueError for a sample whose answer is missing, unreadable, empty or off the
+picture, and ConfigError for an unknown frame.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from vlrl.errors import ConfigError
+from vlrl.processors.coordinates import Box, CoordinateFrame, Point
+from vlrl.rewards import geometry
+from vlrl.rewards.author import reward
+from vlrl.rewards.extract import Part, scored_text
+from vlrl.rewards.frames import Frames, box_tuple, open_frames, point_tuple
+from vlrl.rewards.geometry import BoxTuple, PointTuple
+from vlrl.rewards.places import (
+    boxes_of,
+    of_answer,
+    point_of,
+    polygon_of,
+    read_boxes,
+    read_point,
+    read_polygon,
+    try_read,
+)
+from vlrl.types import Media
+
+PIXELS: CoordinateFrame = "original_pixels"
+
+
+@reward(range=(0.0, 1.0))
+def box_iou(
+    completion: str,
+    answer: Any,
+    *,
+    media: Sequence[Media],
+    frame: CoordinateFrame | None = None,
+    answer_frame: CoordinateFrame = PIXELS,
+    media_index: int = 0,
+    part: Part = "answer",
+    **context: Any,
+) -> float:
+    """IoU of the one box written with the true box: |a ∩ b| / |a ∪ b|.
+
+    Range [0, 1]. Source: VLM-R1's reward of referring expressions (arXiv 2504.07615, 3.2), registered as
+    vlm_r1_rec too. No box, two boxes or a box without area score 0; a box around the whole picture scores
+    the share of the picture that the true box covers.
+    """
+    frames = open_frames(media, media_index, frame, answer_frame)
+    return _on_boxes(completion, answer, frames, part, geometry.iou)
+
+
+@reward(range=(0.0, 1.0))
+def box_iou_threshold(
+    completion: str,
+    answer: Any,
+    *,
+    media: Sequence[Media],
+    threshold: float = 0.5,
+    frame: CoordinateFrame | None = None,
+    answer_frame: CoordinateFrame = PIXELS,
+    media_index: int = 0,
+    part: Part = "answer",
+    **context: Any,
+) -> float:
+    """1 if the IoU of the box written with the true box is at least `threshold`, else 0.
+
+    Range {0, 1}. Source: accuracy at IoU 0.5 of RefCOCO (Yu et al. 2016). Scores 0 where `box_iou` does.
+
+    Raises:
+        ConfigError: unless 0 < threshold ≤ 1.
+    """
+    if not 0 < threshold <= 1:
+        raise ConfigError(f"threshold={threshold} must lie above 0 and not above 1")
+    frames = open_frames(media, media_index, frame, answer_frame)
+    return _on_boxes(completion, answer, frames, part, lambda a, b: float(geometry.iou(a, b) >= threshold))
+
+
+@reward(range=(0.0, 1.0))
+def box_giou(
+    completion: str,
+    answer: Any,
+    *,
+    media: Sequence[Media],
+    floor: float = 0.0,
+    frame: CoordinateFrame | None = None,
+    answer_frame: CoordinateFrame = PIXELS,
+    media_index: int = 0,
+    part: Part = "answer",
+    **context: Any,
+) -> float:
+    """max(0, (G − floor) / (1 − floor)), with G the generalised IoU of the box written with the true box.
+
+    G = IoU − |hull − a ∪ b| / |hull| (Rezatofighi et al. 2019, arXiv 1902.09630, Algorithm 1), in [−1, 1].
+    Range [0, 1]. With floor 0 boxes apart score 0. floor −1 is (1 + G) / 2, which also tells near from far
+    boxes apart, at a price: any box at all then scores, a box around the whole picture above 0.5.
+
+    Raises:
+        ConfigError: unless −1 ≤ floor < 1.
+    """
+    frames = open_frames(media, media_index, frame, answer_frame)
+    return _on_boxes(completion, answer, frames, part, _from_floor(geometry.giou, floor))
+
+
+@reward(range=(0.0, 1.0))
+def box_diou(
+    completion: str,
+    answer: Any,
+    *,
+    media: Sequence[Media],
+    floor: float = 0.0,
+    frame: CoordinateFrame | None = None,
+    answer_frame: CoordinateFrame = PIXELS,
+    media_index: int = 0,
+    part: Part = "answer",
+    **context: Any,
+) -> float:
+    """max(0, (D − floor) / (1 − floor)), with D the distance IoU of the box written with the true box.
+
+    D = IoU − (distance of the centres / diagonal of the hull)² (Zheng et al. 2020, arXiv 1911.08287, Eq. 7),
+    in [−1, 1], of boxes in original pixels. Range [0, 1]; `floor` as in `box_giou`.
+
+    Raises:
+        ConfigError: unless −1 ≤ floor < 1.
+    """
+    frames = open_frames(media, media_index, frame, answer_frame)
+    return _on_boxes(completion, answer, frames, part, _from_floor(geometry.diou, floor))
+
+
+@reward(range=(0.0, 1.0))
+def point_in_box(
+    completion: str,
+    answer: Any,
+    *,
+    media: Sequence[Media],
+    frame: CoordinateFrame | None = None,
+    answer_frame: CoordinateFrame = PIXELS,
+    media_index: int = 0,
+    part: Part = "answer",
+    **context: Any,
+) -> float:
+    """1 if the one point written lies in the true box or on its edge, else 0.
+
+    Range {0, 1}. Source: click accuracy of ScreenSpot (Cheng et al. 2024, arXiv 2401.10935). No point and
+    two points score 0. `vlrl.rewards.gui` has the reward on a whole action.
+    """
+    frames = open_frames(media, media_index, frame, answer_frame)
+    box = _true_box(answer, frames)
+    point: Point | None = try_read(read_point, scored_text(completion, part))
+    return 0.0 if point is None else float(geometry.contains(box, point_tuple(frames.said(point))))
+
+
+@reward(range=(0.0, 1.0))
+def point_distance(
+    completion: str,
+    answer: Any,
+    *,
+    media: Sequence[Media],
+    sigma: float = 0.05,
+    frame: CoordinateFrame | None = None,
+    answer_frame: CoordinateFrame = PIXELS,
+    media_index: int = 0,
+    part: Part = "answer",
+    **context: Any,
+) -> float:
+    """exp(−d / sigma), d the distance of the point written from the true point over the picture's diagonal.
+
+    The answer is a point, or a box, whose centre is meant. Range [0, 1]. Ours. With the default a miss by a
+    twentieth of the diagonal scores 0.37, by a quarter 0.007; no point and two points score 0.
+
+    Raises:
+        ConfigError: unless sigma > 0.
+    """
+    if not sigma > 0:
+        raise ConfigError(f"sigma={sigma} must be above 0")
+    frames = open_frames(media, media_index, frame, answer_frame)
+    target = _true_point(answer, frames)
+    point: Point | None = try_read(read_point, scored_text(completion, part))
+    if point is None:
+        return 0.0
+    return math.exp(-math.dist(point_tuple(frames.said(point)), target) / frames.diagonal / sigma)
+
+
+@reward(range=(0.0, 1.0))
+def polygon_iou(
+    completion: str,
+    answer: Any,
+    *,
+    media: Sequence[Media],
+    frame: CoordinateFrame | None = None,
+    answer_frame: CoordinateFrame = PIXELS,
+    media_index: int = 0,
+    part: Part = "answer",
+    **context: Any,
+) -> float:
+    """IoU of the one polygon written with the true polygon, exact: nothing is drawn on a grid.
+
+    Range [0, 1]. Polygons may be concave; one that crosses itself is filled by the even-odd rule. No polygon,
+    two, more than 128 corners and polygons without area score 0.
+    """
+    frames = open_frames(media, media_index, frame, answer_frame)
+    corners = of_answer(answer, read_polygon, polygon_of, "a polygon")
+    target = [point_tuple(frames.true(corner)) for corner in corners]
+    if not geometry.polygon_iou(target, target):
+        raise ValueError("the sample's answer is a polygon without area")
+    said = try_read(read_polygon, scored_text(completion, part))
+    if said is None:
+        return 0.0
+    return geometry.polygon_iou([point_tuple(frames.said(corner)) for corner in said], target)
+
+
+def _on_boxes(
+    completion: str,
+    answer: Any,
+    frames: Frames,
+    part: Part,
+    measure: Callable[[BoxTuple, BoxTuple], float],
+) -> float:
+    """A measure of the one box written and the true box; 0 without one."""
+    target = _true_box(answer, frames)
+    boxes = try_read(read_boxes, scored_text(completion, part))
+    if not boxes or len(boxes) > 1:
+        return 0.0
+    return measure(box_tuple(frames.said(boxes[0].box)), target)
+
+
+def _from_floor(
+    measure: Callable[[BoxTuple, BoxTuple], float], floor: float
+) -> Callable[[BoxTuple, BoxTuple], float]:
+    if not -1 <= floor < 1:
+        raise ConfigError(f"floor={floor} must lie between -1 and 1")
+    return lambda a, b: max(0.0, (measure(a, b) - floor) / (1 - floor))
+
+
+def _true_box(answer: Any, frames: Frames) -> BoxTuple:
+    boxes = of_answer(answer, read_boxes, boxes_of, "one box")
+    if len(boxes) != 1:
+        raise ValueError(f"the sample's answer holds {len(boxes)} boxes; one is asked for")
+    found: Box = frames.true(boxes[0].box)
+    if found.x0 == found.x1 or found.y0 == found.y1:
+        raise ValueError("the sample's answer is a box without area")
+    return box_tuple(found)
+
+
+def _true_point(answer: Any, frames: Frames) -> PointTuple:
+    """The answer's point, or the centre of its box."""
+    try:
+        point = of_answer(answer, read_point, point_of, "a point or a box")
+    except ValueError:
+        return geometry.centre(_true_box(answer, frames))
+    return point_tuple(frames.true(point))
