@@ -144,6 +144,17 @@ def under_root(root: Path, name: str, where: str) -> Path:
     return path
 
 
+def names_file(text: str) -> bool:
+    """True for text that is a path: neither a URL nor base64 of a medium."""
+    url = _scheme(text) in ("data", "http", "https", "file") or "://" in text[:16]
+    return not url and sniff(_base64_head(text)) is None
+
+
+def _scheme(text: str) -> str:
+    """http, data, … of a URL; "" for a path or base64."""
+    return text[:8].partition(":")[0].lower() if ":" in text[:8] else ""
+
+
 def _from_feature(source: Mapping[str, Any], config: MediaConfig, where: str) -> Located:
     data, path = source.get("bytes"), source.get("path")
     if isinstance(data, bytes | bytearray | memoryview):
@@ -155,7 +166,7 @@ def _from_feature(source: Mapping[str, Any], config: MediaConfig, where: str) ->
 
 
 def _from_text(text: str, config: MediaConfig, where: str) -> Encoded:
-    scheme = text[:8].partition(":")[0].lower() if ":" in text[:8] else ""
+    scheme = _scheme(text)
     max_bytes = int(config.max_file_mib * MIB)
     if scheme == "data":
         head, comma, payload = text.partition(",")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import pickle
 import shutil
@@ -265,7 +266,7 @@ def test_paths_stay_under_the_root(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "secret.png").write_bytes(png(0))
     path = tmp_path / "data" / "rows.jsonl"
-    for outside in ("../secret.png", str(tmp_path / "secret.png"), "a/../../secret.png"):
+    for outside in ("../secret.png", "a:/../../secret.png", str(tmp_path / "secret.png"), "a/../../secret.png"):
         path.write_text(json.dumps(plain(image=outside)))
         with pytest.raises(DataError, match=r"rows\.jsonl:1.*out of"):
             open_dataset(source(path), "data.train")
@@ -286,3 +287,22 @@ def test_a_strangers_dataset_is_shaped_too(tmp_path: Path) -> None:
     rows = open_dataset(DatasetConfig(name=name, options={"size": 3}), "data.train")
     assert [row["id"] for row in rows] == ["mine.py:Mine:0", "mine.py:Mine:1", "mine.py:Mine:2"]
     assert rows[2]["messages"][0]["content"][1] == {"type": "image", "image": "/any/where.png"}
+
+
+def test_what_is_no_path_is_left_alone(tmp_path: Path) -> None:
+    """URLs and encoded media go to the processor as they are, which believes none of them."""
+    encoded = base64.b64encode(png(0)).decode()
+    sources = [
+        encoded,
+        f"data:image/png;base64,{encoded}",
+        "https://host/a.png",
+        "file:///etc/passwd",
+        "FTP://x",
+    ]
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps(plain(images=sources, videos=[["0.png", encoded]])))
+    (row,) = open_dataset(source(path), "s")
+    parts = row["messages"][0]["content"]
+    assert [part["image"] for part in parts if part["type"] == "image"] == sources
+    (frames,) = [part["video"] for part in parts if part["type"] == "video"]
+    assert frames == [str(tmp_path / "0.png"), encoded]

@@ -11,16 +11,10 @@ from vlrl.data.record import Reader, Record, StreamReader
 from vlrl.data.shapes import Fields, Shape, detect_shape
 from vlrl.data.templates import PromptTemplate
 from vlrl.errors import DataError
-from vlrl.processors.sources import under_root
+from vlrl.processors.sources import names_file, under_root
 from vlrl.protocols import Dataset
 from vlrl.registry import resolve
 from vlrl.types import Row
-
-ELSEWHERE = ("http://", "https://", "data:", "file:")
-"""Sources that are no path; whether they are followed is the processor's matter."""
-
-PATH_LENGTH = 4096
-"""Text beyond this is no path on Linux; it is taken as the medium itself (base64)."""
 
 
 class RowMaker:
@@ -193,9 +187,7 @@ def _rooted(source: Any, record: Record) -> Any:
         inside = next((source[key] for key in ("bytes", "url", "path") if source.get(key) is not None), None)
         return dict(source) if source.get("bytes") is not None else _rooted(inside, record)
     if isinstance(source, str):
-        if source.startswith(ELSEWHERE) or len(source) > PATH_LENGTH:
-            return source
-        return str(under_root(record.root, source, record.place))
+        return str(under_root(record.root, source, record.place)) if names_file(source) else source
     if source is None or isinstance(source, bool | int | float):
         raise DataError(f"{record.place}: {source!r} is no picture or video; give a path, bytes or a URL")
     return source
