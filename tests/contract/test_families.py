@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from builders import make_generation, make_group, picture
+from builders import family_config, make_generation, make_group, picture
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from tiny_families import family_config
 
 from vlrl.errors import DataError
 from vlrl.logprobs import DeviceBatch, TreeLogprobs

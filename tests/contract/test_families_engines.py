@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from builders import picture
+from builders import family_config, picture
 from reference import largest_difference, model_of
-from tiny_families import family_config
 
 from vlrl.config import Config
 from vlrl.generator import VllmPolicy
@@ -27,7 +26,7 @@ from vlrl.rollout import rollout_groups
 from vlrl.session import Session
 from vlrl.sft import supervised_group
 from vlrl.trainer import Trainer
-from vlrl.types import Group, Sample, Sampling
+from vlrl.types import Batch, Group, Sample, Sampling, Score
 
 TOLERANCE = 1e-4  # nats; measured: below 1e-5 for each
 SLOW = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "llava_onevision")
@@ -79,11 +78,10 @@ class Engines:
             rollout_groups(samples, self.policy, self.processor, rollout, seed_path=(0, 0), **options)
         )
 
-    def train(self) -> None:
-        """One optimizer step, large enough to matter."""
-        samples = [self.sample([picture(64, 64, i), "?"], str(i), target=f"{i}") for i in range(3)]
-        batch = pack(
-            [supervised_group(s, self.processor) for s in samples],
+    def pack(self, groups: Sequence[Group]) -> Batch:
+        """One optimizer step's batch."""
+        return pack(
+            groups,
             self.processor.pixels,
             num_ranks=1,
             max_tokens=2048,
@@ -91,7 +89,11 @@ class Engines:
             max_completion_tokens=32,
             keep_zero_advantage=True,
         )
-        self.trainer.step(batch, "sft", 1e-2)
+
+    def train(self) -> None:
+        """One optimizer step, large enough to matter."""
+        samples = [self.sample([picture(64, 64, i), "?"], str(i), target=f"{i}") for i in range(3)]
+        self.trainer.step(self.pack([supervised_group(s, self.processor) for s in samples]), "sft", 1e-2)
         self.trainer.write_weights()
 
     def update(self) -> None:
@@ -112,7 +114,9 @@ def engines(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Engines]:
     folder = tmp_path_factory.mktemp(f"trained-{request.param}") / "model"
-    config = family_config(tiny_family(request.param), rollout={"group_size": 3, "max_tokens": 8})
+    config = family_config(
+        tiny_family(request.param), rollout={"group_size": 3, "max_tokens": 8}, algorithm={"kl_coef": 0.1}
+    )
     processor = open_processor(config)
     trainer = Trainer(config, processor.banned_token_ids)
     try:
@@ -196,3 +200,19 @@ def test_after_an_update_both_agree_again(engines: Engines) -> None:
     assert {s.version for g in groups for t in g.trajectories for s in t.version_spans} == {engines.version}
     changes = zip(first_draws(before), first_draws(groups[len(samples) :]), strict=True)
     assert all(old[0] != new[0] or abs(old[1] - new[1]) > 1e-3 for old, new in changes)
+
+
+def test_a_grpo_step_is_measured_against_the_starting_model(engines: Engines) -> None:
+    """Ratios start at one; the reference model, which some families' code forgets, is there."""
+    engines.trainer.write_weights()
+    engines.update()
+    groups = engines.draw(engines.samples())
+    for group in groups:
+        for index, trajectory in enumerate(group.trajectories):
+            trajectory.score = Score(float(index), {})
+        group.advantages = np.arange(len(group.trajectories), dtype=np.float32) - 1.0
+    metrics, difference, _ = engines.trainer.step(engines.pack(groups), "grpo", 1e-3)
+    assert difference < TOLERANCE
+    assert metrics["policy/clip_fraction"] == 0
+    assert metrics["policy/kl_reference"] > 1e-3  # a step away from where it started
+    assert metrics["optim/grad_norm"] > 0

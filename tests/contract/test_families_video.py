@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from builders import picture
+from builders import family_config, picture
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import model_of
-from tiny_families import family_config
 from transformers.video_utils import VideoMetadata
 
 from vlrl.processors.auto import open_processor

@@ -162,3 +162,9 @@ def open_tiny(model: Path, **processor: Any) -> Any:
 
     limits = {"min_pixels": 28 * 28, "max_pixels": 168 * 168, **processor}
     return open_processor(make_config(model, processor=limits))
+
+
+def family_config(folder: Path, **sections: Any) -> Config:
+    """A config for a tiny family: pictures of at most 25 merged patches where the family has a say."""
+    processor = {"min_pixels": 32 * 32 * 4, "max_pixels": 160 * 160}
+    return make_config(folder, **{"processor": processor, **sections})

@@ -10,9 +10,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from builders import make_config
-
-from vlrl.config import Config
 from vlrl.tiny import SPECIAL_TOKENS as QWEN_TOKENS
 from vlrl.tiny import build_tiny_qwen_vl, train_tokenizer, write_model
 
@@ -255,12 +252,6 @@ BUILDERS: dict[str, Callable[[Path], Path]] = {
     "gemma3": build_gemma3,
 }
 """A model type's tiny model."""
-
-
-def family_config(folder: Path, **sections: Any) -> Config:
-    """A config for a tiny family: pictures of at most 25 merged patches where the family has a say."""
-    processor = {"min_pixels": 32 * 32 * 4, "max_pixels": 160 * 160}
-    return make_config(folder, **{"processor": processor, **sections})
 
 
 def _config(model_type: str, **fields: Any) -> Any:
