@@ -82,11 +82,8 @@ class RunData:
         """
         self._config, self._sources, self._processor = config, sources, processor
         self._supervised = supervised
-        longest, room = (
-            config.data.max_prompt_tokens,
-            config.generator.max_model_len - config.rollout.max_tokens,
-        )
-        if longest is not None and not supervised and longest > room:
+        longest = config.data.max_prompt_tokens or 0
+        if not supervised and longest + config.rollout.max_tokens > config.generator.max_model_len:
             raise ConfigError(
                 f"data.max_prompt_tokens={longest} and rollout.max_tokens={config.rollout.max_tokens} "
                 f"together exceed generator.max_model_len={config.generator.max_model_len}"
@@ -100,7 +97,6 @@ class RunData:
             num_workers=config.data.num_workers,
             prefetch_steps=config.data.prefetch_steps,
         )
-
         self.num_heldout_dropped = 0
         self._heldout: list[Sample] = []
         self._heldout_rows: Iterator[tuple[Row, str]] = (

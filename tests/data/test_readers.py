@@ -266,7 +266,12 @@ def test_paths_stay_under_the_root(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "secret.png").write_bytes(png(0))
     path = tmp_path / "data" / "rows.jsonl"
-    for outside in ("../secret.png", "a:/../../secret.png", str(tmp_path / "secret.png"), "a/../../secret.png"):
+    for outside in (
+        "../secret.png",
+        "a:/../../secret.png",
+        str(tmp_path / "secret.png"),
+        "a/../../secret.png",
+    ):
         path.write_text(json.dumps(plain(image=outside)))
         with pytest.raises(DataError, match=r"rows\.jsonl:1.*out of"):
             open_dataset(source(path), "data.train")
@@ -287,6 +292,17 @@ def test_a_strangers_dataset_is_shaped_too(tmp_path: Path) -> None:
     rows = open_dataset(DatasetConfig(name=name, options={"size": 3}), "data.train")
     assert [row["id"] for row in rows] == ["mine.py:Mine:0", "mine.py:Mine:1", "mine.py:Mine:2"]
     assert rows[2]["messages"][0]["content"][1] == {"type": "image", "image": "/any/where.png"}
+
+
+def test_a_strangers_dataset_that_is_none_is_told(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "class Lazy:\n    def __iter__(self): return iter(())\n"
+        "class Texts:\n    def __len__(self): return 1\n    def __getitem__(self, i): return 'text'\n"
+    )
+    with pytest.raises(ConfigError, match=r"data\.train: dataset '.*:Lazy' needs __len__ and __getitem__"):
+        open_dataset(DatasetConfig(name=f"{tmp_path / 'mine.py'}:Lazy"), "data.train")
+    with pytest.raises(DataError, match="Texts:0: a row must be a mapping, not str"):
+        open_dataset(DatasetConfig(name=f"{tmp_path / 'mine.py'}:Texts"), "data.train")
 
 
 def test_what_is_no_path_is_left_alone(tmp_path: Path) -> None:

@@ -70,6 +70,8 @@ def open_source(config: DatasetConfig, section: str) -> Rows | StreamedRows:
     reader = _open_reader(config, section)
     if is_stream(reader):
         return StreamedRows(reader, maker, config.limit)
+    if not (hasattr(reader, "__len__") and hasattr(reader, "__getitem__")):
+        raise ConfigError(f"{section}: dataset {config.name!r} needs __len__ and __getitem__")
     rows = Rows(reader, maker, Path(config.name).name, config.limit)
     if len(rows) == 0:
         raise DataError(f"{section}: dataset {config.name!r} is empty; training needs at least one row")

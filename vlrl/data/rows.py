@@ -119,6 +119,8 @@ class Rows(Dataset):
         item = self._reader[index]
         if isinstance(item, Record):
             return item
+        if not isinstance(item, Mapping):
+            raise DataError(f"{self._name}:{index}: a row must be a mapping, not {type(item).__name__}")
         return Record(dict(item), str(item.get("id", f"{self._name}:{index}")), None)
 
 
@@ -136,9 +138,13 @@ class StreamedRows:
         return self.rows(None, 0)
 
     def rows(self, shuffle_seed: int | None, skip: int) -> Iterator[Row]:
-        """The rows from number `skip` on, whole shards in an order drawn from the seed."""
-        stop = None if self._limit is None else max(0, self._limit - skip)
-        for record in islice(self._reader.records(shuffle_seed, skip), stop):
+        """The rows from number `skip` on, whole shards in an order drawn from the seed.
+
+        With a limit the shards keep their own order: the first rows are the same in every epoch.
+        """
+        limit = self._limit
+        records = self._reader.records(shuffle_seed if limit is None else None, skip)
+        for record in islice(records, None if limit is None else max(0, limit - skip)):
             yield self._maker.row(record)
 
 
