@@ -17,6 +17,7 @@ import torch
 from builders import family_config, picture
 from reference import largest_difference, model_of
 
+from vlrl.batch import Batch
 from vlrl.config import Config
 from vlrl.generator import VllmPolicy
 from vlrl.pack import pack
@@ -26,7 +27,7 @@ from vlrl.rollout import rollout_groups
 from vlrl.session import Session
 from vlrl.sft import supervised_group
 from vlrl.trainer import Trainer
-from vlrl.types import Batch, Group, Sample, Sampling, Score
+from vlrl.types import Group, Sample, Sampling, Score
 
 TOLERANCE = 1e-4  # nats; measured: below 1e-5 for each
 SLOW = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "llava_onevision")
