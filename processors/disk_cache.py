@@ -69,7 +69,7 @@ class DiskCache:
         array = np.ascontiguousarray(array)
         head = _head(meta, array)
         path = self._path(key)
-        temporary = path.with_name(f"tmp-{os.getpid()}-{threading.get_ident()}-{key}")
+        temporary = path.with_name(f"tmp-{os.urandom(8).hex()}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             try:

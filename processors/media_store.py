@@ -9,13 +9,13 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
 from PIL import Image
-from PIL import __version__ as pillow_version
 
 from vlrl.data_options import MediaConfig
 from vlrl.errors import DataError
@@ -27,8 +27,11 @@ from vlrl.processors.video import VideoInfo, VideoRequest, choose_frames, choose
 from vlrl.processors.video_decoder import VideoDecoder, VideoFacts
 from vlrl.types import ByteArray
 
+_MAKERS = " ".join(version(name) for name in ("pillow", "decord", "av", "torch"))
+"""What pixels may depend on beside the source; a new version makes them anew."""
 _NUM_LOCKS = 64
 _MAX_FACTS = 256
+_MAX_HASHES = 100_000
 _SETTLED_NS = 2_000_000_000
 """A file changed less than this ago may change again within the same tick of the clock: not remembered."""
 
@@ -38,10 +41,12 @@ class MediaStore:
 
     Two requests for the same medium and size get one array as long as anyone holds it; after that it comes
     from the disk cache, and only then is the source decoded again. Pictures already in memory are not kept on
-    disk. A path's content is remembered by its size, time and inode, so a warm start reads no source file.
+    disk. A path's content is remembered by its size, time and inode, so a warm start reads headers at most.
     """
 
-    def __init__(self, config: MediaConfig, download: Downloader | None = None) -> None:
+    def __init__(
+        self, config: MediaConfig, download: Downloader | None = None, videos: VideoDecoder | None = None
+    ) -> None:
         self._config = config
         folder = config.cache_dir or _user_cache() / "vlrl" / "media"
         self._disk = DiskCache(folder, int(config.cache_gib * (1 << 30)))
@@ -49,7 +54,7 @@ class MediaStore:
         self._hashes: dict[str, str] = {}
         self._facts: OrderedDict[str, VideoFacts] = OrderedDict()
         self._download = download or Downloader(config)
-        self._videos = VideoDecoder(config)
+        self._videos = videos or VideoDecoder(config)
         self._locks = [threading.Lock() for _ in range(_NUM_LOCKS)]
 
     def image_size(self, source: Any, where: str) -> tuple[int, int]:
@@ -81,7 +86,7 @@ class MediaStore:
             with located.open() as file:
                 return _image_frames(decode_picture(file, located.name, limit), size)
 
-        return self._kept(f"image {pillow_version} {size[0]}x{size[1]} {self._content_hash(located)}", decode)
+        return self._kept(f"image {_MAKERS} {size[0]}x{size[1]} {self._content_hash(located)}", decode)
 
     def video_info(self, source: Any, request: VideoRequest, where: str) -> VideoInfo:
         """Which frames will be taken of a video, told from its container and the size of its first frame.
@@ -109,7 +114,7 @@ class MediaStore:
         video = self._video_file(located, where)
         facts = self._video_facts(video)
         info = self._chosen(video, facts, request)
-        settings = f"video {pillow_version} {size} {info.indices} {self._content_hash(video)}"
+        settings = f"video {_MAKERS} {size} {info.indices} {self._content_hash(video)}"
         return self._kept(
             settings, lambda: _video_frames(self._videos.decode(video, facts, info.indices, size), info)
         )
@@ -221,13 +226,18 @@ class MediaStore:
         identity = _identity(source.path) if source.path is not None else None
         if identity is None:
             return _hash_file(source)
-        if identity not in self._hashes:
-            key = hashlib.sha256(identity.encode()).hexdigest()
-            known = self._disk.get(key)
-            self._hashes[identity] = known[0]["sha256"] if known else _hash_file(source)
-            if not known:
-                self._disk.put(key, {"sha256": self._hashes[identity]}, np.zeros(0, np.uint8))
-        return self._hashes[identity]
+        remembered = self._hashes.get(identity)
+        if remembered is not None:
+            return remembered
+        key = hashlib.sha256(identity.encode()).hexdigest()
+        known = self._disk.get(key)
+        content = str(known[0]["sha256"]) if known else _hash_file(source)
+        if not known:
+            self._disk.put(key, {"sha256": content}, np.zeros(0, np.uint8))
+        if len(self._hashes) >= _MAX_HASHES:
+            self._hashes.clear()  # they are on disk as well
+        self._hashes[identity] = content
+        return content
 
 
 def _identity(path: Path) -> str | None:
@@ -248,7 +258,7 @@ def _hash_file(source: Encoded) -> str:
 
 
 def _image_frames(decoded: ByteArray, size: tuple[int, int]) -> Frames:
-    pixels = resize(decoded, size)[None]
+    pixels = resize(decoded[None], size)
     return Frames("image", frames_hash("image", pixels), pixels, (decoded.shape[0], decoded.shape[1]))
 
 

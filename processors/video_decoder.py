@@ -25,7 +25,7 @@ from vlrl.processors.sources import Encoded, sniff
 from vlrl.types import ByteArray
 
 CONTAINERS = "mp4, mov, webm, mkv, avi or gif"
-_SHARED_BYTES = 64 << 20
+_SHARED_BYTES = 24 << 20
 """Memory for frames on their way from the worker: a few at a time, at their full size."""
 _BASE_BYTES = 2 << 30
 _BYTES_A_PIXEL = 64
@@ -93,11 +93,12 @@ class VideoDecoder:
         try:
             os.truncate(memory, room * num_bytes)
             shared = np.frombuffer(mmap.mmap(memory, room * num_bytes), np.uint8).reshape(room, *frame_shape)
-            places = iter(range(len(indices)))
+            done = 0
 
             def take(num_frames: int) -> None:
-                for frame, place in zip(shared[:num_frames], places, strict=False):
-                    pixels[place] = resize(frame, size)
+                nonlocal done
+                pixels[done : done + num_frames] = resize(shared[:num_frames], size)
+                done += num_frames
 
             self._ask(source, request, memory, take=take)
         finally:
