@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from data_formats import WRITERS, Logical, Written, logical_rows, png, write_tar
 
@@ -322,3 +324,18 @@ def test_what_is_no_path_is_left_alone(tmp_path: Path) -> None:
     assert [part["image"] for part in parts if part["type"] == "image"] == sources
     (frames,) = [part["video"] for part in parts if part["type"] == "video"]
     assert frames == [str(tmp_path / "0.png"), encoded]
+
+
+def test_messages_of_parts_survive_a_table(tmp_path: Path) -> None:
+    """Tables give every part every key, null where it has none; some hold conversations as JSON text."""
+    picture = {"type": "image", "image": "0.png", "text": None}
+    question = {"type": "text", "text": "?", "image": None}
+    messages = [{"role": "user", "content": [picture, question]}]
+    table = pa.Table.from_pylist([{"messages": messages, "answer": "4"}])
+    pq.write_table(table, tmp_path / "a.parquet")
+    as_text = pa.Table.from_pylist([{"messages": json.dumps(messages), "answer": "4"}])
+    pq.write_table(as_text, tmp_path / "b.parquet")
+    for name in ("a.parquet", "b.parquet"):
+        (row,) = open_dataset(source(tmp_path / name), "s")
+        image = {"type": "image", "image": str(tmp_path / "0.png")}
+        assert row["messages"][0]["content"] == [image, {"type": "text", "text": "?"}]

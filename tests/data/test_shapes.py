@@ -181,6 +181,7 @@ def test_a_strangers_shape(read: Any, tmp_path: Path) -> None:
         ({"conversations": [{"from": "tool", "value": ""}]}, "'from' .one of human, .*not 'tool'"),
         ({"conversations": [{"from": "human", "value": 3}]}, "not 'human' and int"),
         ({"conversations": "[{"}, "JSONDecodeError"),
+        ({"problem": "?", "answer": 1, "metadata": "x"}, "'metadata' must be an object, not str"),
     ],
 )  # fmt: skip
 def test_a_wrong_row_is_named_with_what_is_wrong(read: Any, record: Any, words: str) -> None:

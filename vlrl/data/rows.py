@@ -55,7 +55,10 @@ class RowMaker:
             row.setdefault("answer", row["target"])
         if not any(message["role"] == "user" for message in messages):
             raise DataError(f"{record.place}: the conversation has no user turn before the answer")
-        metadata = {**fields, **row.pop("metadata", {})}
+        own = row.pop("metadata", {})
+        if not isinstance(own, Mapping):
+            raise DataError(f"{record.place}: 'metadata' must be an object, not {type(own).__name__}")
+        metadata = {**fields, **own}
         return {"id": record.place, **row, "messages": messages, "metadata": metadata, "place": record.place}
 
     def _renamed(self, fields: Fields, place: str) -> Fields:
