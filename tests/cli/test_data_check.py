@@ -215,18 +215,28 @@ def test_nothing_is_cached_unless_asked(vlrl: Any, tmp_path: Path) -> None:
     assert any(cache.rglob("*"))
 
 
+DATASET = """
+import os, signal, time
+
+class Rows:
+    def __len__(self):
+        return 70
+
+    def __getitem__(self, index):
+        {trouble}
+        return {{"id": f"r{{index}}", "messages": [{{"role": "user", "content": f"Say {{index}}."}}]}}
+"""
+
+
 @pytest.mark.parametrize("num_workers", [1, 2])
 def test_a_row_that_kills_its_process_is_that_rows_fault(vlrl: Any, tmp_path: Path, num_workers: int) -> None:
-    rows = good_rows(tmp_path, 70)
-    rows[40]["answer"] = "bang"
-    write_rows(tmp_path / "rows.jsonl", rows)
-    body = "if answer == 'bang': os.kill(os.getpid(), signal.SIGSEGV)\n    return float(len(completion))"
-    config = write_config(tmp_path, rewards=[write_reward(tmp_path, body)])
+    as_a_decoder_does = "if index == 40: os.kill(os.getpid(), signal.SIGSEGV)"
+    (tmp_path / "killer.py").write_text(DATASET.format(trouble=as_a_decoder_does))
+    config = write_config(tmp_path, data={"train": {"name": "./killer.py:Rows"}})
     result = vlrl("data", "check", config, "--json", "--workers", num_workers)
     assert result.code == 1
-    assert [(row["row"], p["reason"]) for row in result.json["bad"] for p in row["problems"]] == [
-        (40, "kills the reader")
-    ]
+    (row,) = result.json["bad"]
+    assert (row["row"], [p["reason"] for p in row["problems"]]) == (40, ["kills the reader"])
     assert "killed by SIGSEGV" in result.err
     assert result.json["num_rows"] == 70
 
@@ -269,10 +279,10 @@ def living(session: int) -> list[Path]:
 
 
 def test_ctrl_c_stops_everything(tmp_path: Path) -> None:
-    write_rows(tmp_path / "rows.jsonl", good_rows(tmp_path, 80))
     started = tmp_path / "started"
-    body = f"open({str(started)!r}, 'a').close(); time.sleep(0.3)\n    return float(len(completion))"
-    config = write_config(tmp_path, rewards=[write_reward(tmp_path, body)])
+    slow = f"if index: open({str(started)!r}, 'a').close(), time.sleep(0.3)"
+    (tmp_path / "slow.py").write_text(DATASET.format(trouble=slow))
+    config = write_config(tmp_path, data={"train": {"name": f"{tmp_path / 'slow.py'}:Rows"}})
     command = [Path(sys.executable).parent / "vlrl", "data", "check", config, "--workers", "2"]
     child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     while not started.exists():
