@@ -1,8 +1,8 @@
 """Overlap of boxes and polygons, in whatever unit they are given; pure arithmetic.
 
 Boxes are (x0, y0, x1, y1) with x0 ≤ x1 and y0 ≤ y1 on a continuous plane: a box that is 10 wide and 10 high
-has an area of 100, and boxes that only touch share nothing. A box or polygon without area overlaps nothing, not
-even itself.
+has an area of 100, and boxes that only touch share nothing. A box or polygon without area overlaps nothing,
+not even itself.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def polygon_iou(a: Sequence[PointTuple], b: Sequence[PointTuple]) -> float:
     A polygon is its corners in order, the last joined to the first; it may be concave. Where it crosses
     itself, a point is inside if a line from it to infinity crosses an odd number of edges.
 
-    The plane is cut into slabs at every corner and every crossing of two edges, so that within a slab no edges
-    cross and every piece is a trapezium: at most O(E²) slabs of O(E) edges.
+    The plane is cut into slabs at every corner and every crossing of two edges, so that within a slab no
+    edges cross and every piece is a trapezium: at most O(E²) slabs of O(E) edges.
     """
     edges, owner = _edges(a, b)
     cuts = _slab_borders(edges)
