@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,10 @@ EASY_R1_TEMPLATE = (
     "{{ content | trim }} You FIRST think about the reasoning process as an internal monologue and then "
     "provide the final answer. The final answer MUST BE put in \\boxed{}."
 )
+
+
+def source(folder: Path, shape: str) -> DatasetConfig:
+    return DatasetConfig(name=str(folder / "rows.jsonl"), shape=shape, template="{{ content }}")
 
 
 @pytest.fixture
@@ -151,6 +156,8 @@ def test_a_strangers_shape(read: Any, tmp_path: Path) -> None:
     (row,) = read({"q": "2+2?", "a": 4, "level": 1}, shape=shape)
     assert (row["messages"], row["answer"]) == ([{"role": "user", "content": "2+2?"}], 4)
     assert row["metadata"] == {"level": 1}
+    copy = pickle.loads(pickle.dumps(open_dataset(source(tmp_path, shape), "s")))
+    assert copy[0] == row
     with pytest.raises(DataError, match=r"rows\.jsonl:1: not a row of shape .*KeyError: 'a'"):
         read({"q": "2+2?"}, shape=shape)
     with pytest.raises(ConfigError, match="no shape is named 'lava'; did you mean 'llava'"):
@@ -175,6 +182,8 @@ def test_a_strangers_shape(read: Any, tmp_path: Path) -> None:
         ({"messages": [{"role": "assistant", "content": "S"}]}, "no user turn"),
         ({"messages": [{"role": "user", "content": ""}, {"role": "assistant", "content": ""}], "target": "t"},
          "leave one of them out"),
+        ({"messages": [{"role": "user", "content": ""}, {"role": "tool", "content": [{"type": "image"}]}]},
+         "None is no picture"),
         ({"problem": 3, "answer": 3}, "'problem' must be text"),
         ({"problem": "<image> or <image>", "image": "1.png"}, "2 <image> markers .* for 1 images"),
         ({"problem": "<video>", "image": "1.png"}, "1 <video> markers .* for 0 videos"),

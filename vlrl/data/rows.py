@@ -61,6 +61,12 @@ class RowMaker:
         metadata = {**fields, **own}
         return {"id": record.place, **row, "messages": messages, "metadata": metadata, "place": record.place}
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            **vars(self),
+            "_shape": None,
+        }  # found again by name: a stranger's function has no module to import
+
     def _renamed(self, fields: Fields, place: str) -> Fields:
         """`columns` applied: vlrl's field → the source's column."""
         absent = [column for column in self._columns.values() if column not in fields]
@@ -74,7 +80,8 @@ class RowMaker:
     def _shaped(self, fields: Fields, place: str) -> dict[str, Any]:
         """The shape's row; `fields` keeps what the shape did not use."""
         if self._shape is None:
-            self._shape_name = detect_shape(fields, place)
+            if self._shape_name == "auto":
+                self._shape_name = detect_shape(fields, place)
             self._shape = resolve("shapes", self._shape_name)
         try:
             row = self._shape(fields)
@@ -180,7 +187,9 @@ def _rooted_message(message: Mapping[str, Any], record: Record) -> dict[str, Any
     content = message["content"]
     if not isinstance(content, str):
         content = [
-            {**part, part["type"]: _rooted(part[part["type"]], record)} if part["type"] != "text" else part
+            {**part, part["type"]: _rooted(part.get(part["type"]), record)}
+            if part["type"] != "text"
+            else part
             for part in content
         ]
     return {**message, "content": content}
