@@ -41,9 +41,8 @@ def multiple_choice(
         context: not looked at.
 
     Raises:
-        ValueError: if the sample's answer is not exactly one of its options, or its options are no list of 2
-        to
-            26 texts.
+        ValueError: if the sample's answer is not exactly one of its options, or its options are no list of
+            2 to 26 texts.
     """
     options = None if choices is None else _options(choices)
     right = references(answer)

@@ -25,8 +25,8 @@ def numeric(
 
     [|x − a| ≤ max(absolute, relative·|a|)], computed in fractions, so 0.1 + 0.2 is 0.3 and the bound itself
     is near enough. Range {0, 1}; of several references any will do. Source: exact match of numbers; relative
-    0.05 is ChartQA's relaxed accuracy (Masry et al. 2022, arXiv 2203.10244, section 4). Words around the
-    number, several numbers, ranges, sums, nan, inf, other scripts' digits and empty text score 0.
+    0.05 is ChartQA's relaxed accuracy (Masry et al. 2022, arXiv 2203.10244). Words around the number,
+    several numbers, ranges, sums, nan, inf, other scripts' digits and empty text score 0.
 
     Units are those of `vlrl.rewards.units`: a unit in the completion is converted to the answer's and must
     measure the same; one left out is taken to be the answer's; one that the answer has not scores 0. Percent

@@ -55,7 +55,7 @@ def answer_normalized(
     """Share of the needed annotators who said the same, after normalisation.
 
     min(1, #{references r: normalize(r) = normalize(text)} / consensus). Range [0, 1]; {0, 1} for consensus 1.
-    Source: VQA accuracy is consensus 3 over ten annotators (Antol et al. 2015, arXiv 1505.00468, section 3);
+    Source: VQA accuracy is consensus 3 over ten annotators (Antol et al. 2015, arXiv 1505.00468);
     the official script also averages over leaving each annotator out.
     Empty text, all answers at once and the answer repeated score 0.
 
