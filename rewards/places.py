@@ -16,7 +16,6 @@ way round make the text unreadable.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from typing import Any, TypeAlias
 
 from vlrl.errors import DataError
 from vlrl.processors.coordinates import Box, Point
+from vlrl.rewards.strict_json import Unreadable, strict_json, unfenced
 
 Polygon: TypeAlias = tuple[Point, ...]
 
@@ -62,23 +62,19 @@ class LabelledBox:
     label: str | None = None
 
 
-class Unreadable(ValueError):
-    """A text or value that is not the place asked for; the message says why."""
-
-
 def read_boxes(text: str) -> list[LabelledBox]:
     """Every box of a text that is nothing but boxes.
 
     Raises:
         Unreadable: if the text is anything else.
     """
-    text = _unfenced(text)
+    text = unfenced(text)
     if text.casefold() == "none":
         return []
     for pattern in (_MARKED, _TAGGED, _CORNERS):
         if (found := _one_after_the_other(pattern, text)) is not None:
             return found
-    return boxes_of(_json(text))
+    return boxes_of(strict_json(text))
 
 
 def boxes_of(value: Any) -> list[LabelledBox]:
@@ -102,11 +98,11 @@ def read_point(text: str) -> Point:
     Raises:
         Unreadable: if the text is anything else.
     """
-    text = _unfenced(text)
+    text = unfenced(text)
     for pattern in _POINTS:
         if match := pattern.fullmatch(text):
             return Point(*_numbers([float(n) for n in match.groups()], 2))
-    return point_of(_json(text))
+    return point_of(strict_json(text))
 
 
 def point_of(value: Any) -> Point:
@@ -125,7 +121,7 @@ def read_polygon(text: str) -> Polygon:
     Raises:
         Unreadable: if the text is anything else.
     """
-    return polygon_of(_json(_unfenced(text)))
+    return polygon_of(strict_json(unfenced(text)))
 
 
 def polygon_of(value: Any) -> Polygon:
@@ -170,13 +166,6 @@ def of_answer(answer: Any, read: Callable[[str], Any], convert: Callable[[Any], 
         raise ValueError(f"the sample's answer must hold {what}: {error}") from error
 
 
-def _unfenced(text: str) -> str:
-    text = text.strip()
-    if len(text) < 6 or not (text.startswith("```") and text.endswith("```")):
-        return text
-    return text[3:-3].removeprefix("json").strip()
-
-
 def _one_after_the_other(pattern: re.Pattern[str], text: str) -> list[LabelledBox] | None:
     """Boxes of a text that is this pattern again and again with white space or commas between, else None."""
     found: list[LabelledBox] = []
@@ -191,28 +180,6 @@ def _one_after_the_other(pattern: re.Pattern[str], text: str) -> list[LabelledBo
         if len(found) > MAX_PLACES:
             raise Unreadable(f"more than {MAX_PLACES} boxes")
     return found if found and place == len(text) else None
-
-
-def _json(text: str) -> Any:
-    """JSON without its loopholes: no NaN, no key twice, no numbers beyond every float."""
-    try:
-        return json.loads(text, object_pairs_hook=_pairs, parse_constant=_refused, parse_int=_number)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise Unreadable(f"{text!r:.60} is in no form that is read: {error}") from error
-
-
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len({key for key, _ in pairs}) < len(pairs):
-        raise Unreadable("a key stands twice")
-    return dict(pairs)
-
-
-def _refused(constant: str) -> Any:
-    raise Unreadable(f"{constant} is no coordinate")
-
-
-def _number(digits: str) -> float:
-    return float(digits)  # not int(): it takes quadratic time, and refuses more than 4300 digits
 
 
 def _labelled(value: Any) -> LabelledBox:
