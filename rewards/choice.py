@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
+from vlrl.rewards.author import reward
 from vlrl.rewards.extract import Part, references, scored_text
 from vlrl.rewards.text import normalize
 
@@ -16,13 +17,13 @@ _LABELLED = re.compile(r"(?:\(([A-Za-z])\)[.:]?|([A-Za-z])[.):])\s*(.*)|([A-Za-z
 _ANOTHER_LETTER = re.compile(r"(?<![^\W_])(?:[A-Z]|[a-z](?=[.):]))(?![^\W_])")
 
 
+@reward(range=(0.0, 1.0))
 def multiple_choice(
     completion: str,
     answer: Any,
     *,
     choices: Sequence[str] | None = None,
     part: Part = "answer",
-    **context: Any,
 ) -> float:
     """1 if the completion names the right option, by letter, by text or by both, and no other, else 0.
 
@@ -38,7 +39,6 @@ def multiple_choice(
         answer: a letter ("B", "(B)", "B. cat"), or the text of an option.
         choices: the options in order, with or without their letters.
         part: what is compared; see `vlrl.rewards.extract`.
-        context: not looked at.
 
     Raises:
         ValueError: if the sample's answer is not exactly one of its options, or its options are no list of

@@ -13,13 +13,15 @@ from typing import Any
 import regex
 
 from vlrl.errors import ConfigError
+from vlrl.rewards.author import reward
 from vlrl.rewards.extract import MAX_CHARS, extract_answer
 
 TAG_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,30}")
 PATTERN_TIMEOUT_S = 1.0
 
 
-def think_answer_format(completion: str, answer: Any, **context: Any) -> float:
+@reward(range=(0.0, 1.0))
+def think_answer_format(completion: str, answer: Any) -> float:
     """1 if the completion is one think part and one answer part and nothing else, else 0.
 
     Range {0, 1}. Source: DeepSeek-R1 (arXiv 2501.12948, 2.2.2), as VLM-R1 and R1-V have it. An empty
@@ -28,6 +30,7 @@ def think_answer_format(completion: str, answer: Any, **context: Any) -> float:
     return float(bool(extract_answer(completion)))
 
 
+@reward(range=(0.0, 1.0))
 def tag_format(
     completion: str,
     answer: Any,
@@ -35,7 +38,6 @@ def tag_format(
     tags: Sequence[str] = ("think", "answer"),
     may_be_empty: Sequence[str] = ("think",),
     partial: bool = False,
-    **context: Any,
 ) -> float:
     """1 if the completion is these tagged parts, each once, in this order, with only white space around them.
 
@@ -54,7 +56,6 @@ def tag_format(
         tags: names of the parts, in order.
         may_be_empty: names of the parts that may be blank.
         partial: give credit for a part of the form.
-        context: not looked at.
 
     Raises:
         ConfigError: for a name that is no tag's, or that occurs twice.
@@ -71,7 +72,8 @@ def tag_format(
     return float(LCSseq.similarity(found, wanted)) / max(len(found) + num_blank, len(wanted))
 
 
-def pattern_format(completion: str, answer: Any, *, pattern: str, **context: Any) -> float:
+@reward(range=(0.0, 1.0))
+def pattern_format(completion: str, answer: Any, *, pattern: str) -> float:
     """1 if the whole completion matches a regular expression of the config, else 0.
 
     Range {0, 1}. The pattern is the `regex` module's; a dot matches newlines. A completion on which it takes

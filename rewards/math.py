@@ -11,6 +11,7 @@ import re
 from typing import Any, Literal, TypeAlias, get_args
 
 from vlrl.errors import ConfigError
+from vlrl.rewards.author import reward
 from vlrl.rewards.extract import Part, references, scored_text
 from vlrl.rewards.math_pool import same_value
 
@@ -24,6 +25,7 @@ _THOUSANDS = re.compile(r"(?<=[0-9])(?:\\[,!]|\{,\})(?=[0-9]{3}(?![0-9]))")
 _DELIMITER_INSIDE = re.compile(r"(?<!\\)(?:\$|\\[()\[\]])")
 
 
+@reward(range=(0.0, 1.0))
 def math(
     completion: str,
     answer: Any,
@@ -32,7 +34,6 @@ def math(
     unevaluated: bool = False,
     limit_s: float = 2.0,
     part: Part = "answer",
-    **context: Any,
 ) -> float:
     r"""1 if the completion's expression has the answer's value, else 0.
 
@@ -54,7 +55,6 @@ def math(
         unevaluated: for a plain number, also accept an expression of its value: 2^3, 4+4, \sqrt{64} for 8.
         limit_s: seconds of processor time for reading the answer, and again for the expression.
         part: where the expression is; see `vlrl.rewards.extract`.
-        context: not looked at.
 
     Raises:
         ValueError: if the sample has no answer, or one that cannot be read in time.

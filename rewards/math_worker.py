@@ -30,7 +30,9 @@ _PERCENT = UnevaluatedExpr(Rational(1, 100))
 
 def main() -> None:
     """Serve until the other end closes, or until too much memory is in use."""
-    resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
+    _, allowed = resource.getrlimit(resource.RLIMIT_AS)
+    most = _MOST_BYTES if allowed == resource.RLIM_INFINITY else min(_MOST_BYTES, allowed)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     logging.disable(logging.CRITICAL)
     replies = os.fdopen(os.dup(1), "w", buffering=1)

@@ -7,10 +7,12 @@ from fractions import Fraction
 from typing import Any
 
 from vlrl.errors import ConfigError
+from vlrl.rewards.author import reward
 from vlrl.rewards.extract import Part, references, scored_text
 from vlrl.rewards.units import Quantity, Unit, find_unit, read_quantity
 
 
+@reward(range=(0.0, 1.0))
 def numeric(
     completion: str,
     answer: Any,
@@ -19,7 +21,6 @@ def numeric(
     relative: float = 0.0,
     unit: str = "",
     part: Part = "answer",
-    **context: Any,
 ) -> float:
     """1 if the completion is one number and near enough to the answer, else 0.
 
@@ -39,7 +40,6 @@ def numeric(
         relative: tolerance as a share of the answer.
         unit: of answers that are written without.
         part: what is compared; see `vlrl.rewards.extract`.
-        context: not looked at.
 
     Raises:
         ValueError: if the sample has no answer, or one that is no number.
@@ -54,9 +54,8 @@ def numeric(
     )
 
 
-def numeric_closeness(
-    completion: str, answer: Any, *, unit: str = "", part: Part = "answer", **context: Any
-) -> float:
+@reward(range=(0.0, 1.0))
+def numeric_closeness(completion: str, answer: Any, *, unit: str = "", part: Part = "answer") -> float:
     """max(0, 1 − |x − a| / |a|); for a = 0, 1 if x = 0, else 0.
 
     Range [0, 1]. Read as `numeric` reads it. Source: Video-R1's regression reward (arXiv 2503.21776), without

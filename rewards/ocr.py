@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from vlrl.rewards.author import reward
 from vlrl.rewards.extract import Part, references, scored_text
 from vlrl.rewards.text import normalize
 
 
-def word_accuracy(
-    completion: str, answer: Any, *, normalized: bool = False, part: Part = "answer", **context: Any
-) -> float:
+@reward(range=(0.0, 1.0))
+def word_accuracy(completion: str, answer: Any, *, normalized: bool = False, part: Part = "answer") -> float:
     """max(0, 1 − WER): WER = (words inserted + deleted + replaced) / words of the reference.
 
     Words are split at white space. Range [0, 1]; of several references the best counts. Source: the word
@@ -23,7 +23,6 @@ def word_accuracy(
         answer: the text to read, or a list of equally good readings.
         normalized: compare after `vlrl.rewards.text.normalize`, so that case and punctuation do not count.
         part: what is compared; see `vlrl.rewards.extract`.
-        context: not looked at.
 
     Raises:
         ValueError: if the sample has no answer.
@@ -31,8 +30,9 @@ def word_accuracy(
     return _accuracy(completion, answer, part, normalized, str.split)
 
 
+@reward(range=(0.0, 1.0))
 def character_accuracy(
-    completion: str, answer: Any, *, normalized: bool = False, part: Part = "answer", **context: Any
+    completion: str, answer: Any, *, normalized: bool = False, part: Part = "answer"
 ) -> float:
     """max(0, 1 − CER): like `word_accuracy` in characters, runs of white space as one space.
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias
 
 from vlrl.errors import ConfigError
+from vlrl.rewards.author import reward
 from vlrl.rewards.extract import Part, references, scored_text
 from vlrl.rewards.text import normalize
 
@@ -20,6 +21,7 @@ EditKind: TypeAlias = Literal["levenshtein", "indel"]
 _WORD = re.compile(r"[^\W_]+")
 
 
+@reward(range=(0.0, 1.0))
 def edit_similarity(
     completion: str,
     answer: Any,
@@ -27,7 +29,6 @@ def edit_similarity(
     kind: EditKind = "levenshtein",
     threshold: float = 0.5,
     part: Part = "answer",
-    **context: Any,
 ) -> float:
     """1 − edits / length, and 0 up to a threshold; letters compared as they are.
 
@@ -53,9 +54,8 @@ def edit_similarity(
     return value if value > threshold else 0.0
 
 
-def anls(
-    completion: str, answer: Any, *, threshold: float = 0.5, part: Part = "answer", **context: Any
-) -> float:
+@reward(range=(0.0, 1.0))
+def anls(completion: str, answer: Any, *, threshold: float = 0.5, part: Part = "answer") -> float:
     """Normalised Levenshtein similarity of DocVQA: max over references of 1 − NL if NL < threshold, else 0.
 
     NL(s, r) = lev(s, r) / max(|s|, |r|) in lower case with white space runs as one space. Range {0} ∪ (0.5,
@@ -74,7 +74,8 @@ def anls(
     return value if 1.0 - value < threshold else 0.0
 
 
-def token_f1(completion: str, answer: Any, *, part: Part = "answer", **context: Any) -> float:
+@reward(range=(0.0, 1.0))
+def token_f1(completion: str, answer: Any, *, part: Part = "answer") -> float:
     """F1 of the words, as multisets: 2·common / (words said + words of the reference).
 
     Words are those of `vlrl.rewards.text.normalize`. Range [0, 1]. Source: SQuAD (Rajpurkar et al. 2016,
@@ -92,7 +93,8 @@ def token_f1(completion: str, answer: Any, *, part: Part = "answer", **context: 
     return _best(completion, answer, part, f1)
 
 
-def rouge_l(completion: str, answer: Any, *, part: Part = "answer", **context: Any) -> float:
+@reward(range=(0.0, 1.0))
+def rouge_l(completion: str, answer: Any, *, part: Part = "answer") -> float:
     """ROUGE-L: F1 of the longest common subsequence of words, 2·LCS / (words said + words of the reference).
 
     Words are runs of letters and digits, case folded, not stemmed. Range [0, 1]. Source: Lin 2004, section 3,
@@ -104,7 +106,8 @@ def rouge_l(completion: str, answer: Any, *, part: Part = "answer", **context: A
     return _best(completion, answer, part, lambda s, r: _rouge_l(_words(s), _known_words(r)))
 
 
-def rouge_mean(completion: str, answer: Any, *, part: Part = "answer", **context: Any) -> float:
+@reward(range=(0.0, 1.0))
+def rouge_mean(completion: str, answer: Any, *, part: Part = "answer") -> float:
     """Mean of ROUGE-1, ROUGE-2 and ROUGE-L, each an F1: (R₁ + R₂ + R_L) / 3.
 
     R_n = 2·common / (n-grams said + n-grams of the reference), 0 if neither has any. Words as in `rouge_l`.

@@ -20,7 +20,6 @@ def repetition_penalty(
     n: int = 6,
     unit: RepetitionUnit = "words",
     max_penalty: float = 1.0,
-    **context: Any,
 ) -> float:
     """−max_penalty · (1 − distinct n-grams / n-grams), over the whole completion.
 
@@ -37,7 +36,6 @@ def repetition_penalty(
         n: units in an n-gram.
         unit: what is counted.
         max_penalty: of a completion that is all repetition, in the limit.
-        context: not looked at.
 
     Raises:
         ConfigError: for another unit, n below 1 or a negative penalty.

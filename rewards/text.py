@@ -7,6 +7,7 @@ import unicodedata
 from typing import Any
 
 from vlrl.errors import ConfigError
+from vlrl.rewards.author import reward
 from vlrl.rewards.extract import Part, extract_answer, references, scored_text
 
 __all__ = ["answer_exact", "answer_normalized", "extract_answer", "normalize", "yes_no"]
@@ -36,7 +37,8 @@ def normalize(text: str) -> str:
     return " ".join(kept)
 
 
-def answer_exact(completion: str, answer: Any, *, part: Part = "answer", **context: Any) -> float:
+@reward(range=(0.0, 1.0))
+def answer_exact(completion: str, answer: Any, *, part: Part = "answer") -> float:
     """1 if the completion is exactly <think>…</think><answer>ANSWER</answer>, else 0.
 
     [text = reference], white space around either left out; of several references any will do. Range {0, 1}.
@@ -49,9 +51,8 @@ def answer_exact(completion: str, answer: Any, *, part: Part = "answer", **conte
     return float(scored_text(completion, part) in references(answer))
 
 
-def answer_normalized(
-    completion: str, answer: Any, *, part: Part = "answer", consensus: int = 1, **context: Any
-) -> float:
+@reward(range=(0.0, 1.0))
+def answer_normalized(completion: str, answer: Any, *, part: Part = "answer", consensus: int = 1) -> float:
     """Share of the needed annotators who said the same, after normalisation.
 
     min(1, #{references r: normalize(r) = normalize(text)} / consensus). Range [0, 1]; {0, 1} for consensus 1.
@@ -64,7 +65,6 @@ def answer_normalized(
         answer: a text, or a list of the annotators' texts.
         part: what is compared; see `vlrl.rewards.extract`.
         consensus: so many equal references make a full score.
-        context: not looked at.
 
     Raises:
         ValueError: if the sample has no answer, or fewer than `consensus`.
@@ -82,7 +82,8 @@ def answer_normalized(
     return min(1.0, sum(normalize(reference) == found for reference in right) / consensus)
 
 
-def yes_no(completion: str, answer: Any, *, part: Part = "answer", **context: Any) -> float:
+@reward(range=(0.0, 1.0))
+def yes_no(completion: str, answer: Any, *, part: Part = "answer") -> float:
     """1 if the completion says the right one of yes and no, and nothing else, else 0.
 
     [normalize(text) = answer]. Range {0, 1}. Source: VLM-R1's yes_no reward, which takes the first "yes" or

@@ -31,6 +31,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "math": "vlrl.rewards.math:math",
         "soft_overlong": "vlrl.rewards.length:soft_overlong",
         "cosine_length": "vlrl.rewards.length:cosine_length",
+        "cosine_length_media": "vlrl.rewards.length:cosine_length_media",
         "repetition_penalty": "vlrl.rewards.repetition:repetition_penalty",
         "word_accuracy": "vlrl.rewards.ocr:word_accuracy",
         "character_accuracy": "vlrl.rewards.ocr:character_accuracy",
