@@ -43,6 +43,7 @@ async def judge(
     rubric: str | None = None,
     rubric_file: str | None = None,
     scale: Sequence[float] = (0, 10),
+    reference: bool = True,
     part: Part = "answer",
     prompt: Sequence[Mapping[str, Any]] = (),
     media: Sequence[Media] = (),
@@ -63,13 +64,14 @@ async def judge(
 
     Args:
         completion: what the model wrote.
-        answer: the reference; None for a rubric that needs none.
+        answer: the reference; None if there is none.
         endpoint: base_url, model and more: fields of `vlrl.rewards.judge_endpoint.Endpoint`.
         rubric: how to grade: text, or a Jinja template with prompt, answer, completion, metadata, lo and hi.
-            What of the first three it does not mention is put below it. It may come from the sample's
+            What of the first three it does not show is put below it. It may come from the sample's
             metadata; then it is text, not a template.
         rubric_file: path of a file with the rubric, in its place.
         scale: (lo, hi) of the judge's score.
+        reference: show the answer, if the sample has one, to the judge.
         part: "answer" judges the answer tag's text of a strict think/answer completion, "whole" all of it.
         prompt: the question, from the sample.
         media: its pictures and videos, from the sample.
@@ -89,8 +91,8 @@ async def judge(
         return 0.0
     blocks = {
         "prompt": Block("The question", "question", conversation_text(prompt)),
-        "answer": Block("The reference answer", "reference", answer_text(answer)),
-        "completion": Block("The answer to grade", "answer", said),
+        "answer": Block("The reference answer", "reference", answer_text(answer) if reference else ""),
+        "completion": Block("The answer to grade", "answer", said, judged=True),
     }
     values = {"metadata": sample.metadata if sample else {}, "lo": lo, "hi": hi}
     system = (
@@ -167,8 +169,8 @@ async def judge_pairwise(
     async def first_wins(first: str, second: str) -> float:
         blocks = {
             "prompt": asked,
-            "first": Block("The first answer", "first", first),
-            "second": Block("The second answer", "second", second),
+            "first": Block("The first answer", "first", first, judged=True),
+            "second": Block("The second answer", "second", second, judged=True),
         }
         question = Question(system, render(text, blocks, values), _shown(media, where), schema)
         return await ask(where, question, _read_winner)

@@ -74,7 +74,7 @@ class Chat:
         while attempt <= endpoint.max_retries:
             if attempt:
                 stats.num_retries += 1
-                await asyncio.sleep(max(_backoff_s(endpoint, seed, attempt), trouble.retry_after_s))
+                await asyncio.sleep(max(retry_wait_s(endpoint, seed, attempt), trouble.retry_after_s))
             response = await self._post(messages, schema if with_schema else None)
             if isinstance(response, _Trouble):
                 trouble = response
@@ -160,7 +160,7 @@ class Chat:
         return f"judge {self._endpoint.model!r} at {self._endpoint.base_url}"
 
 
-def _backoff_s(endpoint: Endpoint, seed: str, attempt: int) -> float:
+def retry_wait_s(endpoint: Endpoint, seed: str, attempt: int) -> float:
     """Exponential, with a jitter that is the same in every run of the same question."""
     share = 0.5 + 0.5 * (derive_seed("judge", seed, attempt) % 2**32) / 2**32
     return min(endpoint.backoff_s * 2.0 ** min(attempt - 1, 32) * share, MAX_WAIT_S)

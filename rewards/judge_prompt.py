@@ -29,11 +29,13 @@ class Block:
         heading: what it is, for the judge.
         tag: name of its fence.
         text: as it came.
+        judged: it is what the judge judges, so a rubric may not show an altered copy of it.
     """
 
     heading: str
     tag: str
     text: str
+    judged: bool = False
 
 
 def harmless(text: str) -> str:
@@ -61,7 +63,7 @@ def fenced(blocks: Mapping[str, Block]) -> dict[str, str]:
 
 
 def render(rubric: str, blocks: Mapping[str, Block], values: Mapping[str, Any]) -> str:
-    """The rubric with its variables filled in; blocks that it does not mention follow under their headings.
+    """The rubric with its variables filled in; blocks that it does not show follow under their headings.
 
     Args:
         rubric: plain text or a Jinja template, run in Jinja's sandbox.
@@ -69,7 +71,7 @@ def render(rubric: str, blocks: Mapping[str, Block], values: Mapping[str, Any]) 
         values: variable → trusted values, as they are.
 
     Raises:
-        ConfigError: for a template that is wrong, names an unknown variable or changes a block.
+        ConfigError: for a template that is wrong, names an unknown variable or changes what is judged.
         ValueError: if it needs metadata that the sample has not.
     """
     template, mentioned = _compiled(rubric)
@@ -84,12 +86,11 @@ def render(rubric: str, blocks: Mapping[str, Block], values: Mapping[str, Any]) 
     except (TemplateError, TypeError, ArithmeticError) as error:
         raise ConfigError(f"the rubric cannot be rendered: {type(error).__name__}: {error}") from error
     for name, block in shown.items():
-        if name not in mentioned:
-            text += f"\n\n{blocks[name].heading}:\n{block}"
-        elif block not in text and name != "answer":  # a reference may be shown to some samples only
-            raise ConfigError(
-                f"the rubric must show {{{{ {name} }}}} whole, or leave it out to have it added"
-            )
+        if block in text:
+            continue
+        if name in mentioned and blocks[name].judged:
+            raise ConfigError(f"the rubric changes {{{{ {name} }}}}; show it as it is, or do not mention it")
+        text += f"\n\n{blocks[name].heading}:\n{block}"
     return text
 
 
