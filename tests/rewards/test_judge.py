@@ -12,15 +12,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from builders import make_sample, picture
 from judge_server import JudgeServer, Reply, Seen
 from PIL import Image
 
 from vlrl.errors import ConfigError
+from vlrl.options import RewardConfig
 from vlrl.rewards.author import Scored
 from vlrl.rewards.functions import find_reward
 from vlrl.rewards.judge import judge, judge_pairwise
-from vlrl.rewards.judge_stats import take_judge_metrics
+from vlrl.rewards.judge_endpoint import Endpoint, parse_endpoint
+from vlrl.rewards.judge_stats import judge_stats, take_judge_metrics
 from vlrl.types import Media
 
 PROMPT = ({"role": "user", "content": "What is 3 + 5?"},)
@@ -274,3 +277,16 @@ def test_a_server_that_counts_no_tokens_is_no_error(server: JudgeServer, usage: 
     server.script.append(Reply(usage=usage))
     assert score(server) == 0.5
     assert take_judge_metrics()["judge/the-judge/tokens_in"] == 0
+
+
+def test_the_docs_example_is_a_config_and_names_every_option(root: Path) -> None:
+    text = (root / "docs/rewards.md").read_text()
+    section = text[text.index("\n## Judge\n") :].split("\n## ", 2)[1]
+    example = yaml.safe_load(section.split("```yaml\n")[1].split("```")[0])
+    (config,) = (RewardConfig(**reward) for reward in example["rewards"] if reward["name"] == "judge")
+    assert find_reward(config.name, config.options).label == "judge"
+    assert parse_endpoint(config.options["endpoint"]).max_concurrency == 32
+    for field in Endpoint.model_fields:
+        assert f"`{field}`" in section, f"docs/rewards.md leaves out endpoint.{field}"
+    for name in judge_stats("m").metrics():
+        assert f"`{name}`" in section, f"docs/rewards.md leaves out the metric {name}"
