@@ -139,6 +139,20 @@ def test_a_row_that_is_too_long_can_be_an_error(open_data: Any, write: Any) -> N
         data.stream.batch(0)
 
 
+def test_rows_that_are_too_long_can_be_kept_where_the_engine_has_room(open_data: Any, write: Any) -> None:
+    middling = "How many are there? " * 8
+    limits = {"overlong": "keep", "max_prompt_tokens": 40}
+    data, _ = open_data(
+        {"name": write("a.jsonl", "1", middling)}, data=limits, rollout={"prompts_per_step": 8}
+    )
+    lengths = [len(s.prompt.token_ids) for s in data.stream.batch(0)]
+    assert data.stream.metrics["data/num_kept_overlong"] == sum(n > 40 for n in lengths) == 4
+    assert data.stream.metrics["data/num_dropped_overlong"] == 0
+    beyond, _ = open_data({"name": write("b.jsonl", LONG)}, data=limits)
+    with pytest.raises(DataError, match=r"'b\.jsonl:1' needs \d+ prompt tokens, 500 fit"):
+        beyond.stream.batch(0)
+
+
 def test_without_an_option_prompts_leave_room_for_the_completion(open_data: Any, write: Any) -> None:
     """generator.max_model_len 512; rollout.max_tokens 12, or in supervised training the target's length."""
     row = {"name": write("a.jsonl", "1" * 440, target="2" * 40)}

@@ -57,6 +57,7 @@ METRICS: Mapping[str, Metric] = {
         "Rows left out since their prompts are too long; others took their place", "count"
     ),
     "data/num_dropped_turns": Metric("Messages taken out of conversations so that they fit", "count"),
+    "data/num_kept_overlong": Metric("Prompts beyond data.max_prompt_tokens that were kept", "count"),
     "time_s/generate": Metric("Drawing completions", "s"),
     "time_s/reward": Metric("Scoring completions", "s"),
     "time_s/train": Metric("Forward, backward and optimizer", "s"),

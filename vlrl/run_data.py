@@ -125,11 +125,14 @@ class RunData:
 
     def _prepare(self, row: Row, source: str) -> Prepared:
         """A row as a sample whose prompt leaves room for the answer."""
-        fitted = fit_row(row, self._processor.num_tokens, self._room(row), self._config.data.overlong)
+        data = self._config.data
+        policy = "error" if data.overlong == "keep" else data.overlong
+        fitted = fit_row(row, self._processor.num_tokens, self._room(row), policy)
         if fitted.row is None:
             return Prepared(None, reason=fitted.reason)
         sample = replace(self._processor.sample(fitted.row), source=source)
-        return Prepared(sample, fitted.num_dropped_turns)
+        is_long = data.max_prompt_tokens is not None and len(sample.prompt.token_ids) > data.max_prompt_tokens
+        return Prepared(sample, fitted.num_dropped_turns, is_overlong=is_long)
 
     def _room(self, row: Row) -> int:
         """Most tokens of this row's prompt."""
@@ -140,9 +143,9 @@ class RunData:
 
 
 def prompt_room(config: Config, num_answer_tokens: int) -> int:
-    """Longest prompt that leaves room for an answer, in tokens."""
-    room = config.generator.max_model_len - num_answer_tokens
-    return min(room, config.data.max_prompt_tokens or room)
+    """Longest prompt that is used and leaves room for an answer, in tokens."""
+    room, longest = config.generator.max_model_len - num_answer_tokens, config.data.max_prompt_tokens
+    return room if longest is None or config.data.overlong == "keep" else min(room, longest)
 
 
 def _open(configs: Sequence[DatasetConfig], names: Sequence[str], key: str) -> list[Source]:

@@ -145,7 +145,7 @@ def test_a_row_that_is_too_long_is_replaced_and_counted(streams: Any) -> None:
     assert dropping.metrics["data/num_dropped_overlong"] >= 4
     assert dropping.metrics["data/num_dropped_turns"] == drawn.count("1")
     assert ids(streams(12, batch=12, prepare=long_thirds), 0) == drawn
-    assert plain.metrics == {"data/num_dropped_overlong": 0, "data/num_dropped_turns": 0}
+    assert set(plain.metrics.values()) == {0.0}
 
 
 def test_rows_that_are_all_too_long_stop_the_run(streams: Any) -> None:

@@ -26,11 +26,13 @@ class Prepared:
         sample: made of it; None if its prompt is too long, and another row is to take its place.
         num_dropped_turns: messages taken out of it so that it fits.
         reason: why there is no sample.
+        is_overlong: it is longer than data.max_prompt_tokens, and kept.
     """
 
     sample: Sample | None
     num_dropped_turns: int = 0
     reason: str = ""
+    is_overlong: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ class Drawn:
     sample: Sample
     num_dropped_rows: int
     num_dropped_turns: int
+    is_overlong: bool
 
 
 class SampleStream:
@@ -96,6 +99,7 @@ class SampleStream:
         self.metrics = {
             "data/num_dropped_overlong": float(sum(d.num_dropped_rows for d in drawn)),
             "data/num_dropped_turns": float(sum(d.num_dropped_turns for d in drawn)),
+            "data/num_kept_overlong": float(sum(d.is_overlong for d in drawn)),
         }
         return [d.sample for d in drawn]
 
@@ -111,7 +115,7 @@ class SampleStream:
         for attempt in range(MAX_ATTEMPTS):
             prepared = self._prepare(self._draws[source].row(position, attempt), source)
             if prepared.sample is not None:
-                return Drawn(prepared.sample, attempt, prepared.num_dropped_turns)
+                return Drawn(prepared.sample, attempt, prepared.num_dropped_turns, prepared.is_overlong)
         raise DataError(
             f"{MAX_ATTEMPTS} rows in a row were too long for a prompt; the last: {prepared.reason}"
         )
