@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -105,5 +106,5 @@ def test_lock_pins_every_direct_need(lock: str) -> None:
     sources = [f"{lock}.in"] if lock == "dev" else [f"{lock}.in", "common.in"]
     for line in (line for source in sources for line in (folder / source).read_text().splitlines()):
         if line and not line.startswith(("#", "-r")):
-            name = line.split("=")[0].split(">")[0].split("<")[0].strip().lower()
+            name = re.split(r"[=<>\[]", line)[0].strip().lower()
             assert name in pinned, f"{lock}.lock lacks {name}: run `make lock`"
