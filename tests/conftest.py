@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +27,14 @@ os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(NO_NETWORK), os.env
 _spec = importlib.util.spec_from_file_location("no_network", NO_NETWORK / "sitecustomize.py")
 assert _spec is not None and _spec.loader is not None
 _spec.loader.exec_module(importlib.util.module_from_spec(_spec))
+
+
+_CACHE = tempfile.mkdtemp(prefix="vlrl-tests-")
+os.environ["XDG_CACHE_HOME"] = _CACHE  # resolved media of tests stay out of the user's cache
+
+
+def pytest_unconfigure() -> None:
+    shutil.rmtree(_CACHE, ignore_errors=True)
 
 
 def gpu_missing() -> str | None:
