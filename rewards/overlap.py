@@ -110,7 +110,8 @@ def rouge_l(completion: str, answer: Any, *, part: Part = "answer") -> float:
 def rouge_mean(completion: str, answer: Any, *, part: Part = "answer") -> float:
     """Mean of ROUGE-1, ROUGE-2 and ROUGE-L, each an F1: (R₁ + R₂ + R_L) / 3.
 
-    R_n = 2·common / (n-grams said + n-grams of the reference), 0 if neither has any. Words as in `rouge_l`.
+    R_n = 2·common / (n-grams said + n-grams of the reference). Words as in `rouge_l`. A reference of one word
+    has no pairs, so for it the mean is that of R₁ and R_L (Video-R1: never more than 2/3).
     Range [0, 1]. Source: Video-R1's reward for free-form answers (arXiv 2503.21776), without its stemming.
 
     Raises:
@@ -119,7 +120,10 @@ def rouge_mean(completion: str, answer: Any, *, part: Part = "answer") -> float:
 
     def mean(said: str, reference: str) -> float:
         ours, theirs = _words(said), _known_words(reference)
-        return (_rouge_n(ours, theirs, 1) + _rouge_n(ours, theirs, 2) + _rouge_l(ours, theirs)) / 3
+        scores = [_rouge_n(ours, theirs, 1), _rouge_l(ours, theirs)]
+        if len(theirs) > 1:
+            scores.append(_rouge_n(ours, theirs, 2))
+        return sum(scores) / len(scores)
 
     return _best(completion, answer, part, mean)
 
@@ -148,8 +152,7 @@ def _known_words(reference: str) -> list[str]:
 
 def _rouge_n(ours: Sequence[str], theirs: Sequence[str], n: int) -> float:
     grams = [Counter(zip(*(words[i:] for i in range(n)), strict=False)) for words in (ours, theirs)]
-    total = grams[0].total() + grams[1].total()
-    return 2.0 * (grams[0] & grams[1]).total() / total if total else 0.0
+    return 2.0 * (grams[0] & grams[1]).total() / (grams[0].total() + grams[1].total())
 
 
 def _rouge_l(ours: Sequence[str], theirs: Sequence[str]) -> float:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import time
+from itertools import product
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vlrl.errors import ConfigError
 from vlrl.rewards.extract import extract_answer
 from vlrl.rewards.format import think_answer_format
-from vlrl.rewards.text import answer_exact
+from vlrl.rewards.text import answer_exact, answer_normalized, normalize, yes_no
 
 RIGHT = "<think>3+5</think><answer>8</answer>"
 
@@ -132,3 +135,123 @@ def test_any_two_parts_without_tags_are_read_back(thought: str, answer: str) -> 
     if any(tag in part for part in (thought, answer) for tag in ("think>", "answer>")):
         return
     assert extract_answer(f"<think>{thought}</think><answer>{answer}</answer>") == answer.strip()
+
+
+# Normalised answers, as VQA compares them.
+
+
+def vqa_processed(text: str) -> str:
+    """What the official VQA evaluation does to an answer, after its description (contractions apart)."""
+    text = text.replace("\n", " ").replace("\t", " ").strip()
+    comma_in_number = re.search(r"\d,\d", text) is not None
+    original = text
+    for mark in ';/[]"{}()=+\\_-><@`,?!':
+        if f"{mark} " in original or f" {mark}" in original or comma_in_number:
+            text = text.replace(mark, "")
+        else:
+            text = text.replace(mark, " ")
+    text = re.sub(r"\.(?!\d)", "", text)
+    names = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+    digits = {"none": "0", **{name: str(number) for number, name in enumerate(names)}}
+    words = [digits.get(word, word) for word in text.lower().split()]
+    return " ".join(word for word in words if word not in ("a", "an", "the"))
+
+
+VQA_FIRST = [
+    "cat",
+    "The cat",
+    "two",
+    "A red car",
+    "No.",
+    "yes!",
+    "1,000",
+    "3.5",
+    "rock-n-roll",
+    "black/white",
+]
+VQA_SECOND = ["Cat", "the  cat.", "2", "red car", "no", "Yes", "1000", "3.50", "rock n roll", "black white"]
+VQA_SECOND += ["none", "0"]
+
+
+def test_vqa_accuracy_on_a_hundred_pairs() -> None:
+    """Equality after processing, and min(1, matches / 3) over annotators."""
+    pairs = list(product(VQA_FIRST, VQA_SECOND))
+    assert len(pairs) >= 100
+    for said, right in pairs:
+        theirs = float(vqa_processed(said) == vqa_processed(right))
+        assert answer_normalized(said, right, part="whole") == theirs, (said, right)
+    for said in VQA_FIRST:
+        theirs = min(1.0, sum(vqa_processed(said) == vqa_processed(r) for r in VQA_SECOND) / 3)
+        assert answer_normalized(said, VQA_SECOND, part="whole", consensus=3) == pytest.approx(theirs)
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ("A", "a"),  # theirs: nothing, so that A is right where the is
+        ("!!!", "!!!"),
+        ("-5", "-5"),  # theirs: 5
+        ("co-op -x", "co op x"),  # theirs: coop x
+        ("don't", "dont"),
+        ("Straße", "strasse"),
+        ("\uff18", "8"),
+        ("1,234,567.5", "1234567.5"),
+        ("1,2", "1 2"),
+        ("5%", "5%"),
+        ("U.S.A.", "usa"),
+    ],
+)
+def test_where_normal_is_not_vqa_s(text: str, normal: str) -> None:
+    assert normalize(text) == normal
+
+
+@given(st.text(max_size=40))
+def test_what_is_normal_stays_so(text: str) -> None:
+    once = normalize(text)
+    assert bool(once) == bool(text.split())
+    assert normalize(f"  {text}\n") == once
+
+
+@pytest.mark.parametrize("answer", [None, "", "  ", [], ["a", ""], {"a": 1}, "x" * 20_001, b"a"])
+def test_an_unusable_sample_is_not_scored(answer: object) -> None:
+    for reward in (answer_exact, answer_normalized, yes_no):
+        with pytest.raises(ValueError, match="the sample"):
+            reward("a", answer, part="whole")
+
+
+def test_of_several_references_any_will_do() -> None:
+    assert (
+        answer_exact("b", ["a", "b"], part="whole") == answer_normalized("B", ["a", "b"], part="whole") == 1.0
+    )
+    with pytest.raises(ValueError, match="fewer than consensus=3"):
+        answer_normalized("b", ["a", "b"], consensus=3)
+    with pytest.raises(ConfigError, match="consensus=0"):
+        answer_normalized("b", "b", consensus=0)
+
+
+def test_only_two_parts_are_scored() -> None:
+    assert answer_exact(" 8\n", "8", part="whole") == 1.0
+    with pytest.raises(ConfigError, match="part='anser'"):
+        answer_exact("8", "8", part="anser")  # type: ignore[arg-type]
+
+
+def vlm_r1_yes_no(text: str) -> str:
+    """The first "yes" or "no" anywhere in the lower-case text; empty if there is none."""
+    found = [(text.lower().find(word), word) for word in ("yes", "no") if word in text.lower()]
+    return min(found)[1] if found else ""
+
+
+def test_vlm_r1_s_yes_no_on_sixty_cases() -> None:
+    forms = ["{}", "{}.", " {} ", "{}!", "\n{}\n", '"{}"']
+    words = ["yes", "no", "Yes", "NO", "YES", "No"]
+    cases = [(form.format(said), right) for form, said, right in product(forms, words, ["yes", "no"])]
+    assert len(cases) >= 60
+    for said, right in cases:
+        assert yes_no(said, right, part="whole") == float(vlm_r1_yes_no(said) == right), (said, right)
+    # Deliberate: a word that holds one, both at once, a sentence, and neither on either side.
+    for said, right in (("I know", "no"), ("yes or no", "yes"), ("No, it is a cat", "no")):
+        assert vlm_r1_yes_no(said) == right and yes_no(said, right, part="whole") == 0.0
+    assert vlm_r1_yes_no("perhaps") == vlm_r1_yes_no("maybe")
+    with pytest.raises(ValueError, match="must be yes or no"):
+        yes_no("maybe", "perhaps")
+    assert yes_no("yes", True, part="whole") == yes_no("no", False, part="whole") == 1.0
