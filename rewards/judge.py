@@ -43,7 +43,7 @@ async def judge(
     rubric: str | None = None,
     rubric_file: str | None = None,
     scale: Sequence[float] = (0, 10),
-    reference: bool = True,
+    show_reference: bool = True,
     part: Part = "answer",
     prompt: Sequence[Mapping[str, Any]] = (),
     media: Sequence[Media] = (),
@@ -71,7 +71,7 @@ async def judge(
             metadata; then it is text, not a template.
         rubric_file: path of a file with the rubric, in its place.
         scale: (lo, hi) of the judge's score.
-        reference: show the answer, if the sample has one, to the judge.
+        show_reference: show the answer, if the sample has one, to the judge.
         part: "answer" judges the answer tag's text of a strict think/answer completion, "whole" all of it.
         prompt: the question, from the sample.
         media: its pictures and videos, from the sample.
@@ -91,7 +91,7 @@ async def judge(
         return 0.0
     blocks = {
         "prompt": Block("The question", "question", conversation_text(prompt)),
-        "answer": Block("The reference answer", "reference", answer_text(answer) if reference else ""),
+        "answer": Block("The reference answer", "reference", answer_text(answer) if show_reference else ""),
         "completion": Block("The answer to grade", "answer", said, judged=True),
     }
     values = {"metadata": sample.metadata if sample else {}, "lo": lo, "hi": hi}

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from builders import make_sample, picture
+from builders import make_sample, make_trajectory, picture
 from judge_server import JudgeServer, Reply, Seen
 from PIL import Image
 
 from vlrl.errors import ConfigError
 from vlrl.options import RewardConfig
 from vlrl.rewards.author import Scored
+from vlrl.rewards.compose import ComposedReward, RewardFailure
 from vlrl.rewards.functions import find_reward
 from vlrl.rewards.judge import judge, judge_pairwise
 from vlrl.rewards.judge_endpoint import Endpoint, parse_endpoint
@@ -158,7 +159,7 @@ def test_a_sample_without_a_reference_is_judged_by_the_rubric_alone(server: Judg
     assert "reference" not in server.seen[0].text
     score(server, answer={"box": [1, 2]})
     assert '{"box": [1, 2]}' in server.seen[1].text
-    score(server, answer="a secret", reference=False)
+    score(server, answer="a secret", show_reference=False)
     assert "secret" not in server.seen[2].text
 
 
@@ -279,7 +280,18 @@ def test_a_server_that_counts_no_tokens_is_no_error(server: JudgeServer, usage: 
     assert take_judge_metrics()["judge/the-judge/tokens_in"] == 0
 
 
-def test_the_docs_example_is_a_config_and_names_every_option(root: Path) -> None:
+def test_in_the_runs_reward_a_failed_judge_is_a_failure_with_the_samples_id(server: JudgeServer) -> None:
+    where = endpoint(server, max_retries=0)
+    options = {"endpoint": where, "part": "whole"}
+    reward = ComposedReward([RewardConfig(name="judge", options=options, weight=2.0)])
+    trajectory = make_trajectory(make_sample(answer="8"), [1], completion="eight")
+    assert asyncio.run(reward.score(trajectory)).total == 1.0
+    server.answer = lambda seen: Reply(status=500)
+    with pytest.raises(RewardFailure, match=r"judge.*'s'.*HTTP 500"):
+        asyncio.run(reward.score(trajectory))
+
+
+def test_the_docs_example_is_a_config_and_every_option_is_named_and_read(root: Path) -> None:
     text = (root / "docs/rewards.md").read_text()
     section = text[text.index("\n## Judge\n") :].split("\n## ", 2)[1]
     example = yaml.safe_load(section.split("```yaml\n")[1].split("```")[0])
@@ -288,5 +300,8 @@ def test_the_docs_example_is_a_config_and_names_every_option(root: Path) -> None
     assert parse_endpoint(config.options["endpoint"]).max_concurrency == 32
     for field in Endpoint.model_fields:
         assert f"`{field}`" in section, f"docs/rewards.md leaves out endpoint.{field}"
+    sources = "".join(path.read_text() for path in (root / "rewards").glob("judge*.py"))
+    for field in Endpoint.model_fields:
+        assert f"ndpoint.{field}" in sources, f"law 9: nothing reads endpoint.{field}"
     for name in judge_stats("m").metrics():
         assert f"`{name}`" in section, f"docs/rewards.md leaves out the metric {name}"
