@@ -169,7 +169,7 @@ VQA_FIRST = [
     "rock-n-roll",
     "black/white",
 ]
-VQA_SECOND = ["Cat", "the  cat.", "2", "red car", "no", "Yes", "1000", "3.50", "rock n roll", "black white"]
+VQA_SECOND = ["Cat", "the  cat.", "2", "red car", "no", "Yes", "1000", "3.50", "rock n roll", "1 2"]
 VQA_SECOND += ["none", "0"]
 
 
