@@ -106,8 +106,9 @@ def test_media_index_says_which_picture() -> None:
 @pytest.mark.parametrize("function", [*ON_BOXES, *ON_POINTS, polygon_iou])
 @pytest.mark.parametrize(
     "answer",
-    [None, "", "cat", [], {}, [[]], [1, 2, 3], [5, 5, 1, 9], [0, 0, 5, 0], [0, 0, 0, 0, 0, 0], 7, "[1,2,NaN,4]",
-     [0, 0, float("nan"), 4], [0, 0, 10**400, 4], [900, 100, 1000, 200], [[900, 0], [999, 0], [999, 9]],
+    [None, "", "cat", [], {}, [[]], [1, 2, 3], [5, 5, 1, 9], [0, 0, 5, 0], [0, 0, 0, 0, 0, 0], 7,
+     "[1,2,NaN,4]", [0, 0, float("nan"), 4], [0, 0, 10**400, 4], [900, 100, 1000, 200],
+     [[900, 0], [999, 0], [999, 9]],
      [[1, 2, 3, 4], [1, 2, 3, 4]]],
     ids=str,
 )  # fmt: skip
