@@ -38,6 +38,7 @@ def main() -> None:
     replies = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(os.open(os.devnull, os.O_RDWR), 1)
     os.dup2(1, 2)  # what libraries print must fill no pipe
+    _is_said(_read("x^2+1"), {"said": "1+x^2", "unevaluated": True})  # what loads late counts for no request
     for line in sys.stdin:
         request = json.loads(line)
         signal.setitimer(signal.ITIMER_PROF, request["limit_s"])  # its default action ends the process
