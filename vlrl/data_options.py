@@ -116,9 +116,9 @@ class DataConfig(Section):
     max_prompt_tokens: int | None = Field(None, ge=16)
     """Longest prompt, media included; null is what generator.max_model_len leaves beside a completion."""
     overlong: Literal["drop", "trim", "keep", "error"] = "drop"
-    """What happens to a longer prompt: the row is dropped (another is drawn in its place), its oldest turns are
-    dropped whole with their media until it fits, it is kept (where generator.max_model_len has room for it),
-    or the run stops. All but the last are counted in the metrics."""
+    """What happens to a longer prompt: the row is dropped (another is drawn in its place), its oldest turns
+    are dropped whole with their media until it fits, it is kept (where generator.max_model_len has room), or
+    the run stops. All but the last are counted in the metrics."""
     num_workers: int = Field(2, ge=1)
     """Threads that resolve media ahead of training."""
     prefetch_steps: int = Field(1, ge=0)
