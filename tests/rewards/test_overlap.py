@@ -59,7 +59,8 @@ def test_edits_are_those_of_the_definition(said: str, right: str) -> None:
     assert edit_similarity(said, right, kind="indel", threshold=0.0, part="whole") == pytest.approx(ratio)
     spaced = " ".join(said.split()), " ".join(right.split())
     cer = levenshtein(*spaced) / len(spaced[1])
-    assert character_accuracy(said, right, part="whole") == pytest.approx(max(0.0, 1 - cer))
+    assert character_accuracy(said, right, threshold=0.0, part="whole") == pytest.approx(max(0.0, 1 - cer))
+    assert character_accuracy(said, right, part="whole") == pytest.approx(1 - cer if cer < 0.5 else 0.0)
 
 
 @given(LETTERS, st.lists(LETTERS, min_size=1, max_size=3))
@@ -126,7 +127,10 @@ def test_normalised_reading() -> None:
     assert word_accuracy("the CAT, sat.", "Cat sat", part="whole") == 0.0
     assert word_accuracy("the CAT, sat.", "Cat sat", normalized=True, part="whole") == 1.0
     assert character_accuracy("EXIT", "Exit", normalized=True, part="whole") == 1.0
-    assert character_accuracy("EXIT", "Exit", part="whole") == pytest.approx(0.25)
+    assert character_accuracy("EXIT", "Exit", part="whole") == 0.0
+    assert character_accuracy("EXIT", "Exit", threshold=0.2, part="whole") == pytest.approx(0.25)
+    assert word_accuracy("red cat", "red dog", threshold=0.5, part="whole") == 0.0
+    assert word_accuracy("red cat", "red dog", part="whole") == 0.5
 
 
 @pytest.mark.parametrize("reward", ALL)
