@@ -5,8 +5,8 @@ that there is nothing. Where the answer holds no box, saying so scores 1 and any
 saying there is nothing scores 0. Boxes are compared in the picture's original pixels; a label is compared
 without regard to case and to white space. Common options, beside those of `vlrl.rewards.grounding`:
 
-    labels    False compares places alone; it is so anyway where the answer's boxes have no labels
-    strict    False is the peer's own formula, holes and all, to reproduce its numbers
+    match_labels  False compares places alone; it is so anyway where the answer's boxes have no labels
+    strict        False is the peer's own formula, holes and all, to reproduce its numbers
 
 Below P and T are the boxes written and the true ones, M the matched pairs, precision = |M| / |P| and
 recall = |M| / |T|. With `strict`, copies of a box, boxes all over the picture and boxes
@@ -43,7 +43,7 @@ def detection_f1(
     media: Sequence[Media],
     iou_threshold: float = 0.5,
     matching: Literal["greedy", "hungarian"] = "greedy",
-    labels: bool = True,
+    match_labels: bool = True,
     frame: CoordinateFrame | None = None,
     answer_frame: CoordinateFrame = PIXELS,
     media_index: int = 0,
@@ -58,7 +58,7 @@ def detection_f1(
     if matching not in MATCHERS:
         raise ConfigError(f"matching={matching!r}; give one of {', '.join(MATCHERS)}")
     _require_thresholds([iou_threshold])
-    scene = read_scene(completion, answer, media, media_index, frame, answer_frame, part, labels)
+    scene = read_scene(completion, answer, media, media_index, frame, answer_frame, part, match_labels)
     if scene.settled is not None:
         return scene.settled
     pairs = MATCHERS[matching](scene.overlap() * scene.same_label(), iou_threshold)
@@ -76,7 +76,7 @@ def vlm_r1_weighted_sum(
     label_weight: float = 0.0,
     completeness_weight: float = 0.3,
     strict: bool = True,
-    labels: bool = True,
+    match_labels: bool = True,
     frame: CoordinateFrame | None = None,
     answer_frame: CoordinateFrame = PIXELS,
     media_index: int = 0,
@@ -95,7 +95,7 @@ def vlm_r1_weighted_sum(
     if min(weights) < 0 or sum(weights) <= 0:
         raise ConfigError(f"the three weights {weights} must not be negative, and not all 0")
     _require_thresholds([iou_threshold])
-    scene = read_scene(completion, answer, media, media_index, frame, answer_frame, part, labels)
+    scene = read_scene(completion, answer, media, media_index, frame, answer_frame, part, match_labels)
     if scene.settled is not None:
         return scene.settled
     same, overlap = scene.same_label(), scene.overlap()
@@ -118,7 +118,7 @@ def detection_completeness(
     iou_thresholds: Sequence[float] = ROLL_THRESHOLDS,
     position_weight: float = 0.0,
     strict: bool = True,
-    labels: bool = True,
+    match_labels: bool = True,
     frame: CoordinateFrame | None = None,
     answer_frame: CoordinateFrame = PIXELS,
     media_index: int = 0,
@@ -133,7 +133,7 @@ def detection_completeness(
     if not 0 <= position_weight <= 1:
         raise ConfigError(f"position_weight={position_weight} must lie in [0, 1]")
     _require_thresholds(iou_thresholds)
-    scene = read_scene(completion, answer, media, media_index, frame, answer_frame, part, labels)
+    scene = read_scene(completion, answer, media, media_index, frame, answer_frame, part, match_labels)
     if scene.settled is not None:
         return scene.settled
     same, overlap, total = scene.same_label(), scene.overlap(), 0.0
@@ -155,7 +155,7 @@ def od_ap(
     media: Sequence[Media],
     iou_thresholds: Sequence[float] = COCO_THRESHOLDS,
     strict: bool = True,
-    labels: bool = True,
+    match_labels: bool = True,
     frame: CoordinateFrame | None = None,
     answer_frame: CoordinateFrame = PIXELS,
     media_index: int = 0,
@@ -171,7 +171,7 @@ def od_ap(
     Range [0, 1]. Source: VLM-R1, `od_ap`; COCO (Lin et al. 2014) through pycocotools.
     """
     _require_thresholds(iou_thresholds)
-    scene = read_scene(completion, answer, media, media_index, frame, answer_frame, part, labels)
+    scene = read_scene(completion, answer, media, media_index, frame, answer_frame, part, match_labels)
     return _precision(scene, iou_thresholds, strict)
 
 
@@ -182,7 +182,7 @@ def od_ap50(
     *,
     media: Sequence[Media],
     strict: bool = True,
-    labels: bool = True,
+    match_labels: bool = True,
     frame: CoordinateFrame | None = None,
     answer_frame: CoordinateFrame = PIXELS,
     media_index: int = 0,
@@ -190,7 +190,7 @@ def od_ap50(
     **context: Any,
 ) -> float:
     """`od_ap` at the one threshold of IoU 0.5. Range [0, 1]. Source: VLM-R1, `od_ap50`."""
-    scene = read_scene(completion, answer, media, media_index, frame, answer_frame, part, labels)
+    scene = read_scene(completion, answer, media, media_index, frame, answer_frame, part, match_labels)
     return _precision(scene, [0.5], strict)
 
 
@@ -202,7 +202,7 @@ def od_length(
     media: Sequence[Media],
     iou_thresholds: Sequence[float] = COCO_THRESHOLDS,
     strict: bool = True,
-    labels: bool = True,
+    match_labels: bool = True,
     frame: CoordinateFrame | None = None,
     answer_frame: CoordinateFrame = PIXELS,
     media_index: int = 0,
@@ -215,7 +215,7 @@ def od_length(
     3.2), registered as vlm_r1_ovd too.
     """
     _require_thresholds(iou_thresholds)
-    scene = read_scene(completion, answer, media, media_index, frame, answer_frame, part, labels)
+    scene = read_scene(completion, answer, media, media_index, frame, answer_frame, part, match_labels)
     surplus = len(scene.true) / len(scene.written) if scene.written else 1.0
     return _precision(scene, iou_thresholds, strict) * min(1.0, surplus)
 

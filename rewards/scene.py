@@ -61,7 +61,7 @@ def read_scene(
     frame: CoordinateFrame | None,
     answer_frame: CoordinateFrame,
     part: Part,
-    labels: bool,
+    match_labels: bool,
 ) -> Scene:
     """The boxes of a completion and of a sample's answer; the arguments are the rewards' own.
 
@@ -72,11 +72,11 @@ def read_scene(
     frames = open_frames(media, media_index, frame, answer_frame)
     true: list[LabelledBox] = of_answer(answer, read_boxes, boxes_of, "a list of boxes")
     labelled = {item.label is not None for item in true}
-    if labels and len(labelled) > 1:
+    if match_labels and len(labelled) > 1:
         raise ValueError("some of the answer's boxes have a label and some have none")
     if any(item.box.x0 == item.box.x1 or item.box.y0 == item.box.y1 for item in true):
         raise ValueError("the answer holds a box without area")
-    compared = labels and True in labelled
+    compared = match_labels and True in labelled
     there = [(_label(item.label, compared), box_tuple(frames.true(item.box))) for item in true]
     said: list[LabelledBox] | None = try_read(read_boxes, scored_text(completion, part))
     if said is None:

@@ -105,7 +105,7 @@ def test_copies_and_boxes_everywhere_do_not_win(function: Any) -> None:
 def test_labels_count_unless_told_otherwise(function: Any) -> None:
     swapped = [{**c, "label": {"cat": "dog", "dog": "cat"}[c["label"]]} for c in CATS]
     assert score(function, swapped, CATS) == 0
-    assert score(function, swapped, CATS, labels=False) == pytest.approx(1)
+    assert score(function, swapped, CATS, match_labels=False) == pytest.approx(1)
     unnamed = [{"bbox_2d": c["bbox_2d"]} for c in CATS]
     assert score(function, unnamed, CATS) == 0
 
@@ -301,6 +301,10 @@ def test_strict_average_precision_is_precision_times_recall(said: list[Any], tru
 @given(SAID, TRUE)
 def test_every_score_lies_in_its_range(said: list[Any], true: list[Any]) -> None:
     for function in ALL:
-        for options in ({}, {"labels": False}, *([{"strict": False}] if function in WITH_STRICT else [])):
+        for options in (
+            {},
+            {"match_labels": False},
+            *([{"strict": False}] if function in WITH_STRICT else []),
+        ):
             assert 0 <= score(function, said, true, **options) <= 1 + 1e-12
     assert score(detection_f1, said, true, matching="hungarian") >= score(detection_f1, said, true)

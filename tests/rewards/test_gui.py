@@ -48,13 +48,13 @@ def score(function: Any, said: str, answer: Any, **options: Any) -> float:
         ("click(start_box='<|box_start|>(120,110)<|box_end|>')", json.dumps(CLICK)),
         ("click(100, 100)", {"action": "click", "bbox": [100, 100, 140, 120]}),  # the edge
         ("click(120, 110)", {"action": "click", "coordinate": [120, 110]}),
-        ("[{'action': 'click', 'coordinate': [120, 110]}]", "[{'action': 'click', 'coordinate': [99,99,140,120]}]"),
+        ("{'action': 'click', 'coordinate': [120, 110]}", "{'action': 'click', 'coordinate': [9,9,140,120]}"),
         ("[{'action': 'type', 'point': [-100, -100], 'input_text': 'headphones'}]", TYPE),
         ("type(content='headphones')", TYPE),
         ("scroll(direction='down')", SCROLL),
         ("pyautogui.scroll(-3)", SCROLL),
         ("press_back()", {"action": "press_back"}),
-        ("drag([120, 110], end_point=[9, 9])", {"action": "drag", "box": [100, 100, 140, 120], "end": [9, 9]}),
+        ("drag([120, 110], end_point=[9, 9])", {"action": "drag", "box": [99, 99, 140, 120], "end": [9, 9]}),
     ],
 )  # fmt: skip
 def test_the_right_step_scores_in_full(function: Any, said: str, answer: Any) -> None:
