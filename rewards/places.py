@@ -151,7 +151,7 @@ def try_read(reader: Callable[[str], Any], text: str | None) -> Any:
 
 
 def of_answer(answer: Any, read: Callable[[str], Any], convert: Callable[[Any], Any], what: str) -> Any:
-    """The place that a sample's answer gives, as text in a model's form or as a value.
+    """The place that a sample's answer gives, as a value, or as text in a model's form, also in answer tags.
 
     Raises:
         ValueError: saying why the sample is unusable.
@@ -161,7 +161,9 @@ def of_answer(answer: Any, read: Callable[[str], Any], convert: Callable[[Any], 
     if hasattr(answer, "tolist"):  # of numpy, from a table of numbers
         answer = answer.tolist()
     try:
-        return read(answer) if isinstance(answer, str) else convert(answer)
+        if not isinstance(answer, str):
+            return convert(answer)
+        return read(answer.strip().removeprefix("<answer>").removesuffix("</answer>"))
     except Unreadable as error:
         raise ValueError(f"the sample's answer must hold {what}: {error}") from error
 

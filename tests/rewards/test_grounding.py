@@ -39,7 +39,8 @@ PERFECT = [
 
 @pytest.mark.parametrize(("function", "said", "answer"), PERFECT)
 def test_the_right_place_scores_one_in_every_form_of_sample(function: Any, said: Any, answer: Any) -> None:
-    for given_as in (answer, json.dumps(answer), np.array(answer, np.float32), tuple(answer)):
+    tagged = f"<answer> {json.dumps(answer)} </answer>"  # VLM-R1's solutions
+    for given_as in (answer, json.dumps(answer), tagged, np.array(answer, np.float32), tuple(answer)):
         assert function(think(json.dumps(said)), given_as, media=MEDIA) == pytest.approx(1)
     assert function(json.dumps(said), answer, media=MEDIA, part="whole") == pytest.approx(1)
 
