@@ -1,38 +1,74 @@
-"""The run's reward: a weighted sum of plug-ins, every part kept by name."""
+"""The run's reward: plug-ins with weights, gates and clips, every part kept by name.
+
+    value_i  = the reward's number, or the sum of its parts, clipped to rewards[i].clip
+    w_i      = rewards[i].weight at this step
+    total    = Σ_i w_i · value_i                                     if every gate holds
+             = Σ_{gates} w_i · value_i + Σ_{others} min(0, w_i · value_i)   if any does not
+    and the total is clipped to scoring.clip.
+
+A gate holds if its reward, before any clip, reaches rewards[i].gate. Behind a closed one the others can only
+cost: were penalties forgiven too, a model could break the format to escape them. Parts are logged as the
+rewards returned them.
+"""
 
 from __future__ import annotations
 
-import inspect
-import math
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from numbers import Real
-from typing import Any, TypeAlias
-
-import numpy as np
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from types import TracebackType
+from typing import Any, Self
 
 from vlrl.errors import ConfigError
-from vlrl.options import RewardConfig
-from vlrl.registry import resolve
+from vlrl.options import RewardConfig, ScoringConfig
+from vlrl.rewards.execute import Executor, Request
+from vlrl.rewards.functions import CONTEXT_NAMES, RewardFunction, Trouble, Value, find_reward
 from vlrl.types import Score, Trajectory
-
-Term: TypeAlias = tuple[str, RewardConfig, Callable[..., Any]]
 
 
 class RewardFailure(Exception):
-    """A plug-in raised or returned something that is no number; law 7: not a reward."""
+    """A completion that could not be scored; law 7: not a reward.
+
+    Attributes:
+        reward: the reward's name.
+        sample_id: the sample's.
+        reason: what went wrong, in a line.
+        trace: the traceback, if the reward raised something.
+    """
+
+    def __init__(self, reward: str, sample_id: str, reason: str, trace: str = "") -> None:
+        super().__init__(f"reward {reward!r}, sample {sample_id!r}: {reason}")
+        self.reward, self.sample_id, self.reason, self.trace = reward, sample_id, reason, trace
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One summand of a source's total: its number among all rewards, its options, its function."""
+
+    number: int
+    label: str
+    reward: RewardConfig
+    function: RewardFunction
 
 
 class ComposedReward:
-    """total = Σ_i weight_i · reward_i(completion, answer, …), over the rewards of the sample's source."""
+    """Scores trajectories by the rewards of their source. Close it: it may have processes."""
 
     def __init__(
-        self, configs: Sequence[RewardConfig], by_source: Mapping[str, Sequence[RewardConfig]] | None = None
+        self,
+        configs: Sequence[RewardConfig],
+        by_source: Mapping[str, Sequence[RewardConfig]] | None = None,
+        scoring: ScoringConfig | None = None,
+        *,
+        inline: bool = False,
     ) -> None:
-        """Find the plug-ins.
+        """Find the plug-ins; no process is started before there is something to score.
 
         Args:
             configs: the run's rewards.
             by_source: name of a data source → the rewards of its samples; empty means the run's.
+            scoring: limits and total clip.
+            inline: call every reward in this process, without limits.
 
         Raises:
             ConfigError: for an unknown name, an option no reward takes, or samples without any reward.
@@ -40,79 +76,151 @@ class ComposedReward:
         own = {source: rewards for source, rewards in (by_source or {}).items() if rewards}
         if not configs and len(own) < len(by_source or {"": ()}):
             raise ConfigError("rewards is empty; give at least one, for instance - name: answer_exact")
-        self._terms = _terms(configs)
-        self._own_terms = {source: _terms(rewards) for source, rewards in own.items()}
+        self._scoring = scoring or ScoringConfig()
+        all_terms: list[Term] = []
+        self._terms = _terms(configs, all_terms)
+        self._own_terms = {source: _terms(rewards, all_terms) for source, rewards in own.items()}
+        self._executor = Executor(
+            [term.function for term in all_terms],
+            self._scoring,
+            limits_s=[term.reward.timeout_s for term in all_terms],
+            inline=inline,
+        )
 
     def first_part(self, source: str) -> str:
         """Name of the first reward of a source's samples."""
-        return self._own_terms.get(source, self._terms)[0][0]
+        return self._own_terms.get(source, self._terms)[0].label
 
-    async def score(self, trajectory: Trajectory) -> Score:
-        """Score a finished trajectory.
+    async def score(self, trajectory: Trajectory, step: int = 0) -> Score:
+        """Score one trajectory; many are quicker scored together.
 
         Raises:
             RewardFailure: naming the reward, the sample and what went wrong.
         """
-        total, parts = 0.0, {}
-        for name, config, function in self._own_terms.get(trajectory.sample.source, self._terms):
-            value = await self._call(name, function, config.options, trajectory)
-            named = value if isinstance(value, Mapping) else {name: value}
-            where = f"reward {name!r}, sample {trajectory.sample.id!r}"
-            if not named:
-                raise RewardFailure(f"{where}: returned no parts")
-            for part, number in named.items():
-                if not isinstance(number, Real | np.bool_) or not math.isfinite(number):
-                    raise RewardFailure(f"{where}: {part}={number!r}")
-                parts[part] = float(number)
-                total += config.weight * float(number)
-        return Score(total, parts)
+        (result,) = await self.score_all([trajectory], step)
+        if isinstance(result, RewardFailure):
+            raise result
+        return result
 
-    async def _call(
-        self, name: str, function: Callable[..., Any], options: Mapping[str, Any], trajectory: Trajectory
-    ) -> Any:
-        sample = trajectory.sample
-        context: dict[str, Any] = {
-            **sample.metadata,
-            "sample": sample,
-            "prompt": sample.messages,
-            "media": trajectory.media,
-            "trajectory": trajectory,
-            **options,
-        }
-        try:
-            value = function(trajectory.completion, sample.answer, **_accepted(function, context))
-            return await value if isinstance(value, Awaitable) else value
-        except Exception as error:  # a stranger's code: whatever it raises is a failure of this sample
-            raise RewardFailure(
-                f"reward {name!r}, sample {sample.id!r}: {type(error).__name__}: {error}"
-            ) from error
+    async def score_all(
+        self, trajectories: Sequence[Trajectory], step: int = 0
+    ) -> list[Score | RewardFailure]:
+        """Score finished trajectories under the weights of a step, in their order."""
+        terms = [self._own_terms.get(t.sample.source, self._terms) for t in trajectories]
+        requests = [
+            Request(term.number, t.completion, t.sample.answer, context_of(t, step, term.function))
+            for t, chosen in zip(trajectories, terms, strict=True)
+            for term in chosen
+        ]
+        results = iter(await self._executor.run(requests))
+        return [
+            self._composed(t, chosen, [next(results) for _ in chosen], step)
+            for t, chosen in zip(trajectories, terms, strict=True)
+        ]
+
+    def close(self) -> None:
+        """End the pool."""
+        self._executor.close()
+
+    def __enter__(self) -> Self:
+        """As a context, it is closed at the end of the block."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the pool."""
+        self.close()
+
+    def _composed(
+        self, trajectory: Trajectory, terms: Sequence[Term], results: Sequence[Value | Trouble], step: int
+    ) -> Score | RewardFailure:
+        values: list[float] = []
+        parts: dict[str, float] = {}
+        for term, result in zip(terms, results, strict=True):
+            if isinstance(result, Trouble):
+                return RewardFailure(term.label, trajectory.sample.id, result.reason, result.trace)
+            values.append(result[0])
+            # A function's own name is not the label of its second use; a part that is taken is told apart.
+            for part, number in result[1].items():
+                name = term.label if part == term.function.label else part
+                parts[f"{term.label}.{name}" if name in parts else name] = number
+        return Score(total(terms, values, step, self._scoring.clip), parts)
 
 
-def _terms(configs: Sequence[RewardConfig]) -> list[Term]:
-    """The plug-ins of a list of rewards under names of their own."""
+def total(
+    terms: Sequence[Term], values: Sequence[float], step: int, clip: tuple[float, float] | None = None
+) -> float:
+    """The formula on top of this file, of the terms' values at a step."""
+    shares, is_open = [], True
+    for term, value in zip(terms, values, strict=True):
+        reward = term.reward
+        clipped = _clipped(value, reward.clip)
+        shares.append((reward.gate is not None, weight_at(reward.weight, step) * clipped))
+        if reward.gate is not None:
+            holds = value >= reward.gate if _higher_is_better(term) else value <= reward.gate
+            is_open = is_open and holds
+    counted = [share if is_open or is_gate else min(0.0, share) for is_gate, share in shares]
+    return _clipped(sum(counted, 0.0), clip)
+
+
+def weight_at(weight: float | Sequence[tuple[int, float]], step: int) -> float:
+    """A weight at a step: linear between the given [step, weight], constant before and after them."""
+    if isinstance(weight, int | float):
+        return weight
+    for (start, low), (end, high) in pairwise(weight):
+        if step < end:
+            return low + (high - low) * max(0, step - start) / (end - start)
+    return weight[-1][1]
+
+
+def context_of(trajectory: Trajectory, step: int, function: RewardFunction) -> dict[str, Any]:
+    """What a reward asks of a trajectory by name, and no more: it may be sent to another process."""
+    context = {key: value for key, value in trajectory.sample.metadata.items() if function.wants(key)}
+    for name in CONTEXT_NAMES & function.wanted:
+        if function.wants(name):
+            context[name] = _GIVEN[name](trajectory, step)
+    return context
+
+
+_GIVEN: Mapping[str, Callable[[Trajectory, int], Any]] = {
+    "prompt": lambda trajectory, step: trajectory.sample.messages,
+    "media": lambda trajectory, step: trajectory.media,
+    "sample": lambda trajectory, step: trajectory.sample,
+    "trajectory": lambda trajectory, step: trajectory,
+    "turns": lambda trajectory, step: trajectory.turns,
+    "completion_ids": lambda trajectory, step: trajectory.token_ids[trajectory.loss_mask].tolist(),
+    "num_tokens": lambda trajectory, step: trajectory.num_action_tokens,
+    "step": lambda trajectory, step: step,
+}
+
+
+def _terms(configs: Sequence[RewardConfig], all_terms: list[Term]) -> list[Term]:
+    """The plug-ins of a list of rewards under names of their own; they are added to all_terms."""
     terms: list[Term] = []
     for config in configs:
-        function = resolve("rewards", config.name)
-        _require_options(config, function)
-        short = config.name.rsplit(":", 1)[-1]
-        namesakes = sum(c.name.rsplit(":", 1)[-1] == short for _, c, _ in terms)
-        terms.append((f"{short}_{namesakes + 1}" if namesakes else short, config, function))
+        function = find_reward(config.name, config.options, config.adapter)
+        namesakes = sum(term.function.label == function.label for term in terms)
+        label = f"{function.label}_{namesakes + 1}" if namesakes else function.label
+        terms.append(Term(len(all_terms), label, config, function))
+        _require_sign(terms[-1])
+        all_terms.append(terms[-1])
     return terms
 
 
-def _accepted(function: Callable[..., Any], context: Mapping[str, Any]) -> dict[str, Any]:
-    """The context keywords this function asks for by name; all of them if it takes **keywords."""
-    parameters = list(inspect.signature(function).parameters.values())
-    filled = {p.name for p in parameters[:2]}  # completion and answer, whatever the author calls them
-    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
-    known = {p.name for p in parameters}
-    return {k: v for k, v in context.items() if k not in filled and (takes_any or k in known)}
-
-
-def _require_options(config: RewardConfig, function: Callable[..., Any]) -> None:
-    """Law 9: raise ConfigError for an option that the function would never see."""
-    for key in config.options.keys() - _accepted(function, config.options).keys():
+def _require_sign(term: Term) -> None:
+    weight = term.reward.weight
+    highest = weight if isinstance(weight, int | float) else max(each for _, each in weight)
+    if highest > 0 and not _higher_is_better(term):
         raise ConfigError(
-            f"reward {config.name!r} takes no option {key!r}; its parameters are "
-            f"{', '.join(inspect.signature(function).parameters)}"
+            f"reward {term.reward.name!r}: lower is better, so weight={weight} would reward the wrong thing; "
+            "give it a negative weight"
         )
+
+
+def _higher_is_better(term: Term) -> bool:
+    return term.function.declared.higher_is_better
+
+
+def _clipped(value: float, ends: tuple[float, float] | None) -> float:
+    return value if ends is None else min(max(value, ends[0]), ends[1])

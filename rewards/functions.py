@@ -55,7 +55,9 @@ class RewardFunction:
         function: as its author wrote it.
         declared: by `@reward`, by the adapter, or the defaults.
         is_async: it returns awaitables.
+        filled: names of the parameters that take completion and answer: no metadata is passed as these.
         wanted: context names and metadata keys that it asks for by name.
+        required: metadata keys that it cannot do without, as far as its signature tells.
         takes_rest: it takes **keywords, and so all of the metadata; media, prompt and the like are
             given only to who names them, as they are large.
     """
@@ -65,7 +67,9 @@ class RewardFunction:
     function: Callable[..., Any]
     declared: Declaration
     is_async: bool
+    filled: frozenset[str]
     wanted: frozenset[str]
+    required: frozenset[str]
     takes_rest: bool
     invoke: Callable[[Any, Any, Mapping[str, Any]], Any]
 
@@ -76,7 +80,7 @@ class RewardFunction:
 
     def wants(self, name: str) -> bool:
         """True if a context name or metadata key is to be sent to it; what an option sets is not."""
-        if name in self.source.options:
+        if name in self.source.options or name in self.filled:
             return False
         return name in self.wanted or (self.takes_rest and name not in CONTEXT_NAMES)
 
@@ -132,17 +136,20 @@ def find_reward(
     if adapted is None:
         if not callable(found):
             raise ConfigError(f"reward {name!r} is a {type(found).__name__}, not a function")
-        filled, parameters = _filled(found, name, batched=declared.batched)
+        order, parameters = _filled(found, name, batched=declared.batched)
         names, takes_rest = named(parameters)
-        wanted, waits = names - set(filled), is_async(found)
-        invoke = _plain(found, filled, options)
+        filled, waits = frozenset(order), is_async(found)
+        wanted, invoke = names - filled, _plain(found, order, options)
+        required = wanted & {p.name for p in parameters if p.default is p.empty}
     else:
+        filled = required = frozenset()  # what a missing column means is for the function to say
         declared, waits = adapted.declare(declared), adapted.is_async
         parameters, wanted, takes_rest = adapted.parameters, adapted.wanted, adapted.takes_rest
         invoke = adapted.bind(options)
     _require_options(name, options, parameters)
     label = declared.name or name.rsplit(":", 1)[-1]
-    return RewardFunction(source, label, found, declared, waits, wanted, takes_rest, invoke)
+    required -= CONTEXT_NAMES | options.keys()
+    return RewardFunction(source, label, found, declared, waits, filled, wanted, required, takes_rest, invoke)
 
 
 def as_value(returned: Any, label: str) -> Value:

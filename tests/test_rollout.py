@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -18,11 +18,11 @@ from builders import (
 )
 
 from vlrl.advantage import assign_advantages
-from vlrl.errors import DataError
+from vlrl.errors import DataError, ScoringError
 from vlrl.options import RolloutConfig
 from vlrl.pack import pack
 from vlrl.rewards.compose import RewardFailure
-from vlrl.rollout import REWARD_ATTEMPTS, require_room, rollout_groups, score_groups
+from vlrl.rollout import ScoreFn, require_room, require_scored, rollout_groups, score_groups
 from vlrl.session import Session
 from vlrl.types import Generation, Group, Sampling, Score, Trajectory
 
@@ -99,33 +99,26 @@ def test_a_completion_cut_at_max_tokens_is_truncated() -> None:
 # Law 7: a failure is not a reward.
 
 
-def failing(times: int, calls: list[str]) -> Callable[[Trajectory], Awaitable[Score]]:
-    """A reward whose first `times` calls on s1's second member fail."""
+def failing(sample_id: str, group_index: int) -> ScoreFn:
+    """A score that is the group index, but for one trajectory that has none."""
 
-    async def score(trajectory: Trajectory) -> Score:
-        if trajectory.sample.id == "s1" and trajectory.group_index == 1:
-            calls.append(trajectory.sample.id)
-            if len(calls) <= times:
-                raise RewardFailure(f"reward 'x', sample 's1': attempt {len(calls)}")
-        return Score(float(trajectory.group_index), {})
+    async def score(trajectories: Sequence[Trajectory], step: int) -> list[Score | RewardFailure]:
+        return [
+            RewardFailure("x", sample_id, f"broken at step {step}", "Traceback: line 1")
+            if (t.sample.id, t.group_index) == (sample_id, group_index)
+            else Score(float(t.group_index), {})
+            for t in trajectories
+        ]
 
     return score
 
 
-def test_a_failed_reward_is_tried_once_more() -> None:
-    calls: list[str] = []
-    groups = draw(ScriptedPolicy(say("x")))
-    assert asyncio.run(score_groups(groups, failing(1, calls))) == []
-    assert len(calls) == REWARD_ATTEMPTS == 2
-    assert not any(g.failed for g in groups)
-
-
-def test_a_reward_that_fails_twice_masks_its_group_and_no_other() -> None:
-    calls: list[str] = []
+def test_a_reward_that_fails_masks_its_group_and_no_other() -> None:
     groups = draw(ScriptedPolicy(say("xy")))
-    failures = asyncio.run(score_groups(groups, failing(9, calls)))
-    assert failures == ["reward 'x', sample 's1': attempt 2"]
+    failures = asyncio.run(score_groups(groups, failing("s1", 1), step=3))
+    assert [str(failure) for failure in failures] == ["reward 'x', sample 's1': broken at step 3"]
     assert [g.failed for g in groups] == [False, True, False]
+    assert [t.score.total for t in groups[2].trajectories if t.score] == [0.0, 1.0, 2.0, 3.0]
     assign_advantages(groups, scale_by_std=True)
     assert not groups[1].advantages.any()
     batch = pack(
@@ -136,8 +129,23 @@ def test_a_reward_that_fails_twice_masks_its_group_and_no_other() -> None:
     assert np.isclose(sum(m.weights.sum() for m in batch[0]), 1.0)
 
 
+def test_too_many_failures_end_the_run_with_the_first_tracebacks() -> None:
+    failures = [RewardFailure("x", f"s{i}", "broken", f"Traceback {i}") for i in range(5)]
+    require_scored(failures, 25, 0.2)
+    require_scored(failures, 5, 1.0)
+    require_scored([], 5, 0.0)
+    with pytest.raises(ScoringError) as caught:
+        require_scored(failures, 24, 0.2)
+    text = str(caught.value)
+    assert "5 of 24 completions could not be scored, more than scoring.max_failed_share=0.2" in text
+    assert [f"Traceback {i}" in text for i in range(5)] == [True, True, True, False, False]
+    assert "reward 'x', sample 's2': broken" in text
+    with pytest.raises(ScoringError):
+        require_scored(failures[:1], 1000, 0.0)
+
+
 def test_an_error_of_our_own_is_not_swallowed_as_a_failure() -> None:
-    async def score(trajectory: Trajectory) -> Score:
+    async def score(trajectories: Sequence[Trajectory], step: int) -> list[Score | RewardFailure]:
         raise KeyError("a bug")
 
     with pytest.raises(KeyError):

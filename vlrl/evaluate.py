@@ -10,7 +10,7 @@ from vlrl.config import Config
 from vlrl.protocols import Policy, Processor
 from vlrl.records import rollout_records, write_rollouts
 from vlrl.rewards.compose import ComposedReward
-from vlrl.rollout import rollout_groups, score_groups
+from vlrl.rollout import require_scored, rollout_groups, score_groups
 from vlrl.run import Run
 from vlrl.types import Group, Sample
 
@@ -35,12 +35,17 @@ class Evaluation:
 
 
 async def evaluate(
-    samples: Sequence[Sample], policy: Policy, processor: Processor, reward: ComposedReward, config: Config
+    samples: Sequence[Sample],
+    policy: Policy,
+    processor: Processor,
+    reward: ComposedReward,
+    config: Config,
+    step: int = 0,
 ) -> Evaluation:
     """Answer every sample once greedily and once at the training temperature.
 
     The sampled answers use the same seeds at every evaluation, so two evaluations differ by the weights
-    alone.
+    alone. `step` is whose reward weights the totals have.
     """
     results: dict[bool, list[Group]] = {}
     for greedy in (True, False):
@@ -53,7 +58,8 @@ async def evaluate(
             group_size=1,
             greedy=greedy,
         )
-        await score_groups(groups, reward.score)
+        failures = await score_groups(groups, reward.score_all, step)
+        require_scored(failures, len(groups), config.scoring.max_failed_share)
         results[greedy] = groups
     return Evaluation(
         accuracy_greedy=accuracy(results[True], reward),
@@ -91,14 +97,14 @@ def hold_out(run: Run, when: str, num_samples: int | None, keep_as: str | None =
     if not samples:
         return {}
     with run.phases.measure("evaluate"):
-        result = run.runner.run(evaluate(samples, run.policy, run.processor, run.reward, config))
+        step = run.first_step if keep_as == "before" else config.num_steps
+        result = run.runner.run(evaluate(samples, run.policy, run.processor, run.reward, config, step))
     run.console.note(
         f"held-out accuracy {when}: {result.accuracy_greedy:.3f} greedy, "
         f"{result.accuracy_sampled:.3f} sampled"
     )
     if keep_as:
         shown = result.sampled[: config.logging.num_report_rollouts]
-        step = run.first_step if keep_as == "before" else config.num_steps
         records = rollout_records(shown, run.processor, phase=keep_as, step=step)
         media = [m for g in shown for t in g.trajectories for m in t.media]
         write_rollouts(config.run_dir / "rollouts" / f"{keep_as}.jsonl", records, media)

@@ -20,7 +20,7 @@ from vlrl.console import TrainConsole
 from vlrl.evaluate import hold_out, hold_out_before, verdict
 from vlrl.pack import pack
 from vlrl.parity import check_parity, require_parity
-from vlrl.rollout import rollout_groups, score_groups
+from vlrl.rollout import require_scored, rollout_groups, score_groups
 from vlrl.run import Clock, Run
 from vlrl.schedule import learning_rate
 from vlrl.stats import rollout_stats
@@ -63,7 +63,8 @@ def grpo_step(run: Run, step: int) -> dict[str, float]:
             )
         )
     with clock.measure("reward"):
-        failures = run.runner.run(score_groups(groups, run.reward.score))
+        failures = run.runner.run(score_groups(groups, run.reward.score_all, step))
+        require_scored(failures, sum(len(g.trajectories) for g in groups), config.scoring.max_failed_share)
         assign_advantages(groups, scale_by_std=config.algorithm.scale_by_std)
     if failures:  # masked and counted (law 7); the first says what to mend
         run.console.note(f"step {step}: {len(failures)} completions could not be scored; {failures[0]}")

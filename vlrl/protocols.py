@@ -91,9 +91,12 @@ class Policy(Protocol):
 
 
 class Reward(Protocol):
-    """A plain function. It may also take, by name: prompt, media, sample, trajectory, metadata keys.
+    """A plain function, sync or async, of one sample or (by `vlrl.rewards.reward`) of a batch.
 
-    Returns a float, or a mapping of named parts whose values are summed.
+    It may also take, by name: any metadata key, prompt, media, sample, trajectory, turns, completion_ids,
+    num_tokens, step. With **context it is given all of the metadata, and of the others those it names.
+
+    Returns a float, a mapping of named parts whose values are summed, or a `vlrl.rewards.Scored`.
     """
 
     def __call__(self, completion: str, answer: Any, **context: Any) -> float | Mapping[str, float]:

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 
-from vlrl.errors import DataError
+from vlrl.errors import DataError, ScoringError
 from vlrl.options import RolloutConfig
 from vlrl.protocols import Policy, Processor
 from vlrl.rewards.compose import RewardFailure
@@ -14,10 +14,11 @@ from vlrl.seeds import derive_seed
 from vlrl.session import Session
 from vlrl.types import Group, Sample, Sampling, Score, Trajectory
 
-ScoreFn = Callable[[Trajectory], Awaitable[Score]]
+ScoreFn = Callable[[Sequence[Trajectory], int], Awaitable[Sequence[Score | RewardFailure]]]
+"""(trajectories, step) → their scores or why there is none, in order: `ComposedReward.score_all`."""
 
-REWARD_ATTEMPTS = 2
-"""A failed reward is tried once more before its group is masked (law 7)."""
+SHOWN_FAILURES = 3
+"""Tracebacks in the message that ends a run."""
 
 
 def sampling_of(config: RolloutConfig, *seed_path: int | str, greedy: bool = False) -> Sampling:
@@ -56,18 +57,6 @@ async def rollout_single_turn(
     )
 
 
-async def score_trajectory(trajectory: Trajectory, score: ScoreFn) -> str | None:
-    """Fill in the score; on failure leave it None and return the reason."""
-    for attempt in range(1, REWARD_ATTEMPTS + 1):
-        try:
-            trajectory.score = await score(trajectory)
-            return None
-        except RewardFailure as failure:
-            if attempt == REWARD_ATTEMPTS:
-                return str(failure)
-    return None
-
-
 async def rollout_groups(
     samples: Sequence[Sample],
     policy: Policy,
@@ -102,8 +91,31 @@ async def rollout_groups(
     return [Group(list(drawn[k * size : (k + 1) * size])) for k in range(len(samples))]
 
 
-async def score_groups(groups: Sequence[Group], score: ScoreFn) -> list[str]:
-    """Score every trajectory; returns the reasons of those that could not be scored."""
+async def score_groups(groups: Sequence[Group], score: ScoreFn, step: int = 0) -> list[RewardFailure]:
+    """Score every trajectory under the weights of a step; returns the failures, whose scores stay None."""
     trajectories = [t for g in groups for t in g.trajectories]
-    failures = await asyncio.gather(*(score_trajectory(t, score) for t in trajectories))
-    return [failure for failure in failures if failure]
+    failures = []
+    for trajectory, result in zip(trajectories, await score(trajectories, step), strict=True):
+        if isinstance(result, RewardFailure):
+            failures.append(result)
+        else:
+            trajectory.score = result
+    return failures
+
+
+def require_scored(failures: Sequence[RewardFailure], num_scored: int, max_failed_share: float) -> None:
+    """Raise ScoringError, with the first tracebacks, if more than that share of a batch could not be scored.
+
+    Args:
+        failures: of `score_groups`.
+        num_scored: completions that were to be scored.
+        max_failed_share: scoring.max_failed_share.
+    """
+    if len(failures) <= max_failed_share * num_scored:
+        return
+    shown = [str(failure) + (f"\n{failure.trace}" if failure.trace else "") for failure in failures]
+    raise ScoringError(
+        f"{len(failures)} of {num_scored} completions could not be scored, more than "
+        f"scoring.max_failed_share={max_failed_share:g}; mend the reward or the rows. The first:\n"
+        + "\n".join(shown[:SHOWN_FAILURES])
+    )

@@ -118,7 +118,8 @@ class Run:
             rendezvous_port(config.trainer.master_port)
         sources = Sources.open(config)
         if self._generate:
-            self.reward = ComposedReward(config.rewards, sources.rewards)
+            self.reward = ComposedReward(config.rewards, sources.rewards, config.scoring)
+            self._stack.callback(self.reward.close)
         self.console.phase("loading the processor")
         self.processor = open_processor(config)
         self.data = RunData(config, sources, self.processor, supervised=not self._generate)

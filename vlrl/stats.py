@@ -11,12 +11,12 @@ from vlrl.metrics import SOURCE_REWARD
 from vlrl.types import Group, Score, Trajectory
 
 
-def rollout_stats(groups: Sequence[Group], failures: Sequence[str]) -> dict[str, float]:
+def rollout_stats(groups: Sequence[Group], failures: Sequence[object]) -> dict[str, float]:
     """Rewards, lengths and outcomes of a batch; names as in `vlrl.metrics.METRICS`.
 
     Args:
         groups: scored.
-        failures: reasons of the trajectories that could not be scored.
+        failures: of the trajectories that could not be scored.
     """
     trajectories = [t for g in groups for t in g.trajectories]
     scores = [t.score for t in trajectories if t.score is not None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def only(completion, gold, *, level, prompt, sample, media, trajectory):
     return float(level)
 
 def everything(completion, answer, **context):
-    return float(sorted(context) == ["level", "media", "prompt", "sample", "trajectory"])
+    return float(sorted(context) == ["level", "tag"])
 
 def keywords(completion, answer, **context):
     return float(context["strict"])
@@ -82,9 +83,26 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def compose(*rewards: dict[str, Any]) -> ComposedReward:
-    tree = {"model": {"path": "x"}, "data": {"train": {"name": "digit_sum"}}, "rewards": list(rewards)}
-    return ComposedReward(parse_config(tree).rewards)
+opened: list[ComposedReward] = []
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    yield
+    while opened:
+        opened.pop().close()
+
+
+def compose(*rewards: dict[str, Any], **scoring: Any) -> ComposedReward:
+    tree = {
+        "model": {"path": "x"},
+        "data": {"train": {"name": "digit_sum"}},
+        "rewards": list(rewards),
+        "scoring": {"num_workers": 1, **scoring},
+    }
+    config = parse_config(tree)
+    opened.append(ComposedReward(config.rewards, scoring=config.scoring))
+    return opened[-1]
 
 
 def trajectory(completion: str = "<think></think><answer>8</answer>", **metadata: Any) -> Trajectory:
@@ -116,8 +134,8 @@ def test_a_reward_is_given_the_keywords_it_names_and_no_others(file: Path) -> No
     assert score(compose({"name": f"{file}:only"}), trajectory("x", level=3, unasked=1)).total == 3.0
 
 
-def test_a_reward_with_keywords_is_given_all_of_them(file: Path) -> None:
-    assert score(compose({"name": f"{file}:everything"}), trajectory(level=3)).total == 1.0
+def test_a_reward_with_keywords_is_given_all_of_the_metadata_and_nothing_large(file: Path) -> None:
+    assert score(compose({"name": f"{file}:everything"}), trajectory(level=3, tag="a")).total == 1.0
 
 
 def test_options_reach_the_reward_and_win_over_metadata(file: Path) -> None:
@@ -169,12 +187,15 @@ def test_an_exception_is_a_failure_that_names_the_sample(file: Path, name: str, 
 def test_a_failure_is_retried_once_then_masks_the_group(file: Path) -> None:
     flaky = compose({"name": f"{file}:flaky"})
     group = Group([trajectory("a"), trajectory("b")])
-    assert asyncio.run(score_groups([group], flaky.score)) == []
+    assert asyncio.run(score_groups([group], flaky.score_all)) == []
     assert [t.score.total for t in group.trajectories if t.score] == [1.0, 1.0]
 
     broken = Group([trajectory("nan"), trajectory("inf")])
-    reasons = asyncio.run(score_groups([broken], compose({"name": f"{file}:bad"}).score))
-    assert reasons == ["reward 'bad', sample 's': bad=nan", "reward 'bad', sample 's': bad=inf"]
+    failures = asyncio.run(score_groups([broken], compose({"name": f"{file}:bad"}).score_all))
+    assert [str(failure) for failure in failures] == [
+        "reward 'bad', sample 's': bad=nan",
+        "reward 'bad', sample 's': bad=inf",
+    ]
     assert broken.failed
     assert [t.score for t in broken.trajectories] == [None, None]
 

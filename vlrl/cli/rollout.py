@@ -41,10 +41,18 @@ def command(
                 run.first_samples, run.policy, run.processor, loaded.rollout, seed_path=(loaded.run.seed, 0)
             )
         )
-        failures = run.runner.run(score_groups(groups, run.reward.score))
+        failures = run.runner.run(score_groups(groups, run.reward.score_all))
         assign_advantages(groups, scale_by_std=loaded.algorithm.scale_by_std)
         records = rollout_records(groups, run.processor, phase="rollout", step=0)
         write_rollouts(path, records, [m for g in groups for t in g.trajectories for m in t.media])
         stats = rollout_stats(groups, failures)
         console.note(f"{len(records)} rollouts, mean reward {stats['reward/mean']:.3f}: {path}")
-    print_result({"path": str(path), "num_rollouts": len(records), "failures": failures[:10], **stats}, json)
+    print_result(
+        {
+            "path": str(path),
+            "num_rollouts": len(records),
+            "failures": [str(f) for f in failures[:10]],
+            **stats,
+        },
+        json,
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,8 +10,8 @@ import numpy as np
 
 from vlrl.options import RewardConfig
 from vlrl.preflight.records import Problem
-from vlrl.registry import resolve
 from vlrl.rewards.compose import ComposedReward, RewardFailure
+from vlrl.rewards.functions import find_reward
 from vlrl.session import Session
 from vlrl.types import Generation, Sample, Trajectory, VersionSpan
 
@@ -24,9 +23,6 @@ ANSWER_FORMS = (
     "\\boxed{{{}}}",
 )
 """How a row without a target may want its answer said; the form that the rewards like best counts."""
-
-ALWAYS_GIVEN = frozenset({"sample", "prompt", "media", "trajectory"})
-"""Keywords that every reward may ask for, whatever the row."""
 
 
 class RewardTrial:
@@ -43,7 +39,7 @@ class RewardTrial:
         Raises:
             ConfigError: for a reward that does not exist or takes no such option.
         """
-        self._reward = ComposedReward(configs) if configs else None
+        self._reward = ComposedReward(configs, inline=True) if configs else None
         self._required = {config.name: _required(config) for config in configs}
         self._runner, self._encode = runner, encode
 
@@ -94,10 +90,7 @@ def encode_bytes(text: str) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 def _required(config: RewardConfig) -> set[str]:
     """Keywords that a reward cannot do without and that its options do not give."""
-    parameters = list(inspect.signature(resolve("rewards", config.name)).parameters.values())[2:]
-    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    needed = {p.name for p in parameters if p.kind in by_name and p.default is p.empty}
-    return needed - ALWAYS_GIVEN - config.options.keys()
+    return set(find_reward(config.name, config.options, config.adapter).required)
 
 
 def _references(sample: Sample) -> list[str]:

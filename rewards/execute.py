@@ -1,0 +1,189 @@
+"""Calls of many rewards on many samples: in the pool, or in the driver for what is async or GPU-bound."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from vlrl.options import ScoringConfig
+from vlrl.rewards.functions import RewardFunction, Trouble, Value, trouble
+from vlrl.rewards.pool import Pool
+from vlrl.rewards.worker import Outcome, perform
+
+REWARD_ATTEMPTS = 2
+"""A failed call is tried once more, by itself (law 7)."""
+
+Jobs: TypeAlias = list[list[int]]
+"""Of one reward: the requests of each call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One sample to be scored by one reward.
+
+    Attributes:
+        reward: its number.
+        completion: the model's text.
+        answer: the sample's.
+        context: by name, what the reward wants of the sample; never more (it may be pickled).
+    """
+
+    reward: int
+    completion: str
+    answer: Any
+    context: Mapping[str, Any]
+
+
+class Executor:
+    """Runs requests with a time limit, a memory limit and a second attempt."""
+
+    def __init__(
+        self,
+        functions: Sequence[RewardFunction],
+        scoring: ScoringConfig,
+        *,
+        limits_s: Sequence[float | None] | None = None,
+        inline: bool = False,
+    ) -> None:
+        """Nothing is started before there is a request.
+
+        Args:
+            functions: the rewards by number.
+            scoring: the limits.
+            limits_s: of each reward, instead of scoring's; None is scoring's.
+            inline: run all in this process, without limits: for callers that are killed from outside.
+        """
+        self._functions, self._inline = list(functions), inline
+        given = limits_s or [None] * len(self._functions)
+        self._limits_s = [
+            limit or (scoring.async_timeout_s if function.in_driver else scoring.timeout_s)
+            for function, limit in zip(self._functions, given, strict=True)
+        ]
+        self._pool = Pool(
+            [function.source for function in self._functions],
+            self._limits_s,
+            num_workers=scoring.num_workers or len(os.sched_getaffinity(0)),
+            memory_bytes=int(scoring.memory_gib * 2**30),
+        )
+
+    async def run(self, requests: Sequence[Request]) -> list[Value | Trouble]:
+        """Results in the order of the requests; they depend on nothing but the requests."""
+        results: dict[int, Value | Trouble] = {}
+        pending = list(range(len(requests)))
+        for attempt in range(REWARD_ATTEMPTS):
+            await self._attempt(requests, pending, results, alone=attempt > 0)
+            pending = [index for index in pending if isinstance(results[index], Trouble)]
+            if not pending:
+                break
+        return [results[index] for index in range(len(requests))]
+
+    def close(self) -> None:
+        """End the pool's processes."""
+        self._pool.close()
+
+    async def _attempt(
+        self,
+        requests: Sequence[Request],
+        pending: Sequence[int],
+        results: dict[int, Value | Trouble],
+        *,
+        alone: bool,
+    ) -> None:
+        by_reward: dict[int, list[int]] = defaultdict(list)
+        for index in pending:
+            by_reward[requests[index].reward].append(index)
+        pooled: list[tuple[int, list[int]]] = []
+        running = []
+        for which, indices in by_reward.items():
+            declared = self._functions[which].declared
+            size = declared.batch_size if declared.batched and not alone else 1
+            jobs = [indices[start : start + size] for start in range(0, len(indices), size)]
+            if self._functions[which].in_driver:
+                running.append(self._in_driver(which, jobs, requests, results))
+            else:
+                pooled += [(which, job) for job in jobs]
+        if pooled:
+            running.append(self._in_pool(pooled, requests, results))
+        await asyncio.gather(*running)
+
+    async def _in_pool(
+        self,
+        jobs: Sequence[tuple[int, list[int]]],
+        requests: Sequence[Request],
+        results: dict[int, Value | Trouble],
+    ) -> None:
+        calls = [(which, *self._arguments(which, job, requests)) for which, job in jobs]
+        if self._inline:
+            outcomes = [perform(self._functions[which], *arguments) for which, *arguments in calls]
+        else:
+            outcomes = await self._pool.run(calls)
+        for (_, job), outcome in zip(jobs, outcomes, strict=True):
+            _note(results, job, outcome)
+
+    async def _in_driver(
+        self, which: int, jobs: Jobs, requests: Sequence[Request], results: dict[int, Value | Trouble]
+    ) -> None:
+        """Async calls all at once; of those that keep a GPU busy, one after the other."""
+
+        async def one(job: list[int]) -> None:
+            outcome = await self._call(which, *self._arguments(which, job, requests))
+            _note(results, job, outcome)
+
+        if self._functions[which].is_async:
+            await asyncio.gather(*(one(job) for job in jobs))
+        else:
+            for job in jobs:
+                await one(job)
+
+    async def _call(self, which: int, completion: Any, answer: Any, context: Mapping[str, Any]) -> Outcome:
+        function, limit_s = self._functions[which], self._limits_s[which]
+        try:
+            async with asyncio.timeout(limit_s) as scope:
+                if not function.is_async:
+                    return await _in_thread(function, completion, answer, context)
+                returned = await function.invoke(completion, answer, context)
+                return function.results(returned, len(completion) if function.declared.batched else None)
+        except Exception as error:  # a stranger's code: whatever it raises is a failure of this sample
+            return Trouble(f"took longer than {limit_s:g} s") if scope.expired() else trouble(error)
+
+    def _arguments(
+        self, which: int, job: list[int], requests: Sequence[Request]
+    ) -> tuple[Any, Any, Mapping[str, Any]]:
+        """Of one call: single values, or lists of them for a batched reward."""
+        chosen = [requests[index] for index in job]
+        if not self._functions[which].declared.batched:
+            return chosen[0].completion, chosen[0].answer, chosen[0].context
+        names = dict.fromkeys(name for request in chosen for name in request.context)
+        context = {name: [request.context.get(name) for request in chosen] for name in names}
+        return [r.completion for r in chosen], [r.answer for r in chosen], context
+
+
+def _note(results: dict[int, Value | Trouble], job: Sequence[int], outcome: Outcome) -> None:
+    """Write down the results of one call."""
+    for place, index in enumerate(job):
+        results[index] = outcome if isinstance(outcome, Trouble) else outcome[place]
+
+
+async def _in_thread(
+    function: RewardFunction, completion: Any, answer: Any, context: Mapping[str, Any]
+) -> Outcome:
+    """A call in a thread of its own; one that hangs is left behind and does not keep the process alive."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Outcome] = loop.create_future()
+
+    def finish(outcome: Outcome) -> None:
+        if not done.done():
+            done.set_result(outcome)
+
+    def work() -> None:
+        outcome = perform(function, completion, answer, context)
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(finish, outcome)
+
+    threading.Thread(target=work, daemon=True, name=f"reward {function.label}").start()
+    return await done
