@@ -86,6 +86,26 @@ class Box:
 Shape = TypeVar("Shape", Point, Box)
 
 
+@dataclass(frozen=True, slots=True)
+class Canvas:
+    """What a place needs to know of its picture: a Media without pixels, quickly sent to another process.
+
+    Attributes:
+        original_size: (height, width) in pixels before resizing.
+        size: (height, width) in pixels as the model sees it.
+        coordinate_frame: see Media.coordinate_frame.
+    """
+
+    original_size: tuple[int, int]
+    size: tuple[int, int]
+    coordinate_frame: str = ""
+
+    @classmethod
+    def of(cls, media: Media) -> Canvas:
+        """The medium's own."""
+        return cls(media.original_size, media.size, media.coordinate_frame)
+
+
 def convert(
     shape: Shape, source: CoordinateFrame, target: CoordinateFrame, media: Media, *, clamp: bool = False
 ) -> Shape:
@@ -123,7 +143,7 @@ def quantise(shape: Shape, frame: CoordinateFrame) -> Shape:
     return shape.map(lambda x: _half_up(x, grain), lambda y: _half_up(y, grain))
 
 
-def frame_extent(frame: CoordinateFrame, media: Media) -> tuple[float, float]:
+def frame_extent(frame: CoordinateFrame, media: Media | Canvas) -> tuple[float, float]:
     """(largest x, largest y) of a frame: the picture's far edges."""
     if frame == "original_pixels":
         height, width = media.original_size

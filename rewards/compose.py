@@ -21,6 +21,7 @@ from typing import Any, Self
 
 from vlrl.errors import ConfigError
 from vlrl.options import RewardConfig, ScoringConfig
+from vlrl.processors.coordinates import Canvas
 from vlrl.rewards.execute import Executor, Request
 from vlrl.rewards.functions import CONTEXT_NAMES, RewardFunction, Trouble, Value, find_reward
 from vlrl.types import Score, Trajectory
@@ -186,6 +187,7 @@ def context_of(trajectory: Trajectory, step: int, function: RewardFunction) -> d
 _GIVEN: Mapping[str, Callable[[Trajectory, int], Any]] = {
     "prompt": lambda trajectory, step: trajectory.sample.messages,
     "media": lambda trajectory, step: trajectory.media,
+    "canvases": lambda trajectory, step: tuple(Canvas.of(media) for media in trajectory.media),
     "sample": lambda trajectory, step: trajectory.sample,
     "trajectory": lambda trajectory, step: trajectory,
     "turns": lambda trajectory, step: trajectory.turns,

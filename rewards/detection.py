@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from vlrl.errors import ConfigError
-from vlrl.processors.coordinates import CoordinateFrame
+from vlrl.processors.coordinates import Canvas, CoordinateFrame
 from vlrl.rewards.author import reward
 from vlrl.rewards.average_precision import COCO_THRESHOLDS, average_precision
 from vlrl.rewards.extract import Part
@@ -40,7 +40,7 @@ def detection_f1(
     completion: str,
     answer: Any,
     *,
-    media: Sequence[Media],
+    canvases: Sequence[Canvas | Media],
     iou_threshold: float = 0.5,
     matching: Literal["greedy", "hungarian"] = "greedy",
     match_labels: bool = True,
@@ -58,7 +58,7 @@ def detection_f1(
     if matching not in MATCHERS:
         raise ConfigError(f"matching={matching!r}; give one of {', '.join(MATCHERS)}")
     _require_thresholds([iou_threshold])
-    scene = read_scene(completion, answer, media, media_index, frame, answer_frame, part, match_labels)
+    scene = read_scene(completion, answer, canvases, media_index, frame, answer_frame, part, match_labels)
     if scene.settled is not None:
         return scene.settled
     pairs = MATCHERS[matching](scene.overlap() * scene.same_label(), iou_threshold)
@@ -70,7 +70,7 @@ def vlm_r1_weighted_sum(
     completion: str,
     answer: Any,
     *,
-    media: Sequence[Media],
+    canvases: Sequence[Canvas | Media],
     iou_threshold: float = 0.5,
     position_weight: float = 0.7,
     label_weight: float = 0.0,
@@ -95,7 +95,7 @@ def vlm_r1_weighted_sum(
     if min(weights) < 0 or sum(weights) <= 0:
         raise ConfigError(f"the three weights {weights} must not be negative, and not all 0")
     _require_thresholds([iou_threshold])
-    scene = read_scene(completion, answer, media, media_index, frame, answer_frame, part, match_labels)
+    scene = read_scene(completion, answer, canvases, media_index, frame, answer_frame, part, match_labels)
     if scene.settled is not None:
         return scene.settled
     same, overlap = scene.same_label(), scene.overlap()
@@ -114,7 +114,7 @@ def detection_completeness(
     completion: str,
     answer: Any,
     *,
-    media: Sequence[Media],
+    canvases: Sequence[Canvas | Media],
     iou_thresholds: Sequence[float] = ROLL_THRESHOLDS,
     position_weight: float = 0.0,
     strict: bool = True,
@@ -133,7 +133,7 @@ def detection_completeness(
     if not 0 <= position_weight <= 1:
         raise ConfigError(f"position_weight={position_weight} must lie in [0, 1]")
     _require_thresholds(iou_thresholds)
-    scene = read_scene(completion, answer, media, media_index, frame, answer_frame, part, match_labels)
+    scene = read_scene(completion, answer, canvases, media_index, frame, answer_frame, part, match_labels)
     if scene.settled is not None:
         return scene.settled
     same, overlap, total = scene.same_label(), scene.overlap(), 0.0
@@ -152,7 +152,7 @@ def od_ap(
     completion: str,
     answer: Any,
     *,
-    media: Sequence[Media],
+    canvases: Sequence[Canvas | Media],
     iou_thresholds: Sequence[float] = COCO_THRESHOLDS,
     strict: bool = True,
     match_labels: bool = True,
@@ -171,7 +171,7 @@ def od_ap(
     Range [0, 1]. Source: VLM-R1, `od_ap`; COCO (Lin et al. 2014) through pycocotools.
     """
     _require_thresholds(iou_thresholds)
-    scene = read_scene(completion, answer, media, media_index, frame, answer_frame, part, match_labels)
+    scene = read_scene(completion, answer, canvases, media_index, frame, answer_frame, part, match_labels)
     return _precision(scene, iou_thresholds, strict)
 
 
@@ -180,7 +180,7 @@ def od_ap50(
     completion: str,
     answer: Any,
     *,
-    media: Sequence[Media],
+    canvases: Sequence[Canvas | Media],
     strict: bool = True,
     match_labels: bool = True,
     frame: CoordinateFrame | None = None,
@@ -190,7 +190,7 @@ def od_ap50(
     **context: Any,
 ) -> float:
     """`od_ap` at the one threshold of IoU 0.5. Range [0, 1]. Source: VLM-R1, `od_ap50`."""
-    scene = read_scene(completion, answer, media, media_index, frame, answer_frame, part, match_labels)
+    scene = read_scene(completion, answer, canvases, media_index, frame, answer_frame, part, match_labels)
     return _precision(scene, [0.5], strict)
 
 
@@ -199,7 +199,7 @@ def od_length(
     completion: str,
     answer: Any,
     *,
-    media: Sequence[Media],
+    canvases: Sequence[Canvas | Media],
     iou_thresholds: Sequence[float] = COCO_THRESHOLDS,
     strict: bool = True,
     match_labels: bool = True,
@@ -215,7 +215,7 @@ def od_length(
     3.2), registered as vlm_r1_ovd too.
     """
     _require_thresholds(iou_thresholds)
-    scene = read_scene(completion, answer, media, media_index, frame, answer_frame, part, match_labels)
+    scene = read_scene(completion, answer, canvases, media_index, frame, answer_frame, part, match_labels)
     surplus = len(scene.true) / len(scene.written) if scene.written else 1.0
     return _precision(scene, iou_thresholds, strict) * min(1.0, surplus)
 

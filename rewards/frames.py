@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from vlrl.errors import ConfigError, DataError
-from vlrl.processors.coordinates import FRAMES, Box, CoordinateFrame, Point, convert, frame_extent
+from vlrl.errors import ConfigError
+from vlrl.processors.coordinates import FRAMES, Box, Canvas, CoordinateFrame, Point, frame_extent
 from vlrl.rewards.geometry import BoxTuple, PointTuple
 from vlrl.types import Media
 
@@ -23,26 +23,23 @@ class Frames:
     """One picture and the two frames that speak of it; everything is compared in its original pixels.
 
     Attributes:
-        media: the picture or video.
+        canvas: the picture or video.
         written: the frame the model writes in.
         answered: the frame the sample's answer is in.
     """
 
-    media: Media
+    canvas: Canvas | Media
     written: CoordinateFrame
     answered: CoordinateFrame
 
     @property
     def diagonal(self) -> float:
         """Of the picture, in original pixels."""
-        return math.hypot(*self.media.original_size)
+        return math.hypot(*self.canvas.original_size)
 
     def said(self, shape: Shape) -> Shape:
         """What the model wrote, in original pixels; what sticks out of the picture goes on sticking out."""
-        (width, height), (wide, high) = (
-            frame_extent(frame, self.media) for frame in (self.written, "original_pixels")
-        )
-        return shape.map(lambda x: x / width * wide, lambda y: y / height * high)
+        return self._to_original(shape, self.written)
 
     def true(self, shape: Shape) -> Shape:
         """The sample's answer, in original pixels, moved to the picture's edge where it sticks out a little.
@@ -50,21 +47,34 @@ class Frames:
         Raises:
             ValueError: if it lies outside the picture by more than SLACK: it is in another frame.
         """
-        width, height = frame_extent(self.answered, self.media)
-        slackened = shape.map(lambda x: _near(x, width), lambda y: _near(y, height))
-        try:
-            return convert(slackened, self.answered, "original_pixels", self.media)
-        except DataError as error:
-            raise ValueError(f"the sample's answer: {error}; the option is answer_frame") from error
+        width, height = frame_extent(self.answered, self.canvas)
+        inside = shape.map(lambda x: _on_edge(x, width), lambda y: _on_edge(y, height))
+        for value, extent in zip(_numbers(inside), (width, height) * 2, strict=False):
+            if not 0 <= value <= extent:
+                raise ValueError(
+                    f"the sample's answer holds {value:g}, outside the frame {self.answered} of this picture "
+                    f"(0 to {extent:g}); answer_frame says which frame it is in"
+                )
+        return self._to_original(inside, self.answered)
+
+    def _to_original(self, shape: Shape, frame: CoordinateFrame) -> Shape:
+        if frame == "original_pixels":
+            return shape
+        width, height = frame_extent(frame, self.canvas)
+        wide, high = frame_extent("original_pixels", self.canvas)
+        return shape.map(lambda x: x / width * wide, lambda y: y / height * high)
 
 
 def open_frames(
-    media: Sequence[Media], media_index: int, frame: CoordinateFrame | None, answer_frame: CoordinateFrame
+    canvases: Sequence[Canvas | Media],
+    media_index: int,
+    frame: CoordinateFrame | None,
+    answer_frame: CoordinateFrame,
 ) -> Frames:
     """The picture that a sample's places lie on, and their frames.
 
     Args:
-        media: of the sample.
+        canvases: of the sample's pictures and videos.
         media_index: which of them; negative from the end.
         frame: the model writes in; None is what its family was taught.
         answer_frame: of the sample's answer.
@@ -73,9 +83,9 @@ def open_frames(
         ConfigError: for a frame that does not exist, or none given for a family that was taught none.
         ValueError: if the sample has no such medium.
     """
-    if not -len(media) <= media_index < len(media):
-        raise ValueError(f"media_index={media_index}, but the sample has {len(media)} pictures and videos")
-    seen = media[media_index]
+    if not -len(canvases) <= media_index < len(canvases):
+        raise ValueError(f"media_index={media_index}, but the sample has {len(canvases)} pictures and videos")
+    seen = canvases[media_index]
     written = frame or seen.coordinate_frame
     for option, value in (("frame", written), ("answer_frame", answer_frame)):
         if value not in FRAMES:
@@ -94,7 +104,12 @@ def point_tuple(point: Point) -> PointTuple:
     return point.x, point.y
 
 
-def _near(value: float, extent: float) -> float:
+def _numbers(shape: Point | Box) -> tuple[float, ...]:
+    """Its x and y in turn."""
+    return box_tuple(shape) if isinstance(shape, Box) else point_tuple(shape)
+
+
+def _on_edge(value: float, extent: float) -> float:
     """A value a little outside [0, extent] moved to its end."""
     slack = SLACK * extent
     return min(max(value, 0.0), extent) if -slack <= value <= extent + slack else value

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from vlrl.errors import ConfigError
-from vlrl.processors.coordinates import Box, CoordinateFrame, Point
+from vlrl.processors.coordinates import Box, Canvas, CoordinateFrame, Point
 from vlrl.rewards import geometry
 from vlrl.rewards.author import reward
 from vlrl.rewards.extract import Part, scored_text
@@ -45,7 +45,7 @@ def box_iou(
     completion: str,
     answer: Any,
     *,
-    media: Sequence[Media],
+    canvases: Sequence[Canvas | Media],
     frame: CoordinateFrame | None = None,
     answer_frame: CoordinateFrame = PIXELS,
     media_index: int = 0,
@@ -58,7 +58,7 @@ def box_iou(
     vlm_r1_rec too. No box, two boxes or a box without area score 0; a box around the whole picture scores
     the share of the picture that the true box covers.
     """
-    frames = open_frames(media, media_index, frame, answer_frame)
+    frames = open_frames(canvases, media_index, frame, answer_frame)
     return _on_boxes(completion, answer, frames, part, geometry.iou)
 
 
@@ -67,7 +67,7 @@ def box_iou_threshold(
     completion: str,
     answer: Any,
     *,
-    media: Sequence[Media],
+    canvases: Sequence[Canvas | Media],
     threshold: float = 0.5,
     frame: CoordinateFrame | None = None,
     answer_frame: CoordinateFrame = PIXELS,
@@ -84,7 +84,7 @@ def box_iou_threshold(
     """
     if not 0 < threshold <= 1:
         raise ConfigError(f"threshold={threshold} must lie above 0 and not above 1")
-    frames = open_frames(media, media_index, frame, answer_frame)
+    frames = open_frames(canvases, media_index, frame, answer_frame)
     return _on_boxes(completion, answer, frames, part, lambda a, b: float(geometry.iou(a, b) >= threshold))
 
 
@@ -93,7 +93,7 @@ def box_giou(
     completion: str,
     answer: Any,
     *,
-    media: Sequence[Media],
+    canvases: Sequence[Canvas | Media],
     floor: float = 0.0,
     frame: CoordinateFrame | None = None,
     answer_frame: CoordinateFrame = PIXELS,
@@ -110,7 +110,7 @@ def box_giou(
     Raises:
         ConfigError: unless −1 ≤ floor < 1.
     """
-    frames = open_frames(media, media_index, frame, answer_frame)
+    frames = open_frames(canvases, media_index, frame, answer_frame)
     return _on_boxes(completion, answer, frames, part, _from_floor(geometry.giou, floor))
 
 
@@ -119,7 +119,7 @@ def box_diou(
     completion: str,
     answer: Any,
     *,
-    media: Sequence[Media],
+    canvases: Sequence[Canvas | Media],
     floor: float = 0.0,
     frame: CoordinateFrame | None = None,
     answer_frame: CoordinateFrame = PIXELS,
@@ -135,7 +135,7 @@ def box_diou(
     Raises:
         ConfigError: unless −1 ≤ floor < 1.
     """
-    frames = open_frames(media, media_index, frame, answer_frame)
+    frames = open_frames(canvases, media_index, frame, answer_frame)
     return _on_boxes(completion, answer, frames, part, _from_floor(geometry.diou, floor))
 
 
@@ -144,7 +144,7 @@ def point_in_box(
     completion: str,
     answer: Any,
     *,
-    media: Sequence[Media],
+    canvases: Sequence[Canvas | Media],
     frame: CoordinateFrame | None = None,
     answer_frame: CoordinateFrame = PIXELS,
     media_index: int = 0,
@@ -156,7 +156,7 @@ def point_in_box(
     Range {0, 1}. Source: click accuracy of ScreenSpot (Cheng et al. 2024, arXiv 2401.10935). No point and
     two points score 0. `vlrl.rewards.gui` has the reward on a whole action.
     """
-    frames = open_frames(media, media_index, frame, answer_frame)
+    frames = open_frames(canvases, media_index, frame, answer_frame)
     box = _true_box(answer, frames)
     point: Point | None = try_read(read_point, scored_text(completion, part))
     return 0.0 if point is None else float(geometry.contains(box, point_tuple(frames.said(point))))
@@ -167,7 +167,7 @@ def point_distance(
     completion: str,
     answer: Any,
     *,
-    media: Sequence[Media],
+    canvases: Sequence[Canvas | Media],
     sigma: float = 0.05,
     frame: CoordinateFrame | None = None,
     answer_frame: CoordinateFrame = PIXELS,
@@ -185,7 +185,7 @@ def point_distance(
     """
     if not sigma > 0:
         raise ConfigError(f"sigma={sigma} must be above 0")
-    frames = open_frames(media, media_index, frame, answer_frame)
+    frames = open_frames(canvases, media_index, frame, answer_frame)
     target = _true_point(answer, frames)
     point: Point | None = try_read(read_point, scored_text(completion, part))
     if point is None:
@@ -198,7 +198,7 @@ def polygon_iou(
     completion: str,
     answer: Any,
     *,
-    media: Sequence[Media],
+    canvases: Sequence[Canvas | Media],
     frame: CoordinateFrame | None = None,
     answer_frame: CoordinateFrame = PIXELS,
     media_index: int = 0,
@@ -210,7 +210,7 @@ def polygon_iou(
     Range [0, 1]. Polygons may be concave; one that crosses itself is filled by the even-odd rule. No polygon,
     two, more than 128 corners and polygons without area score 0.
     """
-    frames = open_frames(media, media_index, frame, answer_frame)
+    frames = open_frames(canvases, media_index, frame, answer_frame)
     corners = of_answer(answer, read_polygon, polygon_of, "a polygon")
     target = [point_tuple(frames.true(corner)) for corner in corners]
     if not geometry.polygon_iou(target, target):

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from vlrl.errors import ConfigError
-from vlrl.processors.coordinates import CoordinateFrame
+from vlrl.processors.coordinates import Canvas, CoordinateFrame
 from vlrl.rewards.author import reward
 from vlrl.rewards.extract import Part
 from vlrl.rewards.overlap import token_f1
@@ -55,7 +55,7 @@ def click_in_box(
     completion: str,
     answer: Any,
     *,
-    media: Sequence[Media],
+    canvases: Sequence[Canvas | Media],
     radius: float = 0.05,
     frame: CoordinateFrame | None = None,
     answer_frame: CoordinateFrame = PIXELS,
@@ -68,7 +68,7 @@ def click_in_box(
     Range {0, 1}. Source: ScreenSpot's click accuracy (arXiv 2401.10935) with the type. Where the answer's
     action has no place, such as typing, the type alone decides.
     """
-    frames = frames_and_radius(media, media_index, frame, answer_frame, radius)
+    frames = frames_and_radius(canvases, media_index, frame, answer_frame, radius)
     said, true = written_action(completion, part), true_action(answer)
     places = targets(true, frames)
     return float(said is not None and said.kind == true.kind and hits(said, places, frames, radius))
@@ -79,7 +79,7 @@ def click_distance(
     completion: str,
     answer: Any,
     *,
-    media: Sequence[Media],
+    canvases: Sequence[Canvas | Media],
     sigma: float = 0.05,
     frame: CoordinateFrame | None = None,
     answer_frame: CoordinateFrame = PIXELS,
@@ -96,7 +96,7 @@ def click_distance(
     Raises:
         ConfigError: unless sigma > 0.
     """
-    frames = frames_and_radius(media, media_index, frame, answer_frame, sigma)
+    frames = frames_and_radius(canvases, media_index, frame, answer_frame, sigma)
     said, true = written_action(completion, part), true_action(answer)
     places = targets(true, frames)
     if said is None or said.kind != true.kind:
@@ -137,7 +137,7 @@ def step_match(
     completion: str,
     answer: Any,
     *,
-    media: Sequence[Media],
+    canvases: Sequence[Canvas | Media],
     radius: float = 0.05,
     min_similarity: float = 1.0,
     frame: CoordinateFrame | None = None,
@@ -156,7 +156,7 @@ def step_match(
     """
     if not 0 < min_similarity <= 1:
         raise ConfigError(f"min_similarity={min_similarity} must lie above 0 and not above 1")
-    frames = frames_and_radius(media, media_index, frame, answer_frame, radius)
+    frames = frames_and_radius(canvases, media_index, frame, answer_frame, radius)
     said, true = written_action(completion, part), true_action(answer)
     places = targets(true, frames)
     if said is None or said.kind != true.kind or not hits(said, places, frames, radius):
@@ -170,7 +170,7 @@ def gui_r1(
     completion: str,
     answer: Any,
     *,
-    media: Sequence[Media],
+    canvases: Sequence[Canvas | Media],
     radius: float = 0.05,
     frame: CoordinateFrame | None = None,
     answer_frame: CoordinateFrame = PIXELS,
@@ -187,7 +187,7 @@ def gui_r1(
     Range [0, 1]. Source: GUI-R1 (arXiv 2504.10458, Eqs. 3–6; r1gui.py). docs/rewards.md lists its holes,
     which are closed here. Any well formed action scores 0.2, whatever it does.
     """
-    frames = frames_and_radius(media, media_index, frame, answer_frame, radius)
+    frames = frames_and_radius(canvases, media_index, frame, answer_frame, radius)
     said, true = written_action(completion, part), true_action(answer)
     places = targets(true, frames)
     if said is None:
@@ -201,7 +201,7 @@ def ui_r1(
     completion: str,
     answer: Any,
     *,
-    media: Sequence[Media],
+    canvases: Sequence[Canvas | Media],
     radius: float = 0.05,
     frame: CoordinateFrame | None = None,
     answer_frame: CoordinateFrame = PIXELS,
@@ -218,7 +218,7 @@ def ui_r1(
     Range [0, 3]. Source: UI-R1 (arXiv 2503.21620, 3.2; grpo_json_action_coord.py). docs/rewards.md lists the
     differences. Any well formed action scores 1, whatever it does.
     """
-    frames = frames_and_radius(media, media_index, frame, answer_frame, radius)
+    frames = frames_and_radius(canvases, media_index, frame, answer_frame, radius)
     said, true = written_action(completion, part), true_action(answer)
     places = targets(true, frames)
     same = said is not None and said.kind == true.kind

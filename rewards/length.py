@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vlrl.errors import ConfigError
+from vlrl.processors.coordinates import Canvas
 from vlrl.rewards.author import reward
 from vlrl.rewards.functions import RewardFunction, as_value, find_reward
 from vlrl.types import Media
@@ -52,6 +53,7 @@ def cosine_length(
     correct_long: float = 0.0,
     wrong_short: float = -0.5,
     wrong_long: float = 0.0,
+    canvases: Sequence[Canvas] = (),
     **context: Any,
 ) -> float:
     """A term to add to the accuracy: of right completions the short ones gain, of wrong ones the long ones.
@@ -73,13 +75,14 @@ def cosine_length(
         num_tokens: L, over all turns.
         max_tokens: length at which the long values are reached.
         accuracy: the reward that says what is right: a registered name or ./file.py:function. If it looks at
-            media, use `cosine_length_media`.
+            pixels, use `cosine_length_media`.
         accuracy_options: its options.
         threshold: its least value that is right.
         correct_short: of a right completion of no length.
         correct_long: of a right one at the limit.
         wrong_short: of a wrong one of no length.
         wrong_long: of a wrong one at the limit.
+        canvases: sizes of the sample's media, for an `accuracy` on places.
         context: the sample's metadata, for `accuracy`.
 
     Raises:
@@ -96,7 +99,7 @@ def cosine_length(
             f"correct_long={correct_long}"
         )
     function = _accuracy(accuracy, json.dumps(accuracy_options or {}))
-    given = {**context, "num_tokens": num_tokens}
+    given = {**context, "num_tokens": num_tokens, "canvases": canvases}
     returned = function.invoke(completion, answer, {k: v for k, v in given.items() if function.wants(k)})
     is_right = as_value(returned, function.label)[0] >= threshold
     short, long = (correct_short, correct_long) if is_right else (wrong_short, wrong_long)
@@ -107,7 +110,7 @@ def cosine_length(
 def cosine_length_media(
     completion: str, answer: Any, *, num_tokens: int, media: Sequence[Media], **context: Any
 ) -> float:
-    """`cosine_length` of an accuracy that looks at media, such as the rewards on boxes; the same options."""
+    """`cosine_length` of an accuracy that looks at the pixels of media; the same options."""
     return cosine_length(completion, answer, num_tokens=num_tokens, media=media, **context)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vlrl.processors.coordinates import CoordinateFrame
+from vlrl.processors.coordinates import Canvas, CoordinateFrame
 from vlrl.rewards.average_precision import Labelled
 from vlrl.rewards.extract import Part, scored_text
 from vlrl.rewards.frames import box_tuple, open_frames
@@ -56,7 +56,7 @@ class Scene:
 def read_scene(
     completion: str,
     answer: Any,
-    media: Sequence[Media],
+    canvases: Sequence[Canvas | Media],
     media_index: int,
     frame: CoordinateFrame | None,
     answer_frame: CoordinateFrame,
@@ -69,7 +69,7 @@ def read_scene(
         ConfigError: for an unknown frame.
         ValueError: if the sample is unusable.
     """
-    frames = open_frames(media, media_index, frame, answer_frame)
+    frames = open_frames(canvases, media_index, frame, answer_frame)
     true: list[LabelledBox] = of_answer(answer, read_boxes, boxes_of, "a list of boxes")
     labelled = {item.label is not None for item in true}
     if match_labels and len(labelled) > 1:

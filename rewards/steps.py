@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from vlrl.errors import ConfigError
-from vlrl.processors.coordinates import CoordinateFrame, Point
+from vlrl.processors.coordinates import Canvas, CoordinateFrame, Point
 from vlrl.rewards import geometry
 from vlrl.rewards.actions import PLACED, Action, Place, action_of, read_action
 from vlrl.rewards.extract import Part, scored_text
@@ -34,7 +34,7 @@ def true_action(answer: Any) -> Action:
 
 
 def frames_and_radius(
-    media: Sequence[Media],
+    canvases: Sequence[Canvas | Media],
     media_index: int,
     frame: CoordinateFrame | None,
     answer_frame: CoordinateFrame,
@@ -48,7 +48,7 @@ def frames_and_radius(
     """
     if not radius > 0:
         raise ConfigError(f"radius and sigma are shares of the diagonal above 0, not {radius}")
-    return open_frames(media, media_index, frame, answer_frame)
+    return open_frames(canvases, media_index, frame, answer_frame)
 
 
 def targets(true: Action, frames: Frames) -> Mapping[str, Place]:

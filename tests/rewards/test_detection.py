@@ -30,7 +30,7 @@ CATS = [{"bbox_2d": [10, 10, 60, 60], "label": "cat"}, {"bbox_2d": [200, 100, 30
 
 
 def score(function: Any, said: Any, true: Any, **options: Any) -> float:
-    return float(function(think(json.dumps(said)), true, media=MEDIA, **options))
+    return float(function(think(json.dumps(said)), true, canvases=MEDIA, **options))
 
 
 @pytest.mark.parametrize("function", ALL)
@@ -43,16 +43,20 @@ def test_the_right_boxes_score_one_in_any_order_and_form(function: Any) -> None:
     upper = [{**c, "label": c["label"].upper() + " "} for c in CATS]
     assert score(function, upper, CATS) == pytest.approx(1)
     fenced = f"```json\n{json.dumps(CATS)}\n```"
-    assert function(think(fenced), CATS, media=MEDIA) == pytest.approx(1)
-    assert function(fenced, CATS, media=MEDIA, part="whole") == pytest.approx(1)
+    assert function(think(fenced), CATS, canvases=MEDIA) == pytest.approx(1)
+    assert function(fenced, CATS, canvases=MEDIA, part="whole") == pytest.approx(1)
 
 
 @pytest.mark.parametrize("function", ALL)
 def test_nothing_is_right_only_where_nothing_is(function: Any) -> None:
     for nothing in ([], "None", "[]"):
-        assert score(function, [], nothing) == function(think("None"), nothing, media=MEDIA) == 1
+        assert score(function, [], nothing) == function(think("None"), nothing, canvases=MEDIA) == 1
         assert score(function, CATS, nothing) == 0
-        assert function("", nothing, media=MEDIA) == function(think("none of it"), nothing, media=MEDIA) == 0
+        assert (
+            function("", nothing, canvases=MEDIA)
+            == function(think("none of it"), nothing, canvases=MEDIA)
+            == 0
+        )
     assert score(function, [], CATS) == 0
 
 
@@ -76,7 +80,7 @@ def test_nothing_is_right_only_where_nothing_is(function: Any) -> None:
     ids=range(12),
 )
 def test_broken_and_wrong_completions_score_nothing(function: Any, completion: str) -> None:
-    assert function(completion, CATS, media=MEDIA) == 0
+    assert function(completion, CATS, canvases=MEDIA) == 0
 
 
 @pytest.mark.parametrize("function", ALL)
@@ -146,7 +150,7 @@ def test_hungarian_keeps_what_greedy_gives_away() -> None:
 def test_a_sample_without_usable_boxes_is_a_failure(function: Any, answer: Any) -> None:
     for completion in ("", think(json.dumps(CATS))):
         with pytest.raises(ValueError, match="answer"):
-            function(completion, answer, media=MEDIA)
+            function(completion, answer, canvases=MEDIA)
 
 
 @pytest.mark.parametrize(
@@ -180,7 +184,7 @@ def test_a_thousand_boxes_take_a_moment() -> None:
     many = [[n % 600, n % 440, n % 600 + 9, n % 440 + 9] for n in range(700)]
     text = think(json.dumps(many, separators=(",", ":")))
     for function in ALL:
-        assert function(text, many[:600], media=MEDIA) > 0.4
+        assert function(text, many[:600], canvases=MEDIA) > 0.4
 
 
 # Peers' definitions, written down from their descriptions; on random pictures of few places, so that there
@@ -285,7 +289,7 @@ def test_average_precision_is_coco_s_and_vlm_r1_s(said: list[Any], true: list[An
     assert score(od_ap, said, true, strict=False) == pytest.approx(whole)
     short = min(1.0, len(true) / len(said)) if said else 1.0
     assert score(od_length, said, true, strict=False) == pytest.approx(whole * short)
-    by_name = resolve("rewards", "vlm_r1_ovd")(think(json.dumps(said)), true, media=MEDIA, strict=False)
+    by_name = resolve("rewards", "vlm_r1_ovd")(think(json.dumps(said)), true, canvases=MEDIA, strict=False)
     assert by_name == pytest.approx(whole * short)
 
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vlrl.errors import ConfigError
+from vlrl.processors.coordinates import Canvas
 from vlrl.rewards.length import cosine_length, cosine_length_media, soft_overlong
 from vlrl.rewards.repetition import repetition_penalty
 
@@ -94,6 +95,10 @@ def test_what_is_right_is_another_reward_s_say(tmp_path: Path) -> None:
     assert cosine("B", 0, **choice) == 0.5 and cosine("A", 0, **choice) == -0.5
     soft = {"accuracy": "token_f1", "accuracy_options": {"part": "whole"}, "threshold": 0.6}
     assert cosine("8 9", 0, **soft) == 0.5 and cosine("8 9 7", 0, **soft) == -0.5
+    box = {"accuracy": "box_iou", "accuracy_options": {"part": "whole"}, "threshold": 0.5, "max_tokens": 10}
+    canvas = Canvas((100, 100), (100, 100), "unit")
+    said = cosine_length("[0, 0, 0.1, 0.2]", [0, 0, 10, 10], num_tokens=0, canvases=[canvas], **box)  # type: ignore[arg-type]
+    assert said == 0.5
     file = tmp_path / "mine.py"
     file.write_text(
         "def seen(completion, answer, media, num_tokens):\n    return {'a': len(media), 'b': 0.5}\n"
