@@ -94,7 +94,8 @@ class Reward(Protocol):
     """A plain function, sync or async, of one sample or (by `vlrl.rewards.reward`) of a batch.
 
     It may also take, by name: any metadata key, prompt, media, canvases (media without pixels), sample,
-    trajectory, turns, completion_ids, num_tokens, step. With **context it is given all of the metadata, and of the others those it names.
+    trajectory, turns, completion_ids, num_tokens, step. With **context it is given all of the metadata, and
+    of the others those it names.
 
     Returns a float, a mapping of named parts whose values are summed, or a `vlrl.rewards.Scored`.
     """
