@@ -232,7 +232,11 @@ def _plain(
     """A call of a function in vlrl's own convention."""
     parameters = inspect.signature(function).parameters
     keyword_only = inspect.Parameter.KEYWORD_ONLY
-    if list(parameters)[:2] == list(filled) and parameters[filled[-1]].kind is not keyword_only:
+    if (
+        len(filled) == 2
+        and list(parameters)[:2] == list(filled)
+        and parameters[filled[-1]].kind is not keyword_only
+    ):
         return lambda completion, answer, context: function(completion, answer, **context, **options)
 
     def call(completion: Any, answer: Any, context: Mapping[str, Any]) -> Any:

@@ -7,13 +7,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from builders import make_sample, make_trajectory
+from hypothesis import given
+from hypothesis import strategies as st
 
 from vlrl.config import parse_config
 from vlrl.errors import ConfigError
 from vlrl.options import RewardConfig
-from vlrl.rewards.compose import ComposedReward, RewardFailure
+from vlrl.rewards.compose import ComposedReward, RewardFailure, Term, total, weight_at
+from vlrl.rewards.functions import find_reward
 from vlrl.rollout import score_groups
 from vlrl.types import Group, Score, Trajectory
 
@@ -236,3 +240,114 @@ def test_samples_without_any_reward_are_refused() -> None:
     for by_source in ({"a": own, "b": []}, {}, None):
         with pytest.raises(ConfigError, match="rewards is empty"):
             ComposedReward([], by_source)
+
+
+# Weights, gates and clips: the formula on top of rewards/compose.py.
+
+GATED = """
+def a(completion, answer):
+    return float(completion.split()[0])
+
+def b(completion, answer):
+    return float(completion.split()[1])
+
+def c(completion, answer):
+    return float(completion.split()[2])
+
+def parts(completion, answer):
+    return {"a": 1.0, "parts": 2.0}
+"""
+
+
+@pytest.fixture
+def gated(tmp_path: Path) -> str:
+    (tmp_path / "gated.py").write_text(GATED)
+    return str(tmp_path / "gated.py")
+
+
+def test_behind_a_closed_gate_the_others_can_only_cost(gated: str) -> None:
+    reward = compose(
+        {"name": f"{gated}:a", "weight": 0.2, "gate": True},
+        {"name": f"{gated}:b"},
+        {"name": f"{gated}:c", "weight": 0.5},
+    )
+    assert score(reward, trajectory("1 1 -1")).total == pytest.approx(0.2 + 1 - 0.5)
+    closed = score(reward, trajectory("0.5 1 -1"))
+    assert closed.total == pytest.approx(0.2 * 0.5 - 0.5)
+    assert closed.parts == {"a": 0.5, "b": 1.0, "c": -1.0}
+
+
+def test_a_gate_is_a_threshold_and_several_must_all_hold(gated: str) -> None:
+    reward = compose(
+        {"name": f"{gated}:a", "weight": 0.0, "gate": 0.5},
+        {"name": f"{gated}:b", "weight": 0.0, "gate": 0.5},
+        {"name": f"{gated}:c"},
+    )
+    found = {text: score(reward, trajectory(text)).total for text in ("0.5 0.5 1", "0.4 1 1", "1 0 1")}
+    assert found == {"0.5 0.5 1": 1.0, "0.4 1 1": 0.0, "1 0 1": 0.0}
+
+
+def test_clips_bound_what_counts_and_not_what_is_logged(gated: str) -> None:
+    reward = compose(
+        {"name": f"{gated}:a", "clip": [0, 1], "gate": 2}, {"name": f"{gated}:b"}, clip=[-2, 1.5]
+    )
+    assert score(reward, trajectory("3 0 0")) == Score(1.0, {"a": 3.0, "b": 0.0})
+    assert score(reward, trajectory("3 9 0")).total == 1.5
+    assert score(reward, trajectory("-5 -9 0")).total == -2.0
+
+
+def test_a_weight_may_change_with_the_step(gated: str) -> None:
+    reward = compose({"name": f"{gated}:a", "weight": [[10, 1.0], [20, 0.0], [30, -2.0]]})
+    steps = {0: 1.0, 10: 1.0, 15: 0.5, 20: 0.0, 25: -1.0, 30: -2.0, 99: -2.0}
+    found = {step: asyncio.run(reward.score(trajectory("1 0 0"), step)).total for step in steps}
+    assert found == pytest.approx(steps)
+
+
+knots = st.lists(st.tuples(st.integers(0, 500), st.floats(-9, 9)), min_size=1, unique_by=lambda k: k[0])
+
+
+@given(knots.map(sorted), st.integers(0, 600))
+def test_a_weight_by_steps_is_numpys_interpolation(weight: list[tuple[int, float]], step: int) -> None:
+    steps, values = zip(*weight, strict=True)
+    assert weight_at(weight, step) == pytest.approx(float(np.interp(step, steps, values)), abs=1e-9)
+
+
+numbers = st.lists(st.floats(-10, 10), min_size=3, max_size=3)
+
+
+@given(numbers, numbers, st.floats(-5, 5))
+def test_opening_a_gate_never_lowers_what_the_others_give(
+    values: list[float], weights: list[float], threshold: float
+) -> None:
+    def of(gate_value: float) -> float:
+        configs = [RewardConfig(name="answer_exact", weight=w) for w in weights]
+        configs[0] = configs[0].model_copy(update={"gate": threshold})
+        terms = [Term(i, "x", config, find_reward(config.name)) for i, config in enumerate(configs)]
+        return total(terms, [gate_value, *values[1:]], step=0) - weights[0] * gate_value
+
+    assert of(threshold) >= of(threshold - 1) - 1e-9
+    plain = sum(w * v for w, v in zip(weights[1:], values[1:], strict=True))
+    assert of(threshold) == pytest.approx(plain, abs=1e-9)
+
+
+def test_parts_of_one_name_are_told_apart(gated: str) -> None:
+    found = score(compose({"name": f"{gated}:a"}, {"name": f"{gated}:parts"}), trajectory("4 0 0"))
+    assert found.parts == {"a": 4.0, "parts.a": 1.0, "parts": 2.0}
+    assert found.total == 7.0
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"weight": []}, "rising steps"),
+        ({"weight": [[5, 1.0], [5, 2.0]]}, "rising steps"),
+        ({"weight": [[-1, 1.0]]}, "rising steps"),
+        ({"clip": [1, 1]}, "must be .lowest, highest."),
+        ({"timeout_s": 0}, "greater than 0"),
+        ({"adapter": "trll"}, "trl_text"),
+        ({"wieght": 1}, "weight"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(option: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        compose({"name": "answer_exact", **option})
