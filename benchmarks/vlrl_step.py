@@ -19,13 +19,13 @@ started = time.perf_counter()
 from step_job import TALLY, Block, Job, Pipe, noise_reward  # noqa: E402
 
 from vlrl.config import Config, load_config  # noqa: E402
-from vlrl.processors.qwen_vl import QwenVLProcessor  # noqa: E402
+from vlrl.processors.qwen_vl import Qwen25VLProcessor  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = "benchmarks/vlrl_step.py"
 
 
-class EndlessProcessor(QwenVLProcessor):
+class EndlessProcessor(Qwen25VLProcessor):
     """Nothing ends a completion but its length."""
 
     def __init__(self, config: Config) -> None:
@@ -33,8 +33,8 @@ class EndlessProcessor(QwenVLProcessor):
         self.stop_token_ids = ()  # type: ignore[assignment]
 
 
-def noise(completion: str, answer: Any, *, trajectory: Any) -> float:
-    """The job's reward, and the place where this side's work is counted."""
+async def noise(completion: str, answer: Any, *, trajectory: Any) -> float:
+    """The job's reward, and the place where this side's work is counted: async, so it is called in here."""
     reward = noise_reward(completion)
     prompt_tokens = len(trajectory.sample.prompt.token_ids)
     TALLY.add(prompt_tokens, trajectory.num_action_tokens, reward)

@@ -118,6 +118,7 @@ def test_every_metric_is_described_and_the_console_shows_known_ones():
     assert all(describe(name) for name in METRICS)
     assert is_reward_part("reward/exact") and "exact" in describe("reward/exact")
     assert "boxes.jsonl" in describe("reward_by_source/boxes.jsonl")
+    assert describe("heldout/judge/gpt-9/num_calls") == "The judge gpt-9: calls"
     assert not is_reward_part("reward/mean")
     assert {name for name, _, _ in COLUMNS} <= set(METRICS)
 

@@ -10,6 +10,7 @@ from vlrl.config import Config
 from vlrl.protocols import Policy, Processor
 from vlrl.records import rollout_records, write_rollouts
 from vlrl.rewards.compose import ComposedReward
+from vlrl.rewards.judge_stats import take_judge_metrics
 from vlrl.rollout import require_scored, rollout_groups, score_groups
 from vlrl.run import Run
 from vlrl.types import Group, Sample
@@ -108,7 +109,8 @@ def hold_out(run: Run, when: str, num_samples: int | None, keep_as: str | None =
         records = rollout_records(shown, run.processor, phase=keep_as, step=step)
         media = [m for g in shown for t in g.trajectories for m in t.media]
         write_rollouts(config.run_dir / "rollouts" / f"{keep_as}.jsonl", records, media)
-    return result.metrics()
+    judges = {f"heldout/{name}": value for name, value in take_judge_metrics().items()}
+    return result.metrics() | judges
 
 
 def verdict(config: Config, before: dict[str, float], after: dict[str, float]) -> dict[str, object]:

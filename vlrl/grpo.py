@@ -20,6 +20,7 @@ from vlrl.console import TrainConsole
 from vlrl.evaluate import hold_out, hold_out_before, verdict
 from vlrl.pack import pack
 from vlrl.parity import check_parity, require_parity
+from vlrl.rewards.judge_stats import take_judge_metrics
 from vlrl.rollout import require_scored, rollout_groups, score_groups
 from vlrl.run import Clock, Run
 from vlrl.schedule import learning_rate
@@ -68,7 +69,7 @@ def grpo_step(run: Run, step: int) -> dict[str, float]:
         assign_advantages(groups, scale_by_std=config.algorithm.scale_by_std)
     if failures:  # masked and counted (law 7); the first says what to mend
         run.console.note(f"step {step}: {len(failures)} completions could not be scored; {failures[0]}")
-    metrics = rollout_stats(groups, failures) | run.stream.metrics
+    metrics = rollout_stats(groups, failures) | run.stream.metrics | take_judge_metrics()
     with clock.measure("train"):
         lr = learning_rate(config.optim, step, config.num_steps)
         for index, batch in enumerate(minibatches(groups, run)):

@@ -78,6 +78,9 @@ def describe(name: str) -> str:
         return f"Mean of the reward's part {name.removeprefix('reward/')!r}"
     if name.startswith(SOURCE_REWARD):
         return f"Mean reward of samples from {name.removeprefix(SOURCE_REWARD)!r}"
+    if name.removeprefix("heldout/").startswith("judge/"):
+        _, model, what = name.removeprefix("heldout/").split("/", 2)
+        return f"The judge {model}: {what.removeprefix('num_').replace('_', ' ')}"
     metric = METRICS.get(name)
     if metric is None:
         return ""

@@ -39,7 +39,9 @@ class RewardTrial:
         Raises:
             ConfigError: for a reward that does not exist or takes no such option.
         """
-        self._reward = ComposedReward(configs, inline=True) if configs else None
+        # A judge asks a server, for money: it is looked up, but not asked about every row.
+        free = [c for c in configs if not find_reward(c.name, c.options, c.adapter).is_async]
+        self._reward = ComposedReward(free, inline=True) if free else None
         self._required = {config.name: _required(config) for config in configs}
         self._runner, self._encode = runner, encode
 
