@@ -139,8 +139,11 @@ class FamilyProcessor:
         return np.asarray([*ids, self._end_of_turn], dtype=np.int64)
 
     def decode(self, token_ids: IntArray) -> str:
-        """Text of drawn tokens, special tokens left out."""
-        return str(self._tokenizer.decode(token_ids.tolist(), skip_special_tokens=True))
+        """Text of drawn tokens without the one that ends the turn; other special tokens are shown."""
+        ids = token_ids.tolist()
+        if ids and ids[-1] in self.stop_token_ids:
+            ids = ids[:-1]
+        return str(self._tokenizer.decode(ids, skip_special_tokens=False))
 
     def token_texts(self, token_ids: IntArray) -> list[str]:
         """Each token's own text, special tokens shown."""

@@ -50,7 +50,10 @@ class Processor(Protocol):
         ...
 
     def decode(self, token_ids: IntArray) -> str:
-        """Text of drawn tokens for rewards and people, special tokens left out."""
+        """Text of drawn tokens for rewards and people: all of it but the token that ends the turn.
+
+        Special tokens are shown: left out, they would make right answers of wrong ones.
+        """
         ...
 
     def token_texts(self, token_ids: IntArray) -> list[str]:

@@ -16,6 +16,7 @@ from PIL import Image
 from vlrl.errors import ConfigError, DataError
 from vlrl.processors.auto import open_processor
 from vlrl.processors.qwen_vl import MEDIA_TOKENS
+from vlrl.rewards.text import answer_exact
 
 SIZES = st.lists(st.tuples(st.integers(28, 230), st.integers(28, 230)), max_size=4)
 
@@ -171,6 +172,15 @@ def test_a_target_ends_with_the_stop_token_and_decodes_to_itself(processor: Any)
     assert processor.decode(ids) == target
 
 
+def test_special_tokens_inside_an_answer_are_seen(processor: Any) -> None:
+    """Left out, `<answer><|box_start|>8</answer>` would read as 8; and boxes in Qwen's own marks as plain text."""
+    text = "<think></think><answer><|box_start|>8</answer>"
+    ids = processor.encode_target(text)
+    assert processor.decode(ids) == text
+    assert answer_exact(processor.decode(ids), "8") == 0.0
+    assert processor.decode(ids[:-1]) == text  # cut before its end
+
+
 def test_a_conversation_is_learnt_turn_by_turn_or_its_last_turn_alone(processor: Any) -> None:
     from vlrl.sft import supervised_group
 
@@ -196,7 +206,7 @@ def test_a_conversation_is_learnt_turn_by_turn_or_its_last_turn_alone(processor:
         )
         context = sample.prompt.position_ids
         assert np.array_equal(trajectory.position_ids[:, : context.shape[1]], context)
-    assert learnt == {"assistant": "twothree", "last": "three"}
+    assert learnt == {"assistant": "two<|im_end|>three", "last": "three"}
 
 
 def test_targets_and_earlier_turns_may_not_smuggle_special_tokens(processor: Any) -> None:
