@@ -87,7 +87,8 @@ def _trl(function: Callable[..., Any], name: str, adapter: Adapter) -> Adapted:
 
     Prompts and completions are lists of messages, as TRL has them for conversational data; texts for
     trl_text.
-    VLM-R1's functions are TRL's with the columns `solution` and `problem`.
+    VLM-R1's functions are TRL's with the columns `solution` ("<answer> … </answer>"), `problem` and
+    `accu_reward_method`.
     """
     parameters = list(inspect.signature(function).parameters.values())
     names, rest = named(parameters)
@@ -105,13 +106,13 @@ def _trl(function: Callable[..., Any], name: str, adapter: Adapter) -> Adapted:
             given["prompts"] = [_text(p) if texts else _plain_messages(p) for p in prompts]
             given["completions"] = list(completions) if texts else [_assistant(c) for c in completions]
             for column in ANSWER_COLUMNS:
-                if column in asked or (rest and column == ("solution" if adapter == "vlm_r1" else "answer")):
+                if column in asked or (rest and column == "answer"):
                     given.setdefault(column, list(answers))
-            if adapter == "vlm_r1":
-                given.setdefault("problem", [_text(p) for p in prompts])
             if "trainer_state" in names:
                 given["trainer_state"] = SimpleNamespace(global_step=context["step"][0])
             given.update(options)
+            if adapter == "vlm_r1":
+                given |= _vlm_r1_columns(answers, prompts, given.get("accu_reward_method"))
             return given if rest else {key: value for key, value in given.items() if key in names}
 
         def finish(returned: Any) -> list[Any]:
@@ -126,6 +127,23 @@ def _trl(function: Callable[..., Any], name: str, adapter: Adapter) -> Adapted:
     wanted = (asked - {"problem"}) | ({"prompt"} if needs_prompt else set())
     wanted |= {"step"} if "trainer_state" in names else set()
     return Adapted(parameters, frozenset(wanted), rest, True, is_async(function), bind)
+
+
+def _vlm_r1_columns(
+    answers: Sequence[Any],
+    prompts: Sequence[Any],
+    method: Sequence[str | None] | str | None,
+) -> dict[str, Any]:
+    """The columns that its data loader makes of every row; `method` is one for all, or one a row."""
+    if any(answer is None for answer in answers):
+        raise ValueError("the sample has no 'answer' to compare with")
+    bare = [str(answer).replace("<answer>", "").replace("</answer>", "").strip() for answer in answers]
+    methods = [method] * len(bare) if method is None or isinstance(method, str) else method
+    return {
+        "solution": [f"<answer> {each} </answer>" for each in bare],
+        "problem": [_text(prompt) for prompt in prompts],
+        "accu_reward_method": [each or "default" for each in methods],
+    }
 
 
 def _easyr1(function: Callable[..., Any], name: str) -> Adapted:

@@ -34,7 +34,7 @@ class WorkerProcess:
         files = [theirs.fileno(), page]
         arguments = [*files, memory_bytes, os.getpid()]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "vlrl.rewards.worker", *map(str, arguments)],
+            [sys.executable, "-P", "-m", "vlrl.rewards.worker", *map(str, arguments)],
             pass_fds=files,
             stdin=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C is the driver's business

@@ -45,9 +45,11 @@ def format_reward(completions, **kwargs):
 
 def accuracy_reward(completions, solution, **kwargs):
     rewards = []
-    for content, sol in zip([c[0]["content"] for c in completions], solution):
+    contents = [c[0]["content"] for c in completions]
+    for content, sol, method in zip(contents, solution, kwargs.get("accu_reward_method")):
         assert kwargs.get("problem")[0] == "What?" and kwargs.get("image_path")[0] == ["a.png"]
-        rewards.append(float(f"<answer>{sol}</answer>" in content))
+        truth = re.search(r"<answer>(.*?)</answer>", sol).group(1).strip()
+        rewards.append({"default": 1.0, "mcq": 2.0}[method] * (f"<answer>{truth}</answer>" in content))
     return rewards
 """
 
@@ -144,7 +146,9 @@ def test_async_trl_functions_and_options(folder: Path) -> None:
 def test_vlm_r1_functions(folder: Path) -> None:
     good, bad = "<think></think><answer>8</answer>", "<answer>9</answer>"
     assert totals(score(f"{folder}/vlm.py:format_reward", good, bad, adapter="vlm_r1")) == [1.0, 0.0]
-    assert totals(score(f"{folder}/vlm.py:accuracy_reward", good, bad, adapter="vlm_r1")) == [1.0, 0.0]
+    accuracy = f"{folder}/vlm.py:accuracy_reward"
+    assert totals(score(accuracy, good, bad, adapter="vlm_r1")) == [1.0, 0.0]
+    assert totals(score(accuracy, good, adapter="vlm_r1", accu_reward_method="mcq")) == [2.0]
 
 
 def test_easyr1_counts_overall_and_logs_the_rest(folder: Path) -> None:

@@ -171,6 +171,14 @@ def test_workers_are_fresh_processes_of_their_own(file: Path) -> None:
     assert all(p["cuda_hidden"] for p in parts)
 
 
+def test_a_file_in_the_working_folder_hides_no_module_of_the_workers(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pickle.py").write_text("raise ImportError('not this one')")
+    monkeypatch.chdir(tmp_path)
+    assert [r.total for r in score_all("plug_in.py:does", trajectories("2")) if isinstance(r, Score)] == [2.0]
+
+
 def test_what_a_reward_prints_does_not_reach_stdout(file: Path, capfd: pytest.CaptureFixture[str]) -> None:
     score_all(f"{file}:does", trajectories("print"))
     assert capfd.readouterr().out == ""
