@@ -10,7 +10,7 @@ from vlrl.config import Config
 from vlrl.protocols import Policy, Processor
 from vlrl.records import rollout_records, write_rollouts
 from vlrl.rewards.compose import ComposedReward
-from vlrl.rewards.judge_stats import take_judge_metrics
+from vlrl.rewards.judge.stats import take_judge_metrics
 from vlrl.rollout import require_scored, rollout_groups, score_groups
 from vlrl.run import Run
 from vlrl.types import Group, Sample

@@ -20,7 +20,7 @@ from vlrl.console import TrainConsole
 from vlrl.evaluate import hold_out, hold_out_before, verdict
 from vlrl.pack import pack
 from vlrl.parity import check_parity, require_parity
-from vlrl.rewards.judge_stats import take_judge_metrics
+from vlrl.rewards.judge.stats import take_judge_metrics
 from vlrl.rollout import require_scored, rollout_groups, score_groups
 from vlrl.run import Clock, Run
 from vlrl.schedule import learning_rate

@@ -62,8 +62,8 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "think_answer_format": "vlrl.rewards.format:think_answer_format",
         "tag_format": "vlrl.rewards.format:tag_format",
         "pattern_format": "vlrl.rewards.format:pattern_format",
-        "judge": "vlrl.rewards.judge:judge",
-        "judge_pairwise": "vlrl.rewards.judge:judge_pairwise",
+        "judge": "vlrl.rewards.judge.scores:judge",
+        "judge_pairwise": "vlrl.rewards.judge.scores:judge_pairwise",
     },
     "datasets": {
         "digit_sum": "vlrl.envs.visual.digit_sum:DigitSum",

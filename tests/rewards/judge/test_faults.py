@@ -22,11 +22,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judge_server import JudgeServer, Reply, Seen
 
-from vlrl.rewards.judge import judge
-from vlrl.rewards.judge_client import UnreadableVerdict, parse_verdict
-from vlrl.rewards.judge_endpoint import parse_endpoint
-from vlrl.rewards.judge_http import MAX_WAIT_S, JudgeFailure, retry_wait_s
-from vlrl.rewards.judge_stats import take_judge_metrics
+from vlrl.rewards.judge.client import UnreadableVerdict, parse_verdict
+from vlrl.rewards.judge.endpoint import parse_endpoint
+from vlrl.rewards.judge.http import MAX_WAIT_S, JudgeFailure, retry_wait_s
+from vlrl.rewards.judge.scores import judge
+from vlrl.rewards.judge.stats import take_judge_metrics
 from vlrl.types import Media
 
 CUT = Reply(cut=True)
@@ -348,7 +348,7 @@ def test_connections_are_reused_and_closed_with_the_loop(server: JudgeServer) ->
 
 CHILD = """
 import asyncio, sys
-from vlrl.rewards.judge import judge
+from vlrl.rewards.judge.scores import judge
 
 async def main():
     where = {"base_url": sys.argv[1], "model": "m"}

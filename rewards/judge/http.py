@@ -13,8 +13,8 @@ from typing import Any
 import httpx2
 
 from vlrl.errors import ConfigError, VlrlError
-from vlrl.rewards.judge_endpoint import Endpoint
-from vlrl.rewards.judge_stats import judge_stats
+from vlrl.rewards.judge.endpoint import Endpoint
+from vlrl.rewards.judge.stats import judge_stats
 from vlrl.seeds import derive_seed
 
 MAX_WAIT_S = 60.0

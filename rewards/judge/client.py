@@ -12,12 +12,12 @@ from typing import Any
 
 import httpx2
 
-from vlrl.rewards.judge_cache import VerdictCache
-from vlrl.rewards.judge_endpoint import Endpoint
-from vlrl.rewards.judge_http import Chat, JudgeFailure
-from vlrl.rewards.judge_images import DataUrls
-from vlrl.rewards.judge_stats import judge_stats
-from vlrl.rewards.single_flight import SingleFlight
+from vlrl.rewards.judge.cache import VerdictCache
+from vlrl.rewards.judge.endpoint import Endpoint
+from vlrl.rewards.judge.http import Chat, JudgeFailure
+from vlrl.rewards.judge.images import DataUrls
+from vlrl.rewards.judge.single_flight import SingleFlight
+from vlrl.rewards.judge.stats import judge_stats
 from vlrl.types import Media
 
 CACHE_VERSION = 1

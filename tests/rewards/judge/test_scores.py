@@ -22,9 +22,9 @@ from vlrl.options import RewardConfig
 from vlrl.rewards.author import Scored
 from vlrl.rewards.compose import ComposedReward, RewardFailure
 from vlrl.rewards.functions import find_reward
-from vlrl.rewards.judge import judge, judge_pairwise
-from vlrl.rewards.judge_endpoint import Endpoint, parse_endpoint
-from vlrl.rewards.judge_stats import judge_stats, take_judge_metrics
+from vlrl.rewards.judge.endpoint import Endpoint, parse_endpoint
+from vlrl.rewards.judge.scores import judge, judge_pairwise
+from vlrl.rewards.judge.stats import judge_stats, take_judge_metrics
 from vlrl.types import Media
 
 PROMPT = ({"role": "user", "content": "What is 3 + 5?"},)
@@ -300,7 +300,7 @@ def test_the_docs_example_is_a_config_and_every_option_is_named_and_read(root: P
     assert parse_endpoint(config.options["endpoint"]).max_concurrency == 32
     for field in Endpoint.model_fields:
         assert f"`{field}`" in section, f"docs/rewards.md leaves out endpoint.{field}"
-    sources = "".join(path.read_text() for path in (root / "rewards").glob("judge*.py"))
+    sources = "".join(path.read_text() for path in (root / "rewards" / "judge").glob("*.py"))
     for field in Endpoint.model_fields:
         assert f"ndpoint.{field}" in sources, f"law 9: nothing reads endpoint.{field}"
     for name in judge_stats("m").metrics():

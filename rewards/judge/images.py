@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from vlrl.rewards.judge_endpoint import Endpoint
-from vlrl.rewards.single_flight import SingleFlight
+from vlrl.rewards.judge.endpoint import Endpoint
+from vlrl.rewards.judge.single_flight import SingleFlight
 from vlrl.types import ByteArray, Media
 
 MAX_CACHED_CHARS = 256 * 1024 * 1024

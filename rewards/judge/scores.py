@@ -10,10 +10,10 @@ from typing import Any
 from vlrl.errors import ConfigError
 from vlrl.rewards.author import Scored, reward
 from vlrl.rewards.extract import Part, references, scored_text
-from vlrl.rewards.judge_client import Question, UnreadableVerdict, ask
-from vlrl.rewards.judge_endpoint import Endpoint, parse_endpoint
-from vlrl.rewards.judge_prompt import Block, answer_text, conversation_text, render, rubric_text
-from vlrl.rewards.judge_stats import judge_stats
+from vlrl.rewards.judge.client import Question, UnreadableVerdict, ask
+from vlrl.rewards.judge.endpoint import Endpoint, parse_endpoint
+from vlrl.rewards.judge.prompt import Block, answer_text, conversation_text, render, rubric_text
+from vlrl.rewards.judge.stats import judge_stats
 from vlrl.types import Media, Sample
 
 SCORE_RUBRIC = """Grade the answer below: is it right, and does it answer the question that was asked?
@@ -65,7 +65,7 @@ async def judge(
     Args:
         completion: what the model wrote.
         answer: the reference; None if there is none.
-        endpoint: base_url, model and more: fields of `vlrl.rewards.judge_endpoint.Endpoint`.
+        endpoint: base_url, model and more: fields of `vlrl.rewards.judge.endpoint.Endpoint`.
         rubric: how to grade: text, or a Jinja template with prompt, answer, completion, metadata, lo and hi.
             What of the first three it does not show is put below it. It may come from the sample's
             metadata; then it is text, not a template.

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from judge_server import JudgeServer, Reply
 
 from vlrl.errors import ConfigError
-from vlrl.rewards.judge import judge, judge_pairwise
-from vlrl.rewards.judge_prompt import Block, conversation_text, fenced, harmless, render
+from vlrl.rewards.judge.prompt import Block, conversation_text, fenced, harmless, render
+from vlrl.rewards.judge.scores import judge, judge_pairwise
 
 BLOCK = re.compile(r"<([a-z]+)-([0-9a-f]{12})>\n(.*?)\n</\1-\2>", re.DOTALL)
 
