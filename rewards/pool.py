@@ -151,10 +151,14 @@ class Pool:
         finally:
             watch.stop()
         left, present = chunk[num_done:], worker.present_call()[0]
-        if left and present == LEAVING:
+        if present != LEAVING and not left:
+            return
+        cause = Trouble(worker.obituary())
+        worker.kill()  # its connection ends a moment before the process does: it must not be given more
+        if present == LEAVING:
             work.queue.extendleft(reversed(left))
-        elif left:
-            self._undone(left, work, present - num_done, Trouble(worker.obituary()))
+        else:
+            self._undone(left, work, present - num_done, cause)
 
     def _undone(self, left: list[int], work: _Work, guilty: int, cause: Trouble) -> None:
         """Blame one call, if it is known or the only one; try the others again, alone if it is not known."""

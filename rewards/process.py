@@ -30,7 +30,7 @@ class WorkerProcess:
         os.ftruncate(page, PROGRESS.size)
         self._page = mmap.mmap(page, PROGRESS.size)
         self.overdue_s: float | None = None
-        self._killed = False
+        self._ended = self._killed = False
         files = [theirs.fileno(), page]
         arguments = [*files, memory_bytes, os.getpid()]
         self._process = subprocess.Popen(
@@ -54,7 +54,7 @@ class WorkerProcess:
     @property
     def alive(self) -> bool:
         """True while it can be given work."""
-        return not self._killed and self._process.poll() is None
+        return not self._ended and self._process.poll() is None
 
     def present_call(self) -> tuple[int, float]:
         """(index of the call in its chunk or -1, since when)."""
@@ -104,6 +104,7 @@ class WorkerProcess:
 
     def end(self) -> None:
         """Kill it and what it started; whoever reads from it reads its end."""
+        self._ended = True
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
