@@ -119,8 +119,26 @@ def test_vlm_r1(read: Any) -> None:
         ["<1.jpg>", "Box?"],
         ["<1.jpg>", "<2.jpg>", "Same?"],
     ]
-    assert [row["answer"] for row in rows] == ["<answer>3</answer>", [1, 2, 30, 40], "no"]
+    assert [row["answer"] for row in rows] == ["3", [1, 2, 30, 40], "no"]
     assert rows[1]["metadata"] == {"accu_reward_method": "mcq"}
+
+
+@pytest.mark.parametrize(
+    ("solution", "answer"),
+    [
+        ([10.5, 20, 30.25, 40], [10.5, 20, 30.25, 40]),  # refcoco_train.jsonl
+        ("<answer>\n [10, 20, 30, 40] </answer>", "[10, 20, 30, 40]"),
+        ('```json\n[{"bbox_2d": [1, 2, 3, 4], "label": "a cat"}]\n```',) * 2,
+        ("3 <answer>", "3 <answer>"),
+        (7, 7),
+    ],
+)
+def test_vlm_r1s_last_turn_is_what_is_scored_against(read: Any, solution: Any, answer: Any) -> None:
+    turns = [{"from": "human", "value": "<image>Box?"}, {"from": "gpt", "value": solution}]
+    (row,) = read({"id": 3, "image": "1.jpg", "conversations": turns, "width": 640}, shape="vlm_r1")
+    assert (row["answer"], row["metadata"]) == (answer, {"width": 640})
+    assert "target" not in row
+    assert spelled(row["messages"][0]["content"]) == ["<1.jpg>", "Box?"]
 
 
 def test_easy_r1_with_its_format_prompt(read: Any) -> None:

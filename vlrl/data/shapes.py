@@ -8,6 +8,7 @@ where the text says <image> and <video>) and the fields of KEPT. What it raises 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
@@ -37,6 +38,8 @@ COLUMNS = frozenset(
 
 ROLES = {"human": "user", "user": "user", "gpt": "assistant", "assistant": "assistant", "system": "system"}
 """Speakers of a `conversations` column → roles."""
+
+ANSWER_TAGS = re.compile(r"\s*<answer>\s*(.*?)\s*</answer>\s*", re.DOTALL)
 
 
 def detect_shape(fields: Mapping[str, Any], place: str) -> str:
@@ -90,10 +93,27 @@ def from_problem(fields: Fields) -> dict[str, Any]:
 
 
 def from_vlm_r1(fields: Fields) -> dict[str, Any]:
-    """VLM-R1: LLaVA's conversations, or `problem` and `solution` (text, or boxes as JSON)."""
-    solution = {"answer": fields.pop("solution")} if "solution" in fields else {}
+    """VLM-R1, R1-V: `problem` and `solution`, or LLaVA's conversations whose last turn is the solution.
+
+    As their loaders have it, a solution is text, also in answer tags, or boxes as JSON; it is the answer to
+    score against, not a target to imitate (shape llava makes it one).
+    """
+    solution = fields.pop("solution", None)
+    if "conversations" in fields:
+        turns = _items(fields["conversations"], "conversations")
+        last = turns[-1] if turns else {}
+        if ROLES.get(str(last.get("from", last.get("role")))) == "assistant":
+            turns.pop()
+            solution = last.get("value", last.get("content")) if solution is None else solution
+        fields["conversations"] = turns
     row = from_conversations(fields) if "conversations" in fields else from_problem(fields)
-    return {**row, **solution}
+    return row if solution is None else {**row, "answer": _untagged(solution)}
+
+
+def _untagged(solution: Any) -> Any:
+    """A solution without the answer tags around its text."""
+    match = ANSWER_TAGS.fullmatch(solution) if isinstance(solution, str) else None
+    return match[1] if match else solution
 
 
 def _kept(fields: Fields) -> dict[str, Any]:
