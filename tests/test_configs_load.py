@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from vlrl.config import load_config
-from vlrl.registry import resolve
+from vlrl.data.open import reader_kind
+from vlrl.registry import available, resolve
 
 CONFIGS = sorted((Path(__file__).parent.parent / "configs").rglob("*.yaml"))
 QUICKSTART = Path(__file__).parent.parent / "configs" / "quickstart.yaml"
@@ -21,9 +22,9 @@ def test_there_are_configs() -> None:
 def test_it_loads_and_names_plugins_that_exist(file: Path) -> None:
     config = load_config(file)
     for source in (*config.data.train, *config.data.eval):
-        if source is not None and not source.name.endswith(".jsonl"):
-            assert resolve("datasets", source.name)
-    for reward in config.rewards:
+        known = ".py:" in source.name or source.name in available("datasets")
+        assert resolve("datasets", source.name if known else reader_kind(source.name))
+    for reward in (*config.rewards, *(each for source in config.data.eval for each in source.rewards)):
         assert callable(resolve("rewards", reward.name))
 
 

@@ -1,0 +1,138 @@
+"""The recipes of configs/ and their twins: small data, a tiny model, and how right answers look."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from recipe_data import write_clevr, write_geometry3k, write_ovd, write_rec
+
+from vlrl.config import Config, load_config
+from vlrl.processors.coordinates import Box, CoordinateFrame, convert
+from vlrl.types import Sample
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+
+
+def as_seen(sample: Sample, box: Any, frame: CoordinateFrame) -> list[float]:
+    """A box of the file's pixels in another frame."""
+    moved = convert(Box(*box), "original_pixels", frame, sample.media[0])
+    return [round(n, 3) for n in (moved.x0, moved.y0, moved.x1, moved.y1)]
+
+
+def say_box(sample: Sample, frame: CoordinateFrame = "resized_pixels") -> str:
+    answer = sample.answer if isinstance(sample.answer, list) else json.loads(sample.answer)
+    said = json.dumps({"bbox_2d": as_seen(sample, answer, frame), "label": "block"})
+    return f"<think>There.</think>\n<answer>```json\n{said}\n```</answer>"
+
+
+def say_boxes(sample: Sample, frame: CoordinateFrame = "resized_pixels") -> str:
+    if sample.answer == "None":
+        return "<think>Not there.</think><answer>None</answer>"
+    found = json.loads(sample.answer.strip("`").removeprefix("json"))
+    said = [{"bbox_2d": as_seen(sample, each["bbox_2d"], frame), "label": each["label"]} for each in found]
+    return f"<think>There.</think><answer>```json\n{json.dumps(said)}\n```</answer>"
+
+
+def say_boxed(sample: Sample) -> str:
+    return rf"<think>So x is {sample.answer}.</think> The answer is \boxed{{{sample.answer}}}."
+
+
+def say_tagged(sample: Sample) -> str:
+    return f"<think>I count.</think><answer>{sample.answer}</answer>"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A recipe of configs/ and its twin.
+
+    Attributes:
+        name: of the file.
+        write: its data, below a folder data/.
+        right: sample → a completion that deserves the best reward.
+        best: that reward.
+        wrong: a completion of the right form with a wrong answer.
+        wrong_scores: what it gets for its form.
+        data: overrides that name the data; none where the config's own paths are the twin's.
+        sizes: overrides of its own.
+    """
+
+    name: str
+    write: Callable[[Path], None]
+    right: Callable[[Sample], str]
+    best: float
+    wrong: str
+    wrong_scores: float
+    data: tuple[str, ...] = ()
+    sizes: tuple[str, ...] = ()
+
+    def config(self, model: Path, *more: str) -> Config:
+        """The recipe's own file, with nothing overridden but the model, the data's names, sizes and steps."""
+        common = (
+            f"model.path={model}",
+            "model.dtype=float32",
+            "num_steps=2",
+            "rollout.prompts_per_step=4",
+            "trainer.num_ranks=1",
+            "generator.enforce_eager=true",
+            "eval.num_samples=2",
+            "eval.every=0",
+            "checkpoint.every=0",
+            "logging.tensorboard=false",
+            # Ray's workers have a working folder of their own.
+            f"run.dir={Path.cwd() / 'runs'}",
+            f"media.cache_dir={Path.cwd() / 'cache'}",
+        )
+        return load_config(CONFIGS / f"{self.name}.yaml", [*common, *self.data, *self.sizes, *more])
+
+
+_ALL = (
+    Recipe(
+        "clevr_count",
+        write_clevr,
+        say_tagged,
+        best=2.0,
+        wrong="<think>I count.</think><answer>11</answer>",
+        wrong_scores=1.0,
+        data=(
+            "data.train.name=data/clevr",
+            "data.train.options.split=train",
+            "data.eval.name=data/clevr",
+            "data.eval.options.split=test",
+        ),
+        sizes=("rollout.max_tokens=32",),
+    ),
+    Recipe(
+        "geometry3k",
+        write_geometry3k,
+        say_boxed,
+        best=1.0,
+        wrong=r"<think>Guess.</think>\boxed{1234}",
+        wrong_scores=0.1,
+        data=("data.train.name=data/geometry3k", "data.eval.name=data/geometry3k"),
+        sizes=("rollout.max_tokens=64",),
+    ),
+    Recipe(
+        "vlm_r1_rec",
+        write_rec,
+        say_box,
+        best=2.0,
+        wrong='<think>There.</think><answer>{"bbox_2d": [0, 0, 1, 1], "label": "block"}</answer>',
+        wrong_scores=1.0,
+        sizes=("rollout.max_tokens=64",),
+    ),
+    Recipe(
+        "vlm_r1_ovd",
+        write_ovd,
+        say_boxes,
+        best=2.0,
+        wrong='<think>There.</think><answer>[{"bbox_2d": [0, 0, 1, 1], "label": "blue"}]</answer>',
+        wrong_scores=1.0,
+        sizes=("rollout.max_tokens=128",),
+    ),
+)
+
+RECIPES = {recipe.name: recipe for recipe in _ALL}
