@@ -122,7 +122,7 @@ _ALL = (
         best=2.0,
         wrong='<think>There.</think><answer>{"bbox_2d": [0, 0, 1, 1], "label": "block"}</answer>',
         wrong_scores=1.0,
-        sizes=("rollout.max_tokens=64",),
+        sizes=("rollout.max_tokens=128",),
     ),
     Recipe(
         "vlm_r1_ovd",
