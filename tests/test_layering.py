@@ -50,7 +50,7 @@ LAYERS: dict[str, set[str]] = {
             "shared_media",
         ),
     },
-    "pages": {"run", "parity", "grpo", "sft", "evaluate", "preflight"},
+    "pages": {"run", "parity", "grpo", "sft", "evaluate", "preflight", "reward_check"},
     "command line": {"cli", "viewer"},
 }
 LAYER_NAMES = list(LAYERS)

@@ -63,6 +63,12 @@ def test_a_record_holds_the_ledger_with_its_mask_and_score():
         "path": f"media/{'a' * 64}.png",
         "width": 56,
         "height": 56,
+        "kind": "image",
+        "num_frames": 1,
+        "original_size": [56, 56],
+        "coordinate_frame": "",
+        "timestamps_s": [],
+        "fps": None,
     }
     json.dumps(first, allow_nan=False)
 

@@ -98,7 +98,8 @@ def _record(group: Group, index: int, processor: Processor) -> dict[str, Any]:
         "sample_id": trajectory.sample.id,
         "group_index": trajectory.group_index,
         "messages": [_message(message) for message in trajectory.sample.messages],
-        "answer": trajectory.sample.answer,
+        "answer": _plain(trajectory.sample.answer),
+        "metadata": _plain(trajectory.sample.metadata),
         "completion": trajectory.completion,
         "outcome": trajectory.outcome,
         "reward": None if score is None else _number(score.total),
@@ -136,7 +137,26 @@ def _media(media: Media) -> dict[str, Any]:
         "path": media_path(media),
         "width": width * len(media.frames),
         "height": height,
+        "kind": media.kind,
+        "num_frames": len(media.frames),
+        "original_size": list(media.original_size),
+        "coordinate_frame": media.coordinate_frame,
+        "timestamps_s": list(media.timestamps_s),
+        "fps": media.fps,
     }
+
+
+def _plain(value: Any) -> Any:
+    """A row's value as JSON keeps it: arrays as lists, tuples as lists, what is no number as null."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
 
 
 def _number(value: float, digits: int | None = None) -> float | None:

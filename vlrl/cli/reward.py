@@ -1,0 +1,191 @@
+"""`vlrl reward list|show|new|test|score`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from vlrl.cli.shared import DebugOption, JsonOption, OverridesArgument, print_result
+from vlrl.errors import ConfigError
+
+app = typer.Typer(help="Write, test and compare reward functions.", no_args_is_help=True)
+
+RewardArgument = Annotated[
+    str, typer.Argument(help="A registered name, or path/to/file.py:function.", metavar="REWARD")
+]
+OptionOption = Annotated[
+    list[str] | None, typer.Option("--option", help="An option of the reward: key=value; may be repeated.")
+]
+AdapterOption = Annotated[
+    str, typer.Option(help="Whose convention the function follows: auto, plain, trl, trl_text, verifiers, …")
+]
+
+
+@app.command("list")
+def list_command(json: JsonOption = False, debug: DebugOption = False) -> None:
+    """Every reward that a config may name, built in or installed: `vlrl reward list`."""
+    from vlrl.reward_check.listing import list_rewards
+    from vlrl.reward_check.listing_show import show_list
+
+    rows = list_rewards()
+    if not json:
+        show_list(rows, Console(highlight=False))
+    print_result({"rewards": rows}, json)
+
+
+@app.command("show")
+def show_command(name: RewardArgument, json: JsonOption = False, debug: DebugOption = False) -> None:
+    """What a reward computes, takes and costs: `vlrl reward show box_iou`."""
+    from vlrl.reward_check.listing import describe
+    from vlrl.reward_check.listing_show import show_one
+
+    described = describe(name)
+    if not json:
+        show_one(described, Console(highlight=False))
+    print_result(described, json)
+
+
+@app.command("new")
+def new_command(
+    name: Annotated[str, typer.Argument(help="Of the function, and of its file.")],
+    folder: Annotated[Path, typer.Option("--dir", help="Where to write.")] = Path(),
+    batched: Annotated[bool, typer.Option("--batched", help="It takes lists.")] = False,
+    is_async: Annotated[
+        bool, typer.Option("--async", help="It waits for something, such as a server.")
+    ] = False,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Write a reward that works, and its test: `vlrl reward new close_enough`."""
+    from vlrl.reward_check.new import next_commands, write_new
+
+    files = write_new(name, folder, batched=batched, is_async=is_async)
+    commands = next_commands(name, folder)
+    for file in files:
+        typer.echo(f"wrote {file}", err=json)
+    typer.echo("next:", err=json)
+    for command in commands:
+        typer.echo(f"  {command}", err=json)
+    print_result({"files": [str(file) for file in files], "next": commands}, json)
+
+
+@app.command("test")
+def test_command(
+    reward: RewardArgument,
+    overrides: OverridesArgument = None,
+    data: Annotated[
+        str | None,
+        typer.Option(help="Samples: a .jsonl file, a folder, a name, a config.", show_default=False),
+    ] = None,
+    option: OptionOption = None,
+    adapter: AdapterOption = "auto",
+    html: Annotated[Path | None, typer.Option(help="Write a page here.", show_default=False)] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Samples at most.")] = 16,
+    margin: Annotated[
+        float, typer.Option(min=0, max=1, help="What no answer may earn, as a share of the right answer.")
+    ] = 0.1,
+    timeout_s: Annotated[float, typer.Option("--timeout-s", min=0.1, help="Longest a call may take.")] = 5.0,
+    seed: Annotated[int, typer.Option(help="Of random bytes.")] = 0,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Try a reward on samples and on all that is no answer: `vlrl reward test ./my.py:score --data my.jsonl`.
+
+    Overrides are of the data, such as shape=llava. Exit code 0 if it is sound; 1 if it raises, hangs, changes
+    its mind, or pays for a completion without an answer.
+    """
+    from vlrl.reward_check.checks import run_checks
+    from vlrl.reward_check.result import result_of
+    from vlrl.reward_check.samples import read_samples
+    from vlrl.reward_check.show import show
+    from vlrl.reward_check.trial import run_trial
+
+    if overrides and data is None:
+        raise ConfigError(f"{overrides[0]!r} is an override of the data: give --data as well")
+    function = _find(reward, option, adapter)
+    samples = None if data is None else read_samples(data, overrides or [], limit)
+    console = Console(stderr=json, highlight=False)
+    with Console(stderr=True).status(reward) as status:
+        trial = run_trial(
+            function,
+            samples,
+            data or "",
+            timeout_s=timeout_s,
+            seed=seed,
+            limit=limit,
+            on_phase=lambda phase: status.update(f"{reward}: {phase}"),
+        )
+    result = result_of(trial, run_checks(trial, margin), margin)
+    show(result, console)
+    if html is not None:
+        from vlrl.viewer.rewards import write_reward_page
+
+        write_reward_page(html, result)
+        typer.echo(f"page: {html}", err=json)
+    print_result(result, json)
+    if not result["ok"]:
+        raise typer.Exit(1)
+
+
+@app.command("score")
+def score_command(
+    reward: RewardArgument,
+    rollouts: Annotated[Path, typer.Argument(help="RUN/rollouts/NAME.jsonl.")],
+    config: Annotated[
+        Path | None, typer.Option(help="The run's config.yaml: its options of the reward, its rows.")
+    ] = None,
+    option: OptionOption = None,
+    adapter: AdapterOption = "auto",
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many completions.")] = None,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Score an old run's completions again: `vlrl reward score math RUN/rollouts/after.jsonl`.
+
+    Exit code 1 if a completion cannot be scored.
+    """
+    from vlrl.reward_check.rescore import options_in, rescore
+    from vlrl.reward_check.rescore_show import show_rescored
+
+    options = {**(options_in(config, reward) if config else {}), **_options(option)}
+    result = rescore(_find(reward, None, adapter, options), rollouts, config, limit)
+    show_rescored(result, Console(stderr=json, highlight=False))
+    print_result(result, json)
+    if result["num_failed"]:
+        raise typer.Exit(1)
+
+
+def _find(reward: str, option: list[str] | None, adapter: str, options: dict[str, Any] | None = None) -> Any:
+    """The reward with its options, checked as a config's are."""
+    from vlrl.config import parse_config
+    from vlrl.rewards.functions import find_reward
+
+    entry = {"name": reward, "adapter": adapter, "options": _options(option) if options is None else options}
+    tree = {"model": {"path": "none"}, "data": {"train": {"name": "none"}}, "rewards": [entry]}
+    (checked,) = parse_config(tree, source="vlrl reward").rewards
+    return find_reward(checked.name, checked.options, checked.adapter)
+
+
+def _options(given: list[str] | None) -> dict[str, Any]:
+    """The options of key=value, values in YAML; a dot goes into a mapping, as in endpoint.model=x."""
+    import yaml
+
+    options: dict[str, Any] = {}
+    for each in given or []:
+        key, equals, text = each.partition("=")
+        if not key or not equals:
+            raise ConfigError(f"--option {each!r} must be key=value")
+        node = options
+        *parents, leaf = key.split(".")
+        for parent in parents:
+            node = node.setdefault(parent, {})
+            if not isinstance(node, dict):
+                raise ConfigError(f"--option {each!r}: {parent!r} was given a value before")
+        try:
+            node[leaf] = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise ConfigError(f"--option {each!r}: the value is not valid YAML: {error}") from error
+    return options
