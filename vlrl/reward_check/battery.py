@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from vlrl.reward_check.forms import Form, body_in, plainly_wrong, put, wrongness
+from vlrl.reward_check.forms import Form, dressed, plainly_wrong, put, wrongness
 from vlrl.reward_check.samples import question_of
 from vlrl.types import Sample
 
@@ -57,20 +57,20 @@ def cases_of(sample: Sample, samples: Sequence[Sample], form: Form, seed: int) -
         form: in which this reward takes an answer.
         seed: of random bytes.
     """
-    around = form[1]
-    body = body_in(form, sample)
+    right = dressed(form, sample)
+    around, body = right or (form[1], "")
     cases = [Case("empty", "empty", "", in_form=False)]
     wrong = _wrong_bodies(sample, samples, form)
-    if body is not None:
+    if right is not None:
         cases.append(Case("the right answer", "reference", put(around, body)))
         cases += _variants(body, around)
-        cases += _hedges(sample, samples, form, body, wrong)
+        cases += _hedges(around, body, wrong, _distinct(samples, form))
     cases += [Case(f"another sample's answer {n}", "wrong", put(around, w)) for n, w in enumerate(wrong, 1)]
     in_form, bare = _both(around)
     hollow = [*_nothings(), *_confident(), *_numbers(), *_deep(), *_noise(seed), *_places_everywhere()]
     question = question_of(sample)
     if question.strip():
-        told = body is not None and body.casefold() in question.casefold()
+        told = bool(body) and body.casefold() in question.casefold()
         known = sum(o.casefold() in question.casefold() for o in _distinct(samples, form)) if told else 0
         cases += _each("the question echoed", question, in_form, bare, max(2, known) if told else 0)
     for name, text in hollow:
@@ -93,23 +93,24 @@ def _both(around: str) -> tuple[Dress, Dress]:
 
 
 def _each(name: str, text: str, in_form: Dress, bare: Dress, num_hedged: int = 0) -> Iterator[Case]:
-    for ending, dressed, fits in (*in_form, *bare):
-        yield Case(name + ending, "hollow", dressed(text), fits, num_hedged)
+    for ending, put_on, fits in (*in_form, *bare):
+        yield Case(name + ending, "hollow", put_on(text), fits, num_hedged)
 
 
 def _wrong_bodies(sample: Sample, samples: Sequence[Sample], form: Form) -> list[str]:
     """Other samples' answers that are plainly wrong here, the farthest first."""
     found = {
-        other_body: wrongness(other.answer, sample.answer)
+        its[1]: wrongness(other.answer, sample.answer)
         for other in samples
-        if other.answer is not None and (other_body := body_in(form, other)) is not None
+        if other.answer is not None and (its := dressed(form, other)) is not None
         if sample.answer is not None and plainly_wrong(other.answer, sample.answer)
     }
     return sorted(found, key=lambda text: -found[text])[:NUM_WRONG]
 
 
 def _distinct(samples: Sequence[Sample], form: Form) -> list[str]:
-    return list(dict.fromkeys(b for s in samples if (b := body_in(form, s)) is not None))[:_MANY]
+    found = [dressed(form, sample) for sample in samples]
+    return list(dict.fromkeys(its[1] for its in found if its is not None))[:_MANY]
 
 
 def _variants(body: str, around: str) -> Iterator[Case]:
@@ -135,11 +136,8 @@ def _variants(body: str, around: str) -> Iterator[Case]:
     yield Case("right, text around", "variant", f"Sure! {put(around, body)} Anything else?", in_form=False)
 
 
-def _hedges(
-    sample: Sample, samples: Sequence[Sample], form: Form, body: str, wrong: Sequence[str]
-) -> Iterator[Case]:
+def _hedges(around: str, body: str, wrong: Sequence[str], everything: Sequence[str]) -> Iterator[Case]:
     """The right answer among others, or over and over."""
-    around = form[1]
     for name, glue in (("spaces", " "), ("commas", ", "), ("lines", "\n")):
         text = glue.join([body] * NUM_REPEATS)
         yield Case(f"right {NUM_REPEATS:,} times, {name}", "hollow", put(around, text))
@@ -149,7 +147,6 @@ def _hedges(
             yield Case(f"two answers, {name}", "hollow", "\n".join(put(around, p) for p in pair), False, 2)
             inside = "</answer><answer>".join(pair)
             yield Case(f"two answers in the tags, {name}", "hollow", put(around, inside), False, 2)
-    everything = _distinct(samples, form)
     if len(everything) > 1:
         joins = {n: g.join(everything) for n, g in (("commas", ", "), ("or", " or "), ("lines", "\n"))}
         joins["list"] = _as_list(everything)

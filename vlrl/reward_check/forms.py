@@ -58,21 +58,20 @@ def candidates(sample: Sample) -> Iterator[tuple[Form, str]]:
         yield (name, around), put(around, body)
 
 
-def body_in(form: Form, sample: Sample) -> str | None:
-    """The sample's answer in a form; None if it has none in it."""
-    if form[0] == TARGET:
-        return sample.target
-    return None if sample.answer is None else bodies(sample.answer).get(form[0])
+def dressed(form: Form, sample: Sample) -> tuple[str, str] | None:
+    """(text around, body) of a sample's right answer in a form; None if it has none in it.
 
-
-def surroundings(sample: Sample) -> str | None:
-    """The target with {} where the answer stands once: the form a data set expects."""
-    if sample.target is None or sample.answer is None:
+    Of a target the body is the answer, if it stands there once, so that other bodies can take its place.
+    """
+    if form[0] != TARGET:
+        body = None if sample.answer is None else bodies(sample.answer).get(form[0])
+        return None if body is None else (form[1], body)
+    if sample.target is None:
         return None
-    for body in bodies(sample.answer).values():
+    for body in bodies(sample.answer).values() if sample.answer is not None else ():
         if body and sample.target.count(body) == 1:
-            return sample.target.replace("{", "{{").replace("}", "}}").replace(body, "{}", 1)
-    return None
+            return sample.target.replace("{", "{{").replace("}", "}}").replace(body, "{}", 1), body
+    return "{}", sample.target
 
 
 def put(around: str, body: str) -> str:

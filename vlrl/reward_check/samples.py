@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from vlrl.config import Config, parse_config
 from vlrl.data import open_dataset
 from vlrl.errors import ConfigError
 from vlrl.preflight.plain import PlainSamples
-from vlrl.preflight.plan import read_target
+from vlrl.preflight.plan import NO_MODEL, read_target
+from vlrl.registry import available
 from vlrl.types import Media, Prompt, Sample
 
 SIZE = (480, 640)
@@ -60,7 +63,7 @@ def read_samples(data: str, overrides: Sequence[str], limit: int) -> list[Sample
         ConfigError: for data that does not exist or has no rows.
         DataError: for a row that cannot be read.
     """
-    config = read_target(data, overrides)
+    config = _config_of(data, overrides)
     plain = PlainSamples(config)
     found: list[Sample] = []
     for number, source in enumerate(config.data.train):
@@ -70,6 +73,14 @@ def read_samples(data: str, overrides: Sequence[str], limit: int) -> list[Sample
     if not found:
         raise ConfigError(f"--data {data} has no rows; give at least one")
     return found
+
+
+def _config_of(data: str, overrides: Sequence[str]) -> Config:
+    if data not in available("datasets") or Path(data).exists():
+        return read_target(data, overrides)
+    tree = {"model": {"path": NO_MODEL}, "data": {"train": {"name": data}}}
+    inner = [o if o.startswith("data.") else f"data.train.{o}" for o in overrides]
+    return parse_config(tree, source=data, overrides=inner)
 
 
 def question_of(sample: Sample) -> str:

@@ -37,7 +37,10 @@ def show(result: Mapping[str, Any], console: Console) -> None:
 
 def _findings(check: Mapping[str, Any], console: Console) -> None:
     console.print(Text(f"\n{check['name']}", style="bold red"))
-    for finding in check["findings"][:MAX_SHOWN]:
+    # One of each family: "two answers, right one last" stands for "two answers, right one first".
+    families = {finding["case"].partition(",")[0]: finding for finding in check["findings"][::-1]}
+    shown = [f for f in check["findings"] if families[f["case"].partition(",")[0]] is f][:MAX_SHOWN]
+    for finding in shown:
         score = "" if finding["score"] is None else f"{finding['score']:g}"
         right = "" if finding["right"] is None else f" (right answer {finding['right']:g})"
         text = " ".join(finding["completion"].split())
@@ -56,7 +59,7 @@ def _findings(check: Mapping[str, Any], console: Console) -> None:
             console.print(
                 Text("      " + "  ".join(line.strip() for line in trace), style="dim"), soft_wrap=True
             )
-    left = len(check["findings"]) - MAX_SHOWN
+    left = len(check["findings"]) - len(shown)
     if left > 0:
         console.print(f"    and {left} more: --html FILE or --json has them", style="dim")
 

@@ -162,7 +162,7 @@ def find_form(calls: Calls, samples: Sequence[Sample]) -> tuple[Form | None, boo
             gains[form].append(score - base[i])
     if not gains:
         return None, False
-    best = max(gains, key=lambda form: (round(sum(gains[form]), 9), form[0] == TARGET))
+    best = max(gains, key=lambda form: (round(sum(gains[form]), 9), form[0] != TARGET))
     return best, len(gains[best]) == len(samples) and min(gains[best]) > _GAIN
 
 
