@@ -63,7 +63,8 @@ def run_checks(trial: Trial, margin: float = MARGIN) -> list[Check]:
 
 def is_hole(trial: Trial, one: Try, margin: float) -> str:
     """Why a completion without an answer scores more than it may; "" if it does not."""
-    if one.case.kind != "hollow" or one.score is None or (trial.profile == "form" and one.case.in_form):
+    has_form = trial.profile == "form" and trial.form is not None and trial.form[1] != "{}"
+    if one.case.kind != "hollow" or one.score is None or (has_form and one.case.in_form):
         return ""
     base = trial.score_of(one.sample, "empty")
     right = trial.score_of(one.sample, "reference")

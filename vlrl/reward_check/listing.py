@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from typing import Any
 
 from vlrl.errors import ConfigError
@@ -112,16 +113,15 @@ def _unquoted(signature: inspect.Signature) -> inspect.Signature:
 
 
 def _snippet(name: str, function: RewardFunction, options: dict[str, str]) -> str:
-    """The lines of a config that use it."""
+    """The lines of a config that use it: what it cannot do without, or one of its options."""
     lines = ["rewards:", f"  - name: {name}"]
     if not function.declared.higher_is_better:
         lines.append("    weight: -1.0")
+    required = [f"{key}: …" for key, default in options.items() if default == "required"]
     if options:
-        inner = ", ".join(f"{key}: …" for key, default in options.items() if default == "required")
-        first = next(iter(options.items()))
-        lines.append(f"    options: {{{inner or f'{first[0]}: {_as_yaml(first[1])}'}}}")
+        key = next(iter(options))
+        default = _parameters(function)[key].default
+        value = list(default) if isinstance(default, tuple) else default
+        shown = json.dumps(value, default=str) if not isinstance(value, str) or not value else value
+        lines.append(f"    options: {{{', '.join(required) or f'{key}: {shown}'}}}")
     return "\n".join(lines)
-
-
-def _as_yaml(default: str) -> str:
-    return {"None": "null", "True": "true", "False": "false"}.get(default, default.strip("'") or "''")

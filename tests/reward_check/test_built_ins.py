@@ -1,0 +1,69 @@
+"""Every built-in reward passes the test that a stranger's is put to, or is named here with the reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from vlrl.registry import BUILT_IN
+from vlrl.reward_check.checks import run_checks
+from vlrl.reward_check.trial import run_trial
+from vlrl.rewards.functions import find_reward
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "math": {"limit_s": 0.3},
+    "soft_overlong": {"max_tokens": 200, "buffer": 50},
+    "cosine_length": {"max_tokens": 1024, "accuracy": "answer_exact"},
+    "cosine_length_media": {"max_tokens": 1024, "accuracy": "answer_exact"},
+    "pattern_format": {"pattern": r"<think>[^<]*</think><answer>[^<]+</answer>"},
+}
+KINDS = {
+    "soft_overlong": "penalty",
+    "repetition_penalty": "penalty",
+    "think_answer_format": "form",
+    "tag_format": "form",
+    "pattern_format": "form",
+}
+SAMPLES = {
+    "multiple_choice": "choice",
+    "numeric": "number",
+    "math": "number",
+    "yes_no": "yes or no",
+    "box_iou": "box",
+    "detection_f1": "boxes",
+    "polygon_iou": "polygon",
+    "click_in_box": "action",
+    "temporal_iou": "span",
+    "event_order": "order",
+    "token_f1": "text",
+}
+# A long wrong text costs less than a short one, by the definition in arXiv 2502.03373: so nonsense at length
+# is worth half of what a right answer is. It is meant to stand beside an accuracy, which pays the other half.
+PAYS_FOR_LENGTH = {"cosine_length", "cosine_length_media"}
+# What these say is a served model's: test_judge.py tries one of them on a server of its own.
+NEED_A_SERVER = {"judge", "judge_pairwise"}
+ALIASES = {"vlm_r1_rec", "vlm_r1_ovd"}
+
+
+@pytest.mark.parametrize("name", sorted(BUILT_IN["rewards"].keys() - NEED_A_SERVER - ALIASES))
+def test_it_is_sound(name: str) -> None:
+    function = find_reward(name, OPTIONS.get(name, {}))
+    trial = run_trial(function, None, "", timeout_s=10, seed=1, limit=4)
+    failed = {check.name: check for check in run_checks(trial) if check.status == "fail"}
+    if name in PAYS_FOR_LENGTH:
+        assert set(failed) == {"no answer"}, failed
+        assert {finding.why for finding in failed["no answer"].findings} <= {
+            f"earns {share}% of what the right answer does" for share in range(11, 51)
+        }
+    else:
+        assert not failed
+    assert trial.profile == KINDS.get(name, "answer")
+    if name in SAMPLES:
+        assert trial.data == f"built-in samples: {SAMPLES[name]}"
+
+
+def test_aliases_are_what_they_say() -> None:
+    targets = [target for name, target in BUILT_IN["rewards"].items() if name not in ALIASES]
+    assert len(targets) == len(set(targets))
+    assert {BUILT_IN["rewards"][name] for name in ALIASES} <= set(targets)
