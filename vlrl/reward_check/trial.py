@@ -184,9 +184,9 @@ def _fitting(calls: Calls) -> tuple[str, list[Sample], Form | None]:
 
     def misfit(name: str) -> tuple[int, bool]:
         metadata = sets[name][0].metadata.keys()
-        wants_pictures = bool(function.wanted & {"canvases", "media"})
+        wants_places = "canvases" in function.wanted
         has_places = name in ("box", "boxes", "polygon", "action")
-        return len(metadata - function.wanted) - len(metadata & function.wanted), wants_pictures != has_places
+        return len(metadata - function.wanted) - len(metadata & function.wanted), wants_places != has_places
 
     usable: list[tuple[str, list[Sample], Form | None]] = []
     for name in sorted(sets, key=misfit):
