@@ -14,10 +14,10 @@ import numpy as np
 
 from vlrl.errors import ConfigError
 from vlrl.options import ScoringConfig
-from vlrl.rewards.compose import context_of
-from vlrl.rewards.execute import Executor, Request
-from vlrl.rewards.functions import RewardFunction, Trouble, Value
-from vlrl.rewards.worker import perform
+from vlrl.rewards.scoring.compose import context_of
+from vlrl.rewards.scoring.execute import Executor, Request
+from vlrl.rewards.scoring.functions import RewardFunction, Trouble, Value
+from vlrl.rewards.scoring.worker import perform
 from vlrl.session import Session
 from vlrl.types import Generation, Prompt, Sample, Trajectory, VersionSpan
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from vlrl.reward_check.trial import Trial, Try
-from vlrl.rewards.functions import Trouble
+from vlrl.rewards.scoring.functions import Trouble
 
 Status: TypeAlias = Literal["ok", "warn", "fail", "info"]
 
@@ -61,21 +61,25 @@ def run_checks(trial: Trial, margin: float = MARGIN) -> list[Check]:
     ]
 
 
-def is_hole(trial: Trial, one: Try, margin: float) -> str:
-    """Why a completion without an answer scores more than it may; "" if it does not."""
+def earned(trial: Trial, one: Try) -> float | None:
+    """Of a completion without an answer, the share of the way from nothing said to the right answer.
+
+    None if it has no score, or is in form where the form is all that a reward looks at.
+    """
     has_form = trial.profile == "form" and trial.form is not None and trial.form[1] != "{}"
-    if one.case.kind != "hollow" or one.score is None or (has_form and one.case.in_form):
-        return ""
     base = trial.score_of(one.sample, "empty")
+    if one.case.kind != "hollow" or one.score is None or base is None or (has_form and one.case.in_form):
+        return None
     right = trial.score_of(one.sample, "reference")
-    if base is None:
-        return ""
     gap = right - base if right is not None and right > base else _width(trial)
+    return (one.score - base) / gap
+
+
+def is_hole(trial: Trial, one: Try, margin: float) -> bool:
+    """Whether a completion without an answer scores more than it may."""
     fair = 2 / (one.case.num_hedged + 1) if one.case.num_hedged else 0.0
-    earned = (one.score - base) / gap
-    if earned <= margin + fair + _EQUAL:
-        return ""
-    return f"earns {earned:.0%} of what the right answer does"
+    share = earned(trial, one)
+    return share is not None and share > margin + fair + _EQUAL
 
 
 def _exceptions(trial: Trial) -> Check:
@@ -198,16 +202,22 @@ def _wrong(trial: Trial) -> Check:
 
 
 def _hollow(trial: Trial, margin: float) -> Check:
-    tried = [one for one in trial.tries if one.case.kind == "hollow" and one.score is not None]
-    holes = [Finding(one, why) for one in tried if (why := is_hole(trial, one, margin))]
+    shares = [(one, share) for one in trial.tries if (share := earned(trial, one)) is not None]
+    shares.sort(key=lambda pair: -pair[1])
+    holes = [
+        Finding(one, f"earns {share:.0%} of what the right answer does")
+        for one, share in shares
+        if is_hole(trial, one, margin)
+    ]
     if holes:
         names = len({finding.attempt.case.name for finding in holes})
-        holes.sort(key=lambda finding: -(finding.attempt.score or 0.0))
         return Check("no answer", "fail", f"{names} ways to score without an answer", holes)
-    if trial.profile == "form":
-        tried = [one for one in tried if not one.case.in_form]
-        return Check("no answer", "ok", f"{len(tried):,} completions out of form score nothing")
-    return Check("no answer", "ok", f"{len(tried):,} completions without an answer score nothing")
+    highest = shares[0][1] if shares else 0.0
+    which = "completions out of form" if trial.profile == "form" else "completions without an answer"
+    if highest <= _EQUAL:
+        return Check("no answer", "ok", f"{len(shares):,} {which} score nothing")
+    words = f"{len(shares):,} {which} earn at most {highest:.1%} of what the right answer does"
+    return Check("no answer", "ok", f"{words}: {shares[0][0].case.name}")
 
 
 def _variance(trial: Trial) -> Check:

@@ -9,7 +9,7 @@ from typing import Any
 from vlrl.errors import ConfigError
 from vlrl.registry import BUILT_IN, available
 from vlrl.reward_check.result import place_of
-from vlrl.rewards.functions import CONTEXT_NAMES, RewardFunction, find_reward
+from vlrl.rewards.scoring.functions import CONTEXT_NAMES, RewardFunction, find_reward
 
 
 def list_rewards() -> list[dict[str, Any]]:

@@ -20,8 +20,8 @@ from vlrl.options import ScoringConfig
 from vlrl.processors.coordinates import Canvas
 from vlrl.records import run_dir_of
 from vlrl.reward_check.result import shortened
-from vlrl.rewards.execute import Executor, Request
-from vlrl.rewards.functions import CONTEXT_NAMES, RewardFunction, Trouble
+from vlrl.rewards.scoring.execute import Executor, Request
+from vlrl.rewards.scoring.functions import CONTEXT_NAMES, RewardFunction, Trouble
 from vlrl.types import Media, Prompt, Sample
 
 NUM_CHANGED = 20

@@ -102,7 +102,7 @@ def _cases(trial: Trial, margin: float) -> list[dict[str, Any]]:
                 "kind": tries[0].case.kind,
                 "num": len(tries),
                 "num_failed": sum(one.trouble is not None for one in tries),
-                "num_holes": sum(bool(is_hole(trial, one, margin)) for one in tries),
+                "num_holes": sum(is_hole(trial, one, margin) for one in tries),
                 "min": min(scores, default=None),
                 "mean": sum(scores) / len(scores) if scores else None,
                 "max": max(scores, default=None),
