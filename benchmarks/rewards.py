@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from vlrl.options import RewardConfig, ScoringConfig
-from vlrl.rewards.compose import ComposedReward, RewardFailure
+from vlrl.rewards.scoring.compose import ComposedReward, RewardFailure
 from vlrl.rewards.text import answer_exact
 from vlrl.session import Session
 from vlrl.types import Generation, Prompt, Sample, Trajectory, VersionSpan

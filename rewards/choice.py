@@ -7,8 +7,8 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
-from vlrl.rewards.author import reward
 from vlrl.rewards.extract import Part, references, scored_text
+from vlrl.rewards.scoring.author import reward
 from vlrl.rewards.text import normalize
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -23,11 +23,11 @@ from typing import Any, Literal
 
 from vlrl.errors import ConfigError
 from vlrl.processors.coordinates import Canvas, CoordinateFrame
-from vlrl.rewards.author import reward
 from vlrl.rewards.average_precision import COCO_THRESHOLDS, average_precision
 from vlrl.rewards.extract import Part
 from vlrl.rewards.matching import greedy_match, hungarian_match
 from vlrl.rewards.scene import Scene, read_scene
+from vlrl.rewards.scoring.author import reward
 from vlrl.types import Media
 
 PIXELS: CoordinateFrame = "original_pixels"

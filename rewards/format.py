@@ -13,8 +13,8 @@ from typing import Any
 import regex
 
 from vlrl.errors import ConfigError
-from vlrl.rewards.author import reward
 from vlrl.rewards.extract import MAX_CHARS, extract_answer
+from vlrl.rewards.scoring.author import reward
 
 TAG_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,30}")
 PATTERN_TIMEOUT_S = 1.0

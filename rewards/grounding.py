@@ -21,7 +21,6 @@ from typing import Any
 from vlrl.errors import ConfigError
 from vlrl.processors.coordinates import Box, Canvas, CoordinateFrame, Point
 from vlrl.rewards import geometry
-from vlrl.rewards.author import reward
 from vlrl.rewards.extract import Part, scored_text
 from vlrl.rewards.frames import Frames, box_tuple, open_frames, point_tuple
 from vlrl.rewards.geometry import BoxTuple, PointTuple
@@ -35,6 +34,7 @@ from vlrl.rewards.places import (
     read_polygon,
     try_read,
 )
+from vlrl.rewards.scoring.author import reward
 from vlrl.types import Media
 
 PIXELS: CoordinateFrame = "original_pixels"

@@ -20,9 +20,9 @@ from typing import Any, Literal
 
 from vlrl.errors import ConfigError
 from vlrl.processors.coordinates import Canvas, CoordinateFrame
-from vlrl.rewards.author import reward
 from vlrl.rewards.extract import Part
 from vlrl.rewards.overlap import token_f1
+from vlrl.rewards.scoring.author import reward
 from vlrl.rewards.steps import (
     agreement,
     complete,

@@ -10,8 +10,8 @@ from typing import Any
 
 from vlrl.errors import ConfigError
 from vlrl.processors.coordinates import Canvas
-from vlrl.rewards.author import reward
-from vlrl.rewards.functions import RewardFunction, as_value, find_reward
+from vlrl.rewards.scoring.author import reward
+from vlrl.rewards.scoring.functions import RewardFunction, as_value, find_reward
 from vlrl.types import Media
 
 

@@ -11,9 +11,9 @@ import re
 from typing import Any, Literal, TypeAlias, get_args
 
 from vlrl.errors import ConfigError
-from vlrl.rewards.author import reward
 from vlrl.rewards.extract import Part, references, scored_text
 from vlrl.rewards.math_pool import same_value
+from vlrl.rewards.scoring.author import reward
 
 Boxed: TypeAlias = Literal["allowed", "required", "last"]
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from vlrl.errors import ConfigError
-from vlrl.rewards.author import reward
 from vlrl.rewards.extract import Part, references, scored_text
+from vlrl.rewards.scoring.author import reward
 from vlrl.rewards.units import Quantity, Unit, find_unit, read_quantity
 
 

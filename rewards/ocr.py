@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from vlrl.rewards.author import reward
 from vlrl.rewards.extract import Part, references, scored_text
+from vlrl.rewards.scoring.author import reward
 from vlrl.rewards.text import normalize
 
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias
 
 from vlrl.errors import ConfigError
-from vlrl.rewards.author import reward
 from vlrl.rewards.extract import Part, references, scored_text
+from vlrl.rewards.scoring.author import reward
 from vlrl.rewards.text import normalize
 
 EditKind: TypeAlias = Literal["levenshtein", "indel"]

@@ -7,8 +7,8 @@ import unicodedata
 from typing import Any
 
 from vlrl.errors import ConfigError
-from vlrl.rewards.author import reward
 from vlrl.rewards.extract import Part, extract_answer, references, scored_text
+from vlrl.rewards.scoring.author import reward
 
 __all__ = ["answer_exact", "answer_normalized", "extract_answer", "normalize", "yes_no"]
 

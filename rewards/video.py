@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from vlrl.errors import ConfigError
-from vlrl.rewards.author import reward
 from vlrl.rewards.extract import Part, scored_text
+from vlrl.rewards.scoring.author import reward
 from vlrl.rewards.strict_json import Unreadable, strict_json
 
 Span: TypeAlias = tuple[float, float]

@@ -21,7 +21,7 @@ from vlrl.advantage import assign_advantages
 from vlrl.errors import DataError, ScoringError
 from vlrl.options import RolloutConfig
 from vlrl.pack import pack
-from vlrl.rewards.compose import RewardFailure
+from vlrl.rewards.scoring.compose import RewardFailure
 from vlrl.rollout import ScoreFn, require_room, require_scored, rollout_groups, score_groups
 from vlrl.session import Session
 from vlrl.types import Generation, Group, Sampling, Score, Trajectory

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from vlrl.config import Config
 from vlrl.protocols import Policy, Processor
 from vlrl.records import rollout_records, write_rollouts
-from vlrl.rewards.compose import ComposedReward
 from vlrl.rewards.judge.stats import take_judge_metrics
+from vlrl.rewards.scoring.compose import ComposedReward
 from vlrl.rollout import require_scored, rollout_groups, score_groups
 from vlrl.run import Run
 from vlrl.types import Group, Sample

@@ -44,7 +44,7 @@ class ModelConfig(Section):
 
 
 class RewardConfig(Section):
-    """One reward and what it counts for. `vlrl.rewards.compose` has the formula of the total."""
+    """One reward and what it counts for. `vlrl.rewards.scoring.compose` has the formula of the total."""
 
     name: str
     """A registered reward or ./file.py:function."""

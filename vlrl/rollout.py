@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from vlrl.errors import DataError, ScoringError
 from vlrl.options import RolloutConfig
 from vlrl.protocols import Policy, Processor
-from vlrl.rewards.compose import RewardFailure
+from vlrl.rewards.scoring.compose import RewardFailure
 from vlrl.seeds import derive_seed
 from vlrl.session import Session
 from vlrl.types import Group, Sample, Sampling, Score, Trajectory

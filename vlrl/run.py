@@ -24,7 +24,7 @@ from vlrl.generator import VllmPolicy
 from vlrl.interrupts import Interrupts
 from vlrl.metrics import TIME_PARTS, MetricSinks
 from vlrl.processors.auto import open_processor
-from vlrl.rewards.compose import ComposedReward
+from vlrl.rewards.scoring.compose import ComposedReward
 from vlrl.run_data import RunData, Sources
 from vlrl.trainer import Trainer, rendezvous_port
 from vlrl.types import Sample

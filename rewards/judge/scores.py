@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vlrl.errors import ConfigError
-from vlrl.rewards.author import Scored, reward
 from vlrl.rewards.extract import Part, references, scored_text
 from vlrl.rewards.judge.client import Question, UnreadableVerdict, ask
 from vlrl.rewards.judge.endpoint import Endpoint, parse_endpoint
 from vlrl.rewards.judge.prompt import Block, answer_text, conversation_text, render, rubric_text
 from vlrl.rewards.judge.stats import judge_stats
+from vlrl.rewards.scoring.author import Scored, reward
 from vlrl.types import Media, Sample
 
 SCORE_RUBRIC = """Grade the answer below: is it right, and does it answer the question that was asked?

@@ -173,7 +173,7 @@ def test_a_target_ends_with_the_stop_token_and_decodes_to_itself(processor: Any)
 
 
 def test_special_tokens_inside_an_answer_are_seen(processor: Any) -> None:
-    """Left out, `<answer><|box_start|>8</answer>` would read as 8; and boxes in Qwen's own marks as plain text."""
+    """Left out, `<answer><|box_start|>8</answer>` would read as 8."""
     text = "<think></think><answer><|box_start|>8</answer>"
     ids = processor.encode_target(text)
     assert processor.decode(ids) == text

@@ -20,7 +20,7 @@ from vlrl.preflight.check import check_data
 from vlrl.preflight.plan import plan_check
 from vlrl.preflight.summary import summarise
 from vlrl.processors.auto import open_processor
-from vlrl.rewards.compose import ComposedReward
+from vlrl.rewards.scoring.compose import ComposedReward
 from vlrl.types import Sample
 
 OWN_PIXELS = {"vlm_r1_rec": say_box, "vlm_r1_ovd": say_boxes}

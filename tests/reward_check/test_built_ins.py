@@ -9,7 +9,7 @@ import pytest
 from vlrl.registry import BUILT_IN
 from vlrl.reward_check.checks import run_checks
 from vlrl.reward_check.trial import run_trial
-from vlrl.rewards.functions import find_reward
+from vlrl.rewards.scoring.functions import find_reward
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "math": {"limit_s": 0.3},

@@ -12,7 +12,7 @@ from vlrl.errors import ConfigError
 from vlrl.reward_check.checks import Check, run_checks
 from vlrl.reward_check.result import result_of
 from vlrl.reward_check.trial import Trial, run_trial
-from vlrl.rewards.functions import find_reward
+from vlrl.rewards.scoring.functions import find_reward
 
 SOURCE = """
 import os

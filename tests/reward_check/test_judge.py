@@ -9,7 +9,7 @@ from judge_server import JudgeServer, Reply, Seen
 
 from vlrl.reward_check.checks import run_checks
 from vlrl.reward_check.trial import run_trial
-from vlrl.rewards.functions import find_reward
+from vlrl.rewards.scoring.functions import find_reward
 
 RUBRIC = "{{ answer }} {{ completion }} {{ prompt }}"
 SHOWN = re.compile(r"<(reference|answer)-(\w+)>\n(.*?)\n</\1-\2>", re.DOTALL)

@@ -13,7 +13,7 @@ import pytest
 from vlrl.errors import ConfigError, DataError
 from vlrl.records import rollout_records, write_rollouts
 from vlrl.reward_check.rescore import options_in, rescore
-from vlrl.rewards.functions import find_reward
+from vlrl.rewards.scoring.functions import find_reward
 from vlrl.types import Group, Media, Score
 
 BOX = [10, 20, 50, 60]

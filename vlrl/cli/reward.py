@@ -161,7 +161,7 @@ def score_command(
 def _find(reward: str, option: list[str] | None, adapter: str, options: dict[str, Any] | None = None) -> Any:
     """The reward with its options, checked as a config's are."""
     from vlrl.config import parse_config
-    from vlrl.rewards.functions import find_reward
+    from vlrl.rewards.scoring.functions import find_reward
 
     entry = {"name": reward, "adapter": adapter, "options": _options(option) if options is None else options}
     tree = {"model": {"path": "none"}, "data": {"train": {"name": "none"}}, "rewards": [entry]}

@@ -13,7 +13,7 @@ from vlrl.data import open_dataset
 from vlrl.errors import ConfigError
 from vlrl.preflight.records import Job, Source, Split, Splits
 from vlrl.processors.auto import looks_like_a_folder
-from vlrl.rewards.compose import ComposedReward
+from vlrl.rewards.scoring.compose import ComposedReward
 
 NO_MODEL = "none given"
 """model.path of the config that is made up around a bare data file."""

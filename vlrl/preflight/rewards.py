@@ -10,8 +10,8 @@ import numpy as np
 
 from vlrl.options import RewardConfig
 from vlrl.preflight.records import Problem
-from vlrl.rewards.compose import ComposedReward, RewardFailure
-from vlrl.rewards.functions import find_reward
+from vlrl.rewards.scoring.compose import ComposedReward, RewardFailure
+from vlrl.rewards.scoring.functions import find_reward
 from vlrl.session import Session
 from vlrl.types import Generation, Sample, Trajectory, VersionSpan
 

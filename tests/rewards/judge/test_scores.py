@@ -19,12 +19,12 @@ from PIL import Image
 
 from vlrl.errors import ConfigError
 from vlrl.options import RewardConfig
-from vlrl.rewards.author import Scored
-from vlrl.rewards.compose import ComposedReward, RewardFailure
-from vlrl.rewards.functions import find_reward
 from vlrl.rewards.judge.endpoint import Endpoint, parse_endpoint
 from vlrl.rewards.judge.scores import judge, judge_pairwise
 from vlrl.rewards.judge.stats import judge_stats, take_judge_metrics
+from vlrl.rewards.scoring.author import Scored
+from vlrl.rewards.scoring.compose import ComposedReward, RewardFailure
+from vlrl.rewards.scoring.functions import find_reward
 from vlrl.types import Media
 
 PROMPT = ({"role": "user", "content": "What is 3 + 5?"},)

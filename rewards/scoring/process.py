@@ -13,8 +13,8 @@ import sys
 import time
 from contextlib import suppress
 
-from vlrl.rewards.functions import RewardSource
-from vlrl.rewards.worker import LENGTH, PROGRESS
+from vlrl.rewards.scoring.functions import RewardSource
+from vlrl.rewards.scoring.worker import LENGTH, PROGRESS
 
 
 class WorkerProcess:
@@ -34,7 +34,7 @@ class WorkerProcess:
         files = [theirs.fileno(), page]
         arguments = [*files, memory_bytes, os.getpid()]
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "vlrl.rewards.worker", *map(str, arguments)],
+            [sys.executable, "-P", "-m", "vlrl.rewards.scoring.worker", *map(str, arguments)],
             pass_fds=files,
             stdin=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C is the driver's business

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from vlrl.options import ScoringConfig
-from vlrl.rewards.functions import RewardFunction, Trouble, Value, trouble
-from vlrl.rewards.pool import Pool
-from vlrl.rewards.worker import Outcome, perform
+from vlrl.rewards.scoring.functions import RewardFunction, Trouble, Value, trouble
+from vlrl.rewards.scoring.pool import Pool
+from vlrl.rewards.scoring.worker import Outcome, perform
 
 REWARD_ATTEMPTS = 2
 """A failed call is tried once more, by itself (law 7)."""

@@ -22,7 +22,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from vlrl.rewards.functions import RewardFunction, RewardSource, Trouble, Value, find_reward, trouble
+from vlrl.rewards.scoring.functions import RewardFunction, RewardSource, Trouble, Value, find_reward, trouble
 
 Call: TypeAlias = tuple[int, Any, Any, Mapping[str, Any]]
 """(number of the reward, completion, answer, context); the last three are lists for a batched reward."""

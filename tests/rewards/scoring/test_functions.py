@@ -15,8 +15,8 @@ from builders import make_sample, make_trajectory
 from vlrl.errors import ConfigError
 from vlrl.options import RewardConfig, ScoringConfig
 from vlrl.rewards import Scored, reward
-from vlrl.rewards.compose import ComposedReward, RewardFailure
-from vlrl.rewards.functions import as_value, find_reward
+from vlrl.rewards.scoring.compose import ComposedReward, RewardFailure
+from vlrl.rewards.scoring.functions import as_value, find_reward
 from vlrl.types import Score, Trajectory
 
 PLUG_IN = """

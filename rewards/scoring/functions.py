@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 from vlrl.errors import ConfigError
 from vlrl.registry import resolve
-from vlrl.rewards.adapters import Adapter, adapt
-from vlrl.rewards.author import Declaration, Scored, declaration
-from vlrl.rewards.signature import is_async, named
+from vlrl.rewards.scoring.adapters import Adapter, adapt
+from vlrl.rewards.scoring.author import Declaration, Scored, declaration
+from vlrl.rewards.scoring.signature import is_async, named
 
 Value: TypeAlias = tuple[float, dict[str, float]]
 """(what counts, name → number of every part to log)."""

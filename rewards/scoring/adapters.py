@@ -13,8 +13,8 @@ from types import SimpleNamespace
 from typing import Any, Literal, TypeAlias
 
 from vlrl.errors import ConfigError
-from vlrl.rewards.author import Declaration, Scored, declaration
-from vlrl.rewards.signature import is_async, named
+from vlrl.rewards.scoring.author import Declaration, Scored, declaration
+from vlrl.rewards.scoring.signature import is_async, named
 
 Adapter: TypeAlias = Literal["auto", "plain", "trl", "trl_text", "verifiers", "easyr1", "vlm_r1"]
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from vlrl.config import parse_config
 from vlrl.errors import ConfigError
 from vlrl.options import RewardConfig
-from vlrl.rewards.compose import ComposedReward, RewardFailure, Term, total, weight_at
-from vlrl.rewards.functions import find_reward
+from vlrl.rewards.scoring.compose import ComposedReward, RewardFailure, Term, total, weight_at
+from vlrl.rewards.scoring.functions import find_reward
 from vlrl.rollout import score_groups
 from vlrl.types import Group, Score, Trajectory
 
@@ -242,7 +242,7 @@ def test_samples_without_any_reward_are_refused() -> None:
             ComposedReward([], by_source)
 
 
-# Weights, gates and clips: the formula on top of rewards/compose.py.
+# Weights, gates and clips: the formula on top of rewards/scoring/compose.py.
 
 GATED = """
 def a(completion, answer):

@@ -22,8 +22,8 @@ from typing import Any, Self
 from vlrl.errors import ConfigError
 from vlrl.options import RewardConfig, ScoringConfig
 from vlrl.processors.coordinates import Canvas
-from vlrl.rewards.execute import Executor, Request
-from vlrl.rewards.functions import CONTEXT_NAMES, RewardFunction, Trouble, Value, find_reward
+from vlrl.rewards.scoring.execute import Executor, Request
+from vlrl.rewards.scoring.functions import CONTEXT_NAMES, RewardFunction, Trouble, Value, find_reward
 from vlrl.types import Score, Trajectory
 
 

@@ -15,7 +15,7 @@ import pytest
 from builders import make_sample, make_trajectory
 
 from vlrl.options import RewardConfig, ScoringConfig
-from vlrl.rewards.compose import ComposedReward, RewardFailure
+from vlrl.rewards.scoring.compose import ComposedReward, RewardFailure
 from vlrl.types import Score, Trajectory
 
 PLUG_IN = """
@@ -235,7 +235,7 @@ def children_of(parent: int) -> set[int]:
     return {
         pid
         for pid in pids
-        if is_running(pid) and fields_of(pid)[1] == str(parent) and b"rewards.worker" in command_of(pid)
+        if is_running(pid) and fields_of(pid)[1] == str(parent) and b"scoring.worker" in command_of(pid)
     }
 
 
@@ -277,7 +277,7 @@ DRIVER = """
 import asyncio, sys
 from builders import make_sample, make_trajectory
 from vlrl.options import RewardConfig, ScoringConfig
-from vlrl.rewards.compose import ComposedReward
+from vlrl.rewards.scoring.compose import ComposedReward
 scored = [make_trajectory(make_sample(answer=""), [1], completion=text) for text in ("hang", "sleep")]
 config = RewardConfig(name=sys.argv[1], options={"folder": sys.argv[2]})
 reward = ComposedReward([config], scoring=ScoringConfig(num_workers=2))

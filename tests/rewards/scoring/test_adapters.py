@@ -11,8 +11,8 @@ from builders import make_sample, make_trajectory
 
 from vlrl.errors import ConfigError
 from vlrl.options import RewardConfig, ScoringConfig
-from vlrl.rewards.compose import ComposedReward, RewardFailure
-from vlrl.rewards.functions import find_reward
+from vlrl.rewards.scoring.compose import ComposedReward, RewardFailure
+from vlrl.rewards.scoring.functions import find_reward
 from vlrl.types import Score
 
 TRL = """

@@ -1,6 +1,6 @@
 """Processes that call rewards, so that one that hangs, crashes or eats memory costs one sample its score.
 
-    driver ── chunks of calls ──► worker 1..n (`vlrl.rewards.worker`) ── outcomes ──► driver
+    driver ── chunks of calls ──► worker 1..n (`vlrl.rewards.scoring.worker`) ── outcomes ──► driver
 
 Workers are started when there is work, by exec and not by fork: they know nothing of the driver's CUDA or
 Ray. A call over its time limit has its worker killed; a worker that died is replaced, the call it was at is
@@ -15,9 +15,9 @@ import time
 from collections import deque
 from collections.abc import Sequence
 
-from vlrl.rewards.functions import RewardSource, Trouble, trouble
-from vlrl.rewards.process import WorkerProcess
-from vlrl.rewards.worker import LEAVING, Call, Outcome
+from vlrl.rewards.scoring.functions import RewardSource, Trouble, trouble
+from vlrl.rewards.scoring.process import WorkerProcess
+from vlrl.rewards.scoring.worker import LEAVING, Call, Outcome
 
 START_LIMIT_S = 300.0
 """A worker that takes longer to start, or to import a plug-in, is given up."""
