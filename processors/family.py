@@ -7,6 +7,7 @@ is (`grid`), which text its placeholder stands for (`expand`) and what its visio
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -31,7 +32,7 @@ BLANK_SIDE_PIXELS = 112
 """Side of the picture that stands in where a micro-batch has none."""
 
 
-class FamilyProcessor:
+class FamilyProcessor(ABC):
     """A `vlrl.protocols.Processor` in terms of a few properties of the model's family."""
 
     end_of_turn: str
@@ -89,17 +90,17 @@ class FamilyProcessor:
         scale = min(1.0, (max_pixels / (height * width)) ** 0.5)
         return max(1, int(height * scale)), max(1, int(width * scale))
 
+    @abstractmethod
     def grid(self, shape: MediaShape) -> tuple[int, int, int]:
         """See Media.grid_thw."""
-        raise NotImplementedError
 
+    @abstractmethod
     def expand(self, shape: MediaShape) -> str:
         """The text that a medium's placeholder stands for."""
-        raise NotImplementedError
 
+    @abstractmethod
     def pixels(self, media: Sequence[Media]) -> dict[str, npt.NDArray[Any]]:
         """The vision tower's input; see the protocol."""
-        raise NotImplementedError
 
     def positions(
         self, token_ids: IntArray, shapes: Sequence[MediaShape], start: int
