@@ -25,10 +25,12 @@ LAYERS: dict[str, set[str]] = {
         "errors",
         "seeds",
         "types",
+        "ledger",
         "batch",
         "protocols",
         "options",
         "data_options",
+        "episode_options",
         "config",
         "registry",
         "metrics",
@@ -37,6 +39,7 @@ LAYERS: dict[str, set[str]] = {
     "plug-ins and data flow": {
         *("processors", "rewards", "envs"),
         *("data", "run_data", "session", "rollout", "buffer", "records", "tiny", "console", "interrupts"),
+        *("env_host", "context", "credit", "episode"),
     },
     "engines": {
         *(

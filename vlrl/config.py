@@ -12,6 +12,7 @@ import yaml
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from vlrl.data_options import DataConfig, MediaConfig, ProcessorConfig
+from vlrl.episode_options import EnvConfig, EpisodeConfig
 from vlrl.errors import ConfigError
 from vlrl.options import (
     AlgorithmConfig,
@@ -46,6 +47,8 @@ class Config(Section):
     num_steps: int = Field(100, ge=1)
     """Training steps."""
     rollout: RolloutConfig = RolloutConfig()
+    env: EnvConfig = EnvConfig()
+    episodes: EpisodeConfig = EpisodeConfig()
     algorithm: AlgorithmConfig = AlgorithmConfig()
     optim: OptimConfig = OptimConfig()
     trainer: TrainerConfig = TrainerConfig()

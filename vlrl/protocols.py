@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy.typing as npt
 
@@ -109,16 +109,39 @@ class Reward(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Video:
+    """Moving pictures: frames ([h, w, 3] uint8 arrays or PIL images) at `fps` frames a second."""
+
+    frames: Sequence[Any]
+    fps: float
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
-    """What an environment shows: text and pictures (PIL images or [h, w, 3] uint8 arrays)."""
+    """What an environment shows.
+
+    Attributes:
+        text: what it says, after the pictures.
+        images: PIL images or [h, w, 3] uint8 arrays.
+        videos: after the images.
+        role: "tool" for the result of a tool call.
+        summary: all that the policy must know of what came before; used by the context policy "summary".
+    """
 
     text: str = ""
     images: Sequence[Any] = ()
+    videos: Sequence[Video] = ()
+    role: Literal["user", "tool"] = "user"
+    summary: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """Gymnasium's five values: observation, reward, terminated, truncated, info."""
+    """Gymnasium's five values: observation, reward, terminated, truncated, info.
+
+    Keys of info that vlrl reads: "success" (bool); "invalid" (bool: the text was no action); "state" (str:
+    names what is shown, for credit by state). Other numbers of the last step are logged.
+    """
 
     observation: Observation
     reward: float
@@ -128,17 +151,26 @@ class StepResult:
 
 
 class Env(Protocol):
-    """An environment with screenshot states, in Gymnasium's words and meaning."""
+    """An environment with screenshot states, in Gymnasium's words and meaning.
 
-    async def reset(self, task: Mapping[str, Any], seed: int) -> Observation:
+    Its methods may be plain or async. What it may also have:
+
+        system_prompt: str               instructions, given as the system message
+        tools: Sequence[Mapping]         JSON schemas of functions, for the chat template
+        oracle() -> str                  the text of a right next action
+        random_action(rng) -> str        a well-formed action, drawn without looking
+        snapshot() -> Any, restore(Any)  its state as a value
+    """
+
+    def reset(self, task: Mapping[str, Any], seed: int) -> Observation | Awaitable[Observation]:
         """Start an episode; the same task and seed give the same pixels."""
         ...
 
-    async def step(self, action: str) -> StepResult:
-        """Apply an action given as the model's text."""
+    def step(self, action: str) -> StepResult | Awaitable[StepResult]:
+        """Apply an action given as the model's text; text that is no action is answered, not raised."""
         ...
 
-    async def close(self) -> None:
+    def close(self) -> None | Awaitable[None]:
         """Free everything; safe to call twice."""
         ...
 

@@ -1,4 +1,4 @@
-"""The records that flow through vlrl. Read this file first; nothing here imports torch.
+"""The records that flow through vlrl. Read this file first, then `vlrl.ledger`; nothing here imports torch.
 
     Row ──processor──► Sample ──rollout──► Trajectory ×n = Group ──pack──► MicroBatch ──► trainer
 
@@ -16,13 +16,18 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float32]
+from vlrl.ledger import Credit as Credit
+from vlrl.ledger import FloatArray as FloatArray
+from vlrl.ledger import IntArray as IntArray
+from vlrl.ledger import Ledger as Ledger
+from vlrl.ledger import Turn as Turn
+from vlrl.ledger import VersionSpan as VersionSpan
+
 ByteArray: TypeAlias = npt.NDArray[np.uint8]
 
 Outcome = Literal["ok", "truncated", "agent_error", "env_error", "timeout"]
 Row: TypeAlias = Mapping[str, Any]
-"""A dataset row: `id`, `messages`, and optionally `answer`, `target`, `metadata`.
+"""A dataset row: `id`, `messages`, and optionally `answer`, `target`, `metadata`, `env`, `tools`.
 
 `messages` is a list of `{"role", "content"}`; content is a string or a list of parts:
 `{"type": "text", "text": str}`, `{"type": "image", "image": source}` or `{"type": "video", "video": source}`
@@ -120,6 +125,23 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
+class EnvTask:
+    """An episode to be played: the same values give the same episode, up to the policy's actions.
+
+    Attributes:
+        name: of the environment in the registry, such as "visual/mazes".
+        options: its constructor's arguments.
+        task: what `reset` is given; the environment says which keys it knows.
+        seed: of everything that the environment draws.
+    """
+
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    task: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """A dataset row made ready: media resolved, prompt rendered.
 
@@ -131,8 +153,8 @@ class Sample:
         answer: what the rewards compare with.
         target: the last assistant turn's text for supervised training; None for RL-only rows.
         source: name of the data source it came from, which decides its rewards; "" if there is but one.
-        env: name of its environment; None for single-turn question answering.
-        task: the environment's task description.
+        env: where its episodes are played; None for single-turn question answering.
+        tools: JSON schemas of the functions that the chat template offers to the model.
         metadata: anything else from the row; passed to rewards by name.
     """
 
@@ -143,8 +165,8 @@ class Sample:
     answer: Any = None
     target: str | None = None
     source: str = ""
-    env: str | None = None
-    task: Mapping[str, Any] = field(default_factory=dict)
+    env: EnvTask | None = None
+    tools: tuple[Mapping[str, Any], ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -183,15 +205,6 @@ class Sampling:
 
 
 @dataclass(frozen=True, slots=True)
-class VersionSpan:
-    """Tokens [start, end) of a generation were drawn under weight version `version`."""
-
-    version: int
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
 class Generation:
     """What the engine drew.
 
@@ -210,17 +223,6 @@ class Generation:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """One exchange, as half-open spans of the ledger: prompt or observation, then the action.
-
-    Example: prompt of 3 tokens, action of 2: Turn(context=(0, 3), action=(3, 5)).
-    """
-
-    context: tuple[int, int]
-    action: tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
 class Score:
     """A reward and its named parts. `total` is what the advantage sees."""
 
@@ -230,60 +232,63 @@ class Score:
 
 @dataclass(slots=True)
 class Trajectory:
-    """One finished episode: the ledger of a Session plus its outcome.
+    """One finished episode and its outcome.
 
     Attributes:
         sample: what was asked.
         group_index: which of the group's n trajectories.
-        token_ids: [num_tokens] int64, prompt, actions and observations, placeholders expanded.
-        position_ids: [3, num_tokens] int64, mRoPE.
-        loss_mask: [num_tokens] bool, True where the policy drew the token.
-        sampler_logprobs: [num_tokens] float32 in nats, 0 where loss_mask is False.
-        version_spans: weight versions over the ledger's action tokens.
-        turns: spans of each exchange.
-        media: the prompt's and then the observations', in ledger order.
+        ledgers: what was seen and drawn; more than one if the context was rewritten on the way.
         completion: the decoded last action, for rewards and people; never re-encoded.
         outcome: how it ended.
         score: None until rewarded; stays None when env or reward failed (law 7).
         duration_s: wall time of the episode.
-
-    Example: prompt P0 P1, action A0 A1, observation O0, action A2:
-        token_ids  P0 P1 A0 A1 O0 A2
-        loss_mask   0  0  1  1  0  1
-        turns      (0,2)-(2,4), (4,5)-(5,6)
+        info: numbers the environment gave with its last step, such as success; empty without one.
+        failure: what went wrong, if the outcome is agent_error, env_error or timeout.
     """
 
     sample: Sample
     group_index: int
-    token_ids: IntArray
-    position_ids: IntArray
-    loss_mask: npt.NDArray[np.bool_]
-    sampler_logprobs: FloatArray
-    version_spans: tuple[VersionSpan, ...]
-    turns: tuple[Turn, ...]
-    media: tuple[Media, ...]
+    ledgers: tuple[Ledger, ...]
     completion: str
     outcome: Outcome
     score: Score | None = None
     duration_s: float = 0.0
+    info: Mapping[str, float] = field(default_factory=dict)
+    failure: str = ""
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """Every exchange, in the order of time; the spans are of each one's own ledger."""
+        return tuple(turn for ledger in self.ledgers for turn in ledger.turns)
+
+    @property
+    def media(self) -> tuple[Media, ...]:
+        """Everything the policy saw, once, in the order in which it first saw it."""
+        seen = {medium.sha256: medium for ledger in self.ledgers for medium in ledger.media}
+        return tuple(seen.values())
 
     @property
     def num_action_tokens(self) -> int:
         """Tokens drawn by the policy."""
-        return int(self.loss_mask.sum())
+        return sum(int(ledger.loss_mask.sum()) for ledger in self.ledgers)
+
+    @property
+    def episode_return(self) -> float:
+        """Sum of what the environment gave."""
+        return sum(turn.reward for turn in self.turns)
 
 
 @dataclass(slots=True)
 class Group:
-    """The n trajectories of one sample, with their advantages once computed.
+    """The n trajectories of one sample, with their credit once assigned.
 
     Attributes:
         trajectories: [n].
-        advantages: [n] float32; zeros until `vlrl.advantage` fills it.
+        credits: [n]; empty until `vlrl.credit` fills it.
     """
 
     trajectories: list[Trajectory]
-    advantages: FloatArray = field(default_factory=lambda: np.zeros(0, np.float32))
+    credits: list[Credit] = field(default_factory=list)
 
     @property
     def failed(self) -> bool:

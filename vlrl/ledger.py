@@ -1,0 +1,100 @@
+"""What was seen and drawn in an episode, as tokens: the records that a Session writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from vlrl.types import Media
+
+IntArray: TypeAlias = npt.NDArray[np.int64]
+FloatArray: TypeAlias = npt.NDArray[np.float32]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class VersionSpan:
+    """Tokens [start, end) were drawn under weight version `version`."""
+
+    version: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One exchange, as half-open spans of its ledger: prompt or observation, then the action.
+
+    Attributes:
+        context: span of what was seen since the last action.
+        action: span of what was drawn.
+        text: the decoded action, for environments, rewards and people; never re-encoded to train on.
+        finished: False if the action was cut at rollout.max_tokens.
+        reward: what the environment gave for it.
+        invalid: the environment could not read it as an action.
+        state: names what the policy saw; equal names are the same state of the same task (GiGPO's anchor).
+
+    Example: prompt of 3 tokens, action of 2: Turn(context=(0, 3), action=(3, 5)).
+    """
+
+    context: tuple[int, int]
+    action: tuple[int, int]
+    text: str = ""
+    finished: bool = True
+    reward: float = 0.0
+    invalid: bool = False
+    state: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """Tokens in the order in which they were seen and drawn; append-only while it grew (law 1).
+
+    An episode has one, or several if what the policy was shown did not always begin with what it had seen
+    before: a context policy that forgets, or a chat template that rewrites earlier turns. Then each turn lies
+    in the ledger under which it was drawn, and what a later ledger repeats of it is context.
+
+    Attributes:
+        token_ids: [num_tokens] int64, placeholders expanded.
+        position_ids: [3, num_tokens] int64, mRoPE; equal rows in a family without it.
+        loss_mask: [num_tokens] bool, True where the policy drew the token.
+        sampler_logprobs: [num_tokens] float32 in nats, 0 where loss_mask is False.
+        version_spans: weight versions over the action tokens.
+        turns: spans of each exchange; they tile the ledger.
+        media: in the order of their placeholders.
+
+    Example: prompt P0 P1, action A0 A1, observation O0, action A2:
+        token_ids  P0 P1 A0 A1 O0 A2
+        loss_mask   0  0  1  1  0  1
+        turns      (0,2)-(2,4), (4,5)-(5,6)
+    """
+
+    token_ids: IntArray
+    position_ids: IntArray
+    loss_mask: BoolArray
+    sampler_logprobs: FloatArray
+    version_spans: tuple[VersionSpan, ...]
+    turns: tuple[Turn, ...]
+    media: tuple[Media, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Credit:
+    """What each token of a trajectory is trained towards, ledger by ledger.
+
+    Attributes:
+        advantages: [num_ledgers] of [num_tokens] float32.
+        trained: [num_ledgers] of [num_tokens] bool; only where the policy drew the token.
+    """
+
+    advantages: tuple[FloatArray, ...]
+    trained: tuple[BoolArray, ...]
+
+    @property
+    def num_trained(self) -> int:
+        """Tokens that are trained."""
+        return sum(int(mask.sum()) for mask in self.trained)
