@@ -37,6 +37,7 @@ class Turn:
         reward: what the environment gave for it.
         invalid: the environment could not read it as an action.
         state: names what the policy saw; equal names are the same state of the same task (GiGPO's anchor).
+        num_media: media of `context`; those of a ledger's turns, one after the other, are its media.
 
     Example: prompt of 3 tokens, action of 2: Turn(context=(0, 3), action=(3, 5)).
     """
@@ -48,6 +49,7 @@ class Turn:
     reward: float = 0.0
     invalid: bool = False
     state: str = ""
+    num_media: int = 0
 
 
 @dataclass(frozen=True, slots=True)
