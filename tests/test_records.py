@@ -6,7 +6,19 @@ from PIL import Image
 
 from vlrl.envs.visual.digit_sum import DigitSum
 from vlrl.records import read_rollouts, rollout_records, write_rollouts
-from vlrl.types import Group, Media, Prompt, Sample, Score, Trajectory, Turn, VersionSpan
+from vlrl.types import (
+    Credit,
+    EnvTask,
+    Group,
+    Ledger,
+    Media,
+    Prompt,
+    Sample,
+    Score,
+    Trajectory,
+    Turn,
+    VersionSpan,
+)
 
 
 class FakeProcessor:
@@ -29,20 +41,26 @@ def make_group(scored=True):
         Trajectory(
             sample=sample,
             group_index=index,
-            token_ids=np.array([1, 2, 3, 4, 5]),
-            position_ids=np.zeros((3, 5), np.int64),
-            loss_mask=np.array([0, 0, 0, 1, 1], bool),
-            sampler_logprobs=np.array([0, 0, 0, -0.5, -np.inf], np.float32),
-            version_spans=(VersionSpan(6, 3, 4), VersionSpan(7, 4, 5)),
-            turns=(Turn((0, 3), (3, 5)),),
-            media=media,
+            ledgers=(
+                Ledger(
+                    token_ids=np.array([1, 2, 3, 4, 5]),
+                    position_ids=np.zeros((3, 5), np.int64),
+                    loss_mask=np.array([0, 0, 0, 1, 1], bool),
+                    sampler_logprobs=np.array([0, 0, 0, -0.5, -np.inf], np.float32),
+                    version_spans=(VersionSpan(6, 3, 4), VersionSpan(7, 4, 5)),
+                    turns=(Turn((0, 3), (3, 5), text="<answer>7</answer>", num_media=2),),
+                    media=media,
+                ),
+            ),
             completion="<answer>7</answer>",
             outcome="ok",
             score=Score(1.5, {"exact": 1.0, "format": 0.5}) if scored else None,
         )
         for index in range(2)
     ]
-    return Group(trajectories, np.array([0.5, -0.5], np.float32) if scored else np.zeros(0, np.float32))
+    mask = np.array([0, 0, 0, 1, 1], bool)
+    credits = [Credit((np.full(5, value, np.float32),), (mask,)) for value in (0.5, -0.5)]
+    return Group(trajectories, credits if scored else [])
 
 
 def test_a_record_holds_the_ledger_with_its_mask_and_score():
@@ -50,10 +68,11 @@ def test_a_record_holds_the_ledger_with_its_mask_and_score():
     first, second = rollout_records([group], FakeProcessor(), phase="after", step=9)
     assert first["sample_id"] == "digit_sum/heldout/0"
     assert (first["phase"], first["step"], first["group_index"], second["group_index"]) == ("after", 9, 0, 1)
-    assert first["token_ids"] == [1, 2, 3, 4, 5]
-    assert first["token_texts"] == ["<1>", "<2>", "<3>", "<4>", "<5>"]
-    assert first["loss_mask"] == [0, 0, 0, 1, 1]
-    assert first["sampler_logprobs"] == [0.0, 0.0, 0.0, -0.5, None]
+    (ledger,) = first["ledgers"]
+    assert ledger["token_ids"] == [1, 2, 3, 4, 5]
+    assert ledger["token_texts"] == ["<1>", "<2>", "<3>", "<4>", "<5>"]
+    assert ledger["loss_mask"] == [0, 0, 0, 1, 1]
+    assert ledger["sampler_logprobs"] == [0.0, 0.0, 0.0, -0.5, None]
     assert (first["reward"], first["parts"]) == (1.5, {"exact": 1.0, "format": 0.5})
     assert (first["advantage"], second["advantage"]) == (0.5, -0.5)
     assert first["weight_version"] == 7
@@ -71,6 +90,66 @@ def test_a_record_holds_the_ledger_with_its_mask_and_score():
         "fps": None,
     }
     json.dumps(first, allow_nan=False)
+
+
+def make_ledger(turns, media):
+    count = turns[-1].action[1]
+    mask = np.zeros(count, bool)
+    for turn in turns:
+        mask[slice(*turn.action)] = True
+    return Ledger(
+        np.arange(count),
+        np.zeros((3, count), np.int64),
+        mask,
+        np.where(mask, -1.0, 0.0).astype(np.float32),
+        (VersionSpan(1, turns[0].action[0], count),),
+        tuple(turns),
+        tuple(media),
+    )
+
+
+def test_an_episode_is_told_turn_by_turn_over_all_its_ledgers():
+    a, b, c = (make_media(np.full((56, 56, 3), v), name) for v, name in ((1, "a"), (2, "b"), (3, "c")))
+    one = make_ledger(
+        [
+            Turn((0, 2), (2, 3), text="left", num_media=1, state="s0"),
+            Turn((3, 4), (4, 6), text="??", num_media=1, reward=-0.5, invalid=True, state="s0"),
+        ],
+        [a, a],
+    )
+    # The context was written anew: the opening's picture again, then two that are new.
+    two = make_ledger([Turn((0, 3), (3, 4), text="up", num_media=3, reward=1.0, finished=False)], [a, b, c])
+    prompt = Prompt(np.arange(2), np.arange(2), np.zeros((3, 2), np.int64), 2)
+    env = EnvTask("visual/mazes", {"level": 2}, {}, 7)
+    sample = Sample("m", (), (a,), prompt, env=env)
+    trajectory = Trajectory(
+        sample, 0, (one, two), "up", "truncated", info={"success": 1.0}, duration_s=1.23456
+    )
+    advantages = tuple(np.arange(n, dtype=np.float32) for n in (6, 4))
+    credit = Credit(advantages, (one.loss_mask & (np.arange(6) != 2), two.loss_mask))
+    (record,) = rollout_records([Group([trajectory], [credit])], FakeProcessor(), phase="train", step=0)
+    assert record["env"] == {"name": "visual/mazes", "options": {"level": 2}, "task": {}, "seed": 7}
+    assert (record["episode_return"], record["info"], record["duration_s"]) == (0.5, {"success": 1.0}, 1.235)
+    assert [m["sha256"][0] for m in record["media"]] == ["a", "b", "c"]
+    assert [turn["media"] for turn in record["turns"]] == [[0], [0], [0, 1, 2]]
+    assert [turn["ledger"] for turn in record["turns"]] == [0, 0, 1]
+    assert [turn["text"] for turn in record["turns"]] == ["left", "??", "up"]
+    assert [turn["reward"] for turn in record["turns"]] == [0.0, -0.5, 1.0]
+    assert [turn["invalid"] for turn in record["turns"]] == [False, True, False]
+    assert [turn["finished"] for turn in record["turns"]] == [True, True, False]
+    # The first action is not trained; the second's tokens have 4 and 5.
+    assert [turn["advantage"] for turn in record["turns"]] == [None, 4.5, 3.0]
+    assert record["advantage"] == 4.0
+    assert [ledger["loss_mask"] for ledger in record["ledgers"]] == [[0, 0, 1, 0, 1, 1], [0, 0, 0, 1]]
+    json.dumps(record, allow_nan=False)
+
+
+def test_an_episode_that_never_began_is_a_record_too():
+    prompt = Prompt(np.arange(2), np.arange(2), np.zeros((3, 2), np.int64), 2)
+    failed = Trajectory(Sample("m", (), (), prompt), 0, (), "", "env_error", failure="reset raised")
+    (record,) = rollout_records([Group([failed])], FakeProcessor(), phase="train", step=0)
+    assert (record["turns"], record["ledgers"], record["failure"]) == ([], [], "reset raised")
+    assert record["advantage"] is None and record["reward"] is None
 
 
 def test_an_unscored_trajectory_has_no_reward_rather_than_zero():

@@ -6,18 +6,20 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from PIL import Image
 
+from vlrl.ledger import BoolArray, Credit, FloatArray, Ledger
 from vlrl.protocols import Processor
 from vlrl.types import Group, Media, Trajectory
 
 LOGPROB_DIGITS = 6
-"""Decimals kept of a log-probability: a float32 near 1 has no more."""
-
+"""Decimals kept of a log-probability or an advantage: a float32 near 1 has no more."""
 
 SURROGATES = "backslashreplace"
 """Half a surrogate pair has no UTF-8; written as \\udXXX it is the same character to a JSON reader."""
@@ -29,7 +31,7 @@ def rollout_records(
     """One JSON-ready dict per trajectory, in the order of the groups.
 
     Args:
-        groups: scored or not; advantages may be missing.
+        groups: scored or not; credits may be missing.
         processor: spells the tokens.
         phase: what the rollout was for: "before", "after", "train", …
         step: weight updates made before it.
@@ -92,31 +94,78 @@ def run_dir_of(path: Path) -> Path:
 
 def _record(group: Group, index: int, processor: Processor) -> dict[str, Any]:
     trajectory = group.trajectories[index]
-    score = trajectory.score
-    spans = trajectory.version_spans
+    score, env = trajectory.score, trajectory.sample.env
+    credit = group.credits[index] if index < len(group.credits) else None
+    turns = _turns(trajectory, credit)
+    spans = [span for ledger in trajectory.ledgers for span in ledger.version_spans]
     return {
         "sample_id": trajectory.sample.id,
         "group_index": trajectory.group_index,
         "messages": [_message(message) for message in trajectory.sample.messages],
         "answer": _plain(trajectory.sample.answer),
         "metadata": _plain(trajectory.sample.metadata),
+        "env": None if env is None else _plain(asdict(env)),
         "completion": trajectory.completion,
         "outcome": trajectory.outcome,
+        "failure": trajectory.failure,
         "reward": None if score is None else _number(score.total),
         "parts": {} if score is None else {name: _number(value) for name, value in score.parts.items()},
-        "advantage": _number(group.advantages[index]) if index < len(group.advantages) else None,
-        "token_ids": trajectory.token_ids.tolist(),
-        "token_texts": processor.token_texts(trajectory.token_ids),
-        "loss_mask": trajectory.loss_mask.astype(int).tolist(),
-        "sampler_logprobs": _logprobs(trajectory),
+        "episode_return": _number(trajectory.episode_return),
+        "info": {name: _number(value) for name, value in trajectory.info.items()},
+        "advantage": _mean_advantage(credit),
+        "duration_s": _number(trajectory.duration_s, 3),
         "weight_version": spans[-1].version if spans else None,
+        "turns": turns,
+        "ledgers": [_ledger(ledger, processor) for ledger in trajectory.ledgers],
         "media": [_media(item) for item in trajectory.media],
     }
 
 
-def _logprobs(trajectory: Trajectory) -> list[float | None]:
-    """[num_tokens] nats, 0 where the policy drew nothing."""
-    return [_number(value, LOGPROB_DIGITS) for value in trajectory.sampler_logprobs]
+def _ledger(ledger: Ledger, processor: Processor) -> dict[str, Any]:
+    return {
+        "token_ids": ledger.token_ids.tolist(),
+        "token_texts": processor.token_texts(ledger.token_ids),
+        "loss_mask": ledger.loss_mask.astype(int).tolist(),
+        "sampler_logprobs": [_number(value, LOGPROB_DIGITS) for value in ledger.sampler_logprobs],
+    }
+
+
+def _turns(trajectory: Trajectory, credit: Credit | None) -> list[dict[str, Any]]:
+    """Every exchange; `ledger` is the index of the one that its spans are of, `media` are indices too."""
+    place = {medium.sha256: index for index, medium in enumerate(trajectory.media)}
+    turns = []
+    for number, ledger in enumerate(trajectory.ledgers):
+        media = iter(ledger.media)
+        for turn in ledger.turns:
+            part = slice(*turn.action)
+            turns.append(
+                {
+                    "ledger": number,
+                    "context": list(turn.context),
+                    "action": list(turn.action),
+                    "text": turn.text,
+                    "finished": turn.finished,
+                    "reward": _number(turn.reward),
+                    "invalid": turn.invalid,
+                    "state": turn.state,
+                    "media": [place[medium.sha256] for medium in islice(media, turn.num_media)],
+                    "advantage": None
+                    if credit is None
+                    else _mean_where(credit.advantages[number][part], credit.trained[number][part]),
+                }
+            )
+    return turns
+
+
+def _mean_advantage(credit: Credit | None) -> float | None:
+    """Mean over the tokens that are trained."""
+    if credit is None or not credit.advantages:
+        return None
+    return _mean_where(np.concatenate(credit.advantages), np.concatenate(credit.trained))
+
+
+def _mean_where(values: FloatArray, chosen: BoolArray) -> float | None:
+    return _number(values[chosen].mean(), LOGPROB_DIGITS) if chosen.any() else None
 
 
 def _message(message: Mapping[str, Any]) -> dict[str, Any]:

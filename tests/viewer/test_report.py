@@ -16,7 +16,7 @@ from vlrl.config import LoggingConfig, parse_config
 from vlrl.envs.visual.digit_sum import INSTRUCTION, DigitSum
 from vlrl.metrics import MetricSinks
 from vlrl.records import rollout_records, write_rollouts
-from vlrl.types import Group, Media, Prompt, Sample, Score, Trajectory, Turn, VersionSpan
+from vlrl.types import Group, Ledger, Media, Prompt, Sample, Score, Trajectory, Turn, VersionSpan
 from vlrl.viewer.charts import Series, line_chart, short, smooth, thin, ticks
 from vlrl.viewer.report import heldout_series, write_pictures, write_report
 from vlrl.viewer.rollouts import build_cards, token_spans
@@ -93,13 +93,17 @@ def make_group(row, completion, processor, rng, outcome="ok"):
     trajectory = Trajectory(
         sample=sample,
         group_index=0,
-        token_ids=np.concatenate([sample.prompt.token_ids, drawn]),
-        position_ids=np.zeros((3, start + count), np.int64),
-        loss_mask=np.arange(start + count) >= start,
-        sampler_logprobs=np.concatenate([np.zeros(start), logprobs]).astype(np.float32),
-        version_spans=(VersionSpan(0, start, start + count),),
-        turns=(Turn((0, start), (start, start + count)),),
-        media=sample.media,
+        ledgers=(
+            Ledger(
+                token_ids=np.concatenate([sample.prompt.token_ids, drawn]),
+                position_ids=np.zeros((3, start + count), np.int64),
+                loss_mask=np.arange(start + count) >= start,
+                sampler_logprobs=np.concatenate([np.zeros(start), logprobs]).astype(np.float32),
+                version_spans=(VersionSpan(0, start, start + count),),
+                turns=(Turn((0, start), (start, start + count), num_media=len(sample.media)),),
+                media=sample.media,
+            ),
+        ),
         completion=completion,
         outcome=outcome,
         score=Score(right + 0.1, {"exact": float(right), "format": 0.1}),
@@ -226,7 +230,8 @@ def test_model_output_is_shown_and_never_markup(run_dir):
     evil = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{ 7*7 }}\x00\x1b\u202e"
     records = [json.loads(line) for line in (run_dir / "rollouts/after.jsonl").read_text().splitlines()]
     first = records[0]
-    first["token_texts"][-1] = first["answer"] = first["sample_id"] = first["outcome"] = evil
+    (ledger,) = first["ledgers"]
+    ledger["token_texts"][-1] = first["answer"] = first["sample_id"] = first["outcome"] = evil
     first["parts"] = {evil: 1.0}
     first["messages"] = [{"role": "user", "content": evil}]
     (run_dir / "rollouts/before.jsonl").write_text(json.dumps(first) + "\n")
@@ -239,11 +244,11 @@ def test_model_output_is_shown_and_never_markup(run_dir):
     assert not [attrs for _, attrs in page.tags if any(name.startswith("on") for name in attrs)]
     assert all(attrs["src"].startswith("data:") for tag, attrs in page.tags if tag == "img")
     assert "<script>alert(1)</script>" in page.text and "{{ 7*7 }}" in page.text
-    assert "␀␛" in page.text and "\x1b" not in "".join(span.text for span in token_spans(first, 0))
+    assert "␀␛" in page.text and "\x1b" not in "".join(span.text for span in token_spans(ledger, 0))
 
 
 def test_the_mask_is_shown_as_it_is(run_dir):
-    record = json.loads((run_dir / "rollouts/after.jsonl").read_text().splitlines()[0])
+    (record,) = json.loads((run_dir / "rollouts/after.jsonl").read_text().splitlines()[0])["ledgers"]
     spans = token_spans(record, 0)
     assert sum("act" in span.kind for span in spans) == sum(record["loss_mask"])
     context = record["loss_mask"].count(0) - 2 * (NUM_PADS - 1)

@@ -178,19 +178,28 @@ def _request(
 
 def _given(name: str, record: Mapping[str, Any], metadata: Mapping[str, Any], path: Path) -> Any:
     """What a reward asks for by name, from a record."""
-    mask = record.get("loss_mask", ())
     if name == "prompt":
         return record.get("messages", ())
     if name == "num_tokens":
-        return sum(mask)
+        return len(_drawn(record))
     if name == "completion_ids":
-        return [token for token, drawn in zip(record.get("token_ids", ()), mask, strict=True) if drawn]
+        return _drawn(record)
     if name == "step":
         return record.get("step", 0)
     if name == "canvases":
         return tuple(_canvas(medium) for medium in record.get("media", ()))
     media = tuple(_medium(medium, path) for medium in record.get("media", ()))
     return media if name == "media" else _sample(record, metadata, media)
+
+
+def _drawn(record: Mapping[str, Any]) -> list[int]:
+    """Every token that the policy drew."""
+    return [
+        token
+        for ledger in record.get("ledgers", ())
+        for token, drawn in zip(ledger["token_ids"], ledger["loss_mask"], strict=True)
+        if drawn
+    ]
 
 
 def _canvas(medium: Mapping[str, Any]) -> Canvas:
@@ -221,9 +230,9 @@ def _medium(medium: Mapping[str, Any], path: Path) -> Media:
 
 
 def _sample(record: Mapping[str, Any], metadata: Mapping[str, Any], media: tuple[Media, ...]) -> Sample:
-    ids = np.asarray(record.get("token_ids", ()), dtype=np.int64)
-    mask = np.asarray(record.get("loss_mask", ()), dtype=bool)
-    prompt = ids[: int(mask.argmax())] if mask.any() else ids
+    turns, ledgers = record.get("turns", ()), record.get("ledgers", ())
+    ids = ledgers[0]["token_ids"][slice(*turns[0]["context"])] if turns else []
+    prompt = np.asarray(ids, dtype=np.int64)
     positions = np.tile(np.arange(len(prompt)), (3, 1))
     return Sample(
         id=str(record.get("sample_id")),

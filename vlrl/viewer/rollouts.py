@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from vlrl.viewer.charts import short
+from vlrl.viewer.pictures import Picture, inline_picture
+from vlrl.viewer.strips import Strip, build_strip
 
 Record = Mapping[str, Any]
 
@@ -19,10 +20,6 @@ MAX_RUN = 600
 
 LIKELY = (0.99, 0.9, 0.5, 0.1)
 """Probabilities that part the five shades of a drawn token, from sure to surprising."""
-
-PIXELATED_BELOW = 256
-"""Pictures with a shorter side than this, in pixels, are enlarged, and their pixels kept visible."""
-
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 
@@ -37,18 +34,8 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
-    """An inlined PNG; `uri` is empty if the file is missing."""
-
-    uri: str
-    width: int
-    height: int
-    pixelated: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Attempt:
-    """One trajectory: what was drawn and how it was judged."""
+    """One trajectory: what was drawn and how it was judged; an episode of several turns has a strip."""
 
     heading: str
     spans: Sequence[Span]
@@ -58,11 +45,12 @@ class Attempt:
     parts: Sequence[tuple[str, str]]
     advantage: str
     num_tokens: int
+    strip: Strip | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One sample with its attempts, side by side."""
+    """One sample with its attempts, side by side; or one below the other, if they are episodes."""
 
     sample_id: str
     question: str
@@ -71,6 +59,11 @@ class Card:
     prompt: Sequence[Span]
     num_prompt_tokens: int
     attempts: Sequence[Attempt]
+
+    @property
+    def is_episode(self) -> bool:
+        """True if any attempt took several turns."""
+        return any(attempt.strip for attempt in self.attempts)
 
 
 def build_cards(run_dir: Path, columns: Sequence[tuple[str, Sequence[Record]]], limit: int) -> list[Card]:
@@ -94,10 +87,10 @@ def build_cards(run_dir: Path, columns: Sequence[tuple[str, Sequence[Record]]], 
     return [_card(run_dir, sample_id, shown, scale) for sample_id, shown in chosen]
 
 
-def token_spans(record: Record, start: int, stop: int | None = None) -> list[Span]:
+def token_spans(ledger: Record, start: int, stop: int | None = None) -> list[Span]:
     """Tokens [start, stop) of a ledger as spans; repeated placeholders and long runs are folded."""
-    texts, ids = record.get("token_texts", []), record.get("token_ids", [])
-    mask, logprobs = record.get("loss_mask", []), record.get("sampler_logprobs", [])
+    texts, ids = ledger.get("token_texts", []), ledger.get("token_ids", [])
+    mask, logprobs = ledger.get("loss_mask", []), ledger.get("sampler_logprobs", [])
     tokens = list(zip(texts, ids, mask, logprobs, strict=False))[start:stop]
     out: list[Span] = []
     for drawn, members in groupby(tokens, key=lambda token: bool(token[2])):
@@ -111,48 +104,51 @@ def token_spans(record: Record, start: int, stop: int | None = None) -> list[Spa
     return out
 
 
-def inline_picture(run_dir: Path, media: Mapping[str, Any]) -> Picture:
-    """A PNG of the run as a data URI. A path that leaves the run's folder is not followed."""
-    width, height = int(media.get("width", 0)), int(media.get("height", 0))
-    path = (run_dir / str(media.get("path", ""))).resolve()
-    uri = ""
-    if path.is_relative_to(run_dir.resolve()) and path.suffix == ".png" and path.is_file():
-        uri = "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode("ascii")
-    return Picture(uri, width, height, min(width, height) < PIXELATED_BELOW)
-
-
 def _card(
     run_dir: Path, sample_id: str, shown: Sequence[tuple[str, Record]], scale: tuple[float, float]
 ) -> Card:
     first = shown[0][1]
-    mask = first.get("loss_mask", [])
-    num_prompt_tokens = mask.index(1) if 1 in mask else len(mask)
+    ledger, num_prompt_tokens = _first_ledger(first)
     answer = first.get("answer")
+    asked = (first.get("turns") or [{}])[0].get("media", range(len(first.get("media", []))))
     return Card(
         sample_id=sample_id,
         question=_question(first.get("messages", [])),
         answer="" if answer is None else str(answer),
-        pictures=[inline_picture(run_dir, media) for media in first.get("media", [])],
-        prompt=token_spans(first, 0, num_prompt_tokens),
+        pictures=[inline_picture(run_dir, first["media"][index]) for index in asked],
+        prompt=token_spans(ledger, 0, num_prompt_tokens),
         num_prompt_tokens=num_prompt_tokens,
-        attempts=[_attempt(heading, record, scale) for heading, record in shown],
+        attempts=[_attempt(run_dir, heading, record, scale) for heading, record in shown],
     )
 
 
-def _attempt(heading: str, record: Record, scale: tuple[float, float]) -> Attempt:
-    mask = record.get("loss_mask", [])
+def _attempt(run_dir: Path, heading: str, record: Record, scale: tuple[float, float]) -> Attempt:
+    ledgers = record.get("ledgers", [])
     reward, (low, high) = record.get("reward"), scale
     advantage = record.get("advantage")
+    strip = build_strip(run_dir, record) if len(record.get("turns", [])) > 1 else None
+    if strip is None:
+        spans = token_spans(*_first_ledger(record))
+    else:
+        spans = [span for ledger in ledgers for span in token_spans(ledger, 0)]
     return Attempt(
         heading=heading,
-        spans=token_spans(record, mask.index(1) if 1 in mask else len(mask)),
+        spans=spans,
         outcome=str(record.get("outcome", "")),
         reward="not scored" if reward is None else f"{reward:.2f}",
         quality=None if reward is None or high <= low else (reward - low) / (high - low),
         parts=[(name, short(value)) for name, value in (record.get("parts") or {}).items()],
         advantage=f"{advantage:+.2f}" if advantage else "",
-        num_tokens=sum(mask),
+        num_tokens=sum(sum(ledger.get("loss_mask", [])) for ledger in ledgers),
+        strip=strip,
     )
+
+
+def _first_ledger(record: Record) -> tuple[Record, int]:
+    """(the first ledger, tokens of it before anything was drawn)."""
+    ledger: Record = next(iter(record.get("ledgers", [])), {})
+    mask = ledger.get("loss_mask", [])
+    return ledger, mask.index(1) if 1 in mask else len(mask)
 
 
 def _question(messages: Sequence[Mapping[str, Any]]) -> str:

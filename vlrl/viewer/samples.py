@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import json
 from collections.abc import Sequence
@@ -24,8 +23,8 @@ from vlrl.sft import supervised_group
 from vlrl.types import ByteArray, IntArray, Media, ReferenceTurn, Row, Sample
 from vlrl.viewer.boxes import Mark, find_marks
 from vlrl.viewer.page import write_page
+from vlrl.viewer.pictures import PIXELATED_BELOW, data_uri
 from vlrl.viewer.prompt_tokens import TokenSpan, context_spans, turn_spans
-from vlrl.viewer.rollouts import PIXELATED_BELOW
 
 MAX_FRAMES = 16
 """Frames of a video shown at most, evenly spread."""
@@ -203,7 +202,7 @@ def _spans(sample: Sample, source: Source, look: Look) -> tuple[list[TokenSpan],
         turns = [ReferenceTurn(sample.prompt, sample.media, ids)]
     else:
         turns = processor.reference_turns(sample)
-    mask = trajectory.loss_mask.tolist()
+    mask = [bool(drawn) for ledger in trajectory.ledgers for drawn in ledger.loss_mask]
     return turn_spans(turns, mask, processor), sum(mask), f"supervised, sft.train_on={train_on}"
 
 
@@ -228,8 +227,7 @@ def _shown(frame: ByteArray, seconds: str, small: bool) -> Shown:
     out, lossless = io.BytesIO(), picture.width * picture.height <= LOSSLESS_PIXELS and not small
     picture.save(out, "PNG") if lossless else picture.save(out, "JPEG", quality=88)
     kind = "png" if lossless else "jpeg"
-    data = base64.b64encode(out.getvalue()).decode("ascii")
-    return Shown(f"data:image/{kind};base64,{data}", width, height, seconds)
+    return Shown(data_uri(out.getvalue(), kind), width, height, seconds)
 
 
 def _text(content: Any) -> str:
