@@ -93,7 +93,14 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "smolvlm": "vlrl.processors.smolvlm:SmolVLMProcessor",
         "llava_onevision": "vlrl.processors.llava_onevision:LlavaOnevisionProcessor",
     },
-    "envs": {},
+    "masks": {
+        "truncated": "vlrl.credit:truncated",
+        "invalid": "vlrl.credit:invalid",
+        "all_but_last": "vlrl.credit:all_but_last",
+    },
+    "envs": {
+        "visual/counting": "vlrl.envs.visual.counting:Counting",
+    },
 }
 """kind → name → "module:attribute"; a stranger's entry points in the group vlrl.<kind> read the same."""
 
@@ -102,7 +109,7 @@ def resolve(kind: str, name: str) -> Any:
     """Find a plug-in.
 
     Args:
-        kind: "rewards", "datasets", "shapes", "processors" or "envs".
+        kind: one of BUILT_IN's.
         name: a registered name, or "path/to/file.py:attribute".
 
     Raises:

@@ -111,8 +111,18 @@ class Picture:
     ) -> None:
         """A disc, outlined inside or not."""
         (x, y), r = centre, radius
+        self.ellipse((x - r, y - r, x + r, y + r), fill, outline, width)
+
+    def ellipse(
+        self,
+        box: tuple[float, float, float, float],
+        fill: Colour | None,
+        outline: Colour | None = None,
+        width: float = 1,
+    ) -> None:
+        """The ellipse that fills a box (x0, y0, x1, y1), outlined inside or not."""
         stroke = self._stroke(width) if outline is not None else 0
-        self._draw.ellipse(self._box(x - r, y - r, x + r, y + r), fill, outline, stroke)
+        self._draw.ellipse(self._box(*box), fill, outline, stroke)
 
     def line(self, places: Sequence[Place], colour: Colour, width: float = 1) -> None:
         """A line through several places, its bends filled."""
