@@ -103,6 +103,15 @@ def write_call(name: str, arguments: Mapping[str, Any]) -> str:
     )
 
 
+def read_json(text: str) -> Any:
+    """The value of a strict JSON text, whole numbers as int, the others as finite float.
+
+    Raises:
+        Unreadable: for what is no strict JSON or is nested deeper than MAX_DEPTH.
+    """
+    return _bounded(strict_json(text.strip()), 1)
+
+
 def thinking_ends(text: str) -> int:
     """Where the thinking at a text's beginning ends: 0 if there is none, its length if it never ends."""
     end = text.find("</think>")
@@ -116,7 +125,7 @@ def _read(text: str, span: tuple[int, int]) -> Call | CallError:
     if end - start > MAX_CHARS:
         return CallError("too_long", f"the call has {end - start} characters; {MAX_CHARS} are allowed", span)
     try:
-        value = _bounded(strict_json(text[start:end].strip()), 1)
+        value = read_json(text[start:end])
     except Unreadable as error:
         return CallError("json", f"not JSON: {error}", span)
     if not isinstance(value, dict) or set(value) != {"name", "arguments"}:
