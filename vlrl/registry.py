@@ -62,11 +62,14 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "think_answer_format": "vlrl.rewards.format:think_answer_format",
         "tag_format": "vlrl.rewards.format:tag_format",
         "pattern_format": "vlrl.rewards.format:pattern_format",
+        "episode_return": "vlrl.rewards.episode:episode_return",
+        "success": "vlrl.rewards.episode:success",
         "judge": "vlrl.rewards.judge.scores:judge",
         "judge_pairwise": "vlrl.rewards.judge.scores:judge_pairwise",
     },
     "datasets": {
         "digit_sum": "vlrl.envs.visual.digit_sum:DigitSum",
+        "env": "vlrl.envs.tasks:EnvTasks",
         "jsonl": "vlrl.data.text_files:JsonlReader",
         "json": "vlrl.data.text_files:JsonReader",
         "csv": "vlrl.data.text_files:CsvReader",
@@ -99,6 +102,8 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "all_but_last": "vlrl.credit:all_but_last",
     },
     "envs": {
+        "visual/frozen_lake": "vlrl.envs.visual.frozen_lake:FrozenLake",
+        "visual/mazes": "vlrl.envs.visual.mazes:Mazes",
         "visual/counting": "vlrl.envs.visual.counting:Counting",
     },
 }
