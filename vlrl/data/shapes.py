@@ -17,7 +17,7 @@ from vlrl.errors import DataError
 Fields: TypeAlias = dict[str, Any]
 Shape: TypeAlias = Callable[[Fields], dict[str, Any]]
 
-KEPT = ("id", "answer", "target", "env", "task", "metadata")
+KEPT = ("id", "answer", "target", "env", "tools", "task", "metadata")
 """Taken by every shape from the column of the same name."""
 
 COLUMNS = frozenset(
@@ -119,6 +119,8 @@ def _untagged(solution: Any) -> Any:
 def _kept(fields: Fields) -> dict[str, Any]:
     """The columns that mean the same everywhere, and the media as two lists."""
     row = {name: fields.pop(name) for name in KEPT if name in fields}
+    if "tools" in row:
+        row["tools"] = _items(row["tools"], "tools")
     for kind in ("image", "video"):
         media = [fields.pop(name) for name in (kind, f"{kind}s") if name in fields]
         row[f"{kind}s"] = [

@@ -1,0 +1,109 @@
+"""Episodes of an environment as rows of a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from vlrl.envs.observe import message_of
+from vlrl.envs.plain import PlainEnv
+from vlrl.errors import ConfigError, DataError
+from vlrl.processors.messages import message_of as text_message
+from vlrl.seeds import derive_seed
+from vlrl.types import Row
+
+
+class EnvTasks:
+    """Rows that are episodes to be played: a row is the task, and what the environment shows first.
+
+    With demonstrations a row is the whole episode as the environment's own oracle plays it, the last action
+    being the target: for a warm start by `vlrl sft`.
+    """
+
+    def __init__(
+        self,
+        env: str,
+        options: Mapping[str, Any] | None = None,
+        num_rows: int = 4096,
+        tasks: Sequence[Mapping[str, Any]] = ({},),
+        split: Literal["train", "heldout"] = "train",
+        seed: int = 0,
+        demonstrations: bool = False,
+        max_turns: int = 64,
+    ) -> None:
+        """Choose the episodes.
+
+        Args:
+            env: a registered name, or ./file.py:Class.
+            options: the environment's own.
+            num_rows: episodes, each of its own seed.
+            tasks: given to `reset` in turn.
+            split: the two never share a seed.
+            seed: of the episodes' seeds.
+            demonstrations: play each row's episode to its end.
+            max_turns: longest demonstration.
+
+        Raises:
+            ConfigError: for a wrong option, an environment of several agents, or demonstrations without an
+                oracle.
+        """
+        where = f"dataset env ({env})"
+        if split not in ("train", "heldout"):
+            raise ConfigError(f"{where}: split={split!r} is not one of train, heldout")
+        if num_rows < 1 or max_turns < 1:
+            raise ConfigError(f"{where}: num_rows={num_rows} and max_turns={max_turns} must be at least 1")
+        if isinstance(tasks, str | Mapping) or not all(isinstance(t, Mapping) for t in tasks) or not tasks:
+            raise ConfigError(f"{where}: tasks={tasks!r} must be a list of one or more mappings")
+        self._env, self._options, self._tasks = env, dict(options or {}), [dict(task) for task in tasks]
+        self._num_rows, self._split, self._seed = num_rows, split, seed
+        self._demonstrations, self._max_turns = demonstrations, max_turns
+        with PlainEnv(env, self._options) as opened:
+            if demonstrations and not opened.has("oracle"):
+                raise ConfigError(f"{where}: it has no oracle to demonstrate it; set demonstrations: false")
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return self._num_rows
+
+    def __getitem__(self, index: int) -> Row:
+        """Row `index`, the same for the same options on every machine.
+
+        Raises:
+            DataError: if the oracle does not bring the episode to a good end.
+        """
+        task, seed = self._tasks[index % len(self._tasks)], self.episode_seed(index)
+        name = f"{self._env}/{self._split}/{index}"
+        with PlainEnv(self._env, self._options) as env:
+            messages = [text_message("system", env.system_prompt)] if env.system_prompt else []
+            messages.append(message_of(env.reset(task, seed)))
+            row: dict[str, Any] = {
+                "id": name,
+                "messages": messages,
+                "env": {"name": self._env, "options": self._options, "task": task, "seed": seed},
+                "answer": None,
+            }
+            if env.tools:
+                row["tools"] = [dict(tool) for tool in env.tools]
+            if self._demonstrations:
+                row["target"] = self._demonstrate(env, messages, name)
+            return row
+
+    def episode_seed(self, index: int) -> int:
+        """The seed of row `index`: even in train, odd in heldout, so that they cannot meet."""
+        drawn = derive_seed("env rows", self._env, self._seed, self._split, index)
+        return drawn // 2 * 2 + (self._split == "heldout")
+
+    def _demonstrate(self, env: PlainEnv, messages: list[dict[str, Any]], name: str) -> str:
+        """Let the oracle play; the last action, everything before it being appended to `messages`."""
+        for _ in range(self._max_turns):
+            action = str(env.call("oracle"))
+            result = env.step(action)
+            if result.terminated or result.truncated:
+                if not result.info.get("success", True):
+                    raise DataError(f"sample {name!r}: the oracle's episode ends without success")
+                return action
+            messages += [text_message("assistant", action), message_of(result.observation)]
+        raise DataError(
+            f"sample {name!r}: the oracle has not ended the episode after {self._max_turns} turns; "
+            "set max_turns"
+        )
