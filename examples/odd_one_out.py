@@ -31,8 +31,8 @@ class OddOneOut:
     """
 
     system_prompt = (
-        "One disc has another colour than the others. Click it: write <action>x, y</action>, in pixels of the "
-        "picture from its upper left corner."
+        "One disc has another colour than the others. Click it: write <action>x, y</action>, in pixels of "
+        "the picture from its upper left corner."
     )
 
     def __init__(self, cells: int = 4, contrast: int = 60, tries: int = 3, image_size: int = 224) -> None:

@@ -105,6 +105,8 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "visual/frozen_lake": "vlrl.envs.visual.frozen_lake:FrozenLake",
         "visual/mazes": "vlrl.envs.visual.mazes:Mazes",
         "visual/counting": "vlrl.envs.visual.counting:Counting",
+        "visual/referring": "vlrl.envs.visual.referring:Referring",
+        "visual/detection": "vlrl.envs.visual.detection:Detection",
     },
 }
 """kind → name → "module:attribute"; a stranger's entry points in the group vlrl.<kind> read the same."""
