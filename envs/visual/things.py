@@ -31,7 +31,7 @@ VALUES: Mapping[str, Sequence[str]] = {
 """Attribute → what it may be, in the order in which words are said."""
 
 RADII: Mapping[str, float] = {"small": 11, "large": 19}
-"""Half of a thing's width and height, in units."""
+"""Half of a thing's width and height, in units; the same in every picture."""
 FLOOR = (226, 226, 222)
 SHADOW = (201, 201, 197)
 _DEPTH = 0.42  # how far a cube's upper face reaches back, as a share of its half width
@@ -88,7 +88,11 @@ def draw_filter(rng: np.random.Generator, num_attributes: int) -> dict[str, str]
 
 def matching(rng: np.random.Generator, wanted: Filter) -> Thing:
     """A thing that matches; the rest of it is drawn evenly."""
-    return Thing(**{name: wanted.get(name) or draw_value(rng, name) for name in VALUES})
+    return _thing({name: wanted.get(name) or draw_value(rng, name) for name in VALUES})
+
+
+def _thing(values: Mapping[str, str]) -> Thing:
+    return Thing(values["size"], values["colour"], values["material"], values["shape"])
 
 
 def not_matching(rng: np.random.Generator, unwanted: Sequence[Filter]) -> Thing:
