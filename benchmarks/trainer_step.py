@@ -20,6 +20,7 @@ import numpy as np
 import torch
 
 from vlrl import cluster
+from vlrl.credit import graded
 from vlrl.batch import Batch
 from vlrl.config import Config, parse_config
 from vlrl.pack import pack
@@ -117,7 +118,7 @@ def layouts(config: Config, args: argparse.Namespace) -> dict[str, Batch]:
     batches = {}
     for name, members in (("tree", groups), ("rows", rows)):
         for group in members:
-            group.advantages = np.ones(len(group.trajectories), np.float32)
+            group.credits = graded(group.trajectories, [1.0] * len(group.trajectories)).credits
         batches[name] = pack(
             members,
             random_pixels,

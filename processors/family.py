@@ -6,7 +6,6 @@ is (`grid`), which text its placeholder stands for (`expand`) and what its visio
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -22,7 +21,19 @@ from vlrl.processors.media_store import MediaStore
 from vlrl.processors.messages import media_parts, message_of, split_parts, text_of
 from vlrl.processors.mrope import text_positions
 from vlrl.processors.plan import MediaPlan, plan_media, resolve_media
-from vlrl.types import IntArray, Media, MediaShape, Prompt, ReferenceTurn, Row, Sample
+from vlrl.processors.template import ChatTemplate
+from vlrl.session import Said
+from vlrl.types import (
+    EnvTask,
+    Generation,
+    IntArray,
+    Media,
+    MediaShape,
+    Prompt,
+    ReferenceTurn,
+    Row,
+    Sample,
+)
 
 if TYPE_CHECKING:
     from vlrl.config import Config
@@ -71,7 +82,7 @@ class FamilyProcessor(ABC):
         if self.takes_video:
             self._placeholders["video"] = self._id(self._hf.video_token)
         special = {*self._tokenizer.all_special_tokens, *self.media_tokens} - {*self.text_tokens}
-        self._special = re.compile("|".join(re.escape(token) for token in sorted(special)))
+        self.template = ChatTemplate(self._hf, special)
         self._expansion = lru_cache(maxsize=4096)(self._expand_ids)
 
     # What a family says of itself.
@@ -113,26 +124,35 @@ class FamilyProcessor(ABC):
     def sample(self, row: Row) -> Sample:
         """Resolve a row's media and render its prompt; see the protocol."""
         messages, plans, where = self._planned(row)
-        prompt = self._encode(messages, [plan.shape for plan in plans], where)
+        tools = tuple(row.get("tools") or ())
+        prompt = self._encode(messages, [plan.shape for plan in plans], tools, where)
         return Sample(
             id=str(row["id"]),
             messages=messages,
             media=tuple(self._resolve(plan, where) for plan in plans),
             prompt=prompt,
             answer=row.get("answer"),
-            target=self._checked(row.get("target"), where),
+            target=self.template.checked(row.get("target"), where),
             source=str(row.get("source", "")),
+            env=EnvTask(**row["env"]) if row.get("env") else None,
+            tools=tools,
             metadata=row.get("metadata", {}),
         )
 
     def num_tokens(self, row: Row) -> int:
         """Prompt tokens of a row, told from its media's headers; nothing is decoded."""
         messages, plans, where = self._planned(row)
-        return len(self._encode(messages, [plan.shape for plan in plans], where).token_ids)
+        shapes = [plan.shape for plan in plans]
+        return len(self._encode(messages, shapes, row.get("tools") or (), where).token_ids)
 
-    def encode(self, messages: Sequence[Mapping[str, Any]], media: Sequence[Media]) -> Prompt:
+    def encode(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        media: Sequence[Media],
+        tools: Sequence[Mapping[str, Any]] = (),
+    ) -> Prompt:
         """Render a conversation that ends where the assistant is to speak."""
-        return self._encode(messages, [m.shape for m in media], "prompt")
+        return self._encode(messages, [m.shape for m in media], tools, "prompt")
 
     def encode_target(self, text: str) -> IntArray:
         """Tokens of an assistant's turn and the token that ends it: [num_tokens] int64."""
@@ -150,27 +170,37 @@ class FamilyProcessor(ABC):
         """Each token's own text, special tokens shown."""
         return [self._tokenizer.decode([i], skip_special_tokens=False) for i in token_ids.tolist()]
 
-    def extend(self, session: Session, text: str, media: Sequence[Media]) -> None:
-        """Append a user's observation and the opening of the next assistant turn.
+    def message(self, role: str, parts: Sequence[Mapping[str, Any]], where: str) -> Said:
+        """What an environment says, its media resolved and the model's special tokens in it broken up."""
+        plain = [
+            {**part, "text": self.template.broken_up(part["text"])} if "text" in part else part
+            for part in parts
+        ]
+        messages, plans, _ = self._planned({"id": where, "messages": [{"role": role, "content": plain}]})
+        return Said(messages[0], tuple(self._resolve(plan, where) for plan in plans))
 
-        The delta is what the template itself writes between an assistant's turn and the next one, so the
-        ledger equals the rendered conversation as long as the template only appends.
+    def act(self, session: Session, generation: Generation) -> str:
+        """Append what was drawn to the session and return its text."""
+        text = self.decode(generation.token_ids)
+        session.append_action(generation, text, said=text.removeprefix(self.answer_prefix))
+        return text
 
-        Raises:
-            DataError: if the template rewrites earlier turns.
-        """
-        where = f"sample {session.sample.id!r}"
-        parts = [{"type": m.kind} for m in media] + [{"type": "text", "text": self._checked(text, where)}]
-        before = [message_of("user", "?"), message_of("assistant", "!")]
-        head = self._render(before, add_generation_prompt=False)
-        full = self._render([*before, {"role": "user", "content": parts}], add_generation_prompt=True)
-        if not full.startswith(head):
-            raise DataError(f"{where}: the chat template rewrites earlier turns")
-        close = head[head.rindex("!") + 1 :]  # the end of the turn and what follows it
-        ended = bool(session.token_ids) and session.token_ids[-1] == self._end_of_turn
-        delta = (close.removeprefix(self.end_of_turn) if ended else close) + full[len(head) :]
-        prompt = self._tokenize(delta, [m.shape for m in media], where, session.next_position)
-        session.append_observation(prompt, media)
+    def show(self, session: Session, seen: Sequence[Said]) -> None:
+        """Bring the ledger to what the policy is to see next; see the protocol."""
+        where, tools = f"sample {session.sample.id!r}", session.sample.tools
+        spelled = self.template.render([said.message for said in session.shown], tools, opening=True)
+        last = session.last_turn
+        if last is not None and last.action[1] == len(session.token_ids):
+            spelled += last.text + (self.end_of_turn if session.token_ids[-1] == self._end_of_turn else "")
+        full = self.template.render([said.message for said in seen], tools, opening=True)
+        media, known = [m for said in seen for m in said.media], [m.sha256 for m in session.media]
+        if full.startswith(spelled) and [m.sha256 for m in media[: len(known)]] == known:
+            media = media[len(known) :]
+            delta = full[len(spelled) :]
+            prompt = self._tokenize(delta, [m.shape for m in media], where, session.next_position)
+            session.append_observation(prompt, media, seen)
+        else:
+            session.fork(self._tokenize(full, [m.shape for m in media], where, 0), media, seen)
 
     def reference_turns(self, sample: Sample) -> list[ReferenceTurn]:
         """The assistant's turns of a sample, its target last; see the protocol."""
@@ -181,7 +211,7 @@ class FamilyProcessor(ABC):
         for index, message in enumerate(messages):
             if message["role"] != "assistant":
                 continue
-            opened = self._render(messages[:index], add_generation_prompt=True)
+            opened = self.template.render(messages[:index], sample.tools, opening=True)
             if not opened.startswith(written):
                 raise DataError(
                     f"{where}: the chat template rewrites earlier turns; set sft.train_on=last to train on "
@@ -208,7 +238,7 @@ class FamilyProcessor(ABC):
             raise DataError(f"{where}: a row needs 'id' and a non-empty 'messages'")
         messages, parts = split_parts(row["messages"], where)
         for message in messages:
-            self._checked(text_of(message), where)
+            self.template.checked(text_of(message), where)
         if not self.takes_video and any(part["type"] == "video" for part in parts):
             raise DataError(f"{where}: {type(self).__name__} takes no video; give its frames as pictures")
         plans = plan_media(parts, self.store, self.config, self.fit, self.frame_multiple, where)
@@ -220,16 +250,13 @@ class FamilyProcessor(ABC):
         return resolve_media(plan, self.store, self.grid(plan.shape), tokens, frame, where)
 
     def _encode(
-        self, messages: Sequence[Mapping[str, Any]], shapes: Sequence[MediaShape], where: str
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        shapes: Sequence[MediaShape],
+        tools: Sequence[Mapping[str, Any]],
+        where: str,
     ) -> Prompt:
-        return self._tokenize(self._render(messages, add_generation_prompt=True), shapes, where, 0)
-
-    def _render(self, messages: Sequence[Mapping[str, Any]], *, add_generation_prompt: bool) -> str:
-        return str(
-            self._hf.apply_chat_template(
-                list(messages), tokenize=False, add_generation_prompt=add_generation_prompt
-            )
-        )
+        return self._tokenize(self.template.render(messages, tools, opening=True), shapes, where, 0)
 
     def _tokenize(self, text: str, shapes: Sequence[MediaShape], where: str, position: int) -> Prompt:
         """Tokens of rendered text, placeholders expanded, positions going on from `position`."""
@@ -252,15 +279,6 @@ class FamilyProcessor(ABC):
     def _expand_ids(self, shape: MediaShape) -> IntArray:
         ids = self._tokenizer.encode(self.expand(shape), add_special_tokens=False)
         return np.asarray(ids, dtype=np.int64)
-
-    def _checked(self, text: Any, where: str) -> Any:
-        """The text, if it holds none of the model's special tokens."""
-        if isinstance(text, str) and (found := self._special.search(text)):
-            raise DataError(
-                f"{where}: text must not contain the model's special tokens, one is {found.group()!r}; "
-                "media are given as parts of a message, turns as messages"
-            )
-        return text
 
     def _blank(self) -> Media:
         """A black picture, for a micro-batch that has none."""

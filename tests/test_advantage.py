@@ -6,12 +6,14 @@ import math
 
 import numpy as np
 import pytest
-from builders import make_config, make_group
+from builders import advantages_of, make_config, make_group
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vlrl.advantage import assign_advantages, group_advantages
+from vlrl.advantage import group_advantages
+from vlrl.credit import assign_credit
 from vlrl.errors import ConfigError
+from vlrl.options import AlgorithmConfig
 from vlrl.types import Score
 
 REWARDS = st.floats(-100, 100, width=32)
@@ -65,14 +67,14 @@ def test_a_group_of_one_is_refused_by_the_config() -> None:
 
 def test_a_group_with_a_failed_member_gets_zeros_and_leaves_the_others_alone() -> None:
     failed, fine = make_group([2, 2, 2], failed=True), make_group([2, 2])
-    assign_advantages([failed, fine], scale_by_std=False)
-    assert failed.advantages.tolist() == [0.0, 0.0, 0.0]
-    assert fine.advantages.tolist() == [-0.5, 0.5]
+    assign_credit([failed, fine], AlgorithmConfig(scale_by_std=False))
+    assert advantages_of(failed) == [0.0, 0.0, 0.0]
+    assert advantages_of(fine) == [-0.5, 0.5]
 
 
 def test_advantages_come_from_the_total_alone() -> None:
     group = make_group([1, 1])
     for trajectory, (total, part) in zip(group.trajectories, [(0.0, 5.0), (2.0, -5.0)], strict=True):
         trajectory.score = Score(total, {"length": part})
-    assign_advantages([group], scale_by_std=False)
-    assert group.advantages.tolist() == [-1.0, 1.0]
+    assign_credit([group], AlgorithmConfig(scale_by_std=False))
+    assert advantages_of(group) == [-1.0, 1.0]

@@ -35,11 +35,11 @@ LAYERS: dict[str, set[str]] = {
         "registry",
         "metrics",
     },
-    "pure functions": {"mask", "advantage", "loss", "pack", "logprobs", "schedule", "stats", "published"},
+    "pure functions": {"mask", "advantage", "credit", "loss", "pack", "logprobs", "schedule", "stats", "published"},
     "plug-ins and data flow": {
         *("processors", "rewards", "envs"),
         *("data", "run_data", "session", "rollout", "buffer", "records", "tiny", "console", "interrupts"),
-        *("env_host", "context", "credit", "episode"),
+        *("env_host", "context", "episode", "lockstep", "stragglers"),
     },
     "engines": {
         *(

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from builders import make_generation, make_group, open_tiny, picture, row
+from builders import advantages_of, make_generation, make_group, open_tiny, picture, row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vlrl.batch import Batch
+from vlrl.credit import graded
 from vlrl.logprobs import DeviceBatch, TreeLogprobs, tree_attention_mask
 from vlrl.pack import pack
 from vlrl.session import Session
@@ -183,7 +184,7 @@ def test_tree_gradients_equal_plain_rows(model: Any, processor: Any, max_tokens:
     plain = sum(
         plain_logprobs(model, processor, t).sum() * float(a) / num_tokens
         for g in groups
-        for t, a in zip(g.trajectories, g.advantages, strict=True)
+        for t, a in zip(g.trajectories, advantages_of(g), strict=True)
     )
     found = gradients(model, loss)  # type: ignore[arg-type]
     expected = gradients(model, plain)  # type: ignore[arg-type]
@@ -205,7 +206,7 @@ def test_several_turns_with_pictures_in_between_equal_plain_rows(model: Any, pro
         trajectory = session.trajectory("", "ok", 0.0)
         trajectory.score = Score(0.0, {})
         trajectories.append(trajectory)
-    batch = lay_out([Group(trajectories, np.ones(3, np.float32))], processor)
+    batch = lay_out([graded(trajectories, [1.0] * 3)], processor)
     with torch.no_grad():
         [found] = tree_logprobs(wrap(model, processor), batch)
         expected = torch.cat([plain_logprobs(model, processor, t) for t in trajectories])
@@ -290,7 +291,7 @@ def test_a_group_of_zero_advantages_may_be_left_out_exactly(model: Any, processo
     from vlrl.loss import clipped_surrogate, weighted_sum
 
     groups = groups_of(processor, MIXED)
-    groups[1].advantages[:] = 0.0
+    groups[1] = graded(groups[1].trajectories, [0.0] * len(groups[1].trajectories))
     results = []
     for keep in (True, False):
         batch = lay_out(groups, processor, keep_zero_advantage=keep)

@@ -8,11 +8,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from builders import make_generation, make_group, make_sample, make_trajectory, no_pixels, text_prompt
+from builders import (
+    advantages_of,
+    make_generation,
+    make_group,
+    make_sample,
+    make_trajectory,
+    no_pixels,
+    text_prompt,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
 from vlrl.batch import Batch, MicroBatch
+from vlrl.credit import graded
 from vlrl.pack import pack, token_weights
 from vlrl.session import Session
 from vlrl.types import Group, Media, Score
@@ -49,9 +58,9 @@ def trained(batch: Batch) -> list[tuple[str, int, float, float, float]]:
 
 def test_the_worked_example_of_micro_batch() -> None:
     sample = make_sample([100, 101])
-    group = Group(
+    group = graded(
         [make_trajectory(sample, [10, 11], logprobs=[-1, -2]), make_trajectory(sample, [20], logprobs=[-3])],
-        np.array([1.0, -1.0], np.float32),
+        [1.0, -1.0],
     )
     [[batch]] = lay_out([group])
     assert batch.input_ids.tolist() == [[100, 101, 10, 11, 20]]
@@ -73,7 +82,7 @@ def test_an_observation_is_seen_and_not_trained() -> None:
     session.append_action(make_generation([12], [-3]))
     trajectory = session.trajectory("", "ok", 0.0)
     trajectory.score = Score(1.0, {})
-    [[batch]] = lay_out([Group([trajectory], np.ones(1, np.float32))])
+    [[batch]] = lay_out([graded([trajectory], [1.0])])
     assert batch.input_ids.tolist() == [[100, 101, 10, 11, 50, 12]]
     assert batch.source_index.tolist() == [1, 2, 4]
     assert batch.target_ids.tolist() == [10, 11, 12]
@@ -127,14 +136,19 @@ def test_every_token_is_trained_once_however_the_groups_are_cut(
     expected = sorted(
         (t.sample.id, int(token), float(logprob), float(advantage), round(float(np.float32(weight)), 7))
         for group, group_weights in zip([g for g in groups if not g.failed], weights, strict=True)
-        for t, advantage, weight in zip(group.trajectories, group.advantages, group_weights, strict=True)
-        for token, logprob in zip(t.token_ids[t.loss_mask], t.sampler_logprobs[t.loss_mask], strict=True)
+        for t, advantage, weight in zip(group.trajectories, advantages_of(group), group_weights, strict=True)
+        for ledger in t.ledgers
+        for token, logprob in zip(
+            ledger.token_ids[ledger.loss_mask], ledger.sampler_logprobs[ledger.loss_mask], strict=True
+        )
     )
     assert trained(batch) == expected
     assert len(batch) == num_ranks
     assert len({len(rank) for rank in batch}) == 1  # every rank runs the same collectives
     for m in micro_batches(batch):
-        longest_branch = max((len(t.token_ids) for g in groups for t in g.trajectories), default=0)
+        longest_branch = max(
+            (len(ledger.token_ids) for g in groups for t in g.trajectories for ledger in t.ledgers), default=0
+        )
         assert m.input_ids.size <= max(max_tokens, longest_branch)
 
 
@@ -255,7 +269,7 @@ def test_a_branch_brings_its_own_pictures_after_the_prompt_s() -> None:
         session.append_action(make_generation([9]))
         trajectories.append(session.trajectory("", "ok", 0.0))
         trajectories[-1].score = Score(0.0, {})
-    [[batch]] = lay_out([Group(trajectories, np.ones(2, np.float32))], pixels=media_marks)
+    [[batch]] = lay_out([graded(trajectories, [1.0, 1.0])], pixels=media_marks)
     assert batch.media_inputs["marks"].tolist() == [1, 5, 6]
 
 

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from vlrl.errors import ConfigError
-from vlrl.types import FloatArray, Group
+from vlrl.ledger import FloatArray
 
 
 def group_advantages(rewards: Sequence[float], *, scale_by_std: bool) -> FloatArray:
     """GRPO's advantage, DeepSeekMath (arXiv 2402.03300) §4.1.2: A_i = (r_i - mean(r)) / std(r).
 
     Args:
-        rewards: [n] totals of one group, n ≥ 2.
+        rewards: [n] of one group.
         scale_by_std: divide by the group's standard deviation (GRPO); False is Dr. GRPO
             (arXiv 2503.20783, Eq. 3), which drops it to avoid favouring groups of little spread.
 
@@ -35,13 +35,3 @@ def group_advantages(rewards: Sequence[float], *, scale_by_std: bool) -> FloatAr
         centred /= values.std(ddof=1)  # the unbiased deviation, as TRL and DeepSeek's reference code use
     advantages: FloatArray = centred.astype(np.float32)
     return advantages
-
-
-def assign_advantages(groups: Sequence[Group], *, scale_by_std: bool) -> None:
-    """Fill each group's advantages in place; a group with a failed member gets zeros (law 7)."""
-    for group in groups:
-        if group.failed:
-            group.advantages = np.zeros(len(group.trajectories), dtype=np.float32)
-        else:
-            rewards = [t.score.total for t in group.trajectories if t.score is not None]
-            group.advantages = group_advantages(rewards, scale_by_std=scale_by_std)

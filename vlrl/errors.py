@@ -23,6 +23,10 @@ class EngineError(VlrlError):
     """vLLM, DeepSpeed or Ray failed, or what they report breaks one of the laws."""
 
 
+class EnvError(VlrlError):
+    """Environments failed in more episodes than the run puts up with."""
+
+
 class ScoringError(VlrlError):
     """Rewards failed on more completions than the run puts up with."""
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vlrl.config import Config
-from vlrl.protocols import Policy, Processor
+from vlrl.episode import Setting
 from vlrl.records import rollout_records, write_rollouts
 from vlrl.rewards.judge.stats import take_judge_metrics
 from vlrl.rewards.scoring.compose import ComposedReward
-from vlrl.rollout import require_scored, rollout_groups, score_groups
+from vlrl.rollout import require_played, require_scored, rollout_groups, score_groups
 from vlrl.run import Run
 from vlrl.types import Group, Sample
 
@@ -36,29 +36,21 @@ class Evaluation:
 
 
 async def evaluate(
-    samples: Sequence[Sample],
-    policy: Policy,
-    processor: Processor,
-    reward: ComposedReward,
-    config: Config,
-    step: int = 0,
+    samples: Sequence[Sample], setting: Setting, reward: ComposedReward, step: int = 0
 ) -> Evaluation:
     """Answer every sample once greedily and once at the training temperature.
 
     The sampled answers use the same seeds at every evaluation, so two evaluations differ by the weights
     alone. `step` is whose reward weights the totals have.
     """
+    config = setting.config
     results: dict[bool, list[Group]] = {}
     for greedy in (True, False):
-        groups = await rollout_groups(
-            samples,
-            policy,
-            processor,
-            config.rollout,
-            seed_path=(config.run.seed, "evaluate"),
-            group_size=1,
-            greedy=greedy,
+        drawn = await rollout_groups(
+            samples, setting, seed_path=(config.run.seed, "evaluate"), group_size=1, greedy=greedy
         )
+        require_played(drawn, config.episodes.max_failed_share)
+        groups = drawn.groups
         failures = await score_groups(groups, reward.score_all, step)
         require_scored(failures, len(groups), config.scoring.max_failed_share)
         results[greedy] = groups
@@ -99,7 +91,7 @@ def hold_out(run: Run, when: str, num_samples: int | None, keep_as: str | None =
         return {}
     with run.phases.measure("evaluate"):
         step = run.first_step if keep_as == "before" else config.num_steps
-        result = run.runner.run(evaluate(samples, run.policy, run.processor, run.reward, config, step))
+        result = run.runner.run(evaluate(samples, run.setting, run.reward, step))
     run.console.note(
         f"held-out accuracy {when}: {result.accuracy_greedy:.3f} greedy, "
         f"{result.accuracy_sampled:.3f} sampled"

@@ -13,18 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from vlrl.advantage import assign_advantages
 from vlrl.batch import Batch
 from vlrl.config import Config
 from vlrl.console import TrainConsole
+from vlrl.credit import assign_credit
 from vlrl.evaluate import hold_out, hold_out_before, verdict
 from vlrl.pack import pack
 from vlrl.parity import check_parity, require_parity
 from vlrl.rewards.judge.stats import take_judge_metrics
-from vlrl.rollout import require_scored, rollout_groups, score_groups
+from vlrl.rollout import require_played, require_scored, rollout_groups, score_groups
 from vlrl.run import Clock, Run
 from vlrl.schedule import learning_rate
-from vlrl.stats import rollout_stats
+from vlrl.stats import episode_stats, rollout_stats
 from vlrl.types import Group
 
 
@@ -58,18 +58,23 @@ def grpo_step(run: Run, step: int) -> dict[str, float]:
     with clock.measure("wait"):
         samples = run.stream.batch(step)
     with clock.measure("generate"):
-        groups = run.runner.run(
+        drawn = run.runner.run(
             rollout_groups(
-                samples, run.policy, run.processor, config.rollout, seed_path=(config.run.seed, step)
+                samples,
+                run.setting,
+                seed_path=(config.run.seed, step),
+                stragglers=config.episodes.stragglers,
             )
         )
+        require_played(drawn, config.episodes.max_failed_share)
+    groups = drawn.groups
     with clock.measure("reward"):
         failures = run.runner.run(score_groups(groups, run.reward.score_all, step))
         require_scored(failures, sum(len(g.trajectories) for g in groups), config.scoring.max_failed_share)
-        assign_advantages(groups, scale_by_std=config.algorithm.scale_by_std)
+        assign_credit(groups, config.algorithm, run.masks)
     if failures:  # masked and counted (law 7); the first says what to mend
         run.console.note(f"step {step}: {len(failures)} completions could not be scored; {failures[0]}")
-    metrics = rollout_stats(groups, failures) | run.stream.metrics | take_judge_metrics()
+    metrics = rollout_stats(groups, failures) | episode_stats(groups, drawn.counts) | run.stream.metrics | take_judge_metrics()
     with clock.measure("train"):
         lr = learning_rate(config.optim, step, config.num_steps)
         for index, batch in enumerate(minibatches(groups, run)):

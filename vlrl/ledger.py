@@ -26,6 +26,24 @@ class VersionSpan:
 
 
 @dataclass(frozen=True, slots=True)
+class Generation:
+    """What the engine drew.
+
+    Attributes:
+        token_ids: [num_tokens] int64, the stop token included.
+        sampler_logprobs: [num_tokens] float32, log-probability of each token under the distribution it
+            was drawn from (temperature and banned tokens applied), in nats.
+        version_spans: weight versions, covering [0, num_tokens).
+        finished: True if it ended by a stop token, False if cut at max_tokens.
+    """
+
+    token_ids: IntArray
+    sampler_logprobs: FloatArray
+    version_spans: tuple[VersionSpan, ...]
+    finished: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
     """One exchange, as half-open spans of its ledger: prompt or observation, then the action.
 

@@ -25,6 +25,13 @@ SOURCE_REWARD = "reward_by_source/"
 """Mean reward of one source is `reward_by_source/<name>`."""
 
 
+EPISODE_COUNTS = (
+    *("env_raised", "env_hung", "env_died", "episode_hung", "agent_raised"),
+    *("replayed_episodes", "failed_episodes", "cut_off_episodes", "surplus_episodes"),
+)
+"""What is counted of a step's episodes, as `failures/<name>`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Metric:
     """What a number means, in one sentence, and its unit ("" for a pure number)."""
@@ -53,6 +60,24 @@ METRICS: Mapping[str, Metric] = {
     "optim/lr": Metric("Learning rate"),
     "throughput/tokens_per_s": Metric("Drawn tokens per second of step time", "tokens/s"),
     "failures/reward": Metric("Completions that could not be scored; their groups are left out", "count"),
+    "failures/env_raised": Metric(
+        "Attempts at an episode whose environment raised or answered nonsense", "count"
+    ),
+    "failures/env_hung": Metric("Attempts whose environment was over its time limit", "count"),
+    "failures/env_died": Metric("Attempts whose environment's process died", "count"),
+    "failures/episode_hung": Metric("Attempts that took longer than episodes.timeout_s", "count"),
+    "failures/agent_raised": Metric("Attempts whose agent raised", "count"),
+    "failures/replayed_episodes": Metric("Episodes that did well after an attempt that failed", "count"),
+    "failures/failed_episodes": Metric(
+        "Episodes of which every attempt failed; their groups are left out", "count"
+    ),
+    "failures/cut_off_episodes": Metric("Episodes that were too slow and are left out", "count"),
+    "failures/surplus_episodes": Metric("Redundant episodes that are left out", "count"),
+    "episode/num_turns_mean": Metric("Mean number of actions of an episode", "turns"),
+    "episode/return_mean": Metric("Mean sum of the environment's rewards"),
+    "episode/success": Metric("Share of episodes in which the task was done", "fraction"),
+    "episode/invalid_fraction": Metric("Share of actions that the environment could not read", "fraction"),
+    "episode/num_ledgers_mean": Metric("Mean number of ledgers: 1 if no context was rewritten", "ledgers"),
     "data/num_dropped_overlong": Metric(
         "Rows left out since their prompts are too long; others took their place", "count"
     ),
@@ -78,6 +103,8 @@ def describe(name: str) -> str:
         return f"Mean of the reward's part {name.removeprefix('reward/')!r}"
     if name.startswith(SOURCE_REWARD):
         return f"Mean reward of samples from {name.removeprefix(SOURCE_REWARD)!r}"
+    if name.startswith("episode/") and name not in METRICS:
+        return f"Mean of the environment's number {name.removeprefix('episode/')!r} at the end of an episode"
     if name.removeprefix("heldout/").startswith("judge/"):
         _, model, what = name.removeprefix("heldout/").split("/", 2)
         return f"The judge {model}: {what.removeprefix('num_').replace('_', ' ')}"

@@ -136,6 +136,17 @@ class AlgorithmConfig(Section):
 
     scale_by_std: bool = True
     """Divide advantages by the group's standard deviation (GRPO); false is Dr. GRPO."""
+    credit: Literal["episode", "discounted", "state_groups"] = "episode"
+    """Advantage of a turn: the whole episode's; that of the rewards still to come, discounted; or GiGPO's sum
+    of the episode's and of one among all turns of the group that were taken in the same state."""
+    discount: float = Field(1.0, gt=0, le=1)
+    """γ a turn, for discounted and state_groups."""
+    state_weight: float = Field(1.0, ge=0)
+    """ω, what the advantage among equal states counts for in state_groups."""
+    masks: list[str] = Field(default_factory=list)
+    """Tokens left out of the loss: truncated (actions cut at rollout.max_tokens), invalid (actions that the
+    environment could not read), all_but_last (turns before the last), or ./file.py:function of a trajectory
+    that returns one bool array a ledger. Advantages are computed before."""
     aggregation: Literal["token", "sequence", "constant"] = "token"
     """Mean over all tokens of the batch (DAPO), mean over sequences of token means (GRPO), or sum over
     tokens divided by num_sequences × max_tokens (Dr. GRPO)."""

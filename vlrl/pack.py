@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from vlrl.batch import Batch, MicroBatch
-from vlrl.types import Group, Media, Trajectory
+from vlrl.ledger import BoolArray, FloatArray, Ledger
+from vlrl.types import Group, Media
 
 Aggregation = Literal["token", "sequence", "constant"]
 PixelsFn = Callable[[Sequence[Media]], Mapping[str, npt.NDArray[Any]]]
@@ -18,16 +19,28 @@ PixelsFn = Callable[[Sequence[Media]], Mapping[str, npt.NDArray[Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One trajectory of a tree with the weight and advantage of its tokens."""
+    """One ledger of a tree with the advantages of its tokens and the weight of each one that is trained."""
 
-    trajectory: Trajectory
-    advantage: float
+    sample_id: str
+    ledger: Ledger
+    advantages: FloatArray
+    trained: BoolArray
     token_weight: float
+
+    @property
+    def num_prefix(self) -> int:
+        """Tokens before the first action."""
+        return self.ledger.turns[0].context[1]
+
+    @property
+    def prefix_media(self) -> tuple[Media, ...]:
+        """Media before the first action."""
+        return self.ledger.media[: self.ledger.turns[0].num_media]
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A shared prompt of `num_prefix` tokens and the trajectories that go on from it."""
+    """A shared prompt of `num_prefix` tokens and the ledgers that go on from it."""
 
     num_prefix: int
     branches: tuple[Branch, ...]
@@ -35,13 +48,13 @@ class Tree:
     @property
     def num_tokens(self) -> int:
         """Tokens of the laid-out tree."""
-        return self.num_prefix + sum(len(b.trajectory.token_ids) - self.num_prefix for b in self.branches)
+        return self.num_prefix + sum(len(b.ledger.token_ids) - self.num_prefix for b in self.branches)
 
     @property
     def media(self) -> list[Media]:
         """The prompt's once, then what each branch saw after it."""
-        prompt = self.branches[0].trajectory.sample.media
-        return [*prompt, *(m for b in self.branches for m in b.trajectory.media[len(prompt) :])]
+        prompt = self.branches[0].prefix_media
+        return [*prompt, *(m for b in self.branches for m in b.ledger.media[len(prompt) :])]
 
     @property
     def num_pixels(self) -> int:
@@ -63,13 +76,13 @@ def pack(
     """Lay groups out for one optimizer step.
 
     Args:
-        groups: scored, with advantages; failed groups are left out and do not count (law 7).
+        groups: scored, with credits; failed groups are left out and do not count (law 7).
         pixels: the processor's pixel function.
         num_ranks: data-parallel ranks; each gets the same number of micro-batches.
         max_tokens: token slots of a micro-batch, padding included; a longer tree is split by branches.
         aggregation: the averaging rule, see `token_weights`.
         max_completion_tokens: Dr. GRPO's constant.
-        keep_zero_advantage: train groups whose advantages are all zero. They add nothing to the policy
+        keep_zero_advantage: train trees whose advantages are all zero. They add nothing to the policy
             gradient, so they may be left out exactly; only a KL term needs them. They count in the
             averages either way.
         max_pixels: of a micro-batch's media; a tree that has more goes alone. None is no limit.
@@ -81,12 +94,9 @@ def pack(
     weights = token_weights(counted, aggregation, max_completion_tokens)
     trees: list[Tree] = []
     for group, group_weights in zip(counted, weights, strict=True):
-        if keep_zero_advantage or group.advantages.any():
-            branches = [
-                Branch(t, float(a), w)
-                for t, a, w in zip(group.trajectories, group.advantages, group_weights, strict=True)
-            ]
-            trees += _split(branches, len(group.trajectories[0].sample.prompt.token_ids), max_tokens)
+        for branches in _by_prefix(group, group_weights):
+            if keep_zero_advantage or any(b.advantages[b.trained].any() for b in branches):
+                trees += _split(branches, max_tokens)
     per_rank = [_bins(rank_trees, max_tokens, max_pixels) for rank_trees in _deal(trees, num_ranks)]
     num_micro_batches = max(1, *(len(bins) for bins in per_rank))
     return [
@@ -98,13 +108,13 @@ def pack(
 def token_weights(
     groups: Sequence[Group], aggregation: Aggregation, max_completion_tokens: int
 ) -> list[list[float]]:
-    """Weight of each token of each trajectory, [num_groups][n].
+    """Weight of each trained token of each trajectory, [num_groups][n].
 
     "token": 1 / Σ|o| over the batch (DAPO, arXiv 2503.14476, Eq. 8). "sequence": 1 / (N·|o_i|) for N
     sequences (GRPO, arXiv 2402.03300, Eq. 3). "constant": 1 / (N·max_completion_tokens) (Dr. GRPO, arXiv
     2503.20783, §3.2).
     """
-    lengths = [[t.num_action_tokens for t in g.trajectories] for g in groups]
+    lengths = [[credit.num_trained for credit in g.credits] for g in groups]
     num_sequences = max(1, sum(len(row) for row in lengths))
     num_tokens = max(1, sum(sum(row) for row in lengths))
     if aggregation == "token":
@@ -114,13 +124,27 @@ def token_weights(
     return [[1.0 / (num_sequences * max_completion_tokens) for _ in row] for row in lengths]
 
 
-def _split(branches: Sequence[Branch], num_prefix: int, max_tokens: int) -> list[Tree]:
+def _by_prefix(group: Group, weights: Sequence[float]) -> list[list[Branch]]:
+    """The ledgers of a group, those that begin with the same tokens and media together."""
+    found: dict[tuple[bytes, tuple[str, ...]], list[Branch]] = {}
+    for trajectory, credit, weight in zip(group.trajectories, group.credits, weights, strict=True):
+        for ledger, advantages, trained in zip(
+            trajectory.ledgers, credit.advantages, credit.trained, strict=True
+        ):
+            branch = Branch(trajectory.sample.id, ledger, advantages, trained, weight)
+            prefix = ledger.token_ids[: branch.num_prefix].tobytes()
+            found.setdefault((prefix, tuple(m.sha256 for m in branch.prefix_media)), []).append(branch)
+    return list(found.values())
+
+
+def _split(branches: Sequence[Branch], max_tokens: int) -> list[Tree]:
     """One tree, or several that repeat the prompt, each within max_tokens where a single branch allows."""
+    num_prefix = branches[0].num_prefix
     trees: list[Tree] = []
     current: list[Branch] = []
     used = num_prefix
     for branch in branches:
-        size = len(branch.trajectory.token_ids) - num_prefix
+        size = len(branch.ledger.token_ids) - num_prefix
         if current and used + size > max_tokens:
             trees.append(Tree(num_prefix, tuple(current)))
             current, used = [], num_prefix
@@ -166,25 +190,25 @@ def _lay_out(trees: Sequence[Tree], pixels: PixelsFn) -> MicroBatch:
     sources, targets, logprobs, advantages, weights, owners = [], [], [], [], [], []
     for row, tree in enumerate(trees):
         prefix = tree.num_prefix
-        first = tree.branches[0].trajectory
+        first = tree.branches[0].ledger
         input_ids[row, :prefix] = first.token_ids[:prefix]
         position_ids[:, row, :prefix] = first.position_ids[:, :prefix]
         branch_ids[row, :prefix] = 0
         media += tree.media
         cursor = prefix
         for number, branch in enumerate(tree.branches, start=1):
-            trajectory = branch.trajectory
-            end = cursor + len(trajectory.token_ids) - prefix
-            input_ids[row, cursor:end] = trajectory.token_ids[prefix:]
-            position_ids[:, row, cursor:end] = trajectory.position_ids[:, prefix:]
+            ledger = branch.ledger
+            end = cursor + len(ledger.token_ids) - prefix
+            input_ids[row, cursor:end] = ledger.token_ids[prefix:]
+            position_ids[:, row, cursor:end] = ledger.position_ids[:, prefix:]
             branch_ids[row, cursor:end] = number
-            trained = np.flatnonzero(trajectory.loss_mask)
+            trained = np.flatnonzero(branch.trained)
             place = trained - prefix + cursor
             # A branch's first token is predicted by the prompt's last, the others by their neighbour.
             sources.append(row * length + np.where(trained == prefix, prefix - 1, place - 1))
-            targets.append(trajectory.token_ids[trained])
-            logprobs.append(trajectory.sampler_logprobs[trained])
-            advantages.append(np.full(len(trained), branch.advantage, np.float32))
+            targets.append(ledger.token_ids[trained])
+            logprobs.append(ledger.sampler_logprobs[trained])
+            advantages.append(branch.advantages[trained])
             weights.append(np.full(len(trained), branch.token_weight, np.float32))
             owners.append(np.full(len(trained), row, np.int64))
             cursor = end
@@ -200,5 +224,5 @@ def _lay_out(trees: Sequence[Tree], pixels: PixelsFn) -> MicroBatch:
         advantages=np.concatenate([np.zeros(0, np.float32), *advantages]),
         weights=np.concatenate([np.zeros(0, np.float32), *weights]),
         token_rows=np.concatenate([np.zeros(0, np.int64), *owners]),
-        token_sample_ids=tuple(t.branches[0].trajectory.sample.id for t in trees),
+        token_sample_ids=tuple(t.branches[0].sample_id for t in trees),
     )

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from vlrl.config import Config
+from vlrl.credit import graded
 from vlrl.errors import EngineError
 from vlrl.pack import PixelsFn, pack
 from vlrl.rollout import rollout_groups
@@ -28,10 +29,7 @@ def logprob_difference(
         config: ranks and token budget.
     """
     probes = [
-        Group(
-            [replace(t, score=Score(0.0, {})) for t in g.trajectories],
-            np.ones(len(g.trajectories), np.float32),
-        )
+        graded([replace(t, score=Score(0.0, {})) for t in g.trajectories], [1.0] * len(g.trajectories))
         for g in groups
     ]
     batch = pack(
@@ -78,9 +76,7 @@ def check_parity(run: Run) -> None:
     run.console.phase("checking parity")
     samples = run.first_samples[: config.parity.num_samples]
     seeds = (config.run.seed, "parity")
-    groups = run.runner.run(
-        rollout_groups(samples, run.policy, run.processor, config.rollout, seed_path=seeds)
-    )
+    groups = run.runner.run(rollout_groups(samples, run.setting, seed_path=seeds)).groups
     difference, sample_id = logprob_difference(groups, run.trainer, run.processor.pixels, config)
     require_parity(difference, sample_id, config, when="before training")
     run.console.note(f"trainer and engine agree to {difference:.1e} nats on {len(groups)} prompts")

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from vlrl.types import Generation, IntArray, Media, Prompt, ReferenceTurn, Row, Sample, Sampling
 
 if TYPE_CHECKING:
-    from vlrl.session import Session
+    from vlrl.session import Said, Session
 
 
 class Processor(Protocol):
@@ -41,7 +41,12 @@ class Processor(Protocol):
         """
         ...
 
-    def encode(self, messages: Sequence[Mapping[str, Any]], media: Sequence[Media]) -> Prompt:
+    def encode(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        media: Sequence[Media],
+        tools: Sequence[Mapping[str, Any]] = (),
+    ) -> Prompt:
         """Render a conversation that ends where the assistant is to speak."""
         ...
 
@@ -60,8 +65,24 @@ class Processor(Protocol):
         """Each token's own text, special tokens shown: for viewers."""
         ...
 
-    def extend(self, session: Session, text: str, media: Sequence[Media]) -> None:
-        """Append a user's observation and the opening of the next assistant turn to the ledger."""
+    def message(self, role: str, parts: Sequence[Mapping[str, Any]], where: str) -> Said:
+        """What an environment says, its media resolved and the model's special tokens in it broken up.
+
+        Raises:
+            DataError: like `sample`; `where` names the episode.
+        """
+        ...
+
+    def act(self, session: Session, generation: Generation) -> str:
+        """Append what was drawn to the session and return its text."""
+        ...
+
+    def show(self, session: Session, seen: Sequence[Said]) -> None:
+        """Bring the ledger to what the policy is to see next, up to the opening of its turn.
+
+        If the conversation, as the template renders it, begins with what the ledger spells, the rest is
+        appended; else the session forks. So a ledger always spells what the template renders.
+        """
         ...
 
     def reference_turns(self, sample: Sample) -> list[ReferenceTurn]:

@@ -107,6 +107,8 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "visual/counting": "vlrl.envs.visual.counting:Counting",
         "visual/referring": "vlrl.envs.visual.referring:Referring",
         "visual/detection": "vlrl.envs.visual.detection:Detection",
+        "trl": "vlrl.envs.adapters.trl:TrlEnv",
+        "visual/spatial": "vlrl.envs.visual.spatial:Spatial",
     },
 }
 """kind → name → "module:attribute"; a stranger's entry points in the group vlrl.<kind> read the same."""

@@ -1,17 +1,21 @@
-"""Episodes: draw, decode, score. Knows a Policy and a Processor, not Ray, vLLM or a model."""
+"""Groups of episodes: draw and score. Knows a Policy, a Processor and environments, not Ray, vLLM or a model."""
 
 from __future__ import annotations
 
 import asyncio
-import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 
-from vlrl.errors import DataError, ScoringError
+from vlrl.episode import Setting, play_episode
+from vlrl.episode_options import StragglerConfig
+from vlrl.errors import DataError, EnvError, ScoringError
+from vlrl.lockstep import Lockstep
 from vlrl.options import RolloutConfig
-from vlrl.protocols import Policy, Processor
 from vlrl.rewards.scoring.compose import RewardFailure
 from vlrl.seeds import derive_seed
-from vlrl.session import Session
+from vlrl.stragglers import cut_off, first_done
 from vlrl.types import Group, Sample, Sampling, Score, Trajectory
 
 ScoreFn = Callable[[Sequence[Trajectory], int], Awaitable[Sequence[Score | RewardFailure]]]
@@ -19,6 +23,9 @@ ScoreFn = Callable[[Sequence[Trajectory], int], Awaitable[Sequence[Score | Rewar
 
 SHOWN_FAILURES = 3
 """Tracebacks in the message that ends a run."""
+
+SMALLEST_GROUP = 2
+"""Trajectories that can be a baseline for each other."""
 
 
 def sampling_of(config: RolloutConfig, *seed_path: int | str, greedy: bool = False) -> Sampling:
@@ -42,58 +49,102 @@ def require_room(sample_id: str, num_prompt_tokens: int, max_tokens: int, max_mo
         )
 
 
-async def rollout_single_turn(
-    sample: Sample, group_index: int, sampling: Sampling, policy: Policy, processor: Processor
-) -> Trajectory:
-    """One question, one answer."""
-    start = time.perf_counter()
-    session = Session(sample, group_index)
-    generation = await policy.generate(session, sampling)
-    session.append_action(generation)
-    return session.trajectory(
-        completion=processor.decode(generation.token_ids),
-        outcome="ok" if generation.finished else "truncated",
-        duration_s=time.perf_counter() - start,
-    )
+@dataclass(slots=True)
+class Drawn:
+    """What a step drew.
+
+    Attributes:
+        groups: in the order of the samples; one of which too few episodes were in time is left out.
+        counts: failures of environments by kind (`env_raised`, `env_hung`, `env_died`, `episode_hung`), every
+            attempt's; `replayed_episodes` that did well after a failure; `failed_episodes` that did not;
+            `cut_off_episodes` and `surplus_episodes`, which stragglers.policy left out.
+    """
+
+    groups: list[Group]
+    counts: Counter[str]
 
 
 async def rollout_groups(
     samples: Sequence[Sample],
-    policy: Policy,
-    processor: Processor,
-    config: RolloutConfig,
+    setting: Setting,
     *,
     seed_path: Sequence[int | str],
     group_size: int | None = None,
     greedy: bool = False,
-) -> list[Group]:
-    """Draw a group for every sample, all at once.
+    stragglers: StragglerConfig | None = None,
+) -> Drawn:
+    """Draw a group for every sample: all episodes in one event loop, so many at once.
 
     Args:
         samples: what is asked.
-        policy: draws the actions.
-        processor: decodes them.
-        config: sampling and default group size.
+        setting: policy, processor, environments and the options.
         seed_path: (run seed, step); sample id, group index and turn are added here.
-        group_size: completions per sample; the config's if None.
+        group_size: episodes per sample; the config's if None.
         greedy: take the likeliest token.
+        stragglers: what is done about slow episodes; None waits for all.
 
     Returns:
-        Groups in the order of the samples, unscored.
+        The groups, unscored.
     """
-    size = group_size or config.group_size
+    config = setting.config
+    size = group_size or config.rollout.group_size
+    stragglers = stragglers or StragglerConfig()
+    redundant = stragglers.policy == "redundancy"
+    counts: Counter[str] = Counter()
+    lockstep = Lockstep(setting.policy) if config.episodes.lockstep else None
+    places = asyncio.Semaphore(config.episodes.max_episodes)
 
-    async def one(sample: Sample, index: int) -> Trajectory:
-        sampling = sampling_of(config, *seed_path, sample.id, index, 0, greedy=greedy)
-        return await rollout_single_turn(sample, index, sampling, policy, processor)
+    async def one(sample: Sample, place: int, index: int) -> Trajectory:
+        def sampling(turn: int) -> Sampling:
+            return sampling_of(config.rollout, *seed_path, sample.id, index, turn, greedy=greedy)
 
-    drawn = await asyncio.gather(*(one(s, i) for s in samples for i in range(size)))
-    return [Group(list(drawn[k * size : (k + 1) * size])) for k in range(len(samples))]
+        async with places if sample.env else nullcontext():
+            if lockstep is None:
+                return await play_episode(sample, index, sampling, setting, counts)
+            lockstep.start()
+            try:
+                seen = replace(setting, policy=lockstep.at(place))
+                return await play_episode(sample, index, sampling, seen, counts)
+            finally:
+                lockstep.end()
+
+    num_drawn = size + (stragglers.num_extra if redundant else 0)
+    try:
+        async with asyncio.TaskGroup() as running:
+            tasks = [
+                [
+                    running.create_task(one(sample, number * num_drawn + index, index))
+                    for index in range(num_drawn)
+                ]
+                for number, sample in enumerate(samples)
+            ]
+            if redundant:
+                await asyncio.gather(*(first_done(of_group, size) for of_group in tasks))
+            elif stragglers.policy == "cut_off":
+                flat = [task for of_group in tasks for task in of_group]
+                await cut_off(flat, share=stragglers.cut_off_share, grace_s=stragglers.cut_off_s)
+    except BaseExceptionGroup as errors:  # the first says what to mend; the others follow from it
+        raise errors.exceptions[0] from None
+    left_out = "surplus_episodes" if redundant else "cut_off_episodes"
+    groups = []
+    for of_group in tasks:
+        trajectories = [task.result() for task in of_group if not task.cancelled()]
+        if redundant:
+            trajectories = sorted(trajectories, key=lambda t: t.failed)[:size]
+            trajectories.sort(key=lambda t: t.group_index)
+        counts[left_out] += num_drawn - len(trajectories)
+        counts["failed_episodes"] += sum(t.failed for t in trajectories)
+        if len(trajectories) >= min(size, SMALLEST_GROUP):
+            groups.append(Group(trajectories))
+    return Drawn(groups, +counts)
 
 
 async def score_groups(groups: Sequence[Group], score: ScoreFn, step: int = 0) -> list[RewardFailure]:
-    """Score every trajectory under the weights of a step; returns the failures, whose scores stay None."""
-    trajectories = [t for g in groups for t in g.trajectories]
+    """Score every trajectory under the weights of a step; returns the failures, whose scores stay None.
+
+    An episode that failed is not scored.
+    """
+    trajectories = [t for g in groups for t in g.trajectories if not t.failed]
     failures = []
     for trajectory, result in zip(trajectories, await score(trajectories, step), strict=True):
         if isinstance(result, RewardFailure):
@@ -118,4 +169,17 @@ def require_scored(failures: Sequence[RewardFailure], num_scored: int, max_faile
         f"{len(failures)} of {num_scored} completions could not be scored, more than "
         f"scoring.max_failed_share={max_failed_share:g}; mend the reward or the rows. The first:\n"
         + "\n".join(shown[:SHOWN_FAILURES])
+    )
+
+
+def require_played(drawn: Drawn, max_failed_share: float) -> None:
+    """Raise EnvError, with the first reasons, if more than that share of a step's episodes failed."""
+    trajectories = [t for g in drawn.groups for t in g.trajectories]
+    failed = [t for t in trajectories if t.failed]
+    if len(failed) <= max_failed_share * len(trajectories):
+        return
+    raise EnvError(
+        f"{len(failed)} of {len(trajectories)} episodes failed, more than "
+        f"episodes.max_failed_share={max_failed_share:g}; mend the environment, or see env.step_timeout_s "
+        "and env.isolation. The first:\n" + "\n".join(t.failure for t in failed[:SHOWN_FAILURES])
     )

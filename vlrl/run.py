@@ -19,11 +19,14 @@ from vlrl.checkpoint import RunState, latest_checkpoint, save_checkpoint, writte
 from vlrl.cluster import cluster, device_name
 from vlrl.config import Config
 from vlrl.console import TrainConsole
+from vlrl.env_host import EnvHost
+from vlrl.episode import Setting
 from vlrl.errors import ConfigError, DataError, Interrupted
 from vlrl.generator import VllmPolicy
 from vlrl.interrupts import Interrupts
 from vlrl.metrics import TIME_PARTS, MetricSinks
 from vlrl.processors.auto import open_processor
+from vlrl.registry import resolve
 from vlrl.rewards.scoring.compose import ComposedReward
 from vlrl.run_data import RunData, Sources
 from vlrl.trainer import Trainer, rendezvous_port
@@ -78,7 +81,9 @@ class Run:
         config: the whole config.
         processor: of the model's family.
         trainer: the ZeRO-3 ranks; absent in a run that does not train.
-        policy: the vLLM engine; absent in supervised training, and so is `reward`.
+        policy: the vLLM engine; absent in supervised training, and so are `reward` and `setting`.
+        setting: what episodes are played with.
+        masks: of tokens that are left out of the loss.
         first_step: 0, or where the checkpoint left off.
         phases: seconds by phase, for the summary.
     """
@@ -120,6 +125,7 @@ class Run:
         if self._generate:
             self.reward = ComposedReward(config.rewards, sources.rewards, config.scoring)
             self._stack.callback(self.reward.close)
+            self.masks = [resolve("masks", name) for name in config.algorithm.masks]
         self.console.phase("loading the processor")
         self.processor = open_processor(config)
         self.data = RunData(config, sources, self.processor, supervised=not self._generate)
@@ -131,6 +137,9 @@ class Run:
         if self._train:
             self._open_folder()
         self.runner = self._stack.enter_context(asyncio.Runner())
+        if self._generate:
+            self.host = EnvHost(config.env, max_open=config.episodes.max_episodes)
+            self._stack.callback(self.host.close)
         self.console.phase("starting engines")
         with self.phases.measure("start engines"):
             self._start_engines()
@@ -177,6 +186,7 @@ class Run:
             self.phases.seconds["start trainer"] = self.trainer.wait_ready()
         if self._generate:
             self.phases.seconds["start vLLM"] = self.policy.wait_ready()
+            self.setting = Setting(self.policy, processor, self.host, config)
         if self._resume is not None:
             self.trainer.load(self._resume[0])
             if self._generate:

@@ -1,13 +1,30 @@
-"""Law 1: the append-only token ledger of one episode. Nothing in it is decoded and encoded again."""
+"""Law 1: the token ledger of one episode only grows. Nothing in it is decoded and encoded again."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from vlrl.mask import loss_mask
-from vlrl.types import Generation, Media, Outcome, Prompt, Sample, Trajectory, Turn, VersionSpan
+from vlrl.types import Generation, Ledger, Media, Outcome, Prompt, Sample, Trajectory, Turn, VersionSpan
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message of the conversation with its media.
+
+    Attributes:
+        message: {"role", "content"} as a chat template takes it, media parts as {"type": "image"}.
+        media: of its parts, in order.
+        summary: what an environment says of all that came before it.
+    """
+
+    message: Mapping[str, Any]
+    media: tuple[Media, ...] = ()
+    summary: str = ""
 
 
 class Session:
@@ -16,7 +33,10 @@ class Session:
     Attributes:
         sample: what was asked.
         group_index: which of the group's n.
-        token_ids: the ledger, media placeholders expanded.
+        conversation: everything said, whatever the policy is shown of it.
+        shown: the messages that the present ledger's tokens spell, up to its last action.
+        state: names what the policy sees now, see `Turn.state`.
+        token_ids: the present ledger, media placeholders expanded.
         engine_ids: the same with one placeholder per medium, as the engine takes it.
         media: in ledger order.
         next_position: rotary position of the next token.
@@ -25,29 +45,50 @@ class Session:
     def __init__(self, sample: Sample, group_index: int) -> None:
         self.sample = sample
         self.group_index = group_index
-        self.token_ids: list[int] = []
-        self.engine_ids: list[int] = []
-        self.media: list[Media] = []
-        self.next_position = 0
-        self._position_ids: list[np.ndarray[tuple[int, int], np.dtype[np.int64]]] = []
-        self._logprobs: list[float] = []
-        self._version_spans: list[VersionSpan] = []
-        self._turns: list[Turn] = []
-        self._context_start = 0
-        self._num_media_seen = 0  # by the last action
-        self.append_observation(sample.prompt, sample.media)
+        self.conversation = conversation_of(sample)
+        self.state = "start"
+        self._ledgers: list[Ledger] = []
+        self._context_start: int
+        self._num_media_seen: int
+        self._begin(self.conversation, sample.prompt, sample.media)
 
-    def append_observation(self, prompt: Prompt, media: Sequence[Media]) -> None:
-        """Append tokens that the policy sees but did not draw, with their media."""
+    @property
+    def num_turns(self) -> int:
+        """Actions drawn."""
+        return sum(len(ledger.turns) for ledger in self._ledgers) + len(self._turns)
+
+    @property
+    def last_turn(self) -> Turn | None:
+        """The present ledger's last exchange."""
+        return self._turns[-1] if self._turns else None
+
+    def append_observation(
+        self, prompt: Prompt, media: Sequence[Media], shown: Sequence[Said] | None = None
+    ) -> None:
+        """Append tokens that the policy sees but did not draw, with their media.
+
+        Args:
+            prompt: the tokens.
+            media: of their placeholders.
+            shown: the messages that the ledger spells from now on.
+        """
         self.token_ids += prompt.token_ids.tolist()
         self.engine_ids += prompt.engine_ids.tolist()
         self.media += media
         self._position_ids.append(prompt.position_ids)
         self._logprobs += [0.0] * len(prompt.token_ids)
         self.next_position = prompt.next_position
+        if shown is not None:
+            self.shown = tuple(shown)
 
-    def append_action(self, generation: Generation) -> None:
-        """Append what the policy drew, exactly as drawn."""
+    def append_action(self, generation: Generation, text: str = "", said: str | None = None) -> None:
+        """Append what the policy drew, exactly as drawn.
+
+        Args:
+            generation: the tokens.
+            text: what they say.
+            said: the same as a message's content, if a chat template writes part of it by itself.
+        """
         start, count = len(self.token_ids), len(generation.token_ids)
         drawn = generation.token_ids.tolist()
         self.token_ids += drawn
@@ -59,16 +100,67 @@ class Session:
         self._version_spans += [
             VersionSpan(s.version, start + s.start, start + s.end) for s in generation.version_spans
         ]
-        self._turns.append(Turn((self._context_start, start), (start, start + count)))
+        spans = ((self._context_start, start), (start, start + count))
+        num_media = len(self.media) - self._num_media_seen
+        turn = Turn(*spans, text, generation.finished, state=self.state, num_media=num_media)
+        self._turns.append(turn)
         self._context_start = start + count
         self._num_media_seen = len(self.media)
+        message = {"role": "assistant", "content": [{"type": "text", "text": text if said is None else said}]}
+        self.conversation = (*self.conversation, Said(message))
 
-    def trajectory(self, completion: str, outcome: Outcome, duration_s: float) -> Trajectory:
-        """Freeze the ledger; what follows the last action is dropped, as nothing was drawn after it."""
-        num_tokens = self._turns[-1].action[1] if self._turns else 0
+    def append_message(self, said: Said, state: str) -> None:
+        """Note what was said to the policy; `Processor.show` puts it into a ledger."""
+        self.conversation = (*self.conversation, said)
+        self.state = state
+
+    def grade(self, reward: float, *, invalid: bool) -> None:
+        """Note what the environment made of the last action."""
+        self._turns[-1] = replace(self._turns[-1], reward=reward, invalid=invalid)
+
+    def fork(self, prompt: Prompt, media: Sequence[Media], shown: Sequence[Said]) -> None:
+        """Go on in a new ledger, as what is shown now does not begin with what was shown before."""
+        if self._turns:
+            self._ledgers.append(self._freeze())
+        self._begin(shown, prompt, media)
+
+    def trajectory(
+        self,
+        completion: str,
+        outcome: Outcome,
+        duration_s: float,
+        *,
+        info: Mapping[str, float] | None = None,
+        failure: str = "",
+    ) -> Trajectory:
+        """Freeze what was drawn; what follows the last action is dropped, as nothing was drawn after it."""
+        last = [self._freeze()] if self._turns else []
         return Trajectory(
             sample=self.sample,
             group_index=self.group_index,
+            ledgers=(*self._ledgers, *last),
+            completion=completion,
+            outcome=outcome,
+            duration_s=duration_s,
+            info=info or {},
+            failure=failure,
+        )
+
+    def _begin(self, shown: Sequence[Said], prompt: Prompt, media: Sequence[Media]) -> None:
+        self.token_ids: list[int] = []
+        self.engine_ids: list[int] = []
+        self.media: list[Media] = []
+        self._position_ids: list[np.ndarray[tuple[int, int], np.dtype[np.int64]]] = []
+        self._logprobs: list[float] = []
+        self._version_spans: list[VersionSpan] = []
+        self._turns: list[Turn] = []
+        self._context_start = 0
+        self._num_media_seen = 0  # by the last action
+        self.append_observation(prompt, media, shown)
+
+    def _freeze(self) -> Ledger:
+        num_tokens = self._turns[-1].action[1]
+        return Ledger(
             token_ids=np.asarray(self.token_ids[:num_tokens], dtype=np.int64),
             position_ids=np.concatenate(self._position_ids, axis=1)[:, :num_tokens].astype(np.int64),
             loss_mask=loss_mask(self._turns, num_tokens),
@@ -76,7 +168,15 @@ class Session:
             version_spans=tuple(self._version_spans),
             turns=tuple(self._turns),
             media=tuple(self.media[: self._num_media_seen]),
-            completion=completion,
-            outcome=outcome,
-            duration_s=duration_s,
         )
+
+
+def conversation_of(sample: Sample) -> tuple[Said, ...]:
+    """A sample's messages, each with its own media."""
+    said, cursor = [], 0
+    for message in sample.messages:
+        content = message["content"]
+        count = 0 if isinstance(content, str) else sum(part["type"] != "text" for part in content)
+        said.append(Said(message, sample.media[cursor : cursor + count]))
+        cursor += count
+    return tuple(said)

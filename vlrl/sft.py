@@ -9,6 +9,7 @@ import numpy as np
 
 from vlrl.config import Config
 from vlrl.console import TrainConsole
+from vlrl.credit import graded
 from vlrl.pack import pack
 from vlrl.protocols import Processor
 from vlrl.run import Clock, Run, require_targets
@@ -88,4 +89,4 @@ def supervised_group(sample: Sample, processor: Processor, train_on: TrainOn = "
         )
     trajectory = session.trajectory(completion=sample.target or "", outcome="ok", duration_s=0.0)
     trajectory.score = Score(1.0, {})
-    return Group([trajectory], np.ones(1, np.float32))
+    return graded([trajectory], [1.0])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from vlrl.metrics import SOURCE_REWARD
+from vlrl.metrics import EPISODE_COUNTS, SOURCE_REWARD
 from vlrl.types import Group, Score, Trajectory
 
 
@@ -18,7 +18,7 @@ def rollout_stats(groups: Sequence[Group], failures: Sequence[object]) -> dict[s
         groups: scored.
         failures: of the trajectories that could not be scored.
     """
-    trajectories = [t for g in groups for t in g.trajectories]
+    trajectories = [t for g in groups for t in g.trajectories if not t.failed]
     scores = [t.score for t in trajectories if t.score is not None]
     totals = np.asarray([s.total for s in scores] or [np.nan], dtype=np.float64)
     scored = [g for g in groups if not g.failed]
@@ -29,10 +29,37 @@ def rollout_stats(groups: Sequence[Group], failures: Sequence[object]) -> dict[s
         **_part_means(trajectories),
         **_source_means(trajectories),
         "reward/zero_variance_groups": float(np.mean(flat)) if flat else 0.0,
-        "completion/num_tokens_mean": float(np.mean([t.num_action_tokens for t in trajectories])),
-        "completion/truncated_fraction": float(np.mean([t.outcome == "truncated" for t in trajectories])),
+        "completion/num_tokens_mean": _mean([t.num_action_tokens for t in trajectories]),
+        "completion/truncated_fraction": _mean([t.outcome == "truncated" for t in trajectories]),
         "failures/reward": float(len(failures)),
     }
+
+
+def episode_stats(groups: Sequence[Group], counts: Mapping[str, int]) -> dict[str, float]:
+    """What a batch's episodes were like; empty if none was played in an environment.
+
+    Args:
+        groups: of `rollout_groups`.
+        counts: what failed or was left out.
+    """
+    played = [t for g in groups for t in g.trajectories if t.sample.env]
+    if not played and not counts:
+        return {}
+    episodes = [t for t in played if not t.failed]
+    turns = [turn for t in episodes for turn in t.turns]
+    names = sorted({name for t in episodes for name in t.info} - {"invalid"})
+    return {
+        "episode/num_turns_mean": _mean([len(t.turns) for t in episodes]),
+        "episode/return_mean": _mean([t.episode_return for t in episodes]),
+        "episode/invalid_fraction": _mean([turn.invalid for turn in turns]),
+        "episode/num_ledgers_mean": _mean([len(t.ledgers) for t in episodes]),
+        **{f"episode/{name}": _mean([t.info[name] for t in episodes if name in t.info]) for name in names},
+        **{f"failures/{name}": float(counts.get(name, 0)) for name in EPISODE_COUNTS},
+    }
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if values else float("nan")
 
 
 def _part_means(trajectories: Sequence[Trajectory]) -> dict[str, float]:

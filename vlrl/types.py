@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from vlrl.ledger import Credit as Credit
 from vlrl.ledger import FloatArray as FloatArray
+from vlrl.ledger import Generation as Generation
 from vlrl.ledger import IntArray as IntArray
 from vlrl.ledger import Ledger as Ledger
 from vlrl.ledger import Turn as Turn
@@ -205,24 +206,6 @@ class Sampling:
 
 
 @dataclass(frozen=True, slots=True)
-class Generation:
-    """What the engine drew.
-
-    Attributes:
-        token_ids: [num_tokens] int64, the stop token included.
-        sampler_logprobs: [num_tokens] float32, log-probability of each token under the distribution it
-            was drawn from (temperature and banned tokens applied), in nats.
-        version_spans: weight versions, covering [0, num_tokens).
-        finished: True if it ended by a stop token, False if cut at max_tokens.
-    """
-
-    token_ids: IntArray
-    sampler_logprobs: FloatArray
-    version_spans: tuple[VersionSpan, ...]
-    finished: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Score:
     """A reward and its named parts. `total` is what the advantage sees."""
 
@@ -257,6 +240,11 @@ class Trajectory:
     failure: str = ""
 
     @property
+    def failed(self) -> bool:
+        """True if the environment or the agent failed: it is never scored (law 7)."""
+        return self.outcome not in ("ok", "truncated")
+
+    @property
     def turns(self) -> tuple[Turn, ...]:
         """Every exchange, in the order of time; the spans are of each one's own ledger."""
         return tuple(turn for ledger in self.ledgers for turn in ledger.turns)
@@ -268,8 +256,13 @@ class Trajectory:
         return tuple(seen.values())
 
     @property
+    def action_ids(self) -> list[int]:
+        """Tokens drawn by the policy, all turns'."""
+        return [token for ledger in self.ledgers for token in ledger.token_ids[ledger.loss_mask].tolist()]
+
+    @property
     def num_action_tokens(self) -> int:
-        """Tokens drawn by the policy."""
+        """How many they are."""
         return sum(int(ledger.loss_mask.sum()) for ledger in self.ledgers)
 
     @property

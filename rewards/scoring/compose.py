@@ -191,8 +191,10 @@ _GIVEN: Mapping[str, Callable[[Trajectory, int], Any]] = {
     "sample": lambda trajectory, step: trajectory.sample,
     "trajectory": lambda trajectory, step: trajectory,
     "turns": lambda trajectory, step: trajectory.turns,
-    "completion_ids": lambda trajectory, step: trajectory.token_ids[trajectory.loss_mask].tolist(),
+    "completion_ids": lambda trajectory, step: trajectory.action_ids,
     "num_tokens": lambda trajectory, step: trajectory.num_action_tokens,
+    "episode_return": lambda trajectory, step: trajectory.episode_return,
+    "success": lambda trajectory, step: bool(trajectory.info.get("success", False)),
     "step": lambda trajectory, step: step,
 }
 

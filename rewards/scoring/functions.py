@@ -20,7 +20,10 @@ Value: TypeAlias = tuple[float, dict[str, float]]
 """(what counts, name → number of every part to log)."""
 
 CONTEXT_NAMES = frozenset(
-    {"prompt", "media", "canvases", "sample", "trajectory", "turns", "completion_ids", "num_tokens", "step"}
+    {
+        *("prompt", "media", "canvases", "sample", "trajectory", "turns", "completion_ids", "num_tokens"),
+        *("episode_return", "success", "step"),
+    }
 )
 """What a reward may ask for by name beside the keys of the sample's metadata, which may not hide these."""
 

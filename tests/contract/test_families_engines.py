@@ -17,6 +17,7 @@ import torch
 from builders import family_config, picture
 from reference import largest_difference, model_of
 
+from vlrl.credit import graded
 from vlrl.batch import Batch
 from vlrl.config import Config
 from vlrl.generator import VllmPolicy
@@ -211,7 +212,7 @@ def test_a_grpo_step_is_measured_against_the_starting_model(engines: Engines) ->
     for group in groups:
         for index, trajectory in enumerate(group.trajectories):
             trajectory.score = Score(float(index), {})
-        group.advantages = np.arange(len(group.trajectories), dtype=np.float32) - 1.0
+        group.credits = graded(group.trajectories, np.arange(len(group.trajectories)) - 1.0).credits
     metrics, difference, _ = engines.trainer.step(engines.pack(groups), "grpo", 1e-3)
     assert difference < TOLERANCE
     assert metrics["policy/clip_fraction"] == 0

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from vlrl.config import Config, parse_config
+from vlrl.credit import graded
 from vlrl.session import Session
 from vlrl.types import (
     FloatArray,
@@ -113,7 +114,12 @@ def make_group(
         for i, length in enumerate(lengths)
     ]
     values = np.arange(len(lengths)) - 1.0 if advantages is None else advantages
-    return Group(trajectories, np.asarray(values, dtype=np.float32))
+    return graded(trajectories, [float(value) for value in values])
+
+
+def advantages_of(group: Group) -> list[float]:
+    """The advantage of each trajectory whose tokens all have the same one."""
+    return [float(credit.advantages[-1][-1]) for credit in group.credits]
 
 
 def no_pixels(media: Sequence[Media]) -> dict[str, FloatArray]:

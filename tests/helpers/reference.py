@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from vlrl.credit import graded
 from vlrl.logprobs import DeviceBatch, TreeLogprobs
 from vlrl.pack import pack
 from vlrl.types import Group, Score
@@ -32,11 +33,10 @@ def model_of(folder: Path, manifest: Manifest | None = None) -> Any:
 def largest_difference(model: Any, processor: Any, groups: Sequence[Group], temperature: float) -> float:
     """Largest |model - sampler| logprob over all drawn tokens, in nats."""
     for group in groups:
-        group.advantages = np.ones(len(group.trajectories), np.float32)
         for trajectory in group.trajectories:
             trajectory.score = Score(0.0, {})
     [micro_batches] = pack(
-        groups,
+        [graded(group.trajectories, [1.0] * len(group.trajectories)) for group in groups],
         processor.pixels,
         num_ranks=1,
         max_tokens=4096,

@@ -28,7 +28,7 @@ def command(
     ):
         samples = run.heldout(loaded.eval.num_samples)
         console.phase(f"answering {len(samples)} held-out samples")
-        result = run.runner.run(evaluate(samples, run.policy, run.processor, run.reward, loaded))
+        result = run.runner.run(evaluate(samples, run.setting, run.reward))
         console.note(f"accuracy: {result.accuracy_greedy:.3f} greedy, {result.accuracy_sampled:.3f} sampled")
     print_result(
         {

@@ -24,11 +24,11 @@ def command(
     """Draw and score one batch without training: `vlrl rollout configs/quickstart.yaml --out out.jsonl`."""
     loaded = load_config(config, overrides or [])
 
-    from vlrl.advantage import assign_advantages
+    from vlrl.credit import assign_credit
     from vlrl.records import rollout_records, write_rollouts
     from vlrl.rollout import rollout_groups, score_groups
     from vlrl.run import Run
-    from vlrl.stats import rollout_stats
+    from vlrl.stats import episode_stats, rollout_stats
 
     path = out or loaded.run_dir / "rollouts" / "rollout.jsonl"
     with (
@@ -36,16 +36,14 @@ def command(
         Run(loaded, console, train=False, generate=True) as run,
     ):
         console.phase("drawing")
-        groups = run.runner.run(
-            rollout_groups(
-                run.first_samples, run.policy, run.processor, loaded.rollout, seed_path=(loaded.run.seed, 0)
-            )
-        )
+        seed_path = (loaded.run.seed, 0)
+        drawn = run.runner.run(rollout_groups(run.first_samples, run.setting, seed_path=seed_path))
+        groups = drawn.groups
         failures = run.runner.run(score_groups(groups, run.reward.score_all))
-        assign_advantages(groups, scale_by_std=loaded.algorithm.scale_by_std)
+        assign_credit(groups, loaded.algorithm, run.masks)
         records = rollout_records(groups, run.processor, phase="rollout", step=0)
         write_rollouts(path, records, [m for g in groups for t in g.trajectories for m in t.media])
-        stats = rollout_stats(groups, failures)
+        stats = rollout_stats(groups, failures) | episode_stats(groups, drawn.counts)
         console.note(f"{len(records)} rollouts, mean reward {stats['reward/mean']:.3f}: {path}")
     print_result(
         {

@@ -1,0 +1,193 @@
+"""Which tokens are trained, and towards what: rewards of episodes and turns to a number for each token."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from vlrl.advantage import group_advantages
+from vlrl.errors import ConfigError
+from vlrl.ledger import BoolArray
+from vlrl.options import AlgorithmConfig
+from vlrl.types import Credit, FloatArray, Group, Trajectory
+
+MaskFn = Callable[[Trajectory], Sequence[BoolArray]]
+"""trajectory → for each ledger, [num_tokens] bool: which tokens may be trained."""
+
+
+def assign_credit(groups: Sequence[Group], options: AlgorithmConfig, masks: Sequence[MaskFn] = ()) -> None:
+    """Fill each group's credits in place; of a group with a failed member they are zeros (law 7).
+
+    Args:
+        groups: scored.
+        options: how turns are credited.
+        masks: a token is trained if all of them say so.
+    """
+    for group in groups:
+        turns = _of_turns(group, options)
+        group.credits = [
+            spread(trajectory, advantages, masks)
+            for trajectory, advantages in zip(group.trajectories, turns, strict=True)
+        ]
+
+
+def graded(trajectories: Sequence[Trajectory], advantages: Sequence[float]) -> Group:
+    """A group in which every token of a trajectory has the same advantage: [n] numbers."""
+    return Group(
+        list(trajectories),
+        [
+            spread(t, np.full(len(t.turns), advantage, np.float32))
+            for t, advantage in zip(trajectories, advantages, strict=True)
+        ],
+    )
+
+
+def _of_turns(group: Group, options: AlgorithmConfig) -> list[FloatArray]:
+    """The advantage of each turn of each trajectory: [n] of [num_turns]."""
+    if group.failed:
+        return [np.zeros(len(t.turns), np.float32) for t in group.trajectories]
+    if options.credit == "discounted":
+        return discounted_advantages(
+            [turn_rewards(t) for t in group.trajectories],
+            discount=options.discount,
+            scale_by_std=options.scale_by_std,
+        )
+    totals = [t.score.total for t in group.trajectories if t.score is not None]
+    episode = group_advantages(totals, scale_by_std=options.scale_by_std)
+    whole = [np.full(len(t.turns), a, np.float32) for t, a in zip(group.trajectories, episode, strict=True)]
+    if options.credit == "episode":
+        return whole
+    among_equals = state_advantages(
+        [turn_rewards(t) for t in group.trajectories],
+        [[turn.state for turn in t.turns] for t in group.trajectories],
+        discount=options.discount,
+        scale_by_std=options.scale_by_std,
+    )
+    # GiGPO (arXiv 2505.10978), §4.2: A(a_t) = A^E(τ) + ω · A^S(a_t)
+    return [e + np.float32(options.state_weight) * s for e, s in zip(whole, among_equals, strict=True)]
+
+
+def turn_rewards(trajectory: Trajectory) -> FloatArray:
+    """[num_turns] rewards that sum to the score: what each turn was given, and the rest on the last turn."""
+    rewards = np.asarray([turn.reward for turn in trajectory.turns], dtype=np.float64)
+    total = trajectory.score.total if trajectory.score is not None else 0.0
+    if len(rewards):
+        rewards[-1] += total - rewards.sum()
+    values: FloatArray = rewards.astype(np.float32)
+    return values
+
+
+def returns(rewards: FloatArray, discount: float) -> FloatArray:
+    """[num_turns] G_t = Σ_k γ^k · r_{t+k}, the rewards still to come."""
+    found = np.zeros(len(rewards), np.float32)
+    running = 0.0
+    for index in range(len(rewards) - 1, -1, -1):
+        running = float(rewards[index]) + discount * running
+        found[index] = running
+    return found
+
+
+def discounted_advantages(
+    rewards: Sequence[FloatArray], *, discount: float, scale_by_std: bool
+) -> list[FloatArray]:
+    """Each turn's return against the mean (and deviation) of all turns of its group.
+
+    Args:
+        rewards: [n] of [num_turns].
+        discount: γ.
+        scale_by_std: divide by the deviation.
+    """
+    found = [returns(of_one, discount) for of_one in rewards]
+    flat = group_advantages(np.concatenate(found).tolist(), scale_by_std=scale_by_std)
+    return np.split(flat, np.cumsum([len(of_one) for of_one in found])[:-1])
+
+
+def state_advantages(
+    rewards: Sequence[FloatArray], states: Sequence[Sequence[str]], *, discount: float, scale_by_std: bool
+) -> list[FloatArray]:
+    """GiGPO's step-level advantage (arXiv 2505.10978, §4.2): a turn's return among those of its state.
+
+    Args:
+        rewards: [n] of [num_turns].
+        states: [n] of [num_turns] names; equal ones are one anchor state.
+        discount: γ.
+        scale_by_std: divide by the deviation within the state.
+
+    Returns:
+        [n] of [num_turns]; zero for a state that was met once.
+    """
+    found = [returns(of_one, discount) for of_one in rewards]
+    members: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for i, names in enumerate(states):
+        for t, name in enumerate(names):
+            members[name].append((i, t))
+    advantages = [np.zeros(len(of_one), np.float32) for of_one in found]
+    for places in members.values():
+        if len(places) > 1:
+            among = group_advantages([float(found[i][t]) for i, t in places], scale_by_std=scale_by_std)
+            for (i, t), advantage in zip(places, among, strict=True):
+                advantages[i][t] = advantage
+    return advantages
+
+
+def spread(trajectory: Trajectory, advantages: FloatArray, masks: Sequence[MaskFn] = ()) -> Credit:
+    """Every drawn token gets its turn's advantage.
+
+    Args:
+        trajectory: the episode.
+        advantages: [num_turns].
+        masks: which tokens may be trained.
+
+    Raises:
+        ConfigError: if a mask has another shape than the ledger.
+    """
+    allowed = [mask(trajectory) for mask in masks]
+    values, trained, number = [], [], 0
+    for index, ledger in enumerate(trajectory.ledgers):
+        of_tokens = np.zeros(len(ledger.token_ids), np.float32)
+        for turn in ledger.turns:
+            of_tokens[slice(*turn.action)] = advantages[number]
+            number += 1
+        mask = ledger.loss_mask.copy()
+        for by_ledger in allowed:
+            if len(by_ledger) != len(trajectory.ledgers) or by_ledger[index].shape != mask.shape:
+                raise ConfigError(
+                    f"algorithm.masks: a mask of sample {trajectory.sample.id!r} must give one bool array "
+                    f"a ledger, of its num_tokens; ledger {index} has {len(mask)}"
+                )
+            mask &= by_ledger[index]
+        values.append(of_tokens)
+        trained.append(mask)
+    return Credit(tuple(values), tuple(trained))
+
+
+def _but_turns(trajectory: Trajectory, left_out: Callable[[int], bool]) -> list[BoolArray]:
+    """True but in the actions of the turns, by number, that are left out."""
+    found, number = [], 0
+    for ledger in trajectory.ledgers:
+        mask = np.ones(len(ledger.token_ids), np.bool_)
+        for turn in ledger.turns:
+            mask[slice(*turn.action)] = not left_out(number)
+            number += 1
+        found.append(mask)
+    return found
+
+
+def truncated(trajectory: Trajectory) -> list[BoolArray]:
+    """Leaves out actions that were cut at the limit (DAPO's overlong filtering, arXiv 2503.14476, §3.4)."""
+    turns = trajectory.turns
+    return _but_turns(trajectory, lambda number: not turns[number].finished)
+
+
+def invalid(trajectory: Trajectory) -> list[BoolArray]:
+    """Leaves out actions that the environment could not read."""
+    turns = trajectory.turns
+    return _but_turns(trajectory, lambda number: turns[number].invalid)
+
+
+def all_but_last(trajectory: Trajectory) -> list[BoolArray]:
+    """Leaves out every turn but the last."""
+    last = len(trajectory.turns) - 1
+    return _but_turns(trajectory, lambda number: number != last)
