@@ -45,6 +45,7 @@ class Attempt:
     parts: Sequence[tuple[str, str]]
     advantage: str
     num_tokens: int
+    failure: str = ""
     strip: Strip | None = None
 
 
@@ -110,6 +111,7 @@ def _card(
     first = shown[0][1]
     ledger, num_prompt_tokens = _first_ledger(first)
     answer = first.get("answer")
+    is_episode = any(len(record.get("turns", [])) > 1 for _, record in shown)
     asked = (first.get("turns") or [{}])[0].get("media", range(len(first.get("media", []))))
     return Card(
         sample_id=sample_id,
@@ -118,15 +120,17 @@ def _card(
         pictures=[inline_picture(run_dir, first["media"][index]) for index in asked],
         prompt=token_spans(ledger, 0, num_prompt_tokens),
         num_prompt_tokens=num_prompt_tokens,
-        attempts=[_attempt(run_dir, heading, record, scale) for heading, record in shown],
+        attempts=[_attempt(run_dir, heading, record, scale, is_episode) for heading, record in shown],
     )
 
 
-def _attempt(run_dir: Path, heading: str, record: Record, scale: tuple[float, float]) -> Attempt:
+def _attempt(
+    run_dir: Path, heading: str, record: Record, scale: tuple[float, float], is_episode: bool
+) -> Attempt:
     ledgers = record.get("ledgers", [])
     reward, (low, high) = record.get("reward"), scale
     advantage = record.get("advantage")
-    strip = build_strip(run_dir, record) if len(record.get("turns", [])) > 1 else None
+    strip = build_strip(run_dir, record) if is_episode else None
     if strip is None:
         spans = token_spans(*_first_ledger(record))
     else:
@@ -140,6 +144,7 @@ def _attempt(run_dir: Path, heading: str, record: Record, scale: tuple[float, fl
         parts=[(name, short(value)) for name, value in (record.get("parts") or {}).items()],
         advantage=f"{advantage:+.2f}" if advantage else "",
         num_tokens=sum(sum(ledger.get("loss_mask", [])) for ledger in ledgers),
+        failure=str(record.get("failure", "")),
         strip=strip,
     )
 

@@ -52,7 +52,6 @@ class Strip:
     frames: Sequence[Frame]
     facts: Sequence[tuple[str, str]]
     solved: bool | None
-    failure: str
 
 
 def build_strip(run_dir: Path, record: Mapping[str, Any]) -> Strip:
@@ -62,7 +61,7 @@ def build_strip(run_dir: Path, record: Mapping[str, Any]) -> Strip:
         run_dir: folder that media paths are relative to.
         record: from `vlrl.records.rollout_records`.
     """
-    turns, info = record["turns"], record.get("info", {})
+    turns, info = record.get("turns", []), record.get("info", {})
     shown = list(range(len(turns)))
     if len(turns) > MAX_FRAMES:
         half = MAX_FRAMES // 2
@@ -76,7 +75,7 @@ def build_strip(run_dir: Path, record: Mapping[str, Any]) -> Strip:
     facts = [("turns", str(len(turns))), ("return", short(record.get("episode_return")))]
     facts += [(name, short(value)) for name, value in info.items() if name != "success"]
     success = info.get("success")
-    return Strip(frames, facts, None if success is None else bool(success), str(record.get("failure", "")))
+    return Strip(frames, facts, None if success is None else bool(success))
 
 
 def split_deed(text: str) -> tuple[str, str]:
