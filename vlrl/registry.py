@@ -109,6 +109,8 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "visual/detection": "vlrl.envs.visual.detection:Detection",
         "trl": "vlrl.envs.adapters.trl:TrlEnv",
         "visual/spatial": "vlrl.envs.visual.spatial:Spatial",
+        "visual/clocks": "vlrl.envs.visual.clocks:Clocks",
+        "visual/gauges": "vlrl.envs.visual.gauges:Gauges",
     },
 }
 """kind → name → "module:attribute"; a stranger's entry points in the group vlrl.<kind> read the same."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
@@ -15,6 +14,7 @@ from vlrl.envs.visual.things import (
     VALUES,
     Thing,
     columns_for,
+    distance,
     draw_filter,
     draw_things,
     draw_value,
@@ -33,9 +33,9 @@ Meant = tuple[str, Thing, list[Thing]]
 class Referring(QuestionEnv):
     """Shows things on a table and asks for the box around one of them.
 
-    Levels: 1, 3 or 4 things, named by colour and shape; 2, 5 to 7, and by all four attributes, with others
-    that differ in one; 3, to 9, and the leftmost (…) of a kind; 4, to 12, and the one of a kind nearest to a
-    certain thing; 5, to 16, and the second, third … of a kind from the left (…).
+    Levels, each of which asks as the one before it too: 1, 3 or 4 things, named by colour and shape; 2, to 7,
+    and by all four attributes, with others that differ in one; 3, to 9, and the leftmost (…) of a kind; 4, to
+    12, and the one of a kind nearest to a certain thing; 5, to 16, and the second, third … from the left (…).
 
     The answer is [x0, y0, x1, y1] in `frame`: pixels of the picture as it is given, or shares of its sides.
     Reward is the IoU with the true box, in [0, 1]; success is 0.5. A random box scores 0.03, the box around
@@ -150,11 +150,6 @@ def _nearest(rng: np.random.Generator, num_things: int) -> Meant:
         ordered = sorted(placed[1 : group + 1], key=lambda thing: distance(thing, placed[0]))
         if distance(ordered[1], placed[0]) - distance(ordered[0], placed[0]) >= MARGIN:
             return f"the {say(wanted)} nearest to the {say(anchor)}", ordered[0], placed
-
-
-def distance(one: Thing, other: Thing) -> float:
-    """From middle to middle, in units."""
-    return math.dist((one.x, one.y), (other.x, other.y))
 
 
 _KINDS: Sequence[Callable[[np.random.Generator, int], Meant]] = (

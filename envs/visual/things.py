@@ -119,6 +119,11 @@ def scatter(rng: np.random.Generator, things: Sequence[Thing], columns: int) -> 
     return placed
 
 
+def distance(one: Thing, other: Thing) -> float:
+    """From middle to middle, in units."""
+    return math.dist((one.x, one.y), (other.x, other.y))
+
+
 def columns_for(num_things: int) -> int:
     """Columns of a grid in which so many things have room to lie about: 3 to 5."""
     return min(max(3, math.ceil(math.sqrt(num_things * 1.4))), 5)
@@ -127,12 +132,17 @@ def columns_for(num_things: int) -> int:
 def draw_things(image_size: int, things: Sequence[Thing]) -> ByteArray:
     """The picture: [image_size, image_size, 3] uint8."""
     picture = Picture(image_size, FLOOR)
+    paint_things(picture, things)
+    return picture.finish()
+
+
+def paint_things(picture: Picture, things: Sequence[Thing]) -> None:
+    """Paint things on a picture of their floor."""
     for thing in things:  # all shadows first, so that none falls on a neighbour
         x, y, r = thing.x, thing.y, thing.radius
         picture.ellipse((x - r * 0.9, y + r * 0.55, x + r * 1.25, y + r * 1.15), SHADOW)
     for thing in things:
         _BODIES[thing.shape](picture, thing)
-    return picture.finish()
 
 
 def _tones(thing: Thing) -> tuple[tuple[int, int, int], ...]:
