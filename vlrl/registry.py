@@ -107,6 +107,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "visual/counting": "vlrl.envs.visual.counting:Counting",
         "visual/referring": "vlrl.envs.visual.referring:Referring",
         "visual/detection": "vlrl.envs.visual.detection:Detection",
+        "gymnasium": "vlrl.envs.adapters.gymnasium:Gymnasium",
         "trl": "vlrl.envs.adapters.trl:TrlEnv",
         "visual/spatial": "vlrl.envs.visual.spatial:Spatial",
         "visual/clocks": "vlrl.envs.visual.clocks:Clocks",

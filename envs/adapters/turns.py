@@ -1,0 +1,209 @@
+"""What an adapter says and shows of another library's environment: prompt, observation, success, names."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from vlrl.envs.action_text import CLOSING, OPENING, last_action
+from vlrl.envs.adapters.grammar import MAX_CHARS, Grammar
+from vlrl.envs.adapters.spaces import NoAction
+from vlrl.errors import ConfigError
+from vlrl.protocols import Observation, StepResult
+from vlrl.types import ByteArray
+
+RESERVED = frozenset({"success", "invalid", "state"})
+SUCCESS_KEYS = ("info", "reward_at_least", "return_at_least")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What the other library's environment gave: Gymnasium's five values and its picture, [h, w, 3] uint8."""
+
+    observation: Any
+    picture: ByteArray | None
+    reward: float = 0.0
+    terminated: bool = False
+    truncated: bool = False
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Showing:
+    """Options that all of these adapters have: how a turn becomes an observation and a success.
+
+    Attributes:
+        adapter: its registered name, for errors.
+        image_size: the longer side of a picture in pixels, or [width, height]; None leaves it as drawn.
+        text: str.format template of an observation's text: {observation}, {reward}, {step}, {info}; those of
+            the first observation are of reward 0 and step 0.
+        success: {info: key}, {reward_at_least: x} of the last step, or {return_at_least: x} of the whole
+            episode; None is an episode that terminates with a reward above 0.
+    """
+
+    adapter: str
+    image_size: int | Sequence[int] | None = None
+    text: str = ""
+    success: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be used."""
+        sizes = [self.image_size] if isinstance(self.image_size, int) else list(self.image_size or [1, 1])
+        if len(sizes) > 2 or not all(type(size) is int and size > 0 for size in sizes):
+            raise ConfigError(
+                f"env {self.adapter}: option image_size={self.image_size!r}; give the longer side in pixels, "
+                "or [width, height]"
+            )
+        try:
+            self.words(Turn(None, None), 0)
+        except (KeyError, IndexError, ValueError, AttributeError, TypeError) as error:
+            raise ConfigError(
+                f"env {self.adapter}: option text={self.text!r}: {error!r}; the template's fields are "
+                "{observation}, {reward}, {step} and {info}"
+            ) from error
+        rule = self.success
+        if rule is not None and (len(rule) != 1 or not rule.keys() <= set(SUCCESS_KEYS)):
+            raise ConfigError(
+                f"env {self.adapter}: option success={dict(rule)}; give one of {', '.join(SUCCESS_KEYS)}"
+            )
+
+    def words(self, turn: Turn, num_steps: int) -> str:
+        """The text of an observation."""
+        return self.text.format(
+            observation=turn.observation, reward=turn.reward, step=num_steps, info=turn.info
+        )
+
+    def images(self, turn: Turn) -> list[ByteArray]:
+        """The turn's picture in the size that was asked for, if there is one."""
+        if turn.picture is None:
+            return []
+        if self.image_size is None:
+            return [turn.picture]
+        height, width = turn.picture.shape[:2]
+        if isinstance(self.image_size, int):
+            scale = self.image_size / max(width, height)
+            size = (max(1, round(width * scale)), max(1, round(height * scale)))
+        else:
+            size = (self.image_size[0], self.image_size[-1])
+        return [np.asarray(Image.fromarray(turn.picture).resize(size, Image.Resampling.LANCZOS))]
+
+    def succeeded(self, turn: Turn, episode_return: float) -> bool:
+        """Whether a turn that ends an episode is a success."""
+        if self.success is None:
+            return turn.terminated and turn.reward > 0
+        (key, value), *_ = self.success.items()
+        if key == "info":
+            return bool(turn.info.get(value, False))
+        return bool((turn.reward if key == "reward_at_least" else episode_return) >= value)
+
+
+class Episode:
+    """One player's side of an episode: turns in, what vlrl's contract wants out."""
+
+    def __init__(self, showing: Showing, grammar: Grammar, turn: Turn) -> None:
+        self._showing, self._grammar = showing, grammar
+        self._turn, self._return, self._num_steps = turn, turn.reward, 0
+        self._early = turn.reward  # what came before the player's first action is given with its first result
+
+    @property
+    def ended(self) -> bool:
+        """Whether the last turn was the last."""
+        return self._turn.terminated or self._turn.truncated
+
+    def observation(self, said: str = "") -> Observation:
+        """The present state, after something that is said about it."""
+        words = self._showing.words(self._turn, self._num_steps)
+        return Observation("\n".join(filter(None, (said, words))), self._showing.images(self._turn))
+
+    def read(self, text: str) -> Any:
+        """The action in a model's text.
+
+        Raises:
+            NoAction: if there is none.
+        """
+        said = last_action(text)
+        if said is None or len(said) > MAX_CHARS:
+            raise NoAction("there is no action")
+        return self._grammar.parse(said)
+
+    def refuse(self, error: NoAction) -> StepResult:
+        """The answer to a text that is no action: what is wrong, and how an action looks."""
+        form = f"An action is {self._grammar.describe()}, such as {example(self._grammar)}"
+        observation = self.observation(f"No action was taken: {error}. {form}")
+        info = {"success": False, "invalid": True, "state": state_name(self._turn.observation)}
+        return StepResult(observation, 0.0, False, False, info)
+
+    def after(self, turn: Turn) -> StepResult:
+        """The result of an action."""
+        early, self._early = self._early, 0.0
+        self._turn, self._num_steps = turn, self._num_steps + 1
+        self._return += turn.reward
+        numbers = plain_numbers(turn.info).items()
+        info: dict[str, Any] = {key: value for key, value in numbers if key not in RESERVED}
+        info["success"] = self.ended and self._showing.succeeded(turn, self._return)
+        info["invalid"] = False
+        info["state"] = state_name(turn.observation)
+        return StepResult(self.observation(), early + turn.reward, turn.terminated, turn.truncated, info)
+
+
+def prompt(instructions: str, grammar: Grammar) -> str:
+    """The system message of an environment whose actions this grammar reads."""
+    form = (
+        f"Answer each observation with one action. An action is {grammar.describe()}. You may think first; "
+        f"then end with your action, such as {example(grammar)}"
+    )
+    return f"{instructions}\n{form}" if instructions else form
+
+
+def example(grammar: Grammar) -> str:
+    """The same well-formed action every time."""
+    return tagged(grammar, grammar.sample(np.random.default_rng(0)))
+
+
+def tagged(grammar: Grammar, action: Any) -> str:
+    """An action as a model would write it."""
+    return f"{OPENING}{grammar.write(action)}{CLOSING}"
+
+
+def plain_numbers(info: Mapping[str, Any]) -> dict[str, float | int | bool]:
+    """The entries that are single finite numbers."""
+    found: dict[str, float | int | bool] = {}
+    for key, value in info.items():
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(key, str) and isinstance(value, int | float) and math.isfinite(value):
+            found[key] = value
+    return found
+
+
+def state_name(observation: Any) -> str:
+    """A name that equal observations share: a short number is its own, anything else has a digest."""
+    if isinstance(observation, int | np.integer):
+        return str(int(observation))
+    digest = hashlib.sha256()
+    _feed(digest, observation)
+    return digest.hexdigest()[:16]
+
+
+def _feed(digest: Any, value: Any) -> None:
+    """Every part marked with what it is and how long, so that different values feed different bytes."""
+    if isinstance(value, Mapping):
+        digest.update(f"map{len(value)}:".encode())
+        for key in sorted(value, key=repr):
+            _feed(digest, repr(key))
+            _feed(digest, value[key])
+    elif isinstance(value, list | tuple):
+        digest.update(f"list{len(value)}:".encode())
+        for item in value:
+            _feed(digest, item)
+    elif isinstance(value, np.ndarray | np.generic) and value.dtype != object:
+        digest.update(f"{value.dtype.str}{value.shape}:".encode() + value.tobytes())
+    else:
+        text = repr(value).encode()
+        digest.update(f"{type(value).__name__}{len(text)}:".encode() + text)
