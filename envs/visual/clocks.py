@@ -54,11 +54,11 @@ class ClockTime:
 class Clocks(QuestionEnv):
     """Shows a clock and asks for the time.
 
-    Levels: 1, full hours; 2, quarters of an hour; 3, five minutes, faces with four numerals or none; 4, single
-    minutes; 5, seconds, read from a third hand, or the time some minutes earlier or later.
+    Levels: 1, full hours; 2, quarters of an hour; 3, five minutes, faces with four numerals or none; 4,
+    single minutes; 5, seconds, read from a third hand, or the time some minutes earlier or later.
 
-    Reward 1 for the right time, else 0; answers are h:mm, or h:mm:ss where seconds are asked for. All times of
-    a level are equally likely: chance scores 1/12 at level 1, 1/48, 1/144, 1/720, and less than 1/720.
+    Reward 1 for the right time, else 0; answers are h:mm, or h:mm:ss where seconds are asked for. All times
+    of a level are equally likely: chance scores 1/12 at level 1, then 1/48, 1/144, 1/720, below 1/720.
     """
 
     name: ClassVar[str] = "visual/clocks"
@@ -99,18 +99,18 @@ def _draw(image_size: int, time: ClockTime, numerals: Sequence[int], colour: Col
         ends = [around(_MIDDLE, _RADIUS - (10 if long else 6), angle), around(_MIDDLE, _RADIUS - 2, angle)]
         picture.line(ends, INK, 3 if long else 1)
     for hour in numerals:
-        picture.text(around(_MIDDLE, _RADIUS - 21, 30 * hour - 90), str(hour), 17)
+        picture.text(around(_MIDDLE, _RADIUS - 20, 30 * hour - 90), str(hour), 17)
     _hands(picture, time)
     return picture.finish()
 
 
 def _hands(picture: Picture, time: ClockTime) -> None:
     """The hour hand short and broad, and between the hours as a real one is; the seconds' thin and red."""
-    _hand(picture, time.seconds / HALF_DAY_S, 46, 7, INK)
-    _hand(picture, time.seconds % 3600 / 3600, 66, 4.5, INK)
+    _hand(picture, time.seconds / HALF_DAY_S, 42, 7, INK)
+    _hand(picture, time.seconds % 3600 / 3600, 62, 4.5, INK)
     picture.circle(_MIDDLE, 7, INK)
     if time.grain_s < 60:
-        _hand(picture, time.seconds % 60 / 60, 82, 1.6, COLOURS["red"])
+        _hand(picture, time.seconds % 60 / 60, 63, 1.6, COLOURS["red"])
         picture.circle(_MIDDLE, 4.5, COLOURS["red"])
     picture.circle(_MIDDLE, 2, PAPER)
 
