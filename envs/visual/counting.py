@@ -29,10 +29,10 @@ Kind = Callable[[np.random.Generator, int, int], Asked]
 class Counting(QuestionEnv):
     """Shows things of four shapes, eight colours, two sizes and two materials; asks what there is.
 
-    Levels, each of which asks as those before it too: 1, 3 to 5 things, how many have one attribute; 2, to 7,
-    two attributes, and whether there is such a thing; 3, to 9, and of which of two kinds there are more; 4, to
-    12, and what colour (shape, size, material) the one such thing has; 5, to 16, three attributes, and how
-    many others share one with it.
+    Levels, each of which asks as those before it too: 1, 3 to 5 things, how many have one attribute; 2, to
+    7, two attributes, and whether there is such a thing; 3, to 9, and of which of two kinds there are more;
+    4, to 12, and what colour (shape, size, material) the one such thing has; 5, to 16, three attributes, and
+    how many others share one with it.
 
     Reward 1 for the right number or word, else 0. Numbers are drawn evenly from 0 to level + 2, words evenly.
     Chance, and the same guess always, score 0.25 at level 1, 0.35 to 0.4 at 2 and 3, where half of the

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
 from vlrl.envs.visual.answers import Number
 from vlrl.envs.visual.draw import COLOURS, FAINT, INK, PAPER, UNITS, WHITE, Colour, Picture, around, shade
 from vlrl.envs.visual.question import Question, QuestionEnv
+
+
+Box: TypeAlias = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +62,12 @@ class Scale:
 class Gauges(QuestionEnv):
     """Shows an instrument, or two, and asks what it reads; it always stands on a mark.
 
-    Levels: 1, a dial on a numbered mark; 2, a dial, thermometer or ruler with one mark between the numbers; 3,
-    four or five parts between the numbers; 4, scales that start anywhere and steps of 0.5 to 200; 5, two
+    Levels: 1, a dial on a numbered mark; 2, a dial, thermometer or ruler with one mark between the numbers;
+    3, four or five parts between the numbers; 4, scales that start anywhere and steps of 0.5 to 50; 5, two
     instruments of one scale, by how much the second reads more than the first.
 
     Reward 1 for the right number, else 0; a number within a third of a mark is right. All marks are equally
-    likely: chance scores 1/9 at level 1, 1/17, about 1/35, 1/35, 1/50.
+    likely: chance scores 1/9 at level 1, 1/17 at 2, and 0.03 to 0.02 above.
     """
 
     name: ClassVar[str] = "visual/gauges"
@@ -80,7 +83,7 @@ class Gauges(QuestionEnv):
         if level < 5:
             paint(picture, scales[0], (0, 0, UNITS, UNITS), colour)
             answer = _number(scales[0].value, scales[0].low, scales[0])
-            text = f"What does the {kind} read? Answer with a number."
+            text = f"{_READ[kind]} Answer with a number."
         else:
             first = scales[0]
             other = int(rng.integers(first.num_marks + 1))
@@ -90,13 +93,22 @@ class Gauges(QuestionEnv):
                 paint(picture, scale, box, colour)
                 picture.text((box[0] + 12, box[1] + 12), letter, 15)
             answer = _number(scales[1].value - first.value, -first.num_steps * first.step, first)
-            text = f"How much more does {kind} B read than {kind} A? Answer with a number, negative if it is less."
+            text = f"{_READ_BOTH[kind]} Answer with a number, negative if it is less."
         return Question(text, answer, [picture.finish()], metadata={"scales": scales})
 
 
-Box = tuple[float, float, float, float]
+_READ = {
+    "dial": "What does the dial show?",
+    "thermometer": "What does the thermometer show?",
+    "ruler": "At which number of the ruler does the bar end?",
+}
+_READ_BOTH = {
+    "dial": "How much more does dial B show than dial A?",
+    "thermometer": "How much more does thermometer B show than thermometer A?",
+    "ruler": "How much further does bar B reach than bar A, as read on their rulers?",
+}
 _TINTS = ("red", "orange", "green", "blue", "purple", "brown")
-_STEPS: Sequence[float] = (0.5, 1, 2, 5, 10, 20, 50, 100, 200)
+_STEPS: Sequence[float] = (0.5, 1, 2, 5, 10, 20, 50)
 
 
 def _number(value: float, low: float, scale: Scale) -> Number:
@@ -121,7 +133,7 @@ def _halves(kind: str) -> tuple[Box, Box]:
 
 
 def _dial(picture: Picture, scale: Scale, box: Box, colour: Colour) -> None:
-    """Three quarters of a circle, from half past seven to half past four."""
+    """Three quarters of a circle; the numbers are outside the marks, where the pointer does not reach."""
     x0, y0, x1, y1 = box
     middle, r = ((x0 + x1) / 2, (y0 + y1) / 2), min(x1 - x0, y1 - y0) / 2 - 6
     picture.circle(middle, r, shade(colour, -0.2))
@@ -130,19 +142,19 @@ def _dial(picture: Picture, scale: Scale, box: Box, colour: Colour) -> None:
         angle = 135 + 270 * mark / scale.num_marks
         long = mark % scale.parts == 0
         picture.line(
-            [around(middle, r * (0.79 if long else 0.84), angle), around(middle, r * 0.91, angle)],
+            [around(middle, r * (0.54 if long else 0.59), angle), around(middle, r * 0.66, angle)],
             INK,
             r * (0.024 if long else 0.012),
         )
         if long:
             size = 14 if r > 80 else 9
-            picture.text(around(middle, r * 0.63, angle), scale.label(mark // scale.parts), size)
+            picture.text(around(middle, r * 0.79, angle), scale.label(mark // scale.parts), size)
     angle = 135 + 270 * scale.share
     foot = around(middle, r * 0.16, angle + 180)
     picture.polygon(
         [
             around(foot, r * 0.04, angle + 90),
-            around(middle, r * 0.86, angle),
+            around(middle, r * 0.6, angle),
             around(foot, r * 0.04, angle - 90),
         ],
         colour,
