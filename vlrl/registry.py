@@ -104,6 +104,9 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
     "envs": {
         "visual/frozen_lake": "vlrl.envs.visual.frozen_lake:FrozenLake",
         "visual/mazes": "vlrl.envs.visual.mazes:Mazes",
+        "visual/sokoban": "vlrl.envs.visual.sokoban:SokobanEnv",
+        "visual/sliding_puzzle": "vlrl.envs.visual.sliding_puzzle:SlidingPuzzleEnv",
+        "visual/jigsaw": "vlrl.envs.visual.jigsaw:JigsawEnv",
         "visual/counting": "vlrl.envs.visual.counting:Counting",
         "visual/referring": "vlrl.envs.visual.referring:Referring",
         "visual/detection": "vlrl.envs.visual.detection:Detection",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 
@@ -39,6 +39,10 @@ class Game(ABC, Generic[State]):
         """The move that a text stands for (lower case, single spaces), None if it is none."""
         return move if move in self.moves else None
 
+    def random_move(self, rng: np.random.Generator) -> str:
+        """Any move, evenly."""
+        return self.moves[int(rng.integers(len(self.moves)))]
+
     @abstractmethod
     def move(self, state: State, move: str) -> State:
         """The state after a move; the same state if it is not possible there."""
@@ -67,14 +71,14 @@ class MovesEnv(GeneratedEnv, ABC, Generic[State]):
     move is answered with what is wrong, changes nothing and counts as a step too.
     """
 
-    rules: ClassVar[str]
+    rules: str
     """What is shown and what is to be done, for the system prompt."""
-    goal: ClassVar[str]
+    goal: str
     """In one line, for the first observation."""
-    form: ClassVar[str] = "up, down, left, right"
+    form: str = "up, down, left, right"
     """The moves, in words."""
-    example: ClassVar[str] = "up"
-    lost_text: ClassVar[str] = "Lost."
+    example: str = "up"
+    lost_text: str = "Lost."
 
     def __init__(
         self,
@@ -209,7 +213,7 @@ class MovesEnv(GeneratedEnv, ABC, Generic[State]):
 
     def random_action(self, rng: np.random.Generator) -> str:
         """Any one move, evenly."""
-        return f"{OPENING}{self.game.moves[int(rng.integers(len(self.game.moves)))]}{CLOSING}"
+        return f"{OPENING}{self.game.random_move(rng)}{CLOSING}"
 
     def snapshot(self) -> dict[str, Any]:
         """The episode as plain values; any environment with the same options can go on from it."""
