@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from builders import advantages_of, make_generation, make_group, open_tiny, picture, row
+from builders import advantages_of, make_generation, make_group, observe, open_tiny, picture, row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +19,7 @@ from vlrl.credit import graded
 from vlrl.logprobs import DeviceBatch, TreeLogprobs, tree_attention_mask
 from vlrl.pack import pack
 from vlrl.session import Session
-from vlrl.types import Group, Score, Trajectory
+from vlrl.types import Group, Ledger, Score, Trajectory
 
 TOLERANCE = 1e-5
 CPU = torch.device("cpu")
@@ -75,20 +75,25 @@ def tree_logprobs(wrapped: TreeLogprobs, batch: Batch) -> list[torch.Tensor]:
 def plain_logprobs(
     model: Any, processor: Any, trajectory: Trajectory, temperature: float = 1.0
 ) -> torch.Tensor:
-    """The definition: one unpadded row through transformers, positions and mask its own."""
-    ids = torch.tensor(trajectory.token_ids)[None]
+    """The definition: one unpadded row a ledger through transformers, positions and mask its own."""
+    rows = [plain_row(model, processor, ledger, temperature) for ledger in trajectory.ledgers]
+    return torch.cat(rows)
+
+
+def plain_row(model: Any, processor: Any, ledger: Ledger, temperature: float) -> torch.Tensor:
+    ids = torch.tensor(ledger.token_ids)[None]
     inputs: dict[str, Any] = {"mm_token_type_ids": (ids == model.config.image_token_id).int()}
-    if trajectory.media:
-        inputs |= {k: torch.tensor(v) for k, v in processor.pixels(trajectory.media).items()}
+    if ledger.media:
+        inputs |= {k: torch.tensor(v) for k, v in processor.pixels(ledger.media).items()}
     logits = model(input_ids=ids, **inputs).logits[0, :-1].double()
     logits[:, list(processor.banned_token_ids)] = -torch.inf
     logprobs = torch.log_softmax(logits / temperature, dim=-1).gather(1, ids[0, 1:, None])[:, 0]
-    return logprobs[torch.tensor(trajectory.loss_mask[1:])]
+    return logprobs[torch.tensor(ledger.loss_mask[1:])]
 
 
 def all_plain(model: Any, processor: Any, groups: Sequence[Group]) -> dict[tuple[str, tuple[int, ...]], Any]:
     return {
-        (t.sample.id, tuple(t.token_ids[t.loss_mask].tolist())): plain_logprobs(model, processor, t)
+        (t.sample.id, tuple(t.action_ids)): plain_logprobs(model, processor, t)
         for g in groups
         for t in g.trajectories
     }
@@ -199,10 +204,9 @@ def test_several_turns_with_pictures_in_between_equal_plain_rows(model: Any, pro
         session = Session(sample, index)
         for turn in range(2):
             reply = processor.encode_target(f"<think>{index}+{turn}</think>")
-            session.append_action(make_generation(reply))
+            processor.act(session, make_generation(reply))
             if turn == 0:
-                seen = processor.sample(row("", [picture(56, 28 * (index + 1), seed=index)])).media
-                processor.extend(session, f"step {index}", seen)
+                observe(processor, session, f"step {index}", [picture(56, 28 * (index + 1), seed=index)])
         trajectory = session.trajectory("", "ok", 0.0)
         trajectory.score = Score(0.0, {})
         trajectories.append(trajectory)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from builders import make_config, make_group, make_sample, no_pixels
+from builders import advantages_of, make_config, make_group, make_sample, no_pixels
 
 from vlrl.batch import Batch
 from vlrl.errors import EngineError
@@ -67,5 +67,5 @@ def test_the_tolerance_follows_the_type_and_the_config() -> None:
 def test_measuring_leaves_advantages_and_failures_alone() -> None:
     groups = [make_group([3, 4], advantages=[1.0, -1.0], failed=True)]
     logprob_difference(groups, Echo(0.0), no_pixels, make_config())  # type: ignore[arg-type]
-    assert groups[0].advantages.tolist() == [1.0, -1.0]
+    assert advantages_of(groups[0]) == [1.0, -1.0]
     assert groups[0].failed

@@ -43,7 +43,7 @@ def test_a_name_like_no_other_lists_what_there_is() -> None:
 
 def test_an_unknown_kind_lists_the_kinds() -> None:
     with pytest.raises(
-        ConfigError, match=r"kind 'reward'; kinds are rewards, datasets, shapes, processors, envs"
+        ConfigError, match=r"kind 'reward'; kinds are rewards, datasets, shapes, processors, masks, "
     ):
         resolve("reward", "answer_exact")
 

@@ -10,23 +10,24 @@ import pytest
 from builders import (
     ScriptedPolicy,
     TextProcessor,
+    advantages_of,
     make_config,
     make_generation,
     make_group,
     make_sample,
+    make_setting,
     no_pixels,
 )
 
-from vlrl.advantage import assign_advantages
+from vlrl.credit import assign_credit
 from vlrl.errors import DataError, ScoringError
-from vlrl.options import RolloutConfig
 from vlrl.pack import pack
 from vlrl.rewards.scoring.compose import RewardFailure
 from vlrl.rollout import ScoreFn, require_room, require_scored, rollout_groups, score_groups
 from vlrl.session import Session
 from vlrl.types import Generation, Group, Sampling, Score, Trajectory
 
-CONFIG = RolloutConfig(prompts_per_step=3, group_size=4, max_tokens=5, temperature=0.7)
+CONFIG = make_config(rollout={"prompts_per_step": 3, "group_size": 4, "max_tokens": 5, "temperature": 0.7})
 SAMPLES = [make_sample([1, 2, 3], id=f"s{i}") for i in range(3)]
 
 
@@ -35,9 +36,8 @@ def say(text: str) -> Callable[[Session, Sampling], list[int]]:
 
 
 def draw(policy: ScriptedPolicy, step: int = 0, **options: object) -> list[Group]:
-    return asyncio.run(
-        rollout_groups(SAMPLES, policy, TextProcessor(), CONFIG, seed_path=(0, step), **options)  # type: ignore[arg-type]
-    )
+    setting = make_setting(policy, TextProcessor(), CONFIG)
+    return asyncio.run(rollout_groups(SAMPLES, setting, seed_path=(0, step), **options)).groups  # type: ignore[arg-type]
 
 
 def test_no_two_requests_of_a_run_are_given_the_same_seed() -> None:
@@ -59,7 +59,8 @@ def test_the_same_step_of_the_same_run_is_given_the_same_seeds() -> None:
 def test_another_run_seed_gives_other_seeds() -> None:
     policy = ScriptedPolicy(say("x"))
     for run_seed in (0, 1):
-        asyncio.run(rollout_groups(SAMPLES, policy, TextProcessor(), CONFIG, seed_path=(run_seed, 0)))
+        setting = make_setting(policy, TextProcessor(), CONFIG)
+        asyncio.run(rollout_groups(SAMPLES, setting, seed_path=(run_seed, 0)))
     assert len({s.seed for _, s in policy.asked}) == 2 * 3 * 4
 
 
@@ -119,8 +120,8 @@ def test_a_reward_that_fails_masks_its_group_and_no_other() -> None:
     assert [str(failure) for failure in failures] == ["reward 'x', sample 's1': broken at step 3"]
     assert [g.failed for g in groups] == [False, True, False]
     assert [t.score.total for t in groups[2].trajectories if t.score] == [0.0, 1.0, 2.0, 3.0]
-    assign_advantages(groups, scale_by_std=True)
-    assert not groups[1].advantages.any()
+    assign_credit(groups, CONFIG.algorithm)
+    assert not any(advantages_of(groups[1]))
     batch = pack(
         groups, no_pixels, num_ranks=1, max_tokens=1000, aggregation="token", max_completion_tokens=5,
         keep_zero_advantage=True,

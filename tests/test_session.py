@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from builders import make_generation, make_sample, open_tiny, picture, row, text_prompt
+from builders import make_generation, make_sample, observe, open_tiny, picture, row, text_prompt
 from hypothesis import given
 from hypothesis import strategies as st
 
 from vlrl.session import Session
-from vlrl.types import Generation, Media, Turn, VersionSpan
+from vlrl.types import Generation, Media, VersionSpan
 
 # Few distinct ids, so that drawn tokens often equal the prompt's, and 0 (padding), 1 (stop) and 2 (a
 # picture's placeholder) are drawn too: no value may mean anything.
@@ -46,11 +46,11 @@ def test_the_ledger_only_grows_and_the_mask_is_the_turns(episode: list[tuple[lis
         expected_mask += [True] * len(action)
         expected_logprobs += logprobs
     trajectory = session.trajectory("", "ok", 0.0)
-    assert trajectory.token_ids.tolist() == expected_ids == session.token_ids
-    assert trajectory.loss_mask.tolist() == expected_mask
-    assert trajectory.sampler_logprobs.tolist() == expected_logprobs
-    assert (trajectory.position_ids == np.arange(len(expected_ids))).all()
-    for span, turn in zip(trajectory.version_spans, trajectory.turns, strict=True):
+    assert trajectory.ledgers[0].token_ids.tolist() == expected_ids == session.token_ids
+    assert trajectory.ledgers[0].loss_mask.tolist() == expected_mask
+    assert trajectory.ledgers[0].sampler_logprobs.tolist() == expected_logprobs
+    assert (trajectory.ledgers[0].position_ids == np.arange(len(expected_ids))).all()
+    for span, turn in zip(trajectory.ledgers[0].version_spans, trajectory.turns, strict=True):
         assert (span.start, span.end) == turn.action
 
 
@@ -63,11 +63,16 @@ def test_the_worked_example_of_trajectory() -> None:
         Generation(np.array([22]), np.array([-0.3], np.float32), two_versions, finished=True)
     )
     trajectory = session.trajectory("text", "ok", 1.5)
-    assert trajectory.token_ids.tolist() == [10, 11, 20, 21, 30, 22]
-    assert trajectory.loss_mask.tolist() == [False, False, True, True, False, True]
-    assert trajectory.turns == (Turn((0, 2), (2, 4)), Turn((4, 5), (5, 6)))
-    assert trajectory.version_spans == (VersionSpan(4, 2, 4), VersionSpan(4, 5, 5), VersionSpan(5, 5, 6))
-    assert np.allclose(trajectory.sampler_logprobs, [0, 0, -0.1, -0.2, 0, -0.3])
+    assert trajectory.ledgers[0].token_ids.tolist() == [10, 11, 20, 21, 30, 22]
+    assert trajectory.ledgers[0].loss_mask.tolist() == [False, False, True, True, False, True]
+    spans = [(turn.context, turn.action) for turn in trajectory.turns]
+    assert spans == [((0, 2), (2, 4)), ((4, 5), (5, 6))]
+    assert trajectory.ledgers[0].version_spans == (
+        VersionSpan(4, 2, 4),
+        VersionSpan(4, 5, 5),
+        VersionSpan(5, 5, 6),
+    )
+    assert np.allclose(trajectory.ledgers[0].sampler_logprobs, [0, 0, -0.1, -0.2, 0, -0.3])
     assert (trajectory.group_index, trajectory.completion, trajectory.duration_s) == (3, "text", 1.5)
 
 
@@ -82,8 +87,8 @@ def test_what_follows_the_last_action_is_dropped_with_its_pictures() -> None:
     session.append_action(make_generation([3]))
     session.append_observation(text_prompt([4, 5], session.next_position), (unseen,))
     trajectory = session.trajectory("", "truncated", 0.0)
-    assert trajectory.token_ids.tolist() == [1, 2, 3]
-    assert trajectory.position_ids.shape == (3, 3)
+    assert trajectory.ledgers[0].token_ids.tolist() == [1, 2, 3]
+    assert trajectory.ledgers[0].position_ids.shape == (3, 3)
     assert [m.sha256 for m in trajectory.media] == [seen.sha256]
 
 
@@ -92,7 +97,7 @@ def test_freezing_copies_so_that_the_session_may_go_on() -> None:
     session.append_action(make_generation([2]))
     trajectory = session.trajectory("", "ok", 0.0)
     session.append_action(make_generation([3]))
-    assert trajectory.token_ids.tolist() == [1, 2]
+    assert trajectory.ledgers[0].token_ids.tolist() == [1, 2]
     assert len(trajectory.turns) == 1
 
 
@@ -113,10 +118,9 @@ def test_extend_equals_the_template_over_the_whole_conversation(
     second = [picture(56, 84 + 28 * i, 9 + i) for i in range(num_second)]
     session = Session(processor.sample(row(QUESTION, first)), group_index=0)
     reply = processor.encode_target(REPLY)
-    session.append_action(make_generation(reply if stopped else reply[:-1], finished=stopped))
+    processor.act(session, make_generation(reply if stopped else reply[:-1], finished=stopped))
     before = snapshot(session)
-    media = [processor.sample(row("", [p])).media[0] for p in second]
-    processor.extend(session, OBSERVATION, media)
+    observe(processor, session, OBSERVATION, second)
 
     talk = [
         *row(QUESTION, first)["messages"],
@@ -130,5 +134,5 @@ def test_extend_equals_the_template_over_the_whole_conversation(
     assert [m.sha256 for m in session.media] == [m.sha256 for m in whole.media]
     assert session.token_ids[: len(before[0])] == before[0]
     session.append_action(make_generation([5]))
-    positions = session.trajectory("", "ok", 0.0).position_ids
+    positions = session.trajectory("", "ok", 0.0).ledgers[0].position_ids
     assert (positions[:, :-1] == whole.prompt.position_ids).all()

@@ -13,7 +13,8 @@ from typing import Any
 
 from vlrl.config import Config
 from vlrl.context import visible
-from vlrl.env_host import EnvFailure, EnvHost, HostedEnv
+from vlrl.env_host.failure import EnvFailure
+from vlrl.env_host.host import EnvHost, HostedEnv
 from vlrl.envs.observe import parts_of
 from vlrl.errors import DataError
 from vlrl.protocols import Observation, Policy, Processor

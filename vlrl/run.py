@@ -19,7 +19,7 @@ from vlrl.checkpoint import RunState, latest_checkpoint, save_checkpoint, writte
 from vlrl.cluster import cluster, device_name
 from vlrl.config import Config
 from vlrl.console import TrainConsole
-from vlrl.env_host import EnvHost
+from vlrl.env_host.host import EnvHost
 from vlrl.episode import Setting
 from vlrl.errors import ConfigError, DataError, Interrupted
 from vlrl.generator import VllmPolicy

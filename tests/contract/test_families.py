@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from builders import family_config, make_generation, make_group, picture
+from builders import family_config, make_generation, make_group, observe, picture
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
@@ -141,40 +141,65 @@ def test_positions_equal_transformers_own(family: Family) -> None:
 # The ledger of several turns.
 
 
-def test_a_session_s_ledger_is_the_rendered_conversation(family: Family) -> None:
-    a, b = picture(70, 150, 1), picture(120, 64, 2)
-    first, later = family.sample([a, "Which?"]), family.sample([b, "?"]).media
-    session = Session(first, 0)
-    for number, media in (("twelve", later), ("three", ())):
-        session.append_action(make_generation(family.ours.encode_target(number)))
-        family.ours.extend(session, f"After {number}, why?", media)
-    session.append_action(make_generation(family.ours.encode_target("done")))
-    answers = [{"role": "assistant", "content": [{"type": "text", "text": t}]} for t in ("twelve", "three")]
-    asked = [user([a, "Which?"]), user([b, "After twelve, why?"]), user(["After three, why?"])]
-    messages = [asked[0], answers[0], asked[1], answers[1], asked[2]]
-    rendered = family.ours.sample({"id": "r", "messages": messages})
+def act(family: Family, session: Session, text: str) -> None:
+    family.ours.act(session, make_generation(family.ours.encode_target(text)))
+
+
+POLICIES: dict[str, dict[str, Any]] = {
+    "full": {},
+    "last_images": {"policy": "last_images", "num_images": 1},
+    "window": {"policy": "window", "num_turns": 1},
+}
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_session_s_ledger_is_the_rendered_conversation(family: Family, policy: str) -> None:
+    """Whatever is shown, the tokens are those of the template and of transformers, or the session forks."""
+    a, b, c = picture(70, 150, 1), picture(120, 64, 2), picture(64, 64, 3)
+    gone = "(a picture that is no longer shown)"
+    session = Session(family.sample([a, "Which?"]), 0)
+    asked: list[list[Any]] = [[a, "Which?"], [b, "After twelve, why?"], [c, "After three, why?"]]
+    for said, pictures, number in (("twelve", asked[1], 1), ("three", asked[2], 2)):
+        act(family, session, said)
+        observe(family.ours, session, pictures[1], [pictures[0]], **POLICIES[policy])
+        talk = [*asked[:number], asked[number]]
+        if policy == "last_images":
+            talk = [[gone, text] for _, text in talk[:-1]] + [talk[-1]]
+        answers = ["twelve", "three"][:number]
+        if policy == "window" and number == 2:
+            talk, answers = [talk[0], talk[2]], answers[1:]
+        messages = [user(talk[0])]
+        for answer, parts in zip(answers, talk[1:], strict=True):
+            said_before = {"role": "assistant", "content": [{"type": "text", "text": answer}]}
+            messages += [said_before, user(parts)]
+        rendered = family.ours.sample({"id": "r", "messages": messages})
+        assert session.token_ids == rendered.prompt.token_ids.tolist()
+        assert session.engine_ids == rendered.prompt.engine_ids.tolist()
+        assert [m.sha256 for m in session.media] == [m.sha256 for m in rendered.media]
+        if family.name not in ONE_BY_ONE or len(rendered.media) == 1:
+            assert session.token_ids == family.expected(rendered)["input_ids"][0].tolist()
+    act(family, session, "done")
     trajectory = session.trajectory("done", "ok", 0.0)
-    ledger = trajectory.token_ids[: -len(family.ours.encode_target("done"))]
-    if family.name in REWRITES:  # the ledger keeps the opening that the policy saw
-        texts = ["".join(family.ours.token_texts(ids)) for ids in (ledger, rendered.prompt.token_ids)]
-        assert texts[0] == texts[1].replace("assistant \n", "assistant\n")
-        return
-    assert ledger.tolist() == rendered.prompt.token_ids.tolist()
-    assert trajectory.position_ids[:, : len(ledger)].tolist() == rendered.prompt.position_ids.tolist()
-    assert ledger.tolist() == family.expected(rendered)["input_ids"][0].tolist()
+    last = trajectory.ledgers[-1]
+    num_context = last.turns[-1].action[0]
+    assert last.position_ids[:, :num_context].tolist() == rendered.prompt.position_ids.tolist()
+    forks = {"full": 0, "last_images": 2, "window": 1}[policy] if family.name not in REWRITES else 2
+    assert len(trajectory.ledgers) == forks + 1
+    assert [turn.text.strip() for turn in trajectory.turns] == ["twelve", "three", "done"]
+    drawn = [family.ours.encode_target(text).tolist() for text in ("twelve", "three", "done")]
+    assert trajectory.action_ids == [token for tokens in drawn for token in tokens]
 
 
 def test_the_mask_is_exactly_what_the_assistant_said(family: Family) -> None:
     """By spans: the same words in the user's turn, and the template's own tokens, are not trained."""
     session = Session(family.sample([picture(64, 64), "twelve"]), 0)
     said = [family.ours.encode_target("twelve"), family.ours.encode_target("12 3")]
-    session.append_action(make_generation(said[0]))
-    family.ours.extend(session, "twelve", ())
-    session.append_action(make_generation(said[1]))
-    family.ours.extend(session, "never answered", ())
+    act(family, session, "twelve")
+    observe(family.ours, session, "twelve")
+    act(family, session, "12 3")
+    observe(family.ours, session, "never answered")
     trajectory = session.trajectory("", "ok", 0.0)
-    trained = trajectory.token_ids[trajectory.loss_mask].tolist()
-    assert trained == np.concatenate(said).tolist()
+    assert trajectory.action_ids == np.concatenate(said).tolist()
     [first, second] = trajectory.turns
     assert (first.action[1] - first.action[0], second.action[1] - second.action[0]) == (
         len(said[0]),
@@ -195,9 +220,9 @@ def test_reference_turns_say_what_a_session_says(family: Family) -> None:
         return
     turns = family.ours.reference_turns(sample)
     session = Session(family.sample([a, "Which?"]), 0)
-    session.append_action(make_generation(family.ours.encode_target("twelve")))
-    family.ours.extend(session, "Why?", sample.media[1:])
-    session.append_action(make_generation(family.ours.encode_target("done")))
+    act(family, session, "twelve")
+    observe(family.ours, session, "Why?", [b])
+    act(family, session, "done")
     ledger = [i for t in turns for i in (*t.context.token_ids.tolist(), *t.action_ids.tolist())]
     assert ledger == session.token_ids
     assert [len(t.media) for t in turns] == [1, 1]
@@ -207,14 +232,22 @@ def test_reference_turns_say_what_a_session_says(family: Family) -> None:
 
 
 def test_text_that_holds_a_special_token_is_refused(family: Family) -> None:
-    session = Session(family.sample(["hi"]), 0)
     for token in (*family.ours.media_tokens, family.ours.end_of_turn):
         for parts in ([f"look: {token}"], [picture(64, 64), f"{token} there"]):
             with pytest.raises(DataError, match=r"'r'.*special tokens"):
                 family.sample(parts)
-        with pytest.raises(DataError, match="special tokens"):
-            family.ours.extend(session, f"a page that says {token}", ())
-    assert session.token_ids == family.sample(["hi"]).prompt.token_ids.tolist()
+
+
+def test_an_observation_may_quote_a_special_token(family: Family) -> None:
+    """A page or a tool's error may repeat what the model said: it is shown, but as words."""
+    session = Session(family.sample(["hi"]), 0)
+    act(family, session, "go")
+    before = len(session.token_ids)
+    quoted = " ".join((*family.ours.media_tokens, family.ours.end_of_turn))
+    observe(family.ours, session, f"it says {quoted}")
+    seen = session.token_ids[before:] if family.name not in REWRITES else session.token_ids
+    assert not set(seen) & set(family.ours.banned_token_ids)
+    assert "it says <" in family.ours.decode(np.array(seen))
 
 
 def test_media_tokens_are_banned_and_stop_tokens_are_not(family: Family) -> None:
@@ -273,7 +306,7 @@ def test_the_trainer_s_forward_equals_transformers_own(family: Family) -> None:
     ]
     groups = [make_group([5, 3], sample=s, seed=i) for i, s in enumerate(samples)]
     for group, ours in zip(groups, logprobs_of(family, groups), strict=True):
-        theirs = [plain_logprobs(family, t.sample, t.token_ids[t.loss_mask]) for t in group.trajectories]
+        theirs = [plain_logprobs(family, t.sample, np.array(t.action_ids)) for t in group.trajectories]
         assert np.abs(ours - np.concatenate(theirs)).max() < 1e-4
 
 
@@ -294,5 +327,7 @@ def test_a_micro_batch_without_pictures_calls_the_tower_all_the_same(family: Fam
         )
     assert features.pooler_output is not None
     [ours] = logprobs_of(family, [group])
-    theirs = plain_logprobs(family, group.trajectories[0].sample, group.trajectories[0].token_ids[-4:])
+    theirs = plain_logprobs(
+        family, group.trajectories[0].sample, group.trajectories[0].ledgers[0].token_ids[-4:]
+    )
     assert np.abs(ours - theirs).max() < 1e-5

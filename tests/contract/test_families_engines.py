@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from builders import family_config, picture
+from builders import family_config, make_setting, observe, picture
 from reference import largest_difference, model_of
 
-from vlrl.credit import graded
 from vlrl.batch import Batch
 from vlrl.config import Config
+from vlrl.credit import graded
 from vlrl.generator import VllmPolicy
 from vlrl.pack import pack
 from vlrl.parity import logprob_difference
@@ -75,10 +75,8 @@ class Engines:
 
     def draw(self, samples: Sequence[Sample], **options: Any) -> list[Group]:
         """Groups of real completions; the engine's prompt ids are checked against the processor's (law 3)."""
-        rollout = self.config.rollout
-        return asyncio.run(
-            rollout_groups(samples, self.policy, self.processor, rollout, seed_path=(0, 0), **options)
-        )
+        setting = make_setting(self.policy, self.processor, self.config)
+        return asyncio.run(rollout_groups(samples, setting, seed_path=(0, 0), **options)).groups
 
     def pack(self, groups: Sequence[Group]) -> Batch:
         """One optimizer step's batch."""
@@ -151,8 +149,8 @@ def test_a_step_changes_every_weight_of_the_model(
 
 def first_draws(groups: Sequence[Group]) -> list[tuple[int, float]]:
     """The first token drawn for each prompt, and its logprob."""
-    draws = [(t, int(np.flatnonzero(t.loss_mask)[0])) for g in groups for t in g.trajectories[:1]]
-    return [(int(t.token_ids[i]), float(t.sampler_logprobs[i])) for t, i in draws]
+    draws = [(t, int(np.flatnonzero(t.ledgers[0].loss_mask)[0])) for g in groups for t in g.trajectories[:1]]
+    return [(int(t.ledgers[0].token_ids[i]), float(t.ledgers[0].sampler_logprobs[i])) for t, i in draws]
 
 
 def test_a_saved_model_is_the_same_to_both_engines(engines: Engines) -> None:
@@ -160,7 +158,9 @@ def test_a_saved_model_is_the_same_to_both_engines(engines: Engines) -> None:
     groups = engines.draw(engines.samples())
     assert engines.parity(groups) < TOLERANCE
     assert largest_difference(model_of(engines.folder), engines.processor, groups, 1.0) < TOLERANCE
-    drawn = np.concatenate([t.token_ids[t.loss_mask] for g in groups for t in g.trajectories])
+    drawn = np.concatenate(
+        [t.ledgers[0].token_ids[t.ledgers[0].loss_mask] for g in groups for t in g.trajectories]
+    )
     assert not np.isin(drawn, engines.processor.banned_token_ids).any()
 
 
@@ -172,23 +172,29 @@ def test_swapping_two_pictures_changes_what_both_compute(engines: Engines) -> No
     assert engines.parity(groups) < TOLERANCE  # so the trainer's changed with the sampler's
 
 
-def test_a_picture_that_comes_in_a_later_turn_is_seen_by_both(engines: Engines) -> None:
+@pytest.mark.parametrize(
+    "policy", [{}, {"policy": "last_images"}, {"policy": "window", "num_turns": 1}], ids=str
+)
+def test_a_picture_that_comes_in_a_later_turn_is_seen_by_both(
+    engines: Engines, policy: dict[str, Any]
+) -> None:
+    """And what was drawn under a window is trained under it."""
     a, b = picture(70, 150, 1), picture(120, 64, 2)
-    later = {"b": engines.sample([b, "?"], "b").media, "a": engines.sample([a, "?"], "a").media}
     groups = []
-    for media in later.values():
+    for later in (b, a):
         session = Session(engines.sample([a, "Which?"], "turns"), 0)
-        for seed, seen in enumerate((media, None)):
+        for seed, seen in enumerate((later, None)):
             sampling = Sampling(temperature=1.0, top_p=1.0, top_k=0, max_tokens=5, seed=seed)
-            session.append_action(asyncio.run(engines.policy.generate(session, sampling)))
+            engines.processor.act(session, asyncio.run(engines.policy.generate(session, sampling)))
             if seen is not None:
-                engines.processor.extend(session, "And this?", seen)
+                observe(engines.processor, session, "And this?", [seen], policy=policy)
         groups.append(Group([session.trajectory("", "ok", 0.0)]))
     assert engines.parity(groups) < TOLERANCE
     first, second = (g.trajectories[0] for g in groups)
     [start, other_start] = (t.turns[1].action[0] for t in (first, second))
-    assert first.token_ids[start] != second.token_ids[other_start] or (
-        abs(first.sampler_logprobs[start] - second.sampler_logprobs[other_start]) > 1e-3
+    [ledger, other] = (t.ledgers[-1] for t in (first, second))
+    assert ledger.token_ids[start] != other.token_ids[other_start] or (
+        abs(ledger.sampler_logprobs[start] - other.sampler_logprobs[other_start]) > 1e-3
     )
 
 
@@ -199,7 +205,9 @@ def test_after_an_update_both_agree_again(engines: Engines) -> None:
     engines.update()
     groups = [*engines.draw(samples), *engines.draw(samples, greedy=True, group_size=1)]
     assert engines.parity(groups) < TOLERANCE
-    assert {s.version for g in groups for t in g.trajectories for s in t.version_spans} == {engines.version}
+    assert {
+        s.version for g in groups for t in g.trajectories for x in t.ledgers for s in x.version_spans
+    } == {engines.version}
     changes = zip(first_draws(before), first_draws(groups[len(samples) :]), strict=True)
     assert all(old[0] != new[0] or abs(old[1] - new[1]) > 1e-3 for old, new in changes)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from builders import family_config, picture
+from builders import family_config, make_setting, picture
 from reference import model_of
 
 from vlrl.errors import ConfigError
@@ -40,9 +40,14 @@ class Gemma3Processor(FamilyProcessor):
         return {"pixel_values": out["pixel_values"].numpy()}
 
 
+def sampled_logprobs(trajectory: Any) -> Any:
+    (ledger,) = trajectory.ledgers
+    return ledger.sampler_logprobs[ledger.loss_mask]
+
+
 def plain_logprobs(model: Any, processor: Any, t: Trajectory, *, both_ways: bool) -> np.ndarray[Any, Any]:
     """transformers' own forward; pictures see themselves both ways, as trained, or only backwards."""
-    ids = torch.tensor(t.token_ids)[None]
+    ids = torch.tensor(t.ledgers[0].token_ids)[None]
     inputs = {k: torch.tensor(v) for k, v in processor.pixels(t.media).items()} if t.media else {}
     if both_ways:
         inputs["token_type_ids"] = (ids == model.config.image_token_id).long()
@@ -50,7 +55,7 @@ def plain_logprobs(model: Any, processor: Any, t: Trajectory, *, both_ways: bool
         logits = model(input_ids=ids, attention_mask=torch.ones_like(ids), **inputs).logits[0, :-1].float()
     logits[:, list(processor.banned_token_ids)] = float("-inf")
     logprobs = torch.log_softmax(logits, -1).gather(1, ids[0, 1:, None])[:, 0].numpy()
-    return logprobs[t.loss_mask[1:]]
+    return logprobs[t.ledgers[0].loss_mask[1:]]
 
 
 def test_it_is_refused_by_name(tiny_family: Callable[[str], Path]) -> None:
@@ -76,18 +81,15 @@ def test_pictures_see_only_backwards_on_the_cpu(tiny_family: Callable[[str], Pat
             processor.sample({"id": str(i), "messages": [{"role": "user", "content": c}]})
             for i, c in enumerate(talks)
         ]
-        text, pictured = asyncio.run(
-            rollout_groups(samples, policy, processor, config.rollout, seed_path=(0,))
-        )
+        setting = make_setting(policy, processor, config)
+        text, pictured = asyncio.run(rollout_groups(samples, setting, seed_path=(0,))).groups
     finally:
         policy.close()
 
     def differences(group: Any, both_ways: bool) -> float:
         return max(
             float(
-                np.abs(
-                    plain_logprobs(model, processor, t, both_ways=both_ways) - t.sampler_logprobs[t.loss_mask]
-                ).max()
+                np.abs(plain_logprobs(model, processor, t, both_ways=both_ways) - sampled_logprobs(t)).max()
             )
             for t in group.trajectories
         )

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from builders import make_config, open_tiny, picture, row
+from builders import make_config, make_setting, open_tiny, picture, row
 from reference import largest_difference, model_of
 
-from vlrl.advantage import assign_advantages
 from vlrl.batch import Batch
 from vlrl.config import Config
+from vlrl.credit import assign_credit
 from vlrl.envs.visual.digit_sum import DigitSum
 from vlrl.errors import DataError, EngineError
 from vlrl.generator import VllmPolicy
@@ -50,11 +50,8 @@ class Engines:
     def draw(self, samples: Sequence[Sample] | None = None, *, step: int = 0, **options: Any) -> list[Group]:
         """Groups of real completions."""
         chosen = self.samples if samples is None else samples
-        return asyncio.run(
-            rollout_groups(
-                chosen, self.policy, self.processor, self.config.rollout, seed_path=(0, step), **options
-            )
-        )
+        setting = make_setting(self.policy, self.processor, self.config)
+        return asyncio.run(rollout_groups(chosen, setting, seed_path=(0, step), **options)).groups
 
     def pack(self, groups: Sequence[Group]) -> Batch:
         """One optimizer step's batch."""
@@ -138,15 +135,15 @@ def engines(tiny_model: Path, local_ray: None, tmp_path_factory: pytest.TempPath
 
 
 def tokens(groups: Sequence[Group]) -> list[list[int]]:
-    return [t.token_ids.tolist() for g in groups for t in g.trajectories]
+    return [t.ledgers[0].token_ids.tolist() for g in groups for t in g.trajectories]
 
 
 def logprobs(groups: Sequence[Group]) -> list[list[float]]:
-    return [t.sampler_logprobs.tolist() for g in groups for t in g.trajectories]
+    return [t.ledgers[0].sampler_logprobs.tolist() for g in groups for t in g.trajectories]
 
 
 def versions(groups: Sequence[Group]) -> set[int]:
-    return {s.version for g in groups for t in g.trajectories for s in t.version_spans}
+    return {s.version for g in groups for t in g.trajectories for x in t.ledgers for s in x.version_spans}
 
 
 # As started: the folder that Trainer.save_model and processor.save wrote.
@@ -176,14 +173,14 @@ def test_greedy_tokens_are_transformers_likeliest(engines: Engines) -> None:
     model = model_of(engines.folder)
     for group in groups:
         [trajectory] = group.trajectories
-        ids = torch.tensor(trajectory.token_ids)[None]
+        ids = torch.tensor(trajectory.ledgers[0].token_ids)[None]
         inputs: dict[str, Any] = {"mm_token_type_ids": (ids == model.config.image_token_id).int()}
         if trajectory.media:
             inputs |= {k: torch.tensor(v) for k, v in engines.processor.pixels(trajectory.media).items()}
         with torch.no_grad():
             logits = model(input_ids=ids, **inputs).logits[0, :-1]
         logits[:, list(engines.processor.banned_token_ids)] = -torch.inf
-        drawn = torch.tensor(trajectory.loss_mask[1:])
+        drawn = torch.tensor(trajectory.ledgers[0].loss_mask[1:])
         assert logits.argmax(-1)[drawn].tolist() == ids[0, 1:][drawn].tolist()
 
 
@@ -200,8 +197,8 @@ def test_parity_holds_after_updates_and_the_version_is_stamped(engines: Engines)
         assert engines.parity(groups) < TOLERANCE
         for group in groups:
             for trajectory in group.trajectories:
-                trajectory.score = Score(float(trajectory.token_ids[-1] % 7), {})
-        assign_advantages(groups, scale_by_std=True)
+                trajectory.score = Score(float(trajectory.ledgers[0].token_ids[-1] % 7), {})
+        assign_credit(groups, engines.config.algorithm)
         metrics, difference, _ = engines.trainer.step(engines.pack(groups), "grpo", 5e-3)
         assert difference < TOLERANCE  # what every training step checks
         assert metrics["policy/clip_fraction"] == 0.0
@@ -236,7 +233,7 @@ def test_a_vision_only_update_changes_the_answer_on_a_cached_image(engines: Engi
     for old, new in zip(before, after, strict=True):
         [a], [b] = old.trajectories, new.trajectories
         start = a.turns[0].action[0]
-        assert abs(float(a.sampler_logprobs[start] - b.sampler_logprobs[start])) > 1e-2
+        assert abs(float(a.ledgers[0].sampler_logprobs[start] - b.ledgers[0].sampler_logprobs[start])) > 1e-2
     assert tokens(text_before) == tokens(text_after)  # nothing but the tower has changed
     assert np.allclose(np.concatenate(logprobs(text_before)), np.concatenate(logprobs(text_after)), atol=1e-5)
 
@@ -290,9 +287,9 @@ def test_media_tokens_are_never_drawn_even_when_they_are_the_likeliest(engines: 
         assert int(model(input_ids=ids).logits[0, -1].argmax()) in (pad, video)  # the trap is set
     sampled, greedy = engines.draw(), engines.draw(greedy=True, group_size=1)
     for trajectory in [t for g in (*sampled, *greedy) for t in g.trajectories]:
-        drawn = trajectory.token_ids[trajectory.loss_mask]
+        drawn = trajectory.ledgers[0].token_ids[trajectory.ledgers[0].loss_mask]
         assert not np.isin(drawn, engines.processor.banned_token_ids).any()
-        assert np.isfinite(trajectory.sampler_logprobs).all()
+        assert np.isfinite(trajectory.ledgers[0].sampler_logprobs).all()
     assert engines.difference_to_segment(sampled) < TOLERANCE
 
 
@@ -342,7 +339,7 @@ def test_members_of_a_group_and_steps_differ(engines: Engines) -> None:
     engines.restore()
     one, other = engines.draw(step=7), engines.draw(step=8)
     for group in one:
-        assert len({tuple(t.token_ids) for t in group.trajectories}) == len(group.trajectories)
+        assert len({tuple(t.ledgers[0].token_ids) for t in group.trajectories}) == len(group.trajectories)
     assert tokens(one) != tokens(other)
 
 
@@ -360,7 +357,7 @@ def test_a_completion_ends_with_a_stop_token_or_is_truncated(engines: Engines) -
     drawn = [t for g in engines.draw(step=9) for t in g.trajectories]
     assert {t.outcome for t in drawn} == {"ok", "truncated"}
     for trajectory in drawn:
-        action = trajectory.token_ids[trajectory.loss_mask]
+        action = trajectory.ledgers[0].token_ids[trajectory.ledgers[0].loss_mask]
         stops = np.isin(action, engines.processor.stop_token_ids)
         assert stops[-1] == (trajectory.outcome == "ok")
         assert not stops[:-1].any()

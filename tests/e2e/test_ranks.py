@@ -91,7 +91,7 @@ def group(
     advantages = np.random.default_rng(seed).normal(size=len(lengths)).tolist()
     made = make_group(lengths, sample=sample, advantages=advantages, seed=seed)
     for trajectory in made.trajectories:  # near a random model's logprobs, so that few ratios are clipped
-        trajectory.sampler_logprobs[trajectory.loss_mask] -= 2.8
+        trajectory.ledgers[0].sampler_logprobs[trajectory.ledgers[0].loss_mask] -= 2.8
     return made
 
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from vlrl.config import Config, parse_config
+from vlrl.context import visible
 from vlrl.credit import graded
-from vlrl.session import Session
+from vlrl.env_host.host import EnvHost
+from vlrl.episode import Setting
+from vlrl.episode_options import ContextConfig
+from vlrl.processors.messages import text_of
+from vlrl.protocols import Policy
+from vlrl.session import Said, Session
 from vlrl.types import (
     FloatArray,
     Generation,
@@ -155,11 +161,44 @@ class ScriptedPolicy:
 
 
 class TextProcessor:
-    """The two things a text-only rollout asks of a processor: tokens are code points."""
+    """What a text-only rollout asks of a processor: tokens are code points."""
 
     def decode(self, token_ids: IntArray) -> str:
         """Code points to text."""
         return "".join(chr(i) for i in token_ids.tolist())
+
+    def act(self, session: Session, generation: Generation) -> str:
+        """Append and decode."""
+        text = self.decode(generation.token_ids)
+        session.append_action(generation, text)
+        return text
+
+    def message(self, role: str, parts: Sequence[Mapping[str, Any]], where: str) -> Said:
+        """Text parts alone."""
+        assert all(part["type"] == "text" for part in parts), where
+        return Said({"role": role, "content": list(parts)})
+
+    def show(self, session: Session, seen: Sequence[Said]) -> None:
+        """As the real ones do: what is new, or all of it in a fork."""
+        spelled, full = self._spell(session.shown), self._spell(seen)
+        if session.last_turn is not None and session.last_turn.action[1] == len(session.token_ids):
+            spelled += session.last_turn.text
+        if full.startswith(spelled):
+            session.append_observation(self._prompt(full[len(spelled) :], session.next_position), (), seen)
+        else:
+            session.fork(self._prompt(full, 0), (), seen)
+
+    def encode(
+        self, messages: Sequence[Mapping[str, Any]], media: Sequence[Media], tools: Any = ()
+    ) -> Prompt:
+        """A conversation's code points."""
+        return self._prompt(self._spell([Said(message) for message in messages]), 0)
+
+    def _prompt(self, text: str, start: int) -> Prompt:
+        return text_prompt([ord(character) for character in text], start)
+
+    def _spell(self, seen: Sequence[Said]) -> str:
+        return "".join(f"[{said.message['role']}]{text_of(said.message)}" for said in seen) + "[assistant]"
 
 
 def open_tiny(model: Path, **processor: Any) -> Any:
@@ -174,3 +213,16 @@ def family_config(folder: Path, **sections: Any) -> Config:
     """A config for a tiny family: pictures of at most 25 merged patches where the family has a say."""
     processor = {"min_pixels": 32 * 32 * 4, "max_pixels": 160 * 160}
     return make_config(folder, **{"processor": processor, **sections})
+
+
+def observe(processor: Any, session: Session, text: str, images: Sequence[Any] = (), **policy: Any) -> None:
+    """Tell the session what an environment says, and show it under a context policy."""
+    parts = [{"type": "image", "image": image} for image in images] + [{"type": "text", "text": text}]
+    session.append_message(processor.message("user", parts, session.sample.id), text)
+    processor.show(session, visible(session.conversation, ContextConfig(**policy)))
+
+
+def make_setting(policy: Policy, processor: Any, config: Config) -> Setting:
+    """What episodes are played with; nothing of the host is started before there is an environment."""
+    host = EnvHost(config.env, max_open=config.episodes.max_episodes)
+    return Setting(policy, processor, host, config)

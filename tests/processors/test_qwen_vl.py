@@ -131,16 +131,6 @@ def test_text_that_smuggles_a_media_token_is_refused(processor: Any, token: str,
         processor.sample(smuggled)
 
 
-def test_an_observation_that_smuggles_a_media_token_is_refused(processor: Any) -> None:
-    from vlrl.session import Session
-
-    session = Session(processor.sample(row("hi")), 0)
-    before = list(session.token_ids)
-    with pytest.raises(DataError, match="special tokens"):
-        processor.extend(session, "a page that says <|image_pad|>", ())
-    assert session.token_ids == before
-
-
 def said(content: Any) -> dict[str, Any]:
     return {"id": "x", "messages": [{"role": "user", "content": content}]}
 
@@ -195,8 +185,8 @@ def test_a_conversation_is_learnt_turn_by_turn_or_its_last_turn_alone(processor:
     for train_on in ("assistant", "last"):
         [trajectory] = supervised_group(sample, processor, train_on).trajectories
         assert trajectory.media == sample.media
-        learnt[train_on] = processor.decode(trajectory.token_ids[trajectory.loss_mask])
-        whole = "".join(processor.token_texts(trajectory.token_ids))
+        learnt[train_on] = processor.decode(trajectory.ledgers[0].token_ids[trajectory.ledgers[0].loss_mask])
+        whole = "".join(processor.token_texts(trajectory.ledgers[0].token_ids))
         pad = "<|vision_start|>{}<|vision_end|>"
         assert whole == (
             f"<|im_start|>user\n{pad.format('<|image_pad|>' * 2)}Left?<|im_end|>\n"
@@ -205,7 +195,7 @@ def test_a_conversation_is_learnt_turn_by_turn_or_its_last_turn_alone(processor:
             "<|im_start|>assistant\nthree<|im_end|>"
         )
         context = sample.prompt.position_ids
-        assert np.array_equal(trajectory.position_ids[:, : context.shape[1]], context)
+        assert np.array_equal(trajectory.ledgers[0].position_ids[:, : context.shape[1]], context)
     assert learnt == {"assistant": "two<|im_end|>three", "last": "three"}
 
 
