@@ -111,10 +111,13 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "visual/referring": "vlrl.envs.visual.referring:Referring",
         "visual/detection": "vlrl.envs.visual.detection:Detection",
         "gymnasium": "vlrl.envs.adapters.gymnasium:Gymnasium",
+        "gymnasium_vector": "vlrl.envs.adapters.gymnasium_vector:GymnasiumVector",
         "trl": "vlrl.envs.adapters.trl:TrlEnv",
+        "openenv": "vlrl.envs.adapters.openenv:OpenEnvEnv",
         "visual/spatial": "vlrl.envs.visual.spatial:Spatial",
         "visual/clocks": "vlrl.envs.visual.clocks:Clocks",
         "visual/gauges": "vlrl.envs.visual.gauges:Gauges",
+        "visual/geometry": "vlrl.envs.visual.geometry:Geometry",
     },
 }
 """kind → name → "module:attribute"; a stranger's entry points in the group vlrl.<kind> read the same."""
