@@ -196,6 +196,53 @@ class Env(Protocol):
         ...
 
 
+class MultiAgentEnv(Protocol):
+    """Several agents in one world, each with its own view, actions and reward.
+
+    Who is to act: the agents of the mapping that `reset` gave, then those that the last `step` gave a result
+    that ends nothing. In a game of turns that is one agent, in one of simultaneous moves all that still play.
+
+    An agent's result of an action is given when it is to act again or has ended, not before: it holds what
+    it then sees, and the rewards since its last result, also those earned while others moved. An agent that
+    did not act yet gets a result the same way; what it earned before its first action is in its first result.
+    One that ends gets one result that says so, and none after it, while others may go on. The episode is over
+    when all have ended; until then somebody is to act.
+
+    A text that is no action, or no legal one, is answered as in `Env`: a result with the same view, reward 0
+    and info["invalid"]; that agent is to act again. Where moves are simultaneous the world waits for it,
+    those who gave a valid action get no result yet and are not asked again.
+
+        reset   -> {black: o}                          black is to act
+        step({black: a}) -> {white: r}                 then white; black's own result is not known yet
+        step({white: a}) -> {black: r}                 what white's move brought black is in r.reward
+        step({black: a}) -> {black: end, white: end}   over
+
+    It may also have, each of them for an agent:
+
+        system_prompts: Mapping[str, str]          instructions, given as the system message
+        random_action(agent, rng) -> str           a well-formed action, drawn without looking
+    """
+
+    agents: Sequence[str]
+    """Everyone whom the policy plays, in a fixed order, before the first `reset` already."""
+
+    def reset(
+        self, task: Mapping[str, Any], seed: int
+    ) -> Mapping[str, Observation] | Awaitable[Mapping[str, Observation]]:
+        """Start an episode: the views of those who are to act, at least one."""
+        ...
+
+    def step(
+        self, actions: Mapping[str, str]
+    ) -> Mapping[str, StepResult] | Awaitable[Mapping[str, StepResult]]:
+        """Apply one text of each agent that is to act, no more and no fewer; at least one result."""
+        ...
+
+    def close(self) -> None | Awaitable[None]:
+        """Free everything; safe to call twice."""
+        ...
+
+
 class Dataset(Protocol):
     """Rows by index; the order of training is drawn elsewhere, from the run's seed."""
 
