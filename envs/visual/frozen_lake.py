@@ -140,7 +140,7 @@ class FrozenLake(MovesEnv[State]):
             size: side of the map instead of the level's.
             is_slippery: moves go aside with probability 2/3, as in Gymnasium; then the best play does not
                 always arrive.
-            options: of every game; see MovesEnv.
+            options: of every game; see MovesEnv and EpisodeEnv.
 
         Raises:
             ConfigError: for an option out of range.

@@ -117,7 +117,7 @@ class JigsawEnv(MovesEnv[State]):
         Args:
             level: of difficulty, or [lowest, highest].
             mode: "swap" two places a move, or name the whole "order" in one action.
-            options: of every game; see MovesEnv.
+            options: of every game; see MovesEnv and EpisodeEnv.
 
         Raises:
             ConfigError: for an option out of range.

@@ -120,7 +120,7 @@ class Mazes(MovesEnv[Field]):
             level: of difficulty, or [lowest, highest].
             braid: share of dead ends that are opened, so that there is more than one way: 0 for perfect
                 mazes, 1 for mazes without dead ends.
-            options: of every game; see MovesEnv.
+            options: of every game; see MovesEnv and EpisodeEnv.
 
         Raises:
             ConfigError: for an option out of range.

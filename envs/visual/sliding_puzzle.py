@@ -139,7 +139,7 @@ class SlidingPuzzleEnv(MovesEnv[State]):
         Args:
             level: of difficulty, or [lowest, highest].
             style: what the tiles show: "numbers", or parts of a "picture".
-            options: of every game; see MovesEnv.
+            options: of every game; see MovesEnv and EpisodeEnv.
 
         Raises:
             ConfigError: for an option out of range.
