@@ -118,6 +118,17 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "visual/clocks": "vlrl.envs.visual.clocks:Clocks",
         "visual/gauges": "vlrl.envs.visual.gauges:Gauges",
         "visual/geometry": "vlrl.envs.visual.geometry:Geometry",
+        "tools": "vlrl.envs.tools.env:ToolEnv",
+    },
+    "tools": {
+        "crop": "vlrl.envs.tools.pictures:Crop",
+        "zoom": "vlrl.envs.tools.pictures:Zoom",
+        "rotate": "vlrl.envs.tools.pictures:rotate",
+        "flip": "vlrl.envs.tools.pictures:flip",
+        "draw": "vlrl.envs.tools.pictures:Draw",
+        "calculator": "vlrl.envs.tools.calculator:calculator",
+        "ocr": "vlrl.envs.tools.ocr:OCR",
+        "python": "vlrl.envs.tools.python:Python",
     },
 }
 """kind → name → "module:attribute"; a stranger's entry points in the group vlrl.<kind> read the same."""

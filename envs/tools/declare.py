@@ -106,7 +106,7 @@ class Tool:
             raise
         except Exception as error:  # of a stranger's function, brought about by a model's arguments
             said = f"Error: {self.name} failed: {type(error).__name__}: {error}"
-            return ToolResult((_shortened(said, 300),), failed=True)
+            return ToolResult((shortened(said, 300),), failed=True)
 
     def validated(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments as the function's types.
@@ -178,19 +178,20 @@ def _parts(value: Any) -> list[str | Image.Image]:
     if isinstance(value, Image.Image):
         return [value.convert("RGB")]
     if isinstance(value, str | Real):
-        return [_shortened(str(value), MAX_TEXT)]
+        return [shortened(str(value), MAX_TEXT)]
     if value is None:
         return ["Done."]
-    if isinstance(value, list | tuple) and any(isinstance(item, Image.Image) for item in value):
+    mixed = isinstance(value, list) and any(isinstance(item, Image.Image) for item in value)
+    if mixed or isinstance(value, tuple):
         return [part for item in value for part in _parts(item)]
-    return [_shortened(json.dumps(value, ensure_ascii=False), MAX_TEXT)]
+    return [shortened(json.dumps(value, ensure_ascii=False), MAX_TEXT)]
 
 
 def _said(value: Any) -> str:
-    return _shortened(json.dumps(value, ensure_ascii=False, default=repr), 60)
+    return shortened(json.dumps(value, ensure_ascii=False, default=repr), 60)
 
 
-def _shortened(text: str, most: int) -> str:
+def shortened(text: str, most: int) -> str:
     """A text's beginning and end."""
     if len(text) <= most:
         return text

@@ -21,8 +21,6 @@ from vlrl.registry import resolve
 class OCR(PictureTool):
     """Reads text."""
 
-    name = "read_text"
-
     def __init__(
         self,
         frame: CoordinateFrame = "resized_pixels",
