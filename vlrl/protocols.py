@@ -191,7 +191,7 @@ class Env(Protocol):
         """Apply an action given as the model's text; text that is no action is answered, not raised."""
         ...
 
-    def close(self) -> None | Awaitable[None]:
+    def close(self) -> Awaitable[None] | None:
         """Free everything; safe to call twice."""
         ...
 
@@ -238,7 +238,7 @@ class MultiAgentEnv(Protocol):
         """Apply one text of each agent that is to act, no more and no fewer; at least one result."""
         ...
 
-    def close(self) -> None | Awaitable[None]:
+    def close(self) -> Awaitable[None] | None:
         """Free everything; safe to call twice."""
         ...
 
