@@ -87,7 +87,7 @@ class Clocks(QuestionEnv):
 _GRAIN_S: Mapping[int, int] = {1: 3600, 2: 900, 3: 300, 4: 60, 5: 60}
 _NUMERALS: Sequence[Sequence[int]] = (range(1, 13), (3, 6, 9, 12), ())
 _MIDDLE = (UNITS / 2, UNITS / 2)
-_RADIUS = 96.0
+_RADIUS = 100.0
 
 
 def _draw(image_size: int, time: ClockTime, numerals: Sequence[int], colour: Colour) -> ByteArray:
@@ -99,7 +99,7 @@ def _draw(image_size: int, time: ClockTime, numerals: Sequence[int], colour: Col
         ends = [around(_MIDDLE, _RADIUS - (10 if long else 6), angle), around(_MIDDLE, _RADIUS - 2, angle)]
         picture.line(ends, INK, 3 if long else 1)
     for hour in numerals:
-        picture.text(around(_MIDDLE, _RADIUS - 20, 30 * hour - 90), str(hour), 17)
+        picture.text(around(_MIDDLE, _RADIUS - 24, 30 * hour - 90), str(hour), 17)
     _hands(picture, time)
     return picture.finish()
 

@@ -12,7 +12,6 @@ from vlrl.envs.visual.answers import Number
 from vlrl.envs.visual.draw import COLOURS, FAINT, INK, PAPER, UNITS, WHITE, Colour, Picture, around, shade
 from vlrl.envs.visual.question import Question, QuestionEnv
 
-
 Box: TypeAlias = tuple[float, float, float, float]
 
 
@@ -120,7 +119,7 @@ def _draw_scale(rng: np.random.Generator, level: int) -> Scale:
     num_steps = 8 if level < 3 else int(rng.integers(5, 9))
     step = float((1, 10)[int(rng.integers(2))] if level < 3 else _STEPS[int(rng.integers(len(_STEPS)))])
     low = 0.0 if level < 4 else step * int(rng.integers(-4, 5))
-    parts = {1: 1, 2: 2}.get(level) or (4, 5)[int(rng.integers(2))]
+    parts = {1: 1, 2: 2}.get(level) or (5 if step in (0.5, 5, 50) else (4, 5)[int(rng.integers(2))])
     return Scale(low, step, num_steps, parts, int(rng.integers(num_steps * parts + 1)))
 
 
@@ -142,19 +141,19 @@ def _dial(picture: Picture, scale: Scale, box: Box, colour: Colour) -> None:
         angle = 135 + 270 * mark / scale.num_marks
         long = mark % scale.parts == 0
         picture.line(
-            [around(middle, r * (0.54 if long else 0.59), angle), around(middle, r * 0.66, angle)],
+            [around(middle, r * (0.46 if long else 0.51), angle), around(middle, r * 0.58, angle)],
             INK,
             r * (0.024 if long else 0.012),
         )
         if long:
-            size = 14 if r > 80 else 9
-            picture.text(around(middle, r * 0.79, angle), scale.label(mark // scale.parts), size)
+            size = 13 if r > 80 else 8
+            picture.text(around(middle, r * 0.775, angle), scale.label(mark // scale.parts), size)
     angle = 135 + 270 * scale.share
     foot = around(middle, r * 0.16, angle + 180)
     picture.polygon(
         [
             around(foot, r * 0.04, angle + 90),
-            around(middle, r * 0.6, angle),
+            around(middle, r * 0.52, angle),
             around(foot, r * 0.04, angle - 90),
         ],
         colour,
@@ -181,7 +180,7 @@ def _thermometer(picture: Picture, scale: Scale, box: Box, colour: Colour) -> No
 def _ruler(picture: Picture, scale: Scale, box: Box, colour: Colour) -> None:
     """A ruler under a bar that starts at its lower end."""
     x0, y0, x1, y1 = box
-    left, right, y = x0 + 20.0, x1 - 20.0, (y0 + y1) / 2
+    left, right, y = x0 + 24.0, x1 - 24.0, (y0 + y1) / 2
     picture.rectangle((x0 + 8, y, x1 - 8, y + 40), shade(COLOURS["yellow"], 0.45), FAINT, 1)
     end = left + (right - left) * scale.share
     picture.rectangle((left, y - 20, max(end, left + 1), y - 3), colour)
