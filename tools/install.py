@@ -1,6 +1,6 @@
 """Make .venv with the locked set in it: run by the Makefile, with the machine's own Python.
 
-    python3 tools/install.py [--dev] [--venv DIR] [--lock auto|cpu|cuda|trl]
+    python3 tools/install.py [--dev] [--venv DIR] [--lock auto|cpu|cuda|trl|ecosystem]
 
 Stamps in the environment say what was installed, so a second run does nothing. Standard library only.
 """
@@ -26,6 +26,9 @@ PYTORCH_CPU_INDEX = os.environ.get("PYTORCH_CPU_INDEX", "https://download.pytorc
 # Never imported by vlrl: their bytecode is not worth the seconds. (If they are imported after all, Python
 # compiles them then.)
 NOT_COMPILED = r"/tests?/|/torch/testing/_internal/|/ray/(rllib|serve|tune|data|train|llm)/"
+
+ALONE = ("trl", "ecosystem")
+"""Sets without vlrl itself: the peer of the benchmarks, and what environments of others need."""
 
 started = time.monotonic()
 
@@ -134,14 +137,13 @@ def install_torch(python: Path, torch: str, torchvision: str) -> None:
 def install_lock(python: Path, lock: Path) -> None:
     """Everything in the lock: two pips at once (unpacking keeps one core busy), then the bytecode."""
     pins = [line for line in lock.read_text().splitlines() if line and not line.startswith("#")]
-    torch, torchvision = (
-        next(pin for pin in pins if pin.startswith(f"{name}=")) for name in ("torch", "torchvision")
-    )
-    rest = [pin for pin in pins if pin not in (torch, torchvision)]
+    torches = [pin for pin in pins if pin.startswith(("torch=", "torchvision="))]
+    rest = [pin for pin in pins if pin not in torches]
 
     def with_torch() -> None:
-        install_torch(python, torch, torchvision)
-        pip(python, "--no-compile", torchvision, *rest[::2])
+        if torches:
+            install_torch(python, *torches)
+        pip(python, "--no-compile", *torches[1:], *rest[::2])
 
     with ThreadPoolExecutor(max_workers=2) as pool:
         jobs = [pool.submit(with_torch), pool.submit(pip, python, "--no-compile", *rest[1::2])]
@@ -149,7 +151,7 @@ def install_lock(python: Path, lock: Path) -> None:
             say("downloading and unpacking")
     for job in jobs:
         job.result()
-    if torch.endswith("+cpu"):
+    if torches and torches[0].endswith("+cpu"):
         repair_torchvision(python)
     say("compiling to bytecode")
     command = [str(python), "-m", "compileall", "-qq", "-j0", "-x", NOT_COMPILED, str(site_packages(python))]
@@ -185,7 +187,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Make .venv with the locked set in it.")
     parser.add_argument("--dev", action="store_true", help="also what tests and checks need")
     parser.add_argument("--venv", type=Path, default=ROOT / ".venv")
-    parser.add_argument("--lock", choices=["auto", "cpu", "cuda", "trl"], default="auto")
+    parser.add_argument("--lock", choices=["auto", "cpu", "cuda", *ALONE], default="auto")
     options = parser.parse_args()
     if sys.version_info < (3, 11):
         raise SystemExit(
@@ -196,6 +198,11 @@ def main() -> None:
     hook, project = TOOLS / "torchvision_on_cpu.py", ROOT / "pyproject.toml"
     if missing := missing_debian_packages(kind):
         install_debian_packages(missing)
+    if options.dev and shutil.which("bwrap") is None:  # the sandbox of the tool that runs Python
+        try:
+            install_debian_packages(["bubblewrap"])
+        except SystemExit as error:
+            say(f"{error} Without it the tests of the sandbox prove only that there is none.")
     which = options.venv / "which.lock"
     if which.exists() and which.read_text() != kind:  # both builds of vLLM own one folder: sets do not mix
         say(f"{options.venv.name} holds the {which.read_text()} set: making it anew")
@@ -205,11 +212,13 @@ def main() -> None:
 
     stamp = options.venv / "lock.stamp"
     if changed(stamp, lock, hook):
-        say(f"installing requirements/{kind}.lock, some gigabytes, once")
+        say(
+            f"installing requirements/{kind}.lock, {'half a gigabyte' if kind == 'ecosystem' else 'some gigabytes'}, once"
+        )
         install_lock(python, lock)
         stamp.write_text(digest(lock, hook))
     stamp = options.venv / "project.stamp"
-    if kind != "trl" and changed(stamp, project):  # the peer that benchmarks compare with stands alone
+    if kind not in ALONE and changed(stamp, project):
         pip(python, "--no-build-isolation", "--editable", str(ROOT))
         stamp.write_text(digest(project))
         say(f"{options.venv.name} is ready")

@@ -48,9 +48,9 @@ class ToolEnv:
             max_calls: calls in an episode, those in error included; after them only an answer is accepted.
             max_side: most pixels along the longer side of a picture as it is shown; larger ones are shrunken,
                 and tools work on what they were before. None shows them as they are.
-            multiple_of: both sides of a picture as it is shown are multiples of this; a model that names places
-                in pixels of what it sees needs its processor's grain, such as 28, so that nothing is resized
-                again.
+            multiple_of: both sides of a picture as it is shown are multiples of this. A model that names
+                places in pixels of what it sees needs its processor's grain, such as 28, so that nothing is
+                resized again.
 
         Raises:
             ConfigError: for an unknown tool or a wrong option.
