@@ -35,11 +35,22 @@ LAYERS: dict[str, set[str]] = {
         "registry",
         "metrics",
     },
-    "pure functions": {"mask", "advantage", "credit", "loss", "pack", "logprobs", "schedule", "stats", "published"},
+    "pure functions": {
+        "mask",
+        "advantage",
+        "credit",
+        "loss",
+        "pack",
+        "logprobs",
+        "schedule",
+        "stats",
+        "published",
+        "trouble",
+    },
     "plug-ins and data flow": {
         *("processors", "rewards", "envs"),
         *("data", "run_data", "session", "rollout", "buffer", "records", "tiny", "console", "interrupts"),
-        *("env_host", "context", "episode", "lockstep", "stragglers"),
+        *("env_host", "worker_process", "context", "episode", "lockstep", "stragglers"),
     },
     "engines": {
         *(
@@ -53,8 +64,8 @@ LAYERS: dict[str, set[str]] = {
             "shared_media",
         ),
     },
-    "pages": {"run", "parity", "grpo", "sft", "evaluate", "preflight", "reward_check"},
-    "command line": {"cli", "viewer"},
+    "pages": {"run", "parity", "grpo", "sft", "evaluate", "preflight", "reward_check", "env_check"},
+    "command line": {"cli", "viewer", "env_play"},
 }
 LAYER_NAMES = list(LAYERS)
 

@@ -1,0 +1,207 @@
+"""Environments for a run's episodes: each in its place, within its limits, and cleared away whatever it does.
+
+    async with a place: open(spec) ──► HostedEnv.reset, step, step, … ──► close: the place is free again
+
+A failure of an environment is an `EnvFailure`, a wrong setting a `ConfigError`; neither is ever a reward.
+Of environments in processes, those that ended an episode well are kept for the next one with the same name
+and options; in threads and in the event loop they are made anew.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, Self
+
+from vlrl.env_host.answers import Traits
+from vlrl.env_host.failure import EnvFailure
+from vlrl.env_host.inline import EnvInLoop
+from vlrl.env_host.places import Places
+from vlrl.env_host.stock import Stock
+from vlrl.env_host.thread import EnvInThread, WorkThread
+from vlrl.episode_options import EnvConfig
+from vlrl.errors import InternalError
+from vlrl.protocols import Observation, StepResult
+from vlrl.types import EnvTask
+
+
+class HostedEnv(Protocol):
+    """An environment as an episode uses it; one call at a time.
+
+    Attributes:
+        system_prompt: instructions that it gives; "" for none.
+        tools: JSON schemas of its functions.
+    """
+
+    system_prompt: str
+    tools: Sequence[Mapping[str, Any]]
+
+    async def reset(self) -> Observation:
+        """Start the task's episode.
+
+        Raises:
+            EnvFailure: if it raised, hung or died; only `close` may follow.
+            ConfigError: for a task that it does not take.
+        """
+        ...
+
+    async def step(self, action: str) -> StepResult:
+        """Apply an action; raises as `reset` does."""
+        ...
+
+    async def close(self) -> None:
+        """Give the place back, whatever happened; safe to call twice, and in the midst of a cancellation."""
+        ...
+
+
+class Home(Protocol):
+    """What an environment lives in: `EnvInLoop`, `EnvInThread` or `EnvProcess`."""
+
+    traits: Traits
+
+    async def perform(self, method: str, arguments: tuple[Any, ...], limit_s: float) -> Any:
+        """Call a method; raises EnvFailure and ConfigError."""
+        ...
+
+    async def leave(self, healthy: bool) -> None:
+        """End an episode; one that is not healthy failed, or was left in the midst of a call."""
+        ...
+
+    def end(self) -> None:
+        """Stop at once; whoever waits is told so."""
+        ...
+
+
+class EnvHost:
+    """Opens environments: one object a run. Nothing is started before there is work."""
+
+    def __init__(self, config: EnvConfig, *, max_open: int) -> None:
+        """Say where environments run.
+
+        Args:
+            config: where, and the limits.
+            max_open: most environments at once; of processes it may be fewer, by `config.num_processes`.
+        """
+        places = max_open
+        if config.isolation == "process" and config.num_processes is not None:
+            places = min(max_open, config.num_processes)
+        self._config = config
+        self._places = Places(places)
+        self._stock = Stock(places, config.memory_gib)
+        self._homes: dict[_Seat, Home] = {}
+        self._abandoned: list[WorkThread] = []
+        self._closed = False
+
+    def __enter__(self) -> Self:
+        """Nothing yet."""
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Close it."""
+        self.close()
+
+    @property
+    def num_abandoned_threads(self) -> int:
+        """Threads left behind in a call that has not returned to this day."""
+        self._abandoned[:] = [thread for thread in self._abandoned if thread.running]
+        return len(self._abandoned)
+
+    async def open(self, spec: EnvTask) -> HostedEnv:
+        """Make an environment, or take one that is warm; waits for a free place.
+
+        Raises:
+            EnvFailure: if its constructor raises, hangs or kills its process.
+            ConfigError: for an unknown name or wrong options.
+            ResourceError: if no process can be started.
+        """
+        await self._places.take()
+        try:
+            if self._closed:
+                raise InternalError("an environment was opened after its host had been closed")
+            home = await self._settle(spec)
+        except BaseException as error:
+            self._places.give_back()
+            if isinstance(error, EnvFailure):
+                raise _located(error, spec, "when it was made", "env.reset_timeout_s") from None
+            raise
+        seat = _Seat(spec, home, self._config, self._leave)
+        self._homes[seat] = home
+        return seat
+
+    def close(self) -> None:
+        """End every environment, process and waiting `open`; safe to call twice."""
+        self._closed = True
+        self._places.fail(InternalError("the host of the environments was closed while one was waited for"))
+        for home in self._homes.values():
+            home.end()
+        self._stock.close()
+
+    async def _settle(self, spec: EnvTask) -> Home:
+        limit_s = self._config.reset_timeout_s
+        if self._config.isolation == "process":
+            return await self._stock.take(spec, limit_s)
+        if self._config.isolation == "thread":
+            in_thread = EnvInThread(spec, self._abandoned)
+            if await in_thread.open(limit_s):
+                return in_thread
+        in_loop = EnvInLoop(spec)
+        in_loop.open()
+        return in_loop
+
+    def _leave(self, seat: _Seat) -> None:
+        del self._homes[seat]
+        self._places.give_back()
+
+
+class _Seat:
+    """A hosted environment: what is its own place's, and whose turn it is."""
+
+    def __init__(
+        self, spec: EnvTask, home: Home, config: EnvConfig, give_back: Callable[[_Seat], None]
+    ) -> None:
+        self.system_prompt, self.tools = home.traits
+        self._spec, self._home, self._config, self._give_back = spec, home, config, give_back
+        self._healthy, self._closed, self._num_steps = True, False, 0
+
+    async def reset(self) -> Observation:
+        """See `HostedEnv`."""
+        self._num_steps = 0
+        arguments = (dict(self._spec.task), self._spec.seed)
+        observation: Observation = await self._call("reset", arguments, "reset_timeout_s")
+        return observation
+
+    async def step(self, action: str) -> StepResult:
+        """See `HostedEnv`."""
+        self._num_steps += 1
+        result: StepResult = await self._call("step", (action,), "step_timeout_s")
+        return result
+
+    async def close(self) -> None:
+        """See `HostedEnv`."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            await self._home.leave(self._healthy)
+        except EnvFailure as failure:  # of an episode that is over: its result stands
+            warnings.warn(str(_located(failure, self._spec, "in close")), stacklevel=2)
+        finally:
+            self._give_back(self)
+
+    async def _call(self, method: str, arguments: tuple[Any, ...], limit: str) -> Any:
+        if self._closed or not self._healthy:
+            raise InternalError(f"env {self._spec.name!r}: {method} after it failed or was closed")
+        self._healthy = False  # until it has answered: who is cancelled here, or fails, leaves it unfit
+        try:
+            value = await self._home.perform(method, arguments, getattr(self._config, limit))
+        except EnvFailure as failure:
+            where = "in reset" if method == "reset" else f"in step {self._num_steps}"
+            raise _located(failure, self._spec, where, f"env.{limit}") from None
+        self._healthy = True
+        return value
+
+
+def _located(failure: EnvFailure, spec: EnvTask, where: str, limit: str = "") -> EnvFailure:
+    remedy = f" ({limit})" if limit and failure.kind == "hung" else ""
+    reason = f"env {spec.name!r}, seed {spec.seed}, {where}: {failure.reason}{remedy}"
+    return EnvFailure(failure.kind, reason, failure.trace)

@@ -1,0 +1,48 @@
+"""Code of others: what it raised, in words, and whether what it returned is a number."""
+
+from __future__ import annotations
+
+import math
+import traceback
+from dataclasses import dataclass
+from typing import Any
+
+_MESSAGE_CHARS, _TRACE_CHARS = 500, 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A call that gave no result: why, in a line, and the traceback if there is one."""
+
+    reason: str
+    trace: str = ""
+
+
+def trouble(error: BaseException) -> Trouble:
+    """What a stranger's code raised."""
+    try:
+        text = str(error)[:_MESSAGE_CHARS]
+    except Exception:  # its __str__ is a stranger's too
+        text = "?"
+    trace = "".join(traceback.format_exception(error, limit=-8, chain=False))
+    kind = type(error).__name__
+    return Trouble(f"{kind}: {text}" if text else kind, trace[-_TRACE_CHARS:])
+
+
+def finite(value: Any, name: str) -> float:
+    """A finite float; numpy's and torch's scalars are numbers too.
+
+    Raises:
+        ValueError: for anything else, naming it.
+    """
+    if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
+        value = value.item()
+    if not isinstance(value, bool | int | float):
+        raise ValueError(f"{name}={repr(value)[:100]} is no number")
+    try:
+        number = float(value)
+    except OverflowError:
+        raise ValueError(f"{name} is an integer beyond every float") from None
+    if not math.isfinite(number):
+        raise ValueError(f"{name}={number}")
+    return number
