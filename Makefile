@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev quickstart test test-slow check format bench trl-env lock check-cuda-lock clean
+.PHONY: help install dev quickstart test test-slow check format bench trl-env ecosystem-env lock check-cuda-lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -19,11 +19,11 @@ dev: ## the same, with what tests and checks need
 quickstart: install ## train a small vision-language model on this machine and write a report
 	@$(BIN)/vlrl quickstart
 
-test: dev ## run the tests (the slow proofs apart)
+test: dev ecosystem-env ## run the tests (the slow proofs apart)
 	@$(BIN)/python -m pytest
 
-test-slow: dev ## run the slow proofs
-	@$(BIN)/python -m pytest -m slow --timeout 1800
+test-slow: dev ecosystem-env ## run the slow proofs
+	@$(BIN)/python -m pytest -m slow --timeout 1800 -o faulthandler_timeout=2400
 
 check: dev ## ruff and mypy --strict
 	$(BIN)/ruff check .
@@ -40,15 +40,19 @@ bench: install trl-env ## time a GRPO step on vlrl and on TRL, side by side
 trl-env: ## make .venv-trl, the environment of the peer that `make bench` measures against
 	@$(PYTHON) tools/install.py --lock trl --venv .venv-trl
 
+ecosystem-env: ## make .venv-ecosystem: verifiers and OpenEnv, which cannot live beside vlrl's set, for the tests
+	@$(PYTHON) tools/install.py --lock ecosystem --venv .venv-ecosystem
+
 lock: dev ## write requirements/*.lock anew from requirements/*.in
 	$(BIN)/python tools/lock.py cpu
 	$(BIN)/python tools/lock.py dev
 	$(BIN)/python tools/lock.py cuda
 	$(BIN)/python tools/lock.py trl
+	$(BIN)/python tools/lock.py ecosystem
 
 check-cuda-lock: dev ## resolve cuda.lock without installing it: pip's dry run, dependencies checked
 	$(BIN)/python tools/lock.py check-cuda
 
-clean: ## remove .venv, .venv-trl and what tools left behind (runs/ stays)
-	rm -rf $(VENV) .venv-trl build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage htmlcov
+clean: ## remove .venv, .venv-* and what tools left behind (runs/ stays)
+	rm -rf $(VENV) .venv-trl .venv-ecosystem build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage htmlcov
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -212,9 +212,8 @@ def main() -> None:
 
     stamp = options.venv / "lock.stamp"
     if changed(stamp, lock, hook):
-        say(
-            f"installing requirements/{kind}.lock, {'half a gigabyte' if kind == 'ecosystem' else 'some gigabytes'}, once"
-        )
+        size = "half a gigabyte" if kind == "ecosystem" else "some gigabytes"
+        say(f"installing requirements/{kind}.lock, {size}, once")
         install_lock(python, lock)
         stamp.write_text(digest(lock, hook))
     stamp = options.venv / "project.stamp"

@@ -1,7 +1,7 @@
 """Write the locks: every package of the set, pinned, from one dry run of pip's resolver.
 
-    python tools/lock.py cpu|cuda|dev|trl   write requirements/<it>.lock from requirements/<it>.in
-    python tools/lock.py check-cuda         resolve cuda.lock with its dependencies, without installing it
+    python tools/lock.py KIND         write KIND.lock from KIND.in: cpu, cuda, dev, trl or ecosystem
+    python tools/lock.py check-cuda   resolve cuda.lock with its dependencies, without installing it
 
 The .in files hold what vlrl needs directly; a lock holds everything those need in turn. A lock is installed
 with ``--no-deps``, so what it lists is exactly what a machine gets.
@@ -101,7 +101,7 @@ def check_cuda() -> None:
 if __name__ == "__main__":
     if sys.argv[1:] == ["check-cuda"]:
         check_cuda()
-    elif len(sys.argv) == 2 and sys.argv[1] in ("cpu", "cuda", "dev", "trl"):
+    elif len(sys.argv) == 2 and sys.argv[1] in ("cpu", "cuda", "dev", "trl", "ecosystem"):
         write(sys.argv[1])
     else:
         raise SystemExit(__doc__)
