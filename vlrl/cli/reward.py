@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from vlrl.cli.shared import DebugOption, JsonOption, OverridesArgument, print_result
+from vlrl.cli.shared import DebugOption, JsonOption, OverridesArgument, options_of, print_result
 from vlrl.errors import ConfigError
 
 app = typer.Typer(help="Write, test and compare reward functions.", no_args_is_help=True)
@@ -26,7 +26,7 @@ AdapterOption = Annotated[
 
 @app.command("list")
 def list_command(json: JsonOption = False, debug: DebugOption = False) -> None:
-    """Every reward that a config may name, built in or installed: `vlrl reward list`."""
+    """Every reward that a config may name, built in or installed: `vlrl reward list --json`."""
     from vlrl.reward_check.listing import list_rewards
     from vlrl.reward_check.listing_show import show_list
 
@@ -150,7 +150,7 @@ def score_command(
     from vlrl.reward_check.rescore import options_in, rescore
     from vlrl.reward_check.rescore_show import show_rescored
 
-    options = {**(options_in(config, reward) if config else {}), **_options(option)}
+    options = {**(options_in(config, reward) if config else {}), **options_of(option, "--option ")}
     result = rescore(_find(reward, None, adapter, options), rollouts, config, limit)
     show_rescored(result, Console(stderr=json, highlight=False))
     print_result(result, json)
@@ -163,29 +163,11 @@ def _find(reward: str, option: list[str] | None, adapter: str, options: dict[str
     from vlrl.config import parse_config
     from vlrl.rewards.scoring.functions import find_reward
 
-    entry = {"name": reward, "adapter": adapter, "options": _options(option) if options is None else options}
+    entry = {
+        "name": reward,
+        "adapter": adapter,
+        "options": options_of(option, "--option ") if options is None else options,
+    }
     tree = {"model": {"path": "none"}, "data": {"train": {"name": "none"}}, "rewards": [entry]}
     (checked,) = parse_config(tree, source="vlrl reward").rewards
     return find_reward(checked.name, checked.options, checked.adapter)
-
-
-def _options(given: list[str] | None) -> dict[str, Any]:
-    """The options of key=value, values in YAML; a dot goes into a mapping, as in endpoint.model=x."""
-    import yaml
-
-    options: dict[str, Any] = {}
-    for each in given or []:
-        key, equals, text = each.partition("=")
-        if not key or not equals:
-            raise ConfigError(f"--option {each!r} must be key=value")
-        node = options
-        *parents, leaf = key.split(".")
-        for parent in parents:
-            node = node.setdefault(parent, {})
-            if not isinstance(node, dict):
-                raise ConfigError(f"--option {each!r}: {parent!r} was given a value before")
-        try:
-            node[leaf] = yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise ConfigError(f"--option {each!r}: the value is not valid YAML: {error}") from error
-    return options

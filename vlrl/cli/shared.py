@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from vlrl.errors import ConfigError
+
 ConfigArgument = Annotated[Path, typer.Argument(help="YAML file, for instance configs/quickstart.yaml.")]
 OverridesArgument = Annotated[
     list[str] | None, typer.Argument(help="Overrides: section.key=value …", metavar="[KEY=VALUE]…")
@@ -21,3 +23,33 @@ def print_result(result: dict[str, Any], as_json: bool) -> None:
     """Print the machine-readable result as the last line of stdout, if it was asked for."""
     if as_json:
         print(json.dumps(result))
+
+
+def options_of(given: list[str] | None, what: str) -> dict[str, Any]:
+    """The options of key=value, values in YAML; a dot goes into a mapping, as in endpoint.model=x.
+
+    Args:
+        given: by the user.
+        what: begins an error about one of them.
+
+    Raises:
+        ConfigError: for what is not key=value, or a value that is no YAML.
+    """
+    import yaml
+
+    options: dict[str, Any] = {}
+    for each in given or []:
+        key, equals, text = each.partition("=")
+        if not key or not equals:
+            raise ConfigError(f"{what}{each!r} must be key=value")
+        node = options
+        *parents, leaf = key.split(".")
+        for parent in parents:
+            node = node.setdefault(parent, {})
+            if not isinstance(node, dict):
+                raise ConfigError(f"{what}{each!r}: {parent!r} was given a value before")
+        try:
+            node[leaf] = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise ConfigError(f"{what}{each!r}: the value is not valid YAML: {error}") from error
+    return options

@@ -1,0 +1,1 @@
+"""`vlrl env`: environments listed, checked and measured."""

@@ -1,0 +1,166 @@
+"""Questions about how an environment behaves, whoever plays it."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+
+from vlrl.env_check.episodes import BrokenContract, Request, Watched, play, usual_policy
+from vlrl.env_check.junk import JUNK
+from vlrl.env_check.observed import digest_of, pixels_of
+from vlrl.env_check.verdict import Check, raised
+from vlrl.errors import ConfigError
+
+RESET, SAME, JUNKED = "reset", "same seed, same episode", "text that is no action"
+
+
+def shows_something(env: Watched, request: Request) -> Check:
+    """What it shows first, and whether a model can be shown that."""
+    observation = env.reset(request.task, request.episode_seed(0))
+    sizes = [f"{p.shape[1]}×{p.shape[0]}" for p in map(pixels_of, observation.images)]
+    shows = [f"pictures of {', '.join(sizes)} pixels"] if sizes else []
+    shows += [f"a video of {len(video.frames)} frames" for video in observation.videos]
+    shows += [f"{len(observation.text)} characters"] if observation.text else []
+    found = "shows " + ", ".join(shows)
+    if not observation.images and not observation.videos:
+        return Check(RESET, "warn", f"{found}; no picture: nothing for a vision model to look at")
+    return Check(RESET, "ok", found)
+
+
+def instructs(env: Watched, request: Request) -> Check:
+    """Its system prompt and tools."""
+    title, plain = "instructions", env.plain
+    prompt = getattr(plain.env, "system_prompt", "")
+    if not isinstance(prompt, str):
+        return Check(title, "fail", f"system_prompt is a {type(prompt).__name__}; give a str")
+    for tool in plain.tools:
+        if "function" not in tool or "name" not in tool["function"]:
+            return Check(title, "fail", f"a tool has no function.name: {dict(tool)!r}")
+    tools = [str(tool["function"]["name"]) for tool in plain.tools]
+    parts = [f"system prompt of {len(prompt)} characters"] if prompt else ["no system prompt"]
+    return Check(title, "ok", "; ".join([*parts, *([f"tools {', '.join(tools)}"] if tools else [])]))
+
+
+def repeats(env: Watched, request: Request) -> Check:
+    """In the same environment and in a new one; the parent asks in a new process too."""
+    policy = usual_policy(env)
+    first = play(env, request, 0, policy)
+    play(env, request, 1, policy)
+    with Watched(request) as other:
+        for again in (play(env, request, 0, policy), play(other, request, 0, policy)):
+            if again.digests[0] != first.digests[0]:
+                found = "the same task and seed show another first picture: draw everything from the seed"
+                return Check(SAME, "fail", found)
+            if again.digests != first.digests or again.rewards != first.rewards:
+                found = "the same task, seed and actions give another episode"
+                return Check(SAME, "fail", found)
+            if again.states != first.states:
+                return Check(SAME, "fail", "info['state'] names the same state differently a second time")
+    return Check(SAME, "ok", f"an episode of {len(first.rewards)} turns, played three times")
+
+
+def told(env: Watched, request: Request) -> list[list[str]]:
+    """The first episodes by their digests: what must be the same in every process."""
+    return [play(env, request, index, usual_policy(env)).digests for index in range(2)]
+
+
+def differs(env: Watched, request: Request) -> Check:
+    """Whether seeds make a difference."""
+    seen = {digest_of(env.reset(request.task, request.episode_seed(i))) for i in range(request.episodes)}
+    found = f"{len(seen)} first observations from {request.episodes} seeds"
+    if len(seen) == 1 and request.episodes > 1:
+        return Check("seeds differ", "warn", f"{found}: every episode begins alike")
+    return Check("seeds differ", "ok", found)
+
+
+def answers_junk(env: Watched, request: Request) -> Check:
+    """Text that is no action must be answered, and earn nothing."""
+    paid, unmarked, mute = [], [], []
+    for name, text in JUNK.items():
+        env.reset(request.task, request.episode_seed(0))
+        try:
+            result = env.step(text)
+        except BrokenContract:
+            raise
+        except Exception as error:
+            check = raised(JUNKED, error)
+            return Check(check.name, "fail", f"{name}: {check.found}; answer it instead", check.findings)
+        if result.reward > 0:
+            paid.append(f"{name}: reward {result.reward:g}")
+        if not result.info.get("invalid", False):
+            unmarked.append(f"{name}: info['invalid'] is not set")
+        elif not result.observation.text and not (result.terminated or result.truncated):
+            mute.append(f"{name}: the observation says nothing of what is wrong")
+    title, total = JUNKED, len(JUNK)
+    if paid:
+        return Check(title, "fail", f"pays for {len(paid)} of {total} texts that are no action", paid)
+    if unmarked or mute:
+        found = f"answers all {total} texts, but does not tell the policy or vlrl that they are none"
+        return Check(title, "warn", found, [*unmarked, *mute])
+    return Check(title, "ok", f"answers {total} texts, each is marked invalid and earns nothing")
+
+
+def restarts(env: Watched, request: Request) -> Check:
+    """A reset in mid-episode must forget all of it."""
+    first = digest_of(env.reset(request.task, request.episode_seed(0)))
+    env.step(usual_policy(env)(env, np.random.default_rng(0)))
+    if digest_of(env.reset(request.task, request.episode_seed(0))) != first:
+        found = "a reset in mid-episode shows what was left of the episode before"
+        return Check("reset at any time", "fail", found)
+    return Check("reset at any time", "ok", "also in mid-episode")
+
+
+def restores(env: Watched, request: Request) -> Check:
+    """Whether an episode can branch."""
+    title = "snapshot and restore"
+    if not (env.has("snapshot") and env.has("restore")):
+        return Check(title, "info", "it has none: episodes cannot branch")
+    policy, actions = usual_policy(env), []
+    rng = np.random.default_rng(request.seed)
+    env.reset(request.task, request.episode_seed(0))
+    state = env.call("snapshot")
+    tellings = []
+    for branch in range(3):
+        told = []
+        for turn in range(3):
+            if branch == 0:
+                actions.append(policy(env, rng))
+            result = env.step(actions[turn])
+            told.append((digest_of(result.observation), float(result.reward), bool(result.terminated)))
+            if result.terminated or result.truncated:
+                break
+        tellings.append(told)
+        env.call("restore", state)
+    if tellings[1] != tellings[0]:
+        return Check(title, "fail", "the same actions after restore give another episode")
+    if tellings[2] != tellings[0]:
+        return Check(title, "fail", "a snapshot serves once: playing on changes it; return a copy")
+    try:
+        pickle.dumps(state)
+    except Exception as error:  # whatever a stranger's value raises
+        return Check(title, "warn", f"it works, but cannot be moved between processes: {error}")
+    return Check(title, "ok", f"{len(tellings[0])} turns played again from it, twice")
+
+
+def refuses_unknown_keys(env: Watched, request: Request) -> Check:
+    """Whether a misspelt key is noticed."""
+    title = "unknown task key"
+    try:
+        env.reset({**request.task, "no such key": 1}, request.episode_seed(0))
+    except ConfigError as error:
+        return Check(title, "ok", f"refused: {error}")
+    except Exception as error:  # a stranger's code
+        found = f"raises {type(error).__name__}: {error}; raise vlrl.errors.ConfigError naming the key"
+        return Check(title, "warn", found)
+    return Check(title, "warn", "taken without a word: a misspelt key would go unnoticed")
+
+
+def closes(env: Watched, request: Request) -> Check:
+    """Whether it can be closed at any time."""
+    other = Watched(request)
+    other.reset(request.task, request.episode_seed(0))
+    other.close()
+    other.close()
+    Watched(request).close()
+    return Check("close", "ok", "twice, and before any reset")

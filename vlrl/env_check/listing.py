@@ -1,0 +1,54 @@
+"""What is registered as an environment: `vlrl env list`."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from vlrl.envs.visual.question import QuestionEnv
+from vlrl.errors import ConfigError
+from vlrl.registry import BUILT_IN, available, resolve
+
+
+def list_envs() -> list[dict[str, Any]]:
+    """Every registered environment; one whose package cannot be imported is listed with the reason."""
+    rows = []
+    for name, target in sorted(available("envs").items()):
+        built_in = name in BUILT_IN["envs"]
+        try:
+            rows.append({**_described(name, target), "built_in": built_in})
+        except ConfigError as error:
+            rows.append({"name": name, "target": target, "built_in": built_in, "problem": str(error)})
+    return rows
+
+
+def _described(name: str, target: str) -> dict[str, Any]:
+    found = resolve("envs", name)
+    doc = inspect.getdoc(found) or ""
+    return {
+        "name": name,
+        "target": target,
+        "kind": _kind(found),
+        "purpose": doc.partition("\n\n")[0].replace("\n", " "),
+        "doc": doc,
+        "options": _options(found),
+    }
+
+
+def _kind(found: Any) -> str:
+    """What its episodes are like."""
+    module = str(getattr(found, "__module__", ""))
+    if module.startswith("vlrl.envs.adapters"):
+        return "adapter"
+    if inspect.isclass(found) and issubclass(found, QuestionEnv):
+        return "question"
+    return "tools" if module.startswith("vlrl.envs.tools") or hasattr(found, "tools") else "multi-step"
+
+
+def _options(found: Any) -> dict[str, str]:
+    """Constructor arguments with their defaults as Python writes them."""
+    return {
+        name: "required" if parameter.default is parameter.empty else repr(parameter.default)
+        for name, parameter in inspect.signature(found).parameters.items()
+        if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    }
