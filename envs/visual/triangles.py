@@ -133,7 +133,7 @@ def similar(rng: np.random.Generator, figure: Figure) -> Problem:
     figure.side(d, a, str((whole - part) * unit), middle)
     figure.side(a, b, "x", middle)
     figure.side(d, e, str(part * base_unit), c)
-    return f"The two lines that do not meet are parallel. {LENGTH}", length(whole * base_unit)
+    return f"The line inside is parallel to the side x. {LENGTH}", length(whole * base_unit)
 
 
 def parallels(rng: np.random.Generator, figure: Figure) -> Problem:
