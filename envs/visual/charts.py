@@ -133,8 +133,8 @@ def _total(rng: np.random.Generator, chart: Chart) -> Asked:
 def _range(rng: np.random.Generator, chart: Chart) -> Asked:
     index = int(rng.integers(len(chart.series)))
     values = chart.values[index]
-    text = f"By how much do the highest and the lowest value of {chart.series[index]} differ? Answer with a number."
-    return text, _number(chart, max(values) - min(values))
+    text = f"By how much do the highest and the lowest value of {chart.series[index]} differ?"
+    return f"{text} Answer with a number.", _number(chart, max(values) - min(values))
 
 
 def _times_above(rng: np.random.Generator, chart: Chart) -> Asked:

@@ -107,15 +107,7 @@ _READ_BOTH = {
     "ruler": "How much further does bar B reach than bar A, as read on their rulers?",
 }
 _TINTS = ("red", "orange", "green", "blue", "purple", "brown")
-_STEPS: Sequence[float] = (
-    0.5,
-    1,
-    2,
-    5,
-    10,
-    20,
-    50,
-)  # the last has too long numbers for two dials in a picture
+_STEPS: Sequence[float] = (0.5, 1, 2, 5, 10, 20, 50)
 
 
 def _number(value: float, low: float, scale: Scale) -> Number:
@@ -125,9 +117,9 @@ def _number(value: float, low: float, scale: Scale) -> Number:
 
 def _draw_scale(rng: np.random.Generator, level: int) -> Scale:
     num_steps = 8 if level < 3 else int(rng.integers(5, 9))
-    step = float(
-        (1, 10)[int(rng.integers(2))] if level < 3 else _STEPS[int(rng.integers(len(_STEPS) - (level == 5)))]
-    )
+    # two dials in a picture have no room for the long numbers of the greatest step
+    steps = (1.0, 10.0) if level < 3 else _STEPS if level < 5 else _STEPS[:-1]
+    step = steps[int(rng.integers(len(steps)))]
     low = 0.0 if level < 4 else step * int(rng.integers(-4, 5))
     parts = {1: 1, 2: 2}.get(level) or (5 if step in (0.5, 5, 50) else (4, 5)[int(rng.integers(2))])
     return Scale(low, step, num_steps, parts, int(rng.integers(num_steps * parts + 1)))

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from vlrl.envs.visual.draw import COLOURS, FAINT, INK, UNITS, WHITE, Colour, Picture, around, shade
 from vlrl.types import ByteArray
 
-TINTS: Sequence[Colour] = tuple(
-    COLOURS[name] for name in ("blue", "orange", "green", "purple", "red", "cyan")
-)
+_NAMES = ("blue", "orange", "green", "purple", "red", "cyan")
+TINTS: Sequence[Colour] = tuple(COLOURS[name] for name in _NAMES)
 NUM_STEPS = 6
 """Grid lines above zero."""
 _LEFT, _RIGHT, _TOP, _BOTTOM = 34.0, 216.0, 34.0, 190.0

@@ -9,12 +9,12 @@ from typing import ClassVar
 import numpy as np
 
 from vlrl.envs.visual.answers import Answer, Choice, Number
-from vlrl.envs.visual.draw import COLOURS, FAINT, INK, UNITS, WHITE, Colour, Picture, shade
+from vlrl.envs.visual.draw import COLOURS, FAINT, UNITS, WHITE, Colour, Picture, shade
 from vlrl.envs.visual.question import Question, QuestionEnv
 from vlrl.types import ByteArray
 
 ROWS = ("Ada", "Ben", "Cleo", "Dan", "Eva", "Finn", "Gus", "Hana", "Ivy", "Jon")
-COLUMNS = ("tea", "milk", "rice", "salt", "corn", "oats")
+COLUMNS = ("figs", "eggs", "nuts", "pens", "cups", "keys")
 LOWEST, HIGHEST = 10, 99
 
 Asked = tuple[str, Answer]
@@ -71,7 +71,7 @@ def _pick(rng: np.random.Generator, table: Table) -> tuple[int, int]:
 
 def _field(rng: np.random.Generator, table: Table) -> Asked:
     row, column = _pick(rng, table)
-    text = f"How many {table.columns[column]} has {table.rows[row]}? Answer with a number."
+    text = f"How many {table.columns[column]} does {table.rows[row]} have? Answer with a number."
     return text, Number(table.values[row][column], LOWEST, HIGHEST)
 
 
@@ -90,7 +90,7 @@ def _difference(rng: np.random.Generator, table: Table) -> Asked:
     if table.values[one][column] < table.values[other][column]:
         one, other = other, one
     gap = table.values[one][column] - table.values[other][column]
-    text = f"How many more {table.columns[column]} has {table.rows[one]} than {table.rows[other]}? "
+    text = f"How many more {table.columns[column]} does {table.rows[one]} have than {table.rows[other]}? "
     return f"{text}Answer with a number.", Number(gap, 1, HIGHEST - LOWEST)
 
 
@@ -99,7 +99,7 @@ def _total_of_three(rng: np.random.Generator, table: Table) -> Asked:
     _, column = _pick(rng, table)
     names = [table.rows[row] for row in chosen]
     total = sum(table.values[row][column] for row in chosen)
-    text = f"How many {table.columns[column]} have {names[0]}, {names[1]} and {names[2]} together? "
+    text = f"How many {table.columns[column]} do {names[0]}, {names[1]} and {names[2]} have together? "
     return f"{text}Answer with a number.", Number(total, 3 * LOWEST, 3 * HIGHEST)
 
 
@@ -145,10 +145,9 @@ def _draw(image_size: int, table: Table, tint: Colour) -> ByteArray:
         y = top + index * high
         ground = shade(tint, 0.55) if index == 0 else shade(tint, 0.88) if index % 2 == 0 else WHITE
         picture.rectangle((margin, y, UNITS - margin, y + high), ground)
-        for position, text in enumerate(line):
-            anchor, shift = ("lm", 6.0) if position == 0 else ("mm", wide / 2)
-            if text:
-                picture.text((margin + position * wide + shift, y + high / 2), text, 13, INK, anchor)
+        picture.text((margin + 6, y + high / 2), line[0], 13, anchor="lm")
+        for position, text in enumerate(line[1:], start=1):
+            picture.text((margin + (position + 0.5) * wide, y + high / 2), text, 13)
     bottom = top + high * len(lines)
     picture.rectangle((margin, top, UNITS - margin, bottom), None, FAINT, 1.5)
     picture.line([(margin + wide, top), (margin + wide, bottom)], FAINT, 1.5)
