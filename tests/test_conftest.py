@@ -57,3 +57,23 @@ def test_only_a_gpu_test_may_be_skipped(pytester: pytest.Pytester, root: Path) -
     )
     pytester.runpytest_subprocess().assert_outcomes(skipped=1, failed=1, passed=1, deselected=1)
     pytester.runpytest_subprocess("-m", "slow").assert_outcomes(passed=1, deselected=3)
+
+
+def test_a_hang_that_no_signal_ends_ends_the_session_with_its_stack(
+    pytester: pytest.Pytester, root: Path
+) -> None:
+    """pytest-timeout's signal asks the main thread to raise; what cannot would hang till CI is killed."""
+    own = (root / "pyproject.toml").read_text()
+    assert "faulthandler_timeout = 900\nfaulthandler_exit_on_timeout = true\n" in own
+    pytester.makeini("[pytest]\nfaulthandler_exit_on_timeout = true\n")
+    pytester.makepyfile(
+        """
+        import signal, time
+        def test_deaf():
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+            time.sleep(60)
+        """
+    )
+    result = pytester.runpytest_subprocess("--timeout=0.5", "-o", "faulthandler_timeout=2", timeout=50)
+    assert result.ret == 1
+    result.stderr.fnmatch_lines(["Timeout *!", "*in test_deaf"])
