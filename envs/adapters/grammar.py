@@ -33,6 +33,9 @@ WHOLE = re.compile(r"[+-]?[0-9]{1,20}")
 class Grammar(Protocol):
     """Which texts are which actions."""
 
+    space: Any
+    """Gymnasium's space that the actions are of."""
+
     def parse(self, text: str) -> Any:
         """The action of a text.
 
@@ -41,8 +44,8 @@ class Grammar(Protocol):
         """
         ...
 
-    def write(self, action: Any) -> str:
-        """A text that `parse` gives the action back for."""
+    def write(self, action: Any) -> str | None:
+        """A text that `parse` gives the action back for; None if it has none."""
         ...
 
     def describe(self) -> str:
@@ -68,10 +71,11 @@ class Words:
             raise NoAction(f"{text!r:.60} is not {self._description}")
         return self.words[word]
 
-    def write(self, action: Any) -> str:
+    def write(self, action: Any) -> str | None:
         """The first word of the action."""
         wanted = to_json(self.space, action)
-        return next(word for word, meant in self.words.items() if to_json(self.space, meant) == wanted)
+        found = (word for word, meant in self.words.items() if to_json(self.space, meant) == wanted)
+        return next(found, None)
 
     def describe(self) -> str:
         """All the words, or from which to which number."""

@@ -79,10 +79,8 @@ class Gymnasium:
         arguments = reset_arguments(task, seed, "gymnasium")
         self._played = {"task": dict(task), "seed": seed, "actions": []}
         observation, info = self._env.reset(**arguments)
-        self._episode = Episode(
-            self._showing, self.grammar, Turn(observation, draw(self._env, self._id), info=info)
-        )
-        return self._episode.observation()
+        self._episode = Episode(self._showing, self.grammar)
+        return self._episode.begin(Turn(observation, draw(self._env, self._id), info=info))
 
     def step(self, action: str) -> StepResult:
         """Apply the last <action>…</action> of a text.

@@ -77,8 +77,9 @@ class GymnasiumVector:
         if self._place is None:
             self._place = take_seat(self._options)
         hub, seat = self._place
-        self._episode = Episode(self._showing, self.grammar, await hub.ask(seat, Reset(**arguments)))
-        return self._episode.observation()
+        turn = await hub.ask(seat, Reset(**arguments))
+        self._episode = Episode(self._showing, self.grammar)
+        return self._episode.begin(turn)
 
     async def step(self, action: str) -> StepResult:
         """Apply the last <action>…</action> of a text, together with other members' actions.

@@ -33,6 +33,11 @@ class Turn:
     truncated: bool = False
     info: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def ended(self) -> bool:
+        """Whether it is the last of its episode."""
+        return self.terminated or self.truncated
+
 
 @dataclass(frozen=True)
 class Showing:
@@ -76,7 +81,7 @@ class Showing:
     def words(self, turn: Turn, num_steps: int) -> str:
         """The text of an observation."""
         return self.text.format(
-            observation=turn.observation, reward=turn.reward, step=num_steps, info=turn.info
+            observation=as_text(turn.observation), reward=turn.reward, step=num_steps, info=turn.info
         )
 
     def images(self, turn: Turn) -> list[ByteArray]:
@@ -106,20 +111,26 @@ class Showing:
 class Episode:
     """One player's side of an episode: turns in, what vlrl's contract wants out."""
 
-    def __init__(self, showing: Showing, grammar: Grammar, turn: Turn) -> None:
+    def __init__(self, showing: Showing, grammar: Grammar) -> None:
         self._showing, self._grammar = showing, grammar
-        self._turn, self._return, self._num_steps = turn, turn.reward, 0
-        self._early = turn.reward  # what came before the player's first action is given with its first result
+        self._turn: Turn | None = None
+        self._early = self._return = 0.0
+        self._num_steps = 0
 
     @property
     def ended(self) -> bool:
         """Whether the last turn was the last."""
-        return self._turn.terminated or self._turn.truncated
+        return self._turn is not None and self._turn.ended
+
+    def begin(self, turn: Turn) -> Observation:
+        """What the player is shown first; a reward that came before is given with its first result."""
+        self._turn, self._early, self._return = turn, turn.reward, turn.reward
+        return self.observation()
 
     def observation(self, said: str = "") -> Observation:
         """The present state, after something that is said about it."""
-        words = self._showing.words(self._turn, self._num_steps)
-        return Observation("\n".join(filter(None, (said, words))), self._showing.images(self._turn))
+        words = self._showing.words(self._now, self._num_steps)
+        return Observation("\n".join(filter(None, (said, words))), self._showing.images(self._now))
 
     def read(self, text: str) -> Any:
         """The action in a model's text.
@@ -136,20 +147,26 @@ class Episode:
         """The answer to a text that is no action: what is wrong, and how an action looks."""
         form = f"An action is {self._grammar.describe()}, such as {example(self._grammar)}"
         observation = self.observation(f"No action was taken: {error}. {form}")
-        info = {"success": False, "invalid": True, "state": state_name(self._turn.observation)}
+        info = {"success": False, "invalid": True, "state": state_name(self._now.observation)}
         return StepResult(observation, 0.0, False, False, info)
 
     def after(self, turn: Turn) -> StepResult:
-        """The result of an action."""
+        """The result of an action, or what a player is shown first if that ends or earns something."""
+        self._num_steps += self._turn is not None
         early, self._early = self._early, 0.0
-        self._turn, self._num_steps = turn, self._num_steps + 1
+        self._turn = turn
         self._return += turn.reward
         numbers = plain_numbers(turn.info).items()
         info: dict[str, Any] = {key: value for key, value in numbers if key not in RESERVED}
-        info["success"] = self.ended and self._showing.succeeded(turn, self._return)
+        info["success"] = turn.ended and self._showing.succeeded(turn, self._return)
         info["invalid"] = False
         info["state"] = state_name(turn.observation)
         return StepResult(self.observation(), early + turn.reward, turn.terminated, turn.truncated, info)
+
+    @property
+    def _now(self) -> Turn:
+        assert self._turn is not None, "a player is shown something before it is asked"
+        return self._turn
 
 
 def prompt(instructions: str, grammar: Grammar) -> str:
@@ -169,6 +186,16 @@ def example(grammar: Grammar) -> str:
 def tagged(grammar: Grammar, action: Any) -> str:
     """An action as a model would write it."""
     return f"{OPENING}{grammar.write(action)}{CLOSING}"
+
+
+def as_text(observation: Any) -> str:
+    """An observation in words; a board's two planes, [h, w, 2] of 0 and 1, as X (own) and O (the other's)."""
+    if not (isinstance(observation, np.ndarray) and observation.ndim == 3 and observation.shape[2] == 2):
+        return str(observation)
+    if not np.isin(observation, (0, 1)).all():
+        return str(observation)
+    squares = np.where(observation[..., 0] == 1, "X", np.where(observation[..., 1] == 1, "O", "."))
+    return "\n".join(" ".join(row) for row in squares)
 
 
 def plain_numbers(info: Mapping[str, Any]) -> dict[str, float | int | bool]:

@@ -140,7 +140,7 @@ class VectorHub:
             return
         for seat, (_, future) in asked.items():
             turn = turns[seat]
-            if turn.terminated or turn.truncated:
+            if turn.ended:
                 self._playing.discard(seat)
             if not future.done():
                 future.set_result(turn)
