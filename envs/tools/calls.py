@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -110,6 +110,16 @@ def read_json(text: str) -> Any:
         Unreadable: for what is no strict JSON or is nested deeper than MAX_DEPTH.
     """
     return _bounded(strict_json(text.strip()), 1)
+
+
+def tools_prompt(schemas: Sequence[Mapping[str, Any]]) -> str:
+    """What tells a model about its tools where the chat template does not: for a system message."""
+    offered = "\n".join(json.dumps(schema, ensure_ascii=False) for schema in schemas)
+    return (
+        f"You can call these functions, given as JSON schemas:\n<tools>\n{offered}\n</tools>\n\n"
+        f"To call one, write its name and its arguments as a JSON object, in this form:\n{FORM}\n"
+        "The result comes in the next message. Several calls are carried out in their order."
+    )
 
 
 def thinking_ends(text: str) -> int:

@@ -101,7 +101,7 @@ class Tool:
             value = self.function(**self.validated(arguments), **filled)
             return ToolResult(tuple(_parts(value)))
         except ToolError as error:
-            return ToolResult((f"Error: {self.name}: {error}",), failed=True)
+            return ToolResult((shortened(f"Error: {self.name}: {error}", MAX_TEXT),), failed=True)
         except (ConfigError, ResourceError):
             raise
         except Exception as error:  # of a stranger's function, brought about by a model's arguments

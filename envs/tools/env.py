@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from PIL import Image, ImageOps
 
-from vlrl.envs.tools.calls import FORM, Call, CallError, parse_calls
+from vlrl.envs.tools.calls import FORM, Call, CallError, parse_calls, tools_prompt
 from vlrl.envs.tools.declare import Given, Tool, ToolResult
 from vlrl.envs.tools.open import open_tools
 from vlrl.errors import ConfigError
@@ -29,7 +29,8 @@ class ToolEnv:
     calls were all in error).
 
     Attributes:
-        tools: JSON schemas of the functions on offer.
+        tools: JSON schemas for the chat template.
+        system_prompt: what says the same in its place, or "".
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class ToolEnv:
         max_calls: int = 8,
         max_side: int | None = None,
         multiple_of: int = 1,
+        told_by: Literal["template", "system_prompt"] = "template",
     ) -> None:
         """Choose the tools.
 
@@ -51,6 +53,8 @@ class ToolEnv:
             multiple_of: both sides of a picture as it is shown are multiples of this. A model that names
                 places in pixels of what it sees needs its processor's grain, such as 28, so that nothing is
                 resized again.
+            told_by: what tells the model about the tools: its chat template, or, for templates that know of
+                none (Qwen2.5-VL's is one), a system prompt.
 
         Raises:
             ConfigError: for an unknown tool or a wrong option.
@@ -62,8 +66,12 @@ class ToolEnv:
                 raise ConfigError(f"env 'tools': {key}={value} must be at least 1")
         if max_side is not None and max_side < multiple_of:
             raise ConfigError(f"env 'tools': max_side={max_side} is less than multiple_of={multiple_of}")
+        if told_by not in ("template", "system_prompt"):
+            raise ConfigError(f"env 'tools': told_by={told_by!r} is not one of template, system_prompt")
         self._tools: dict[str, Tool] = {made.name: made for made in open_tools(tools, options or {})}
-        self.tools: list[Mapping[str, Any]] = [made.schema for made in self._tools.values()]
+        schemas = [made.schema for made in self._tools.values()]
+        self.tools: list[Mapping[str, Any]] = schemas if told_by == "template" else []
+        self.system_prompt = tools_prompt(schemas) if told_by == "system_prompt" else ""
         self._max_calls, self._max_side, self._multiple_of = max_calls, max_side, multiple_of
         self._seed = self._num_calls = self._num_errors = 0
         self._images: tuple[Image.Image, ...] = ()
