@@ -25,6 +25,9 @@ from contextlib import contextmanager, suppress
 LENGTH = struct.Struct("<Q")
 """Bytes of the frame that follows."""
 
+KILL_LIMIT_S = 10.0
+"""A process that is killed and still there after so long is in the kernel's hands: it is not waited for."""
+
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
 
@@ -150,13 +153,16 @@ class WorkerProcess:
         self._ended = True
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
+        with suppress(OSError):  # a process that left its group may hold the other end open for ever
+            self._channel.shutdown(socket.SHUT_RDWR)
 
     def kill(self) -> None:
-        """The same, and wait for it; safe to call twice."""
+        """The same, and wait for it, KILL_LIMIT_S at most; safe to call twice."""
         if not self._killed:
             self._killed = True
             self.end()
-            self._process.wait()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(KILL_LIMIT_S)
             if not self._num_users:
                 self._channel.close()
 

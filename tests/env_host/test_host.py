@@ -15,10 +15,11 @@ from typing import Any, Literal
 import pytest
 from faulty_envs import FILE
 
+from vlrl.env_host import process
 from vlrl.env_host.failure import EnvFailure
 from vlrl.env_host.host import EnvHost
 from vlrl.episode_options import EnvConfig
-from vlrl.errors import ConfigError, InternalError
+from vlrl.errors import ConfigError, InternalError, ResourceError
 from vlrl.protocols import Observation, StepResult
 from vlrl.types import EnvTask
 
@@ -91,7 +92,7 @@ PROCESS_FAULTS = [
     ("segfault", "died", "its process died of SIGSEGV"),
     ("eat", "raised", "MemoryError (its process may have env.memory_gib=1)"),
     ("leave a child and exit", "died", "its process ended with exit code 3"),
-    ("fork and exit", "died", "its process ended with exit code 3"),
+    ("fork a daemon and exit", "died", "its process ended with exit code 3"),
 ]
 
 
@@ -124,6 +125,20 @@ def test_a_process_that_hangs_dies_or_eats_memory_is_replaced(what: str, kind: s
         assert failure.kind == kind
         assert f"in step 1: {reason.format(method='step')}" in str(failure)
         assert asyncio.run(play(on, spec(8)))[1][1].reward == 10.0
+
+
+@pytest.mark.parametrize(
+    ("at_start", "reason"),
+    [("os._exit(7)", "its process ended with exit code 7"), ("time.sleep(600)", "took longer than 1 s")],
+)
+def test_a_process_that_does_not_even_start_ends_the_run(
+    at_start: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(f"import os, time\n{at_start}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(process, "START_LIMIT_S", 1.0)
+    with host() as on, pytest.raises(ResourceError, match=f"did not start: {reason}"):
+        asyncio.run(on.open(spec()))
 
 
 def test_a_failure_has_the_traceback_of_the_environment() -> None:

@@ -42,10 +42,12 @@ def misbehave(what: str) -> Any:
         case "leave a child and exit":
             os.system("sleep 600 &")
             os._exit(3)
-        case "fork and exit":
+        case "fork a daemon and exit":
             if os.fork():
                 os._exit(3)
-            time.sleep(600)
+            os.setsid()  # out of reach of who kills the process group
+            time.sleep(5)
+            os._exit(0)
         case "nothing":
             return None
         case "nan":

@@ -1,0 +1,16 @@
+"""The benchmark of where environments run: it runs, and its environment answers everywhere."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+
+def test_every_isolation_is_measured(root: Path) -> None:
+    command = [sys.executable, "benchmarks/env_hosts.py", "--num-steps", "10", "--rounds", "1", "--json"]
+    found = json.loads(subprocess.run(command, cwd=root, capture_output=True, check=True, timeout=200).stdout)
+    rows = {name: row for name, row in found.items() if isinstance(row, dict)}
+    assert len(rows) == 15
+    assert all(seconds > 0 for row in rows.values() for seconds in row.values())
