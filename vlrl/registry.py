@@ -107,6 +107,8 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "visual/sokoban": "vlrl.envs.visual.sokoban:SokobanEnv",
         "visual/sliding_puzzle": "vlrl.envs.visual.sliding_puzzle:SlidingPuzzleEnv",
         "visual/jigsaw": "vlrl.envs.visual.jigsaw:JigsawEnv",
+        "visual/search": "vlrl.envs.visual.search:Search",
+        "visual/read_digits": "vlrl.envs.visual.read_digits:ReadDigits",
         "visual/counting": "vlrl.envs.visual.counting:Counting",
         "visual/referring": "vlrl.envs.visual.referring:Referring",
         "visual/detection": "vlrl.envs.visual.detection:Detection",
