@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from vlrl import __version__
-from vlrl.cli import config, data, doctor, evaluate, quickstart, report, reward, rollout, sft, train
+from vlrl.cli import config, data, doctor, env, evaluate, quickstart, report, reward, rollout, sft, train
 from vlrl.errors import ConfigError, EngineError, InternalError, Interrupted, ResourceError, VlrlError
 
 # Newer typers carry a click of their own, whose exceptions are not those of the package click.
@@ -41,6 +41,7 @@ app.command("quickstart")(quickstart.command)
 app.add_typer(config.app, name="config")
 app.add_typer(data.app, name="data")
 app.add_typer(reward.app, name="reward")
+app.add_typer(env.app, name="env")
 
 
 def _show_version(value: bool) -> None:

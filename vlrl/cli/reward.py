@@ -163,11 +163,8 @@ def _find(reward: str, option: list[str] | None, adapter: str, options: dict[str
     from vlrl.config import parse_config
     from vlrl.rewards.scoring.functions import find_reward
 
-    entry = {
-        "name": reward,
-        "adapter": adapter,
-        "options": options_of(option, "--option ") if options is None else options,
-    }
+    given = options_of(option, "--option ") if options is None else options
+    entry = {"name": reward, "adapter": adapter, "options": given}
     tree = {"model": {"path": "none"}, "data": {"train": {"name": "none"}}, "rewards": [entry]}
     (checked,) = parse_config(tree, source="vlrl reward").rewards
     return find_reward(checked.name, checked.options, checked.adapter)

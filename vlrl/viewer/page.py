@@ -1,4 +1,4 @@
-"""A page from a template, written whole: no script, nothing fetched, everything a row says escaped."""
+"""A page from a template: nothing fetched, everything a row says escaped."""
 
 from __future__ import annotations
 
@@ -13,6 +13,13 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 def write_page(path: Path, template: str, **context: Any) -> None:
     """Render a template of this package into `path`, by a rename."""
+    aside = path.with_name(f"{path.name}.part")
+    aside.write_text(render_page(template, **context), encoding="utf-8", errors="replace")
+    os.replace(aside, path)
+
+
+def render_page(template: str, **context: Any) -> str:
+    """A template of this package, everything put into it escaped."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -20,7 +27,4 @@ def write_page(path: Path, template: str, **context: Any) -> None:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    page = environment.get_template(template).render(**context)
-    aside = path.with_name(f"{path.name}.part")
-    aside.write_text(page, encoding="utf-8", errors="replace")
-    os.replace(aside, path)
+    return environment.get_template(template).render(**context)

@@ -1,0 +1,141 @@
+"""`vlrl env list|check|play|bench`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from vlrl.cli.shared import DebugOption, JsonOption, options_of, print_result
+
+app = typer.Typer(help="Look at environments, play and check them.", no_args_is_help=True)
+
+NameArgument = Annotated[
+    str, typer.Argument(help="A registered name, or path/to/file.py:Class.", metavar="NAME")
+]
+OptionsArgument = Annotated[
+    list[str] | None, typer.Argument(help="The environment's options: key=value …", metavar="[KEY=VALUE]…")
+]
+TaskOption = Annotated[
+    list[str] | None, typer.Option("--task", help="Of the task: key=value; may be repeated.")
+]
+SeedOption = Annotated[int, typer.Option(min=0, help="Of the episodes.")]
+
+
+@app.command("list")
+def list_command(json: JsonOption = False, debug: DebugOption = False) -> None:
+    """Every environment that a config may name, built in or installed: `vlrl env list --json`."""
+    from vlrl.env_check.listing import list_envs
+    from vlrl.env_check.show import show_list
+
+    rows = list_envs()
+    if not json:
+        show_list(rows, Console(highlight=False))
+    print_result({"envs": rows}, json)
+
+
+@app.command("check")
+def check_command(
+    name: NameArgument,
+    options: OptionsArgument = None,
+    task: TaskOption = None,
+    episodes: Annotated[int, typer.Option(min=1, help="Seeds that are tried.")] = 20,
+    max_turns: Annotated[int, typer.Option("--max-turns", min=1, help="Longest episode.")] = 200,
+    timeout_s: Annotated[float, typer.Option("--timeout-s", min=0.1, help="Longest a call may take.")] = 30.0,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Hold an environment against the contract: `vlrl env check visual/mazes level=3`.
+
+    In a process of its own, so that one that hangs or crashes is a verdict too. Exit code 1 if it breaks the
+    contract; warnings do not.
+    """
+    from vlrl.env_check.episodes import Request
+    from vlrl.env_check.run import check_env
+    from vlrl.env_check.show import show_check
+
+    request = Request(
+        name,
+        options_of(options, "option "),
+        options_of(task, "--task "),
+        seed=seed,
+        episodes=episodes,
+        max_turns=max_turns,
+        timeout_s=timeout_s,
+    )
+    with Console(stderr=True).status(name) as status:
+        result = check_env(request, on_step=lambda step: status.update(f"{name}: {step}"))
+    show_check(result, Console(stderr=json, highlight=False))
+    print_result(result, json)
+    if not result["ok"]:
+        raise typer.Exit(1)
+
+
+@app.command("bench")
+def bench_command(
+    names: Annotated[list[str], typer.Argument(help="Names, or path/to/file.py:Class.", metavar="NAME…")],
+    option: Annotated[
+        list[str] | None, typer.Option("--option", help="An option of all of them: key=value.")
+    ] = None,
+    seconds: Annotated[float, typer.Option(min=0.01, help="Spent on resets, and again on steps.")] = 2.0,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Steps and resets a second of one environment in one thread: `vlrl env bench visual/mazes`."""
+    from vlrl.env_check.episodes import Request
+    from vlrl.env_check.run import bench_env
+    from vlrl.env_check.show import show_bench
+
+    options, rows = options_of(option, "--option "), []
+    with Console(stderr=True).status("measuring") as status:
+        for name in names:
+            status.update(name)
+            rows.append(bench_env(Request(name, options, seed=seed), seconds))
+    if not json:
+        show_bench(rows, Console(highlight=False))
+    print_result({"envs": rows, **(rows[0] if len(rows) == 1 else {})}, json)
+
+
+@app.command("play")
+def play_command(
+    name: NameArgument,
+    options: OptionsArgument = None,
+    task: TaskOption = None,
+    seed: SeedOption = 0,
+    out: Annotated[Path, typer.Option(help="Folder that saved demonstrations are added to.")] = Path(
+        "demonstrations"
+    ),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 is any that is free.")] = 0,
+    open_browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the page.")] = True,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Play an environment in the browser: `vlrl env play visual/mazes level=3`.
+
+    The page is served to this machine alone. Episodes that are saved are rows to train on by `vlrl sft`.
+    Ctrl-C ends it.
+    """
+    from vlrl.env_play.server import serve
+
+    result = serve(
+        name,
+        options_of(options, "option "),
+        options_of(task, "--task "),
+        seed=seed,
+        out=out,
+        port=port,
+        on_ready=lambda url: _ready(url, open_browser, json),
+    )
+    print_result(result, json)
+
+
+def _ready(url: str, open_browser: bool, json: bool) -> None:
+    import webbrowser
+
+    typer.echo(f"playing at {url} (Ctrl-C ends it)", err=json)
+    if open_browser:
+        webbrowser.open(url)

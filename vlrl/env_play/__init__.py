@@ -1,0 +1,1 @@
+"""`vlrl env play`: a person plays an environment in the browser, and keeps good episodes."""

@@ -1,0 +1,134 @@
+"""An environment as a person plays it: the episode so far, what may be done next, what it came to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vlrl.env_check.episodes import step_problems
+from vlrl.env_check.observed import problems_of
+from vlrl.envs.plain import PlainEnv
+from vlrl.errors import DataError
+from vlrl.protocols import Observation, StepResult
+
+TAG = re.compile(r"<(\w+)>.*</\1>\s*", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One turn: what was said, what came of it, and the environment's state before it, if it can be had."""
+
+    action: str
+    result: StepResult
+    before: Any
+
+
+class Game:
+    """One episode after the other. Not for several threads at once.
+
+    Attributes:
+        env: the environment.
+        seed: of the present episode.
+        first: what it showed first.
+        moves: made so far.
+        tag: that actions are written in, such as "action"; "" if that is not known.
+    """
+
+    def __init__(self, name: str, options: Mapping[str, Any], task: Mapping[str, Any], seed: int) -> None:
+        """Make the environment and begin an episode.
+
+        Raises:
+            ConfigError: for an unknown name, a wrong option or a wrong task.
+        """
+        self.name, self.options, self.task = name, dict(options), dict(task)
+        self.env = PlainEnv(name, options)
+        self.can_undo = self.env.has("snapshot") and self.env.has("restore")
+        self.start(seed)
+        self.tag = self._tag()
+
+    def start(self, seed: int) -> None:
+        """Begin the episode of a seed.
+
+        Raises:
+            DataError: if what the environment shows is no observation.
+        """
+        first = self.env.reset(self.task, seed)
+        self._refuse(problems_of(first))
+        self.seed, self.first, self.moves = seed, first, list[Move]()
+
+    def act(self, action: str) -> None:
+        """Make a move.
+
+        Raises:
+            DataError: if the episode is over, or what the environment returns is no result.
+        """
+        if self.is_over:
+            raise DataError("the episode is over; begin a new one")
+        before = self.env.call("snapshot") if self.can_undo else None
+        result = self.env.step(action)
+        self._refuse(step_problems(result))
+        self.moves.append(Move(action, result, before))
+
+    def undo(self) -> None:
+        """Take the last move back.
+
+        Raises:
+            DataError: if there is none, or the environment cannot.
+        """
+        if not self.can_undo or not self.moves:
+            raise DataError("there is no move to take back, or the environment has no snapshot and restore")
+        self.env.call("restore", self.moves.pop().before)
+
+    def hint(self) -> str:
+        """The text of a right next action.
+
+        Raises:
+            DataError: if the environment has no oracle, or the episode is over.
+        """
+        if self.is_over or not self.env.has("oracle"):
+            raise DataError("there is no hint: the episode is over, or the environment has no oracle")
+        return str(self.env.call("oracle"))
+
+    @property
+    def observation(self) -> Observation:
+        """What is seen now."""
+        return self.moves[-1].result.observation if self.moves else self.first
+
+    @property
+    def is_over(self) -> bool:
+        """True if the environment has ended the episode."""
+        return bool(self.moves) and (self.moves[-1].result.terminated or self.moves[-1].result.truncated)
+
+    @property
+    def total(self) -> float:
+        """Sum of the rewards."""
+        return float(sum(move.result.reward for move in self.moves))
+
+    @property
+    def success(self) -> bool | None:
+        """What the environment says of it; None before the end, and if it says nothing."""
+        found = self.moves[-1].result.info.get("success") if self.is_over else None
+        return None if found is None else bool(found)
+
+    def close(self) -> None:
+        """Close the environment."""
+        self.env.close()
+
+    def _tag(self) -> str:
+        """The tag of the environment's own actions, so that a person need not type it."""
+        if self.env.has("oracle"):
+            sample = str(self.env.call("oracle"))
+        elif self.env.has("random_action"):
+            sample = str(self.env.call("random_action", np.random.default_rng(0)))
+        else:
+            return ""
+        match = TAG.fullmatch(sample)
+        return match[1] if match else ""
+
+    def _refuse(self, problems: list[str]) -> None:
+        if problems:
+            raise DataError(f"env {self.name}: {problems[0]}; vlrl env check says more")
