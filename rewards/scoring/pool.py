@@ -4,7 +4,8 @@
 
 Workers are started when there is work, by exec and not by fork: they know nothing of the driver's CUDA or
 Ray. A call over its time limit has its worker killed; a worker that died is replaced, the call it was at is
-blamed, and the rest of its chunk is given out again.
+blamed, and the rest of its chunk is given out again. No call is to blame for a worker that does not start:
+that ends the run.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ import time
 from collections import deque
 from collections.abc import Sequence
 
+from vlrl.errors import ScoringError
 from vlrl.rewards.scoring.functions import RewardSource, Trouble, trouble
 from vlrl.rewards.scoring.process import WorkerProcess
-from vlrl.rewards.scoring.worker import LEAVING, Call, Outcome
+from vlrl.rewards.scoring.worker import LEAVING, STARTING, Call, Outcome
 
 START_LIMIT_S = 300.0
-"""A worker that takes longer to start, or to import a plug-in, is given up."""
+"""A worker that takes longer to start, or to import a plug-in, ends the run."""
+START_ATTEMPTS = 3
+"""So many workers in a row that end while they start end the run."""
 
 CHUNK_S, CHUNK_CALLS = 0.05, 256
 """Calls handed out at once: about so long, and at most so many. Chunking changes no result."""
@@ -54,12 +58,18 @@ class Pool:
         self._mean_s: dict[int, float] = {}
 
     async def run(self, calls: Sequence[Call]) -> list[Outcome]:
-        """Perform calls; outcomes are in their order, whatever the number of workers."""
+        """Perform calls; outcomes are in their order, whatever the number of workers.
+
+        Raises:
+            ScoringError: if workers do not start, or end while they import a plug-in.
+        """
         work = _Work(calls)
         servers = min(self._num_workers, len(calls))
         async with asyncio.TaskGroup() as group:
             for _ in range(servers):
                 group.create_task(self._serve(work))
+        if work.broken is not None:
+            raise ScoringError(work.broken)
         return [work.outcomes[index] for index in range(len(calls))]
 
     def close(self) -> None:
@@ -70,7 +80,7 @@ class Pool:
         self._idle.clear()
 
     async def _serve(self, work: _Work) -> None:
-        while work.queue:
+        while work.queue and work.broken is None:
             worker = await self._take()
             try:
                 if chunk := self._chunk(work):
@@ -150,15 +160,31 @@ class Pool:
                     num_done += 1
         finally:
             watch.stop()
+        if num_done:
+            work.num_not_started = 0
         left, present = chunk[num_done:], worker.present_call()[0]
         if present != LEAVING and not left:
             return
         cause = Trouble(worker.obituary())
         worker.kill()  # its connection ends a moment before the process does: it must not be given more
-        if present == LEAVING:
+        if present in (LEAVING, STARTING):
             work.queue.extendleft(reversed(left))
-        else:
+        if present == STARTING:
+            self._not_started(work, left[0], worker, cause)
+        elif present != LEAVING:
             self._undone(left, work, present - num_done, cause)
+
+    def _not_started(self, work: _Work, index: int, worker: WorkerProcess, cause: Trouble) -> None:
+        """Start another, unless it would be in vain: `index` is of the call that was to be the next."""
+        work.num_not_started += 1
+        if worker.overdue_s is not None:
+            what = f"a process for it did not start within {worker.overdue_s:g} s"
+        elif work.num_not_started < START_ATTEMPTS:
+            return
+        else:
+            what = f"processes for it ended {START_ATTEMPTS} times while starting: {cause.reason}"
+        name = self._sources[work.calls[index][0]].name
+        work.broken = f"reward {name!r}: {what}; see what it does when it is imported, and scoring.memory_gib"
 
     def _undone(self, left: list[int], work: _Work, guilty: int, cause: Trouble) -> None:
         """Blame one call, if it is known or the only one; try the others again, alone if it is not known."""
@@ -172,13 +198,21 @@ class Pool:
 
 
 class _Work:
-    """The calls of one run: those to do, and the outcomes so far."""
+    """The calls of one run: those to do, and the outcomes so far.
+
+    Attributes:
+        alone: calls to be given out by themselves: one of them ended a worker.
+        num_not_started: workers in a row that ended before their first call.
+        broken: why the run ends.
+    """
 
     def __init__(self, calls: Sequence[Call]) -> None:
         self.calls = calls
         self.queue = deque(range(len(calls)))
         self.outcomes: dict[int, Outcome] = {}
         self.alone: set[int] = set()
+        self.num_not_started = 0
+        self.broken: str | None = None
 
 
 class _Watch:
@@ -199,5 +233,6 @@ class _Watch:
         if left_s > 0:
             self._timer = self._loop.call_later(max(min(left_s, min(self._limits_s)), 0.01), self._look)
         elif self._worker.present_call() == (index, begin):  # and not on to the next one meanwhile
-            self._worker.overdue_s = limit_s
+            if self._worker.alive:  # else it is dead, and what it started holds the connection open
+                self._worker.overdue_s = limit_s
             self._worker.end()

@@ -14,7 +14,10 @@ import time
 from contextlib import suppress
 
 from vlrl.rewards.scoring.functions import RewardSource
-from vlrl.rewards.scoring.worker import LENGTH, PROGRESS
+from vlrl.rewards.scoring.worker import LENGTH, PROGRESS, STARTING
+
+KILL_LIMIT_S = 10.0
+"""A process that is killed and still there after so long is in the kernel's hands: it is not waited for."""
 
 
 class WorkerProcess:
@@ -29,6 +32,7 @@ class WorkerProcess:
         page = os.memfd_create("vlrl-reward")
         os.ftruncate(page, PROGRESS.size)
         self._page = mmap.mmap(page, PROGRESS.size)
+        PROGRESS.pack_into(self._page, 0, STARTING, time.monotonic())
         self.overdue_s: float | None = None
         self._ended = self._killed = False
         files = [theirs.fileno(), page]
@@ -57,13 +61,13 @@ class WorkerProcess:
         return not self._ended and self._process.poll() is None
 
     def present_call(self) -> tuple[int, float]:
-        """(index of the call in its chunk or -1, since when)."""
+        """(index of the call in its chunk; -1, LEAVING or STARTING outside calls; since when)."""
         index, begin = PROGRESS.unpack_from(self._page)
         return index, begin
 
     async def send(self, payload: bytes) -> bool:
         """Send a chunk; False if there is nobody to take it."""
-        PROGRESS.pack_into(self._page, 0, -1, time.monotonic())
+        PROGRESS.pack_into(self._page, 0, STARTING if self._first else -1, time.monotonic())
         message, self._first = self._first + _framed(payload), b""
         try:
             await asyncio.get_running_loop().sock_sendall(self._channel, message)
@@ -107,13 +111,16 @@ class WorkerProcess:
         self._ended = True
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
+        with suppress(OSError):  # a process that left its group may hold the other end open for ever
+            self._channel.shutdown(socket.SHUT_RDWR)
 
     def kill(self) -> None:
-        """The same, and wait for it; safe to call twice."""
+        """The same, and wait for it, KILL_LIMIT_S at most; safe to call twice."""
         if not self._killed:
             self._killed = True
             self.end()
-            self._process.wait()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(KILL_LIMIT_S)
             self._channel.close()
 
 

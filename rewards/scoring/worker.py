@@ -33,6 +33,8 @@ PROGRESS = struct.Struct("<qd")
 """(index of the present call in its chunk, -1 outside calls; since when, in seconds of time.monotonic)."""
 LEAVING = -2
 """The index of a worker that ends because it wants to: nobody is to blame for what it leaves undone."""
+STARTING = -3
+"""The index of a worker that starts or imports a plug-in: no sample is to blame for its end."""
 LENGTH = struct.Struct("<Q")
 """Bytes of the message that follows."""
 
@@ -51,8 +53,11 @@ def main() -> None:
     os.dup2(2, 1)  # a reward that prints must not spoil what the driver prints
     resource.setrlimit(resource.RLIMIT_DATA, (most_bytes, most_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for inherited in (channel_fd, page_fd):  # what a reward starts must not keep the connection open
+        os.set_inheritable(inherited, False)
     channel, page = socket.socket(fileno=channel_fd), mmap.mmap(page_fd, PROGRESS.size)
     sources: list[RewardSource] = pickle.loads(_receive(channel))
+    PROGRESS.pack_into(page, 0, -1, time.monotonic())
     found: dict[int, RewardFunction | Trouble] = {}
     while True:
         try:
@@ -75,19 +80,20 @@ def _serve(
     flushed = time.monotonic()
     for index, (which, completion, answer, context) in enumerate(calls):
         if which not in found:
+            PROGRESS.pack_into(page, 0, STARTING, time.monotonic())
             found[which] = _find(sources[which])
         begin = time.monotonic()
         PROGRESS.pack_into(page, 0, index, begin)
         outcome = perform(found[which], completion, answer, context)
         end = time.monotonic()
         done.append((outcome, end - begin))
-        if end - flushed > FLUSH_S:
+        leaves = isinstance(outcome, Trouble) and outcome.reason.startswith("MemoryError")
+        # Before results are sent: who has them all gives out the next chunk, and must see whether it leaves.
+        PROGRESS.pack_into(page, 0, LEAVING if leaves else -1, end)
+        if leaves or end - flushed > FLUSH_S:
             _send(channel, done)
             done, flushed = [], end
-        PROGRESS.pack_into(page, 0, -1, end)
-        if isinstance(outcome, Trouble) and outcome.reason.startswith("MemoryError"):
-            PROGRESS.pack_into(page, 0, LEAVING, end)
-            _send(channel, done)
+        if leaves:
             os._exit(0)  # what is left of its memory is in pieces
     if done:
         _send(channel, done)

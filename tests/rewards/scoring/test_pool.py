@@ -8,14 +8,18 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from builders import make_sample, make_trajectory
 
+from vlrl.errors import ScoringError
 from vlrl.options import RewardConfig, ScoringConfig
+from vlrl.rewards.scoring import pool, process, worker
 from vlrl.rewards.scoring.compose import ComposedReward, RewardFailure
+from vlrl.rewards.scoring.functions import find_reward
 from vlrl.types import Score, Trajectory
 
 PLUG_IN = """
@@ -44,6 +48,15 @@ def does(completion, answer, folder=None):
     if completion == "grandchild":
         os.system("sleep 300 &")
         time.sleep(60)
+    if completion == "daemon":
+        os.system("setsid sleep 20 &")
+        os._exit(3)
+    if completion == "forked daemon":
+        if not os.fork():
+            os.setsid()
+            time.sleep(10)
+            os._exit(0)
+        os._exit(3)
     if completion == "print":
         print("to stdout")
     if completion == "recurse":
@@ -113,6 +126,8 @@ def score_all(
         ("ignores alarms", "took longer than 1 s; its process was ended"),
         ("segfault", "its process died of SIGSEGV"),
         ("exit", "its process ended with exit code 3"),
+        ("daemon", "its process ended with exit code 3"),
+        ("forked daemon", "its process ended with exit code 3"),
         ("quit", "SystemExit: 4"),
         ("eat", "MemoryError"),
         ("recurse", "RecursionError: "),
@@ -142,6 +157,71 @@ def test_many_that_hang_or_crash_all_end(file: Path) -> None:
     assert [r.total if isinstance(r, Score) else None for r in results] == [
         float(t) if t.isdigit() else None for t in texts
     ]
+
+
+@pytest.mark.parametrize(
+    ("at_import", "limit_s", "reason"),
+    [
+        ("time.sleep(600)", 1.5, "did not start within 1.5 s"),
+        ("os._exit(7)", 300, "ended 3 times while starting: its process ended with exit code 7"),
+    ],
+)
+def test_workers_that_do_not_start_end_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_import: str, limit_s: float, reason: str
+) -> None:
+    """Not one sample after the other: hundreds of calls would each wait for the whole of the limit."""
+    monkeypatch.setattr(pool, "START_LIMIT_S", limit_s)
+    path = tmp_path / "bad_start.py"
+    path.write_text(
+        "import os, sys, time\n"
+        "if 'vlrl.rewards.scoring.worker' in sys.orig_argv:\n"
+        f"    {at_import}\n"
+        "def length(completion):\n"
+        "    return float(len(completion))\n"
+    )
+    with pytest.raises(ScoringError, match=reason):
+        score_all(f"{path}:length", trajectories(*"abcdefgh" * 20))
+    assert not children_of(os.getpid())
+
+
+def test_a_worker_says_that_it_leaves_before_it_sends_its_last_result(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else the driver gives it the next chunk and blames a call of that for its end."""
+
+    def eat(completion: str) -> float:
+        time.sleep(2 * worker.FLUSH_S)
+        raise MemoryError
+
+    class Left(Exception):
+        pass
+
+    def leave(code: int) -> None:
+        raise Left
+
+    class Channel:
+        def sendall(self, data: bytes) -> None:
+            seen.append(worker.PROGRESS.unpack(page)[0])
+
+    monkeypatch.setattr(os, "_exit", leave)
+    page, seen = bytearray(worker.PROGRESS.size), list[int]()
+    found = {0: replace(find_reward("answer_exact"), invoke=lambda completion, *_: eat(completion))}
+    with pytest.raises(Left):
+        worker._serve(Channel(), page, [], found, [(0, "a", "b", {})] * 3)  # type: ignore[arg-type]
+    assert seen == [worker.LEAVING]
+
+
+def test_a_process_that_cannot_be_killed_does_not_keep_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One in the kernel's hands (a dead disk, a lost CPU) ends when the kernel lets it."""
+    monkeypatch.setattr(process, "KILL_LIMIT_S", 0.2)
+    monkeypatch.setattr(os, "killpg", lambda pid, number: os.kill(pid, signal.SIGSTOP))
+    stuck = process.WorkerProcess([], 2**30)
+    (pid,) = children_of(os.getpid())
+    stuck.kill()
+    assert not stuck.alive
+    assert is_running(pid)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
 
 
 def test_a_call_is_tried_twice(file: Path, tmp_path: Path) -> None:
