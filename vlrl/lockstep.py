@@ -28,7 +28,7 @@ class Lockstep:
     def end(self) -> None:
         """An episode has ended."""
         self._num_running -= 1
-        self._release()
+        asyncio.get_running_loop().call_soon(self._release)
 
     def at(self, place: int) -> Policy:
         """The policy as an episode sees it; place is its rank among the episodes of the step."""
@@ -36,9 +36,10 @@ class Lockstep:
 
     async def generate(self, place: int, session: Session, sampling: Sampling) -> Generation:
         """Wait for the others, then draw."""
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        turn: asyncio.Future[None] = loop.create_future()
         self._waiting.append((place, turn))
-        self._release()
+        loop.call_soon(self._release)  # not now: the last to come would go first
         await turn
         return await self._policy.generate(session, sampling)
 

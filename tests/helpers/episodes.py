@@ -1,0 +1,65 @@
+"""Environments for tests of the loop: text alone, and as slow or broken as their task says."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from vlrl.protocols import Observation, StepResult
+
+
+class Countdown:
+    """Starts at task["start"], counts down at every "-"; success at 0. Anything else is no action.
+
+    task["fails"] = {step: what}: "raise", "hang", "exit", "nonsense", before that step's answer; with
+    task["once"] = a folder, only the first time that the episode gets there.
+    """
+
+    tools: tuple[Mapping[str, Any], ...] = ()
+
+    def __init__(self, delay_s: float = 0.0, system_prompt: str = "") -> None:
+        self.delay_s, self.system_prompt = delay_s, system_prompt
+
+    def reset(self, task: Mapping[str, Any], seed: int) -> Observation:
+        self.task, self.seed, self.left, self.num_steps = task, seed, int(task.get("start", 3)), 0
+        self._fail("reset")
+        return Observation(f"{self.left}")
+
+    def step(self, action: str) -> StepResult:
+        self.num_steps += 1
+        self._fail(str(self.num_steps))
+        time.sleep(self.delay_s)
+        self.left -= action == "-"
+        info = {"success": self.left == 0, "invalid": action != "-", "left": self.left, "word": "ignored"}
+        info["state"] = str(self.left)
+        observation = Observation(f"{self.left}", summary=f"after {self.num_steps}: ")
+        return StepResult(observation, float(self.left == 0), self.left == 0, False, info)
+
+    def close(self) -> None:
+        pass
+
+    def _fail(self, step: str) -> None:
+        what = self.task.get("fails", {}).get(step)
+        if self.task.get("once"):
+            mark = Path(self.task["once"]) / f"{self.seed}-{step}"
+            if mark.exists():
+                return
+            mark.touch()
+        if what == "raise":
+            raise RuntimeError(f"broken at step {step}")
+        if what == "hang":
+            time.sleep(3600)
+        if what == "exit":
+            os._exit(3)
+
+
+class SlowCountdown(Countdown):
+    """The same, async."""
+
+    async def step(self, action: str) -> StepResult:  # type: ignore[override]
+        await asyncio.sleep(float(self.task.get("delay_s", 0.0)))
+        return super().step(action)
