@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from builders import make_sample, make_trajectory
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vlrl.config import parse_config
@@ -306,6 +306,7 @@ def test_a_weight_may_change_with_the_step(gated: str) -> None:
 knots = st.lists(st.tuples(st.integers(0, 500), st.floats(-9, 9)), min_size=1, unique_by=lambda k: k[0])
 
 
+@settings(deadline=None)
 @given(knots.map(sorted), st.integers(0, 600))
 def test_a_weight_by_steps_is_numpys_interpolation(weight: list[tuple[int, float]], step: int) -> None:
     steps, values = zip(*weight, strict=True)
@@ -315,6 +316,7 @@ def test_a_weight_by_steps_is_numpys_interpolation(weight: list[tuple[int, float
 numbers = st.lists(st.floats(-10, 10), min_size=3, max_size=3)
 
 
+@settings(deadline=None)
 @given(numbers, numbers, st.floats(-5, 5))
 def test_opening_a_gate_never_lowers_what_the_others_give(
     values: list[float], weights: list[float], threshold: float
