@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from vlrl.env_check.verdict import Check, raised
 from vlrl.errors import ConfigError
 
 RESET, SAME, JUNKED = "reset", "same seed, same episode", "text that is no action"
+
+BRANCH = 3
+"""Turns played from a snapshot."""
 
 
 def shows_something(env: Watched, request: Request) -> Check:
@@ -112,35 +116,41 @@ def restarts(env: Watched, request: Request) -> Check:
 
 
 def restores(env: Watched, request: Request) -> Check:
-    """Whether an episode can branch."""
+    """Whether an episode can branch: from a snapshot, the same actions tell the same story, twice."""
     title = "snapshot and restore"
     if not (env.has("snapshot") and env.has("restore")):
         return Check(title, "info", "it has none: episodes cannot branch")
-    policy, actions = usual_policy(env), []
-    rng = np.random.default_rng(request.seed)
     env.reset(request.task, request.episode_seed(0))
     state = env.call("snapshot")
-    tellings = []
-    for branch in range(3):
-        told = []
-        for turn in range(3):
-            if branch == 0:
-                actions.append(policy(env, rng))
-            result = env.step(actions[turn])
-            told.append((digest_of(result.observation), float(result.reward), bool(result.terminated)))
-            if result.terminated or result.truncated:
-                break
-        tellings.append(told)
-        env.call("restore", state)
-    if tellings[1] != tellings[0]:
-        return Check(title, "fail", "the same actions after restore give another episode")
-    if tellings[2] != tellings[0]:
-        return Check(title, "fail", "a snapshot serves once: playing on changes it; return a copy")
     try:
-        pickle.dumps(state)
+        taken = pickle.dumps(state)
     except Exception as error:  # whatever a stranger's value raises
-        return Check(title, "warn", f"it works, but cannot be moved between processes: {error}")
-    return Check(title, "ok", f"{len(tellings[0])} turns played again from it, twice")
+        return Check(title, "warn", f"a snapshot cannot be moved between processes: {error}")
+    policy, rng = usual_policy(env), np.random.default_rng(request.seed)
+    actions: list[str] = []
+
+    def anew() -> Iterator[str]:
+        while True:
+            actions.append(policy(env, rng))
+            yield actions[-1]
+
+    first = _branch(env, anew())
+    changed = "playing on changes the snapshot; return a copy" if pickle.dumps(state) != taken else ""
+    for differs in ("after restore the same actions give another episode", "a snapshot serves once: copy it"):
+        env.call("restore", state)
+        if _branch(env, iter(actions)) != first:
+            return Check(title, "fail", changed or differs)
+    return Check(title, "ok", f"{len(first)} turns played again from it, twice")
+
+
+def _branch(env: Watched, actions: Iterator[str]) -> list[tuple[str, float, bool]]:
+    """What comes of a few actions from here on."""
+    told: list[tuple[str, float, bool]] = []
+    while len(told) < BRANCH and not (told and told[-1][2]):
+        result = env.step(next(actions))
+        over = bool(result.terminated or result.truncated)
+        told.append((digest_of(result.observation), float(result.reward), over))
+    return told
 
 
 def refuses_unknown_keys(env: Watched, request: Request) -> Check:

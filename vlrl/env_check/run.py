@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from vlrl.env_check.checks import QUESTIONS
@@ -146,7 +147,7 @@ def _death(died: tuple[int, str], step: str, request: Request) -> Check:
     code, words = died
     if "Timeout (" in words:
         # faulthandler writes the innermost frame first.
-        frames = [f for f in FRAME.finditer(words) if "/env_check/" not in f["file"]]
+        frames = [f for f in FRAME.finditer(words) if not f["file"].startswith(str(Path(__file__).parent))]
         place = [f"at {f['file']}:{f['line']} in {f['function']}" for f in frames[:1]]
         return Check(step, "fail", f"a call has not returned after {request.timeout_s:g} s", place)
     last = words.strip().splitlines()[-1:] or [""]
