@@ -118,7 +118,9 @@ class Numbers(_OfSpace):
     def describe(self) -> str:
         """How many of them, and from what to what."""
         size = int(np.prod(self.space.shape))
-        return f"{size} {number_words(self.space)}" + (", separated by spaces" if size > 1 else "")
+        if size == 1:
+            return number_words(self.space, one=True)
+        return f"{size} {number_words(self.space)}, separated by spaces"
 
 
 class Json(_OfSpace):

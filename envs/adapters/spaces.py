@@ -71,7 +71,7 @@ def describe(space: Any) -> str:
         return f"a whole number from {space.start} to {space.start + space.n - 1}"
     if isinstance(space, spaces.Box | spaces.MultiDiscrete | spaces.MultiBinary):
         sizes = " lists of ".join(map(str, space.shape))
-        return f"a list of {sizes} {number_words(space)}" if sizes else f"one of the {number_words(space)}"
+        return f"a list of {sizes} {number_words(space)}" if sizes else number_words(space, one=True)
     raise ConfigError(
         f"the action space {space} has no text form; name actions by the option actions, or wrap the "
         "environment so that its actions are Discrete, Box, MultiDiscrete, MultiBinary, Text, Dict or Tuple"
@@ -89,10 +89,11 @@ def bounds(space: Any) -> tuple[Any, Any]:
     return np.zeros(space.shape, np.int8), np.ones(space.shape, np.int8)
 
 
-def number_words(space: Any) -> str:
-    """What the numbers of an array space are, in words."""
+def number_words(space: Any, one: bool = False) -> str:
+    """What the numbers of an array space are, or its only one is, in words."""
     low, high = (np.asarray(bound) for bound in bounds(space))
-    whole = "whole numbers" if np.issubdtype(space.dtype, np.integer) else "numbers"
+    whole = "whole number" if np.issubdtype(space.dtype, np.integer) else "number"
+    whole = f"a {whole}" if one else f"{whole}s"
     if low.size and (low == low.flat[0]).all() and (high == high.flat[0]).all():
         return f"{whole} from {_plain(low.flat[0])} to {_plain(high.flat[0])}"
     return f"{whole}, least {_plain(low)}, greatest {_plain(high)}"

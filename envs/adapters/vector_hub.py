@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import weakref
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -180,12 +179,13 @@ class VectorHub:
             self._seats = None
 
 
-_hubs: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, list[VectorHub]]]
-_hubs = weakref.WeakKeyDictionary()
+_hubs: dict[asyncio.AbstractEventLoop, dict[str, list[VectorHub]]] = {}
 
 
 def take_seat(options: HubOptions) -> tuple[VectorHub, int]:
     """A seat in one of the running event loop's hubs, a new one if none is free."""
+    for loop in [loop for loop in _hubs if loop.is_closed()]:
+        del _hubs[loop]
     hubs = _hubs.setdefault(asyncio.get_running_loop(), {}).setdefault(options.key, [])
     hubs[:] = [hub for hub in hubs if not hub.given_up]
     for hub in hubs:

@@ -122,6 +122,29 @@ def test_values_at_the_bounds_and_beyond() -> None:
             whole.parse(text)
 
 
+@pytest.mark.parametrize(
+    ("name", "own", "as_json"),
+    [
+        ("discrete from -2", "a whole number from -2 to 1", "a whole number from -2 to 1"),
+        ("box", "3 numbers from -1.0 to 1.0, separated by spaces", "a list of 3 numbers from -1.0 to 1.0"),
+        ("scalar box", "a number from -2.0 to 2.0", "a number from -2.0 to 2.0"),
+        (
+            "multidiscrete from",
+            "2 whole numbers, least [-1, 10], greatest [1, 13], separated by spaces",
+            "a list of 2 whole numbers, least [-1, 10], greatest [1, 13]",
+        ),
+        (
+            "multibinary",
+            "4 whole numbers from 0 to 1, separated by spaces",
+            "a list of 2 lists of 2 whole numbers from 0 to 1",
+        ),
+    ],
+)
+def test_a_model_is_told_what_an_action_is(name: str, own: str, as_json: str) -> None:
+    assert grammar_of(SPACES[name], None, "t").describe() == own
+    assert grammar_of(SPACES[name], {"type": "json"}, "t").describe() == f"JSON, {as_json}"
+
+
 def test_low_and_high_narrow_a_box() -> None:
     wide = SPACES["box without bounds"]
     grammar = grammar_of(wide, {"type": "floats", "low": -2, "high": [[2, 2], [3, 4]]}, "t")

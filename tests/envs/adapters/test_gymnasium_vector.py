@@ -15,8 +15,11 @@ import pytest
 from gymnasium import spaces
 
 from vlrl.env_host.failure import EnvFailure
+from vlrl.env_host.host import EnvHost
 from vlrl.envs.open import open_env
+from vlrl.episode_options import EnvConfig
 from vlrl.errors import ConfigError
+from vlrl.types import EnvTask
 
 T = TypeVar("T")
 
@@ -136,6 +139,26 @@ def test_each_member_s_episode_is_the_single_environment_s(
         for seed, episode in zip((number, number + 10), episodes, strict=True):
             assert episode == alone(options, seed, seed + 50)
     assert not multiprocessing.active_children()
+
+
+@pytest.mark.parametrize("isolation", ["inline", "thread", "process"])
+def test_a_host_s_members_are_the_single_environments_too(isolation: Any) -> None:
+    options = {"id": "FrozenLake-v1", "num_envs": 2, "mode": "sync"}
+
+    async def play(host: EnvHost, seed: int) -> list[Any]:
+        env = await host.open(EnvTask("gymnasium_vector", options, {}, seed))
+        steps, rng = [(await env.reset()).images[0].tobytes()], np.random.default_rng(seed)
+        while not (len(steps) > 1 and (steps[-1][1] or steps[-1][2])):
+            steps.append(fingerprint(await env.step(act(rng.integers(4)))))
+        await env.close()
+        return steps
+
+    async def all_members() -> list[Any]:
+        with EnvHost(EnvConfig(isolation=isolation, num_processes=1), max_open=3) as host:
+            return await asyncio.gather(*(play(host, seed) for seed in range(4)))
+
+    for seed, episode in enumerate(run(all_members())):
+        assert episode == alone({"id": "FrozenLake-v1"}, seed, seed)
 
 
 def test_the_actions_of_all_are_one_call() -> None:
