@@ -152,10 +152,8 @@ def _percentage(rng: np.random.Generator, chart: Chart) -> Asked:
         return text, Number(chart.value(one) + chart.value(other), 18, 91)
     if chart.value(one) < chart.value(other):
         one, other = other, one
-    text = (
-        f"By how many percentage points is {one} larger than {other}? Answer with a number, without a sign."
-    )
-    return text, Number(chart.value(one) - chart.value(other), 2, 60)
+    text = f"By how many percentage points is {one} larger than {other}?"
+    return f"{text} Answer with a number, without a sign.", Number(chart.value(one) - chart.value(other), 2, 60)
 
 
 _NUM_NAMES: Mapping[int, tuple[int, int]] = {1: (3, 4), 2: (4, 6), 3: (5, 6), 4: (3, 5), 5: (4, 6)}
