@@ -10,12 +10,12 @@ import numpy as np
 from PIL import Image
 
 from vlrl.envs.visual.answers import Choice
-from vlrl.envs.visual.draw import COLOURS, INK, PAPER, WHITE, Picture, Place, around
+from vlrl.envs.visual.badges import SHAPES, paint_badge
+from vlrl.envs.visual.draw import COLOURS, INK, PAPER, WHITE, Picture
 from vlrl.envs.visual.zoom import Scene, ZoomEnv
 from vlrl.errors import ConfigError
 from vlrl.types import ByteArray
 
-SHAPES = ("circle", "square", "triangle", "diamond", "star", "cross")
 BADGE_COLOURS = ("red", "orange", "green", "cyan", "blue", "purple", "pink", "gray")
 LETTERS = "BCDEFGHJKLMNPRSTUVXYZ"
 """Without those that are taken for others (I, O, Q, W), and A, which is taken for an article."""
@@ -112,25 +112,9 @@ def badge(shape: str, colour: str, letter: str, side: int) -> ByteArray:
     """A badge, [side, side, 3] uint8, read-only."""
     picture = Picture(side, PAPER, 100, 100)
     fill = COLOURS[colour]
-    if shape == "circle":
-        picture.circle((50, 50), 46, fill)
-    elif shape == "cross":
-        picture.rectangle((27, 4, 73, 96), fill)
-        picture.rectangle((4, 27, 96, 73), fill)
-    else:
-        picture.polygon(_corners(shape), fill)
+    paint_badge(picture, shape, fill)
     low = {"triangle": 64, "star": 54}.get(shape, 50)
     picture.text((50, low), letter, 44, INK if colour in ("orange", "cyan", "pink") else WHITE)
     pixels = picture.finish()
     pixels.setflags(write=False)
     return pixels
-
-
-def _corners(shape: str) -> Sequence[Place]:
-    if shape == "square":
-        return [(8, 8), (92, 8), (92, 92), (8, 92)]
-    if shape == "triangle":
-        return [(50, 2), (98, 92), (2, 92)]
-    if shape == "diamond":
-        return [(50, 0), (100, 50), (50, 100), (0, 50)]
-    return [around((50, 53), 53 if i % 2 == 0 else 29, 36 * i - 90) for i in range(10)]
