@@ -19,7 +19,7 @@ from PIL import Image
 from vlrl.env_check.observed import pixels_of
 from vlrl.env_play.demonstrations import save
 from vlrl.env_play.game import Game
-from vlrl.errors import ResourceError, VlrlError
+from vlrl.errors import DataError, ResourceError, VlrlError
 from vlrl.protocols import Observation
 from vlrl.viewer.page import render_page
 from vlrl.viewer.pictures import data_uri
@@ -115,17 +115,18 @@ class PlayServer(ThreadingHTTPServer):
 
         Raises:
             VlrlError: with words for the person.
-            KeyError: for a request that there is not.
         """
-        handler = {
+        handlers = {
             "view": self._view,
             "new": self._new,
             "act": self._act,
             "undo": self._undo,
             "hint": self._hint,
             "save": self._save,
-        }[what]
-        return self._thread.submit(handler, asked).result()
+        }
+        if what not in handlers:
+            raise DataError(f"{what!r} is none of {', '.join(handlers)}")
+        return self._thread.submit(handlers[what], asked).result()
 
     def __exit__(self, *_: object) -> None:
         self.server_close()
@@ -135,7 +136,7 @@ class PlayServer(ThreadingHTTPServer):
     def _new(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         seed = str(asked.get("seed", "")).strip() or str(self._game.seed + 1)
         if not (seed.isascii() and seed.isdigit() and int(seed) < 2**63):
-            raise VlrlError(f"seed {seed!r} is no whole number from 0 on")
+            raise DataError(f"seed {seed!r} is no whole number from 0 on")
         self._game.start(int(seed))
         self.num_episodes += 1
         return self._view(asked)
@@ -205,9 +206,11 @@ class _Handler(BaseHTTPRequestHandler):
             return
         try:
             asked = json.loads(self.rfile.read(int(length)) or b"{}")
-            answer = self.server.answer(place, asked if isinstance(asked, dict) else {})
-        except (KeyError, ValueError) as error:
+        except ValueError as error:
             self._send(HTTPStatus.BAD_REQUEST, {"error": f"not understood: {error}"})
+            return
+        try:
+            answer = self.server.answer(place, asked if isinstance(asked, dict) else {})
         except VlrlError as error:
             self._send(HTTPStatus.CONFLICT, {"error": str(error)})
         except Exception as error:  # a stranger's environment: the person is told, and can begin anew
