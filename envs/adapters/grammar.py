@@ -63,6 +63,8 @@ class Words:
     def __init__(self, space: Any, words: Mapping[str, Any], description: str) -> None:
         """Take words in lower case with single spaces, and the actions of the space they stand for."""
         self.space, self.words, self._description = space, words, description
+        backwards = reversed(list(words.items()))  # of two words for an action the first is written
+        self._word_of = {json.dumps(to_json(space, action)): word for word, action in backwards}
 
     def parse(self, text: str) -> Any:
         """The action of a word; case and space do not matter."""
@@ -73,9 +75,7 @@ class Words:
 
     def write(self, action: Any) -> str | None:
         """The first word of the action."""
-        wanted = to_json(self.space, action)
-        found = (word for word, meant in self.words.items() if to_json(self.space, meant) == wanted)
-        return next(found, None)
+        return self._word_of.get(json.dumps(to_json(self.space, action)))
 
     def describe(self) -> str:
         """All the words, or from which to which number."""

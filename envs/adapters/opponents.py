@@ -54,15 +54,21 @@ def open_opponent(name: str, agent: str, raw: Any, grammar: Grammar) -> Opponent
 
 
 def draw_legal(grammar: Grammar, mask: Any, rng: np.random.Generator) -> Any:
-    """Any legal action, evenly; without a mask any action of the grammar."""
-    if not restricts(grammar, mask) or not np.any(mask):
+    """Any legal action that the grammar has a text for, evenly; if there is none, any that it has."""
+    if not restricts(grammar, mask):
         return grammar.sample(rng)
-    return grammar.space.dtype.type(rng.choice(np.flatnonzero(mask)) + grammar.space.start)
+    actions = [action for action in legal_actions(grammar, mask) if grammar.write(action) is not None]
+    return actions[int(rng.integers(len(actions)))] if actions else grammar.sample(rng)
 
 
 def legal(grammar: Grammar, mask: Any, action: Any) -> bool:
     """Whether the mask allows an action."""
     return not restricts(grammar, mask) or bool(mask[int(action) - int(grammar.space.start)])
+
+
+def legal_actions(grammar: Grammar, mask: Any) -> list[Any]:
+    """What a mask over Discrete actions allows."""
+    return [grammar.space.dtype.type(index + grammar.space.start) for index in np.flatnonzero(mask)]
 
 
 def restricts(grammar: Grammar, mask: Any) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 
 from vlrl.envs.adapters.grammar import Grammar, grammar_of
 from vlrl.envs.adapters.gymnasium import reset_arguments
-from vlrl.envs.adapters.opponents import legal, open_opponent
+from vlrl.envs.adapters.opponents import draw_legal, legal, legal_actions, open_opponent
 from vlrl.envs.adapters.packages import load
 from vlrl.envs.adapters.spaces import NoAction
 from vlrl.envs.adapters.turns import Episode, Showing, prompt, tagged
@@ -157,8 +157,9 @@ class PettingZoo:
         return {name: self._episodes[name].after(view.turn) for name, view in views.items()}
 
     def random_action(self, agent: str, rng: np.random.Generator) -> str:
-        """Any action of the agent's grammar, legal or not."""
-        return tagged(self._grammars[agent], self._grammars[agent].sample(rng))
+        """Any action that is legal for the agent now."""
+        mask = self._due[agent].mask if agent in self._due else None
+        return tagged(self._grammars[agent], draw_legal(self._grammars[agent], mask, rng))
 
     def findings(self) -> list[str]:
         """What PettingZoo's own API test says of a fresh copy of the world: failures and warnings."""
@@ -226,7 +227,7 @@ class OneAgent:
         return self._world.step({self.agent: action})[self.agent]
 
     def random_action(self, rng: np.random.Generator) -> str:
-        """Any action, legal or not."""
+        """Any action that is legal now."""
         return self._world.random_action(self.agent, rng)
 
     def findings(self) -> list[str]:
@@ -259,6 +260,6 @@ def _of(actions: Any, name: str, everyone: Mapping[str, Any]) -> Any:
 
 def _legal_moves(grammar: Grammar, mask: Any) -> str:
     """The legal moves as they are written, the first twenty."""
-    actions = [int(index) + int(grammar.space.start) for index in np.flatnonzero(mask)]
+    actions = legal_actions(grammar, mask)
     words = [word for action in actions if (word := grammar.write(action)) is not None]
     return ", ".join(words[:20]) + (" …" if len(words) > 20 else "")

@@ -323,6 +323,19 @@ def test_a_random_opponent_is_legal_and_follows_the_seed() -> None:
     assert all(one[-1][1] in (-1, 0, 1) for one in games)  # nobody loses by an illegal move
 
 
+def test_random_actions_are_legal_and_have_words() -> None:
+    env = zoo(OX, opponents={"player_2": "random"}, actions={"corner": 0, "centre": 4, "edge": 1}, **ROW)
+    rng, drawn = np.random.default_rng(0), set()
+    for seed in range(20):
+        env.reset({}, seed)
+        for _ in range(2):
+            drawn.add(action := env.random_action(rng))
+            result = env.step(action)
+            # The opponent may have taken all that is left.
+            assert result.info["invalid"] is False or "legal: ." in result.observation.text
+    assert drawn == {act("corner"), act("centre"), act("edge")}
+
+
 def test_random_play_wins_as_often_as_it_should() -> None:
     """Against a random second player, a random first player wins 58.5 % and loses 28.8 % of games."""
     env = zoo(OX, opponents={"player_2": "random"}, **ROW)
