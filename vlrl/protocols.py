@@ -178,6 +178,7 @@ class Env(Protocol):
 
         system_prompt: str               instructions, given as the system message
         tools: Sequence[Mapping]         JSON schemas of functions, for the chat template
+        reward_range: (float, float)     the least and the most that a step gives
         oracle() -> str                  the text of a right next action
         random_action(rng) -> str        a well-formed action, drawn without looking
         snapshot() -> Any, restore(Any)  its state as a value

@@ -46,6 +46,7 @@ class QuestionEnv(GeneratedEnv, ABC):
         "Look closely and answer the question. You may think first; "
         f"then end with {OPEN}your answer{CLOSE} and write nothing after it."
     )
+    reward_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
     success_at: ClassVar[float] = 1.0
     """info["success"] is whether the reward reaches it."""
 
