@@ -30,6 +30,7 @@ class OddOneOut:
     A click beside it leaves a cross and costs a try; the episode ends with a hit or the last try.
     """
 
+    reward_range = (0.0, 1.0)
     system_prompt = (
         "One disc has another colour than the others. Click it: write <action>x, y</action>, in pixels of "
         "the picture from its upper left corner."

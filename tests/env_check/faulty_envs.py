@@ -170,6 +170,10 @@ class TellsTheTruthOddly(Good):
         return StepResult(result.observation, 0.0, "yes", False)  # type: ignore[arg-type]
 
 
+class PaysTooMuch(Good):
+    reward_range = (0.0, 0.5)
+
+
 class BlindOracle(Good):
     def oracle(self) -> str:
         return "<action>left</action>"

@@ -44,6 +44,7 @@ def answer(name: str, question: str) -> Check:
         ("RaisesOnNonsense", JUNKED, "fail", "nothing: raises ValueError"),
         ("PaysForNonsense", JUNKED, "fail", "pays for 18 of 18 texts"),
         ("KeepsSilent", JUNKED, "warn", "does not tell"),
+        ("PaysTooMuch", "oracle", "fail", "reward 1 is not within its reward_range, 0.0 to 0.5"),
         ("BlindOracle", "oracle", "fail", "solves 0 of 6 episodes"),
         ("StammeringAgent", "random agent", "warn", "not well-formed"),
         ("FreeLunch", "random agent", "warn", "nothing to learn"),

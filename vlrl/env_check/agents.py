@@ -48,16 +48,13 @@ def random_agent(env: Watched, request: Request) -> Check:
 
 def ends(env: Watched, request: Request) -> Check:
     """Whether it ends by itself."""
-    policies = {"random play": usual_policy(env), "nothing but nonsense": junk_policy}
-    endless = [
-        f"{name} has not ended after {request.max_turns} turns"
-        for name, policy in policies.items()
-        if not play(env, request, 0, policy).ended
-    ]
-    if endless:
-        found = f"{' and '.join(endless)}; vlrl cuts an episode at episodes.max_turns"
-        return Check("episodes end", "warn", found)
-    return Check("episodes end", "ok", "by random play, and by nothing but nonsense")
+    title, turns = "episodes end", f"after {request.max_turns} turns"
+    cut = "vlrl cuts an episode at episodes.max_turns"
+    if not play(env, request, 0, usual_policy(env)).ended:
+        return Check(title, "warn", f"random play has not ended {turns}; {cut}")
+    if not play(env, request, 0, junk_policy).ended:
+        return Check(title, "ok", f"by random play; nothing but nonsense does not end it {turns}: {cut}")
+    return Check(title, "ok", "by random play, and by nothing but nonsense")
 
 
 def _end(played: Played) -> str:

@@ -93,6 +93,9 @@ class Watched:
         if problems := step_problems(result):
             raise BrokenContract(f"step's result: {problems[0]}")
         applied: StepResult = result
+        low, high = getattr(self._env.env, "reward_range", (-np.inf, np.inf))
+        if not low <= applied.reward <= high:
+            raise BrokenContract(f"reward {applied.reward:g} is not within its reward_range, {low} to {high}")
         return applied
 
     def close(self) -> None:
