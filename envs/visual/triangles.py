@@ -122,8 +122,9 @@ def triangle_area(rng: np.random.Generator, figure: Figure) -> Problem:
 def similar(rng: np.random.Generator, figure: Figure) -> Problem:
     """A line parallel to a triangle's side cuts off a smaller one of the same shape."""
     part, whole = ((1, 2), (1, 3), (2, 3), (2, 5), (3, 5), (3, 4))[int(rng.integers(6))]
-    unit, base_unit = int(rng.integers(2, 5)), int(rng.integers(2, 7))
-    a, b, c = turned(rng, triangle(*_two_angles(rng, 45)), 160)
+    unit, base_unit = int(rng.integers(3, 7)), int(rng.integers(3, 7))
+    corner = around((0, 0), whole * unit, -int(rng.integers(55, 96)))
+    a, b, c = turned(rng, [(0, 0), (whole * base_unit, 0), corner], 160)
     share = part / whole
     d, e = between(c, a, share), between(c, b, share)
     figure.shape([a, b, c])
@@ -132,7 +133,7 @@ def similar(rng: np.random.Generator, figure: Figure) -> Problem:
     figure.side(c, d, str(part * unit), middle)
     figure.side(d, a, str((whole - part) * unit), middle)
     figure.side(a, b, "x", middle)
-    figure.side(d, e, str(part * base_unit), c)
+    figure.side(d, e, str(part * base_unit), c if share < 0.5 else middle_of([a, b]))
     return f"The line inside is parallel to the side x. {LENGTH}", length(whole * base_unit)
 
 
