@@ -7,7 +7,8 @@ import traceback
 from dataclasses import dataclass
 from typing import Any
 
-_MESSAGE_CHARS, _TRACE_CHARS = 500, 4000
+MESSAGE_CHARS, TRACE_CHARS = 500, 4000
+"""Most that is kept of a message and of a traceback."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +22,12 @@ class Trouble:
 def trouble(error: BaseException) -> Trouble:
     """What a stranger's code raised."""
     try:
-        text = str(error)[:_MESSAGE_CHARS]
+        text = str(error)[:MESSAGE_CHARS]
     except Exception:  # its __str__ is a stranger's too
         text = "?"
     trace = "".join(traceback.format_exception(error, limit=-8, chain=False))
     kind = type(error).__name__
-    return Trouble(f"{kind}: {text}" if text else kind, trace[-_TRACE_CHARS:])
+    return Trouble(f"{kind}: {text}" if text else kind, trace[-TRACE_CHARS:])
 
 
 def finite(value: Any, name: str) -> float:

@@ -89,8 +89,9 @@ class WorkerProcess:
         poll.register(self._channel, select.POLLIN)
         return any(flags & select.POLLIN and not flags & select.POLLHUP for _, flags in poll.poll(0))
 
-    async def send(self, frames: bytes) -> bool:
-        """Send what `framed` made; False if there is nobody to take it."""
+    async def send(self, *payloads: bytes) -> bool:
+        """Send a frame of each; False if there is nobody to take them."""
+        frames = b"".join(LENGTH.pack(len(payload)) + payload for payload in payloads)
         with self._using_channel():
             try:
                 await asyncio.get_running_loop().sock_sendall(self._channel, frames)
@@ -165,11 +166,6 @@ class WorkerProcess:
                 self._process.wait(KILL_LIMIT_S)
             if not self._num_users:
                 self._channel.close()
-
-
-def framed(payload: bytes) -> bytes:
-    """Bytes as they travel."""
-    return LENGTH.pack(len(payload)) + payload
 
 
 def join_driver() -> tuple[socket.socket, list[str]]:

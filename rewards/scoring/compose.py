@@ -23,7 +23,8 @@ from vlrl.errors import ConfigError
 from vlrl.options import RewardConfig, ScoringConfig
 from vlrl.processors.coordinates import Canvas
 from vlrl.rewards.scoring.execute import Executor, Request
-from vlrl.rewards.scoring.functions import CONTEXT_NAMES, RewardFunction, Trouble, Value, find_reward
+from vlrl.rewards.scoring.functions import CONTEXT_NAMES, RewardFunction, Value, find_reward
+from vlrl.trouble import Trouble
 from vlrl.types import Score, Trajectory
 
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from vlrl.options import ScoringConfig
-from vlrl.rewards.scoring.functions import RewardFunction, Trouble, Value, trouble
+from vlrl.rewards.scoring.functions import RewardFunction, Value
 from vlrl.rewards.scoring.pool import Pool
 from vlrl.rewards.scoring.worker import Outcome, perform
+from vlrl.trouble import Trouble, trouble
 
 REWARD_ATTEMPTS = 2
 """A failed call is tried once more, by itself (law 7)."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from vlrl.registry import resolve
 from vlrl.rewards.scoring.adapters import Adapter, adapt
 from vlrl.rewards.scoring.author import Declaration, Scored, declaration
 from vlrl.rewards.scoring.signature import is_async, named
+from vlrl.trouble import MESSAGE_CHARS, Trouble, finite
 
 Value: TypeAlias = tuple[float, dict[str, float]]
 """(what counts, name → number of every part to log)."""
@@ -29,15 +29,6 @@ CONTEXT_NAMES = frozenset(
 
 _TOLERANCE = 1e-6
 """Of a declared range, for rounding."""
-_MESSAGE_CHARS, _TRACE_CHARS = 500, 4000
-
-
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """A call that gave no score: why, in a line, and the traceback if there is one."""
-
-    reason: str
-    trace: str = ""
 
 
 class RewardSource(NamedTuple):
@@ -110,7 +101,7 @@ class RewardFunction:
         try:
             value, parts = as_value(returned, self.label)
         except ValueError as error:
-            return Trouble(str(error)[:_MESSAGE_CHARS])
+            return Trouble(str(error)[:MESSAGE_CHARS])
         low, high = self.declared.range or (value, value)
         if parts and not low - _TOLERANCE <= value <= high + _TOLERANCE:
             return Trouble(f"{self.label}={value!r} is outside its declared range [{low}, {high}]")
@@ -168,41 +159,15 @@ def as_value(returned: Any, label: str) -> Value:
     if isinstance(returned, Scored):
         if returned.value is None:
             return 0.0, {}
-        value = _number(returned.value, label)
-        return value, {label: value, **{n: _number(v, n) for n, v in returned.notes.items()}}
+        value = finite(returned.value, label)
+        return value, {label: value, **{n: finite(v, n) for n, v in returned.notes.items()}}
     if isinstance(returned, Mapping):
         if not returned:
             raise ValueError("returned no parts")
-        parts = {str(name): _number(number, str(name)) for name, number in returned.items()}
-        return _number(sum(parts.values()), label), parts
-    value = _number(returned, label)
+        parts = {str(name): finite(number, str(name)) for name, number in returned.items()}
+        return finite(sum(parts.values()), label), parts
+    value = finite(returned, label)
     return value, {label: value}
-
-
-def trouble(error: BaseException) -> Trouble:
-    """What a stranger's code raised."""
-    try:
-        text = str(error)[:_MESSAGE_CHARS]
-    except Exception:  # its __str__ is a stranger's too
-        text = "?"
-    trace = "".join(traceback.format_exception(error, limit=-8, chain=False))
-    kind = type(error).__name__
-    return Trouble(f"{kind}: {text}" if text else kind, trace[-_TRACE_CHARS:])
-
-
-def _number(value: Any, name: str) -> float:
-    """A finite float; numpy's and torch's scalars are numbers too."""
-    if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
-        value = value.item()
-    if not isinstance(value, bool | int | float):
-        raise ValueError(f"{name}={repr(value)[:100]} is no number")
-    try:
-        number = float(value)
-    except OverflowError:
-        raise ValueError(f"{name} is an integer beyond every float") from None
-    if not math.isfinite(number):
-        raise ValueError(f"{name}={number}")
-    return number
 
 
 def _filled(function: Any, name: str, *, batched: bool) -> tuple[list[str], list[inspect.Parameter]]:

@@ -17,9 +17,10 @@ from collections import deque
 from collections.abc import Sequence
 
 from vlrl.errors import ScoringError
-from vlrl.rewards.scoring.functions import RewardSource, Trouble, trouble
-from vlrl.rewards.scoring.process import WorkerProcess
+from vlrl.rewards.scoring.functions import RewardSource
+from vlrl.rewards.scoring.process import RewardProcess
 from vlrl.rewards.scoring.worker import LEAVING, STARTING, Call, Outcome
+from vlrl.trouble import Trouble, trouble
 
 START_LIMIT_S = 300.0
 """A worker that takes longer to start, or to import a plug-in, ends the run."""
@@ -52,8 +53,8 @@ class Pool:
         """
         self._sources, self._limits_s = list(sources), list(limits_s)
         self._num_workers, self._memory_bytes = num_workers, memory_bytes
-        self._workers: set[WorkerProcess] = set()
-        self._idle: list[WorkerProcess] = []
+        self._workers: set[RewardProcess] = set()
+        self._idle: list[RewardProcess] = []
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._mean_s: dict[int, float] = {}
 
@@ -91,7 +92,7 @@ class Pool:
             finally:
                 self._give(worker)
 
-    async def _take(self) -> WorkerProcess:
+    async def _take(self) -> RewardProcess:
         """An idle worker, or a new one if there may be more; else wait."""
         while True:
             while self._idle:
@@ -100,14 +101,14 @@ class Pool:
                     return worker
                 self._discard(worker)
             if len(self._workers) < self._num_workers:
-                worker = WorkerProcess(self._sources, self._memory_bytes)
+                worker = RewardProcess(self._sources, self._memory_bytes)
                 self._workers.add(worker)
                 return worker
             free = asyncio.get_running_loop().create_future()
             self._waiting.append(free)
             await free
 
-    def _give(self, worker: WorkerProcess) -> None:
+    def _give(self, worker: RewardProcess) -> None:
         if worker.alive:
             self._idle.append(worker)
         else:
@@ -118,7 +119,7 @@ class Pool:
                 free.set_result(None)
                 break
 
-    def _discard(self, worker: WorkerProcess) -> None:
+    def _discard(self, worker: RewardProcess) -> None:
         worker.kill()
         self._workers.discard(worker)
 
@@ -137,7 +138,7 @@ class Pool:
                 break
         return chunk
 
-    async def _ask(self, worker: WorkerProcess, chunk: list[int], work: _Work) -> None:
+    async def _ask(self, worker: RewardProcess, chunk: list[int], work: _Work) -> None:
         """Have a chunk performed; what a dying worker leaves undone goes back to the queue."""
         calls = [work.calls[index] for index in chunk]
         try:
@@ -174,7 +175,7 @@ class Pool:
         elif present != LEAVING:
             self._undone(left, work, present - num_done, cause)
 
-    def _not_started(self, work: _Work, index: int, worker: WorkerProcess, cause: Trouble) -> None:
+    def _not_started(self, work: _Work, index: int, worker: RewardProcess, cause: Trouble) -> None:
         """Start another, unless it would be in vain: `index` is of the call that was to be the next."""
         work.num_not_started += 1
         if worker.overdue_s is not None:
@@ -218,7 +219,7 @@ class _Work:
 class _Watch:
     """Ends a worker whose present call is over its limit."""
 
-    def __init__(self, worker: WorkerProcess, limits_s: Sequence[float]) -> None:
+    def __init__(self, worker: RewardProcess, limits_s: Sequence[float]) -> None:
         self._worker, self._limits_s = worker, limits_s
         self._loop = asyncio.get_running_loop()
         self._timer = self._loop.call_later(min(limits_s), self._look)

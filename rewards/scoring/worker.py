@@ -8,21 +8,19 @@ whenever it has worked for a while, so that little is lost then. It dies with th
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import inspect
 import mmap
 import os
 import pickle
-import resource
-import signal
 import socket
 import struct
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from vlrl.rewards.scoring.functions import RewardFunction, RewardSource, Trouble, Value, find_reward, trouble
+from vlrl.rewards.scoring.functions import RewardFunction, RewardSource, Value, find_reward
+from vlrl.trouble import Trouble, trouble
+from vlrl.worker_process import join_driver, receive, send
 
 Call: TypeAlias = tuple[int, Any, Any, Mapping[str, Any]]
 """(number of the reward, completion, answer, context); the last three are lists for a batched reward."""
@@ -35,27 +33,16 @@ LEAVING = -2
 """The index of a worker that ends because it wants to: nobody is to blame for what it leaves undone."""
 STARTING = -3
 """The index of a worker that starts or imports a plug-in: no sample is to blame for its end."""
-LENGTH = struct.Struct("<Q")
-"""Bytes of the message that follows."""
 
 FLUSH_S = 0.02
 """Results are sent when they are this old."""
 
-_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
-
 
 def main() -> None:
-    """Serve until the driver is gone. Arguments: socket, shared memory, most bytes of data, driver's pid."""
-    channel_fd, page_fd, most_bytes, driver = map(int, sys.argv[1:5])
-    ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
-    if os.getppid() != driver:
-        os._exit(0)
-    os.dup2(2, 1)  # a reward that prints must not spoil what the driver prints
-    resource.setrlimit(resource.RLIMIT_DATA, (most_bytes, most_bytes))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    for inherited in (channel_fd, page_fd):  # what a reward starts must not keep the connection open
-        os.set_inheritable(inherited, False)
-    channel, page = socket.socket(fileno=channel_fd), mmap.mmap(page_fd, PROGRESS.size)
+    """Serve until the driver is gone; its own argument is the shared memory."""
+    channel, (page_fd,) = join_driver()
+    os.set_inheritable(int(page_fd), False)
+    page = mmap.mmap(int(page_fd), PROGRESS.size)
     sources: list[RewardSource] = pickle.loads(_receive(channel))
     PROGRESS.pack_into(page, 0, -1, time.monotonic())
     found: dict[int, RewardFunction | Trouble] = {}
@@ -129,25 +116,14 @@ def _find(source: RewardSource) -> RewardFunction | Trouble:
 
 
 def _send(channel: socket.socket, message: Any) -> None:
-    payload = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
-    channel.sendall(LENGTH.pack(len(payload)) + payload)
+    send(channel, pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
 
 
 def _receive(channel: socket.socket) -> bytearray:
     """The next message; ends the process if there will be none."""
-    (length,) = LENGTH.unpack(_exactly(channel, LENGTH.size))
-    return _exactly(channel, length)
-
-
-def _exactly(channel: socket.socket, length: int) -> bytearray:
-    data = bytearray(length)
-    view = memoryview(data)
-    while view:
-        received = channel.recv_into(view)
-        if not received:
-            os._exit(0)
-        view = view[received:]
-    return data
+    if (payload := receive(channel)) is None:
+        os._exit(0)
+    return payload
 
 
 if __name__ == "__main__":

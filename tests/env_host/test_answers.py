@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from faulty_envs import FILE
+from hostile_envs import FILE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays

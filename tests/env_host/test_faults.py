@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from faulty_envs import FILE
+from hostile_envs import FILE
 
 from vlrl.env_host.failure import EnvFailure
 from vlrl.env_host.host import EnvHost

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from faulty_envs import FILE
+from hostile_envs import FILE
 
 from vlrl.env_host import process
 from vlrl.env_host.failure import EnvFailure
@@ -148,6 +148,14 @@ def test_a_failure_has_the_traceback_of_the_environment() -> None:
 
 
 @pytest.mark.parametrize("isolation", ISOLATIONS)
+def test_what_an_environment_does_to_its_task_is_not_seen_again(isolation: Isolation) -> None:
+    with host(isolation) as on:
+        episode = spec(spoilt=[])
+        for _ in range(2):
+            asyncio.run(play(on, episode))
+
+
+@pytest.mark.parametrize("isolation", ISOLATIONS)
 def test_wrong_settings_are_no_failures_of_the_environment(isolation: Isolation) -> None:
     wrong = [
         (EnvTask("visual/nowhere"), "no env is named 'visual/nowhere'"),
@@ -267,9 +275,13 @@ def test_a_thread_that_hangs_is_left_behind_and_counted() -> None:
 
 @pytest.mark.parametrize("isolation", ISOLATIONS)
 def test_an_async_environment_that_hangs_is_given_up(isolation: Isolation) -> None:
+    async def hang() -> EnvFailure:
+        failure = await failure_of(on, spec(env="AsyncFaulty", steps={"0": "sleep"}))
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        return failure
+
     with host(isolation, step_timeout_s=0.3) as on:
-        failure = asyncio.run(failure_of(on, spec(env="AsyncFaulty", steps={"0": "sleep"})))
-        assert failure.kind == "hung"
+        assert asyncio.run(hang()).kind == "hung"
         assert on.num_abandoned_threads == 0
 
 

@@ -22,6 +22,8 @@ class Traits(NamedTuple):
 
     system_prompt: str
     tools: Sequence[Mapping[str, Any]]
+    system_prompts: Mapping[str, str]
+    """Of a `MultiAgentEnv`, for each of its agents; empty for an `Env`."""
 
 
 def traits_of(env: Any) -> Traits:
@@ -31,18 +33,22 @@ def traits_of(env: Any) -> Traits:
         EnvFailure: if they are no text, or no JSON.
     """
     prompt, tools = getattr(env, "system_prompt", ""), getattr(env, "tools", ())
+    prompts = getattr(env, "system_prompts", {})
+    of_agents = {str(a): _text(prompts.get(a, ""), "system_prompts") for a in getattr(env, "agents", ())}
     try:
-        return Traits(_text(prompt, "system_prompt"), json.loads(json.dumps(list(tools))))
+        return Traits(_text(prompt, "system_prompt"), json.loads(json.dumps(list(tools))), of_agents)
     except (TypeError, ValueError) as error:
         raise EnvFailure("raised", f"tools are no list of JSON schemas: {error}") from error
 
 
 def checked(method: str, returned: Any) -> Any:
-    """What `reset`, `step` or `close` returned.
+    """What `reset`, `step` or `close` returned; of several agents, what it returned for each.
 
     Raises:
         EnvFailure: saying what is wrong with it.
     """
+    if isinstance(returned, Mapping) and method in ("reset", "step"):
+        return {str(agent): checked(method, of_one) for agent, of_one in returned.items()}
     match method:
         case "reset":
             return _observation(returned, "reset")

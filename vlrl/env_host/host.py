@@ -21,7 +21,6 @@ from vlrl.env_host.stock import Stock
 from vlrl.env_host.thread import EnvInThread, WorkThread
 from vlrl.episode_options import EnvConfig
 from vlrl.errors import InternalError
-from vlrl.protocols import Observation, StepResult
 from vlrl.types import EnvTask
 
 
@@ -31,13 +30,16 @@ class HostedEnv(Protocol):
     Attributes:
         system_prompt: instructions that it gives; "" for none.
         tools: JSON schemas of its functions.
+        system_prompts: of a `MultiAgentEnv`, for each agent; empty for an `Env`. The methods of one that has
+            agents take and return a mapping by agent.
     """
 
     system_prompt: str
     tools: Sequence[Mapping[str, Any]]
+    system_prompts: Mapping[str, str]
 
-    async def reset(self) -> Observation:
-        """Start the task's episode.
+    async def reset(self) -> Any:
+        """Start the task's episode; an Observation.
 
         Raises:
             EnvFailure: if it raised, hung or died; only `close` may follow.
@@ -45,8 +47,8 @@ class HostedEnv(Protocol):
         """
         ...
 
-    async def step(self, action: str) -> StepResult:
-        """Apply an action; raises as `reset` does."""
+    async def step(self, action: Any) -> Any:
+        """Apply an action, a text; a StepResult. Raises as `reset` does."""
         ...
 
     async def close(self) -> None:
@@ -159,22 +161,19 @@ class _Seat:
     def __init__(
         self, spec: EnvTask, home: Home, config: EnvConfig, give_back: Callable[[_Seat], None]
     ) -> None:
-        self.system_prompt, self.tools = home.traits
+        self.system_prompt, self.tools, self.system_prompts = home.traits
         self._spec, self._home, self._config, self._give_back = spec, home, config, give_back
         self._healthy, self._closed, self._num_steps = True, False, 0
 
-    async def reset(self) -> Observation:
+    async def reset(self) -> Any:
         """See `HostedEnv`."""
         self._num_steps = 0
-        arguments = (dict(self._spec.task), self._spec.seed)
-        observation: Observation = await self._call("reset", arguments, "reset_timeout_s")
-        return observation
+        return await self._call("reset", (dict(self._spec.task), self._spec.seed), "reset_timeout_s")
 
-    async def step(self, action: str) -> StepResult:
+    async def step(self, action: Any) -> Any:
         """See `HostedEnv`."""
         self._num_steps += 1
-        result: StepResult = await self._call("step", (action,), "step_timeout_s")
-        return result
+        return await self._call("step", (action,), "step_timeout_s")
 
     async def close(self) -> None:
         """See `HostedEnv`."""

@@ -49,7 +49,7 @@ class LoopCalls:
 class EnvInLoop:
     """One environment; of a method that is not async no limit can be held."""
 
-    traits = Traits("", ())
+    traits = Traits("", (), {})
 
     def __init__(self, spec: EnvTask) -> None:
         self._spec = spec

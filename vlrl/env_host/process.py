@@ -14,7 +14,7 @@ from vlrl.env_host.failure import HOST_CLOSED, EnvFailure, FailureKind
 from vlrl.env_host.frames import loads
 from vlrl.errors import ConfigError, ResourceError
 from vlrl.types import EnvTask
-from vlrl.worker_process import WorkerProcess, framed
+from vlrl.worker_process import WorkerProcess
 
 START_LIMIT_S = 300.0
 """A process that takes longer until it runs Python is given up, and with it the run."""
@@ -29,7 +29,7 @@ class EnvProcess:
         idle: it is not at a call, and so can be asked to end by itself.
     """
 
-    traits = Traits("", ())
+    traits = Traits("", (), {})
 
     def __init__(
         self, spec: EnvTask, memory_gib: float, give_back: Callable[[EnvProcess, bool], None]
@@ -68,7 +68,7 @@ class EnvProcess:
             ConfigError: of the method, or for arguments that cannot be sent.
         """
         try:
-            request = framed(pickle.dumps((method, arguments), pickle.HIGHEST_PROTOCOL))
+            request = pickle.dumps((method, arguments), pickle.HIGHEST_PROTOCOL)
         except Exception as error:  # of a stranger's classes
             raise self._unsendable(error) from error
         answer = await self._answer(limit_s, request)
@@ -82,12 +82,12 @@ class EnvProcess:
                 failure.reason += f" (its process may have env.memory_gib={self._memory_gib:g})"
             raise
 
-    async def _answer(self, limit_s: float, request: bytes = b"") -> bytearray | None:
+    async def _answer(self, limit_s: float, *requests: bytes) -> bytearray | None:
         """What it answers; None if it is dead, or killed as it took too long."""
         self.idle = False
         watch = _Watch(self.worker, limit_s)
         try:
-            answer = await self.worker.receive() if await self.worker.send(request) else None
+            answer = await self.worker.receive() if await self.worker.send(*requests) else None
             self.idle = answer is not None
             return answer
         finally:

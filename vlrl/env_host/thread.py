@@ -46,12 +46,9 @@ class WorkThread:
         self._future = future = asyncio.get_running_loop().create_future()
         self._num_begun += 1
         self._queue.put((call, future))
-        try:
-            # A loop that was itself busy for so long sees what is done before it sees the time.
-            await asyncio.wait([future], timeout=limit_s)
-            return future.result() if future.done() else overdue(limit_s)
-        finally:
-            future.cancel()
+        # A loop that was itself busy for so long sees what is done before it sees the time.
+        await asyncio.wait([future], timeout=limit_s)
+        return future.result() if future.done() else overdue(limit_s)
 
     def dismiss(self, last: Callable[[], Outcome]) -> None:
         """Let the thread end when it has done what it is at, and then `last`."""
@@ -76,14 +73,12 @@ class WorkThread:
 def _settle(future: asyncio.Future[Outcome], outcome: Outcome) -> None:
     if not future.done():
         future.set_result(outcome)
-    elif inspect.iscoroutine(outcome):
-        outcome.close()
 
 
 class EnvInThread:
     """One environment and its thread."""
 
-    traits = Traits("", ())
+    traits = Traits("", (), {})
 
     def __init__(self, spec: EnvTask, abandoned: list[WorkThread]) -> None:
         """Start the thread; it joins `abandoned` if it is left in the midst of a call."""

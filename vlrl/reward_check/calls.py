@@ -16,9 +16,10 @@ from vlrl.errors import ConfigError
 from vlrl.options import ScoringConfig
 from vlrl.rewards.scoring.compose import context_of
 from vlrl.rewards.scoring.execute import Executor, Request
-from vlrl.rewards.scoring.functions import RewardFunction, Trouble, Value
+from vlrl.rewards.scoring.functions import RewardFunction, Value
 from vlrl.rewards.scoring.worker import perform
 from vlrl.session import Session
+from vlrl.trouble import Trouble
 from vlrl.types import Generation, Prompt, Sample, Trajectory, VersionSpan
 
 BYTES_PER_TOKEN = 4

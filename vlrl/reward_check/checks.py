@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from vlrl.reward_check.trial import Trial, Try
-from vlrl.rewards.scoring.functions import Trouble
+from vlrl.trouble import Trouble
 
 Status: TypeAlias = Literal["ok", "warn", "fail", "info"]
 

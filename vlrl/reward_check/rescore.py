@@ -21,7 +21,8 @@ from vlrl.processors.coordinates import Canvas
 from vlrl.records import run_dir_of
 from vlrl.reward_check.result import shortened
 from vlrl.rewards.scoring.execute import Executor, Request
-from vlrl.rewards.scoring.functions import CONTEXT_NAMES, RewardFunction, Trouble
+from vlrl.rewards.scoring.functions import CONTEXT_NAMES, RewardFunction
+from vlrl.trouble import Trouble
 from vlrl.types import Media, Prompt, Sample
 
 NUM_CHANGED = 20

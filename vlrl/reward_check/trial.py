@@ -13,7 +13,8 @@ from vlrl.reward_check.battery import Case, cases_of
 from vlrl.reward_check.calls import Calls, require_fields, time_calls
 from vlrl.reward_check.forms import TARGET, Form, candidates, put
 from vlrl.reward_check.samples import built_in_sets
-from vlrl.rewards.scoring.functions import RewardFunction, Trouble, Value
+from vlrl.rewards.scoring.functions import RewardFunction, Value
+from vlrl.trouble import Trouble
 from vlrl.types import Sample
 
 NUM_TIMED = 200

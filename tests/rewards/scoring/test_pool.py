@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from builders import make_sample, make_trajectory
 
+from vlrl import worker_process
 from vlrl.errors import ScoringError
 from vlrl.options import RewardConfig, ScoringConfig
 from vlrl.rewards.scoring import pool, process, worker
@@ -213,9 +214,9 @@ def test_a_worker_says_that_it_leaves_before_it_sends_its_last_result(
 
 def test_a_process_that_cannot_be_killed_does_not_keep_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     """One in the kernel's hands (a dead disk, a lost CPU) ends when the kernel lets it."""
-    monkeypatch.setattr(process, "KILL_LIMIT_S", 0.2)
+    monkeypatch.setattr(worker_process, "KILL_LIMIT_S", 0.2)
     monkeypatch.setattr(os, "killpg", lambda pid, number: os.kill(pid, signal.SIGSTOP))
-    stuck = process.WorkerProcess([], 2**30)
+    stuck = process.RewardProcess([], 2**30)
     (pid,) = children_of(os.getpid())
     stuck.kill()
     assert not stuck.alive
@@ -356,6 +357,7 @@ def test_a_cancelled_pass_and_a_close_leave_no_process(file: Path) -> None:
 DRIVER = """
 import asyncio, sys
 from builders import make_sample, make_trajectory
+from vlrl import worker_process
 from vlrl.options import RewardConfig, ScoringConfig
 from vlrl.rewards.scoring.compose import ComposedReward
 scored = [make_trajectory(make_sample(answer=""), [1], completion=text) for text in ("hang", "sleep")]

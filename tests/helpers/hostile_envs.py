@@ -79,6 +79,9 @@ class Faulty:
 
     def reset(self, task: Mapping[str, Any], seed: int) -> Any:
         self.task, self.seed, self.num_steps = task, seed, 0
+        if "spoilt" in task:
+            assert not task["spoilt"]
+            task["spoilt"].append(1)
         if (returned := misbehave(task.get("reset", ""))) is not None or task.get("reset") == "nothing":
             return returned
         return Observation(f"seed {seed}", summary=f"process {os.getpid()}")

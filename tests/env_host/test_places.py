@@ -1,0 +1,52 @@
+"""Places, whatever happens to those that wait for one."""
+
+from __future__ import annotations
+
+import asyncio
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vlrl.env_host.places import Places
+
+events = st.lists(
+    st.tuples(st.sampled_from(["come", "leave", "cancel", "turn"]), st.integers(0, 9)), max_size=40
+)
+
+
+@given(st.integers(1, 3), events)
+def test_no_place_is_lost_or_given_twice(num_places: int, happens: list[tuple[str, int]]) -> None:
+    """Also when one is cancelled while it is handed a place; "turn" lets the loop run."""
+    inside: set[int] = set()
+
+    async def visit(places: Places, number: int, leave: asyncio.Event) -> None:
+        await places.take()
+        inside.add(number)
+        assert len(inside) <= num_places
+        try:
+            await leave.wait()
+        finally:
+            inside.discard(number)
+            places.give_back()
+
+    async def all_of_it() -> None:
+        places = Places(num_places)
+        visits: list[tuple[asyncio.Task[None], asyncio.Event]] = []
+        for what, which in happens:
+            if what == "come":
+                leave = asyncio.Event()
+                visits.append((asyncio.create_task(visit(places, len(visits), leave)), leave))
+            elif what == "turn":
+                await asyncio.sleep(0)
+            elif visits:
+                task, leave = visits[which % len(visits)]
+                task.cancel() if what == "cancel" else leave.set()
+        for _, leave in visits:
+            leave.set()
+        outcomes = await asyncio.gather(*(task for task, _ in visits), return_exceptions=True)
+        assert all(outcome is None or isinstance(outcome, asyncio.CancelledError) for outcome in outcomes)
+        async with asyncio.timeout(10):
+            for _ in range(num_places):
+                await places.take()
+
+    asyncio.run(all_of_it())
