@@ -32,6 +32,7 @@ MAX_CALLS = 32
 CallErrorKind: TypeAlias = Literal["unclosed", "unopened", "too_long", "too_many", "json", "form"]
 
 _TAGS = re.compile("</?tool_call>")
+_MARKUP = re.compile("</?(?:tool_call|think)>")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MOST_WHOLE = 2**53
 
@@ -98,9 +99,8 @@ def write_call(name: str, arguments: Mapping[str, Any]) -> str:
     """The text of a call that `parse_calls` reads."""
     written = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False, allow_nan=False)
     # "<" can only stand inside a string, where JSON also knows it by its number.
-    return (
-        f"{OPENING}\n{_TAGS.sub(lambda tag: tag.group().replace('<', chr(92) + 'u003c'), written)}\n{CLOSING}"
-    )
+    written = _MARKUP.sub(lambda found: "\\u003c" + found.group()[1:], written)
+    return f"{OPENING}\n{written}\n{CLOSING}"
 
 
 def read_json(text: str) -> Any:

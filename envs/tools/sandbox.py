@@ -165,6 +165,8 @@ def _header(sizes: Mapping[str, int], limits: Limits, sandboxed: bool) -> bytes:
         "code": _CODE,
         "picture": PICTURE,
         "most_bytes": _MOST_PICTURE_BYTES,
+        "wall_s": _WALL_FACTOR * limits.time_s + 5,  # should nobody be left to end it
+        "alone": sandboxed,
     }
     return json.dumps(said).encode() + b"\n"
 
