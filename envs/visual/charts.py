@@ -33,7 +33,7 @@ class Charts(QuestionEnv):
     often one is above another.
 
     Values are on grid lines or in the middle between two, and differ where they are compared. Reward 1 for
-    the right number or name, else 0. Chance scores 0.2 at levels 1 and 2, 0.12 at 3, below 0.1 above.
+    the right number or name, else 0. Chance scores 0.2 at level 1, 0.15 at 2, about 0.1 above.
     """
 
     name: ClassVar[str] = "visual/charts"
@@ -153,7 +153,9 @@ def _percentage(rng: np.random.Generator, chart: Chart) -> Asked:
     if chart.value(one) < chart.value(other):
         one, other = other, one
     text = f"By how many percentage points is {one} larger than {other}?"
-    return f"{text} Answer with a number, without a sign.", Number(chart.value(one) - chart.value(other), 2, 60)
+    return f"{text} Answer with a number, without a sign.", Number(
+        chart.value(one) - chart.value(other), 2, 60
+    )
 
 
 _NUM_NAMES: Mapping[int, tuple[int, int]] = {1: (3, 4), 2: (4, 6), 3: (5, 6), 4: (3, 5), 5: (4, 6)}

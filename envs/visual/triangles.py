@@ -122,7 +122,8 @@ def triangle_area(rng: np.random.Generator, figure: Figure) -> Problem:
 def similar(rng: np.random.Generator, figure: Figure) -> Problem:
     """A line parallel to a triangle's side cuts off a smaller one of the same shape."""
     part, whole = ((1, 2), (1, 3), (2, 3), (2, 5), (3, 5), (3, 4))[int(rng.integers(6))]
-    unit, base_unit = int(rng.integers(3, 7)), int(rng.integers(3, 7))
+    unit = int(rng.integers(3, 6))
+    base_unit = unit + int(rng.integers(-1, 2))  # not so long and narrow that a label has no room
     corner = around((0, 0), whole * unit, -int(rng.integers(55, 96)))
     a, b, c = turned(rng, [(0, 0), (whole * base_unit, 0), corner], 160)
     share = part / whole

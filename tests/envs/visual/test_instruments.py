@@ -16,7 +16,7 @@ from vlrl.envs.visual.plots import NUM_STEPS, TINTS, Chart, bars, lines, pie
 from vlrl.envs.visual.question import Question
 from vlrl.types import ByteArray
 
-NUM_SEEDS = 150
+NUM_SEEDS = 100
 SIZE = 448
 NAMES = ("Jan", "Feb", "Mar", "Apr")
 

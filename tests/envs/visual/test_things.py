@@ -14,7 +14,7 @@ from vlrl.envs.open import open_env
 from vlrl.envs.visual.question import Question
 from vlrl.envs.visual.things import FLOOR, SHADOW, VALUES, Thing, columns_for, draw_things, matching, scatter
 
-NUM_SEEDS = 150
+NUM_SEEDS = 100
 CLEAR = 10.0
 """Units by which what is meant stands out: less, and people would disagree."""
 WORD_OF = {value: name for name, values in VALUES.items() for value in values}
