@@ -64,7 +64,7 @@ class Lake(Game[State]):
 
     def best(self, state: State) -> str:
         """The move with the best chance to arrive; where nothing slips, the shortest way."""
-        return MOVES[int(self._worth(self._values)[state[0]].argmax())]
+        return MOVES[self._policy[state[0]]]
 
     def key(self, state: State) -> str:
         """The field, row by row from 0."""
@@ -93,22 +93,17 @@ class Lake(Game[State]):
         ]
 
     @cached_property
-    def _values(self) -> npt.NDArray[np.float64]:
-        """[num_fields] chance to arrive by the best moves, a little less for each step on the way."""
-        values = np.zeros(self.size**2)
-        values[-1] = 1.0
-        for _ in range(100 * self.size):
-            better = np.where(self.holes, 0.0, 0.99 * self._worth(values).max(1))
-            better[-1] = 1.0
-            values = better
-        return values
-
-    def _worth(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """[num_fields, 4] what each direction leads to on average."""
+    def _policy(self) -> list[int]:
+        """[field] → direction, by value iteration; each step on the way makes arriving worth less."""
         turns = (0,) if self.slip_seed is None else (-1, 0, 1)
-        reached = values[np.array(self._next)]
-        mean: npt.NDArray[np.float64] = np.mean([np.roll(reached, -turn, axis=1) for turn in turns], axis=0)
-        return mean
+        reached = np.array([np.roll(self._next, -turn, axis=1) for turn in turns])
+        values, before = np.zeros(self.size**2), np.ones(self.size**2)
+        while np.abs(values - before).max() > 1e-9:
+            before = values
+            values = np.where(self.holes, 0.0, 0.99 * before[reached].mean(0).max(1))
+            values[-1] = 1.0
+        best: list[int] = values[reached].mean(0).argmax(1).tolist()
+        return best
 
 
 class FrozenLake(MovesEnv[State]):

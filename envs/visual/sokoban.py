@@ -10,11 +10,11 @@ from vlrl.envs.visual.sokoban_rules import Room, State, fields, solve
 from vlrl.envs.visual.tiles import DIRECTIONS, board
 from vlrl.types import ByteArray
 
-LEVELS = ((4, 1, 2), (5, 1, 5), (5, 2, 6), (6, 2, 11), (6, 3, 15))
+LEVELS = ((4, 1, 2), (5, 1, 5), (5, 2, 6), (6, 2, 9), (6, 3, 12))
 """(side of the floor, boxes, fewest pushes that are aimed at), by level."""
 WALL_SHARE = 0.18
 """Of the floor that is walled up."""
-MAX_DRAWS = 60
+MAX_DRAWS = 40
 MAX_NODES = 1_500
 """Positions the solver looks at while rooms are drawn; ten times as many in the midst of a game."""
 
