@@ -21,10 +21,10 @@ import numpy as np
 
 from vlrl.config import parse_config
 from vlrl.env_host.host import EnvHost
-from vlrl.episode import Setting
 from vlrl.protocols import Observation, StepResult
 from vlrl.rollout import rollout_groups
 from vlrl.session import Said, Session
+from vlrl.setting import Setting
 from vlrl.types import EnvTask, Generation, Prompt, Sample, Sampling, VersionSpan
 
 THIS_FILE = Path(__file__).resolve()

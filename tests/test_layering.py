@@ -50,7 +50,7 @@ LAYERS: dict[str, set[str]] = {
     "plug-ins and data flow": {
         *("processors", "rewards", "envs"),
         *("data", "run_data", "session", "rollout", "buffer", "records", "tiny", "console", "interrupts"),
-        *("env_host", "worker_process", "context", "episode", "lockstep", "stragglers"),
+        *("env_host", "worker_process", "context", "episode", "lockstep", "stragglers", "setting", "self_play"),
     },
     "engines": {
         *(

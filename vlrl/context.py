@@ -1,4 +1,4 @@
-"""What a policy is shown of a conversation. It is trained under just that: `Processor.show` forks if it must."""
+"""What a policy is shown of a conversation, and so what it is trained under: `Processor.show` forks for it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def visible(conversation: Sequence[Said], config: ContextConfig) -> tuple[Said, 
 
 
 def _last_images(conversation: Sequence[Said], num_images: int, left_out: str) -> tuple[Said, ...]:
-    """Words in place of all pictures and videos but the last ones; a message's are kept or left out singly."""
+    """Words in place of all pictures and videos but the last ones, also within a message."""
     room, kept = num_images, []
     for said in reversed(conversation):
         kept.append(_without(said, max(0, len(said.media) - room), left_out))
@@ -47,7 +47,7 @@ def _without(said: Said, num_dropped: int, left_out: str) -> Said:
 
 
 def _window(conversation: Sequence[Said], num_turns: int) -> tuple[Said, ...]:
-    """The opening, the last num_turns actions with the observations that followed them, and nothing between."""
+    """The opening, and the last num_turns actions with the observations that followed them."""
     actions = [i for i, said in enumerate(conversation) if said.message["role"] == "assistant"]
     if len(actions) <= num_turns:
         return tuple(conversation)

@@ -3,41 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from numbers import Real
-from typing import Any
+from dataclasses import replace
 
-from vlrl.config import Config
 from vlrl.context import visible
 from vlrl.env_host.failure import EnvFailure
-from vlrl.env_host.host import EnvHost, HostedEnv
-from vlrl.envs.observe import parts_of
+from vlrl.env_host.host import HostedEnv
 from vlrl.errors import DataError
-from vlrl.protocols import Observation, Policy, Processor
+from vlrl.protocols import Observation
+from vlrl.self_play import SelfPlay
 from vlrl.session import Said, Session, conversation_of
+from vlrl.setting import SamplingFn, Setting, numbers, said_of, state_of
 from vlrl.types import EnvTask, Outcome, Sample, Sampling, Trajectory
-
-SamplingFn = Callable[[int], Sampling]
-"""turn → how its action is drawn."""
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What every episode of a run is played with."""
-
-    policy: Policy
-    processor: Processor
-    host: EnvHost
-    config: Config
 
 
 async def play_episode(
     sample: Sample, group_index: int, sampling_of_turn: SamplingFn, setting: Setting, counts: Counter[str]
-) -> Trajectory:
+) -> list[Trajectory]:
     """Play a sample's episode; one that fails is played again from the start with the same seeds (law 7).
 
     Args:
@@ -48,16 +31,16 @@ async def play_episode(
         counts: failures are added by kind, every attempt's.
 
     Returns:
-        The trajectory, unscored. It has failed if every attempt did.
+        The trajectory, unscored; of several agents, each one's. It has failed if every attempt did.
     """
     if sample.env is None:
-        return await _answer(sample, group_index, sampling_of_turn(0), setting)
+        return [await _answer(sample, group_index, sampling_of_turn(0), setting)]
     for attempt in range(setting.config.env.attempts):
-        trajectory = await _attempt(sample, sample.env, group_index, sampling_of_turn, setting, counts)
-        if not trajectory.failed:
+        trajectories = await _attempt(sample, sample.env, group_index, sampling_of_turn, setting, counts)
+        if not any(trajectory.failed for trajectory in trajectories):
             counts["replayed_episodes"] += attempt > 0
             break
-    return trajectory
+    return trajectories
 
 
 async def _answer(sample: Sample, group_index: int, sampling: Sampling, setting: Setting) -> Trajectory:
@@ -77,7 +60,7 @@ async def _attempt(
     sampling_of_turn: SamplingFn,
     setting: Setting,
     counts: Counter[str],
-) -> Trajectory:
+) -> list[Trajectory]:
     start = time.perf_counter()
     session = Session(sample, group_index)  # replaced when the episode has begun; so a failure has one too
     outcome: Outcome = "env_error"
@@ -85,8 +68,10 @@ async def _attempt(
         async with asyncio.timeout(setting.config.episodes.timeout_s) as clock:
             env = await setting.host.open(task)
             try:
+                if env.system_prompts:
+                    return await SelfPlay(sample, group_index, env, sampling_of_turn, setting).play()
                 session = await _begin(sample, group_index, env, setting)
-                return await _play(session, env, sampling_of_turn, setting, start)
+                return [await _play(session, env, sampling_of_turn, setting, start)]
             finally:
                 await env.close()
     except EnvFailure as error:
@@ -100,7 +85,8 @@ async def _attempt(
         kind, outcome = "episode_hung", "timeout"
         failure = f"took longer than episodes.timeout_s={setting.config.episodes.timeout_s:g}"
     counts[kind] += 1
-    return session.trajectory("", outcome, time.perf_counter() - start, failure=f"env {task.name!r}: {failure}")
+    duration_s = time.perf_counter() - start
+    return [session.trajectory("", outcome, duration_s, failure=f"env {task.name!r}: {failure}")]
 
 
 async def _begin(sample: Sample, group_index: int, env: HostedEnv, setting: Setting) -> Session:
@@ -108,7 +94,7 @@ async def _begin(sample: Sample, group_index: int, env: HostedEnv, setting: Sett
     observation = await env.reset()
     if observation == Observation():  # it has nothing to add to the sample's own messages
         return Session(sample, group_index)
-    said = await _said(observation, sample, setting)
+    said = await said_of(observation, sample.id, setting)
     opening = conversation_of(sample)
     if not _same(opening[-1], said):
         opening = (*(old for old in opening if old.message["role"] == "system"), said)
@@ -132,41 +118,16 @@ async def _play(
         text = processor.act(session, await setting.policy.generate(session, sampling))
         result = await env.step(text)
         session.grade(result.reward, invalid=bool(result.info.get("invalid", False)))
-        info = _numbers(result.info)
+        info = numbers(result.info)
         if result.terminated or result.truncated:
             outcome = "ok" if result.terminated else "truncated"
             break
-        said = await _said(result.observation, session.sample, setting)
-        session.append_message(said, str(result.info.get("state") or _state_of(said)))
+        said = await said_of(result.observation, session.sample.id, setting)
+        session.append_message(said, str(result.info.get("state") or state_of(said)))
     duration_s = time.perf_counter() - start
     return session.trajectory(text, "ok" if outcome == "ok" else "truncated", duration_s, info=info)
-
-
-async def _said(observation: Observation, sample: Sample, setting: Setting) -> Said:
-    """An observation as a message; pictures are resized in a thread."""
-    where = f"{sample.id}, observation"
-    message = setting.processor.message
-    parts = parts_of(observation)
-    if any(part["type"] != "text" for part in parts) and setting.config.env.isolation != "inline":
-        said = await asyncio.to_thread(message, observation.role, parts, where)
-    else:
-        said = message(observation.role, parts, where)
-    return replace(said, summary=observation.summary)
 
 
 def _same(first: Said, second: Said) -> bool:
     hashes = [[medium.sha256 for medium in said.media] for said in (first, second)]
     return first.message == second.message and hashes[0] == hashes[1]
-
-
-def _state_of(said: Said) -> str:
-    """A name for what is shown, where the environment gives none."""
-    digest = hashlib.sha256(repr(said.message).encode())
-    for medium in said.media:
-        digest.update(medium.sha256.encode())
-    return digest.hexdigest()[:16]
-
-
-def _numbers(info: Mapping[str, Any]) -> dict[str, float]:
-    """What can be logged."""
-    return {key: float(value) for key, value in info.items() if isinstance(value, Real)}

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vlrl.config import Config
-from vlrl.episode import Setting
 from vlrl.records import rollout_records, write_rollouts
 from vlrl.rewards.judge.stats import take_judge_metrics
 from vlrl.rewards.scoring.compose import ComposedReward
 from vlrl.rollout import require_played, require_scored, rollout_groups, score_groups
 from vlrl.run import Run
+from vlrl.setting import Setting
 from vlrl.types import Group, Sample
 
 

@@ -74,7 +74,8 @@ def grpo_step(run: Run, step: int) -> dict[str, float]:
         assign_credit(groups, config.algorithm, run.masks)
     if failures:  # masked and counted (law 7); the first says what to mend
         run.console.note(f"step {step}: {len(failures)} completions could not be scored; {failures[0]}")
-    metrics = rollout_stats(groups, failures) | episode_stats(groups, drawn.counts) | run.stream.metrics | take_judge_metrics()
+    metrics = rollout_stats(groups, failures) | episode_stats(groups, drawn.counts)
+    metrics |= run.stream.metrics | take_judge_metrics()
     with clock.measure("train"):
         lr = learning_rate(config.optim, step, config.num_steps)
         for index, batch in enumerate(minibatches(groups, run)):

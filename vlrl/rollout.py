@@ -1,4 +1,4 @@
-"""Groups of episodes: draw and score. Knows a Policy, a Processor and environments, not Ray, vLLM or a model."""
+"""Groups of episodes: draw and score. Knows policy, processor and environments, not Ray, vLLM or a model."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
-from vlrl.episode import Setting, play_episode
+from vlrl.episode import play_episode
 from vlrl.episode_options import StragglerConfig
 from vlrl.errors import DataError, EnvError, ScoringError
 from vlrl.lockstep import Lockstep
 from vlrl.options import RolloutConfig
 from vlrl.rewards.scoring.compose import RewardFailure
 from vlrl.seeds import derive_seed
-from vlrl.stragglers import cut_off, first_done
+from vlrl.setting import Setting
+from vlrl.stragglers import cut_off, first_done, has_failed
 from vlrl.types import Group, Sample, Sampling, Score, Trajectory
 
 ScoreFn = Callable[[Sequence[Trajectory], int], Awaitable[Sequence[Score | RewardFailure]]]
@@ -94,8 +95,8 @@ async def rollout_groups(
     lockstep = Lockstep(setting.policy) if config.episodes.lockstep else None
     places = asyncio.Semaphore(config.episodes.max_episodes)
 
-    async def one(sample: Sample, place: int, index: int) -> Trajectory:
-        def sampling(turn: int) -> Sampling:
+    async def one(sample: Sample, place: int, index: int) -> list[Trajectory]:
+        def sampling(turn: int | str) -> Sampling:
             return sampling_of(config.rollout, *seed_path, sample.id, index, turn, greedy=greedy)
 
         async with places if sample.env else nullcontext():
@@ -128,15 +129,29 @@ async def rollout_groups(
     left_out = "surplus_episodes" if redundant else "cut_off_episodes"
     groups = []
     for of_group in tasks:
-        trajectories = [task.result() for task in of_group if not task.cancelled()]
+        episodes = [task.result() for task in of_group if not task.cancelled()]
         if redundant:
-            trajectories = sorted(trajectories, key=lambda t: t.failed)[:size]
-            trajectories.sort(key=lambda t: t.group_index)
-        counts[left_out] += num_drawn - len(trajectories)
-        counts["failed_episodes"] += sum(t.failed for t in trajectories)
-        if len(trajectories) >= min(size, SMALLEST_GROUP):
-            groups.append(Group(trajectories))
+            episodes = sorted(episodes, key=has_failed)[:size]
+            episodes.sort(key=lambda episode: episode[0].group_index)
+        counts[left_out] += num_drawn - len(episodes)
+        counts["failed_episodes"] += sum(map(has_failed, episodes))
+        if len(episodes) >= min(size, SMALLEST_GROUP):
+            groups += groups_of(episodes)
     return Drawn(groups, +counts)
+
+
+def groups_of(episodes: Sequence[list[Trajectory]]) -> list[Group]:
+    """The episodes of a sample as one group, or as one for each of their agents.
+
+    A failed episode, which may not know its agents, is in every group, so that all of them are masked.
+    """
+    failed = [trajectory for episode in episodes if has_failed(episode) for trajectory in episode]
+    by_agent: dict[str, list[Trajectory]] = {}
+    for episode in episodes:
+        for trajectory in () if has_failed(episode) else episode:
+            by_agent.setdefault(trajectory.sample.id, []).append(trajectory)
+    members = list(by_agent.values()) or [[]]
+    return [Group(sorted([*group, *failed], key=lambda t: t.group_index)) for group in members]
 
 
 async def score_groups(groups: Sequence[Group], score: ScoreFn, step: int = 0) -> list[RewardFailure]:

@@ -20,7 +20,6 @@ from vlrl.cluster import cluster, device_name
 from vlrl.config import Config
 from vlrl.console import TrainConsole
 from vlrl.env_host.host import EnvHost
-from vlrl.episode import Setting
 from vlrl.errors import ConfigError, DataError, Interrupted
 from vlrl.generator import VllmPolicy
 from vlrl.interrupts import Interrupts
@@ -29,6 +28,7 @@ from vlrl.processors.auto import open_processor
 from vlrl.registry import resolve
 from vlrl.rewards.scoring.compose import ComposedReward
 from vlrl.run_data import RunData, Sources
+from vlrl.setting import Setting
 from vlrl.trainer import Trainer, rendezvous_port
 from vlrl.types import Sample
 

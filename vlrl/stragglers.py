@@ -8,7 +8,12 @@ from collections.abc import Sequence
 
 from vlrl.types import Trajectory
 
-Episode = asyncio.Task[Trajectory]
+Episode = asyncio.Task[list[Trajectory]]
+
+
+def has_failed(episode: Sequence[Trajectory]) -> bool:
+    """Whether any agent's trajectory has."""
+    return any(trajectory.failed for trajectory in episode)
 
 
 async def first_done(episodes: Sequence[Episode], num_wanted: int) -> None:
@@ -17,7 +22,7 @@ async def first_done(episodes: Sequence[Episode], num_wanted: int) -> None:
     num_good = 0
     while running and num_good < num_wanted:
         done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-        num_good += sum(not episode.result().failed for episode in done)
+        num_good += sum(not has_failed(episode.result()) for episode in done)
     for episode in running:
         episode.cancel()
 

@@ -12,11 +12,11 @@ from vlrl.config import Config, parse_config
 from vlrl.context import visible
 from vlrl.credit import graded
 from vlrl.env_host.host import EnvHost
-from vlrl.episode import Setting
 from vlrl.episode_options import ContextConfig
 from vlrl.processors.messages import text_of
 from vlrl.protocols import Policy
 from vlrl.session import Said, Session
+from vlrl.setting import Setting
 from vlrl.types import (
     FloatArray,
     Generation,
