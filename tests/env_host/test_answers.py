@@ -15,6 +15,7 @@ from hypothesis.extra import numpy as arrays
 from PIL import Image
 
 from vlrl.env_host.answers import checked
+from vlrl.env_host.failure import EnvFailure
 from vlrl.env_host.frames import dumps, loads
 from vlrl.env_host.host import EnvHost
 from vlrl.episode_options import EnvConfig
@@ -116,3 +117,17 @@ def test_numbers_of_numpy_become_pythons_own() -> None:
     received = checked("step", StepResult(Observation(), np.float32(2), np.bool_(False), np.True_, info))
     assert (received.reward, received.terminated, received.truncated) == (2.0, False, True)
     assert {key: type(value) for key, value in received.info.items()} == {"a": float, "b": bool, "c": int}
+
+
+def test_several_agents_are_answered_each() -> None:
+    answers = {
+        "red": StepResult(Observation("a"), 1, False, False),
+        "blue": StepResult(Observation("b"), 2, True, False),
+    }
+    received = checked("step", answers, for_agents=True)
+    assert {agent: (each.observation.text, each.reward) for agent, each in received.items()} == {
+        "red": ("a", 1.0),
+        "blue": ("b", 2.0),
+    }
+    with pytest.raises(EnvFailure, match="returned None, not a StepResult"):
+        checked("step", {"red": answers["red"], "blue": None}, for_agents=True)

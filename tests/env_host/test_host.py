@@ -78,6 +78,7 @@ FAULTS = [
     ("nothing", "raised", "{method} returned None, not {article}"),
 ]
 STEP_FAULTS = [
+    ("nothing for nobody", "raised", "step returned a dict, not a StepResult"),
     ("nan", "raised", "step returned reward=nan"),
     ("text reward", "raised", "step returned reward='1.0' is no number"),
     ("no flag", "raised", "step returned terminated=None, which is not true or false"),

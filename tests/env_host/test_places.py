@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from vlrl.env_host.places import Places
@@ -14,7 +14,11 @@ events = st.lists(
 )
 
 
+HANDED_AND_CANCELLED = ["come", "turn", "come", "turn", "leave", "turn", "cancel"]
+
+
 @given(st.integers(1, 3), events)
+@example(1, list(zip(HANDED_AND_CANCELLED, [0, 0, 0, 0, 0, 0, 1], strict=True)))
 def test_no_place_is_lost_or_given_twice(num_places: int, happens: list[tuple[str, int]]) -> None:
     """Also when one is cancelled while it is handed a place; "turn" lets the loop run."""
     inside: set[int] = set()

@@ -50,6 +50,8 @@ def misbehave(what: str) -> Any:
             os._exit(0)
         case "nothing":
             return None
+        case "nothing for nobody":
+            return {}
         case "nan":
             return StepResult(FRAME, float("nan"), False, False)
         case "text reward":

@@ -41,13 +41,13 @@ def traits_of(env: Any) -> Traits:
         raise EnvFailure("raised", f"tools are no list of JSON schemas: {error}") from error
 
 
-def checked(method: str, returned: Any) -> Any:
-    """What `reset`, `step` or `close` returned; of several agents, what it returned for each.
+def checked(method: str, returned: Any, *, for_agents: bool = False) -> Any:
+    """What `reset`, `step` or `close` returned; of a `MultiAgentEnv`, what it returned for each agent.
 
     Raises:
         EnvFailure: saying what is wrong with it.
     """
-    if isinstance(returned, Mapping) and method in ("reset", "step"):
+    if for_agents and isinstance(returned, Mapping) and method != "close":
         return {str(agent): checked(method, of_one) for agent, of_one in returned.items()}
     match method:
         case "reset":

@@ -31,9 +31,12 @@ def is_async(factory: Any) -> bool:
 def perform(env: Any, method: str, arguments: tuple[Any, ...]) -> Outcome | Coroutine[Any, Any, Outcome]:
     """Call `reset`, `step` or `close`; the arguments are copied, as every episode must find them the same."""
 
+    def check(returned: Any) -> Any:
+        return checked(method, returned, for_agents=hasattr(env, "agents"))
+
     def call() -> Any:
         returned = getattr(env, method)(*copy.deepcopy(arguments))
-        return _later(method, returned) if inspect.isawaitable(returned) else checked(method, returned)
+        return _later(check, returned) if inspect.isawaitable(returned) else check(returned)
 
     return attempt(call)
 
@@ -46,9 +49,9 @@ def attempt(function: Callable[[], Any]) -> Outcome:
         return _said(error)
 
 
-async def _later(method: str, awaitable: Awaitable[Any]) -> Outcome:
+async def _later(check: Callable[[Any], Any], awaitable: Awaitable[Any]) -> Outcome:
     try:
-        return checked(method, await awaitable)
+        return check(await awaitable)
     except (Exception, SystemExit) as error:
         return _said(error)
 
