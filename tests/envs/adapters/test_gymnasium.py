@@ -29,6 +29,7 @@ class Cell(gymnasium.Env[Any, Any]):
         self.action_space = spaces.Dict({"add": spaces.Discrete(3), "say": spaces.Text(4)})
         self.observation_space = spaces.Dict({"grey": spaces.Box(0, 255, (1,), np.int64)})
         self.grey = 0
+        self.canvas = np.zeros((4, 8, channels), np.uint8)
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
         super().reset(seed=seed)
@@ -49,7 +50,8 @@ class Cell(gymnasium.Env[Any, Any]):
     def render(self) -> Any:
         if self.picture == "wrong":
             return [1, 2]
-        return np.full((4, 8, self.channels), self.grey, np.uint8)
+        self.canvas[:] = self.grey  # the same memory every time
+        return self.canvas
 
 
 class Silent(Cell):
@@ -161,6 +163,31 @@ def test_what_is_a_success(rule: Any, expected: bool) -> None:
     env.reset({}, 0)
     assert env.step(act('{"add": 1, "say": "go"}')).info["success"] is False
     assert env.step(act('{"add": 1, "say": "stop"}')).info["success"] is expected
+    env.close()
+
+
+def test_an_episode_that_is_cut_off_is_no_success_by_itself() -> None:
+    env: Any = open_env("gymnasium", {"id": "CartPole-v1", "kwargs": {"max_episode_steps": 2}})
+    env.reset({}, 0)
+    result = [env.step(act("0")) for _ in range(2)][-1]
+    assert (result.reward, result.terminated, result.truncated) == (1.0, False, True)
+    assert result.info["success"] is False
+    env.close()
+
+
+def test_a_picture_stays_what_it_was() -> None:
+    env: Any = open_env("gymnasium", {"id": "vlrl-test/Cell-v0"})
+    first = env.reset({"options": {"grey": 7}}, 0).images[0]
+    second = env.step(act('{"add": 2, "say": "a"}')).observation.images[0]
+    assert (int(first.max()), int(second.min())) == (7, 9)
+    env.close()
+
+
+def test_seeds_of_63_bits_are_cut_to_what_every_environment_takes() -> None:
+    env: Any = open_env("gymnasium", {"id": "Taxi-v4"})
+    pictures = [env.reset({}, seed).images[0] for seed in (5, 2**62 + 5, 6)]
+    assert np.array_equal(pictures[0], pictures[1])
+    assert not np.array_equal(pictures[0], pictures[2])
     env.close()
 
 

@@ -186,6 +186,23 @@ def test_the_actions_of_all_are_one_call() -> None:
     assert (Counted.calls.count("reset"), Counted.calls.count("step")) == (4, 12)
 
 
+def test_one_that_comes_later_is_waited_for() -> None:
+    async def play() -> list[int]:
+        envs = [member("vlrl-test/Counted-v0", num_envs=2, wait_s=60) for _ in range(2)]
+        await asyncio.gather(*(env.reset({}, 1) for env in envs))
+        seats, calls = envs[0]._place[0]._seats, []
+        one_step = seats.step
+        seats.step = lambda actions: calls.append(len(actions)) or one_step(actions)
+        early = asyncio.create_task(envs[0].step(act(1)))
+        await asyncio.sleep(0.05)
+        assert not early.done()
+        await asyncio.gather(early, envs[1].step(act(1)))
+        await asyncio.gather(*(env.close() for env in envs))
+        return calls
+
+    assert run(play()) == [2]
+
+
 def test_who_does_not_come_is_not_waited_for_and_not_moved() -> None:
     async def play() -> None:
         one, other = (member("vlrl-test/Counted-v0", num_envs=2, wait_s=0.001) for _ in range(2))

@@ -92,6 +92,14 @@ def test_prompts_name_the_agent_and_boards_are_shown_from_its_side() -> None:
     assert env.step({"player_2": act(0)})["player_1"].observation.text == "O . .\n. X .\n. . ."
 
 
+def test_an_agent_s_steps_are_its_own_actions() -> None:
+    env = zoo(OX, text="step {step}", image=False)
+    assert env.reset({}, 0)["player_1"].text == "step 0"
+    assert env.step({"player_1": act(4)})["player_2"].observation.text == "step 0"
+    assert env.step({"player_2": act(0)})["player_1"].observation.text == "step 1"
+    assert env.step({"player_1": act(1)})["player_2"].observation.text == "step 1"
+
+
 def test_an_illegal_move_is_answered_or_loses() -> None:
     env = zoo(OX)
     env.reset({}, 0)
@@ -233,6 +241,44 @@ class Gift(pettingzoo.AECEnv[str, Any, Any]):
         self.agent_selection = other
 
 
+class Leaving(pettingzoo.AECEnv[str, Any, Any]):
+    """Turns of a, b and c. Who plays 0 leaves with a reward of 5, the others go on."""
+
+    def __init__(self, render_mode: str | None = None) -> None:
+        self.metadata = {"render_modes": ["rgb_array"], "name": "leaving"}
+        self.render_mode, self.possible_agents = render_mode, ["a", "b", "c"]
+
+    observation_space = Race.observation_space
+    action_space = Race.action_space
+    render = Race.render
+
+    def reset(self, seed: Any = None, options: Any = None) -> None:
+        self.agents = list(self.possible_agents)
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
+        self.terminations, self.truncations = (
+            dict.fromkeys(self.agents, False),
+            dict.fromkeys(self.agents, False),
+        )
+        self.infos: Any = {name: {} for name in self.agents}
+        self.agent_selection = "a"
+
+    def observe(self, agent: str) -> Any:
+        return len(self.agents)
+
+    def step(self, action: Any) -> None:
+        mover = self.agent_selection
+        if self.terminations[mover]:
+            self._was_dead_step(action)
+            return
+        self._cumulative_rewards[mover] = 0.0 if action else 5.0
+        after = [*self.agents, *self.agents][self.agents.index(mover) + 1 :]
+        self.agent_selection = after[0]
+        if not action:
+            self.terminations[mover] = True
+            self._deads_step_first()
+
+
 HERE = f"{Path(__file__)}"
 
 
@@ -252,6 +298,22 @@ def test_one_agent_ends_while_another_goes_on() -> None:
     learner = zoo(f"{HERE}:Race", opponents={"a": "random"})
     learner.reset({}, 0)
     assert [learner.step(act(0)).terminated for _ in range(2)] == [False, True]
+
+
+def test_an_end_is_told_though_others_move_before_somebody_is_asked() -> None:
+    """a leaves; b is an opponent and moves; then c is to act, and a's end is in the same results."""
+    env = zoo(f"{HERE}:Leaving", opponents={"b": f"{HERE}:always_one"})
+    assert list(env.reset({}, 0)) == ["a"]
+    assert list(env.step({"a": act(1)})) == ["c"]
+    assert list(env.step({"c": act(1)})) == ["a"]
+    results = env.step({"a": act(0)})
+    assert {name: (r.reward, r.terminated) for name, r in results.items()} == {
+        "a": (5, True),
+        "c": (0, False),
+    }
+    assert list(env.step({"c": act(1)})) == ["c"]
+    results = env.step({"c": act(0)})
+    assert {name: (r.reward, r.terminated) for name, r in results.items()} == {"c": (5, True)}
 
 
 def test_rewards_earned_while_others_moved_come_with_the_next_result() -> None:
@@ -280,6 +342,10 @@ def test_what_an_opponent_s_opening_brought_comes_with_the_first_result(opponent
 
 def always_zero(observation: Any, mask: Any, rng: Any) -> int:
     return 0
+
+
+def always_one(observation: Any, mask: Any, rng: Any) -> int:
+    return 1
 
 
 def lowest(observation: Any, mask: Any, rng: Any) -> int:
