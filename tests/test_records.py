@@ -152,6 +152,16 @@ def test_an_episode_that_never_began_is_a_record_too():
     assert record["advantage"] is None and record["reward"] is None
 
 
+def test_a_record_from_before_there_were_episodes_reads_the_same(tmp_path):
+    (record, _) = rollout_records([make_group()], FakeProcessor(), phase="after", step=9)
+    newer = ("turns", "ledgers", "env", "failure", "episode_return", "info", "duration_s")
+    flat = {key: value for key, value in record.items() if key not in newer} | record["ledgers"][0]
+    (tmp_path / "old.jsonl").write_text(json.dumps(flat) + "\n")
+    (read,) = read_rollouts(tmp_path / "old.jsonl")
+    assert (read["turns"], read["ledgers"]) == (record["turns"], record["ledgers"])
+    assert read.keys() <= record.keys()
+
+
 def test_an_unscored_trajectory_has_no_reward_rather_than_zero():
     record = rollout_records([make_group(scored=False)], FakeProcessor(), phase="train", step=0)[0]
     assert record["reward"] is None and record["parts"] == {} and record["advantage"] is None

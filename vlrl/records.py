@@ -21,6 +21,8 @@ from vlrl.types import Group, Media, Trajectory
 LOGPROB_DIGITS = 6
 """Decimals kept of a log-probability or an advantage: a float32 near 1 has no more."""
 
+LEDGER_KEYS = ("token_ids", "token_texts", "loss_mask", "sampler_logprobs")
+
 SURROGATES = "backslashreplace"
 """Half a surrogate pair has no UTF-8; written as \\udXXX it is the same character to a JSON reader."""
 
@@ -78,8 +80,31 @@ def read_rollouts(path: Path) -> list[dict[str, Any]]:
         except ValueError:
             continue
         if isinstance(record, dict):
-            records.append(record)
+            records.append(present_form(record))
     return records
+
+
+def present_form(record: dict[str, Any]) -> dict[str, Any]:
+    """A record as it is written today; until there were episodes it held one ledger, of one turn, flat."""
+    if "ledgers" in record or "token_ids" not in record:
+        return record
+    ledger = {key: record[key] for key in LEDGER_KEYS if key in record}
+    mask = ledger.get("loss_mask", [])
+    start = mask.index(1) if 1 in mask else len(mask)
+    turn = {
+        "ledger": 0,
+        "context": [0, start],
+        "action": [start, len(mask)],
+        "text": record.get("completion", ""),
+        "finished": record.get("outcome") != "truncated",
+        "reward": 0.0,
+        "invalid": False,
+        "state": "",
+        "media": list(range(len(record.get("media", [])))),
+        "advantage": record.get("advantage"),
+    }
+    kept = {key: value for key, value in record.items() if key not in ledger}
+    return {**kept, "turns": [turn], "ledgers": [ledger]}
 
 
 def media_path(media: Media) -> str:

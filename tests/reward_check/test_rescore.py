@@ -44,7 +44,6 @@ def write_run(folder: Path, answers: list[str], *, answer: Any = "8", video: boo
     for member in members:
         value = float(member.completion == said("8"))
         member.score = Score(value, {"answer_exact": value})
-        member.media = sample.media
     path = folder / "rollouts" / "after.jsonl"
     path.parent.mkdir(parents=True)
     records = rollout_records([Group(members)], Tokens(), phase="after", step=3)  # type: ignore[arg-type]
@@ -136,12 +135,15 @@ def test_a_file_of_an_older_version_is_read(tmp_path: Path) -> None:
     path = write_run(tmp_path, [said("8"), said("9")])
 
     def age(record: dict[str, Any]) -> None:
-        del record["metadata"]
+        del record["metadata"], record["turns"]
+        record |= record.pop("ledgers")[0]
         for key in NEW_KEYS:
             del record["media"][0][key]
 
     rewrite(path, age)
     assert rescore(find_reward("answer_exact"), path)["num_changed"] == 0
+    (tmp_path / "counts.py").write_text("def tokens(completion, *, num_tokens):\n    return num_tokens\n")
+    assert rescore(find_reward(f"{tmp_path}/counts.py:tokens"), path)["new_mean"] == len(said("8"))
     with pytest.raises(ConfigError, match="original sizes"):
         rescore(find_reward("box_iou"), path)
     (tmp_path / "mine.py").write_text(

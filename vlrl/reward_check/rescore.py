@@ -18,7 +18,7 @@ from vlrl.data import open_dataset
 from vlrl.errors import ConfigError, DataError
 from vlrl.options import ScoringConfig
 from vlrl.processors.coordinates import Canvas
-from vlrl.records import run_dir_of
+from vlrl.records import present_form, run_dir_of
 from vlrl.reward_check.result import shortened
 from vlrl.rewards.scoring.execute import Executor, Request
 from vlrl.rewards.scoring.functions import CONTEXT_NAMES, RewardFunction
@@ -119,7 +119,7 @@ def _read(path: Path) -> list[dict[str, Any]]:
             raise DataError(f"{path}:{number}: not JSON ({error}); is the file whole?") from error
         if not isinstance(record, dict) or "completion" not in record:
             raise DataError(f"{path}:{number}: no rollout; it has no completion")
-        records.append(record)
+        records.append(present_form(record))
     if not records:
         raise DataError(f"{path} has no rollouts")
     return records
