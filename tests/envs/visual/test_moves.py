@@ -1,4 +1,4 @@
-"""Games played by moves: every board is solved by its oracle, texts are read strictly, episodes are values."""
+"""Games played by moves: the oracle solves every board, texts are read strictly, episodes are values."""
 
 from __future__ import annotations
 
