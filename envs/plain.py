@@ -18,17 +18,24 @@ class PlainEnv:
 
     Attributes:
         env: the environment itself.
+        agents: of an environment of several; else empty.
     """
 
-    def __init__(self, name: str, options: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, options: Mapping[str, Any], *, several: bool = False) -> None:
         """Make it.
+
+        Args:
+            name: registered, or ./file.py:Class.
+            options: the environment's own.
+            several: it may have several agents; then only `agents` and `close` are of use.
 
         Raises:
             ConfigError: for an unknown name, a wrong option, or an environment of several agents.
         """
         self.env: Env = open_env(name, options)
         self._runner: asyncio.Runner | None = None
-        if hasattr(self.env, "agents"):
+        self.agents: Sequence[str] = tuple(getattr(self.env, "agents", ()))
+        if self.agents and not several:
             self.close()
             raise ConfigError(
                 f"env {name!r} has several agents; give options that leave one of them to the policy, "

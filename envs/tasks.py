@@ -44,8 +44,7 @@ class EnvTasks:
             max_turns: longest demonstration.
 
         Raises:
-            ConfigError: for a wrong option, an environment of several agents, or demonstrations without an
-                oracle.
+            ConfigError: for a wrong option, or demonstrations without an oracle.
         """
         where = f"dataset env ({env})"
         if split not in ("train", "heldout"):
@@ -57,7 +56,10 @@ class EnvTasks:
         self._env, self._options, self._tasks = env, dict(options or {}), [dict(task) for task in tasks]
         self._num_rows, self._split, self._seed = num_rows, split, seed
         self._demonstrations, self._max_turns = demonstrations, max_turns
-        with PlainEnv(env, self._options) as opened:
+        with PlainEnv(env, self._options, several=True) as opened:
+            self._agents = opened.agents
+            if self._agents and demonstrations:
+                raise ConfigError(f"{where}: of several agents there are no demonstrations")
             if demonstrations and not opened.has("oracle"):
                 raise ConfigError(f"{where}: it has no oracle to demonstrate it; set demonstrations: false")
 
@@ -73,15 +75,20 @@ class EnvTasks:
         """
         task, seed = self._tasks[index % len(self._tasks)], self.episode_seed(index)
         name = f"{self._env}/{self._split}/{index}"
+        messages: list[dict[str, Any]] = []
+        row: dict[str, Any] = {
+            "id": name,
+            "messages": messages,
+            "env": {"name": self._env, "options": self._options, "task": task, "seed": seed},
+            "answer": None,
+        }
+        if self._agents:  # each is told and shown its own when it is played
+            messages.append(text_message("user", f"Played by {', '.join(self._agents)}."))
+            return row
         with PlainEnv(self._env, self._options) as env:
-            messages = [text_message("system", env.system_prompt)] if env.system_prompt else []
+            if env.system_prompt:
+                messages.append(text_message("system", env.system_prompt))
             messages.append(message_of(env.reset(task, seed)))
-            row: dict[str, Any] = {
-                "id": name,
-                "messages": messages,
-                "env": {"name": self._env, "options": self._options, "task": task, "seed": seed},
-                "answer": None,
-            }
             if env.tools:
                 row["tools"] = [dict(tool) for tool in env.tools]
             if self._demonstrations:

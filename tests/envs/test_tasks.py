@@ -143,7 +143,7 @@ def test_a_run_reads_the_rows_whole(tmp_path: Path) -> None:
         (ODD, {"options": {"cell": 3}}, "does not take the options"),
         ("visual/countin", {}, "no env is named 'visual/countin'"),
         (f"{HERE}:Mute", {"demonstrations": True}, "no oracle"),
-        (f"{HERE}:Crowd", {}, "several agents"),
+        (f"{HERE}:Crowd", {"demonstrations": True}, "several agents"),
     ],
 )
 def test_what_cannot_be_is_said_at_once(env: str, options: dict[str, Any], words: str) -> None:
@@ -158,6 +158,12 @@ def test_a_demonstration_that_fails_names_its_row(options: dict[str, Any], words
     rows = EnvTasks(f"{HERE}:Corridor", options, demonstrations=True, max_turns=4)
     with pytest.raises(DataError, match=f"Corridor/train/7.*{words}"):
         rows[7]
+
+
+def test_a_row_of_several_agents_names_them() -> None:
+    row = EnvTasks(f"{HERE}:Crowd")[0]
+    assert row["messages"] == [{"role": "user", "content": [{"type": "text", "text": "Played by a, b."}]}]
+    assert row["env"]["name"] == f"{HERE}:Crowd"
 
 
 def test_every_environment_is_closed() -> None:
