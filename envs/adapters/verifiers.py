@@ -83,13 +83,15 @@ class VerifiersEnv:
         Raises:
             ConfigError: for an index that is none.
         """
+        if unknown := sorted(task.keys() - {"index", "key", "data"}):
+            raise ConfigError(f"verifiers: {self._id}: the task has {unknown[0]!r}; index is read")
         index = task.get("index")
         if index is None:
             index = derive_seed("verifiers", seed) % self.num_tasks()
-        if type(index) is not int or not 0 <= index < (self._num_tasks or index + 1):
-            raise ConfigError(
-                f"verifiers: {self._id}: index={index!r} of a task must be in 0…{self._num_tasks}"
-            )
+        count = self._num_tasks
+        if type(index) is not int or index < 0 or (count is not None and index >= count):
+            last = "" if count is None else count - 1
+            raise ConfigError(f"verifiers: {self._id}: index={index!r} of a task must be in 0…{last}")
         asked = self._ask("reset", episode=self._episode, index=index)
         if "result" in asked:
             raise RuntimeError(f"verifiers: {self._id}: task {index} ended without asking the model")

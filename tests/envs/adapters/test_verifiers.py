@@ -69,7 +69,7 @@ def test_single_turn_with_a_picture_and_named_rewards(env_of: Callable[..., Any]
     number = int(task["data"]["answer"])
     shown = env.reset(task, 0)
     assert shown.text == "How many dots? Answer as <answer>3</answer>." and shown.role == "user"
-    assert shown.images[0].size == (84, 84) and min(shown.images[0].getdata()) == (0, 0, 0)
+    assert shown.images[0].size == (84, 84) and np.asarray(shown.images[0]).min() == 0
     ended = env.step(answered(number))
     assert (ended.reward, ended.terminated, ended.truncated) == (1.1, True, False)
     parts = {"reward/right": 1.0, "reward/brief": pytest.approx(0.1), "metric/length": 18.0}
@@ -86,8 +86,10 @@ def test_the_seed_draws_the_task_and_an_index_is_checked(env_of: Callable[..., A
     pictures = [env.reset({}, seed).images[0].tobytes() for seed in (1, 1, 2, 3, 4)]
     assert pictures[0] == pictures[1] and len(set(pictures)) > 2
     for index in (-1, 32, "0", 1.0, True):
-        with pytest.raises(ConfigError, match="index="):
+        with pytest.raises(ConfigError, match=r"index=.* must be in 0…31"):
             env.reset({"index": index}, 0)
+    with pytest.raises(ConfigError, match="the task has 'indx'; index is read"):
+        env.reset({"indx": 1}, 0)
 
 
 def test_many_episodes_at_once_share_one_program(env_of: Callable[..., Any]) -> None:
