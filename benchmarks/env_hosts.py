@@ -28,7 +28,6 @@ from vlrl.episode_options import EnvConfig
 from vlrl.protocols import Observation, StepResult
 from vlrl.types import EnvTask
 
-NUM_AT_ONCE = 16
 ISOLATIONS: tuple[Literal["inline", "thread", "process"], ...] = ("inline", "thread", "process")
 SIZES = {"no picture": None, "224x224": (224, 224), "1280x800": (800, 1280)}
 
@@ -65,7 +64,7 @@ async def first_observation_ms(host: EnvHost, which: EnvTask) -> float:
 
 
 async def step_us(host: EnvHost, which: EnvTask, *, at_once: int, num_steps: int, rounds: int) -> float:
-    """Of all episodes together: with 16 at once it is the time of a round divided by 16."""
+    """Of all episodes together: with 16 at once it is the time of 16 steps divided by 16."""
     envs = await asyncio.gather(*(host.open(which) for _ in range(at_once)))
     times = []
 
@@ -82,7 +81,7 @@ async def step_us(host: EnvHost, which: EnvTask, *, at_once: int, num_steps: int
     return round(statistics.median(times) * 1e6, 1)
 
 
-def measure(num_steps: int, rounds: int) -> dict[str, Any]:
+def measure(num_steps: int, rounds: int, many: int) -> dict[str, Any]:
     found: dict[str, Any] = {"cores": len(os.sched_getaffinity(0)), "load": round(os.getloadavg()[0], 2)}
     for isolation in ISOLATIONS:
         for label, size in SIZES.items():
@@ -90,12 +89,12 @@ def measure(num_steps: int, rounds: int) -> dict[str, Any]:
                 which = task(size, pil)
                 row: dict[str, float] = {}
                 with (
-                    EnvHost(EnvConfig(isolation=isolation), max_open=NUM_AT_ONCE) as host,
+                    EnvHost(EnvConfig(isolation=isolation), max_open=many) as host,
                     asyncio.Runner() as loop,
                 ):
                     row["first_ms"] = loop.run(first_observation_ms(host, which))
                     row["next_ms"] = loop.run(first_observation_ms(host, which))
-                    for at_once in (1, NUM_AT_ONCE):
+                    for at_once in (1, many):
                         steps = max(num_steps // at_once, 10)
                         us = loop.run(step_us(host, which, at_once=at_once, num_steps=steps, rounds=rounds))
                         row[f"step_us_{at_once}_at_once"] = us
@@ -106,10 +105,11 @@ def measure(num_steps: int, rounds: int) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--num-steps", type=int, default=400)
+    parser.add_argument("--at-once", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    found = measure(arguments.num_steps, arguments.rounds)
+    found = measure(arguments.num_steps, arguments.rounds, arguments.at_once)
     if arguments.json:
         print(json.dumps(found))
         return

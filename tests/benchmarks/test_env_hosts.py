@@ -9,7 +9,8 @@ from pathlib import Path
 
 
 def test_every_isolation_is_measured(root: Path) -> None:
-    command = [sys.executable, "benchmarks/env_hosts.py", "--num-steps", "10", "--rounds", "1", "--json"]
+    short = ["--num-steps", "10", "--rounds", "1", "--at-once", "2"]
+    command = [sys.executable, "benchmarks/env_hosts.py", *short, "--json"]
     found = json.loads(subprocess.run(command, cwd=root, capture_output=True, check=True, timeout=200).stdout)
     rows = {name: row for name, row in found.items() if isinstance(row, dict)}
     assert len(rows) == 15

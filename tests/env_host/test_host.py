@@ -246,6 +246,7 @@ def test_closing_the_host_ends_what_is_under_way(isolation: Isolation, tmp_path:
         playing = asyncio.create_task(failure_of(on, spec(**task)))
         env = await on.open(spec())
         waiting = asyncio.create_task(on.open(spec()))
+        await asyncio.sleep(0)
         while not list(tmp_path.iterdir()):
             await asyncio.sleep(0.01)
         on.close()
