@@ -136,3 +136,33 @@ def test_extend_equals_the_template_over_the_whole_conversation(
     session.append_action(make_generation([5]))
     positions = session.trajectory("", "ok", 0.0).ledgers[0].position_ids
     assert (positions[:, :-1] == whole.prompt.position_ids).all()
+
+
+STRIPS_THOUGHTS = (
+    "{% for message in messages %}<|im_start|>{{ message.role }}\n"
+    "{% for part in message.content %}"
+    "{% if part.type == 'image' %}<|vision_start|><|image_pad|><|vision_end|>"
+    "{% elif message.role == 'assistant' %}"
+    "{{ part.text.split('</think>')[-1] }}"
+    "{% else %}{{ part.text }}{% endif %}{% endfor %}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+
+def test_a_template_that_forgets_thoughts_makes_a_fork_of_each_turn_that_thought(tiny_model: Path) -> None:
+    """Qwen3 and others leave earlier thoughts out: what was drawn stays in the ledger it was drawn in."""
+    processor = open_tiny(tiny_model)
+    processor.template._hf.chat_template = STRIPS_THOUGHTS
+    session = Session(processor.sample(row(QUESTION, [picture(56, 56)])), 0)
+    drawn = ["<think>hm</think>a 7", "no thought", "<think>2</think>12"]
+    for text in drawn:
+        processor.act(session, make_generation(processor.encode_target(text)))
+        observe(processor, session, "go on", [picture(56, 84, 1)])
+    talk = [*row(QUESTION, [picture(56, 56)])["messages"]]
+    for text in drawn:
+        talk += [{"role": "assistant", "content": text}, *row("go on", [picture(56, 84, 1)])["messages"]]
+    whole = processor.sample({"id": "whole", "messages": talk})
+    assert session.token_ids == whole.prompt.token_ids.tolist()
+    trajectory = session.trajectory("", "ok", 0.0)
+    assert [[turn.text for turn in ledger.turns] for ledger in trajectory.ledgers] == [drawn[:1], drawn[1:]]
+    assert trajectory.action_ids == [i for text in drawn for i in processor.encode_target(text).tolist()]
