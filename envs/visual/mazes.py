@@ -11,7 +11,7 @@ import numpy as np
 
 from vlrl.envs.visual.draw import INK
 from vlrl.envs.visual.moves import Game, MovesEnv, Status
-from vlrl.envs.visual.tiles import DIRECTIONS, GROUND, figure, pennant, sprite
+from vlrl.envs.visual.tiles import DIRECTIONS, GROUND, figure, pennant, plain, sprite
 from vlrl.errors import ConfigError
 from vlrl.types import ByteArray
 
@@ -86,8 +86,7 @@ class Maze(Game[Field]):
         return pixels
 
     def _walls(self, size: int, field: int, margin: int) -> ByteArray:
-        pixels = np.empty((size, size, 3), np.uint8)
-        pixels[:] = GROUND
+        pixels = plain(size, GROUND)
         thick = 1 + field // 12  # to either side of the line between two fields
         for row in range(self.side + 1):
             for column in range(self.side + 1):

@@ -10,6 +10,7 @@ from PIL import Image
 
 from vlrl.envs.visual.answers import Number
 from vlrl.envs.visual.draw import COLOURS, INK, WHITE, Picture, shade
+from vlrl.envs.visual.tiles import plain
 from vlrl.envs.visual.zoom import Scene, ZoomEnv
 from vlrl.errors import ConfigError
 from vlrl.types import ByteArray
@@ -57,10 +58,10 @@ class ReadDigits(ZoomEnv):
         else:
             x, y = int(rng.integers(0, side - wide + 1)), int(rng.integers(0, side - high + 1))
         ground = COLOURS[GROUNDS[int(rng.integers(len(GROUNDS)))]]
-        pixels = np.empty((side, side, 3), np.uint8)
-        for edge in range(0, side, side // 8):  # a wall of boards
-            pixels[edge : edge + side // 8] = shade(ground, -0.3 - 0.08 * (edge // (side // 8) % 2))
-            pixels[edge : edge + max(1, side // 400)] = shade(ground, -0.6)
+        pixels, high_board = plain(side, shade(ground, -0.3)), side // 8
+        gap = plain(side, shade(ground, -0.6))[: max(1, side // 400)]
+        for edge in range(0, side - high_board + 1, high_board):  # a wall of boards
+            pixels[edge : edge + len(gap)] = gap
         pixels[y : y + high, x : x + wide] = self._plate(str(number), wide, high)
         return Scene(
             picture=Image.fromarray(pixels),

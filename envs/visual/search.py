@@ -12,6 +12,7 @@ from PIL import Image
 from vlrl.envs.visual.answers import Choice
 from vlrl.envs.visual.badges import SHAPES, paint_badge
 from vlrl.envs.visual.draw import COLOURS, INK, PAPER, WHITE, Picture
+from vlrl.envs.visual.tiles import plain
 from vlrl.envs.visual.zoom import Scene, ZoomEnv
 from vlrl.errors import ConfigError
 from vlrl.types import ByteArray
@@ -64,8 +65,7 @@ class Search(ZoomEnv):
         badges = _kinds(rng, len(corners), LEVELS[level - 1][1])
         letters = [LETTERS[i] for i in rng.integers(0, len(LETTERS), len(corners))]
         side = SIDE * self.scale
-        pixels = np.empty((self.image_size * self.scale, self.image_size * self.scale, 3), np.uint8)
-        pixels[:] = PAPER
+        pixels = plain(self.image_size * self.scale, PAPER)
         for (colour, shape), letter, (y, x) in zip(badges, letters, corners, strict=True):
             pixels[y : y + side, x : x + side] = badge(shape, colour, letter, side)
         (colour, shape), (y, x) = badges[0], corners[0]

