@@ -106,7 +106,7 @@ class ToolEnv:
         calls = parse_calls(action)
         if not calls:
             self._ended = True
-            return StepResult(Observation(), 0.0, terminated=True, truncated=False, info=self._info(False))
+            return StepResult(Observation("The answer was given."), 0.0, True, False, self._info(False))
         texts: list[str] = []
         images: list[Image.Image] = []
         before = self._num_errors

@@ -86,8 +86,9 @@ class Ended:
     out_of_time: bool
 
 
+@functools.cache  # of success alone: what is raised is not kept
 def check_sandbox() -> None:
-    """Run nothing in the sandbox.
+    """Try the sandbox, once a process.
 
     Raises:
         ConfigError: if that does not work here, saying what is missing.

@@ -58,6 +58,7 @@ def test_look_then_answer() -> None:
     assert looked.info == {"num_tool_calls": 1, "num_tool_errors": 0, "invalid": False}
     done = env.step("<answer>a cat</answer>")
     assert done.terminated and not done.truncated and done.reward == 0.0
+    assert done.observation.text == "The answer was given."
     assert done.info == {"num_tool_calls": 1, "num_tool_errors": 0, "invalid": False}
     with pytest.raises(RuntimeError, match="reset starts the next one"):
         env.step("again")

@@ -313,6 +313,7 @@ def test_programs_run_side_by_side(python: Tool) -> None:
 
 def test_without_a_sandbox_it_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
+    sandbox.check_sandbox.cache_clear()
     with pytest.raises(ConfigError, match=r"bwrap, .* is missing\. Install it .*unsafe_subprocess"):
         opened()
     (tmp_path / "bwrap").write_text("#!/bin/sh\necho 'No permissions to create new namespace'\nexit 1\n")
