@@ -96,7 +96,7 @@ class Showing:
             size = (max(1, round(width * scale)), max(1, round(height * scale)))
         else:
             size = (self.image_size[0], self.image_size[-1])
-        return [np.asarray(Image.fromarray(turn.picture).resize(size, Image.Resampling.LANCZOS))]
+        return [np.asarray(Image.fromarray(turn.picture).resize(size, Image.Resampling.BILINEAR))]
 
     def succeeded(self, turn: Turn, episode_return: float) -> bool:
         """Whether a turn that ends an episode is a success."""
