@@ -109,8 +109,8 @@ class Lake(Game[State]):
 class FrozenLake(MovesEnv[State]):
     """A random map that has a path, of side 4 to 8 by level.
 
-    Reward 1 at the flag, 0 otherwise, less the penalties. A random walk arrives in about 4 % of the episodes
-    on the smallest maps and in almost none on the largest.
+    Reward 1 at the flag, 0 otherwise, less the penalties. A random walk arrives in 8 % of the episodes at
+    level 1, in 3 % at level 2 and in 1 % or less above.
     """
 
     name = "visual/frozen_lake"

@@ -72,8 +72,8 @@ class Sokoban(Game[State]):
 class SokobanEnv(MovesEnv[State]):
     """Rooms with 1 to 3 boxes, made by playing backwards from the solution, so that every one has one.
 
-    Reward 1 when all boxes are home, 0 otherwise, less the penalties. A random walk solves about a tenth of
-    the smallest rooms before the episode is cut, and almost none from level 2 on.
+    Reward 1 when all boxes are home, 0 otherwise, less the penalties. A random walk solves 13 % of the
+    rooms of level 1 before the episode is cut, 1 % of level 2 and none above.
     """
 
     name = "visual/sokoban"

@@ -23,6 +23,9 @@ CHANCE: dict[str, tuple[float, ...]] = {
     "visual/geometry": (0.05, 0.08, 0.05, 0.05, 0.06),
     "visual/charts": (0.2, 0.15, 0.12, 0.12, 0.1),
     "visual/tables": (0.02, 0.13, 0.09, 0.1, 0.12),
+    "visual/event_order": (1 / 2, 1 / 3, 1 / 6, 1 / 24, 1 / 120),
+    "visual/count_over_time": (1 / 3, 1 / 4, 1 / 5, 1 / 6, 1 / 8),
+    "visual/tracking": (1 / 3, 1 / 3, 1 / 4, 1 / 4, 1 / 5),
 }
 """What an agent that sees nothing scores, a level."""
 SLACK = 0.1

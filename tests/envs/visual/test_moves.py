@@ -46,6 +46,28 @@ def test_every_board_is_solved_within_its_steps(name: str, options: dict[str, An
             assert game.status(state) == "won"
 
 
+CHANCE = {"frozen_lake": 0.085, "mazes": 0.07, "sokoban": 0.13, "sliding_puzzle": 0.07, "jigsaw": 0.16}
+"""Share of boards of level 1 that random moves solve, from 1,000 boards; of mazes with braid 0.7."""
+
+
+@pytest.mark.parametrize(("name", "options"), GAMES)
+def test_random_moves_solve_few_boards_of_level_1_and_hardly_any_above(
+    name: str, options: dict[str, Any]
+) -> None:
+    env: Any = open_env(name, {"image_size": 96, **options})
+    rng = np.random.default_rng(11)
+    for level, chance in ((1, CHANCE[name.removeprefix("visual/")]), (2, 0.03), (4, 0.01)):
+        won = 0
+        for seed in range(150):
+            game = env.make(*env.begin({"level": level}, seed))
+            state, left = game.start, game.max_steps
+            while left and game.status(state) == "open":
+                state, left = game.move(state, game.random_move(rng)), left - 1
+            won += game.status(state) == "won"
+        spread = (chance * (1 - chance) / 150) ** 0.5
+        assert won / 150 <= chance + 4 * spread, f"level {level}"
+
+
 @pytest.mark.parametrize(("name", "options"), GAMES)
 def test_the_oracle_finds_home_after_wrong_moves(name: str, options: dict[str, Any]) -> None:
     env: Any = open_env(name, {"image_size": 96, "max_steps": 300, **options})
