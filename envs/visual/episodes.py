@@ -111,12 +111,13 @@ class EpisodeEnv(GeneratedEnv, ABC, Generic[World, State]):
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a snapshot; the world is drawn again if it is another one."""
+        """Go on from a snapshot, or one read back from JSON; another world is drawn again from its seed."""
         place = (state["level"], state["seed"])
         if self._world is None or place != self._place:
             rng, level = self.begin({"level": place[0]}, place[1])
             self._world, self._place = self.make(rng, level), place
-        self._state, self._num_steps, self._ended = state["state"], state["num_steps"], state["ended"]
+        self._state = _frozen(state["state"])
+        self._num_steps, self._ended = state["num_steps"], state["ended"]
 
     def close(self) -> None:
         """Forget the episode."""
@@ -144,3 +145,8 @@ class EpisodeEnv(GeneratedEnv, ABC, Generic[World, State]):
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
             raise ConfigError(f"env {self.name}: option {option}={value!r}; give a number from 0")
         return float(value)
+
+
+def _frozen(value: Any) -> Any:
+    """A value with its lists, which JSON makes of tuples, as tuples."""
+    return tuple(_frozen(item) for item in value) if isinstance(value, list | tuple) else value
