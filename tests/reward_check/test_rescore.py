@@ -104,6 +104,18 @@ def test_metadata_tokens_and_prompt_are_given(tmp_path: Path) -> None:
     assert result["new_mean"] == 3.0
 
 
+def test_an_episodes_return_and_success_are_kept(tmp_path: Path) -> None:
+    path = write_run(tmp_path, ["up", "down", "left"])
+    given = iter([(1.0, 1.0), (0.25, 0.0), (0.5, 1.0)])
+
+    def play(record: dict[str, Any]) -> None:
+        record["episode_return"], record["info"]["success"] = next(given)
+
+    rewrite(path, play)
+    assert rescore(find_reward("episode_return"), path)["new_mean"] == pytest.approx(1.75 / 3)
+    assert rescore(find_reward("success"), path)["new_mean"] == pytest.approx(2 / 3)
+
+
 def test_boxes_are_scored_in_the_frame_of_the_run(tmp_path: Path) -> None:
     """Original 168×112; the model spoke thousandths."""
     thousandths = json.dumps([10 / 168 * 1000, 20 / 112 * 1000, 50 / 168 * 1000, 60 / 112 * 1000])

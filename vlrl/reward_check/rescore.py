@@ -185,12 +185,17 @@ def _given(name: str, record: Mapping[str, Any], metadata: Mapping[str, Any], pa
         return len(_drawn(record))
     if name == "completion_ids":
         return _drawn(record)
-    if name == "step":
-        return record.get("step", 0)
+    if name in ("step", "episode_return"):
+        return record.get(name, 0)
+    if name == "success":
+        return bool(record.get("info", {}).get("success", False))
     if name == "canvases":
         return tuple(_canvas(medium) for medium in record.get("media", ()))
     media = tuple(_medium(medium, path) for medium in record.get("media", ()))
-    return media if name == "media" else _sample(record, metadata, media)
+    if name == "media":
+        return media
+    asked = [media[index] for turn in record.get("turns", ())[:1] for index in turn["media"]]
+    return _sample(record, metadata, tuple(asked))
 
 
 def _drawn(record: Mapping[str, Any]) -> list[int]:
