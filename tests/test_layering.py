@@ -50,7 +50,19 @@ LAYERS: dict[str, set[str]] = {
     "plug-ins and data flow": {
         *("processors", "rewards", "envs"),
         *("data", "run_data", "session", "rollout", "buffer", "records", "tiny", "console", "interrupts"),
-        *("env_host", "worker_process", "context", "episode", "lockstep", "stragglers", "setting", "self_play"),
+        *(
+            "env_host",
+            "endpoint",
+            "agent",
+            "agent_episode",
+            "worker_process",
+            "context",
+            "episode",
+            "lockstep",
+            "stragglers",
+            "setting",
+            "self_play",
+        ),
     },
     "engines": {
         *(

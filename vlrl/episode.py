@@ -7,6 +7,8 @@ import time
 from collections import Counter
 from dataclasses import replace
 
+from vlrl.agent import AGENT
+from vlrl.agent_episode import play_agent
 from vlrl.context import visible
 from vlrl.env_host.failure import EnvFailure
 from vlrl.env_host.host import HostedEnv
@@ -61,6 +63,8 @@ async def _attempt(
     setting: Setting,
     counts: Counter[str],
 ) -> list[Trajectory]:
+    if task.name == AGENT:
+        return [await play_agent(sample, task, group_index, sampling_of_turn, setting, counts)]
     start = time.perf_counter()
     session = Session(sample, group_index)  # replaced when the episode has begun; so a failure has one too
     outcome: Outcome = "env_error"

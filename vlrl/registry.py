@@ -129,6 +129,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "visual/tables": "vlrl.envs.visual.tables:Tables",
         "tools": "vlrl.envs.tools.env:ToolEnv",
     },
+    "agents": {},
     "tools": {
         "crop": "vlrl.envs.tools.pictures:Crop",
         "zoom": "vlrl.envs.tools.pictures:Zoom",

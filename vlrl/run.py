@@ -15,6 +15,7 @@ from typing import Any, Self
 
 import yaml
 
+from vlrl.agent_episode import require_agents
 from vlrl.checkpoint import RunState, latest_checkpoint, save_checkpoint, written_aside
 from vlrl.cluster import cluster, device_name
 from vlrl.config import Config
@@ -134,6 +135,8 @@ class Run:
         self.first_samples = self.stream.batch(self.first_step)  # a broken row shows before an engine starts
         if not self._generate:
             require_targets(self.first_samples)
+        else:
+            require_agents(self.first_samples, config)
         if self._train:
             self._open_folder()
         self.runner = self._stack.enter_context(asyncio.Runner())
@@ -187,6 +190,7 @@ class Run:
         if self._generate:
             self.phases.seconds["start vLLM"] = self.policy.wait_ready()
             self.setting = Setting(self.policy, processor, self.host, config)
+            self._stack.callback(lambda: self.runner.run(self.setting.endpoint.close()))
         if self._resume is not None:
             self.trainer.load(self._resume[0])
             if self._generate:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any
 
 from vlrl.config import Config
+from vlrl.endpoint import Endpoint
 from vlrl.env_host.host import EnvHost
 from vlrl.envs.observe import parts_of
 from vlrl.protocols import Observation, Policy, Processor
@@ -28,6 +29,7 @@ class Setting:
     processor: Processor
     host: EnvHost
     config: Config
+    endpoint: Endpoint = field(default_factory=Endpoint)
 
 
 async def said_of(observation: Observation, sample_id: str, setting: Setting) -> Said:
