@@ -9,7 +9,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from PIL import Image, ImageOps
 
-from vlrl.envs.tools.calls import FORM, Call, CallError, parse_calls, tools_prompt
+from vlrl.envs.adapters.json_values import random_value
+from vlrl.envs.tools.calls import FORM, Call, CallError, parse_calls, tools_prompt, write_call
 from vlrl.envs.tools.declare import Given, Tool, ToolResult
 from vlrl.envs.tools.open import open_tools
 from vlrl.errors import ConfigError
@@ -25,8 +26,8 @@ class ToolEnv:
 
     A task is {"text": the question, "images": its pictures}: PIL images, [h, w, 3] uint8 arrays or paths. The
     environment gives no reward of its own: the answer is scored by the sample's rewards. What is wrong with a
-    call is told to the model. Keys of info: num_tool_calls, num_tool_errors (so far), invalid (a text whose
-    calls were all in error).
+    call is told to the model. Keys of info: num_tool_calls, num_tool_errors (so far), invalid (a text in
+    which no call is well-formed, of a known tool, and still allowed).
 
     Attributes:
         tools: JSON schemas for the chat template.
@@ -109,19 +110,27 @@ class ToolEnv:
             return StepResult(Observation("The answer was given."), 0.0, True, False, self._info(False))
         texts: list[str] = []
         images: list[Image.Image] = []
-        before = self._num_errors
-        for call in calls[: self._max_calls - self._num_calls]:
+        taken = calls[: self._max_calls - self._num_calls]
+        invalid = not any(isinstance(call, Call) and call.name in self._tools for call in taken)
+        for call in taken:
             result = self._result(call)
             self._num_calls += 1
             self._num_errors += result.failed
             parts = [self._said(part, images) for part in result.parts]
             name = f"{call.name}: " if isinstance(call, Call) and len(calls) > 1 and not result.failed else ""
             texts.append(name + "\n".join(parts))
-        succeeded = len(texts) > self._num_errors - before
-        if len(texts) < len(calls):
+        if len(taken) < len(calls):
             texts.append(f"No more than {self._max_calls} tool calls are allowed. Give your answer now.")
         observation = Observation("\n\n".join(texts), images, role="tool")
-        return StepResult(observation, 0.0, False, False, self._info(not succeeded))
+        return StepResult(observation, 0.0, False, False, self._info(invalid))
+
+    def random_action(self, rng: np.random.Generator) -> str:
+        """A call with arguments of the right types, or, one time in two, an answer that says nothing."""
+        if rng.integers(2):
+            return "<answer></answer>"
+        tools = list(self._tools.values())
+        drawn = tools[rng.integers(len(tools))]
+        return write_call(drawn.name, random_value(drawn.schema["function"]["parameters"], rng))
 
     def snapshot(self) -> State:
         """The episode as a value; pictures are shared, for nobody changes them."""
