@@ -48,6 +48,11 @@ def observation_of(
     return Observation(text=separator.join(text for text in texts if text), images=tuple(images), role=role)
 
 
+def sendable(text: str) -> str:
+    """The text with halves of surrogate pairs, which UTF-8 cannot write, as question marks."""
+    return text.encode(errors="replace").decode()
+
+
 def picture_of(value: Any) -> Any | None:
     """A picture if the value is one, else None: never raises for text that merely is no picture.
 

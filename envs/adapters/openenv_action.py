@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import BaseModel, ValidationError
 
 from vlrl.envs.action_text import CLOSING, OPENING, last_action
+from vlrl.envs.adapters.contents import sendable
 from vlrl.envs.adapters.json_values import random_value
 from vlrl.envs.tools.calls import read_json
 from vlrl.errors import ConfigError
@@ -81,7 +82,7 @@ class ActionForm:
         if len(said) > MAX_CHARS:
             raise NoAction(f"The action has {len(said)} characters, {MAX_CHARS} at most. {self.instructions}")
         if self._field is not None:
-            return {self._field: said}
+            return {self._field: sendable(said)}
         if self._words is not None:
             if said.lower() not in self._words:
                 raise NoAction(f"{said!r:.60} is no action. {self.instructions}")

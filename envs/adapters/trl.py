@@ -137,7 +137,7 @@ class TrlEnv:
             given = getattr(self._instance, self._reward)
             reward = float(self._awaited(given() if callable(given) else given))
         info = {"success": reward > self._success_above} if self._reward is not None else {}
-        return StepResult(Observation(), reward, True, False, info)
+        return StepResult(Observation("The episode has ended."), reward, True, False, info)
 
     def _awaited(self, value: Any) -> Any:
         """The value; a coroutine is run in this instance's own loop, which lives as long as it does."""

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from vlrl.envs.adapters.contents import observation_of
+from vlrl.envs.adapters.contents import observation_of, sendable
 from vlrl.envs.adapters.json_values import random_value
 from vlrl.envs.adapters.verifiers_process import Gone, VerifiersProcess, process_of
 from vlrl.envs.tools.calls import FORM, Call, CallError, parse_calls, thinking_ends, write_call
@@ -119,7 +119,7 @@ class VerifiersEnv:
         info: dict[str, Any] = {"success": result["reward"] > self._success_above}
         info |= {f"reward/{name}": value for name, value in result["parts"].items()}
         info |= {f"metric/{name}": value for name, value in result["metrics"].items()}
-        return StepResult(Observation(), float(result["reward"]), True, False, info)
+        return StepResult(Observation("The episode has ended."), float(result["reward"]), True, False, info)
 
     def close(self) -> None:
         """End the episode; the program stays for others."""
@@ -166,9 +166,9 @@ class VerifiersEnv:
 def _spoken(text: str, calls: Sequence[Call]) -> dict[str, str]:
     """Thinking and what is said beside the calls, apart, as servers of reasoning models give them."""
     start = thinking_ends(text)
-    thinking, kept = text[:start].strip(), []
+    thinking, kept = sendable(text[:start]).strip(), []
     for call in calls:
         kept.append(text[start : call.span[0]])
         start = call.span[1]
     thinking = thinking.removeprefix("<think>").removesuffix("</think>").strip()
-    return {"content": "".join([*kept, text[start:]]).strip(), "thinking": thinking}
+    return {"content": sendable("".join([*kept, text[start:]])).strip(), "thinking": thinking}

@@ -6,7 +6,7 @@ import re
 
 import pytest
 import yaml
-from ecosystem import ROOT, python, server
+from ecosystem import ROOT, python
 
 from vlrl.data import open_dataset
 from vlrl.data_options import DataConfig
@@ -35,9 +35,8 @@ def test_trl(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "['guess', 'look']\n"
 
 
-def test_openenv(capsys: pytest.CaptureFixture[str]) -> None:
-    with server(ROOT / "examples" / "environments" / "openenv_lights.py") as url:
-        run(shown("OpenEnv", "python").replace("http://127.0.0.1:8000", url))
+def test_openenv(lights: str, capsys: pytest.CaptureFixture[str]) -> None:
+    run(shown("OpenEnv", "python").replace("http://127.0.0.1:8000", lights))
     assert "Which light is switched." in capsys.readouterr().out
 
 

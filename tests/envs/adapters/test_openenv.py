@@ -19,7 +19,6 @@ from vlrl.envs.adapters.openenv_action import ActionForm, NoAction
 from vlrl.envs.open import open_env
 from vlrl.errors import ConfigError
 
-EXAMPLE = ROOT / "examples" / "environments" / "openenv_lights.py"
 FAULTS = ROOT / "tests" / "helpers" / "openenv_faults.py"
 
 TYPED = """
@@ -35,12 +34,6 @@ class Do(BaseModel):
             raise ValueError("be polite")
         return value
 """
-
-
-@pytest.fixture(scope="module")
-def lights() -> Iterator[str]:
-    with server(EXAMPLE) as url:
-        yield url
 
 
 @pytest.fixture(scope="module")
@@ -133,6 +126,7 @@ def test_a_field_a_template_and_the_reward_of_none(faults: str, env_of: Callable
     shown = env.reset({"level": 3, "seed": 7}, 0)
     assert shown.text == "[('level', 3)]/7"
     assert env.step('<action> say "hi" </action>').observation.text == 'say "hi"/1'
+    assert env.step("<action>half: \ud83d</action>").observation.text == "half: ?/2"
     assert [env.step(f"<action>{what}</action>").reward for what in ("half", "none", "half")] == [
         0.5,
         0.0,

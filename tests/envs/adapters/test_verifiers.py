@@ -107,7 +107,7 @@ def test_many_episodes_at_once_share_one_program(env_of: Callable[..., Any]) -> 
         assert list(pool.map(play, range(24))) == [1.1 if index % 2 else 0.1 for index in range(24)]
 
 
-def test_several_turns_of_a_function_s_environment(env_of: Callable[..., Any]) -> None:
+def test_several_turns_and_a_program_that_lingers_and_hangs(env_of: Callable[..., Any]) -> None:
     env = env_of(f"{ENVS}/guessing.py:load_environment", args={"highest": 5}, linger_s=0.5)
     with pytest.raises(ConfigError, match="without end; give each task its index"):
         env.num_tasks()
@@ -130,11 +130,15 @@ def test_several_turns_of_a_function_s_environment(env_of: Callable[..., Any]) -
     assert process.alive  # an episode is under way
     env.close()
     assert soon(lambda: not process.alive) and marked(process) == []
-    assert env.reset({"index": 2}, 0).text == "Game 3.\nGuess a number."
+    assert env.reset({"index": 2}, 0).text == "Game 3.\nGuess a number."  # a new program
+    env._timeout_s = 0.5
+    with pytest.raises(TimeoutError, match=r"no answer to step in 0.5 s"):
+        env.step("0")
+    assert soon(lambda: not env._process.alive)
 
 
 def test_tools_and_what_breaks(env_of: Callable[..., Any]) -> None:
-    env = env_of(f"{ENVS}/scale.py", timeout_s=30.0)
+    env = env_of(f"{ENVS}/scale.py")
     (tool,) = env.tools
     name = tool["function"]["name"]
     assert name == "scale_weigh" and tool["function"]["parameters"]["required"] == ["thing"]
@@ -159,12 +163,6 @@ def test_tools_and_what_breaks(env_of: Callable[..., Any]) -> None:
     with pytest.raises(ConnectionError, match="ended with code 3"):
         env.step("5 kg")
     assert marked(process) == []
-    hanging = env_of(f"{ENVS}/scale.py", timeout_s=30.0)
-    hanging.reset({"index": 4}, 0)
-    hanging._timeout_s = 0.5
-    with pytest.raises(TimeoutError, match=r"no answer to step in 0.5 s"):
-        hanging.step("5 kg")
-    assert soon(lambda: not hanging._process.alive)
 
 
 def test_two_agents_of_one_model_are_refused_and_the_program_ends_with_its_starter() -> None:
@@ -206,4 +204,5 @@ def test_what_is_said_is_apart_from_thinking_and_calls() -> None:
     assert _spoken(text, [call]) == {"content": "so  then", "thinking": "a"}
     assert _spoken("b</think>c", []) == {"content": "c", "thinking": "b"}
     assert _spoken("<think>never ends", []) == {"content": "", "thinking": "never ends"}
+    assert _spoken("<think>\ud800</think>\udfff", []) == {"content": "?", "thinking": "?"}
     assert _spoken("plain", []) == {"content": "plain", "thinking": ""}

@@ -1,8 +1,6 @@
 """Tools, and what may break: weigh things, then answer."""
 
-import asyncio
 import os
-import time
 
 import verifiers.v1 as vf
 
@@ -36,9 +34,6 @@ class ScaleTask(vf.Task[ScaleData]):
             raise RuntimeError("the answer is lost")
         if self.data.broken == "die":
             os._exit(3)
-        if self.data.broken == "hang":
-            time.sleep(60)
-        await asyncio.sleep(0)
         return float((trace.branches[-1].messages[-1].content or "") == self.data.answer)
 
 
@@ -48,7 +43,7 @@ class ScaleTaskset(vf.Taskset[ScaleTask, vf.TasksetConfig]):
         return [ScaleTools(vf.SharedToolsetConfig())]
 
     def load(self):
-        for broken in ("", "setup", "reward", "die", "hang"):
+        for broken in ("", "setup", "reward", "die"):
             yield ScaleTask(ScaleData(answer="5 kg", prompt="How heavy is a table?", broken=broken))
 
 
