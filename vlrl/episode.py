@@ -82,15 +82,15 @@ async def _attempt(
         kind, failure = f"env_{error.kind}", f"{error.reason}\n{error.trace}".strip()
         outcome = "timeout" if error.kind == "hung" else "env_error"
     except DataError as error:  # what it showed cannot be shown to a model
-        kind, failure = "env_raised", str(error)
+        kind, failure = "env_raised", f"env {task.name!r}: {error}"
     except TimeoutError:
         if not clock.expired():
             raise
         kind, outcome = "episode_hung", "timeout"
-        failure = f"took longer than episodes.timeout_s={setting.config.episodes.timeout_s:g}"
+        failure = f"env {task.name!r}: took longer than episodes.timeout_s={setting.config.episodes.timeout_s:g}"
     counts[kind] += 1
     duration_s = time.perf_counter() - start
-    return [session.trajectory("", outcome, duration_s, failure=f"env {task.name!r}: {failure}")]
+    return [session.trajectory("", outcome, duration_s, failure=failure)]
 
 
 async def _begin(sample: Sample, group_index: int, env: HostedEnv, setting: Setting) -> Session:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
+from enum import StrEnum
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -13,34 +16,70 @@ from vlrl.cli.train import require_target
 from vlrl.config import Config, load_config
 from vlrl.console import TrainConsole
 from vlrl.errors import ConfigError
+from vlrl.processors.messages import text_of
+
+NUM_CORPUS_ROWS = 200
+
+
+class Task(StrEnum):
+    """What the tiny model learns."""
+
+    DIGITS = "digits"
+    ZOOM = "zoom"
+
+
+CONFIGS = {Task.DIGITS: "quickstart", Task.ZOOM: "quickstart_zoom"}
+"""Of each task, the config's name; `<name>_sft` is its warm start."""
 
 
 def command(
     seed: Annotated[int, typer.Option(help="Seed of weights, data order and sampling.")] = 0,
+    task: Annotated[
+        Task, typer.Option(help="digits: add handwritten digits; zoom: zoom in, then read, in two turns.")
+    ] = Task.DIGITS,
     out: Annotated[
-        Path, typer.Option(help="Folder for everything; an earlier run there is replaced.")
-    ] = Path("runs/quickstart"),
+        Path | None,
+        typer.Option(help="Folder for everything; an earlier run there is replaced. By default under runs/."),
+    ] = None,
     configs: Annotated[
-        Path, typer.Option(help="Folder with quickstart.yaml and quickstart_sft.yaml.")
+        Path, typer.Option(help="Folder with quickstart.yaml, quickstart_sft.yaml and those of other tasks.")
     ] = Path("configs"),
     json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
     """Make a tiny VLM, warm it up by SFT, train it by GRPO, report on it: `vlrl quickstart --seed 1`."""
-    warm = load_config(configs / "quickstart_sft.yaml", [f"run.seed={seed}", f"run.dir={out.parent}"])
-    main = load_config(configs / "quickstart.yaml", [f"run.seed={seed}", f"run.dir={out.parent}"])
+    name = CONFIGS[task]
+    out = out or Path("runs") / name
+    warm = load_config(configs / f"{name}_sft.yaml", [f"run.seed={seed}", f"run.dir={out.parent}"])
+    main = load_config(configs / f"{name}.yaml", [f"run.seed={seed}", f"run.dir={out.parent}"])
     warm = _placed(warm, f"{out.name}-sft", out.parent / f"{out.name}-init")
     main = _placed(main, out.name, warm.run_dir / "model")
-    summary, report = run(warm, main, json_mode=json)
+    summary, report = run(warm, main, corpus_of(task, warm), json_mode=json)
     print_result({**summary, "report": str(report)}, json)
     require_target(summary)
 
 
-def run(warm: Config, main: Config, *, json_mode: bool) -> tuple[dict[str, object], Path]:
-    """SFT with `warm`, then GRPO with `main`, in one Ray."""
+def corpus_of(task: Task, warm: Config) -> list[str]:
+    """Texts to train the tiny model's tokenizer on: those of the rows that `warm` learns from."""
+    if task is Task.DIGITS:
+        from vlrl.envs.visual.digit_sum import DigitSum, corpus
+
+        return corpus(DigitSum())
+    from vlrl.data import open_source
+
+    rows = open_source(warm.data.train[0], "data.train")
+    return [
+        "\n".join([*(f"{m['role']}\n{text_of(m)}" for m in row["messages"]), f"assistant\n{row['target']}"])
+        for row in islice(rows, NUM_CORPUS_ROWS)
+    ]
+
+
+def run(
+    warm: Config, main: Config, corpus: Sequence[str], *, json_mode: bool
+) -> tuple[dict[str, object], Path]:
+    """SFT with `warm`, then GRPO with `main`, in one Ray, on a tiny model that spells `corpus` well."""
     from vlrl import grpo, sft
     from vlrl.cluster import cluster
-    from vlrl.envs.visual.digit_sum import DigitSum, corpus
     from vlrl.tiny import build_tiny_qwen2_5_vl
     from vlrl.viewer.report import write_report
 
@@ -48,7 +87,7 @@ def run(warm: Config, main: Config, *, json_mode: bool) -> tuple[dict[str, objec
         _remove_run(folder)
     with TrainConsole("quickstart", warm.num_steps, json_mode=json_mode) as console:
         console.phase("building a tiny Qwen2.5-VL")
-        build_tiny_qwen2_5_vl(warm.model.path, corpus(DigitSum()), seed=warm.run.seed)
+        build_tiny_qwen2_5_vl(warm.model.path, corpus, seed=warm.run.seed)
         with cluster(main):
             sft.train(warm, console)
             summary = grpo.train(main, console)
