@@ -57,9 +57,9 @@ def show_check(result: Mapping[str, Any], console: Console) -> None:
 def show_bench(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
     """Print one line an environment."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("environment", no_wrap=True)
-    for name in ("steps/s", "resets/s", "step ms p50", "p99", "observation", "kB"):
-        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("environment", overflow="fold")
+    for name in ("steps/s", "resets/s", "p50 ms", "p99 ms", "observation", "kB"):
+        table.add_column(name, justify="right", min_width=len(name))
     for row in rows:
         table.add_row(
             Text(row["env"]),
