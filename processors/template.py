@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from vlrl.errors import DataError
@@ -31,7 +32,28 @@ class ChatTemplate:
             messages: media parts as {"type": "image"}.
             tools: JSON schemas of the functions on offer.
             opening: end with what opens the assistant's turn.
+
+        Raises:
+            DataError: for tools, if the template has no place for them.
         """
+        if tools and not self._offers_tools:
+            raise DataError(
+                "the model's chat template has no place for tools, so it would not be told of them; have "
+                "the environment say them itself (options told_by: system_prompt, or offer_tools: false), or "
+                "give the model a template that does"
+            )
+        return self._rendered(messages, tools, opening)
+
+    @cached_property
+    def _offers_tools(self) -> bool:
+        """Whether tools change what is written."""
+        tool = {"type": "function", "function": {"name": "probe", "description": "", "parameters": {}}}
+        asked = [{"role": "user", "content": [{"type": "text", "text": "?"}]}]
+        return self._rendered(asked, (), True) != self._rendered(asked, (tool,), True)
+
+    def _rendered(
+        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]], opening: bool
+    ) -> str:
         offered = {"tools": list(tools)} if tools else {}
         return str(
             self._hf.apply_chat_template(

@@ -10,6 +10,7 @@ from builders import make_generation, make_sample, observe, open_tiny, picture, 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vlrl.errors import DataError
 from vlrl.session import Session
 from vlrl.types import Generation, Media, VersionSpan
 
@@ -166,3 +167,10 @@ def test_a_template_that_forgets_thoughts_makes_a_fork_of_each_turn_that_thought
     trajectory = session.trajectory("", "ok", 0.0)
     assert [[turn.text for turn in ledger.turns] for ledger in trajectory.ledgers] == [drawn[:1], drawn[1:]]
     assert trajectory.action_ids == [i for text in drawn for i in processor.encode_target(text).tolist()]
+
+
+def test_tools_are_never_dropped_by_a_template_without_a_word(tiny_model: Path) -> None:
+    processor = open_tiny(tiny_model)
+    tool = {"type": "function", "function": {"name": "zoom", "description": "", "parameters": {}}}
+    with pytest.raises(DataError, match="no place for tools.*told_by: system_prompt"):
+        processor.sample({**row(QUESTION), "tools": [tool]})
