@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from vlrl.errors import ConfigError
 from vlrl.registry import BUILT_IN
 from vlrl.reward_check.checks import run_checks
 from vlrl.reward_check.trial import run_trial
@@ -43,10 +44,14 @@ SAMPLES = {
 PAYS_FOR_LENGTH = {"cosine_length", "cosine_length_media"}
 # What these say is a served model's: test_judge.py tries one of them on a server of its own.
 NEED_A_SERVER = {"judge", "judge_pairwise"}
+# What these say is the environment's; `vlrl env check` asks it.
+NEED_AN_EPISODE = {"episode_return", "success"}
 ALIASES = {"vlm_r1_rec", "vlm_r1_ovd"}
 
+NOT_TRIED = NEED_A_SERVER | NEED_AN_EPISODE | ALIASES
 
-@pytest.mark.parametrize("name", sorted(BUILT_IN["rewards"].keys() - NEED_A_SERVER - ALIASES))
+
+@pytest.mark.parametrize("name", sorted(BUILT_IN["rewards"].keys() - NOT_TRIED))
 def test_it_is_sound(name: str) -> None:
     function = find_reward(name, OPTIONS.get(name, {}))
     trial = run_trial(function, None, "", timeout_s=10, seed=1, limit=4)
@@ -61,6 +66,12 @@ def test_it_is_sound(name: str) -> None:
     assert trial.profile == KINDS.get(name, "answer")
     if name in SAMPLES:
         assert trial.data == f"built-in samples: {SAMPLES[name]}"
+
+
+@pytest.mark.parametrize("name", sorted(NEED_AN_EPISODE))
+def test_what_an_environment_says_is_not_tried_on_texts(name: str) -> None:
+    with pytest.raises(ConfigError, match=r"looks at the episode .*vlrl env check"):
+        run_trial(find_reward(name), None, "", timeout_s=10, seed=1, limit=4)
 
 
 def test_aliases_are_what_they_say() -> None:

@@ -25,6 +25,8 @@ NUM_PROBED_ASYNC = 2
 """Samples on which the form of the answer is looked for, and the built-in set."""
 NUM_FIXED = 3
 """Samples on which completions that are the same for every sample are tried."""
+EPISODE_NAMES = frozenset({"episode_return", "success"})
+"""What a reward may ask for that an environment says, whatever the text."""
 SLOW_S = 0.25
 """What takes longer on the first sample is not tried on the others: once is enough to know."""
 _GAIN = 1e-3
@@ -127,8 +129,14 @@ def run_trial(
         on_phase: is told what is being done.
 
     Raises:
-        ConfigError: for a reward that refuses its options, or wants metadata that samples have not.
+        ConfigError: for a reward that refuses its options, or wants metadata that samples have not; for one
+            that looks at an episode.
     """
+    if asked := function.wanted & EPISODE_NAMES:
+        raise ConfigError(
+            f"reward {function.source.name!r} looks at the episode ({', '.join(sorted(asked))}), and a text is "
+            "none: vlrl env check tries the environment, vlrl reward score a run's episodes again"
+        )
     on_phase("looking for the form of its answers")
     with Calls(function, timeout_s) as calls:
         if samples is None:
