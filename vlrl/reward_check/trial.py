@@ -134,8 +134,8 @@ def run_trial(
     """
     if asked := function.wanted & EPISODE_NAMES:
         raise ConfigError(
-            f"reward {function.source.name!r} looks at the episode ({', '.join(sorted(asked))}), and a text is "
-            "none: vlrl env check tries the environment, vlrl reward score a run's episodes again"
+            f"reward {function.source.name!r} looks at the episode ({', '.join(sorted(asked))}), and a text "
+            "is none: vlrl env check tries the environment, vlrl reward score a run's episodes again"
         )
     on_phase("looking for the form of its answers")
     with Calls(function, timeout_s) as calls:
