@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import inspect
 import io
 import json
@@ -102,7 +103,8 @@ class FunctionAgent:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
         worker = _Worker()
-        arguments = {"base_url": base_url, "api_key": API_KEY, "model": MODEL, "task": task, "seed": seed}
+        own = copy.deepcopy(task)  # every episode must find it the same
+        arguments = {"base_url": base_url, "api_key": API_KEY, "model": MODEL, "task": own, "seed": seed}
 
         def work() -> None:
             outcome: Any = None

@@ -25,15 +25,15 @@ END_LIMIT_S = 10.0
 def require_agents(samples: Iterable[Sample], config: Config) -> None:
     """Raise ConfigError for an agent that is not to be found, and under lockstep for any.
 
-    Whether an agent waits for the model or is at something of its own cannot be told, so nobody can wait until
-    everybody waits.
+    Whether an agent waits for the model or is at something of its own cannot be told, so nobody can wait
+    until everybody waits.
     """
     for sample in samples:
         if sample.env is not None and sample.env.name == AGENT:
             open_agent(sample.env)
             if config.episodes.lockstep:
                 raise ConfigError(
-                    f"sample {sample.id!r}: an agent asks the model at its own pace, which is not possible in "
+                    f"sample {sample.id!r}: an agent asks the model at its own pace, which it cannot in "
                     "lockstep; set episodes.lockstep=false"
                 )
 
