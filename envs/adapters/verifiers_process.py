@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -17,9 +16,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from vlrl.envs.adapters.verifiers_program.marked import VARIABLE, kill_marked
 from vlrl.errors import ConfigError
 
-_MARK = "VLRL_VERIFIERS_PROGRAM"
 _PATIENCE_S = 5.0
 """A program that answers nothing for so long hangs."""
 _PROGRAM = Path(__file__).parent / "verifiers_program" / "main.py"
@@ -54,11 +53,18 @@ class VerifiersProcess:
         command = [python, "-P", str(_PROGRAM), name, json.dumps(dict(args)), str(linger_s)]
         self._name, self._numbers, self._lock = name, count(), threading.Lock()
         self._waiting: dict[int, Future[Any]] = {}
-        mark = uuid.uuid4().hex
-        self._mark, environment, pipe = f"{_MARK}={mark}", {**os.environ, _MARK: mark}, subprocess.PIPE
+        self.mark, pipe = uuid.uuid4().hex, subprocess.PIPE
         try:
+            # A session of its own: killed with a group, it could not end the servers that it has started. It
+            # ends when its input does.
             self._process = subprocess.Popen(
-                command, stdin=pipe, stdout=pipe, text=True, encoding="utf-8", env=environment
+                command,
+                stdin=pipe,
+                stdout=pipe,
+                text=True,
+                encoding="utf-8",
+                env={**os.environ, VARIABLE: self.mark},
+                start_new_session=True,
             )
         except OSError as error:
             raise ConfigError(f"verifiers: python={python!r} cannot be run: {error}") from error
@@ -126,10 +132,7 @@ class VerifiersProcess:
         with suppress(OSError):  # what it has not read is lost with it
             self._input.close()
         self._process.wait()
-        for environ in Path("/proc").glob("[0-9]*/environ"):  # servers of tools that it could not end itself
-            with suppress(OSError):
-                if self._mark.encode() in environ.read_bytes().split(b"\0"):
-                    os.kill(int(environ.parent.name), signal.SIGKILL)
+        kill_marked(self.mark)  # servers of tools that it could not end itself
 
     def _gone(self) -> Gone:
         return Gone(f"verifiers: {self._name}: its program has ended with code {self._process.poll()}")

@@ -26,8 +26,9 @@ class DotsTask(vf.Task[DotsData]):
         return float(said == [self.data.answer])
 
     @vf.reward(weight=0.1)
-    async def brief(self, trace: vf.Trace) -> float:
-        return float(len(trace.branches[-1].messages[-1].content or "") < 200)
+    async def form(self, trace: vf.Trace) -> float:
+        said = trace.branches[-1].messages[-1].content or ""
+        return float(re.fullmatch(r"<answer>\d+</answer>", said.strip()) is not None)
 
     @vf.metric
     async def length(self, trace: vf.Trace) -> float:

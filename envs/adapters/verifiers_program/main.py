@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
 import sys
 import threading
 import time
 from pathlib import Path
 from typing import Any, TextIO
+
+sys.path.insert(0, str(Path(__file__).parent))
+from marked import VARIABLE, kill_marked  # the folder is not searched by itself: python -P
 
 
 async def answer(episodes: Any, request: dict[str, Any], out: TextIO) -> None:
@@ -29,12 +31,12 @@ def read(loop: asyncio.AbstractEventLoop, lines: asyncio.Queue[str], patience_s:
         loop.call_soon_threadsafe(lines.put_nowait, line)
     loop.call_soon_threadsafe(lines.put_nowait, "")
     time.sleep(patience_s)
+    kill_marked(os.environ[VARIABLE])
     os._exit(1)
 
 
 async def run(name: str, args: dict[str, Any], linger_s: float, out: TextIO) -> None:
     """Load the environment and serve until the input ends, or nothing is played for `linger_s`."""
-    sys.path.insert(0, str(Path(__file__).parent))
     from episodes import Episodes, load
 
     episodes = Episodes(load(name, args))
@@ -62,7 +64,6 @@ async def run(name: str, args: dict[str, Any], linger_s: float, out: TextIO) -> 
 
 def main() -> None:
     """Keep the answers' stream for answers: whatever an environment prints goes to the standard error."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is vlrl's business; it ends this program's input
     for name in ("NO_PROXY", "no_proxy"):  # the model is on this machine
         os.environ[name] = ",".join(filter(None, [os.environ.get(name), "127.0.0.1"]))
     out = os.fdopen(os.dup(1), "w")

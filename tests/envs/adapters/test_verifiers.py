@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -47,7 +49,7 @@ def marked(process: Any) -> list[int]:
     found = []
     for environ in Path("/proc").glob("[0-9]*/environ"):
         try:
-            if process._mark.encode() in environ.read_bytes():
+            if process.mark.encode() in environ.read_bytes():
                 found.append(int(environ.parent.name))
         except OSError:
             continue
@@ -72,7 +74,7 @@ def test_single_turn_with_a_picture_and_named_rewards(env_of: Callable[..., Any]
     assert shown.images[0].size == (84, 84) and np.asarray(shown.images[0]).min() == 0
     ended = env.step(answered(number))
     assert (ended.reward, ended.terminated, ended.truncated) == (1.1, True, False)
-    parts = {"reward/right": 1.0, "reward/brief": pytest.approx(0.1), "metric/length": 18.0}
+    parts = {"reward/right": 1.0, "reward/form": pytest.approx(0.1), "metric/length": 18.0}
     assert ended.info == {"success": True, **parts}
     env.reset(task, 0)
     wrong = env.step(answered(number + 1))
@@ -167,7 +169,7 @@ def test_tools_and_what_breaks(env_of: Callable[..., Any]) -> None:
 
 def test_two_agents_of_one_model_are_refused_and_the_program_ends_with_its_starter() -> None:
     code = f"""
-import os, sys
+import sys
 from vlrl.envs.open import open_env
 env = open_env("verifiers", {{"id": "{ENVS}/panel.py", "python": {python()!r}}})
 env.reset({{"index": 0}}, 0)
@@ -176,14 +178,15 @@ try:
 except RuntimeError as error:
     print(env._process._process.pid, error, flush=True)
 sys.stdin.readline()
-os._exit(0)
 """
-    child = subprocess.Popen([sys.executable, "-c", code], stdin=-1, stdout=-1, text=True, cwd=ROOT)
+    command = [sys.executable, "-c", code]
+    child = subprocess.Popen(command, stdin=-1, stdout=-1, text=True, cwd=ROOT, start_new_session=True)
     assert child.stdout is not None
     pid, error = child.stdout.readline().split(maxsplit=1)
     assert "give the others a model and a client of their own" in error
     assert Path(f"/proc/{pid}").exists()
-    child.communicate("\n")
+    os.killpg(child.pid, signal.SIGKILL)  # as environments' hosts end what hangs
+    child.communicate()
     assert soon(lambda: not Path(f"/proc/{pid}").exists())
 
 
