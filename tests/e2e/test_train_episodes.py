@@ -1,0 +1,102 @@
+"""A run of GRPO on episodes with the real engines: forks, failures, and the same numbers again."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import make_config
+from rich.console import Console
+
+from vlrl import grpo
+from vlrl.config import Config
+from vlrl.console import TrainConsole
+
+NUM_STEPS = 2
+
+PLUG_INS = '''
+import time
+from vlrl.envs.visual.frozen_lake import FrozenLake
+
+
+class Lake(FrozenLake):
+    """Now slower, now quicker; some episodes cannot be played."""
+
+    def reset(self, task, seed):
+        self.broken = seed % 5 == 0
+        return super().reset(task, seed)
+
+    def step(self, action):
+        time.sleep(0.001 * (len(action) % 5))
+        if self.broken:
+            raise RuntimeError("thin ice")
+        return super().step(action)
+
+
+def vowels(completion, answer):
+    """Something a random model gets more or less of."""
+    return sum(c in "aeiou0123456789" for c in completion) / 10
+'''
+
+
+def config_of(model: Path, folder: Path, name: str, isolation: str) -> Config:
+    return make_config(
+        model,
+        run={"name": name, "dir": str(folder), "seed": 5},
+        processor={"min_pixels": 28 * 28, "max_pixels": 56 * 56},
+        data={
+            "train": {
+                "name": "env",
+                "options": {"env": f"{folder}/lake.py:Lake", "options": {"image_size": 112}, "num_rows": 64},
+            }
+        },
+        rewards=[{"name": f"{folder}/lake.py:vowels"}, {"name": "episode_return"}],
+        num_steps=NUM_STEPS,
+        rollout={"prompts_per_step": 4, "group_size": 3, "max_tokens": 6},
+        episodes={
+            "max_turns": 3,
+            "context": {"policy": "last_images", "num_images": 1},
+            "max_failed_share": 1.0,
+        },
+        env={"isolation": isolation},
+        algorithm={"credit": "state_groups", "discount": 0.9},
+        generator={"max_model_len": 1024, "max_num_batched_tokens": 1024},
+        trainer={"max_tokens_per_micro_batch": 1024},
+        optim={"lr": 1.0e-3},
+        parity={"num_samples": 2},
+        checkpoint={"every": 0},
+    )
+
+
+def run(config: Config) -> list[dict[str, Any]]:
+    with TrainConsole("episodes", NUM_STEPS, console=Console(file=io.StringIO())) as console:
+        grpo.train(config, console)
+    lines = (config.run_dir / "metrics.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+@pytest.mark.timeout(600)
+def test_episodes_train_with_parity_and_the_same_numbers_wherever_they_are_played(
+    tiny_model: Path, tmp_path: Path, local_ray: None
+) -> None:
+    """In threads, then in processes. Every picture but the last is forgotten, so every turn forks."""
+    (tmp_path / "lake.py").write_text(PLUG_INS)
+    steps = {
+        isolation: run(config_of(tiny_model, tmp_path, isolation, isolation))
+        for isolation in ("thread", "process")
+    }
+    assert len(steps["thread"]) == NUM_STEPS
+    for metrics in steps["thread"]:
+        assert metrics["parity/max_abs_logprob_diff"] < 1e-3
+        assert metrics["episode/num_turns_mean"] == 3.0
+        assert metrics["episode/num_ledgers_mean"] == 3.0
+        assert metrics["optim/grad_norm"] > 0
+    assert sum(metrics["failures/env_raised"] for metrics in steps["thread"]) > 0
+    timeless = [
+        [{k: v for k, v in m.items() if not k.startswith(("time_s/", "throughput/"))} for m in found]
+        for found in steps.values()
+    ]
+    assert timeless[0] == timeless[1]
