@@ -127,6 +127,7 @@ class _Worker:
     """A call in a thread that has an event loop if it needs one."""
 
     def __init__(self) -> None:
+        self._is_cancelled = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[Any] | None = None
 
@@ -135,10 +136,14 @@ class _Worker:
         return asyncio.run(self._awaited(returned)) if inspect.iscoroutine(returned) else returned
 
     async def _awaited(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+        self._task, self._loop = asyncio.current_task(), asyncio.get_running_loop()
+        if self._is_cancelled:  # before there was a loop to be told
+            coroutine.close()
+            return None
         return await coroutine
 
     def cancel(self) -> None:
+        self._is_cancelled = True
         if self._loop is not None and self._task is not None:
             with suppress(RuntimeError):  # it has ended
                 self._loop.call_soon_threadsafe(self._task.cancel)
