@@ -8,6 +8,7 @@ import os
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -22,7 +23,8 @@ async def answer(episodes: Any, request: dict[str, Any], out: TextIO) -> None:
         reply = {"number": number, "value": await getattr(episodes, method)(**request)}
     except Exception as error:  # of the environment: it is for vlrl to count
         reply = {"number": number, "error": f"{type(error).__name__}: {error}"}
-    print(json.dumps(reply), file=out, flush=True)
+    with suppress(BrokenPipeError):  # vlrl is gone, and what it asked with it
+        print(json.dumps(reply), file=out, flush=True)
 
 
 def read(loop: asyncio.AbstractEventLoop, lines: asyncio.Queue[str], patience_s: float = 5.0) -> None:
