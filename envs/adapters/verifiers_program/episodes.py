@@ -30,6 +30,7 @@ class Episodes:
         self._playing: dict[str, tuple[Conversation, asyncio.Task[vf.Episode]]] = {}
         self._client: vf.ClientConfig | None = None
         self._described: dict[str, Any] | None = None
+        self._describing = asyncio.Lock()
 
     @property
     def num_playing(self) -> int:
@@ -55,13 +56,14 @@ class Episodes:
 
     async def describe(self) -> dict[str, Any]:
         """Number of tasks (null: endless), and the tools and system prompt of the first."""
-        if self._described is None:
-            first = await self.reset("describe", 0)
-            await self.close("describe")
-            system = [m["content"] for m in first["messages"] if m["role"] == "system"]
-            count = sum(1 for _ in self._up_to(None)) if self.env.taskset.bounded else None
-            self._described = {"num_tasks": count, "tools": first["tools"], "system": system}
-        return self._described
+        async with self._describing:
+            if self._described is None:
+                first = await self.reset("describe", 0)
+                await self.close("describe")
+                system = [m["content"] for m in first["messages"] if m["role"] == "system"]
+                count = sum(1 for _ in self._up_to(None)) if self.env.taskset.bounded else None
+                self._described = {"num_tasks": count, "tools": first["tools"], "system": system}
+            return self._described
 
     async def task(self, index: int) -> dict[str, Any]:
         """A task's data."""

@@ -94,11 +94,9 @@ def test_the_seed_draws_the_task_and_an_index_is_checked(env_of: Callable[..., A
         env.reset({"indx": 1}, 0)
 
 
-def test_many_episodes_at_once_share_one_program(env_of: Callable[..., Any]) -> None:
-    env_of(EXAMPLE)
-
+def test_many_episodes_at_once_share_one_program_from_its_start() -> None:
     def play(index: int) -> float:
-        env = open_env("verifiers", {"id": str(EXAMPLE), "python": python()})
+        env = open_env("verifiers", {"id": str(EXAMPLE), "python": python(), "linger_s": 30.0})
         number = int(env.task(index)["data"]["answer"])  # type: ignore[attr-defined]
         env.reset({"index": index}, 0)
         reward = env.step(answered(number if index % 2 else 99)).reward  # type: ignore[union-attr]
