@@ -107,14 +107,13 @@ class FunctionAgent:
         arguments = {"base_url": base_url, "api_key": API_KEY, "model": MODEL, "task": own, "seed": seed}
 
         def work() -> None:
-            outcome: Any = None
+            returned, raised = None, None
             try:
-                outcome = worker.run(lambda: self.function(**arguments))
+                returned = worker.run(lambda: self.function(**arguments))
             except BaseException as error:  # also SystemExit, which would end the thread without a word
-                found = trouble(error)
-                outcome = AgentFailure(f"raised {found.reason}", found.trace)
+                raised = error
             with suppress(RuntimeError):  # the event loop has been closed meanwhile
-                loop.call_soon_threadsafe(_settle, future, outcome)
+                loop.call_soon_threadsafe(_settle, future, returned, raised)
 
         threading.Thread(target=work, name=f"agent {self.name}", daemon=True).start()
         try:
@@ -149,13 +148,15 @@ class _Worker:
                 self._loop.call_soon_threadsafe(self._task.cancel)
 
 
-def _settle(future: asyncio.Future[Any], outcome: Any) -> None:
+def _settle(future: asyncio.Future[Any], returned: Any, raised: BaseException | None) -> None:
     if future.done():
         return
-    if isinstance(outcome, AgentFailure):
-        future.set_exception(outcome)
+    if raised is None:
+        future.set_result(returned)
     else:
-        future.set_result(outcome)
+        # Not in the agent's thread: two that format tracebacks at once may fail (CPython issue 106905).
+        found = trouble(raised)
+        future.set_exception(AgentFailure(f"raised {found.reason}", found.trace))
 
 
 @dataclass(frozen=True, slots=True)
