@@ -230,10 +230,12 @@ class VllmPolicy:
             drawn = await cluster.fetch_async(self._actor.generate.remote(requests, references))
         except Exception as error:  # handed on to every session of the wave
             for _, _, future in waiting:
-                future.set_exception(error)
+                if not future.done():
+                    future.set_exception(error)
             return
         for (_, _, future), generation in zip(waiting, drawn, strict=True):
-            future.set_result(generation)
+            if not future.done():  # an episode over its time no longer waits
+                future.set_result(generation)
 
 
 def _engine_item(medium: Media) -> Any:

@@ -16,20 +16,23 @@ import numpy as np
 import pytest
 import torch
 from builders import make_config, make_setting, open_tiny, picture, row
+from endpoints import data_url
 from reference import largest_difference, model_of
 
 from vlrl.batch import Batch
 from vlrl.config import Config
 from vlrl.credit import assign_credit
 from vlrl.envs.visual.digit_sum import DigitSum
+from vlrl.episode_options import EpisodeConfig
 from vlrl.errors import DataError, EngineError
 from vlrl.generator import VllmPolicy
 from vlrl.pack import pack
 from vlrl.parity import logprob_difference
-from vlrl.rollout import rollout_groups
+from vlrl.rollout import rollout_groups, sampling_of
+from vlrl.session import Session
 from vlrl.sft import supervised_group
 from vlrl.trainer import Trainer
-from vlrl.types import Group, Sample, Score
+from vlrl.types import EnvTask, Generation, Group, Sample, Score
 from vlrl.weights import Segment
 
 TOLERANCE = 1e-4  # ten times stricter than what training demands of float32
@@ -362,3 +365,49 @@ def test_a_completion_ends_with_a_stop_token_or_is_truncated(engines: Engines) -
         assert stops[-1] == (trajectory.outcome == "ok")
         assert not stops[:-1].any()
         assert len(action) == 10 or trajectory.outcome == "ok"
+
+
+# What is drawn at everybody's own pace.
+
+
+def test_who_gives_up_leaves_the_others_of_a_wave(engines: Engines) -> None:
+    """An episode over its time, or cut off: its request is drawn with the others, for nobody."""
+
+    async def main() -> list[Any]:
+        sampling = sampling_of(engines.config.rollout, 0)
+        asking = [
+            asyncio.create_task(engines.policy.generate(Session(sample, 0), sampling))
+            for sample in engines.samples[:3]
+        ]
+        await asyncio.sleep(0)
+        asking[0].cancel()
+        return await asyncio.wait_for(asyncio.gather(*asking, return_exceptions=True), 60)
+
+    gone, *others = asyncio.run(main())
+    assert isinstance(gone, asyncio.CancelledError)
+    assert all(isinstance(other, Generation) for other in others)
+
+
+def test_what_agents_are_answered_is_what_the_trainer_computes(engines: Engines) -> None:
+    """Law 1 through OpenAI's own client: pictures in every turn, the history sent again each time."""
+    engines.restore()
+    task = {"pictures": [data_url(i, 56 + 28 * i, 84) for i in range(3)]}
+    agent = {"agent": f"{Path(__file__).parents[1] / 'helpers' / 'agents.py'}:looks"}
+    samples = [
+        replace(engines.samples[0], id=f"agent {i}", env=EnvTask("agent", agent, task)) for i in range(2)
+    ]
+    config = engines.config.model_copy(update={"episodes": EpisodeConfig(lockstep=False)})
+
+    async def main() -> list[Group]:
+        setting = make_setting(engines.policy, engines.processor, config)
+        try:
+            return (await rollout_groups(samples, setting, seed_path=(0, 0))).groups
+        finally:
+            await setting.endpoint.close()
+
+    groups = asyncio.run(main())
+    trajectories = [t for group in groups for t in group.trajectories]
+    assert [len(t.turns) for t in trajectories] == [3] * 8
+    assert all(len(t.ledgers) == 1 and len(t.media) == 3 for t in trajectories)
+    assert len({tuple(t.action_ids) for t in trajectories}) == 8
+    assert engines.parity(groups) < TOLERANCE
