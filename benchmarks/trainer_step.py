@@ -20,9 +20,9 @@ import numpy as np
 import torch
 
 from vlrl import cluster
-from vlrl.credit import graded
 from vlrl.batch import Batch
 from vlrl.config import Config, parse_config
+from vlrl.credit import graded
 from vlrl.pack import pack
 from vlrl.trainer import Trainer
 from vlrl.types import Group, Media, Prompt, Sample, Score, Trajectory, Turn

@@ -11,9 +11,9 @@ from vlrl.rewards.scoring.author import reward
 def episode_return(completion: str, answer: Any, *, episode_return: float) -> float:
     """The sum of what the environment gave.
 
-    Σ_t r_t over the episode's turns. Its range is the environment's; 0 where there is none. Source: Gymnasium's
-    episodic return. Nothing of the text is looked at, so a degenerate answer earns what the environment pays
-    for it: `vlrl env check` tells.
+    Σ_t r_t over the episode's turns. Its range is the environment's; 0 where there is none. Source:
+    Gymnasium's episodic return. Nothing of the text is looked at, so a degenerate answer earns what the
+    environment pays for it: `vlrl env check` tells.
 
     Args:
         completion: not looked at.

@@ -1,4 +1,4 @@
-"""What a policy is shown of a conversation, and so what it is trained under; `Processor.show` forks for it."""
+"""What a policy is shown of a conversation, and so what it is trained under (`Processor.show` forks)."""
 
 from __future__ import annotations
 

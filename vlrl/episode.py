@@ -87,7 +87,8 @@ async def _attempt(
         if not clock.expired():
             raise
         kind, outcome = "episode_hung", "timeout"
-        failure = f"env {task.name!r}: took longer than episodes.timeout_s={setting.config.episodes.timeout_s:g}"
+        limit_s = setting.config.episodes.timeout_s
+        failure = f"env {task.name!r}: took longer than episodes.timeout_s={limit_s:g}"
     counts[kind] += 1
     duration_s = time.perf_counter() - start
     return [session.trajectory("", outcome, duration_s, failure=failure)]

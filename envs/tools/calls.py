@@ -32,7 +32,7 @@ MAX_CALLS = 32
 CallErrorKind: TypeAlias = Literal["unclosed", "unopened", "too_long", "too_many", "json", "form"]
 
 _TAGS = re.compile("</?tool_call>")
-_MARKUP = re.compile("</?(?:tool_call|think)>")
+_MARKUP = re.compile(r"</?(?:tool_call|think)>")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MOST_WHOLE = 2**53
 

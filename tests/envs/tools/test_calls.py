@@ -100,6 +100,14 @@ def test_the_number_of_calls_is_bounded(unit: str) -> None:
     assert parse_calls(many)[-1].span == (MAX_CALLS * len(unit), len(many))
 
 
+def test_an_argument_may_say_that_thinking_ends() -> None:
+    text = write_call("say", {"words": "a </think> b"})
+    (call,) = parse_calls(text)
+    assert isinstance(call, Call)
+    assert call.arguments == {"words": "a </think> b"}
+    assert call.span == (0, len(text))
+
+
 def test_thinking_calls_nothing() -> None:
     assert kinds(f"<think>{GOOD}</think>{write_call('b', {})}") == ["b"]
     assert kinds(f"perhaps {GOOD}</think>{write_call('b', {})}") == ["b"]
