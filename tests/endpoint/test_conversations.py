@@ -100,7 +100,7 @@ def test_a_talk_with_pictures_and_tools_is_what_the_template_writes(processor: A
             {"role": "tool", "content": "lower"},
             {"role": "tool", "content": "lower"},
         ]
-        expected = processor.sample({"id": "whole", "messages": talk, "tools": [GUESS]})
+        expected = processor.sample({"id": "whole", "messages": talk, "tools": [told] if told else []})
         end = ledger.turns[-1].action[0]
         assert ledger.token_ids[:end].tolist() == expected.prompt.token_ids.tolist()
         assert (ledger.position_ids[:, :end] == expected.prompt.position_ids).all()

@@ -16,6 +16,7 @@ from vlrl.endpoint.refusal import Refused
 from vlrl.endpoint.reply import FinishReason, Reply, split_calls
 from vlrl.endpoint.request import Asked
 from vlrl.envs.tools.calls import tools_prompt
+from vlrl.errors import DataError
 from vlrl.ledger import Ledger
 from vlrl.session import Said, Session
 from vlrl.trouble import trouble
@@ -147,26 +148,29 @@ class Record:
 
     def _opened(self, asked: Asked, said: Sequence[Said]) -> _Talk:
         written, processor = _written(asked.tools), self._setting.processor
-        if asked.tools:
+        tools = asked.tools
+        if tools:
             _check_unicode(written)
-            [shown] = processor.message("system", [{"type": "text", "text": written}], "tools").message[
-                "content"
-            ]
-            if shown["text"] != written:
+            shown = processor.message("system", [{"type": "text", "text": written}], "tools")
+            if shown.message["content"] != [{"type": "text", "text": written}]:
                 raise Refused("tools hold the model's special tokens; rename what does", field="tools")
-            if not self._template_tells(asked.tools):
-                said = _telling(said, tools_prompt(asked.tools))
+            if not self._template_tells(tools):
+                said, tools = _telling(said, tools_prompt(tools)), ()
         messages = tuple(each.message for each in said)
         media = tuple(medium for each in said for medium in each.media)
-        prompt = processor.encode(messages, media, asked.tools)
-        sample = replace(self.sample, messages=messages, media=media, prompt=prompt, tools=asked.tools)
+        prompt = processor.encode(messages, media, tools)
+        sample = replace(self.sample, messages=messages, media=media, prompt=prompt, tools=tools)
         self._talks.append(_Talk(Session(sample, self._group_index), written))
         return self._talks[-1]
 
     def _template_tells(self, tools: Sequence[Mapping[str, Any]]) -> bool:
-        """False for a chat template that leaves tools out without a word; Qwen2.5-VL's is one."""
-        told, untold = (self._setting.processor.encode(_PROBE, (), given) for given in (tools, ()))
-        return bool(told.token_ids.tolist() != untold.token_ids.tolist())
+        """False for a chat template that has no place for tools; Qwen2.5-VL's is one."""
+        encode = self._setting.processor.encode
+        try:
+            told = encode(_PROBE, (), tools)
+        except DataError:
+            return False
+        return bool(told.token_ids.tolist() != encode(_PROBE, ()).token_ids.tolist())
 
     async def _drawn(self, talk: _Talk, asked: Asked) -> Reply:
         sampling, num_prompt_tokens = self._sampling(talk.session, asked), len(talk.session.token_ids)
