@@ -107,6 +107,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "visual/sokoban": "vlrl.envs.visual.sokoban:SokobanEnv",
         "visual/sliding_puzzle": "vlrl.envs.visual.sliding_puzzle:SlidingPuzzleEnv",
         "visual/jigsaw": "vlrl.envs.visual.jigsaw:JigsawEnv",
+        "visual/running_sum": "vlrl.envs.visual.running_sum:RunningSum",
         "visual/search": "vlrl.envs.visual.search:Search",
         "visual/read_digits": "vlrl.envs.visual.read_digits:ReadDigits",
         "visual/event_order": "vlrl.envs.visual.event_order:EventOrder",

@@ -12,8 +12,8 @@ from vlrl.errors import ConfigError
 from vlrl.seeds import derive_seed
 from vlrl.types import ByteArray, IntArray, Row
 
-NUM_HELDOUT = 360
-"""Scans never seen in training, of 1,797."""
+NUM_SCANS, NUM_HELDOUT = 1797, 360
+"""Scans that there are, and those never seen in training."""
 
 SPLIT_SEED = 0
 """Fixes which scans are held out, whatever the run's seed."""
@@ -49,10 +49,7 @@ class DigitSum:
         """
         if split not in ("train", "heldout"):
             raise ConfigError(f"digit_sum: split={split!r} is not one of train, heldout")
-        scans, labels = _scans()
-        order = np.random.default_rng(SPLIT_SEED).permutation(len(labels))
-        self._pool = order[:-NUM_HELDOUT] if split == "train" else order[-NUM_HELDOUT:]
-        self._scans, self._labels = scans, labels
+        self._scans, self._labels = scans_of(split)
         self._split, self._num_rows, self._num_digits = split, num_rows, num_digits
         self._image_size, self._max_shift, self._seed = image_size, max_shift, seed
 
@@ -63,11 +60,11 @@ class DigitSum:
     def __getitem__(self, index: int) -> Row:
         """Row `index`, the same for the same seed on every machine."""
         rng = np.random.default_rng(derive_seed("digit_sum", self._seed, self._split, index))
-        chosen = self._pool[rng.integers(0, len(self._pool), self._num_digits)]
+        chosen = rng.integers(0, len(self._labels), self._num_digits)
         digits = [int(self._labels[i]) for i in chosen]
         shifts = rng.integers(-self._max_shift, self._max_shift + 1, (self._num_digits, 2))
         images: list[dict[str, Any]] = [
-            {"type": "image", "image": _picture(self._scans[i], self._image_size, *shift)}
+            {"type": "image", "image": enlarged_scan(self._scans[i], self._image_size, *shift)}
             for i, shift in zip(chosen, shifts.tolist(), strict=True)
         ]
         reading = "+".join(str(d) for d in digits)
@@ -80,16 +77,23 @@ class DigitSum:
         }
 
 
+def scan_numbers(split: Literal["train", "heldout"]) -> IntArray:
+    """[n] which of the scans a split has."""
+    order: IntArray = np.random.default_rng(SPLIT_SEED).permutation(NUM_SCANS).astype(np.int64)
+    return order[:-NUM_HELDOUT] if split == "train" else order[-NUM_HELDOUT:]
+
+
 @cache
-def _scans() -> tuple[ByteArray, IntArray]:
-    """The 1,797 scans as [n, 8, 8] uint8 and their labels [n]."""
+def scans_of(split: Literal["train", "heldout"]) -> tuple[ByteArray, IntArray]:
+    """The scans of a split as [n, 8, 8] uint8 and their labels [n]; the two splits share none."""
     from sklearn.datasets import load_digits
 
-    digits = load_digits()
-    return (digits.images * (255.0 / 16.0)).round().astype(np.uint8), digits.target.astype(np.int64)
+    digits, chosen = load_digits(), scan_numbers(split)
+    images = (digits.images[chosen] * (255.0 / 16.0)).round().astype(np.uint8)
+    return images, digits.target[chosen].astype(np.int64)
 
 
-def _picture(scan: ByteArray, size: int, right: int, down: int) -> ByteArray:
+def enlarged_scan(scan: ByteArray, size: int, right: int, down: int) -> ByteArray:
     """A scan enlarged to [size, size, 3] and moved by pixels; what moves out of sight is cut off."""
     enlarged = Image.fromarray(scan).resize((size, size), Image.Resampling.BICUBIC)
     grey = Image.new("L", (size, size))

@@ -25,17 +25,17 @@ class Task(StrEnum):
     """What the tiny model learns."""
 
     DIGITS = "digits"
-    ZOOM = "zoom"
+    TURNS = "turns"
 
 
-CONFIGS = {Task.DIGITS: "quickstart", Task.ZOOM: "quickstart_zoom"}
+CONFIGS = {Task.DIGITS: "quickstart", Task.TURNS: "quickstart_turns"}
 """Of each task, the config's name; `<name>_sft` is its warm start."""
 
 
 def command(
     seed: Annotated[int, typer.Option(help="Seed of weights, data order and sampling.")] = 0,
     task: Annotated[
-        Task, typer.Option(help="digits: add handwritten digits; zoom: zoom in, then read, in two turns.")
+        Task, typer.Option(help="digits: add handwritten digits; turns: the same, one digit a turn.")
     ] = Task.DIGITS,
     out: Annotated[
         Path | None,

@@ -1,0 +1,86 @@
+"""One digit a turn: what is paid, what a wrong or missing sum costs, and which scans are shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vlrl.envs.visual.digit_sum import scans_of
+from vlrl.envs.visual.running_sum import RunningSum
+from vlrl.errors import ConfigError
+
+
+def play(
+    env: RunningSum, says: list[str], level: int = 2, seed: int = 3
+) -> list[tuple[float, bool, bool, bool]]:
+    env.reset({"level": level}, seed)
+    results = [env.step(text) for text in says]
+    return [(r.reward, r.terminated, bool(r.info["success"]), bool(r.info["invalid"])) for r in results]
+
+
+def right(level: int = 2, seed: int = 3) -> list[str]:
+    env = RunningSum()
+    env.reset({"level": level}, seed)
+    sums = np.cumsum(env.world.digits).tolist()
+    assert len(sums) == level + 1
+    return [f"I think <action>{total}</action>" for total in sums]
+
+
+def test_the_last_sum_decides() -> None:
+    good = right()
+    assert [r[0] for r in play(RunningSum(), good)] == [0.0, 0.0, 1.0]
+    assert play(RunningSum(), ["<action>99</action>", "?", good[2]])[-1] == (1.0, True, True, False)
+    assert play(RunningSum(), [*good[:2], "<action>99</action>"])[-1] == (0.0, True, False, False)
+
+
+def test_with_partial_every_right_sum_is_paid_alike() -> None:
+    good = right()
+    assert [r[0] for r in play(RunningSum(partial=True), good)] == pytest.approx([1 / 3] * 3)
+    rewards = [r[0] for r in play(RunningSum(partial=True), [good[0], "<action>99</action>", good[2]])]
+    assert rewards == pytest.approx([1 / 3, 0.0, 1 / 3])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "7", "<action></action>", "<action>-3</action>", "<action>1e1</action>", "<action>٣</action>"],
+)
+def test_what_is_no_sum_is_a_wrong_one_and_said_so(text: str) -> None:
+    env = RunningSum(invalid_penalty=0.25)
+    env.reset({"level": 1}, 0)
+    result = env.step(text)
+    assert (result.reward, result.info["invalid"]) == (-0.25, True)
+    assert "such as <action>" in result.observation.text
+    assert len(result.observation.images) == 1
+
+
+def test_pictures_are_scans_of_the_split() -> None:
+    for scans in ("train", "heldout"):
+        images, labels = scans_of(scans)
+        known = {image.tobytes(): int(label) for image, label in zip(images, labels, strict=True)}
+        env: Any = RunningSum(scans=scans, image_size=96)
+        for seed in range(20):
+            env.reset({"level": 1}, seed)
+            for digit, picture in zip(env.world.digits, env.world.pictures, strict=True):
+                # 8 × 8 fields of 12 pixels; bicubic enlargement keeps a field's own grey near its middle
+                fields = picture[6::12, 6::12, 0].astype(int)
+                nearest = min(
+                    known,
+                    key=lambda scan: int(np.abs(np.frombuffer(scan, np.uint8).reshape(8, 8) - fields).sum()),
+                )
+                assert known[nearest] == digit
+
+
+def test_the_state_names_the_turn_and_the_summary_what_was_given() -> None:
+    env = RunningSum()
+    env.reset({"level": 2}, 5)
+    result = env.step("<action>0</action>")
+    assert result.info["state"] == "1"
+    assert result.observation.summary == f"The sum so far is {env.world.digits[0]}."
+
+
+@pytest.mark.parametrize("options", [{"scans": "test"}, {"partial": 1}, {"max_shift": -1}])
+def test_a_wrong_option_is_said_at_once(options: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="visual/running_sum"):
+        RunningSum(**options)
