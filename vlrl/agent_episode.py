@@ -107,6 +107,9 @@ async def _played(agent: Agent, base_url: str, task: EnvTask, record: Record) ->
     finally:
         playing.cancel()
         await asyncio.wait([playing], timeout=END_LIMIT_S)
+        for done in (playing, record.fault):  # where one of them ended it, the other may have failed as well
+            if done.done() and not done.cancelled():
+                done.exception()
 
 
 def _rewarded(ledgers: Sequence[Ledger], reward: float) -> tuple[Ledger, ...]:

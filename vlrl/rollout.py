@@ -56,9 +56,10 @@ class Drawn:
 
     Attributes:
         groups: in the order of the samples; one of which too few episodes were in time is left out.
-        counts: failures of environments by kind (`env_raised`, `env_hung`, `env_died`, `episode_hung`), every
-            attempt's; `replayed_episodes` that did well after a failure; `failed_episodes` that did not;
-            `cut_off_episodes` and `surplus_episodes`, which stragglers.policy left out.
+        counts: failures of environments by kind (`env_raised`, `env_hung`, `env_died`, `agent_raised`,
+            `episode_hung`), every attempt's; `replayed_episodes` that did well after a failure;
+            `failed_episodes` that did not; `cut_off_episodes` and `surplus_episodes`, which stragglers.policy
+            left out.
     """
 
     groups: list[Group]

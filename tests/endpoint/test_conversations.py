@@ -14,6 +14,7 @@ import pytest
 from builders import ScriptedPolicy, make_generation, open_tiny
 from endpoints import CALL, GUESS, Served, data_url, drawn_in, in_turn, result, served, spell, user
 
+from vlrl.envs.tools.calls import tools_prompt
 from vlrl.session import Session
 from vlrl.types import Generation, Sampling
 
@@ -119,8 +120,6 @@ def spelled(processor: Any, ledger: Any) -> str:
 
 
 def tools_text() -> str:
-    from vlrl.envs.tools.calls import tools_prompt
-
     return tools_prompt([GUESS])
 
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import openai
 import pytest
-from builders import ScriptedPolicy, open_tiny
+from builders import SAMPLING, ScriptedPolicy, open_tiny
 from endpoints import GUESS, Served, data_url, in_turn, served, user
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vlrl.endpoint.refusal import Refused
+from vlrl.endpoint import Record, Refused
 from vlrl.endpoint.request import read_request
 from vlrl.session import Session
 from vlrl.types import Generation, Sampling
@@ -179,11 +179,9 @@ def test_the_address_is_the_key() -> None:
 
 
 def test_two_episodes_on_one_server_do_not_meet_and_one_that_is_over_says_so() -> None:
-    from vlrl.endpoint import Record
-
     async def play(episode: Served) -> None:
         setting, sample = episode.setting, episode.record.sample
-        other = Record(sample, 1, episode.record._sampling_of_turn, setting)
+        other = Record(sample, 1, lambda turn: SAMPLING, setting)
         async with setting.endpoint.serving(other) as base_url:
             assert base_url.split("/")[2] == episode.base_url.split("/")[2]
             client = openai.AsyncOpenAI(base_url=base_url, api_key="x")
