@@ -125,8 +125,10 @@ class RunningSum(EpisodeEnv[Column, int]):
         return StepResult(observation, reward, self._ended, cut, info)
 
     def oracle(self) -> str:
-        """The sum so far."""
-        return f"<action>{self._sum()}</action>"
+        """The sum so far, and how it comes about."""
+        total = self._sum()
+        digit = self.world.digits[self.state]
+        return f"<think>{total - digit}+{digit}</think><action>{total}</action>"
 
     def random_action(self, rng: np.random.Generator) -> str:
         """A sum that as many digits can have."""

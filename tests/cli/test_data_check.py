@@ -160,6 +160,30 @@ def test_leaks_are_told_apart_and_charged_to_the_rows_to_train_on(vlrl: Any, tmp
     assert vlrl("data", "check", config, "--split", "train").code == 0
 
 
+def test_episodes_that_begin_alike_are_not_the_same(vlrl: Any, tmp_path: Path) -> None:
+    """Four openings, 60 episodes: not one is a duplicate or a leak, unless its seed is there twice."""
+
+    def rows(split: str) -> dict[str, Any]:
+        options = {
+            "env": "visual/sliding_puzzle",
+            "options": {"image_size": 96},
+            "num_rows": 30,
+            "split": split,
+        }
+        return {"name": "env", "options": options}
+
+    config = write_config(
+        tmp_path, data={"train": rows("train"), "eval": rows("heldout")}, rewards=[{"name": "success"}]
+    )
+    result = vlrl("data", "check", config, "--json")
+    assert (result.code, result.json["num_rows"]) == (0, 60), result.err
+    twice = [rows("train"), rows("train")]
+    config = write_config(tmp_path, data={"train": twice}, rewards=[{"name": "success"}])
+    found = reasons(vlrl("data", "check", config, "--json").json)
+    assert len(found) == 30
+    assert set(map(tuple, found.values())) == {("duplicate",)}
+
+
 @pytest.mark.parametrize(
     ("body", "signature", "reason"),
     [

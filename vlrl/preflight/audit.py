@@ -68,7 +68,8 @@ class Auditor:
             problems=tuple(problems),
             media=tuple(self._facts(record, sample)) if sample else (),
             num_tokens=len(sample.prompt.token_ids) if sample and self._processor else None,
-            prompt_sha256=prompt_sha256(record["messages"]),
+            prompt_sha256=prompt_sha256(record["messages"], record.get("env")),
+            is_episode=bool(record.get("env")),
             answer_sha256=answer_sha256(record),
         )
 

@@ -26,9 +26,12 @@ def source_sha256(source: Any, config: MediaConfig, where: str) -> str:
     return _sha256(locate(source, config, where))
 
 
-def prompt_sha256(messages: Sequence[Mapping[str, Any]]) -> str:
-    """Hash of a conversation's text and of where its media stand; case and white space do not matter."""
-    pieces = []
+def prompt_sha256(messages: Sequence[Mapping[str, Any]], env: Mapping[str, Any] | None = None) -> str:
+    """Hash of a conversation's text and of where its media stand; case and white space do not matter.
+
+    Episodes that begin alike are not the same: what goes on is told by `env`, a row's environment and seed.
+    """
+    pieces = [json.dumps(env, sort_keys=True, default=str)] if env else []
     for message in messages:
         content = message["content"]
         parts = [{"type": "text", "text": content}] if isinstance(content, str) else content

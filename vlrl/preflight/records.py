@@ -96,6 +96,7 @@ class RowAudit:
         num_tokens: of the prompt, media included; None if they were not or could not be counted.
         prompt_sha256: hash of the prompt's text, case and white space evened out; None if unreadable.
         answer_sha256: hash of answer and target.
+        is_episode: it is played: many episodes may begin with the same picture.
     """
 
     source: int
@@ -107,6 +108,7 @@ class RowAudit:
     num_tokens: int | None = None
     prompt_sha256: str | None = None
     answer_sha256: str | None = None
+    is_episode: bool = False
 
     @property
     def content(self) -> tuple[str | None, ...]:

@@ -65,7 +65,7 @@ def _leaks(
     if held := rows.get(audit.content):
         text = f"the same prompt and media as the held-out {_place(held, sources)}"
         return [Problem("in the held-out rows", text)]
-    for number, medium in enumerate(audit.media, start=1):
+    for number, medium in enumerate(() if audit.is_episode else audit.media, start=1):
         if held := media.get(medium.sha256):
             text = f"its {medium.kind} {number} is also in the held-out {_place(held, sources)}"
             return [Problem("medium in the held-out rows", text)]
