@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 
@@ -25,6 +27,19 @@ def numbers(pixels: np.ndarray) -> list[int]:
     return [round((value - 20) / 8) for value in middle.tolist()]
 
 
+@contextmanager
+def same_scheduling() -> Iterator[None]:
+    """Undo what SVT-AV1 does to the thread that calls it as root: it makes it a real-time one.
+
+    Whatever is started from there inherits that, and a busy real-time process leaves nothing for any other.
+    """
+    policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, policy, parameters)
+
+
 def write_video(
     path: Path,
     *,
@@ -36,7 +51,7 @@ def write_video(
     corner: bool = False,
 ) -> Path:
     """A video of `num_frames` at `rate`, or at the given times; `corner` paints the top left black."""
-    with av.open(str(path), "w") as container:
+    with same_scheduling(), av.open(str(path), "w") as container:
         stream = container.add_stream(codec or CODECS[path.suffix], rate=rate)
         stream.height, stream.width = size
         stream.pix_fmt = "yuv420p"
@@ -63,7 +78,7 @@ def write_gif(path: Path, durations_s: Sequence[float], size: tuple[int, int] = 
 
 def write_audio(path: Path) -> Path:
     """A file with a second of sound and no picture."""
-    with av.open(str(path), "w") as container:
+    with same_scheduling(), av.open(str(path), "w") as container:
         stream = container.add_stream("aac", rate=16000)
         for _ in range(16):
             frame = av.AudioFrame.from_ndarray(np.zeros((1, 1000), np.float32), format="fltp", layout="mono")
