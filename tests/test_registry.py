@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -122,3 +123,11 @@ def test_a_broken_entry_point_is_named(installed: dict[str, str]) -> None:
         resolve("rewards", "gone")
     with pytest.raises(ConfigError, match="'half'"):
         resolve("rewards", "half")
+
+
+def test_threads_that_want_a_file_at_once_all_find_it_whole(tmp_path: Path) -> None:
+    file = tmp_path / "slow.py"
+    file.write_text("import time\ntime.sleep(0.2)\n\n\ndef late():\n    return 1\n")
+    with ThreadPoolExecutor(8) as executor:
+        found = list(executor.map(lambda _: resolve("envs", f"{file}:late"), range(8)))
+    assert [each() for each in found] == [1] * 8

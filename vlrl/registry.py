@@ -7,6 +7,7 @@ import hashlib
 import importlib
 import importlib.util
 import sys
+import threading
 import traceback
 from collections.abc import Mapping
 from importlib.metadata import entry_points
@@ -185,7 +186,16 @@ def available(kind: str) -> dict[str, str]:
     return {**found, **BUILT_IN[kind]}
 
 
+_LOADING = threading.RLock()
+"""Environments are made in threads: none may find a module that another is still running."""
+
+
 def _load_file(path: Path, kind: str) -> Any:
+    with _LOADING:
+        return _loaded(path, kind)
+
+
+def _loaded(path: Path, kind: str) -> Any:
     if not path.is_file():
         raise ConfigError(f"plug-in file {path} does not exist (looked in {Path.cwd()})")
     # A stable module name: loading twice must give the same classes, also in worker processes.

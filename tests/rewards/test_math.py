@@ -231,12 +231,12 @@ def test_it_works_in_a_forked_process() -> None:
 def test_a_process_that_is_killed_from_outside_is_a_failure_and_not_a_zero() -> None:
     """Law 7: by the kernel for want of memory, for instance."""
     assert score(r"\frac{7}{13}", "7/13") == 1.0
-    for pid in workers():
+    killed = list(workers())
+    for pid in killed:
         os.kill(pid, signal.SIGKILL)
-    count = len(workers())
     with pytest.raises(RuntimeError, match="ended with exit status -9"):
         score(r"\frac{8}{13}", "8/13")
-    for _ in range(count):
+    for _ in killed:
         try:
             assert score(r"\frac{9}{13}", "9/13") == 1.0
             break
