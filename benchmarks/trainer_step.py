@@ -13,6 +13,7 @@ import json
 import statistics
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,14 @@ from vlrl.config import Config, parse_config
 from vlrl.credit import graded
 from vlrl.pack import pack
 from vlrl.trainer import Trainer
-from vlrl.types import Group, Media, Prompt, Sample, Score, Trajectory, Turn
+from vlrl.types import Group, Ledger, Media, Prompt, Sample, Score, Trajectory, Turn
 
 PATCH, MERGE = 14, 2
 TEXT = {
     "tiny": dict(hidden_size=128, intermediate_size=384, num_hidden_layers=4, num_attention_heads=4,
                  num_key_value_heads=2, vocab_size=512),
+    "mid": dict(hidden_size=512, intermediate_size=1536, num_hidden_layers=8, num_attention_heads=8,
+                num_key_value_heads=4, vocab_size=32000),
     "3b": dict(hidden_size=2048, intermediate_size=11008, num_hidden_layers=36, num_attention_heads=16,
                num_key_value_heads=2, vocab_size=151936),
     "7b": dict(hidden_size=3584, intermediate_size=18944, num_hidden_layers=28, num_attention_heads=28,
@@ -38,6 +41,7 @@ TEXT = {
 }  # fmt: skip
 VISION = {
     "tiny": dict(depth=4, hidden_size=128, intermediate_size=256, num_heads=4, fullatt_block_indexes=[3]),
+    "mid": dict(depth=6, hidden_size=256, intermediate_size=768, num_heads=4, fullatt_block_indexes=[5]),
     "3b": dict(depth=32, hidden_size=1280, intermediate_size=3420, num_heads=16),
     "7b": dict(depth=32, hidden_size=1280, intermediate_size=3420, num_heads=16),
 }
@@ -77,48 +81,56 @@ def synthetic_group(index: int, args: argparse.Namespace, rng: np.random.Generat
     ids = np.concatenate([np.full(media.num_tokens, IMAGE_PAD), text]).astype(np.int64)
     positions = np.tile(np.arange(len(ids)), (3, 1)).astype(np.int64)
     sample = Sample(str(index), (), (media,), Prompt(ids, ids, positions, len(ids)))
-    return Group([_trajectory(sample, k, args.completion_tokens, rng) for k in range(args.group_size)])
+    members = [_trajectory(sample, k, args.completion_tokens, rng) for k in range(args.group_size)]
+    return graded(members, [1.0] * len(members))
 
 
 def _trajectory(sample: Sample, k: int, num_tokens: int, rng: np.random.Generator) -> Trajectory:
     start, end = len(sample.prompt.token_ids), len(sample.prompt.token_ids) + num_tokens
     mask = np.arange(end) >= start
-    return Trajectory(
-        sample=sample,
-        group_index=k,
+    ledger = Ledger(
         token_ids=np.concatenate([sample.prompt.token_ids, rng.integers(10, 500, num_tokens)]),
         position_ids=np.tile(np.arange(end), (3, 1)).astype(np.int64),
         loss_mask=mask,
         sampler_logprobs=np.full(end, -8.0, np.float32) * mask.astype(np.float32),
         version_spans=(),
-        turns=(Turn((0, start), (start, end)),),
+        turns=(Turn((0, start), (start, end), num_media=len(sample.media)),),
         media=sample.media,
-        completion="",
-        outcome="ok",
-        score=Score(0.0, {}),
+        media_starts=(0,) * len(sample.media),
     )
+    return Trajectory(sample, k, (ledger,), completion="", outcome="ok", score=Score(0.0, {}))
+
+
+def seed_of(media: Media) -> int:
+    """The same of a picture that several rows have for themselves."""
+    return int(media.sha256.split()[0])
 
 
 def random_pixels(media: Any) -> dict[str, Any]:
     """Random patches, the same for the same medium."""
     dim = 3 * 2 * PATCH**2
     patches = [
-        np.random.default_rng(int(m.sha256)).standard_normal((np.prod(m.grid_thw), dim), dtype=np.float32)
+        np.random.default_rng(seed_of(m)).standard_normal((np.prod(m.grid_thw), dim), dtype=np.float32)
         for m in media
     ]
     grids = np.array([m.grid_thw for m in media], dtype=np.int64)
     return {"pixel_values": np.concatenate(patches), "image_grid_thw": grids}
 
 
+def as_a_row(trajectory: Trajectory, number: int) -> Trajectory:
+    """As the field trains it: a row's picture goes through the tower with the row, equal to others or not."""
+    [ledger] = trajectory.ledgers
+    media = tuple(replace(m, sha256=f"{m.sha256} {number}") for m in ledger.media)
+    return replace(trajectory, ledgers=(replace(ledger, media=media),))
+
+
 def layouts(config: Config, args: argparse.Namespace) -> dict[str, Batch]:
     """The same trajectories as trees (a group one row) and as plain rows (a group per trajectory)."""
     rng = np.random.default_rng(0)
     groups = [synthetic_group(i, args, rng) for i in range(args.groups)]
-    rows = [Group([t]) for g in groups for t in g.trajectories]
+    rows = [graded([as_a_row(t, k)], [1.0]) for g in groups for k, t in enumerate(g.trajectories)]
     batches = {}
     for name, members in (("tree", groups), ("rows", rows)):
-        for group in members:
-            group.credits = graded(group.trajectories, [1.0] * len(group.trajectories)).credits
         batches[name] = pack(
             members,
             random_pixels,

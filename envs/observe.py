@@ -1,8 +1,13 @@
-"""What an environment shows, as a message of a conversation."""
+"""What an environment shows: as a message of a conversation, as pixels, and by a name that equals share."""
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
 
 from vlrl.protocols import Observation
 
@@ -20,3 +25,39 @@ def parts_of(observation: Observation) -> list[dict[str, Any]]:
 def message_of(observation: Observation) -> dict[str, Any]:
     """The observation as a message of its role."""
     return {"role": observation.role, "content": parts_of(observation)}
+
+
+def pixels_of(picture: Any) -> npt.NDArray[np.uint8]:
+    """[height, width, 3] uint8 of a picture as an environment gives it.
+
+    Raises:
+        ValueError: saying what it is instead.
+    """
+    if isinstance(picture, Image.Image):
+        return np.asarray(picture.convert("RGB"))
+    if not isinstance(picture, np.ndarray):
+        raise ValueError(f"a picture is a {type(picture).__name__}; give a PIL image or a uint8 array")
+    if picture.ndim != 3 or picture.shape[2] != 3 or picture.dtype != np.uint8 or picture.size == 0:
+        raise ValueError(
+            f"a picture is an array {list(picture.shape)} of {picture.dtype}; give [height, width, 3] uint8"
+        )
+    return picture
+
+
+def digest_of(observation: Observation) -> str:
+    """A name that equal observations share: of all pixels, frame rates and the text."""
+    digest = hashlib.sha256()
+    for picture in observation.images:
+        _add(digest, picture)
+    for video in observation.videos:
+        digest.update(f"video {video.fps!r} {len(video.frames)}".encode())
+        for frame in video.frames:
+            _add(digest, frame)
+    digest.update(observation.text.encode(errors="surrogatepass"))
+    return digest.hexdigest()
+
+
+def _add(digest: Any, picture: Any) -> None:
+    pixels = pixels_of(picture)
+    digest.update(str(pixels.shape).encode())
+    digest.update(np.ascontiguousarray(pixels).ravel())

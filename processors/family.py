@@ -268,13 +268,14 @@ class FamilyProcessor(ABC):
                 f"{where}: the chat template wrote {len(places)} placeholders for {len(shapes)} media, or in "
                 "another order; does it know image and video parts?"
             )
-        pieces, cursor = [], 0
+        pieces, starts, cursor = [], [], 0
         for place, shape in zip(places, shapes, strict=True):
             pieces += [engine_ids[cursor:place], self._expansion(shape)]
+            starts.append(sum(map(len, pieces[:-1])))
             cursor = int(place) + 1
         token_ids = np.concatenate([*pieces, engine_ids[cursor:]])
         position_ids, next_position = self.positions(token_ids, shapes, position)
-        return Prompt(token_ids, engine_ids, position_ids, next_position)
+        return Prompt(token_ids, engine_ids, position_ids, next_position, tuple(starts))
 
     def _expand_ids(self, shape: MediaShape) -> IntArray:
         ids = self._tokenizer.encode(self.expand(shape), add_special_tokens=False)

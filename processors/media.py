@@ -102,6 +102,8 @@ def decode_picture(source: BinaryIO | Image.Image | np.ndarray, name: str, limit
     """
     if isinstance(source, np.ndarray):
         _array_size(source, name)
+        if source.dtype == np.uint8 and source.shape[2:] == (3,):  # an environment's screen, most often
+            return np.array(source)
         return np.array(to_rgb(_from_array(source, name), name))
     with _as_data_error(name), _opened(source) as picture:
         _check_size(picture, name, limit)

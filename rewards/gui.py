@@ -8,13 +8,14 @@ of `vlrl.rewards.grounding`, but `media_index` is −1: an agent acts on the las
 
     radius    share of the picture's diagonal within which a click counts where the answer's place is a point
 
+`vlrl.envs.gui.codec_rewards` reads every grammar of the GUI environments instead.
+
 Every one of them raises ValueError for a sample whose answer is missing, unreadable or off the picture, and
 ConfigError for an option out of range.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -26,9 +27,9 @@ from vlrl.rewards.scoring.author import reward
 from vlrl.rewards.steps import (
     agreement,
     complete,
-    distance,
     frames_and_radius,
     hits,
+    nearness,
     says,
     targets,
     true_action,
@@ -98,11 +99,7 @@ def click_distance(
     """
     frames = frames_and_radius(canvases, media_index, frame, answer_frame, sigma)
     said, true = written_action(completion, part), true_action(answer)
-    places = targets(true, frames)
-    if said is None or said.kind != true.kind:
-        return 0.0
-    away = [distance(said.places.get(name), place, frames) for name, place in places.items()]
-    return math.exp(-sum(away) / len(away) / sigma) if away else 1.0
+    return nearness(said, true, targets(true, frames), frames, sigma)
 
 
 @reward(range=(0.0, 1.0))

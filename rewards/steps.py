@@ -84,6 +84,16 @@ def hits(said: Action, places: Mapping[str, Place], frames: Frames, radius: floa
     return True
 
 
+def nearness(
+    said: Action | None, true: Action, places: Mapping[str, Place], frames: Frames, sigma: float
+) -> float:
+    """exp(−d / sigma) for an action of the true one's type, else 0; d is the mean distance of its places."""
+    if said is None or said.kind != true.kind:
+        return 0.0
+    away = [distance(said.places.get(name), place, frames) for name, place in places.items()]
+    return math.exp(-sum(away) / len(away) / sigma) if away else 1.0
+
+
 def agreement(said: Action, name: str, value: str, measure: str) -> float:
     """How well one argument agrees, from 0 to 1; an argument that is not there does not."""
     written = said.arguments.get(name)

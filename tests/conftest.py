@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 NO_NETWORK = Path(__file__).parent / "no_network"
 ROOT = Path(__file__).parent.parent
@@ -28,6 +29,9 @@ _spec = importlib.util.spec_from_file_location("no_network", NO_NETWORK / "sitec
 assert _spec is not None and _spec.loader is not None
 _spec.loader.exec_module(importlib.util.module_from_spec(_spec))
 
+# How long an example takes is the machine's business, and other jobs'.
+settings.register_profile("vlrl", deadline=None)
+settings.load_profile("vlrl")
 
 _CACHE = tempfile.mkdtemp(prefix="vlrl-tests-")
 os.environ["XDG_CACHE_HOME"] = _CACHE  # resolved media of tests stay out of the user's cache

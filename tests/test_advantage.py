@@ -10,7 +10,7 @@ from builders import advantages_of, make_config, make_group
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vlrl.advantage import group_advantages
+from vlrl.advantage import group_advantages, tree_advantages
 from vlrl.credit import assign_credit
 from vlrl.errors import ConfigError
 from vlrl.options import AlgorithmConfig
@@ -78,3 +78,52 @@ def test_advantages_come_from_the_total_alone() -> None:
         trajectory.score = Score(total, {"length": part})
     assign_credit([group], AlgorithmConfig(scale_by_std=False))
     assert advantages_of(group) == [-1.0, 1.0]
+
+
+# Trees.
+
+
+def test_a_tree_by_hand() -> None:
+    """V(b) = 1/2 and 0, V(root) = 1/4; the deviation of 1, 0, 0, 0 is 1/2."""
+    before, after = tree_advantages([1, 0, 0, 0], [0, 0, 2, 2], scale_by_std=False)
+    assert before.tolist() == [0.25, 0.25, -0.25, -0.25]
+    assert after.tolist() == [0.5, -0.5, 0.0, 0.0]
+    before, after = tree_advantages([1, 0, 0, 0], [0, 0, 2, 2], scale_by_std=True)
+    assert before.tolist() == [0.5, 0.5, -0.5, -0.5]
+    assert after.tolist() == [1.0, -1.0, 0.0, 0.0]
+
+
+def test_a_tree_among_episodes_that_did_not_branch_by_hand() -> None:
+    """V = 1/2 of two leaves, 1 and 0 of one each; V(root) = 1/2: a tree counts once, whatever its leaves."""
+    before, after = tree_advantages([1, 0, 1, 0], [0, 0, 2, 3], scale_by_std=False)
+    assert before.tolist() == [0.0, 0.0, 0.5, -0.5]
+    assert after.tolist() == [0.5, -0.5, 0.0, 0.0]
+
+
+@given(
+    st.integers(2, 4).flatmap(
+        lambda k: st.lists(st.lists(st.floats(-1, 1), min_size=k, max_size=k), min_size=2, max_size=4)
+    ),
+    st.booleans(),
+)
+def test_before_and_after_a_branch_point_add_up_to_the_advantage_of_the_episode(
+    trees: list[list[float]], scale_by_std: bool
+) -> None:
+    rewards = [reward for tree in trees for reward in tree]
+    names = [number for number, tree in enumerate(trees) for _ in tree]
+    before, after = tree_advantages(rewards, names, scale_by_std=scale_by_std)
+    assert np.allclose(before + after, group_advantages(rewards, scale_by_std=scale_by_std), atol=2e-6)
+    assert np.allclose(before[:: len(trees[0])].sum(), 0, atol=1e-5)
+    for name in set(names):
+        assert abs(sum(a for a, n in zip(after, names, strict=True) if n == name)) < 1e-5
+
+
+def test_equal_rewards_give_no_noise_and_one_tree_no_baseline() -> None:
+    for value in (0.1, 1 / 3):
+        before, after = tree_advantages([value] * 6, [0, 0, 0, 3, 3, 3], scale_by_std=True)
+        assert not before.any()
+        assert not after.any()
+    _, after = tree_advantages([0.1] * 3 + [0.7] * 3, [0, 0, 0, 3, 3, 3], scale_by_std=True)
+    assert not after.any()
+    with pytest.raises(ConfigError, match=r"lower episodes\.branching\.num_branches"):
+        tree_advantages([1, 0], [0, 0], scale_by_std=False)

@@ -159,13 +159,14 @@ def test_a_full_disk_is_told_from_what_the_writers_say(
         return EngineError(str(caught.value))
 
     trainer = object.__new__(Trainer)
+    trainer._ranks = []
 
     def save_after(error: EngineError) -> None:
         def broken(*_: object) -> None:
             raise error
 
         monkeypatch.setattr(cluster, "call", broken)
-        trainer._save("save_model", [], tmp_path / "model")
+        trainer._save("save_model", tmp_path / "model")
 
     for error in (
         raised_by(lambda: torch.save(tensors, full)),

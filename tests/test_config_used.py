@@ -15,7 +15,11 @@ from typing import get_args
 
 from pydantic import Field
 
+import vlrl.async_options
 import vlrl.data_options
+import vlrl.engine_options
+import vlrl.episode_options
+import vlrl.memory_options
 import vlrl.options
 from vlrl.config import Config
 from vlrl.options import Section
@@ -26,7 +30,15 @@ Sections = dict[str, type[Section]]
 
 SECTIONS: Sections = {
     name: item
-    for name, item in (*vars(vlrl.options).items(), *vars(vlrl.data_options).items(), ("Config", Config))
+    for name, item in (
+        *vars(vlrl.options).items(),
+        *vars(vlrl.data_options).items(),
+        *vars(vlrl.episode_options).items(),
+        *vars(vlrl.engine_options).items(),
+        *vars(vlrl.memory_options).items(),
+        *vars(vlrl.async_options).items(),
+        ("Config", Config),
+    )
     if inspect.isclass(item) and issubclass(item, Section) and item is not Section
 }
 
@@ -35,7 +47,7 @@ def sources() -> Iterator[str]:
     """Texts of the package but for the options themselves; glob follows no symlinks: folders are named."""
     for folder in (ROOT / "vlrl", ROOT / "processors", ROOT / "rewards", ROOT / "envs"):
         for file in folder.rglob("*.py"):
-            if file.name not in ("config.py", "options.py", "data_options.py") or file.parent.name == "cli":
+            if not file.name.endswith(("config.py", "options.py")) or file.parent.name == "cli":
                 yield file.read_text(encoding="utf-8")
 
 

@@ -33,3 +33,14 @@ def test_the_quickstart_takes_a_hub_model(more: list[str]) -> None:
     config = load_config(QUICKSTART, ["model.path=Qwen/Qwen2.5-VL-3B-Instruct", *more])
     assert config.model.path == "Qwen/Qwen2.5-VL-3B-Instruct"
     assert config.parity_tolerance == (0.5 if more else 1e-3)
+
+
+@pytest.mark.parametrize("name", ["gui_emu", "gui_grounding", "gui_x11"])
+def test_the_first_row_of_a_gui_config_can_be_had_or_its_screen_made(name: str) -> None:
+    """Options that an environment refuses are no options; gui/x11 boots nothing before its first reset."""
+    config = load_config(CONFIGS[0].parent / f"{name}.yaml")
+    (source,) = config.data.train
+    dataset = resolve("datasets", source.name)(**source.options)
+    assert len(dataset) == 16384
+    if name != "gui_x11":
+        assert dataset[0]["messages"][0]["role"] == "system"

@@ -61,7 +61,7 @@ def test_an_episode_s_advantage_is_every_drawn_token_s() -> None:
     ]
 
 
-@given(st.lists(st.floats(-2, 2), min_size=1, max_size=6), st.floats(0.1, 1.0))
+@given(st.lists(st.floats(-2, 2), min_size=1, max_size=6), st.just(0.0) | st.floats(0.1, 1.0))
 def test_returns_are_the_discounted_sum_of_what_is_to_come(rewards: list[float], discount: float) -> None:
     expected = [sum(discount**k * r for k, r in enumerate(rewards[t:])) for t in range(len(rewards))]
     assert np.allclose(returns(np.array(rewards, np.float32), discount), expected, atol=1e-5)
@@ -80,6 +80,19 @@ def test_discounted_advantages_by_hand() -> None:
     scaled = discounted_advantages(rewards, discount=0.5, scale_by_std=True)
     deviation = np.std([0.25, 0.5, 1, 0], ddof=1)
     assert np.allclose(np.concatenate(scaled), np.concatenate(found) / deviation)
+
+
+def test_turn_groups_by_hand() -> None:
+    """γ = ½: first turns' returns ½ and ¼, second ones' 1 and ½; the third turn was played once."""
+    group = Group(
+        [
+            episode([([5], 0, "a"), ([6], 1, "b")]),
+            episode([([5], 0, "c"), ([6], 0, "b"), ([7], 1, "d")]),
+        ]
+    )
+    credited(group, credit="turn_groups", discount=0.5)
+    drawn = [[a for a, trained in ledgers[0] if trained] for ledgers in by_token(group)]
+    assert drawn == [[1 / 8, 1 / 4], [-1 / 8, -1 / 4, 0]]
 
 
 def test_state_advantages_by_hand() -> None:
@@ -110,7 +123,7 @@ def test_advantages_sum_to_zero_within_every_state(turns: list[tuple[str, float]
         assert abs(found[names == state].sum()) < 1e-4
 
 
-@pytest.mark.parametrize("credit", ["episode", "discounted", "state_groups"])
+@pytest.mark.parametrize("credit", ["episode", "discounted", "turn_groups", "state_groups"])
 def test_a_failed_group_gets_zeros(credit: str) -> None:
     group = Group([episode([([5], 1, "a")]), episode([([5], 0, "a")])])
     group.trajectories[0].score = None
@@ -159,7 +172,10 @@ def test_ledgers_that_begin_alike_share_their_prompt() -> None:
         max_completion_tokens=8,
         keep_zero_advantage=False,
     )
-    assert sorted(batch.input_ids.tolist()) == [[1, 2, 3, 6, 6], [1, 2, 5, 5, 0]]
+    assert batch.input_ids.tolist() == [1, 2, 3]
+    assert sorted(zip(batch.source_index.tolist(), batch.target_ids.tolist(), strict=True)) == [
+        (1, 5), (1, 5), (2, 6), (2, 6),
+    ]  # fmt: skip
 
 
 def test_a_mask_of_one_s_own_and_what_is_said_of_a_wrong_one(tmp_path: Any) -> None:

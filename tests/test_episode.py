@@ -227,6 +227,28 @@ def test_in_lockstep_the_waves_do_not_hang_on_how_fast_environments_are() -> Non
     assert seen[0] == seen[1] == seen[2] == [everyone, everyone, everyone[2:]]
 
 
+def test_in_lockstep_whoever_takes_a_place_is_waited_for() -> None:
+    """Nor do the waves hang on speed where there are more episodes than places."""
+    seen = []
+    for delays in ((0.0, 0.03, 0.01), (0.03, 0.0, 0.02), (0.0, 0.0, 0.0)):
+        policy = Waves()
+        samples = [
+            sample_of({"start": 2 + i, "delay_s": delay}, id=f"s{i}", env=SLOW)
+            for i, delay in enumerate(delays)
+        ]
+        play(samples, policy, episodes={"max_episodes": 3})
+        seen.append(policy.waves)
+    assert seen[0] == seen[1] == seen[2]
+    assert [len(wave) for wave in seen[0][:5]] == [3] * 5  # no place is empty while somebody waits for one
+
+
+def test_fewer_processes_than_episodes_are_enough_in_lockstep() -> None:
+    env = {"isolation": "process", "num_processes": 2}
+    drawn = play([sample_of({}, id=f"s{i}") for i in range(2)], say("-"), env=env, episodes={"timeout_s": 30})
+    assert [t.outcome for g in drawn.groups for t in g.trajectories] == ["ok"] * 4
+    assert not drawn.counts
+
+
 def test_without_lockstep_nobody_waits_for_the_slow() -> None:
     policy = Waves()
     samples = [sample_of({"start": 4}, id="fast", env=SLOW), sample_of({"delay_s": 0.3}, id="slow", env=SLOW)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from hypothesis import strategies as st
 
 from vlrl.batch import Batch
 from vlrl.credit import graded
-from vlrl.logprobs import DeviceBatch, TreeLogprobs, tree_attention_mask
+from vlrl.logprobs import DeviceBatch, TreeLogprobs
 from vlrl.pack import pack
 from vlrl.session import Session
 from vlrl.types import Group, Ledger, Score, Trajectory
@@ -100,15 +99,12 @@ def all_plain(model: Any, processor: Any, groups: Sequence[Group]) -> dict[tuple
 
 
 def by_trajectory(batch: Batch, logprobs: Sequence[Any]) -> dict[tuple[str, tuple[int, ...]], Any]:
-    """A batch's logprobs cut back into trajectories: a new one starts at the prompt's last token."""
+    """A batch's logprobs cut back into trajectories of one ledger each."""
     found = {}
     for m, values in zip([m for rank in batch for m in rank], logprobs, strict=True):
-        length = m.input_ids.shape[1]
-        branch = m.branch_ids.reshape(-1)[m.source_index]
-        starts = [*np.flatnonzero(branch == 0).tolist(), len(m.target_ids)]
-        for start, end in pairwise(starts):
-            owner = m.token_sample_ids[int(m.source_index[start]) // length]
-            found[owner, tuple(m.target_ids[start:end].tolist())] = values[start:end]
+        for number, owner in enumerate(m.token_sample_ids):
+            mine = m.sequence_ids == number
+            found[owner, tuple(m.target_ids[mine].tolist())] = values[torch.tensor(mine)]
     return found
 
 
@@ -125,9 +121,9 @@ MIXED = [
 ]
 
 
-@pytest.mark.parametrize("max_tokens", [1, 160, MAX_TOKENS])
+@pytest.mark.parametrize("max_tokens", [1, 90, MAX_TOKENS])
 def test_tree_logprobs_equal_plain_rows(model: Any, processor: Any, max_tokens: int) -> None:
-    """At 1 every branch is a tree of its own; at 4096 all share one micro-batch, padded."""
+    """At 1 every branch is a tree of its own; at 4096 all share one micro-batch."""
     groups = groups_of(processor, MIXED)
     batch = lay_out(groups, processor, max_tokens=max_tokens)
     assert (len(batch[0]) == 9) == (max_tokens == 1)
@@ -214,33 +210,21 @@ def test_several_turns_with_pictures_in_between_equal_plain_rows(model: Any, pro
     with torch.no_grad():
         [found] = tree_logprobs(wrap(model, processor), batch)
         expected = torch.cat([plain_logprobs(model, processor, t) for t in trajectories])
-    assert batch[0][0].input_ids.shape[0] == 1  # one tree
+    assert batch[0][0].input_ids.size < sum(len(t.ledgers[0].token_ids) for t in trajectories)  # one tree
     assert float((found - expected).abs().max()) < TOLERANCE
-
-
-def test_what_stands_in_the_padding_changes_nothing(model: Any, processor: Any) -> None:
-    [[batch]] = lay_out(groups_of(processor, MIXED), processor)
-    padding = batch.branch_ids == -1
-    assert padding.any()
-    wrapped = wrap(model, processor)
-    with torch.no_grad():
-        before, _ = wrapped(DeviceBatch.of(batch, CPU))
-        batch.input_ids[padding] = np.random.default_rng(0).integers(0, 300, padding.sum())
-        batch.position_ids[:, padding] = 77
-        after, _ = wrapped(DeviceBatch.of(batch, CPU))
-    assert torch.equal(before, after)
 
 
 def test_a_branch_sees_nothing_of_its_siblings(model: Any, processor: Any) -> None:
     groups = groups_of(processor, MIXED[:1])
     [[batch]] = lay_out(groups, processor)
     wrapped = wrap(model, processor)
-    branch = batch.branch_ids.reshape(-1)[batch.source_index]
     with torch.no_grad():
         before, _ = wrapped(DeviceBatch.of(batch, CPU))
-        batch.input_ids[batch.branch_ids == 3] = 17  # another third completion
+        mine = batch.sequence_ids == 2
+        batch.input_ids[batch.source_index[mine][1:]] = 17  # another third completion
         after, _ = wrapped(DeviceBatch.of(batch, CPU))
-    others = torch.tensor((branch != 3) & (branch != 0))
+    first = batch.source_index == batch.source_index[mine][0]
+    others = torch.tensor(~mine | first)
     assert torch.equal(before[others], after[others])
     assert not torch.equal(before[~others], after[~others])
 
@@ -310,24 +294,3 @@ def test_a_group_of_zero_advantages_may_be_left_out_exactly(model: Any, processo
         results.append((float(total.detach()), gradients(model, total)))
     assert results[0][0] == pytest.approx(results[1][0], abs=1e-7)
     assert_same_gradients(results[1][1], results[0][1])
-
-
-# The mask itself.
-
-
-def brute_force_mask(branches: list[int]) -> list[list[bool]]:
-    return [
-        [q == k or (k <= q and bq >= 0 and bk >= 0 and bk in (0, bq)) for k, bk in enumerate(branches)]
-        for q, bq in enumerate(branches)
-    ]
-
-
-@given(st.integers(0, 4), st.lists(st.integers(1, 3), max_size=4), st.integers(0, 3))
-def test_the_mask_is_the_rule_in_words(prefix: int, lengths: list[int], padding: int) -> None:
-    branches = [0] * prefix + [i for i, n in enumerate(lengths, 1) for _ in range(n)] + [-1] * padding
-    if not branches:
-        return
-    mask = tree_attention_mask(torch.tensor([branches], dtype=torch.int32), torch.float32)
-    assert mask.shape == (1, 1, len(branches), len(branches))
-    assert (mask[0, 0] == 0).tolist() == brute_force_mask(branches)
-    assert set(mask.unique().tolist()) <= {0.0, torch.finfo(torch.float32).min}

@@ -118,6 +118,8 @@ def test_every_metric_is_described_and_the_console_shows_known_ones():
     assert all(describe(name) for name in METRICS)
     assert is_reward_part("reward/exact") and "exact" in describe("reward/exact")
     assert "boxes.jsonl" in describe("reward_by_source/boxes.jsonl")
+    assert "'zero_variance'" in describe("groups/dropped_zero_variance")
+    assert describe("off_policy/ess_lag8_up") == "off_policy/ess, of tokens drawn 8 or more updates ago"
     assert describe("heldout/judge/gpt-9/num_calls") == "The judge gpt-9: calls"
     assert not is_reward_part("reward/mean")
     assert {name for name, _, _ in COLUMNS} <= set(METRICS)

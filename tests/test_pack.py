@@ -17,14 +17,14 @@ from builders import (
     no_pixels,
     text_prompt,
 )
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vlrl.batch import Batch, MicroBatch
 from vlrl.credit import graded
 from vlrl.pack import pack, token_weights
 from vlrl.session import Session
-from vlrl.types import Group, Media, Score
+from vlrl.types import Group, Ledger, Media, Score
 
 MAX_COMPLETION = 16
 
@@ -51,7 +51,7 @@ def trained(batch: Batch) -> list[tuple[str, int, float, float, float]]:
         (m.token_sample_ids[int(row)], int(token), float(logprob), float(advantage), round(float(weight), 7))
         for m in micro_batches(batch)
         for row, token, logprob, advantage, weight in zip(
-            m.token_rows, m.target_ids, m.sampler_logprobs, m.advantages, m.weights, strict=True
+            m.sequence_ids, m.target_ids, m.sampler_logprobs, m.advantages, m.weights, strict=True
         )
     )
 
@@ -59,20 +59,24 @@ def trained(batch: Batch) -> list[tuple[str, int, float, float, float]]:
 def test_the_worked_example_of_micro_batch() -> None:
     sample = make_sample([100, 101])
     group = graded(
-        [make_trajectory(sample, [10, 11], logprobs=[-1, -2]), make_trajectory(sample, [20], logprobs=[-3])],
-        [1.0, -1.0],
+        [
+            make_trajectory(sample, [10, 11, 12], logprobs=[-1, -2, -3]),
+            make_trajectory(sample, [10, 21, 22], logprobs=[-4, -5, -6]),
+            make_trajectory(sample, [30, 31], logprobs=[-7, -8]),
+        ],
+        [1.0, -1.0, 2.0],
     )
     [[batch]] = lay_out([group])
-    assert batch.input_ids.tolist() == [[100, 101, 10, 11, 20]]
-    assert batch.branch_ids.tolist() == [[0, 0, 1, 1, 2]]
-    assert batch.position_ids.tolist() == [[[0, 1, 2, 3, 2]]] * 3
-    assert batch.source_index.tolist() == [1, 2, 1]
-    assert batch.target_ids.tolist() == [10, 11, 20]
-    assert batch.sampler_logprobs.tolist() == [-1, -2, -3]
-    assert batch.advantages.tolist() == [1, 1, -1]
-    assert np.allclose(batch.weights, 1 / 3)
-    assert batch.token_rows.tolist() == [0, 0, 0]
-    assert batch.token_sample_ids == ("s",)
+    assert batch.input_ids.tolist() == [100, 101, 10, 11, 21, 30]
+    assert batch.seen_until.tolist() == [6, 6, 5, 4, 5, 6]
+    assert batch.position_ids.tolist() == [[0, 1, 2, 3, 3, 2]] * 3
+    assert batch.source_index.tolist() == [1, 2, 3, 1, 2, 4, 1, 5]
+    assert batch.target_ids.tolist() == [10, 11, 12, 10, 21, 22, 30, 31]
+    assert batch.sampler_logprobs.tolist() == [-1, -2, -3, -4, -5, -6, -7, -8]
+    assert batch.advantages.tolist() == [1, 1, 1, -1, -1, -1, 2, 2]
+    assert np.allclose(batch.weights, 1 / 8)
+    assert batch.sequence_ids.tolist() == [0, 0, 0, 1, 1, 1, 2, 2]
+    assert batch.token_sample_ids == ("s", "s", "s")
 
 
 def test_an_observation_is_seen_and_not_trained() -> None:
@@ -83,28 +87,43 @@ def test_an_observation_is_seen_and_not_trained() -> None:
     trajectory = session.trajectory("", "ok", 0.0)
     trajectory.score = Score(1.0, {})
     [[batch]] = lay_out([graded([trajectory], [1.0])])
-    assert batch.input_ids.tolist() == [[100, 101, 10, 11, 50, 12]]
+    assert batch.input_ids.tolist() == [100, 101, 10, 11, 50]
     assert batch.source_index.tolist() == [1, 2, 4]
     assert batch.target_ids.tolist() == [10, 11, 12]
 
 
-def test_a_flat_index_points_into_its_own_row_and_padding_is_marked() -> None:
+def test_every_target_is_predicted_by_the_token_before_it_on_its_own_path() -> None:
     groups = [
-        make_group([3, 2], sample=make_sample([1, 2, 3], id="a"), seed=1),
-        make_group([1, 1], sample=make_sample([1], id="b"), seed=2),
+        make_group([3, 2], sample=make_sample([1, 2, 3], id="a"), seed=1, vocab=4),
+        make_group([4, 1, 6], sample=make_sample([1], id="b"), seed=2, vocab=4),
     ]
     [[batch]] = lay_out(groups)
-    length = batch.input_ids.shape[1]
-    assert batch.branch_ids.tolist() == [[0, 0, 0, 1, 1, 1, 2, 2], [0, 1, 2, -1, -1, -1, -1, -1]]
-    assert (batch.source_index // length == batch.token_rows).all()
-    for source, target, row in zip(batch.source_index, batch.target_ids, batch.token_rows, strict=True):
-        place = int(source) % length
-        branch = batch.branch_ids[row]
-        if branch[place] > 0:  # inside a branch: the neighbour predicts
-            assert branch[place + 1] == branch[place]
-            assert batch.input_ids[row, place + 1] == target
-        else:  # the prompt's last token predicts each branch's first
-            assert place == int((branch == 0).sum()) - 1
+    assert len(set(batch.seen_until.tolist())) > 2  # it forks
+    for row, ledger in enumerate(ledgers_of(batch, groups)):
+        sources = batch.source_index[batch.sequence_ids == row]
+        path = visible(batch, int(sources[-1]))
+        assert batch.input_ids[path].tolist() == ledger.token_ids[:-1].tolist()
+        assert (batch.position_ids[:, path] == ledger.position_ids[:, :-1]).all()
+        assert sources.tolist() == path[-len(sources) :]
+
+
+def visible(batch: MicroBatch, query: int) -> list[int]:
+    """What a token sees, itself last: its path."""
+    return [k for k in range(query + 1) if query < batch.seen_until[k]]
+
+
+def ledgers_of(batch: MicroBatch, groups: Sequence[Group]) -> list[Ledger]:
+    """The ledger of each row of a micro-batch, known by its sample and what it drew."""
+    known = {
+        (t.sample.id, tuple(t.action_ids)): ledger
+        for g in groups
+        for t in g.trajectories
+        for ledger in t.ledgers
+    }
+    return [
+        known[sample_id, tuple(batch.target_ids[batch.sequence_ids == row].tolist())]
+        for row, sample_id in enumerate(batch.token_sample_ids)
+    ]
 
 
 GROUPS = st.lists(
@@ -121,6 +140,7 @@ def build(spec: list[tuple[int, list[int], bool]]) -> list[Group]:
     ]
 
 
+@settings(deadline=None)
 @given(
     GROUPS,
     st.integers(1, 3),
@@ -153,19 +173,53 @@ def test_every_token_is_trained_once_however_the_groups_are_cut(
 
 
 def test_a_tree_over_the_budget_is_split_by_branches_and_repeats_its_prompt() -> None:
-    group = make_group([3, 3, 3], sample=make_sample([7, 8]))
+    group = make_group([4, 4, 4], sample=make_sample([7, 8]))
     batch = micro_batches(lay_out([group], max_tokens=8))
-    assert [m.input_ids.shape for m in batch] == [(1, 8), (1, 5)]
-    assert all(m.input_ids[0, :2].tolist() == [7, 8] for m in batch)
-    assert [m.branch_ids[0].tolist() for m in batch] == [[0, 0, 1, 1, 1, 2, 2, 2], [0, 0, 1, 1, 1]]
+    assert [m.input_ids.shape for m in batch] == [(8,), (5,)]
+    assert all(m.input_ids[:2].tolist() == [7, 8] for m in batch)
+    assert [m.seen_until.tolist() for m in batch] == [[8, 8, 5, 5, 5, 8, 8, 8], [5] * 5]
+
+
+def test_what_saves_little_is_not_kept_together_and_still_shared_where_it_meets() -> None:
+    """A system prompt that all have in common does not chain them to one rank."""
+    groups = [make_group([3, 3], sample=make_sample([1, *range(10 * i, 10 * i + 30)])) for i in (10, 20)]
+    [[one], [two]] = lay_out(groups, num_ranks=2)
+    [[both]] = lay_out(groups)
+    assert one.input_ids.size == two.input_ids.size == 35
+    assert both.input_ids.size == 69
+
+
+def test_equal_completions_stand_there_once_and_count_as_often_as_they_were_drawn() -> None:
+    sample = make_sample([7, 8])
+    group = graded([make_trajectory(sample, [1, 2, 3]) for _ in range(3)], [1.0, 2.0, -3.0])
+    [[batch]] = lay_out([group])
+    assert batch.input_ids.tolist() == [7, 8, 1, 2]
+    assert batch.source_index.tolist() == [1, 2, 3] * 3
+    assert batch.advantages.tolist() == [1] * 3 + [2] * 3 + [-3] * 3
+
+
+def test_tokens_after_the_last_trained_one_are_left_out() -> None:
+    session = Session(make_sample([100, 101]), 0)
+    session.append_action(make_generation([10, 11]))
+    session.append_observation(text_prompt([50, 51], session.next_position), ())
+    session.append_action(make_generation([12]))
+    trajectory = session.trajectory("", "ok", 0.0)
+    trajectory.score = Score(1.0, {})
+    group = graded([trajectory], [1.0])
+    group.credits[0].trained[0][4:] = False
+    [[batch]] = lay_out([group])
+    assert batch.input_ids.tolist() == [100, 101, 10]
+    group.credits[0].trained[0][:] = False
+    [[idle]] = lay_out([group])
+    assert idle.target_ids.size == 0
 
 
 def test_a_rank_without_work_gets_as_many_micro_batches_of_one_ignored_token() -> None:
-    batch = lay_out([make_group([2, 2])], num_ranks=3)
+    batch = lay_out([make_group([2, 2], sample=make_sample(range(30)))], num_ranks=3)
     assert [len(rank) for rank in batch] == [1, 1, 1]
     for [idle] in batch[1:]:
-        assert idle.input_ids.shape == (1, 1)
-        assert idle.branch_ids.tolist() == [[-1]]
+        assert idle.input_ids.shape == (1,)
+        assert idle.seen_until.tolist() == [1]
         assert idle.target_ids.size == idle.weights.size == 0
 
 
@@ -240,23 +294,25 @@ def medium(mark: int) -> Media:
     return Media("image", str(mark), flat, (28, 28), (1, 2, 2), 1)
 
 
-def test_a_group_s_picture_is_laid_out_once_and_in_the_order_of_the_rows() -> None:
+def test_a_group_s_picture_is_laid_out_once_and_in_the_order_of_the_groups() -> None:
     groups = [
         make_group([2] * 4, sample=make_sample([1, 2], id="a", media=(medium(1), medium(2)))),
         make_group([2] * 4, sample=make_sample([1, 2, 3], id="b", media=(medium(3),))),
     ]
     [[batch]] = lay_out(groups, pixels=media_marks)
-    assert batch.token_sample_ids == ("b", "a")  # longest first
-    assert batch.media_inputs["marks"].tolist() == [3, 1, 2]
-    assert batch.num_media == 3
+    assert batch.token_sample_ids == ("a",) * 4 + ("b",) * 4
+    assert batch.media_inputs["marks"].tolist() == [1, 2, 3]
+    assert batch.media_order.tolist() == [0, 1, 2]
 
 
 def test_micro_batches_stay_within_the_pixels_that_were_given() -> None:
-    pictures = [(medium(i),) * (i + 1) for i in range(4)]  # 1 to 4 pictures of 784 pixels
+    # 1 to 4 pictures of 784 pixels; those shown again are not counted again
+    marks = [[*range(10 * i, 10 * i + i + 1), 10 * i] for i in range(4)]
+    pictures = [tuple(map(medium, of_one)) for of_one in marks]
     groups = [make_group([2, 2], sample=make_sample([1], id=str(i), media=m)) for i, m in enumerate(pictures)]
-    for max_pixels, expected in ((None, [10]), (5 * 784, [3, 3, 4]), (784, [1, 2, 3, 4])):
+    for max_pixels, expected in ((None, [10]), (5 * 784, [5, 5]), (784, [4, 3, 2, 1])):
         [micro_batches] = lay_out(groups, pixels=media_marks, max_pixels=max_pixels)
-        assert [m.num_media for m in micro_batches] == expected
+        assert [len(m.media_inputs["marks"]) for m in micro_batches] == expected
 
 
 def test_a_branch_brings_its_own_pictures_after_the_prompt_s() -> None:
@@ -273,6 +329,27 @@ def test_a_branch_brings_its_own_pictures_after_the_prompt_s() -> None:
     assert batch.media_inputs["marks"].tolist() == [1, 5, 6]
 
 
+def test_a_picture_that_many_are_shown_goes_through_the_tower_once() -> None:
+    """Of two groups whose members are shown the same second picture, and one of them the first again."""
+    groups = []
+    for name, first, second in (("a", 1, 5), ("b", 2, 5)):
+        sample = make_sample([1, 2], id=name, media=(medium(first),))
+        members = []
+        for index in range(2):
+            session = Session(sample, index)
+            session.append_action(make_generation([9]))
+            seen = (medium(second), medium(1)) if index else (medium(second),)
+            session.append_observation(text_prompt([4], session.next_position), seen)
+            session.append_action(make_generation([9]))
+            members.append(session.trajectory("", "ok", 0.0))
+            members[-1].score = Score(0.0, {})
+        groups.append(graded(members, [1.0, 1.0]))
+    [[batch]] = lay_out(groups, pixels=media_marks)
+    assert batch.media_inputs["marks"].tolist() == [1, 5, 2]
+    assert batch.media_order.tolist() == [0, 1, 1, 0, 2, 1, 1, 0]
+    assert batch.media_parts.tolist() == [1, 1, 1]
+
+
 def test_packing_the_same_groups_twice_gives_the_same_arrays() -> None:
     groups = build([(3, [4, 2, 5], False), (2, [1, 1], False), (5, [3, 3], False)])
     one, two = (micro_batches(lay_out(groups, num_ranks=2, max_tokens=20)) for _ in range(2))
@@ -281,8 +358,32 @@ def test_packing_the_same_groups_twice_gives_the_same_arrays() -> None:
             assert np.array_equal(getattr(a, field.name), getattr(b, field.name))
 
 
+def test_pictures_and_attention_count_as_work() -> None:
+    def alone(length: int, name: str, *media: Media) -> Group:
+        return make_group([length], sample=make_sample([length], id=name, media=media))
+
+    groups = [alone(4000, "long"), alone(2000, "b"), alone(1999, "c"), alone(300, "d")]
+    batch = lay_out(groups, num_ranks=2, max_tokens=10_000)
+    owners = [{i for m in rank for i in m.token_sample_ids} for rank in batch]
+    assert owners == [{"long"}, {"b", "c", "d"}]  # as many tokens without d, but fewer pairs
+    big = Media("image", "big", np.zeros((1, 1400, 1400, 3), np.uint8), (1400, 1400), (1, 2, 2), 1)
+    groups = [alone(301, "b"), alone(300, "c"), alone(9, "sees", big)]
+    batch = lay_out(groups, num_ranks=2, pixels=media_marks)
+    assert [{i for m in rank for i in m.token_sample_ids} for rank in batch] == [{"sees"}, {"b", "c"}]
+
+
+def test_a_tree_is_cut_for_a_rank_that_would_idle_if_it_pays() -> None:
+    """Long completions of one prompt go to both ranks; a long prompt is not computed on both."""
+    long, short = (make_group([n] * 4, sample=make_sample(range(200))) for n in (400, 20))
+    for group, expected in ((long, [800, 800]), (short, [80, 0])):
+        batch = lay_out([group], num_ranks=2, max_tokens=4000)
+        assert [sum(m.target_ids.size for m in rank) for rank in batch] == expected
+
+
 def test_work_is_dealt_evenly_over_ranks() -> None:
-    groups = [make_group([n, n], sample=make_sample(id=str(n))) for n in (9, 8, 7, 6, 5, 4, 3, 2)]
+    groups = [
+        make_group([n, n], sample=make_sample([n, 1, 2], id=str(n)), seed=n) for n in (9, 8, 7, 6, 5, 4, 3, 2)
+    ]
     batch = lay_out(groups, num_ranks=2, max_tokens=60)
     loads = [sum(len(m.target_ids) for m in rank) for rank in batch]
     assert max(loads) - min(loads) <= 4

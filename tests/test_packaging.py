@@ -26,10 +26,12 @@ def run(*command: object, cwd: Path) -> str:
 
 
 def package_files() -> set[str]:
-    """What the wheel must hold: every module, the type marker, the viewer's templates."""
+    """What the wheel must hold: every module, the type marker, templates, pages' scripts, letters."""
     folders = [ROOT / "vlrl", *(ROOT / "vlrl" / name for name in LINKED)]
     files = [file for folder in folders for file in folder.rglob("*.py")]
     files += [ROOT / "vlrl" / "py.typed", *(ROOT / "vlrl" / "viewer" / "templates").glob("*")]
+    gui = ROOT / "vlrl" / "envs" / "gui"
+    files += [*(gui / "emu").glob("glyphs.[!p]*"), *(gui / "web").glob("*.js")]
     return {str(file.relative_to(ROOT)) for file in files}
 
 

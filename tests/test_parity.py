@@ -22,7 +22,7 @@ class Echo:
     def logprobs(self, batch: Batch) -> list[list[Any]]:
         def one(m: Any) -> Any:
             values = m.sampler_logprobs.copy()
-            mine = [i for i, row in enumerate(m.token_rows) if m.token_sample_ids[row] == "b"]
+            mine = [i for i, row in enumerate(m.sequence_ids) if m.token_sample_ids[row] == "b"]
             if mine:
                 values[mine[1]] += self.change
             return values

@@ -154,7 +154,7 @@ def test_an_episode_that_never_began_is_a_record_too():
 
 def test_a_record_from_before_there_were_episodes_reads_the_same(tmp_path):
     (record, _) = rollout_records([make_group()], FakeProcessor(), phase="after", step=9)
-    newer = ("turns", "ledgers", "env", "failure", "episode_return", "info", "duration_s")
+    newer = ("turns", "ledgers", "env", "failure", "episode_return", "info", "duration_s", "end")
     flat = {key: value for key, value in record.items() if key not in newer} | record["ledgers"][0]
     (tmp_path / "old.jsonl").write_text(json.dumps(flat) + "\n")
     (read,) = read_rollouts(tmp_path / "old.jsonl")

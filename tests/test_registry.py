@@ -44,7 +44,7 @@ def test_a_name_like_no_other_lists_what_there_is() -> None:
 
 def test_an_unknown_kind_lists_the_kinds() -> None:
     with pytest.raises(
-        ConfigError, match=r"kind 'reward'; kinds are rewards, datasets, shapes, processors, masks, "
+        ConfigError, match=r"kind 'reward'; kinds are rewards, datasets, shapes, processors, filters, masks, "
     ):
         resolve("reward", "answer_exact")
 
@@ -91,8 +91,8 @@ def test_a_file_that_cannot_be_imported_names_the_line(plugin: Path, text: str, 
 
 
 @pytest.fixture
-def installed(monkeypatch: pytest.MonkeyPatch, plugin: Path) -> dict[str, str]:
-    """Entry points of a stranger's package, by name; tests fill it."""
+def installed(monkeypatch: pytest.MonkeyPatch, plugin: Path) -> Iterator[dict[str, str]]:
+    """Entry points of a stranger's package, by name; tests fill it before they ask."""
     monkeypatch.syspath_prepend(plugin.parent)
     points: dict[str, str] = {}
 
@@ -102,7 +102,26 @@ def installed(monkeypatch: pytest.MonkeyPatch, plugin: Path) -> dict[str, str]:
         ]
 
     monkeypatch.setattr(registry, "entry_points", entry_points)
-    return points
+    registry._installed.cache_clear()
+    yield points
+    registry._installed.cache_clear()
+
+
+def test_installed_packages_are_asked_once(
+    installed: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It costs milliseconds, and an environment is resolved for every episode."""
+    asked, entry_points = [], registry.entry_points
+
+    def counted(group: str) -> list[importlib.metadata.EntryPoint]:
+        asked.append(group)
+        return entry_points(group)  # type: ignore[return-value]
+
+    monkeypatch.setattr(registry, "entry_points", counted)
+    for _ in range(3):
+        resolve("rewards", "answer_exact")
+        available("envs")
+    assert sorted(asked) == ["vlrl.envs", "vlrl.rewards"]
 
 
 def test_an_entry_point_is_found_like_a_built_in(installed: dict[str, str]) -> None:

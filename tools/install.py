@@ -30,6 +30,21 @@ NOT_COMPILED = r"/tests?/|/torch/testing/_internal/|/ray/(rllib|serve|tune|data|
 ALONE = ("trl", "ecosystem")
 """Sets without vlrl itself: the peer of the benchmarks, and what environments of others need."""
 
+TESTED_WITH = {
+    "bwrap": "bubblewrap",
+    "chromium-headless-shell": "chromium-headless-shell",  # gui/miniwob and gui/web; with what it needs 80 MB
+    "/usr/share/fonts/truetype/liberation": "fonts-liberation",
+    "/usr/share/fonts/opentype/ipafont-gothic": "fonts-ipafont-gothic",
+    # gui/x11, with what they need 12 MB beside GTK
+    "/usr/share/fonts/truetype/dejavu": "fonts-dejavu-core",
+    **{
+        program: program
+        for program in ("icewm", "mousepad", "pcmanfm", "galculator", "gpicview", "mtpaint", "xterm")
+    },
+    "Xvfb": "xvfb",
+}
+"""A program, or a folder → Debian's package of it."""
+
 started = time.monotonic()
 
 
@@ -56,6 +71,15 @@ def missing_debian_packages(kind: str) -> list[str]:
         except OSError:
             missing.append("libnuma1")  # vLLM's CPU library is linked against it
     return missing
+
+
+def missing_test_packages() -> list[str]:
+    """Names of the packages that only tests need: sandboxes, and what environments run in them."""
+    return [
+        package
+        for needed, package in TESTED_WITH.items()
+        if shutil.which(needed) is None and not Path(needed).is_dir()
+    ]
 
 
 def install_debian_packages(packages: list[str]) -> None:
@@ -198,11 +222,11 @@ def main() -> None:
     hook, project = TOOLS / "torchvision_on_cpu.py", ROOT / "pyproject.toml"
     if missing := missing_debian_packages(kind):
         install_debian_packages(missing)
-    if options.dev and shutil.which("bwrap") is None:  # the sandbox of the tool that runs Python
+    if options.dev and (missing := missing_test_packages()):
         try:
-            install_debian_packages(["bubblewrap"])
+            install_debian_packages(missing)
         except SystemExit as error:
-            say(f"{error} Without it the tests of the sandbox prove only that there is none.")
+            say(f"{error} Without them the tests of sandboxes prove only that there are none; others fail.")
     which = options.venv / "which.lock"
     if which.exists() and which.read_text() != kind:  # both builds of vLLM own one folder: sets do not mix
         say(f"{options.venv.name} holds the {which.read_text()} set: making it anew")

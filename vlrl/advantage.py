@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from vlrl.errors import ConfigError
 from vlrl.ledger import FloatArray
@@ -35,3 +36,43 @@ def group_advantages(rewards: Sequence[float], *, scale_by_std: bool) -> FloatAr
         centred /= values.std(ddof=1)  # the unbiased deviation, as TRL and DeepSeek's reference code use
     advantages: FloatArray = centred.astype(np.float32)
     return advantages
+
+
+def tree_advantages(
+    rewards: Sequence[float], trees: Sequence[int], *, scale_by_std: bool
+) -> tuple[FloatArray, FloatArray]:
+    """What was done before a branch point and after it, each by the node that it set out from.
+
+    A(s) = V(s) - V(parent(s)), TreeRL's local advantage (arXiv 2506.11902, Eq. 3), which is VinePPO's (arXiv
+    2410.01679) with the branches themselves as the rollouts. Here a tree has a root, the prompt, and a
+    branch point b with its leaves: V(leaf) = r; V(b) = mean of its leaves; V(root) = mean of all V(b). So
+
+        before: V(b) - V(root)        after: r - V(b)
+
+    Their sum along a path is r - V(root), GRPO's advantage of the whole episode.
+
+    Args:
+        rewards: [n] of one group's leaves.
+        trees: [n], equal numbers for leaves behind the same branch point; an episode without one is a tree.
+        scale_by_std: divide by the standard deviation of the group's rewards.
+
+    Returns:
+        [n] float32 before and [n] float32 after, exactly zero where the values are equal.
+
+    Raises:
+        ConfigError: for a single tree, which has no baseline.
+    """
+    values = np.asarray(rewards, dtype=np.float64)
+    leaves = {tree: values[np.asarray(trees) == tree] for tree in trees}
+    if len(leaves) < 2:
+        raise ConfigError("a tree needs another one as baseline; lower episodes.branching.num_branches")
+    nodes = {tree: _mean(of_tree) for tree, of_tree in leaves.items()}
+    root = _mean(np.asarray(list(nodes.values())))
+    node = np.asarray([nodes[tree] for tree in trees])
+    scale = values.std(ddof=1) if scale_by_std and values.max() > values.min() else 1.0
+    return ((node - root) / scale).astype(np.float32), ((values - node) / scale).astype(np.float32)
+
+
+def _mean(values: npt.NDArray[np.float64]) -> float:
+    """Of equal values their own, to the last bit: a difference must not be noise."""
+    return float(values[0] if values.max() == values.min() else values.mean())

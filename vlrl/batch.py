@@ -1,4 +1,4 @@
-"""What a trainer rank takes in: prefix trees laid out in rows, with everything the loss needs."""
+"""What a trainer rank takes in: a packed sequence of prefix trees, with everything the loss needs."""
 
 from __future__ import annotations
 
@@ -14,47 +14,61 @@ from vlrl.types import FloatArray, IntArray
 
 @dataclass(slots=True)
 class MicroBatch:
-    """Rows of prefix trees for one forward pass. R rows of at most L tokens; M trained tokens.
+    """Prefix trees for one forward pass, one after the other: T tokens without padding; M trained ones.
 
-    A row is one group: the shared prompt once, then every completion as a branch that sees the
-    prompt and itself. Mask rule: q sees k if k is not after q and branch[k] is 0 or branch[q].
+    Ledgers that begin alike are one tree: what they share stands there once, and each goes on from it as a
+    branch. The nodes of a tree lie in preorder, so everything beneath a node follows it without a gap.
+    Mask rule: q sees k if k ≤ q < seen_until[k]: if k is before q on q's own path, or is q.
 
     Attributes:
-        input_ids: [R, L] int64.
-        position_ids: [3, R, L] int64, mRoPE; each branch goes on from the prompt.
-        branch_ids: [R, L] int32: 0 prompt, 1..n branches, -1 padding.
-        media_inputs: the vision tower's arrays by the names transformers gives them, each picture of a row
-            once, in the order of their placeholders; of a blank picture if there is none.
-        num_media: pictures and videos in them; 0 for the blank one.
-        source_index: [M] int64, flat index r·L+l of the token whose logits predict the target.
-        target_ids: [M] int64, trained tokens.
+        input_ids: [T] int64.
+        position_ids: [3, T] int64, mRoPE; each branch goes on from what it shares.
+        seen_until: [T] int32, the end of what lies beneath the token's node.
+        media_inputs: the vision tower's arrays by the names transformers gives them, each distinct picture or
+            video once, in the order in which they first occur; of a blank picture if there is none.
+        media_keys: [num_distinct] what tells each of them by content; none if there is no picture.
+        media_order: [num_media] int64, which of them stands at each placeholder; empty for none.
+        media_parts: [num_distinct] int64, what each counts where a family cuts pictures into tiles.
+        source_index: [M] int64, the token whose logits predict the target. Where branches share a trained
+            token it is there once for each of them, with its own weight and advantage.
+        target_ids: [M] int64, trained tokens, ledger by ledger.
         sampler_logprobs: [M] float32, nats.
         advantages: [M] float32.
+        version_lags: [M] int64, updates between the weights that drew a token and this step's first.
         weights: [M] float32, share of each token in the loss of the whole batch (they sum to 1 over
             all ranks' micro-batches of one optimizer step, see `vlrl.pack`).
-        token_sample_ids: ids of the samples, for error messages; token_rows gives the row of each.
-        token_rows: [M] int64, which sample (index into token_sample_ids) a trained token belongs to.
+        sequence_ids: [M] int64, which of the micro-batch's ledgers a trained token is of.
+        token_sample_ids: [num_ledgers] ids of their samples, for error messages.
+        proximal_logprobs: [M] float32, nats, of the weights this step begins with, if they were asked for;
+            None for a step's first update, which computes them anyway.
 
-    Example: prompt P0 P1, completions A0 A1 and B0:
-        input_ids   P0 P1 A0 A1 B0
-        branch_ids   0  0  1  1  2
-        positions    0  1  2  3  2
-        source       1  2  1   (P1 predicts A0, A0 predicts A1, P1 predicts B0)
-        target      A0 A1 B0
+    The last token of a completion is predicted but predicts nothing: it is a target, and no input.
+
+    Example: prompt P0 P1, completions A0 A1 A2, A0 B1 B2 and C0 C1:
+        input_ids   P0 P1 A0 A1 B1 C0
+        seen_until   6  6  5  4  5  6
+        positions    0  1  2  3  3  2
+        source       1  2  3  1  2  4  1  5   (P1 predicts A0, A0 predicts A1, A1 predicts A2, and so on)
+        target      A0 A1 A2 A0 B1 B2 C0 C1
+        sequence_ids 0  0  0  1  1  1  2  2
     """
 
     input_ids: IntArray
     position_ids: IntArray
-    branch_ids: npt.NDArray[np.int32]
+    seen_until: npt.NDArray[np.int32]
     media_inputs: Mapping[str, npt.NDArray[Any]]
-    num_media: int
+    media_keys: tuple[str, ...]
+    media_order: IntArray
+    media_parts: IntArray
     source_index: IntArray
     target_ids: IntArray
     sampler_logprobs: FloatArray
     advantages: FloatArray
     weights: FloatArray
-    token_rows: IntArray
     token_sample_ids: tuple[str, ...]
+    version_lags: IntArray
+    sequence_ids: IntArray
+    proximal_logprobs: FloatArray | None = None
 
 
 Batch: TypeAlias = list[list[MicroBatch]]

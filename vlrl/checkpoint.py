@@ -6,10 +6,11 @@ import errno
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from vlrl.errors import ConfigError, ResourceError
 
@@ -18,12 +19,20 @@ from vlrl.errors import ConfigError, ResourceError
 class RunState:
     """What a run needs to go on besides the trainer's own state.
 
-    The order of the data and every seed are functions of (run seed, step), so the step is their state.
+    The order of the data and every seed are functions of (run seed, position), so these are their state.
+
+    Attributes:
+        next_step: to be done.
+        seed: the run's.
+        num_ranks: of the trainer.
+        tickets: which positions are drawn and not trained, see `vlrl.buffer.Buffer.snapshot`; None in runs
+            without rollouts, and in old checkpoints: every step took prompts_per_step positions.
     """
 
     next_step: int
     seed: int
     num_ranks: int
+    tickets: Mapping[str, Any] | None = None
 
 
 @contextmanager

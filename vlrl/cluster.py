@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,7 +15,7 @@ import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from vlrl.config import Config
-from vlrl.errors import EngineError, ResourceError, VlrlError
+from vlrl.errors import EngineDied, EngineError, ResourceError, VlrlError
 
 QUIET_ENVIRONMENT: Mapping[str, str] = {
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
@@ -94,16 +94,17 @@ def spawn(cls: type, *args: Any, num_cpus: float, num_gpus: float, env: Mapping[
 def require_resources(config: Config) -> None:
     """Raise ResourceError if the actors' reservations exceed what Ray has: they would wait forever."""
     ranks, trainer, generator = config.trainer.num_ranks, config.trainer, config.generator
-    needs = {"CPU": ranks * trainer.cpus_per_rank + generator.cpus}
+    replicas = generator.num_replicas
+    needs = {"CPU": ranks * trainer.cpus_per_rank + replicas * generator.cpus}
     if gpu_available():
-        needs["GPU"] = ranks * trainer.gpus_per_rank + engine_gpus(config)
+        needs["GPU"] = ranks * trainer.gpus_per_rank + replicas * engine_gpus(config)
     for resource, needed in needs.items():
         found = ray.cluster_resources().get(resource, 0)
         if found < needed:
             kind = resource.lower()
             raise ResourceError(
                 f"the run reserves {needed:g} {resource}s, Ray has {found:g}; lower trainer.num_ranks, "
-                f"trainer.{kind}s_per_rank or generator.{kind}s"
+                f"trainer.{kind}s_per_rank, generator.num_replicas or generator.{kind}s"
             )
 
 
@@ -124,23 +125,39 @@ def call(actors: Sequence[Any], method: str, *per_actor: Sequence[Any]) -> list[
     Raises:
         VlrlError: what the actor raised, or EngineError if it died.
     """
-    refs = [getattr(a, method).remote(*(values[i] for values in per_actor)) for i, a in enumerate(actors)]
-    return fetch_all(refs)
+    return fetch_all(begin(actors, method, *per_actor))
 
 
-def fetch_all(refs: Sequence[Any]) -> list[Any]:
-    """The values of object references, or the first failure, whose siblings may wait forever."""
+def begin(actors: Sequence[Any], method: str, *per_actor: Sequence[Any]) -> list[Any]:
+    """`call` without waiting: references of what the actors will return."""
+    return [getattr(a, method).remote(*(values[i] for values in per_actor)) for i, a in enumerate(actors)]
+
+
+def fetch_all(refs: Sequence[Any], *, timeout_s: float | None = None, late: str = "") -> list[Any]:
+    """The values of object references, or the first failure, whose siblings may wait forever.
+
+    Raises:
+        EngineError: saying `late`, if one takes longer than timeout_s after the one before.
+    """
     waiting, found = list(refs), {}
     while waiting:
-        [ready], waiting = ray.wait(waiting, num_returns=1)
-        found[ready] = fetch(ready)
+        ready, waiting = ray.wait(waiting, num_returns=1, timeout=timeout_s)
+        if not ready:
+            raise EngineError(late)
+        found[ready[0]] = fetch(ready[0])
     return [found[ref] for ref in refs]
 
 
-def fetch(ref: Any) -> Any:
-    """The value of an object reference, with Ray's wrapping taken off vlrl's own errors."""
+def fetch(ref: Any, *, timeout_s: float | None = None, late: str = "") -> Any:
+    """The value of an object reference, with Ray's wrapping taken off vlrl's own errors.
+
+    Raises:
+        EngineError: saying `late`, if it is not there after timeout_s.
+    """
     try:
-        return ray.get(ref)
+        return ray.get(ref, timeout=timeout_s)
+    except ray.exceptions.GetTimeoutError as error:
+        raise EngineError(late) from error
     except ray.exceptions.RayError as error:
         raise translate(error) from error
 
@@ -163,13 +180,22 @@ async def fetch_async(ref: Any) -> Any:
         raise translate(error) from error
 
 
+async def stream(method: Any, *args: Any) -> AsyncIterator[Any]:
+    """What an actor's async generator yields, each value as soon as it is there."""
+    try:
+        async for ref in method.options(num_returns="streaming").remote(*args):
+            yield await ref
+    except ray.exceptions.RayError as error:
+        raise translate(error) from error
+
+
 def translate(error: Exception) -> VlrlError:
     """A Ray failure as an error of ours; vlrl's own errors keep their class and text."""
     cause = getattr(error, "cause", None)
     if isinstance(cause, VlrlError):
         return cause
     if isinstance(error, ray.exceptions.ActorDiedError):
-        return EngineError(f"an engine process died: {error}; its log is under /tmp/ray/session_latest/logs")
+        return EngineDied(f"an engine process died: {error}; its log is under /tmp/ray/session_latest/logs")
     if cause is not None:  # str(error) is the actor's whole traceback, which --debug shows
         return EngineError(f"{type(cause).__name__}: {cause}")
     return EngineError(str(error))
@@ -196,7 +222,8 @@ def _local_options(config: Config) -> dict[str, Any]:
     check_shared_memory(
         store_bytes, f"Ray's object store (ray.object_store_gib={config.ray.object_store_gib})"
     )
-    reserved = config.generator.cpus + config.trainer.num_ranks * config.trainer.cpus_per_rank
+    generator, trainer = config.generator, config.trainer
+    reserved = generator.num_replicas * generator.cpus + trainer.num_ranks * trainer.cpus_per_rank
     return {
         "include_dashboard": False,
         "object_store_memory": store_bytes,

@@ -11,14 +11,16 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
+from vlrl.async_options import AsyncConfig, BatchConfig
 from vlrl.data_options import DataConfig, MediaConfig, ProcessorConfig
+from vlrl.engine_options import GeneratorConfig, WeightsConfig
 from vlrl.episode_options import EnvConfig, EpisodeConfig
 from vlrl.errors import ConfigError
+from vlrl.memory_options import LoraConfig, ProfileConfig, VisionCacheConfig
 from vlrl.options import (
     AlgorithmConfig,
     CheckpointConfig,
     EvalConfig,
-    GeneratorConfig,
     LoggingConfig,
     ModelConfig,
     OptimConfig,
@@ -49,10 +51,17 @@ class Config(Section):
     rollout: RolloutConfig = RolloutConfig()
     env: EnvConfig = EnvConfig()
     episodes: EpisodeConfig = EpisodeConfig()
+    batch: BatchConfig = BatchConfig()
+    async_: AsyncConfig = AsyncConfig()
     algorithm: AlgorithmConfig = AlgorithmConfig()
     optim: OptimConfig = OptimConfig()
     trainer: TrainerConfig = TrainerConfig()
+    lora: LoraConfig | None = None
+    """Adapters; null trains the model itself."""
+    vision_cache: VisionCacheConfig = VisionCacheConfig()
+    profile: ProfileConfig = ProfileConfig()
     generator: GeneratorConfig = GeneratorConfig()
+    weights: WeightsConfig = WeightsConfig()
     parity: ParityConfig = ParityConfig()
     eval: EvalConfig = EvalConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
@@ -66,6 +75,28 @@ class Config(Section):
         if prompts % minibatches:
             raise ValueError(
                 f"algorithm.num_minibatches={minibatches} does not divide rollout.prompts_per_step={prompts}"
+            )
+        if self.async_.streams and self.episodes.lockstep:
+            raise ValueError(
+                "async_.mode=async draws for whoever waits; set episodes.lockstep=false, which makes every "
+                "episode wait for the others"
+            )
+        branches, size = self.episodes.branching.num_branches, self.rollout.group_size
+        if branches > 1 and (size % branches or size < 2 * branches):
+            raise ValueError(
+                f"episodes.branching.num_branches={branches} must go into rollout.group_size={size} twice or "
+                "more, without a remainder: the turns of one tree are held against the others'"
+            )
+        processes = self.env.num_processes if self.env.isolation == "process" else None
+        if processes is not None and branches > processes:
+            raise ValueError(
+                f"episodes.branching.num_branches={branches} is above env.num_processes={processes}: the "
+                "branches of a tree are played at once"
+            )
+        if branches > 1 and self.algorithm.credit != "episode":
+            raise ValueError(
+                f"algorithm.credit={self.algorithm.credit} does not know trees; with "
+                f"episodes.branching.num_branches={branches} set algorithm.credit=episode"
             )
         if self.generator.max_num_batched_tokens < self.generator.max_model_len:
             raise ValueError(
@@ -81,6 +112,15 @@ class Config(Section):
             raise ValueError(
                 f"rollout.max_tokens={self.rollout.max_tokens} leaves no room for a prompt in "
                 f"generator.max_model_len={self.generator.max_model_len}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _one_way_to_freeze(self) -> Config:
+        if self.lora is not None and self.model.freeze:
+            raise ValueError(
+                f"lora trains adapters alone, so model.freeze={self.model.freeze} has no meaning beside it; "
+                "leave a part out of lora.targets instead"
             )
         return self
 

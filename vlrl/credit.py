@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from vlrl.advantage import group_advantages
+from vlrl.advantage import group_advantages, tree_advantages
 from vlrl.errors import ConfigError
 from vlrl.ledger import BoolArray
 from vlrl.options import AlgorithmConfig
@@ -28,7 +28,7 @@ def assign_credit(groups: Sequence[Group], options: AlgorithmConfig, masks: Sequ
     for group in groups:
         turns = _of_turns(group, options)
         group.credits = [
-            spread(trajectory, advantages, masks)
+            spread(trajectory, advantages, (*masks, repeated))
             for trajectory, advantages in zip(group.trajectories, turns, strict=True)
         ]
 
@@ -48,25 +48,41 @@ def _of_turns(group: Group, options: AlgorithmConfig) -> list[FloatArray]:
     """The advantage of each turn of each trajectory: [n] of [num_turns]."""
     if group.failed:
         return [np.zeros(len(t.turns), np.float32) for t in group.trajectories]
+    trajectories = group.trajectories
+    rewards = [turn_rewards(t) for t in trajectories]
     if options.credit == "discounted":
-        return discounted_advantages(
-            [turn_rewards(t) for t in group.trajectories],
-            discount=options.discount,
-            scale_by_std=options.scale_by_std,
-        )
-    totals = [t.score.total for t in group.trajectories if t.score is not None]
+        return discounted_advantages(rewards, discount=options.discount, scale_by_std=options.scale_by_std)
+    if options.credit == "turn_groups":
+        names = [[str(number) for number in range(len(t.turns))] for t in trajectories]
+        return state_advantages(rewards, names, discount=options.discount, scale_by_std=options.scale_by_std)
+    totals = [t.score.total for t in trajectories if t.score is not None]
+    if any(t.trunk is not None for t in trajectories):
+        return _of_trees(trajectories, totals, options)
     episode = group_advantages(totals, scale_by_std=options.scale_by_std)
-    whole = [np.full(len(t.turns), a, np.float32) for t, a in zip(group.trajectories, episode, strict=True)]
+    whole = [np.full(len(t.turns), a, np.float32) for t, a in zip(trajectories, episode, strict=True)]
     if options.credit == "episode":
         return whole
+    states = [[turn.state for turn in t.turns] for t in trajectories]
     among_equals = state_advantages(
-        [turn_rewards(t) for t in group.trajectories],
-        [[turn.state for turn in t.turns] for t in group.trajectories],
-        discount=options.discount,
-        scale_by_std=options.scale_by_std,
+        rewards, states, discount=options.discount, scale_by_std=options.scale_by_std
     )
     # GiGPO (arXiv 2505.10978), §4.2: A(a_t) = A^E(τ) + ω · A^S(a_t)
     return [e + np.float32(options.state_weight) * s for e, s in zip(whole, among_equals, strict=True)]
+
+
+def _of_trees(
+    trajectories: Sequence[Trajectory], totals: Sequence[float], options: AlgorithmConfig
+) -> list[FloatArray]:
+    """The turns before a branch point by their tree, those after it within their tree: [n] of [num_turns]."""
+    trees = [t.group_index if t.trunk is None else t.trunk for t in trajectories]
+    among, within = tree_advantages(totals, trees, scale_by_std=options.scale_by_std)
+    advantages = []
+    for number, trajectory in enumerate(trajectories):
+        num_shared = trajectory.num_shared if trajectory.trunk is not None else len(trajectory.turns)
+        of_turns = np.full(len(trajectory.turns), within[number], np.float32)
+        of_turns[:num_shared] = among[number]
+        advantages.append(of_turns)
+    return advantages
 
 
 def turn_rewards(trajectory: Trajectory) -> FloatArray:
@@ -161,6 +177,12 @@ def spread(trajectory: Trajectory, advantages: FloatArray, masks: Sequence[MaskF
         values.append(of_tokens)
         trained.append(mask)
     return Credit(tuple(values), tuple(trained))
+
+
+def repeated(trajectory: Trajectory) -> list[BoolArray]:
+    """Leaves out the turns before a branch point, but in the trunk: what was drawn once is trained once."""
+    first = trajectory.num_shared if trajectory.trunk != trajectory.group_index else 0
+    return _but_turns(trajectory, lambda number: number < first)
 
 
 def _but_turns(trajectory: Trajectory, left_out: Callable[[int], bool]) -> list[BoolArray]:

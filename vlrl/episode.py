@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 
 from vlrl.agent import AGENT
 from vlrl.agent_episode import play_agent
+from vlrl.branch_points import BranchPoint, BranchPoints, require_branches
 from vlrl.context import visible
 from vlrl.env_host.failure import EnvFailure
 from vlrl.env_host.host import HostedEnv
+from vlrl.envs.observe import digest_of
 from vlrl.errors import DataError
+from vlrl.processors.coordinates import Canvas
 from vlrl.protocols import Observation
 from vlrl.self_play import SelfPlay
 from vlrl.session import Said, Session, conversation_of
@@ -21,9 +25,16 @@ from vlrl.types import EnvTask, Outcome, Sample, Sampling, Trajectory
 
 
 async def play_episode(
-    sample: Sample, group_index: int, sampling_of_turn: SamplingFn, setting: Setting, counts: Counter[str]
+    sample: Sample,
+    group_index: int,
+    sampling_of_turn: SamplingFn,
+    setting: Setting,
+    counts: Counter[str],
+    *,
+    origin: BranchPoint | None = None,
+    points: BranchPoints | None = None,
 ) -> list[Trajectory]:
-    """Play a sample's episode; one that fails is played again from the start with the same seeds (law 7).
+    """Play a sample's episode; one that fails is played again from its start with the same seeds (law 7).
 
     Args:
         sample: its env says where; without one, the question is answered once.
@@ -31,6 +42,8 @@ async def play_episode(
         sampling_of_turn: how the action of a turn is drawn.
         setting: policy, processor and environments.
         counts: failures are added by kind, every attempt's.
+        origin: the point of another episode that it branches off; None is the reset.
+        points: where others may branch off it is noted here.
 
     Returns:
         The trajectory, unscored; of several agents, each one's. It has failed if every attempt did.
@@ -38,7 +51,9 @@ async def play_episode(
     if sample.env is None:
         return [await _answer(sample, group_index, sampling_of_turn(0), setting)]
     for attempt in range(setting.config.env.attempts):
-        trajectories = await _attempt(sample, sample.env, group_index, sampling_of_turn, setting, counts)
+        trajectories = await _attempt(
+            sample, sample.env, group_index, sampling_of_turn, setting, counts, origin, points
+        )
         if not any(trajectory.failed for trajectory in trajectories):
             counts["replayed_episodes"] += attempt > 0
             break
@@ -62,6 +77,8 @@ async def _attempt(
     sampling_of_turn: SamplingFn,
     setting: Setting,
     counts: Counter[str],
+    origin: BranchPoint | None,
+    points: BranchPoints | None,
 ) -> list[Trajectory]:
     if task.name == AGENT:
         return [await play_agent(sample, task, group_index, sampling_of_turn, setting, counts)]
@@ -72,10 +89,12 @@ async def _attempt(
         async with asyncio.timeout(setting.config.episodes.timeout_s) as clock:
             env = await setting.host.open(task)
             try:
+                if points is not None:
+                    require_branches(env, task.name)
                 if env.system_prompts:
                     return await SelfPlay(sample, group_index, env, sampling_of_turn, setting).play()
-                session = await _begin(sample, group_index, env, setting)
-                return [await _play(session, env, sampling_of_turn, setting, start)]
+                session = await _begin(sample, group_index, env, setting, origin)
+                return [await _play(session, env, sampling_of_turn, setting, start, points)]
             finally:
                 await env.close()
     except EnvFailure as error:
@@ -94,11 +113,16 @@ async def _attempt(
     return [session.trajectory("", outcome, duration_s, failure=failure)]
 
 
-async def _begin(sample: Sample, group_index: int, env: HostedEnv, setting: Setting) -> Session:
+async def _begin(
+    sample: Sample, group_index: int, env: HostedEnv, setting: Setting, origin: BranchPoint | None
+) -> Session:
     """Reset the environment; if it shows what the sample shows, the group shares the sample's prompt."""
     observation = await env.reset()
+    if origin is not None:
+        await env.restore(origin.state)
+        return origin.session.branch(group_index)
     if observation == Observation():  # it has nothing to add to the sample's own messages
-        return Session(sample, group_index)
+        return Session(sample, group_index, digest_of(observation))
     said = await said_of(observation, sample.id, setting)
     opening = conversation_of(sample)
     if not _same(opening[-1], said):
@@ -106,31 +130,53 @@ async def _begin(sample: Sample, group_index: int, env: HostedEnv, setting: Sett
         messages = tuple(old.message for old in opening)
         prompt = setting.processor.encode(messages, said.media, sample.tools)
         sample = replace(sample, messages=messages, media=said.media, prompt=prompt)
-    return Session(sample, group_index)
+    return Session(sample, group_index, said.seen)
 
 
 async def _play(
-    session: Session, env: HostedEnv, sampling_of_turn: SamplingFn, setting: Setting, start: float
+    session: Session,
+    env: HostedEnv,
+    sampling_of_turn: SamplingFn,
+    setting: Setting,
+    start: float,
+    points: BranchPoints | None,
 ) -> Trajectory:
     """Act and observe in turn until the environment ends the episode, or there is no more room."""
     config, processor = setting.config, setting.processor
-    text, outcome, info = "", "truncated", {}
-    for turn in range(config.episodes.max_turns):
+    text, outcome, info, end = "", "truncated", {}, None
+    for turn in range(session.num_turns, config.episodes.max_turns):
         processor.show(session, visible(session.conversation, config.episodes.context))
-        sampling = sampling_of_turn(turn)
+        shown, sampling = session.conversation[-1], sampling_of_turn(turn)
         if turn and len(session.token_ids) + sampling.max_tokens > config.generator.max_model_len:
             break  # whole turns only: nothing is ever cut (law 4)
         text = processor.act(session, await setting.policy.generate(session, sampling))
+        if env.sees:
+            await env.seen([Canvas.of(medium) for medium in shown.media])
         result = await env.step(text)
-        session.grade(result.reward, invalid=bool(result.info.get("invalid", False)))
+        session.grade(result.reward, invalid=bool(result.info.get("invalid", False)), info=result.info)
         info = numbers(result.info)
         if result.terminated or result.truncated:
             outcome = "ok" if result.terminated else "truncated"
+            end = await _ending(result.observation, session, setting)
             break
         said = await said_of(result.observation, session.sample.id, setting)
         session.append_message(said, str(result.info.get("state") or state_of(said)))
+        if points is not None:
+            await points.pass_by(session, env)
     duration_s = time.perf_counter() - start
-    return session.trajectory(text, "ok" if outcome == "ok" else "truncated", duration_s, info=info)
+    ended: Outcome = "ok" if outcome == "ok" else "truncated"
+    return session.trajectory(text, ended, duration_s, info=info, end=end)
+
+
+async def _ending(observation: Observation, session: Session, setting: Setting) -> Said:
+    """What the last action led to; nobody acts on it, so it need not be fit to be shown to a model.
+
+    Of a single turn the pictures are not kept: those of a big batch would double its memory.
+    """
+    if session.num_turns > 1 and (observation.images or observation.videos):
+        with suppress(DataError):
+            return await said_of(observation, session.sample.id, setting)
+    return Said({}, seen=digest_of(observation))
 
 
 def _same(first: Said, second: Said) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -17,7 +17,7 @@ class EnvConfig(Section):
     once), in a thread each (one that hangs is left behind), or in a process each, which is killed when it
     hangs and replaced when it dies."""
     num_processes: int | None = Field(None, ge=1)
-    """Most processes at once; null is one an episode, up to rollout.max_episodes."""
+    """Most processes, and episodes, at once; null is one an episode, up to episodes.max_episodes."""
     memory_gib: float = Field(4.0, gt=0.1)
     """Data of one process; an environment that needs more has failed."""
     reset_timeout_s: float = Field(60.0, gt=0)
@@ -58,6 +58,17 @@ class StragglerConfig(Section):
     """Seconds that the others are given from then on."""
 
 
+class BranchingConfig(Section):
+    """Several ways on from a point in the middle of an episode, for environments with snapshots."""
+
+    num_branches: int = Field(1, ge=1)
+    """Ways on from a branch point, the first episode's own among them: rollout.group_size episodes are
+    group_size / num_branches trees. 1 is off. What the branches share is trained once."""
+    at: Literal["middle", "random"] | Annotated[int, Field(ge=1)] = "middle"
+    """Turns before the branch point: half of those that the first episode took, any number of them, or a
+    given one. An episode that is too short for it has no branches; the others of its tree begin anew."""
+
+
 class EpisodeConfig(Section):
     """Episodes of several turns; single questions and answers have nothing to do with it."""
 
@@ -73,6 +84,7 @@ class EpisodeConfig(Section):
     which hides the environments' latency."""
     context: ContextConfig = ContextConfig()
     stragglers: StragglerConfig = StragglerConfig()
+    branching: BranchingConfig = BranchingConfig()
     max_failed_share: float = Field(0.2, ge=0, le=1)
     """A step of which more episodes fail ends the run; 0 is at the first failure, 1 never."""
 
@@ -83,4 +95,20 @@ class EpisodeConfig(Section):
                 f"stragglers.policy={self.stragglers.policy} goes by the clock, so lockstep cannot keep runs "
                 "repeatable; set episodes.lockstep=false, or stragglers.policy=wait"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _room_to_branch(self) -> EpisodeConfig:
+        branches, at = self.branching.num_branches, self.branching.at
+        if branches == 1:
+            return self
+        if self.stragglers.policy != "wait":
+            raise ValueError(
+                f"branching.num_branches={branches}: a tree is drawn whole; set stragglers.policy=wait, not "
+                f"{self.stragglers.policy}"
+            )
+        if branches > self.max_episodes:
+            raise ValueError(f"branching.num_branches={branches} is above max_episodes={self.max_episodes}")
+        if isinstance(at, int) and at >= self.max_turns:
+            raise ValueError(f"branching.at={at} leaves no turn after it within max_turns={self.max_turns}")
         return self

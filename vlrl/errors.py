@@ -23,8 +23,16 @@ class EngineError(VlrlError):
     """vLLM, DeepSpeed or Ray failed, or what they report breaks one of the laws."""
 
 
+class EngineDied(EngineError):
+    """An engine's process is gone."""
+
+
 class EnvError(VlrlError):
     """Environments failed in more episodes than the run puts up with."""
+
+
+class NoOracle(VlrlError):
+    """An environment's oracle does not know the task at hand; of others it may."""
 
 
 class ScoringError(VlrlError):

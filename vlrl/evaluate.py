@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from vlrl.config import Config
-from vlrl.records import rollout_records, write_rollouts
+from vlrl.errors import ConfigError
+from vlrl.records import pictures_of, rollout_records, write_rollouts
 from vlrl.rewards.judge.stats import take_judge_metrics
 from vlrl.rewards.scoring.compose import ComposedReward
 from vlrl.rollout import require_played, require_scored, rollout_groups, score_groups
@@ -18,13 +21,23 @@ from vlrl.types import Group, Sample
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Mean of the first reward over the held-out samples; the sampled rollouts are kept to show."""
+    """Mean of the first reward over the held-out samples; the sampled rollouts are kept to show.
+
+    Attributes:
+        accuracy_greedy: of the likeliest answers.
+        accuracy_sampled: of answers drawn at the training temperature.
+        num_samples: how many were asked.
+        greedy: the rollouts.
+        sampled: the same.
+        parts: the same of the samples that share a value of one of eval.group_by, by "KEY=VALUE".
+    """
 
     accuracy_greedy: float
     accuracy_sampled: float
     num_samples: int
     greedy: list[Group]
     sampled: list[Group]
+    parts: Mapping[str, Evaluation] = field(default_factory=dict)
 
     def metrics(self) -> dict[str, float]:
         """As logged."""
@@ -32,7 +45,22 @@ class Evaluation:
             "heldout/accuracy_greedy": self.accuracy_greedy,
             "heldout/accuracy_sampled": self.accuracy_sampled,
             "heldout/num_samples": self.num_samples,
+            **{
+                f"{name}/{part}": value
+                for part, evaluation in self.parts.items()
+                for name, value in evaluation.metrics().items()
+            },
         }
+
+    def summary(self) -> dict[str, Any]:
+        """As `vlrl eval` prints it; `parts` only if there are any."""
+        whole = {
+            "accuracy_greedy": self.accuracy_greedy,
+            "accuracy_sampled": self.accuracy_sampled,
+            "num_samples": self.num_samples,
+        }
+        parts = {name: part.summary() for name, part in self.parts.items()}
+        return {**whole, "parts": parts} if parts else whole
 
 
 async def evaluate(
@@ -43,7 +71,8 @@ async def evaluate(
     The sampled answers use the same seeds at every evaluation, so two evaluations differ by the weights
     alone. `step` is whose reward weights the totals have.
     """
-    config = setting.config
+    config, keys = setting.config, setting.config.eval.group_by
+    counts = num_by_part(samples, keys)
     results: dict[bool, list[Group]] = {}
     for greedy in (True, False):
         drawn = await rollout_groups(
@@ -54,13 +83,40 @@ async def evaluate(
         failures = await score_groups(groups, reward.score_all, step)
         require_scored(failures, len(groups), config.scoring.max_failed_share)
         results[greedy] = groups
-    return Evaluation(
-        accuracy_greedy=accuracy(results[True], reward),
-        accuracy_sampled=accuracy(results[False], reward),
-        num_samples=len(samples),
-        greedy=results[True],
-        sampled=results[False],
-    )
+
+    def of(part: str | None, num_samples: int, parts: Mapping[str, Evaluation]) -> Evaluation:
+        greedy, sampled = (
+            [
+                g
+                for g in results[each]
+                if part is None or part in _parts(g.trajectories[0].sample, config.eval.group_by)
+            ]
+            for each in (True, False)
+        )
+        return Evaluation(
+            accuracy(greedy, reward), accuracy(sampled, reward), num_samples, greedy, sampled, parts
+        )
+
+    return of(None, len(samples), {part: of(part, num, {}) for part, num in sorted(counts.items())})
+
+
+def num_by_part(samples: Sequence[Sample], keys: Sequence[str]) -> Counter[str]:
+    """How many samples have a value, by "KEY=VALUE" of their metadata.
+
+    Raises:
+        ConfigError: for a key that no sample has.
+    """
+    known = {name for sample in samples for name in sample.metadata}
+    if unknown := [key for key in keys if key not in known]:
+        raise ConfigError(
+            f"eval.group_by: no held-out row has {unknown[0]!r} in its metadata; there is "
+            f"{', '.join(sorted(known)) or 'nothing in it'}"
+        )
+    return Counter(part for sample in samples for part in _parts(sample, keys))
+
+
+def _parts(sample: Sample, keys: Sequence[str]) -> list[str]:
+    return [f"{key}={sample.metadata[key]}" for key in keys if key in sample.metadata]
 
 
 def accuracy(groups: Sequence[Group], reward: ComposedReward) -> float:
@@ -99,8 +155,7 @@ def hold_out(run: Run, when: str, num_samples: int | None, keep_as: str | None =
     if keep_as:
         shown = result.sampled[: config.logging.num_report_rollouts]
         records = rollout_records(shown, run.processor, phase=keep_as, step=step)
-        media = [m for g in shown for t in g.trajectories for m in t.media]
-        write_rollouts(config.run_dir / "rollouts" / f"{keep_as}.jsonl", records, media)
+        write_rollouts(config.run_dir / "rollouts" / f"{keep_as}.jsonl", records, pictures_of(shown))
     judges = {f"heldout/{name}": value for name, value in take_judge_metrics().items()}
     return result.metrics() | judges
 

@@ -4,27 +4,34 @@
                           ▲                                                           │
                           └── weights, version s+1 ◄── shared memory ◄── trainer (ZeRO-3) step s
 
-Synchronous: the engine waits while the trainer steps and the other way round, so every token is drawn
-under the weights it trains (staleness 0). What DeepSeekMath's GRPO (arXiv 2402.03300) has and this page
-leaves out by default: the KL term (algorithm.kl_coef, Eq. 3), off as in DAPO; process rewards.
+Synchronous, by default: the engine waits while the trainer steps and the other way round, so every token is
+drawn under the weights it trains. With async_.mode=async `draw_groups` goes on all the time, at most
+max_staleness updates behind; `vlrl.collector` has both ways. What DeepSeekMath's GRPO (arXiv 2402.03300) has
+and this page leaves out by default: the KL term (algorithm.kl_coef, Eq. 3), off as in DAPO; process rewards.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import asyncio
+from collections.abc import Iterable, Sequence
+from functools import partial
 
 from vlrl.batch import Batch
+from vlrl.buffer import Ticket
+from vlrl.collector import Batch as Collected
+from vlrl.collector import Round
 from vlrl.config import Config
 from vlrl.console import TrainConsole
 from vlrl.credit import assign_credit
+from vlrl.data import row_counts
 from vlrl.evaluate import hold_out, hold_out_before, verdict
 from vlrl.pack import pack
 from vlrl.parity import check_parity, require_parity
 from vlrl.rewards.judge.stats import take_judge_metrics
-from vlrl.rollout import require_played, require_scored, rollout_groups, score_groups
+from vlrl.rollout import Drawn, require_played, require_scored, rollout_groups, score_groups
 from vlrl.run import Clock, Run
 from vlrl.schedule import learning_rate
-from vlrl.stats import episode_stats, rollout_stats
+from vlrl.stats import episode_stats, num_drawn_tokens, rollout_stats
 from vlrl.types import Group
 
 
@@ -38,6 +45,7 @@ def train(config: Config, console: TrainConsole, *, resume: bool = False) -> dic
     with Run(config, console, train=True, generate=True, resume=resume) as run:
         check_parity(run)
         before = hold_out_before(run)
+        run.collect(partial(draw_groups, run), partial(require_drawn, config))
         console.phase("GRPO", config.num_steps)
         with run.phases.measure("GRPO"):
             for step in run.steps():
@@ -47,58 +55,75 @@ def train(config: Config, console: TrainConsole, *, resume: bool = False) -> dic
                 run.sinks.log(step, metrics)
                 console.step(step, metrics)
         console.phase("finishing")
+        run.runner.run(run.collector.close())
         after = hold_out(run, "after training", config.eval.num_samples, keep_as="after")
         run.export_model()
         return run.write_summary(num_parameters=run.trainer.num_parameters, **verdict(config, before, after))
 
 
 def grpo_step(run: Run, step: int) -> dict[str, float]:
-    """One step of GRPO: draw a batch, score it, learn from it, hand the new weights to the engine."""
+    """One step of GRPO: a batch of drawn groups, learn from it, hand the new weights to the engine."""
     config, clock = run.config, Clock()
-    with clock.measure("wait"):
-        samples = run.stream.batch(step)
     with clock.measure("generate"):
-        drawn = run.runner.run(
-            rollout_groups(
-                samples,
-                run.setting,
-                seed_path=(config.run.seed, step),
-                stragglers=config.episodes.stragglers,
-            )
-        )
-        require_played(drawn, config.episodes.max_failed_share)
-    groups = drawn.groups
-    with clock.measure("reward"):
-        failures = run.runner.run(score_groups(groups, run.reward.score_all, step))
-        require_scored(failures, sum(len(g.trajectories) for g in groups), config.scoring.max_failed_share)
-        assign_credit(groups, config.algorithm, run.masks)
-    if failures:  # masked and counted (law 7); the first says what to mend
-        run.console.note(f"step {step}: {len(failures)} completions could not be scored; {failures[0]}")
-    metrics = rollout_stats(groups, failures) | episode_stats(groups, drawn.counts)
-    metrics |= run.stream.metrics | take_judge_metrics()
+        drawn = run.runner.run(run.collector.batch())
+    clock.split("generate", drawn.seconds)
+    if drawn.failures:  # masked and counted (law 7); the first says what to mend
+        failures = len(drawn.failures)
+        run.console.note(f"step {step}: {failures} completions could not be scored; {drawn.failures[0]}")
+    judged = [*drawn.groups, *drawn.dropped]
+    metrics = rollout_stats(judged, drawn.failures) | episode_stats(judged, drawn.counts)
+    metrics |= {name: float(count) for name, count in drawn.rows.items()}
+    metrics |= drawn.metrics | take_judge_metrics() | run.policy.take_metrics()
     with clock.measure("train"):
         lr = learning_rate(config.optim, step, config.num_steps)
-        for index, batch in enumerate(minibatches(groups, run)):
-            update, difference, sample_id = run.trainer.step(batch, "grpo", lr)
+        for index, batch in enumerate(minibatches(drawn.groups, run, step)):
+            update, difference, sample_id = run.aside(run.trainer.step, batch, "grpo", lr)
             if index == 0:  # later ones are computed under newer weights than the tokens were drawn with
                 metrics |= {"parity/max_abs_logprob_diff": difference}
                 if config.parity.every_step:
                     require_parity(difference, sample_id, config, when=f"step {step}")
             metrics |= update
     with clock.measure("sync"):
-        run.trainer.write_weights()
-        run.policy.load_weights(run.trainer.manifest, version=step + 1)
-    return metrics | clock.metrics(
-        num_tokens=sum(t.num_action_tokens for g in groups for t in g.trajectories)
+        run.aside(run.trainer.write_weights)
+        run.aside(run.policy.load_weights, run.trainer.manifest, step + 1)
+        run.collector.advance(step + 1)
+        if config.weights.probe_every and (step + 1) % config.weights.probe_every == 0:
+            check_parity(run, when=f"after the update of step {step}")
+    return metrics | clock.metrics(num_drawn_tokens(drawn.drawn))
+
+
+async def draw_groups(run: Run, tickets: Sequence[Ticket[list[Group]]]) -> Round:
+    """What tickets become: samples, rolled out, scored, with the advantage of each token."""
+    config, clock = run.config, Clock()
+    with clock.measure("wait"):
+        prepared = run.stream.prepare([ticket.position for ticket in tickets])
+        rows = await asyncio.gather(*map(asyncio.wrap_future, prepared))
+    drawn = await rollout_groups(
+        [row.sample for row in rows],
+        run.setting,
+        seed_paths=[(config.run.seed, t.position // config.rollout.prompts_per_step) for t in tickets],
+        stragglers=config.episodes.stragglers,
+        branching=config.episodes.branching,
     )
+    with clock.measure("reward"):
+        failures = await score_groups(drawn.groups, run.reward.score_all, tickets[0].version)
+        assign_credit(drawn.groups, config.algorithm, run.masks)
+    return Round(drawn.of_samples, failures, drawn.counts, row_counts(rows), clock.seconds)
 
 
-def minibatches(groups: Sequence[Group], run: Run) -> Iterator[Batch]:
+def require_drawn(config: Config, drawn: Collected) -> None:
+    """Stop a run of which more episodes or scores fail than it puts up with."""
+    require_played(Drawn([drawn.drawn], drawn.counts), config.episodes.max_failed_share)
+    num_completions = sum(len(group.trajectories) for group in drawn.drawn)
+    require_scored(drawn.failures, num_completions, config.scoring.max_failed_share)
+
+
+def minibatches(groups: Sequence[Group], run: Run, step: int) -> Iterable[Batch]:
     """Each optimizer step's share of the groups, packed."""
     config = run.config
-    size = len(groups) // config.algorithm.num_minibatches
-    for start in range(0, len(groups), size):
-        yield pack(
+    size = max(1, -(-len(groups) // config.algorithm.num_minibatches))  # some may have been left out
+    batches = (
+        pack(
             groups[start : start + size],
             run.processor.pixels,
             num_ranks=config.trainer.num_ranks,
@@ -107,4 +132,8 @@ def minibatches(groups: Sequence[Group], run: Run) -> Iterator[Batch]:
             aggregation=config.algorithm.aggregation,
             max_completion_tokens=config.rollout.max_tokens,
             keep_zero_advantage=config.algorithm.kl_coef > 0,
+            version=step,
         )
+        for start in range(0, len(groups), size)
+    )
+    return run.trainer.with_proximal(batches) if config.algorithm.correction.recomputes else batches

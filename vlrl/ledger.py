@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
+    from vlrl.processors.coordinates import Canvas
     from vlrl.types import Media
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
@@ -56,6 +58,10 @@ class Turn:
         invalid: the environment could not read it as an action.
         state: names what the policy saw; equal names are the same state of the same task (GiGPO's anchor).
         num_media: media of `context`; those of a ledger's turns, one after the other, are its media.
+        seen: hash of the observation that it answers, as the environment gave it (`envs.observe.digest_of`);
+            "" outside environments.
+        canvases: how that observation's pictures were shown; what the action's coordinates refer to.
+        info: what the environment said of the action, numbers and texts.
 
     Example: prompt of 3 tokens, action of 2: Turn(context=(0, 3), action=(3, 5)).
     """
@@ -68,6 +74,9 @@ class Turn:
     invalid: bool = False
     state: str = ""
     num_media: int = 0
+    seen: str = ""
+    canvases: tuple[Canvas, ...] = ()
+    info: Mapping[str, bool | int | float | str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +95,7 @@ class Ledger:
         version_spans: weight versions over the action tokens.
         turns: spans of each exchange; they tile the ledger.
         media: in the order of their placeholders.
+        media_starts: of each medium the index of its placeholder's first token.
 
     Example: prompt P0 P1, action A0 A1, observation O0, action A2:
         token_ids  P0 P1 A0 A1 O0 A2
@@ -100,6 +110,15 @@ class Ledger:
     version_spans: tuple[VersionSpan, ...]
     turns: tuple[Turn, ...]
     media: tuple[Media, ...]
+    media_starts: tuple[int, ...] = ()
+
+    @property
+    def versions(self) -> IntArray:
+        """[num_tokens] int64: under which weights each token was drawn; -1 where none was."""
+        versions = np.full(len(self.token_ids), -1, dtype=np.int64)
+        for span in self.version_spans:
+            versions[span.start : span.end] = span.version
+        return versions
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,9 @@ class Lockstep:
     Unblocked by: the last request, or the end of an episode that made none.
     """
 
-    def __init__(self, policy: Policy) -> None:
-        self._policy = policy
+    def __init__(self, policy: Policy, *, waits: bool = True) -> None:
+        """Without `waits`, requests are handed on as they come."""
+        self._policy, self._waits = policy, waits
         self._num_running = 0
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
 
@@ -26,13 +27,13 @@ class Lockstep:
         self._num_running += 1
 
     def end(self) -> None:
-        """An episode has ended."""
-        self._num_running -= 1
-        asyncio.get_running_loop().call_soon(self._release)
+        """An episode has ended. Whoever takes its place, and wakes a turn of the loop later, starts first."""
+        loop = asyncio.get_running_loop()
+        loop.call_soon(loop.call_soon, self._ended)
 
     def at(self, place: int) -> Policy:
         """The policy as an episode sees it; place is its rank among the episodes of the step."""
-        return _Placed(self, place)
+        return _Placed(self, place) if self._waits else self._policy
 
     async def generate(self, place: int, session: Session, sampling: Sampling) -> Generation:
         """Wait for the others, then draw."""
@@ -42,6 +43,10 @@ class Lockstep:
         loop.call_soon(self._release)  # not now: the last to come would go first
         await turn
         return await self._policy.generate(session, sampling)
+
+    def _ended(self) -> None:
+        self._num_running -= 1
+        self._release()
 
     def _release(self) -> None:
         waiting = [(place, turn) for place, turn in self._waiting if not turn.cancelled()]

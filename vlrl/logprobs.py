@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from vlrl.attention import KINDS, Kind, install
 from vlrl.batch import MicroBatch
+from vlrl.token_logprobs import CHUNK_BYTES, HeadLogprobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,23 +21,38 @@ class DeviceBatch:
 
     input_ids: Tensor
     position_ids: Tensor
-    branch_ids: Tensor
+    seen_until: Tensor
     media_inputs: Mapping[str, Tensor]
-    num_media: int
+    media_keys: tuple[str, ...]
+    media_order: Sequence[int]
+    media_parts: Sequence[int]
     source_index: Tensor
     target_ids: Tensor
     sampler_logprobs: Tensor
     advantages: Tensor
     weights: Tensor
+    version_lags: Tensor
+    sequence_ids: Tensor
+    proximal_logprobs: Tensor | None
 
     @classmethod
     def of(cls, batch: MicroBatch, device: torch.device) -> DeviceBatch:
         """Move a micro-batch to a device."""
         # Copied: arrays that came through Ray are read-only memory shared with other processes.
         media_inputs = {k: torch.tensor(v, device=device) for k, v in batch.media_inputs.items()}
-        arrays = (f.name for f in fields(cls) if f.name not in ("media_inputs", "num_media"))
-        tensors = {name: torch.tensor(getattr(batch, name), device=device) for name in arrays}
-        return cls(**tensors, media_inputs=media_inputs, num_media=batch.num_media)
+        values: dict[str, Any] = {"media_inputs": media_inputs, "media_keys": batch.media_keys}
+        for name in (f.name for f in fields(cls) if f.name not in values):
+            array = getattr(batch, name)
+            is_list = name in ("media_order", "media_parts")
+            values[name] = array.tolist() if is_list else array
+            if isinstance(values[name], np.ndarray):
+                values[name] = torch.tensor(array, device=device)
+        return cls(**values)
+
+
+def tower_features(core: Any, batch: DeviceBatch) -> Any:
+    """Features of a micro-batch's distinct pictures, from the tower and projector of `core`."""
+    return core.get_image_features(**batch.media_inputs, return_dict=True)
 
 
 class TreeLogprobs(nn.Module):
@@ -43,11 +61,27 @@ class TreeLogprobs(nn.Module):
     The distribution is the sampler's: logits divided by the temperature, banned tokens impossible.
     """
 
-    def __init__(self, model: nn.Module, *, temperature: float, banned_token_ids: Sequence[int]) -> None:
+    def __init__(
+        self,
+        model: Any,
+        *,
+        temperature: float,
+        banned_token_ids: Sequence[int],
+        attention: Kind = "blocks",
+        chunk_bytes: int = CHUNK_BYTES,
+        features: Callable[[Any, DeviceBatch], Any] = tower_features,
+    ) -> None:
         super().__init__()
         self.model: Any = model
-        self._temperature = temperature
-        self._banned = list(banned_token_ids)
+        install(model)
+        self._attention = KINDS[attention]
+        self._features = features
+        self.head = HeadLogprobs(
+            model.lm_head,
+            temperature=temperature,
+            banned_token_ids=banned_token_ids,
+            chunk_bytes=chunk_bytes,
+        )
 
     def forward(self, batch: DeviceBatch) -> tuple[Tensor, Tensor]:
         """Logprobs and entropies of the trained tokens.
@@ -56,39 +90,47 @@ class TreeLogprobs(nn.Module):
             (trainer_logprobs [M] float32 nats, entropy [M] float32 nats without gradient).
         """
         hidden = self._hidden(batch)
-        picked = hidden.flatten(0, 1)[batch.source_index]
-        logits = self.model.lm_head(picked).float()
-        if self._banned:
-            logits[:, self._banned] = float("-inf")
-        logits = logits / self._temperature
-        normalizer = torch.logsumexp(logits, dim=-1)
-        target_logits = logits.gather(1, batch.target_ids[:, None]).squeeze(1)
-        with torch.no_grad():
-            probs = torch.softmax(logits, dim=-1)
-            entropy = normalizer - (probs * logits.masked_fill(probs == 0, 0.0)).sum(-1)
-        return target_logits - normalizer, entropy
+        picked = hidden[0, batch.source_index]
+        logprobs, entropy = self.head(picked, batch.target_ids)
+        return logprobs, entropy
 
     def _hidden(self, batch: DeviceBatch) -> Tensor:
-        """Last hidden states [R, L, hidden_size].
+        """Last hidden states [1, T, hidden_size].
 
-        The tower is called exactly once, whether or not the micro-batch has a picture and whatever it has
-        of videos, and always before the rest: under ZeRO-3 ranks whose calls differ wait for each other
-        forever. A video's patches are a picture's with more time, so its pads may stand for a picture's.
+        The tower, or the cache of a frozen one, is called exactly once, whether or not the micro-batch has a
+        picture and whatever it has of videos, and always before the rest: under ZeRO-3 ranks whose calls
+        differ wait for each other forever. A video's patches are a picture's with more time, so its pads may
+        stand for a picture's.
         """
         core: Any = self.model.model
-        features = core.get_image_features(**batch.media_inputs, return_dict=True)
-        ids, video_token_id = batch.input_ids, getattr(core.config, "video_token_id", None)
+        features = self._features(core, batch)
+        ids, video_token_id = batch.input_ids[None], getattr(core.config, "video_token_id", None)
         if video_token_id is not None:
             ids = ids.masked_fill(ids == video_token_id, core.config.image_token_id)
+        positions = batch.position_ids[:, None]  # [3, 1, T]
         output = core(
             input_ids=ids,
-            position_ids=batch.position_ids if hasattr(core, "get_rope_index") else batch.position_ids[0],
-            attention_mask=tree_attention_mask(batch.branch_ids, self.model.dtype),
-            mm_encoder_outputs={"image": features} if batch.num_media else None,
+            position_ids=positions if hasattr(core, "get_rope_index") else positions[0],
+            attention_mask=ids.new_zeros(1, 1, 1, 1),  # of four dimensions: transformers makes none itself
+            tree=self._attention(batch.seen_until),
+            mm_encoder_outputs={"image": _placed(features, batch)} if batch.media_order else None,
             use_cache=False,
         )
         hidden: Tensor = output.last_hidden_state
-        return hidden if batch.num_media else hidden + 0.0 * _sum(features).to(hidden.dtype)
+        return hidden if batch.media_order else hidden + 0.0 * _sum(features).to(hidden.dtype)
+
+
+def _placed(features: Any, batch: DeviceBatch) -> Any:
+    """The features of distinct pictures, each at every place where the sequence shows it."""
+    if list(batch.media_order) == list(range(len(batch.media_parts))):
+        return features
+    pooled = features.pooler_output  # of each picture, or of all tiles in one tensor
+    pieces = torch.split(pooled, list(batch.media_parts)) if isinstance(pooled, Tensor) else pooled
+    placed = [pieces[place] for place in batch.media_order]
+    features.pooler_output = torch.cat(placed) if isinstance(pooled, Tensor) else tuple(placed)
+    if deepstack := getattr(features, "deepstack_features", None):
+        features.deepstack_features = [tuple(level[i] for i in batch.media_order) for level in deepstack]
+    return features
 
 
 def _sum(features: Any) -> Tensor:
@@ -103,18 +145,3 @@ def _tensors(tree: Any) -> Iterator[Tensor]:
         yield tree
     for item in tree if isinstance(tree, list | tuple) else ():
         yield from _tensors(item)
-
-
-def tree_attention_mask(branch_ids: Tensor, dtype: torch.dtype) -> Tensor:
-    """Who sees whom: [R, L] branch ids to an additive [R, 1, L, L] mask of 0 and -inf-like.
-
-    Query q sees key k if k ≤ q and k belongs to the prompt (0) or to q's own branch. Padding (-1) sees
-    itself, as a softmax over nothing is NaN, and nobody sees padding.
-    """
-    length = branch_ids.shape[1]
-    query, key = branch_ids[:, :, None], branch_ids[:, None, :]
-    causal = torch.ones(length, length, dtype=torch.bool, device=branch_ids.device).tril()
-    itself = torch.eye(length, dtype=torch.bool, device=branch_ids.device)
-    allowed = (causal & ((key == 0) | (key == query)) & (key >= 0) & (query >= 0)) | itself
-    mask = torch.zeros(allowed.shape, dtype=dtype, device=branch_ids.device)
-    return mask.masked_fill_(~allowed, torch.finfo(dtype).min).unsqueeze(1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,12 +25,27 @@ TIME_PARTS = ("generate", "reward", "train", "sync", "wait")
 SOURCE_REWARD = "reward_by_source/"
 """Mean reward of one source is `reward_by_source/<name>`."""
 
+DROPPED = "groups/dropped_"
+"""Groups that a filter dropped are `groups/dropped_<filter>`."""
+
+BY_LAG = {
+    "token_share": "Share of the trained tokens",
+    "kl": "policy/kl",
+    "ess": "off_policy/ess",
+    "clip_fraction": "policy/clip_fraction",
+    "limited_fraction": "off_policy/limited_fraction",
+}
+"""What is logged of the tokens of each age, as `off_policy/<name>_lag<updates>`."""
 
 EPISODE_COUNTS = (
     *("env_raised", "env_hung", "env_died", "episode_hung", "agent_raised"),
     *("replayed_episodes", "failed_episodes", "cut_off_episodes", "surplus_episodes"),
 )
 """What is counted of a step's episodes, as `failures/<name>`."""
+
+
+ENGINE_COUNTS = ("replaced_engines", "redrawn_requests")
+"""What is counted of the engines in a step, as `failures/<name>`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +68,22 @@ METRICS: Mapping[str, Metric] = {
     "policy/kl": Metric("KL of sampler and trainer on the drawn tokens, k3 estimate", "nats"),
     "policy/kl_reference": Metric("KL to the frozen starting model, k3 estimate", "nats"),
     "policy/clip_fraction": Metric("Share of trained tokens whose probability ratio was clipped", "fraction"),
+    "off_policy/lag_mean": Metric("Mean age of the trained tokens", "updates"),
+    "off_policy/ess": Metric(
+        "Effective sample size of the trained tokens, (Σρ)² / (N Σρ²) of ρ = trainer / sampler", "fraction"
+    ),
+    "off_policy/limited_fraction": Metric(
+        "Share of trained tokens whose importance weight was truncated or masked", "fraction"
+    ),
     "policy/loss": Metric("Value of the minimised loss"),
     "parity/max_abs_logprob_diff": Metric(
         "Largest |trainer - sampler| log-probability of a drawn token before the step's first update", "nats"
     ),
     "optim/grad_norm": Metric("Global gradient norm before clipping"),
     "optim/lr": Metric("Learning rate"),
+    "vision/cached_share": Metric(
+        "Share of pictures whose features a frozen tower had given before", "fraction"
+    ),
     "throughput/tokens_per_s": Metric("Drawn tokens per second of step time", "tokens/s"),
     "failures/reward": Metric("Completions that could not be scored; their groups are left out", "count"),
     "failures/env_raised": Metric(
@@ -73,11 +99,23 @@ METRICS: Mapping[str, Metric] = {
     ),
     "failures/cut_off_episodes": Metric("Episodes that were too slow and are left out", "count"),
     "failures/surplus_episodes": Metric("Redundant episodes that are left out", "count"),
+    "failures/replaced_engines": Metric("Engines whose process died and was replaced in the step", "count"),
+    "failures/redrawn_requests": Metric("Requests lost with an engine and drawn again by the next", "count"),
+    "groups/dropped_share": Metric(
+        "Share of the groups drawn for the batch that filters dropped", "fraction"
+    ),
+    "groups/dropped_empty": Metric("Groups dropped as too few of their episodes ended in time", "count"),
+    "groups/num_stale": Metric("Groups drawn again as their oldest tokens were too old", "count"),
+    "groups/num_running": Metric("Groups being drawn when the batch was whole", "count"),
+    "groups/num_waiting": Metric("Groups drawn for later batches when the batch was whole", "count"),
     "episode/num_turns_mean": Metric("Mean number of actions of an episode", "turns"),
     "episode/return_mean": Metric("Mean sum of the environment's rewards"),
     "episode/success": Metric("Share of episodes in which the task was done", "fraction"),
     "episode/invalid_fraction": Metric("Share of actions that the environment could not read", "fraction"),
     "episode/num_ledgers_mean": Metric("Mean number of ledgers: 1 if no context was rewritten", "ledgers"),
+    "episode/branched_fraction": Metric(
+        "Share of episodes that branched off another or were branched off; absent if none", "fraction"
+    ),
     "data/num_dropped_overlong": Metric(
         "Rows left out since their prompts are too long; others took their place", "count"
     ),
@@ -105,6 +143,11 @@ def describe(name: str) -> str:
         return f"Mean reward of samples from {name.removeprefix(SOURCE_REWARD)!r}"
     if name.startswith("episode/") and name not in METRICS:
         return f"Mean of the environment's number {name.removeprefix('episode/')!r} at the end of an episode"
+    if name.startswith(DROPPED) and name not in METRICS:
+        return f"Groups that batch.filters dropped by {name.removeprefix(DROPPED)!r} (count)"
+    if match := re.fullmatch(r"off_policy/(\w+)_lag(\d+)(_up)?", name):
+        what, lag, above = match.groups()
+        return f"{BY_LAG[what]}, of tokens drawn {lag} {'or more ' if above else ''}updates ago"
     if name.removeprefix("heldout/").startswith("judge/"):
         _, model, what = name.removeprefix("heldout/").split("/", 2)
         return f"The judge {model}: {what.removeprefix('num_').replace('_', ' ')}"

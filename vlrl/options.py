@@ -6,13 +6,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-
-class Section(BaseModel):
-    """Base of every section: unknown keys are errors, and defaults are checked like given values."""
-
-    model_config = ConfigDict(extra="forbid", validate_default=True, use_attribute_docstrings=True)
+from vlrl.async_options import CorrectionConfig
+from vlrl.section import Section as Section
 
 
 def _interval(ends: tuple[float, float] | None) -> tuple[float, float] | None:
@@ -40,7 +37,9 @@ class ModelConfig(Section):
     dtype: Literal["float32", "bfloat16"] = "float32"
     """Of weights and activations in both engines; optimizer states are float32."""
     attention: Literal["sdpa", "eager"] = "sdpa"
-    """The trainer's attention; the prefix-tree mask needs one that takes a dense mask."""
+    """Of the trainer's vision tower; the language model's is trainer.attention."""
+    freeze: list[str] = Field(default_factory=list)
+    """Not trained: vision_tower, projector, embeddings, language_layers, head, or patterns of names."""
 
 
 class RewardConfig(Section):
@@ -136,11 +135,12 @@ class AlgorithmConfig(Section):
 
     scale_by_std: bool = True
     """Divide advantages by the group's standard deviation (GRPO); false is Dr. GRPO."""
-    credit: Literal["episode", "discounted", "state_groups"] = "episode"
-    """Advantage of a turn: the whole episode's; that of the rewards still to come, discounted; or GiGPO's sum
-    of the episode's and of one among all turns of the group that were taken in the same state."""
-    discount: float = Field(1.0, gt=0, le=1)
-    """γ a turn, for discounted and state_groups."""
+    credit: Literal["episode", "discounted", "turn_groups", "state_groups"] = "episode"
+    """Advantage of a turn: the whole episode's; that of the rewards still to come, discounted, among all
+    turns of the group, or among those of the same number; or GiGPO's sum of the episode's and of one among
+    all turns of the group that were taken in the same state."""
+    discount: float = Field(1.0, ge=0, le=1)
+    """γ a turn, of all credits but the episode's; 0 pays a turn for its own reward alone."""
     state_weight: float = Field(1.0, ge=0)
     """ω, what the advantage among equal states counts for in state_groups."""
     masks: list[str] = Field(default_factory=list)
@@ -158,6 +158,7 @@ class AlgorithmConfig(Section):
     """Weight of KL to the starting model; above 0 the trainer holds a frozen reference copy."""
     num_minibatches: int = Field(1, ge=1)
     """Optimizer steps per rollout batch; must divide rollout.prompts_per_step."""
+    correction: CorrectionConfig = CorrectionConfig()
 
 
 class OptimConfig(Section):
@@ -187,13 +188,20 @@ class TrainerConfig(Section):
     num_ranks: int = Field(1, ge=1)
     """Data-parallel ranks, one process each; gloo on CPU, NCCL on GPU."""
     max_tokens_per_micro_batch: int = Field(4096, ge=64)
-    """Token slots of one forward pass, padding included."""
+    """Tokens of one forward pass; there is no padding, and what ledgers share counts once."""
     max_pixels_per_micro_batch: int | None = Field(None, ge=28 * 28)
     """Pixels of one pass through the vision tower; a sample that has more goes alone. Null is no limit."""
-    gradient_checkpointing: bool = False
-    """Recompute activations in the backward pass: less memory, about a third more compute."""
+    attention: Literal["auto", "dense", "blocks", "flex"] = "auto"
+    """Of the language model over prefix trees: one whole mask, blocks of queries, or FlexAttention (GPU).
+    auto is flex on a GPU where a trial of it works, else blocks; the run says at its start which it is."""
+    logits_chunk_mib: int = Field(64, ge=1)
+    """Memory of one chunk of float32 logits; all tokens' logits are never held at once."""
+    gradient_checkpointing: bool | Literal["vision", "language"] = False
+    """Recompute activations in the backward pass, everywhere or on one side: less memory, a third slower."""
     offload_optimizer: bool = False
-    """Keep optimizer states in host memory (GPU only)."""
+    """Keep optimizer states in host memory and update there; on a CPU machine that changes nothing."""
+    offload_parameters: bool = False
+    """Keep each rank's slice of the weights in host memory."""
     gpus_per_rank: float = Field(0.6, gt=0.5, le=1)
     """Share of a GPU each rank reserves in Ray: room for the engine beside it, but not for a second rank."""
     cpus_per_rank: float = Field(1.0, gt=0)
@@ -202,29 +210,6 @@ class TrainerConfig(Section):
     """Port of the ranks' rendezvous; null takes a free one."""
     timeout_s: float = Field(1800.0, gt=0)
     """A collective that takes longer is an error."""
-
-
-class GeneratorConfig(Section):
-    """The vLLM engine."""
-
-    max_model_len: int = Field(4096, ge=64)
-    """Most tokens of prompt and completion together."""
-    max_num_seqs: int = Field(256, ge=1)
-    """Completions decoded at once."""
-    max_num_batched_tokens: int = Field(8192, ge=64)
-    """Tokens per engine step."""
-    gpu_memory_utilization: float = Field(0.45, gt=0, le=1)
-    """Share of GPU memory for weights and KV cache."""
-    cpu_kv_cache_gib: int = Field(1, ge=1)
-    """KV cache on a CPU machine, in GiB."""
-    tensor_parallel_size: int = Field(1, ge=1)
-    """GPUs the engine is split over."""
-    enforce_eager: bool = True
-    """Skip compilation and CUDA graphs: starts sooner, decodes slower."""
-    gpus: float = Field(0.4, gt=0)
-    """GPUs the engine's actor reserves in Ray; tensor_parallel_size, if that is above 1."""
-    cpus: float = Field(1.0, gt=0)
-    """Cores the engine's actor reserves in Ray."""
 
 
 class ParityConfig(Section):
@@ -249,6 +234,8 @@ class EvalConfig(Section):
     """Held-out rows used by the evaluations in between."""
     target_accuracy: float | None = Field(None, ge=0, le=1)
     """If set, the run says whether greedy held-out accuracy reached it and fails if it did not."""
+    group_by: list[str] = Field(default_factory=list)
+    """Keys of the rows' metadata; accuracy is told of each of their values too, such as data_type=icon."""
 
 
 class CheckpointConfig(Section):
@@ -287,3 +274,5 @@ class SftConfig(Section):
     """Samples per step."""
     train_on: Literal["assistant", "last"] = "assistant"
     """Of a conversation, every assistant's turn is learnt, or only the last one."""
+    until_loss: float | None = Field(None, gt=0)
+    """End before num_steps, once the mean loss of 10 steps is at most this: runs that follow start alike."""

@@ -1,65 +1,55 @@
-"""Groups to micro-batches: every prompt once, its completions as branches, tokens weighted for the loss."""
+"""Groups to micro-batches: what ledgers share once, the work dealt evenly, tokens weighted for the loss."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-import numpy as np
-import numpy.typing as npt
-
-from vlrl.batch import Batch, MicroBatch
-from vlrl.ledger import BoolArray, FloatArray, Ledger
-from vlrl.types import Group, Media
+from vlrl.batch import Batch
+from vlrl.layout import PixelsFn, lay_out
+from vlrl.prefix_tree import Branch, Keys, Node, distinct, grow, num_pairs, preorder
+from vlrl.types import Group
 
 Aggregation = Literal["token", "sequence", "constant"]
-PixelsFn = Callable[[Sequence[Media]], Mapping[str, npt.NDArray[Any]]]
+
+# What a pair of attention and a pixel cost in tokens through the language model, in a model of 3 to 7 billion
+# parameters. They only deal out work: a wrong one makes a rank wait, never a wrong number.
+PAIRS_PER_TOKEN = 8192
+PIXELS_PER_TOKEN = 784
+
+MIN_SHARE = 0.1
+"""Ledgers are kept together if that saves this share of their tokens; else they may go to different ranks."""
+MIN_GAIN = 0.8
+"""A tree is cut for balance if the slowest rank then takes less than this share of its time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
-    """One ledger of a tree with the advantages of its tokens and the weight of each one that is trained."""
+class Unit:
+    """Branches that go to one micro-batch together.
 
-    sample_id: str
-    ledger: Ledger
-    advantages: FloatArray
-    trained: BoolArray
-    token_weight: float
+    Attributes:
+        branches: of one tree.
+        num_tokens: of the tree.
+        num_pixels: that the vision tower takes in.
+        cost: estimate, in tokens through the language model.
+    """
 
-    @property
-    def num_prefix(self) -> int:
-        """Tokens before the first action."""
-        return self.ledger.turns[0].context[1]
-
-    @property
-    def prefix_media(self) -> tuple[Media, ...]:
-        """Media before the first action."""
-        return self.ledger.media[: self.ledger.turns[0].num_media]
-
-
-@dataclass(frozen=True, slots=True)
-class Tree:
-    """A shared prompt of `num_prefix` tokens and the ledgers that go on from it."""
-
-    num_prefix: int
     branches: tuple[Branch, ...]
+    num_tokens: int
+    num_pixels: int
+    cost: float
 
-    @property
-    def num_tokens(self) -> int:
-        """Tokens of the laid-out tree."""
-        return self.num_prefix + sum(len(b.ledger.token_ids) - self.num_prefix for b in self.branches)
-
-    @property
-    def media(self) -> list[Media]:
-        """The prompt's once, then what each branch saw after it."""
-        prompt = self.branches[0].prefix_media
-        return [*prompt, *(m for b in self.branches for m in b.ledger.media[len(prompt) :])]
-
-    @property
-    def num_pixels(self) -> int:
-        """Pixels that the vision tower takes in."""
-        return sum(m.frames[..., 0].size for m in self.media)
+    @classmethod
+    def of(cls, branches: Sequence[Branch]) -> Unit:
+        """Measure some branches."""
+        nodes = [node for node, _ in preorder(grow(branches))]
+        num_tokens = sum(node.end - node.start for node in nodes)
+        shown = distinct([medium for node in nodes for medium in node.media])
+        num_pixels = sum(medium.frames[..., 0].size for medium in shown.values())
+        pairs = sum(map(num_pairs, nodes))
+        cost = num_tokens + pairs / PAIRS_PER_TOKEN + num_pixels / PIXELS_PER_TOKEN
+        return cls(tuple(branches), num_tokens, num_pixels, cost)
 
 
 def pack(
@@ -72,6 +62,7 @@ def pack(
     max_completion_tokens: int,
     keep_zero_advantage: bool,
     max_pixels: int | None = None,
+    version: int | None = None,
 ) -> Batch:
     """Lay groups out for one optimizer step.
 
@@ -79,28 +70,35 @@ def pack(
         groups: scored, with credits; failed groups are left out and do not count (law 7).
         pixels: the processor's pixel function.
         num_ranks: data-parallel ranks; each gets the same number of micro-batches.
-        max_tokens: token slots of a micro-batch, padding included; a longer tree is split by branches.
+        max_tokens: of a micro-batch; a tree of more is split and its shared tokens repeated, and only a
+            single ledger may exceed it.
         aggregation: the averaging rule, see `token_weights`.
         max_completion_tokens: Dr. GRPO's constant.
-        keep_zero_advantage: train trees whose advantages are all zero. They add nothing to the policy
+        keep_zero_advantage: train groups whose advantages are all zero. They add nothing to the policy
             gradient, so they may be left out exactly; only a KL term needs them. They count in the
             averages either way.
         max_pixels: of a micro-batch's media; a tree that has more goes alone. None is no limit.
+        version: of the weights this step begins with, which tokens' lags are counted from; None: all are 0.
 
     Returns:
         [num_ranks][num_micro_batches] of MicroBatch.
     """
     counted = [g for g in groups if not g.failed]
     weights = token_weights(counted, aggregation, max_completion_tokens)
-    trees: list[Tree] = []
+    keys = Keys()
+    branches: list[Branch] = []
     for group, group_weights in zip(counted, weights, strict=True):
-        for branches in _by_prefix(group, group_weights):
-            if keep_zero_advantage or any(b.advantages[b.trained].any() for b in branches):
-                trees += _split(branches, max_tokens)
-    per_rank = [_bins(rank_trees, max_tokens, max_pixels) for rank_trees in _deal(trees, num_ranks)]
+        of_group = branches_of(group, group_weights, keys)
+        if keep_zero_advantage or any(b.advantages[b.trained].any() for b in of_group):
+            branches += of_group
+    per_rank = [_bins(of_one, max_tokens, max_pixels) for of_one in _deal(branches, num_ranks, max_tokens)]
     num_micro_batches = max(1, *(len(bins) for bins in per_rank))
+    order = {branch: number for number, branch in enumerate(branches)}
     return [
-        [_lay_out(bins[i] if i < len(bins) else [], pixels) for i in range(num_micro_batches)]
+        [
+            lay_out(sorted(bins[i], key=order.__getitem__) if i < len(bins) else [], pixels, version)
+            for i in range(num_micro_batches)
+        ]
         for bins in per_rank
     ]
 
@@ -124,105 +122,78 @@ def token_weights(
     return [[1.0 / (num_sequences * max_completion_tokens) for _ in row] for row in lengths]
 
 
-def _by_prefix(group: Group, weights: Sequence[float]) -> list[list[Branch]]:
-    """The ledgers of a group, those that begin with the same tokens and media together."""
-    found: dict[tuple[bytes, tuple[str, ...]], list[Branch]] = {}
-    for trajectory, credit, weight in zip(group.trajectories, group.credits, weights, strict=True):
+def branches_of(group: Group, weights: Sequence[float], keys: Keys) -> list[Branch]:
+    """A group's ledgers that have trained tokens: [n] weights of a trajectory's trained tokens."""
+    return [
+        Branch(trajectory.sample.id, ledger, advantages, trained, weight, keys.of(ledger, trained))
+        for trajectory, credit, weight in zip(group.trajectories, group.credits, weights, strict=True)
         for ledger, advantages, trained in zip(
             trajectory.ledgers, credit.advantages, credit.trained, strict=True
-        ):
-            branch = Branch(trajectory.sample.id, ledger, advantages, trained, weight)
-            prefix = ledger.token_ids[: branch.num_prefix].tobytes()
-            found.setdefault((prefix, tuple(m.sha256 for m in branch.prefix_media)), []).append(branch)
-    return list(found.values())
+        )
+        if trained.any()
+    ]
 
 
-def _split(branches: Sequence[Branch], max_tokens: int) -> list[Tree]:
-    """One tree, or several that repeat the prompt, each within max_tokens where a single branch allows."""
-    num_prefix = branches[0].num_prefix
-    trees: list[Tree] = []
-    current: list[Branch] = []
-    used = num_prefix
-    for branch in branches:
-        size = len(branch.ledger.token_ids) - num_prefix
-        if current and used + size > max_tokens:
-            trees.append(Tree(num_prefix, tuple(current)))
-            current, used = [], num_prefix
-        current.append(branch)
-        used += size
-    return [*trees, Tree(num_prefix, tuple(current))]
+def _units(node: Node, max_tokens: int) -> list[Unit]:
+    """The branches beneath a node, those together that are worth it and fit."""
+    parts = [Unit.of([branch]) for branch in node.ending]
+    parts += [unit for child in node.children.values() for unit in _units(child, max_tokens)]
+    saved = node.end * (len(parts) - 1)
+    if saved < MIN_SHARE * sum(part.num_tokens for part in parts):
+        return parts
+    units: list[list[Unit]] = []
+    used = 0
+    for part in parts:
+        if units and used + part.num_tokens - node.end <= max_tokens:
+            units[-1].append(part)
+            used += part.num_tokens - node.end
+        else:
+            units.append([part])
+            used = part.num_tokens
+    return [u[0] if len(u) == 1 else Unit.of([b for part in u for b in part.branches]) for u in units]
 
 
-def _deal(trees: Sequence[Tree], num_ranks: int) -> list[list[Tree]]:
-    """Longest first, each to the rank with the fewest tokens so far."""
-    ranks: list[list[Tree]] = [[] for _ in range(num_ranks)]
-    loads = [0] * num_ranks
-    for tree in sorted(trees, key=lambda t: -t.num_tokens):
+def _deal(branches: Sequence[Branch], num_ranks: int, max_tokens: int) -> list[list[Unit]]:
+    """The units of each rank. Large ones are cut smaller only if that spares the slowest rank much."""
+    tree = grow(branches)
+    best = _deal_units(_units(tree, max_tokens), num_ranks)
+    num_tokens = sum(unit.num_tokens for of_one in best for unit in of_one)
+    for parts in (num_ranks, 2 * num_ranks, 4 * num_ranks) if num_ranks > 1 else ():
+        finer = _deal_units(_units(tree, min(max_tokens, num_tokens // parts)), num_ranks)
+        if _slowest(finer) < MIN_GAIN * _slowest(best):
+            best = finer
+    return best
+
+
+def _slowest(ranks: Sequence[Sequence[Unit]]) -> float:
+    return max(sum(unit.cost for unit in of_one) for of_one in ranks)
+
+
+def _deal_units(units: Sequence[Unit], num_ranks: int) -> list[list[Unit]]:
+    """Costliest first, each to the rank with the least work so far."""
+    ranks: list[list[Unit]] = [[] for _ in range(num_ranks)]
+    loads = [0.0] * num_ranks
+    for unit in sorted(units, key=lambda u: -u.cost):
         rank = loads.index(min(loads))
-        ranks[rank].append(tree)
-        loads[rank] += tree.num_tokens
+        ranks[rank].append(unit)
+        loads[rank] += unit.cost
     return ranks
 
 
-def _bins(trees: Sequence[Tree], max_tokens: int, max_pixels: int | None) -> list[list[Tree]]:
-    """Cut a longest-first list into micro-batches whose padded size and pixels stay within the limits."""
-    bins: list[list[Tree]] = []
-    num_pixels = 0  # of the last bin
-    for tree in trees:
-        fits = bool(bins) and bins[-1][0].num_tokens * (len(bins[-1]) + 1) <= max_tokens
-        if fits and (max_pixels is None or num_pixels + tree.num_pixels <= max_pixels):
-            bins[-1].append(tree)
-            num_pixels += tree.num_pixels
+def _bins(units: Sequence[Unit], max_tokens: int, max_pixels: int | None) -> list[list[Branch]]:
+    """A rank's micro-batches: each unit into the first that has room, costliest first.
+
+    The ranks meet in every micro-batch, so all ranks do their costliest one at the same time.
+    """
+    bins: list[list[Unit]] = []
+    for unit in units:
+        for found in bins:
+            num_tokens = sum(u.num_tokens for u in found) + unit.num_tokens
+            num_pixels = sum(u.num_pixels for u in found) + unit.num_pixels
+            if num_tokens <= max_tokens and (max_pixels is None or num_pixels <= max_pixels):
+                found.append(unit)
+                break
         else:
-            bins.append([tree])
-            num_pixels = tree.num_pixels
-    return bins
-
-
-def _lay_out(trees: Sequence[Tree], pixels: PixelsFn) -> MicroBatch:
-    """Write trees into rows; no trees gives a row of one ignored token, so that ranks stay in step."""
-    length = max([t.num_tokens for t in trees], default=1)
-    num_rows = max(1, len(trees))
-    input_ids = np.zeros((num_rows, length), dtype=np.int64)
-    position_ids = np.zeros((3, num_rows, length), dtype=np.int64)
-    branch_ids = np.full((num_rows, length), -1, dtype=np.int32)
-    media: list[Media] = []
-    sources, targets, logprobs, advantages, weights, owners = [], [], [], [], [], []
-    for row, tree in enumerate(trees):
-        prefix = tree.num_prefix
-        first = tree.branches[0].ledger
-        input_ids[row, :prefix] = first.token_ids[:prefix]
-        position_ids[:, row, :prefix] = first.position_ids[:, :prefix]
-        branch_ids[row, :prefix] = 0
-        media += tree.media
-        cursor = prefix
-        for number, branch in enumerate(tree.branches, start=1):
-            ledger = branch.ledger
-            end = cursor + len(ledger.token_ids) - prefix
-            input_ids[row, cursor:end] = ledger.token_ids[prefix:]
-            position_ids[:, row, cursor:end] = ledger.position_ids[:, prefix:]
-            branch_ids[row, cursor:end] = number
-            trained = np.flatnonzero(branch.trained)
-            place = trained - prefix + cursor
-            # A branch's first token is predicted by the prompt's last, the others by their neighbour.
-            sources.append(row * length + np.where(trained == prefix, prefix - 1, place - 1))
-            targets.append(ledger.token_ids[trained])
-            logprobs.append(ledger.sampler_logprobs[trained])
-            advantages.append(branch.advantages[trained])
-            weights.append(np.full(len(trained), branch.token_weight, np.float32))
-            owners.append(np.full(len(trained), row, np.int64))
-            cursor = end
-    return MicroBatch(
-        input_ids=input_ids,
-        position_ids=position_ids,
-        branch_ids=branch_ids,
-        media_inputs=pixels(media),
-        num_media=len(media),
-        source_index=np.concatenate([np.zeros(0, np.int64), *sources]),
-        target_ids=np.concatenate([np.zeros(0, np.int64), *targets]),
-        sampler_logprobs=np.concatenate([np.zeros(0, np.float32), *logprobs]),
-        advantages=np.concatenate([np.zeros(0, np.float32), *advantages]),
-        weights=np.concatenate([np.zeros(0, np.float32), *weights]),
-        token_rows=np.concatenate([np.zeros(0, np.int64), *owners]),
-        token_sample_ids=tuple(t.branches[0].sample_id for t in trees),
-    )
+            bins.append([unit])
+    bins.sort(key=lambda of_one: -sum(unit.cost for unit in of_one))
+    return [[branch for unit in of_one for branch in unit.branches] for of_one in bins]

@@ -10,7 +10,8 @@ import numpy as np
 from vlrl.config import Config
 from vlrl.credit import graded
 from vlrl.errors import EngineError
-from vlrl.pack import PixelsFn, pack
+from vlrl.layout import PixelsFn
+from vlrl.pack import pack
 from vlrl.rollout import rollout_groups
 from vlrl.run import Run
 from vlrl.trainer import Trainer
@@ -51,7 +52,7 @@ def logprob_difference(
                     difference, nan=np.inf, posinf=np.inf
                 )  # nan would pass every comparison
                 token = int(difference.argmax())
-                owner = micro_batch.token_sample_ids[int(micro_batch.token_rows[token])]
+                owner = micro_batch.token_sample_ids[int(micro_batch.sequence_ids[token])]
                 worst = max(worst, (float(difference[token]), owner))
     return worst
 
@@ -67,16 +68,16 @@ def require_parity(difference: float, sample_id: str, config: Config, *, when: s
         )
 
 
-def check_parity(run: Run) -> None:
-    """Law 5, before the first step: engine and trainer agree on a few drawn completions."""
+def check_parity(run: Run, *, when: str = "before training") -> None:
+    """Law 5, before the first step or after an update: both engines agree on a few drawn completions."""
     config = run.config
     if config.parity.num_samples == 0:
         run.console.note("parity.num_samples=0: the engines' agreement was not checked")
         return
-    run.console.phase("checking parity")
+    run.console.phase(f"checking parity {when}")
     samples = run.first_samples[: config.parity.num_samples]
     seeds = (config.run.seed, "parity")
     groups = run.runner.run(rollout_groups(samples, run.setting, seed_path=seeds)).groups
     difference, sample_id = logprob_difference(groups, run.trainer, run.processor.pixels, config)
-    require_parity(difference, sample_id, config, when="before training")
+    require_parity(difference, sample_id, config, when=when)
     run.console.note(f"trainer and engine agree to {difference:.1e} nats on {len(groups)} prompts")

@@ -179,9 +179,12 @@ class Env(Protocol):
         system_prompt: str               instructions, given as the system message
         tools: Sequence[Mapping]         JSON schemas of functions, for the chat template
         reward_range: (float, float)     the least and the most that a step gives
-        oracle() -> str                  the text of a right next action
+        oracle() -> str                  the text of a right next action; NoOracle where it knows none
         random_action(rng) -> str        a well-formed action, drawn without looking
-        snapshot() -> Any, restore(Any)  its state as a value
+        snapshot() -> Any, restore(Any)  its state as a value that can be pickled; restored after a reset of
+                                         the same task and seed, here or in another of the same options
+        seen(canvases)                   how the last observation's pictures were given to the model, a
+                                         vlrl.processors.coordinates.Canvas each; called before the step
     """
 
     def reset(self, task: Mapping[str, Any], seed: int) -> Observation | Awaitable[Observation]:

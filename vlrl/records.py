@@ -21,6 +21,9 @@ from vlrl.types import Group, Media, Trajectory
 LOGPROB_DIGITS = 6
 """Decimals kept of a log-probability or an advantage: a float32 near 1 has no more."""
 
+MAX_INFO_CHARS = 2000
+"""Kept of a text that an environment says of an action."""
+
 LEDGER_KEYS = ("token_ids", "token_texts", "loss_mask", "sampler_logprobs")
 
 SURROGATES = "backslashreplace"
@@ -45,6 +48,11 @@ def rollout_records(
     ]
 
 
+def pictures_of(groups: Iterable[Group]) -> list[Media]:
+    """What the records of these groups mention, for `write_rollouts`."""
+    return [medium for group in groups for t in group.trajectories for medium in (*t.media, *t.end_media)]
+
+
 def write_rollouts(
     path: Path, records: Sequence[Mapping[str, Any]], media: Iterable[Media], append: bool = False
 ) -> None:
@@ -53,7 +61,7 @@ def write_rollouts(
     Args:
         path: RUN/rollouts/NAME.jsonl, or any other file, whose folder then takes the place of the run's.
         records: from `rollout_records`.
-        media: whatever the records mention; repetitions are written once.
+        media: whatever the records mention, see `pictures_of`; repetitions are written once.
         append: add to the file; otherwise it is replaced whole, by a rename.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -100,6 +108,9 @@ def present_form(record: dict[str, Any]) -> dict[str, Any]:
         "reward": 0.0,
         "invalid": False,
         "state": "",
+        "seen": "",
+        "canvases": [],
+        "info": {},
         "media": list(range(len(record.get("media", [])))),
         "advantage": record.get("advantage"),
     }
@@ -121,11 +132,14 @@ def _record(group: Group, index: int, processor: Processor) -> dict[str, Any]:
     trajectory = group.trajectories[index]
     score, env = trajectory.score, trajectory.sample.env
     credit = group.credits[index] if index < len(group.credits) else None
-    turns = _turns(trajectory, credit)
+    pictures = {medium.sha256: medium for medium in (*trajectory.media, *trajectory.end_media)}
+    place = {sha256: index for index, sha256 in enumerate(pictures)}
     spans = [span for ledger in trajectory.ledgers for span in ledger.version_spans]
     return {
         "sample_id": trajectory.sample.id,
         "group_index": trajectory.group_index,
+        "trunk": trajectory.trunk,
+        "num_shared_turns": trajectory.num_shared,
         "messages": [_message(message) for message in trajectory.sample.messages],
         "answer": _plain(trajectory.sample.answer),
         "metadata": _plain(trajectory.sample.metadata),
@@ -140,9 +154,13 @@ def _record(group: Group, index: int, processor: Processor) -> dict[str, Any]:
         "advantage": _mean_advantage(credit),
         "duration_s": _number(trajectory.duration_s, 3),
         "weight_version": spans[-1].version if spans else None,
-        "turns": turns,
+        "turns": _turns(trajectory, credit, place),
+        "end": {
+            "seen": trajectory.end_seen,
+            "media": [place[medium.sha256] for medium in trajectory.end_media],
+        },
         "ledgers": [_ledger(ledger, processor) for ledger in trajectory.ledgers],
-        "media": [_media(item) for item in trajectory.media],
+        "media": [_media(item) for item in pictures.values()],
     }
 
 
@@ -155,9 +173,8 @@ def _ledger(ledger: Ledger, processor: Processor) -> dict[str, Any]:
     }
 
 
-def _turns(trajectory: Trajectory, credit: Credit | None) -> list[dict[str, Any]]:
+def _turns(trajectory: Trajectory, credit: Credit | None, place: Mapping[str, int]) -> list[dict[str, Any]]:
     """Every exchange; `ledger` is the index of the one that its spans are of, `media` are indices too."""
-    place = {medium.sha256: index for index, medium in enumerate(trajectory.media)}
     turns = []
     for number, ledger in enumerate(trajectory.ledgers):
         media = iter(ledger.media)
@@ -173,6 +190,9 @@ def _turns(trajectory: Trajectory, credit: Credit | None) -> list[dict[str, Any]
                     "reward": _number(turn.reward),
                     "invalid": turn.invalid,
                     "state": turn.state,
+                    "seen": turn.seen,
+                    "canvases": [_plain(asdict(canvas)) for canvas in turn.canvases],
+                    "info": {name: _brief(value) for name, value in turn.info.items()},
                     "media": [place[medium.sha256] for medium in islice(media, turn.num_media)],
                     "advantage": None
                     if credit is None
@@ -231,6 +251,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def _brief(value: Any) -> Any:
+    """A plain value of an environment's info; a long text is cut."""
+    value = _plain(value)
+    return value[:MAX_INFO_CHARS] if isinstance(value, str) else value
 
 
 def _number(value: float, digits: int | None = None) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import hashlib
 import importlib
 import importlib.util
@@ -58,6 +59,8 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "step_match": "vlrl.rewards.gui:step_match",
         "gui_r1": "vlrl.rewards.gui:gui_r1",
         "ui_r1": "vlrl.rewards.gui:ui_r1",
+        "codec_click_in_box": "vlrl.envs.gui.codec_rewards:codec_click_in_box",
+        "codec_click_distance": "vlrl.envs.gui.codec_rewards:codec_click_distance",
         "temporal_iou": "vlrl.rewards.video:temporal_iou",
         "event_order": "vlrl.rewards.video:event_order",
         "think_answer_format": "vlrl.rewards.format:think_answer_format",
@@ -71,6 +74,8 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
     "datasets": {
         "digit_sum": "vlrl.envs.visual.digit_sum:DigitSum",
         "env": "vlrl.envs.tasks:EnvTasks",
+        "gui_grounding": "vlrl.envs.gui.grounding:GuiGrounding",
+        "screenspot": "vlrl.envs.gui.screenspot:ScreenSpot",
         "jsonl": "vlrl.data.text_files:JsonlReader",
         "json": "vlrl.data.text_files:JsonReader",
         "csv": "vlrl.data.text_files:CsvReader",
@@ -97,6 +102,13 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "smolvlm": "vlrl.processors.smolvlm:SmolVLMProcessor",
         "llava_onevision": "vlrl.processors.llava_onevision:LlavaOnevisionProcessor",
     },
+    "filters": {
+        "zero_variance": "vlrl.filters:zero_variance",
+        "failed": "vlrl.filters:failed",
+        "length": "vlrl.filters:length",
+        "truncated": "vlrl.filters:truncated",
+        "reward_range": "vlrl.filters:reward_range",
+    },
     "masks": {
         "truncated": "vlrl.credit:truncated",
         "invalid": "vlrl.credit:invalid",
@@ -108,7 +120,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "visual/sokoban": "vlrl.envs.visual.sokoban:SokobanEnv",
         "visual/sliding_puzzle": "vlrl.envs.visual.sliding_puzzle:SlidingPuzzleEnv",
         "visual/jigsaw": "vlrl.envs.visual.jigsaw:JigsawEnv",
-        "visual/running_sum": "vlrl.envs.visual.running_sum:RunningSum",
+        "visual/running_digits": "vlrl.envs.visual.running_digits:RunningDigits",
         "visual/search": "vlrl.envs.visual.search:Search",
         "visual/read_digits": "vlrl.envs.visual.read_digits:ReadDigits",
         "visual/event_order": "vlrl.envs.visual.event_order:EventOrder",
@@ -130,6 +142,14 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "visual/charts": "vlrl.envs.visual.charts:Charts",
         "visual/tables": "vlrl.envs.visual.tables:Tables",
         "tools": "vlrl.envs.tools.env:ToolEnv",
+        "gui/emu": "vlrl.envs.gui.emu.env:EmuEnv",
+        "gui/x11": "vlrl.envs.gui.x11.env:X11Env",
+        "gui/miniwob": "vlrl.envs.gui.web.env:MiniWobEnv",
+        "gui/web": "vlrl.envs.gui.web.env:WebEnv",
+        "remote": "vlrl.envs.gui.remote.env:open_remote",
+        "gui/osworld": "vlrl.envs.gui.remote.osworld:OSWorldEnv",
+        "gui/osgym": "vlrl.envs.gui.remote.osgym:OSGymEnv",
+        "gui/androidworld": "vlrl.envs.gui.remote.androidworld:AndroidWorldEnv",
     },
     "agents": {},
     "tools": {
@@ -182,8 +202,13 @@ def available(kind: str) -> dict[str, str]:
     """
     if kind not in BUILT_IN:
         raise ConfigError(f"no plug-ins of kind {kind!r}; kinds are {', '.join(BUILT_IN)}")
-    found = {point.name: point.value for point in entry_points(group=f"vlrl.{kind}")}
-    return {**found, **BUILT_IN[kind]}
+    return {**_installed(kind), **BUILT_IN[kind]}
+
+
+@functools.cache
+def _installed(kind: str) -> dict[str, str]:
+    """Of installed packages: to ask hundreds takes 10 ms, and every episode asks for its environment."""
+    return {point.name: point.value for point in entry_points(group=f"vlrl.{kind}")}
 
 
 _LOADING = threading.RLock()

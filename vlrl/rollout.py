@@ -5,19 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from vlrl.episode import play_episode
-from vlrl.episode_options import StragglerConfig
+from vlrl.episode_options import BranchingConfig, StragglerConfig
+from vlrl.episodes import Episodes, SeedPath
 from vlrl.errors import DataError, EnvError, ScoringError
-from vlrl.lockstep import Lockstep
-from vlrl.options import RolloutConfig
 from vlrl.rewards.scoring.compose import RewardFailure
-from vlrl.seeds import derive_seed
 from vlrl.setting import Setting
 from vlrl.stragglers import cut_off, first_done, has_failed
-from vlrl.types import Group, Sample, Sampling, Score, Trajectory
+from vlrl.types import Group, Sample, Score, Trajectory
 
 ScoreFn = Callable[[Sequence[Trajectory], int], Awaitable[Sequence[Score | RewardFailure]]]
 """(trajectories, step) → their scores or why there is none, in order: `ComposedReward.score_all`."""
@@ -27,17 +23,6 @@ SHOWN_FAILURES = 3
 
 SMALLEST_GROUP = 2
 """Trajectories that can be a baseline for each other."""
-
-
-def sampling_of(config: RolloutConfig, *seed_path: int | str, greedy: bool = False) -> Sampling:
-    """The sampling of one action; the seed path is (run seed, step, sample id, group index, turn)."""
-    return Sampling(
-        temperature=0.0 if greedy else config.temperature,
-        top_p=config.top_p,
-        top_k=config.top_k,
-        max_tokens=config.max_tokens,
-        seed=derive_seed(*seed_path),
-    )
 
 
 def require_room(sample_id: str, num_prompt_tokens: int, max_tokens: int, max_model_len: int) -> None:
@@ -55,25 +40,33 @@ class Drawn:
     """What a step drew.
 
     Attributes:
-        groups: in the order of the samples; one of which too few episodes were in time is left out.
+        of_samples: for each sample its group, one for each of its agents, or none if too few episodes were in
+            time.
         counts: failures of environments by kind (`env_raised`, `env_hung`, `env_died`, `agent_raised`,
             `episode_hung`), every attempt's; `replayed_episodes` that did well after a failure;
             `failed_episodes` that did not; `cut_off_episodes` and `surplus_episodes`, which stragglers.policy
             left out.
     """
 
-    groups: list[Group]
+    of_samples: list[list[Group]]
     counts: Counter[str]
+
+    @property
+    def groups(self) -> list[Group]:
+        """All of them, in the order of the samples."""
+        return [group for groups in self.of_samples for group in groups]
 
 
 async def rollout_groups(
     samples: Sequence[Sample],
     setting: Setting,
     *,
-    seed_path: Sequence[int | str],
+    seed_path: SeedPath = (),
+    seed_paths: Sequence[SeedPath] | None = None,
     group_size: int | None = None,
     greedy: bool = False,
     stragglers: StragglerConfig | None = None,
+    branching: BranchingConfig | None = None,
 ) -> Drawn:
     """Draw a group for every sample: all episodes in one event loop, so many at once.
 
@@ -81,9 +74,11 @@ async def rollout_groups(
         samples: what is asked.
         setting: policy, processor, environments and the options.
         seed_path: (run seed, step); sample id, group index and turn are added here.
+        seed_paths: of each sample, instead.
         group_size: episodes per sample; the config's if None.
         greedy: take the likeliest token.
         stragglers: what is done about slow episodes; None waits for all.
+        branching: how episodes branch; None is not at all.
 
     Returns:
         The groups, unscored.
@@ -92,34 +87,18 @@ async def rollout_groups(
     size = group_size or config.rollout.group_size
     stragglers = stragglers or StragglerConfig()
     redundant = stragglers.policy == "redundancy"
-    counts: Counter[str] = Counter()
-    lockstep = Lockstep(setting.policy) if config.episodes.lockstep else None
-    places = asyncio.Semaphore(config.episodes.max_episodes)
-
-    async def one(sample: Sample, place: int, index: int) -> list[Trajectory]:
-        def sampling(turn: int | str) -> Sampling:
-            return sampling_of(config.rollout, *seed_path, sample.id, index, turn, greedy=greedy)
-
-        async with places if sample.env else nullcontext():
-            if lockstep is None:
-                return await play_episode(sample, index, sampling, setting, counts)
-            lockstep.start()
-            try:
-                seen = replace(setting, policy=lockstep.at(place))
-                return await play_episode(sample, index, sampling, seen, counts)
-            finally:
-                lockstep.end()
-
     num_drawn = size + (stragglers.num_extra if redundant else 0)
+    episodes = Episodes(
+        samples,
+        setting,
+        seed_paths=seed_paths or [seed_path] * len(samples),
+        greedy=greedy,
+        num_episodes=num_drawn,
+        branching=branching or BranchingConfig(),
+    )
     try:
         async with asyncio.TaskGroup() as running:
-            tasks = [
-                [
-                    running.create_task(one(sample, number * num_drawn + index, index))
-                    for index in range(num_drawn)
-                ]
-                for number, sample in enumerate(samples)
-            ]
+            tasks = episodes.start(running)
             if redundant:
                 await asyncio.gather(*(first_done(of_group, size) for of_group in tasks))
             elif stragglers.policy == "cut_off":
@@ -128,21 +107,20 @@ async def rollout_groups(
     except BaseExceptionGroup as errors:  # the first says what to mend; the others follow from it
         raise errors.exceptions[0] from None
     left_out = "surplus_episodes" if redundant else "cut_off_episodes"
-    groups = []
+    counts, of_samples = episodes.counts, []
     for of_group in tasks:
-        episodes = [task.result() for task in of_group if not task.cancelled()]
+        done = [task.result() for task in of_group if not task.cancelled()]
         if redundant:
-            episodes = sorted(episodes, key=has_failed)[:size]
-            episodes.sort(key=lambda episode: episode[0].group_index)
-        counts[left_out] += num_drawn - len(episodes)
-        counts["failed_episodes"] += sum(map(has_failed, episodes))
-        if len(episodes) >= min(size, SMALLEST_GROUP):
-            groups += groups_of(episodes)
-    return Drawn(groups, +counts)
+            done = sorted(done, key=has_failed)[:size]
+            done.sort(key=lambda episode: episode[0].group_index)
+        counts[left_out] += len(of_group) - len(done)
+        counts["failed_episodes"] += sum(trajectory.failed for episode in done for trajectory in episode)
+        of_samples.append(groups_of(done) if len(done) >= min(size, SMALLEST_GROUP) else [])
+    return Drawn(of_samples, +counts)
 
 
 def groups_of(episodes: Sequence[list[Trajectory]]) -> list[Group]:
-    """The episodes of a sample as one group, or as one for each of their agents.
+    """The episodes (or trees of them) of a sample as one group, or as one for each of their agents.
 
     A failed episode, which may not know its agents, is in every group, so that all of them are masked.
     """

@@ -5,33 +5,42 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import time
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import yaml
 
 from vlrl.agent_episode import require_agents
+from vlrl.branch_points import try_branches
+from vlrl.buffer import Buffer, Limits
 from vlrl.checkpoint import RunState, latest_checkpoint, save_checkpoint, written_aside
+from vlrl.clock import Clock as Clock
 from vlrl.cluster import cluster, device_name
+from vlrl.collector import CheckFn, Collector, DrawFn
 from vlrl.config import Config
 from vlrl.console import TrainConsole
 from vlrl.env_host.host import EnvHost
 from vlrl.errors import ConfigError, DataError, Interrupted
 from vlrl.generator import VllmPolicy
 from vlrl.interrupts import Interrupts
-from vlrl.metrics import TIME_PARTS, MetricSinks
+from vlrl.metrics import MetricSinks
 from vlrl.processors.auto import open_processor
 from vlrl.registry import resolve
 from vlrl.rewards.scoring.compose import ComposedReward
 from vlrl.run_data import RunData, Sources
 from vlrl.setting import Setting
 from vlrl.trainer import Trainer, rendezvous_port
-from vlrl.types import Sample
+from vlrl.types import Group, Sample
+
+T = TypeVar("T")
+
+DRAWN_FILE = "drawn.pickle"
+"""Of a checkpoint: finished groups that were not trained yet, by position."""
 
 REPORTED_PACKAGES = (
     "vlrl",
@@ -46,35 +55,6 @@ REPORTED_PACKAGES = (
 )
 
 
-class Clock:
-    """Seconds by name, for one step or a whole run."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = defaultdict(float)
-        self._begin = time.perf_counter()
-
-    @contextmanager
-    def measure(self, name: str) -> Iterator[None]:
-        """Add the block's wall time to `name`."""
-        begin = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[name] += time.perf_counter() - begin
-
-    @property
-    def total(self) -> float:
-        """Seconds since the clock was made."""
-        return time.perf_counter() - self._begin
-
-    def metrics(self, num_tokens: int) -> dict[str, float]:
-        """The split of a step's time, and its throughput over num_tokens drawn tokens."""
-        total = self.total
-        parts = {f"time_s/{name}": self.seconds[name] for name in TIME_PARTS}
-        parts["time_s/wait"] += total - sum(parts.values())
-        return {"throughput/tokens_per_s": num_tokens / total, **parts, "time_s/step": total}
-
-
 class Run:
     """A training run's surroundings, as a context: engines are up inside the block and gone after it.
 
@@ -85,6 +65,7 @@ class Run:
         policy: the vLLM engine; absent in supervised training, and so are `reward` and `setting`.
         setting: what episodes are played with.
         masks: of tokens that are left out of the loss.
+        collector: of the batches of GRPO, after `collect`.
         first_step: 0, or where the checkpoint left off.
         phases: seconds by phase, for the summary.
     """
@@ -98,6 +79,7 @@ class Run:
         self.first_step = self._resume[1].next_step if self._resume else 0
         self._train, self._generate = train, generate
         self._stack = ExitStack()
+        self._buffer: Buffer[list[Group]] | None = None
         self.interrupts = Interrupts()
 
     def __enter__(self) -> Self:
@@ -143,6 +125,8 @@ class Run:
         if self._generate:
             self.host = EnvHost(config.env, max_open=config.episodes.max_episodes)
             self._stack.callback(self.host.close)
+            if self._train and config.episodes.branching.num_branches > 1:
+                self.runner.run(try_branches(self.first_samples, self.host))
         self.console.phase("starting engines")
         with self.phases.measure("start engines"):
             self._start_engines()
@@ -187,6 +171,7 @@ class Run:
             self._stack.callback(self.policy.close)
         if self._train:
             self.phases.seconds["start trainer"] = self.trainer.wait_ready()
+            self.console.note(f"attention: {self.trainer.attention()}")
         if self._generate:
             self.phases.seconds["start vLLM"] = self.policy.wait_ready()
             self.setting = Setting(self.policy, processor, self.host, config)
@@ -194,7 +179,34 @@ class Run:
         if self._resume is not None:
             self.trainer.load(self._resume[0])
             if self._generate:
+                self.trainer.write_weights()
                 self.policy.load_weights(self.trainer.manifest, self.first_step)
+
+    def collect(self, draw: DrawFn, check: CheckFn) -> None:
+        """Make `self.collector`, which goes on where the checkpoint left off."""
+        config, streams = self.config, self.config.async_.streams
+        limits = Limits(
+            config.rollout.prompts_per_step,
+            pipeline_depth=config.async_.pipeline_depth if streams else 1,
+            max_staleness=config.async_.max_staleness if streams else 0,
+            over_sampling=config.batch.over_sampling,
+        )
+        buffer: Buffer[list[Group]] = Buffer(limits, num_cut=self.first_step)
+        if self._resume is not None and self._resume[1].tickets is not None:
+            drawn = pickle.loads((self._resume[0] / DRAWN_FILE).read_bytes())
+            buffer = Buffer.restore(limits, self._resume[1].tickets, drawn)
+        filters = [(f.name, partial(resolve("filters", f.name), **f.options)) for f in config.batch.filters]
+        self._buffer = buffer
+        self.collector = Collector(
+            buffer, draw, filters=filters, options=config.batch, streams=streams, check=check
+        )
+        self._stack.callback(lambda: self.runner.run(self.collector.close()))
+
+    def aside(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Do what blocks; in async mode in a thread, while groups are drawn on the event loop."""
+        if not self.config.async_.streams:
+            return work(*arguments)
+        return self.runner.run(asyncio.to_thread(work, *arguments))
 
     def heldout(self, num_samples: int | None) -> list[Sample]:
         """The first num_samples held-out samples, all if None; none without data.eval."""
@@ -211,21 +223,25 @@ class Run:
             Interrupted: after the save that a signal asked for.
         """
         every, last = self.config.checkpoint.every, self.config.num_steps - 1
-        for step in range(self.first_step, self.config.num_steps):
-            self.interrupts.graceful = True
-            yield step
-            stop = self.interrupts.requested
-            if stop or step == last or (every and (step + 1) % every == 0):
-                self.save(step + 1)
-            if stop:
-                raise Interrupted(f"stopped after step {step}, saved; continue with --resume")
+        try:
+            for step in range(self.first_step, self.config.num_steps):
+                self.interrupts.graceful = True
+                yield step
+                stop = self.interrupts.requested
+                if stop or step == last or (every and (step + 1) % every == 0):
+                    self.save(step + 1)
+                if stop:
+                    raise Interrupted(f"stopped after step {step}, saved; continue with --resume")
+                self.interrupts.graceful = False
+        finally:  # whoever has had enough of steps may be interrupted again
             self.interrupts.graceful = False
 
     def save(self, next_step: int) -> Path:
         """Write a checkpoint from which `next_step` goes on."""
         with self.phases.measure("checkpoints"):
             config = self.config
-            state = RunState(next_step, config.run.seed, config.trainer.num_ranks)
+            tickets = None if self._buffer is None else self._buffer.snapshot()
+            state = RunState(next_step, config.run.seed, config.trainer.num_ranks, tickets)
             return save_checkpoint(config.run_dir, state, self._write_model, keep=config.checkpoint.keep)
 
     def export_model(self) -> Path:
@@ -239,6 +255,8 @@ class Run:
     def _write_model(self, folder: Path) -> None:
         self.trainer.save(folder)
         self.processor.save(folder / "model")
+        if self._buffer is not None:
+            (folder / DRAWN_FILE).write_bytes(pickle.dumps(self._buffer.payloads()))
 
     def write_summary(self, **values: Any) -> dict[str, Any]:
         """Write summary.json and return it; `values` come after what every run has."""

@@ -64,7 +64,7 @@ class SelfPlay:
         """Put a result down; True if the agent is to act again."""
         session = self._sessions.get(agent)
         if session is not None and session.num_turns:
-            session.grade(result.reward, invalid=bool(result.info.get("invalid", False)))
+            session.grade(result.reward, invalid=bool(result.info.get("invalid", False)), info=result.info)
         self._infos[agent] = numbers(result.info)
         if result.terminated or result.truncated:
             self._ended[agent] = result.terminated
@@ -85,7 +85,7 @@ class SelfPlay:
         sample = replace(
             self._sample, id=f"{self._sample.id}/{agent}", messages=messages, media=said.media, prompt=opening
         )
-        self._sessions[agent] = Session(sample, self._group_index)
+        self._sessions[agent] = Session(sample, self._group_index, said.seen)
 
     def _trajectories(self, start: float) -> list[Trajectory]:
         duration_s = time.perf_counter() - start

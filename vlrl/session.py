@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from vlrl.mask import loss_mask
+from vlrl.processors.coordinates import Canvas
 from vlrl.types import Generation, Ledger, Media, Outcome, Prompt, Sample, Trajectory, Turn, VersionSpan
 
 
@@ -20,11 +22,13 @@ class Said:
         message: {"role", "content"} as a chat template takes it, media parts as {"type": "image"}.
         media: of its parts, in order.
         summary: what an environment says of all that came before it.
+        seen: hash of the observation that it is, see `Turn.seen`; of no matter to what is shown.
     """
 
     message: Mapping[str, Any]
     media: tuple[Media, ...] = ()
     summary: str = ""
+    seen: str = field(default="", compare=False)
 
 
 class Session:
@@ -42,10 +46,12 @@ class Session:
         next_position: rotary position of the next token.
     """
 
-    def __init__(self, sample: Sample, group_index: int) -> None:
+    def __init__(self, sample: Sample, group_index: int, seen: str = "") -> None:
         self.sample = sample
         self.group_index = group_index
         self.conversation = conversation_of(sample)
+        if seen:
+            self.conversation = (*self.conversation[:-1], replace(self.conversation[-1], seen=seen))
         self.state = "start"
         self._ledgers: list[Ledger] = []
         self._context_start: int
@@ -72,6 +78,8 @@ class Session:
             media: of their placeholders.
             shown: the messages that the ledger spells from now on.
         """
+        starts = prompt.media_starts or (0,) * len(media)  # without placeholders: where the prompt begins
+        self._media_starts += [len(self.token_ids) + start for start in starts]
         self.token_ids += prompt.token_ids.tolist()
         self.engine_ids += prompt.engine_ids.tolist()
         self.media += media
@@ -102,8 +110,18 @@ class Session:
         ]
         spans = ((self._context_start, start), (start, start + count))
         num_media = len(self.media) - self._num_media_seen
-        turn = Turn(*spans, text, generation.finished, state=self.state, num_media=num_media)
-        self._turns.append(turn)
+        answered = self.conversation[-1] if self.conversation else Said({})
+        self._turns.append(
+            Turn(
+                *spans,
+                text,
+                generation.finished,
+                state=self.state,
+                num_media=num_media,
+                seen=answered.seen,
+                canvases=tuple(Canvas.of(medium) for medium in answered.media),
+            )
+        )
         self._context_start = start + count
         self._num_media_seen = len(self.media)
         message = {"role": "assistant", "content": [{"type": "text", "text": text if said is None else said}]}
@@ -114,15 +132,24 @@ class Session:
         self.conversation = (*self.conversation, said)
         self.state = state
 
-    def grade(self, reward: float, *, invalid: bool) -> None:
+    def grade(self, reward: float, *, invalid: bool, info: Mapping[str, Any] | None = None) -> None:
         """Note what the environment made of the last action."""
-        self._turns[-1] = replace(self._turns[-1], reward=reward, invalid=invalid)
+        self._turns[-1] = replace(self._turns[-1], reward=reward, invalid=invalid, info=info or {})
 
     def fork(self, prompt: Prompt, media: Sequence[Media], shown: Sequence[Said]) -> None:
         """Go on in a new ledger, as what is shown now does not begin with what was shown before."""
         if self._turns:
             self._ledgers.append(self._freeze())
         self._begin(shown, prompt, media)
+
+    def branch(self, group_index: int) -> Session:
+        """A session that goes on from here by itself, token for token."""
+        twin = copy.copy(self)
+        twin.group_index = group_index
+        for name, value in vars(self).items():
+            if isinstance(value, list):
+                setattr(twin, name, list(value))  # of values that never change
+        return twin
 
     def trajectory(
         self,
@@ -132,8 +159,18 @@ class Session:
         *,
         info: Mapping[str, float] | None = None,
         failure: str = "",
+        end: Said | None = None,
     ) -> Trajectory:
-        """Freeze what was drawn; what follows the last action is dropped, as nothing was drawn after it."""
+        """Freeze what was drawn; what follows the last action is in no ledger, as nothing was drawn after it.
+
+        Args:
+            completion: the last action.
+            outcome: how it ended.
+            duration_s: it took.
+            info: the environment's last numbers.
+            failure: what went wrong.
+            end: what the environment showed after the last action.
+        """
         last = [self._freeze()] if self._turns else []
         return Trajectory(
             sample=self.sample,
@@ -144,12 +181,15 @@ class Session:
             duration_s=duration_s,
             info=info or {},
             failure=failure,
+            end_seen=end.seen if end else "",
+            end_media=end.media if end else (),
         )
 
     def _begin(self, shown: Sequence[Said], prompt: Prompt, media: Sequence[Media]) -> None:
         self.token_ids: list[int] = []
         self.engine_ids: list[int] = []
         self.media: list[Media] = []
+        self._media_starts: list[int] = []
         self._position_ids: list[np.ndarray[tuple[int, int], np.dtype[np.int64]]] = []
         self._logprobs: list[float] = []
         self._version_spans: list[VersionSpan] = []
@@ -168,6 +208,7 @@ class Session:
             version_spans=tuple(self._version_spans),
             turns=tuple(self._turns),
             media=tuple(self.media[: self._num_media_seen]),
+            media_starts=tuple(self._media_starts[: self._num_media_seen]),
         )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from vlrl.config import Config
 from vlrl.endpoint import Endpoint
 from vlrl.env_host.host import EnvHost
-from vlrl.envs.observe import parts_of
+from vlrl.envs.observe import digest_of, parts_of
 from vlrl.protocols import Observation, Policy, Processor
 from vlrl.session import Said
 from vlrl.types import Sampling
@@ -41,7 +41,7 @@ async def said_of(observation: Observation, sample_id: str, setting: Setting) ->
         said = await asyncio.to_thread(message, observation.role, parts, where)
     else:
         said = message(observation.role, parts, where)
-    return replace(said, summary=observation.summary)
+    return replace(said, summary=observation.summary, seen=digest_of(observation))
 
 
 def state_of(said: Said) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -10,12 +11,16 @@ import numpy as np
 from vlrl.config import Config
 from vlrl.console import TrainConsole
 from vlrl.credit import graded
+from vlrl.metrics import read_metrics
 from vlrl.pack import pack
 from vlrl.protocols import Processor
 from vlrl.run import Clock, Run, require_targets
 from vlrl.schedule import learning_rate
 from vlrl.session import Session
 from vlrl.types import Generation, Group, ReferenceTurn, Sample, Score, VersionSpan
+
+WINDOW = 10
+"""Steps that sft.until_loss averages over: batches differ."""
 
 TrainOn = Literal["assistant", "last"]
 
@@ -30,15 +35,26 @@ def train(config: Config, console: TrainConsole, *, resume: bool = False) -> dic
     with Run(config, console, train=True, generate=False, resume=resume) as run:
         console.phase("SFT", config.num_steps)
         metrics: dict[str, float] = {}
+        earlier = read_metrics(config.run_dir / "metrics.jsonl")  # of a run that is resumed
+        losses = [float(values["sft/loss"] or 0.0) for values in earlier]
         with run.phases.measure("SFT"):
             for step in run.steps():
                 metrics = sft_step(run, step)
                 run.sinks.log(step, metrics)
                 console.step(step, metrics)
+                losses.append(metrics["sft/loss"])
+                if has_reached(losses, config.sft.until_loss):
+                    break
         run.export_model()
         return run.write_summary(
             num_parameters=run.trainer.num_parameters, final_loss=metrics.get("sft/loss")
         )
+
+
+def has_reached(losses: Sequence[float], until_loss: float | None) -> bool:
+    """True once the mean of the last steps' losses, in nats a token, is at most the limit."""
+    recent = losses[-WINDOW:]
+    return until_loss is not None and len(recent) == WINDOW and sum(recent) / WINDOW <= until_loss
 
 
 def sft_step(run: Run, step: int) -> dict[str, float]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from vlrl.credit import repeated
 from vlrl.metrics import EPISODE_COUNTS, SOURCE_REWARD
 from vlrl.types import Group, Score, Trajectory
 
@@ -47,15 +48,27 @@ def episode_stats(groups: Sequence[Group], counts: Mapping[str, int]) -> dict[st
         return {}
     episodes = [t for t in played if not t.failed]
     turns = [turn for t in episodes for turn in t.turns]
+    branched = [t for t in episodes if t.trunk is not None]
     names = sorted({name for t in episodes for name in t.info} - {"invalid"})
     return {
         "episode/num_turns_mean": _mean([len(t.turns) for t in episodes]),
         "episode/return_mean": _mean([t.episode_return for t in episodes]),
         "episode/invalid_fraction": _mean([turn.invalid for turn in turns]),
         "episode/num_ledgers_mean": _mean([len(t.ledgers) for t in episodes]),
+        **({"episode/branched_fraction": len(branched) / len(episodes)} if branched else {}),
         **{f"episode/{name}": _mean([t.info[name] for t in episodes if name in t.info]) for name in names},
         **{f"failures/{name}": float(counts.get(name, 0)) for name in EPISODE_COUNTS},
     }
+
+
+def num_drawn_tokens(groups: Sequence[Group]) -> int:
+    """Tokens that the policy drew; those that episodes share once."""
+    return sum(
+        int((ledger.loss_mask & once).sum())
+        for group in groups
+        for trajectory in group.trajectories
+        for ledger, once in zip(trajectory.ledgers, repeated(trajectory), strict=True)
+    )
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 
@@ -15,9 +13,11 @@ from vlrl import cluster
 from vlrl.batch import Batch
 from vlrl.config import Config
 from vlrl.errors import EngineError, ResourceError
+from vlrl.lags import lag_metrics
 from vlrl.trainer_rank import Objective, StepResult, StepSums, TrainerRank
 from vlrl.types import FloatArray
-from vlrl.weights import Manifest, create_segment, plan_segment
+from vlrl.weight_places import WeightPlaces
+from vlrl.weights import Checksum, Manifest
 
 
 class Trainer:
@@ -44,29 +44,34 @@ class Trainer:
             for rank in range(ranks)
         ]
         self._starting = [rank.start.remote() for rank in self._ranks]
-        self._manifest: Manifest | None = None
+        self._places: WeightPlaces | None = None
+        self._sending: list[Any] = []
+        self._written = False
 
     def wait_ready(self) -> float:
         """Block until every rank has its model and the weight segment exists; seconds of the slowest."""
         seconds = max(float(s) for s in cluster.fetch_all(self._starting))
-        path = Path("/dev/shm") / f"vlrl-weights-{os.getpid()}-{uuid4().hex[:8]}"
-        self._manifest = plan_segment(path, cluster.call(self._ranks[:1], "parameters")[0])
-        create_segment(self._manifest)
-        cluster.call(self._ranks, "attach", [self._manifest] * len(self._ranks))
-        self.write_weights()
+        layout = cluster.call(self._ranks[:1], "parameters")[0]
+        self._places = WeightPlaces(self._config, layout, f"127.0.0.1:{rendezvous_port(None)}")
+        if self.manifest.transport == "shared_memory":
+            self.write_weights()
         return seconds
 
     @property
     def manifest(self) -> Manifest:
-        """Layout of the weight segment, after wait_ready."""
-        if self._manifest is None:
+        """The weights that were written last, for `VllmPolicy.load_weights`; after wait_ready."""
+        if self._places is None:
             raise EngineError("Trainer.wait_ready() has not been called")
-        return self._manifest
+        return self._places.current
 
     @property
     def num_parameters(self) -> int:
         """Parameters of the policy, tied ones once."""
         return sum(int(np.prod(e.shape)) for e in self.manifest.entries)
+
+    def attention(self) -> str:
+        """The language model's attention and why it is that one, in words."""
+        return str(cluster.call(self._ranks[:1], "attention")[0])
 
     def step(self, batch: Batch, objective: Objective, lr: float) -> tuple[dict[str, float], float, str]:
         """One optimizer step.
@@ -80,6 +85,7 @@ class Trainer:
             (metrics, largest |trainer - sampler| logprob in nats, the sample it was in).
         """
         n = len(self._ranks)
+        self._written = False
         results: list[StepResult] = cluster.call(self._ranks, "step", batch, [objective] * n, [lr] * n)
         sums = sum((r.sums for r in results), StepSums())
         tokens = max(1, sums.num_tokens)
@@ -89,19 +95,54 @@ class Trainer:
                 "policy/entropy": sums.entropy / tokens,
                 "policy/kl": sums.kl / tokens,
                 "policy/clip_fraction": sums.num_clipped / tokens,
-            }
+            } | lag_metrics(sums.by_lag)
             if self._config.algorithm.kl_coef > 0:
                 metrics["policy/kl_reference"] = sums.kl_reference / tokens
+        if sums.num_media:
+            metrics["vision/cached_share"] = sums.num_media_cached / sums.num_media
         worst = max(results, key=lambda r: r.max_logprob_diff)
         return metrics, worst.max_logprob_diff, worst.worst_sample_id
+
+    def with_proximal(self, batches: Iterable[Batch]) -> list[Batch]:
+        """The batches of a step; those after the first one with the present weights' logprobs noted."""
+        packed = list(batches)
+        for batch in packed[1:]:
+            for micro_batches, values in zip(batch, self.logprobs(batch), strict=True):
+                for micro_batch, of_tokens in zip(micro_batches, values, strict=True):
+                    micro_batch.proximal_logprobs = of_tokens
+        return packed
 
     def logprobs(self, batch: Batch) -> list[list[FloatArray]]:
         """Trainer logprobs, [num_ranks][num_micro_batches] of [M] float32."""
         return cluster.call(self._ranks, "logprobs", batch)
 
     def write_weights(self) -> None:
-        """Bring the segment up to date."""
-        cluster.call(self._ranks, "write_weights")
+        """Write the weights as a new version, which `manifest` names from now on.
+
+        A broadcast has no place to be written to: it begins here and ends when the engines load it.
+
+        Raises:
+            EngineError: if it takes longer than weights.timeout_s.
+        """
+        if self._places is None:
+            raise EngineError("Trainer.wait_ready() has not been called")
+        place = self._places.next()
+        self._finish_sending()  # of the version before
+        self._sending = cluster.begin(self._ranks, "write_weights", [place] * len(self._ranks))
+        checksums = [] if place.transport == "broadcast" else self._finish_sending()
+        self._places.written(place, checksums)
+        self._written = True
+
+    def _finish_sending(self) -> list[Checksum]:
+        timeout_s = self._config.weights.timeout_s
+        late = (
+            f"the trainer has not sent its weights after weights.timeout_s={timeout_s:g}; raise it for a "
+            "large model on slow storage, else a collective hangs: the ranks' logs are under "
+            "/tmp/ray/session_latest/logs"
+        )
+        sending, self._sending = self._sending, []
+        of_ranks = cluster.fetch_all(sending, timeout_s=timeout_s, late=late)
+        return [checksum for of_rank in of_ranks for checksum in of_rank]
 
     def save(self, folder: Path) -> None:
         """Write model/ (Hugging Face format) and state/ (one slice a rank) under `folder`.
@@ -110,7 +151,7 @@ class Trainer:
             ResourceError: if the disk is full.
         """
         self.save_model(folder / "model")
-        self._save("save_state", self._ranks, folder / "state")
+        self._save("save_state", folder / "state")
 
     def save_model(self, folder: Path) -> None:
         """Write the weights alone, in Hugging Face format.
@@ -118,17 +159,19 @@ class Trainer:
         Raises:
             ResourceError: if the disk is full.
         """
-        self.write_weights()
-        self._save("save_model", self._ranks[:1], folder)
+        if self.manifest.transport == "shared_memory" and not self._written:
+            self.write_weights()
+        self._save("save_model", folder, self.manifest)
 
     def load(self, folder: Path) -> None:
-        """Read the state that `save` wrote and bring the segment up to date."""
+        """Read the state that `save` wrote; `write_weights` sends its weights."""
         cluster.call(self._ranks, "load_state", [str(folder / "state")] * len(self._ranks))
-        self.write_weights()
+        self._written = False
 
-    def _save(self, method: str, ranks: Sequence[Any], folder: Path) -> None:
+    def _save(self, method: str, folder: Path, *arguments: Any) -> None:
         try:
-            cluster.call(ranks, method, [str(folder)] * len(ranks))
+            values = (str(folder), *arguments)
+            cluster.call(self._ranks, method, *([value] * len(self._ranks) for value in values))
         except EngineError as error:
             # safetensors and the system say so in words; torch only counts the bytes that are missing.
             words = ("No space left", "Disk quota", "unexpected pos", "failed writing file")
@@ -140,10 +183,10 @@ class Trainer:
             raise
 
     def close(self) -> None:
-        """Stop the ranks and free the segment."""
+        """Stop the ranks and free the weights' places."""
         cluster.stop(self._ranks)
-        if self._manifest is not None:
-            Path(self._manifest.path).unlink(missing_ok=True)
+        if self._places is not None:
+            self._places.close()
 
 
 def rendezvous_port(wanted: int | None) -> int:

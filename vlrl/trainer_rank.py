@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import torch
 
+from vlrl.attention import choose
 from vlrl.batch import MicroBatch
 from vlrl.config import Config
-from vlrl.errors import ConfigError, EngineError
-from vlrl.logprobs import DeviceBatch, TreeLogprobs
-from vlrl.loss import clipped_surrogate, kl_k3, negative_log_likelihood, weighted_sum
+from vlrl.errors import EngineError
+from vlrl.lags import Sums, lag_sums, no_sums
+from vlrl.logprobs import DeviceBatch
+from vlrl.loss import kl_k3, negative_log_likelihood, weighted_sum
+from vlrl.off_policy import corrected_surrogate
 from vlrl.published import save_as_published
+from vlrl.trainer_lora import adapter_state, adapters_off, base_name, merged_shards, save_adapter
+from vlrl.trainer_model import deepspeed_config, feature_cache, load_model, make_leaves, with_logprobs
+from vlrl.trainer_profile import StepProfiler
 from vlrl.types import FloatArray
-from vlrl.weights import Manifest, Segment
+from vlrl.weight_sender import WeightSender
+from vlrl.weights import Checksum, Manifest
 
 Objective = Literal["grpo", "sft"]
 
@@ -34,6 +42,9 @@ class StepSums:
     kl: float = 0.0
     kl_reference: float = 0.0
     num_clipped: int = 0
+    num_media: int = 0
+    num_media_cached: int = 0
+    by_lag: Sums = field(default_factory=no_sums)
 
     def __add__(self, other: StepSums) -> StepSums:
         """Field by field."""
@@ -84,49 +95,64 @@ class TrainerRank:
             timeout=timedelta(seconds=self._config.trainer.timeout_s),
             verbose=False,
         )
-        module = self._build_module()
-        _make_leaves(module)
+        self._attention, self._attention_reason = choose(self._config.trainer.attention, self._device)
+        model = load_model(self._config)
+        self._cache = feature_cache(model, self._config, self._device)
+        module = with_logprobs(model, self._config, self._banned, self._attention, self._cache)
+        make_leaves(module)
         optim = self._config.optim
         optimizer = torch.optim.AdamW(
-            module.parameters(),
+            [p for p in module.parameters() if p.requires_grad],
             lr=optim.lr,
             betas=optim.betas,
             eps=optim.eps,
             weight_decay=optim.weight_decay,
         )
         self._engine, *_ = deepspeed.initialize(
-            model=module, optimizer=optimizer, config=_deepspeed_config(self._config)
+            model=module, optimizer=optimizer, config=deepspeed_config(self._config)
         )
-        self._reference = self._build_reference() if self._config.algorithm.kl_coef > 0 else None
+        self._profiler = StepProfiler(
+            self._config.profile, self._config.run_dir.absolute(), self._rank, self._engine.module
+        )
+        needs_copy = self._config.algorithm.kl_coef > 0 and self._config.lora is None
+        self._reference = self._build_reference() if needs_copy else None
+        self._sender = WeightSender(
+            self._rank, self._world, self._device, checksums=self._config.weights.checksums
+        )
         return time.perf_counter() - begin
+
+    def attention(self) -> str:
+        """The language model's attention, in words."""
+        return self._attention_reason
 
     def parameters(self) -> list[tuple[str, str, tuple[int, ...]]]:
         """(name in Hugging Face format, dtype, whole shape) of every parameter; tied ones once."""
         return [
             (name, str(p.dtype).removeprefix("torch."), tuple(p.ds_shape))
-            for name, p in self._named_parameters()
+            for name, p in ((base_name(n), p) for n, p in self._named_parameters())
+            if name is not None
         ]
 
-    def attach(self, manifest: Manifest) -> None:
-        """Map the weight segment."""
-        self._segment = Segment(manifest)
-
-    def write_weights(self) -> None:
-        """Copy this rank's slice of every parameter into the segment."""
-        for name, parameter in self._named_parameters():
-            shard = parameter.ds_tensor
-            self._segment.write_shard(name, shard.detach(), self._rank * shard.numel())
+    def write_weights(self, manifest: Manifest) -> list[Checksum]:
+        """This rank's part in bringing the weights to where the manifest says, see `WeightSender.send`."""
+        return self._sender.send(self._slices(), manifest)
 
     def step(self, micro_batches: Sequence[MicroBatch], objective: Objective, lr: float) -> StepResult:
         """One optimizer step over this rank's micro-batches."""
+        with self._profiler.step():
+            return self._step(micro_batches, objective, lr)
+
+    def _step(self, micro_batches: Sequence[MicroBatch], objective: Objective, lr: float) -> StepResult:
         for group in self._engine.optimizer.param_groups:
             group["lr"] = lr
         sums, worst = StepSums(), (0.0, "")
         for index, micro_batch in enumerate(micro_batches):
             self._engine.set_gradient_accumulation_boundary(index == len(micro_batches) - 1)
             batch = DeviceBatch.of(micro_batch, self._device)
+            # Before the policy's own pass: ZeRO-3 follows an engine's calls, and LoRA has one for both.
+            reference_logprobs = self._reference_logprobs(batch) if objective == "grpo" else None
             trainer_logprobs, entropy = self._engine(batch)
-            per_token, micro_sums = self._objective(batch, trainer_logprobs, objective)
+            per_token, micro_sums = self._objective(batch, trainer_logprobs, reference_logprobs, objective)
             loss = weighted_sum(per_token, batch.weights)
             # ZeRO averages gradients over ranks; the weights already average over the whole batch.
             self._engine.backward(loss * self._world)
@@ -135,7 +161,11 @@ class TrainerRank:
             micro_sums.entropy = float(entropy.sum())
             sums += micro_sums
             worst = max(worst, _worst_difference(trainer_logprobs.detach(), micro_batch))
+        self._profiler.mark("optimizer")
         self._engine.step()
+        self._profiler.mark("rest")
+        if self._cache is not None:
+            sums.num_media, sums.num_media_cached = self._cache.take_counts()
         return StepResult(sums, float(self._engine.get_global_grad_norm() or 0.0), *worst)
 
     def logprobs(self, micro_batches: Sequence[MicroBatch]) -> list[FloatArray]:
@@ -145,12 +175,19 @@ class TrainerRank:
                 self._engine(DeviceBatch.of(m, self._device))[0].float().cpu().numpy() for m in micro_batches
             ]
 
-    def save_model(self, path: str) -> None:
-        """Write the segment's weights in Hugging Face format; rank 0 alone is asked."""
-        state = {name: tensor.clone() for name, tensor in self._segment}
+    def save_model(self, path: str, manifest: Manifest) -> None:
+        """Write the model on rank 0, in Hugging Face format, adapters merged and beside it.
+
+        The weights may lie in manifest's shared memory.
+        """
+        state = self._sender.whole(self._slices(), manifest)
+        if self._rank:
+            return
         model = self._engine.module.model
         save_as_published(model)
         model.save_pretrained(path, state_dict=state)
+        if self._adapters:
+            save_adapter(model, self._adapters, Path(path) / "adapter")
 
     def save_state(self, path: str) -> None:
         """Write this rank's slice of the optimizer states, and its random states."""
@@ -165,104 +202,71 @@ class TrainerRank:
             )
         torch.set_rng_state(client_state["rng"])
 
+    def _reference_logprobs(self, batch: DeviceBatch) -> torch.Tensor | None:
+        """The starting model's logprobs [M], by the same layout; None if the algorithm needs none."""
+        if self._config.algorithm.kl_coef == 0:
+            return None
+        with torch.no_grad():
+            if self._reference is None:
+                with adapters_off(self._engine.module):
+                    return self._engine(batch)[0]  # type: ignore[no-any-return]
+            return self._reference(batch)[0]  # type: ignore[no-any-return]
+
     def _objective(
-        self, batch: DeviceBatch, trainer_logprobs: torch.Tensor, objective: Objective
+        self,
+        batch: DeviceBatch,
+        trainer_logprobs: torch.Tensor,
+        reference_logprobs: torch.Tensor | None,
+        objective: Objective,
     ) -> tuple[torch.Tensor, StepSums]:
         """Per-token loss [M] and the sums that describe it."""
         if objective == "sft":
             return negative_log_likelihood(trainer_logprobs), StepSums()
         algorithm = self._config.algorithm
-        per_token, clipped = clipped_surrogate(
-            trainer_logprobs,
-            batch.sampler_logprobs,
-            batch.advantages,
-            clip_low=algorithm.clip_low,
-            clip_high=algorithm.clip_high,
-        )
+        surrogate = corrected_surrogate(trainer_logprobs, batch, algorithm)
+        per_token, current = surrogate.loss, trainer_logprobs.detach()
         # KL(sampler || trainer), estimated on the sampler's own draws.
-        kl = kl_k3(batch.sampler_logprobs, trainer_logprobs.detach())
-        sums = StepSums(kl=float(kl.sum()), num_clipped=int(clipped.sum()))
-        if self._reference is not None:
-            with torch.no_grad():
-                reference_logprobs, _ = self._reference(batch)
+        kl = kl_k3(batch.sampler_logprobs, current)
+        sums = StepSums(kl=float(kl.sum()), num_clipped=int(surrogate.stopped.sum()))
+        sums.by_lag = lag_sums(current, batch.sampler_logprobs, batch.version_lags, surrogate)
+        if reference_logprobs is not None:
             kl_reference = kl_k3(trainer_logprobs, reference_logprobs)
             per_token = per_token + algorithm.kl_coef * kl_reference  # GRPO Eq. 3
             sums.kl_reference = float(kl_reference.detach().sum())
         return per_token, sums
 
-    def _build_module(self) -> TreeLogprobs:
-        from transformers import AutoModelForImageTextToText
-
-        model_config = self._config.model
-        try:
-            model = AutoModelForImageTextToText.from_pretrained(
-                model_config.path,
-                dtype=getattr(torch, model_config.dtype),
-                attn_implementation=model_config.attention,
-                trust_remote_code=self._config.processor.trust_remote_code,
-            )
-        except (OSError, ValueError) as error:
-            raise ConfigError(f"model.path={model_config.path!r} cannot be loaded: {error}") from error
-        if self._config.trainer.gradient_checkpointing:
-            model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
-        model.train()
-        return TreeLogprobs(
-            model, temperature=self._config.rollout.temperature, banned_token_ids=self._banned
-        )
-
     def _build_reference(self) -> Any:
         """The starting model, frozen, its parameters split over the ranks too."""
         import deepspeed
 
-        module = self._build_module().requires_grad_(False)
-        engine, *_ = deepspeed.initialize(model=module, config=_deepspeed_config(self._config))
+        # The features of a frozen tower are the policy's own: one cache serves both.
+        module = with_logprobs(
+            load_model(self._config), self._config, self._banned, self._attention, self._cache
+        )
+        module.requires_grad_(False)
+        engine, *_ = deepspeed.initialize(model=module, config=deepspeed_config(self._config))
         engine.eval()  # DeepSpeed's returns nothing
         return engine
+
+    def _slices(self) -> Iterator[tuple[str, torch.Tensor]]:
+        """This rank's flat slice of every parameter, adapters merged; every rank must call it."""
+        model = self._engine.module.model
+        self._adapters = adapter_state(model)
+        return merged_shards(model, self._adapters, self._rank)
 
     def _named_parameters(self) -> list[tuple[str, Any]]:
         return list(self._engine.module.model.named_parameters())
 
 
 def _worst_difference(trainer_logprobs: torch.Tensor, batch: MicroBatch) -> tuple[float, str]:
-    """Largest |trainer - sampler| of a micro-batch and the sample it is in."""
-    if not len(batch.target_ids):
+    """Largest |trainer - sampler| of a micro-batch's fresh tokens and the sample it is in."""
+    fresh = batch.version_lags == 0  # older ones were drawn by another policy
+    if not fresh.any():
         return 0.0, ""
     difference = np.abs(trainer_logprobs.float().cpu().numpy() - batch.sampler_logprobs)
+    difference = np.where(fresh, difference, 0.0)
     difference = np.nan_to_num(
         difference, nan=np.inf, posinf=np.inf
     )  # nan compares as neither larger nor smaller
     token = int(difference.argmax())
-    return float(difference[token]), batch.token_sample_ids[int(batch.token_rows[token])]
-
-
-def _deepspeed_config(config: Config) -> Mapping[str, Any]:
-    zero: dict[str, Any] = {"stage": 3, "overlap_comm": False}
-    if config.trainer.offload_optimizer:
-        zero["offload_optimizer"] = {"device": "cpu"}
-    return {
-        "train_micro_batch_size_per_gpu": 1,
-        "gradient_accumulation_steps": 1,  # the boundary is set by hand: micro-batches vary in number
-        "gradient_clipping": config.optim.max_grad_norm,
-        "zero_optimization": zero,
-        "zero_allow_untested_optimizer": True,
-        "bf16": {"enabled": config.model.dtype == "bfloat16"},
-    }
-
-
-def _make_leaves(module: TreeLogprobs) -> None:
-    """Let ZeRO-3 fetch a whole block at once: a hook per linear layer costs more than a small layer.
-
-    DeepSpeed follows such a block's backward pass by its inputs and its output, so these are left alone:
-    parts of a block, which may be called by keywords alone (SmolVLM's attention), and a tower whose features
-    are picked from its hidden states (LLaVA's), which a hook of transformers takes out early.
-    """
-    from deepspeed.utils import set_z3_leaf_modules
-
-    model = module.model
-    picked = model.model.vision_tower if hasattr(model.config, "vision_feature_layer") else None
-    tower = set() if picked is None else set(picked.modules())
-    lists = (m for m in model.modules() if isinstance(m, torch.nn.ModuleList) and m not in tower)
-    names = set(model._no_split_modules or [])
-    classes = {type(layer) for layers in lists for layer in layers if type(layer).__name__ in names}
-    if classes:
-        set_z3_leaf_modules(module, list(classes))
+    return float(difference[token]), batch.token_sample_ids[int(batch.sequence_ids[token])]

@@ -114,6 +114,7 @@ class Prompt:
         engine_ids: int64, one placeholder per medium: what the engine is given.
         position_ids: [3, num_tokens] int64, mRoPE time, height and width; equal rows in a family without it.
         next_position: position of the token that follows the prompt.
+        media_starts: of each medium the index in token_ids where its placeholder begins.
 
     Example: "<v><img></v>Hi" with a 2-token image has engine_ids [v, img, /v, Hi] and token_ids
     [v, img, img, /v, Hi].
@@ -123,6 +124,7 @@ class Prompt:
     engine_ids: IntArray
     position_ids: IntArray
     next_position: int
+    media_starts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +229,10 @@ class Trajectory:
         duration_s: wall time of the episode.
         info: numbers the environment gave with its last step, such as success; empty without one.
         failure: what went wrong, if the outcome is agent_error, env_error or timeout.
+        end_seen: hash of what the environment showed when it had ended the episode, see `Turn.seen`.
+        end_media: pictures of that, for people, if there were several turns; the policy never saw them.
+        trunk: group index of the episode that it branched off, its own if others branched off it.
+        num_shared: its first turns, which the trunk and all its branches have in common.
     """
 
     sample: Sample
@@ -238,6 +244,10 @@ class Trajectory:
     duration_s: float = 0.0
     info: Mapping[str, float] = field(default_factory=dict)
     failure: str = ""
+    end_seen: str = ""
+    end_media: tuple[Media, ...] = ()
+    trunk: int | None = None
+    num_shared: int = 0
 
     @property
     def failed(self) -> bool:

@@ -1,15 +1,18 @@
-"""Weights from trainer to engine through shared memory: each rank writes its shard, nobody gathers.
+"""Weights on their way from trainer to engine: where each parameter lies, in shared memory, files or buckets.
 
 ZeRO-3 keeps a parameter as equal flat slices, one per rank. On one host the slices, written side by side
-into a shared segment, already are the parameter, so an update is one copy on each side and the segment
-holds a whole model at every moment between steps, which checkpoints read as well.
+into a shared segment, already are the parameter, so an update is one copy on each side, nobody gathers, and
+the segment holds a whole model at every moment between steps, which checkpoints read as well. Other engines
+are sent buckets: parameters that lie side by side in the same layout, gathered together.
 """
 
 from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Iterator, Sequence
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -18,8 +21,8 @@ from typing import Any
 import torch
 
 from vlrl.cluster import check_shared_memory
+from vlrl.engine_options import Transport
 from vlrl.errors import EngineError
-from vlrl.published import PublishedLayout
 
 ALIGNMENT = 64
 """Bytes; a cache line."""
@@ -41,12 +44,103 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Checksum:
+    """CRC-32 of a parameter's elements [start, start + count), taken where the trainer holds them."""
+
+    name: str
+    start: int
+    count: int
+    crc32: int
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
-    """The whole model's layout in a segment file."""
+    """A version of the whole model: its layout, and where an engine gets it from.
+
+    Attributes:
+        path: the segment file; for disk the folder of files; for broadcast "host:port" of the rendezvous.
+        entries: the parameters in the order in which they lie, or are sent.
+        num_bytes: of all, alignment included.
+        transport: how it travels.
+        bucket_bytes: most bytes of a bucket.
+        num_members: of the broadcast's group: the trainer's rank 0 and all processes of all engines.
+        timeout_s: a broadcast that takes longer is an error.
+        checksums: of all parameters' parts, or none.
+    """
 
     path: str
     entries: tuple[Entry, ...]
     num_bytes: int
+    transport: Transport = "shared_memory"
+    bucket_bytes: int = 0
+    num_members: int = 0
+    timeout_s: float = 0.0
+    checksums: tuple[Checksum, ...] = ()
+
+    def verify(self, arrived: Iterable[tuple[str, torch.Tensor]]) -> None:
+        """Compare what has arrived with the checksums.
+
+        Raises:
+            EngineError: if it is not what the trainer sent.
+        """
+        parts: defaultdict[str, list[Checksum]] = defaultdict(list)
+        for checksum in self.checksums:
+            parts[checksum.name].append(checksum)
+        for name, tensor in arrived:
+            flat = tensor.view(-1)
+            for part in parts.pop(name, []):
+                if crc32_of(flat[part.start : part.start + part.count]) != part.crc32:
+                    raise EngineError(
+                        f"{name}, {part.count} elements from {part.start}, is not what the trainer sent by "
+                        f"{self.transport} ({self.path}): it was written over or damaged on the way; engines "
+                        "keep the weights they have; continue with --resume"
+                    )
+        if parts:
+            raise EngineError(f"{', '.join(parts)}: sent by the trainer, but not arrived ({self.path})")
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """Parameters that travel together: bytes [start, start + num_bytes) of the layout."""
+
+    entries: tuple[Entry, ...]
+    start: int
+    num_bytes: int
+
+    def views(self, buffer: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
+        """(name, tensor) of each parameter in a buffer [num_bytes] of uint8."""
+        for e in self.entries:
+            offset = e.offset - self.start
+            part = buffer[offset : offset + e.num_bytes]
+            yield e.name, part.view(getattr(torch, e.dtype)).view(e.shape)
+
+
+def buckets_of(manifest: Manifest) -> list[Bucket]:
+    """The layout cut into buckets of at most bucket_bytes; a larger parameter has one of its own."""
+    buckets: list[Bucket] = []
+    entries: list[Entry] = []
+    ends = [e.offset for e in manifest.entries[1:]] + [manifest.num_bytes]
+    for entry, end in zip(manifest.entries, ends, strict=True):
+        if entries and end - entries[0].offset > manifest.bucket_bytes:
+            start = entries[0].offset
+            buckets.append(Bucket(tuple(entries), start, entry.offset - start))
+            entries = []
+        entries.append(entry)
+    if entries:
+        start = entries[0].offset
+        buckets.append(Bucket(tuple(entries), start, manifest.num_bytes - start))
+    return buckets
+
+
+def bucket_file(number: int) -> str:
+    """Name of the file of a bucket."""
+    return f"{number:05d}.safetensors"
+
+
+def crc32_of(flat: torch.Tensor) -> int:
+    """CRC-32 of a flat tensor's bytes."""
+    buffer: Any = flat.detach().cpu().view(torch.uint8).numpy()
+    return zlib.crc32(buffer)
 
 
 def plan_segment(path: Path, parameters: Sequence[tuple[str, str, tuple[int, ...]]]) -> Manifest:
@@ -97,50 +191,3 @@ class Segment:
         return torch.frombuffer(
             self._map, dtype=dtype, count=entry.num_bytes // dtype.itemsize, offset=entry.offset
         )
-
-
-class WeightReceiver:
-    """Mixed into vLLM's worker (`worker_extension_cls`): loads a segment in place, whole."""
-
-    model_runner: Any
-    _segment: Segment | None = None
-
-    def receive_weights(self, manifest: Manifest) -> None:
-        """Load every parameter of the segment: language model, vision tower, projector and tied head.
-
-        Raises:
-            EngineError: if the segment lacks parameters the engine has.
-        """
-        if self._segment is None or self._segment.manifest != manifest:
-            self._segment = Segment(manifest)
-        layout = PublishedLayout.read_by(self.model_runner.get_model())
-        # Layer by layer, because a plain load_weights fails where the backend has repacked its weights.
-        self.model_runner.reload_weights(weights_iterator=self._copies(self._segment, layout))
-        _refresh_tied_head(self.model_runner.get_model())
-        _repack_experts(self.model_runner.get_model())
-
-    def _copies(self, segment: Segment, layout: PublishedLayout) -> Iterator[tuple[str, torch.Tensor]]:
-        # Cloned: the backend may keep what it is given, and the trainer goes on writing to the segment.
-        for name, tensor in segment:
-            yield layout.of(name, tensor.clone())
-
-
-def _refresh_tied_head(model: Any) -> None:
-    """On the CPU a tied head multiplies with a packed copy of the embedding that a reload leaves stale."""
-    heads = [m for m in model.modules() if type(m).__name__ == "ParallelLMHead" and hasattr(m, "cpu_linear")]
-    if not heads:
-        return
-    from vllm.model_executor.layers.utils import dispatch_cpu_unquantized_gemm
-
-    for head in heads:
-        if head.weight.numel() == 0:
-            raise EngineError("the engine's head has no weight to refresh; report this with the model's name")
-        dispatch_cpu_unquantized_gemm(head, remove_weight=False)
-
-
-def _repack_experts(model: Any) -> None:
-    """On the CPU fused experts multiply with packed weights; the engine packs them only when it starts."""
-    for layer in model.modules():
-        kernel = getattr(getattr(layer, "quant_method", None), "moe_kernel", None)
-        if kernel is not None and layer.w13_weight.device.type == "cpu":
-            kernel.fused_experts.process_weights_after_loading(layer)

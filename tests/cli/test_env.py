@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from vlrl.envs.gui.grounding import GuiGrounding
+from vlrl.envs.gui.screenspot import ScreenSpot
 from vlrl.registry import BUILT_IN
 
 EXAMPLE = str(Path(__file__).parents[2] / "examples" / "odd_one_out.py") + ":OddOneOut"
@@ -75,6 +77,30 @@ def test_a_wrong_name_or_option_is_exit_code_2(vlrl: Any, arguments: tuple[str, 
     result = vlrl("env", *arguments)
     assert result.code == 2
     assert words in result.out + result.err
+
+
+def test_screens_are_written_once_as_a_set_that_can_be_read(vlrl: Any) -> None:
+    given = (
+        "env",
+        "screens",
+        "gui/emu",
+        "theme=dusk",
+        "--num",
+        "3",
+        "--split",
+        "train",
+        "--out",
+        "set",
+        "--json",
+    )
+    result = vlrl(*given)
+    assert result.code == 0, result.err
+    told = result.json
+    rows = ScreenSpot(told["path"], told["images"])
+    made = GuiGrounding(options={"theme": "dusk"}, num_rows=3)
+    assert [rows[n]["answer"] for n in range(3)] == [made[n]["answer"] for n in range(3)]
+    assert vlrl(*given).code == 2
+    assert vlrl("env", "screens", "visual/mazes").code == 2
 
 
 def test_bench(vlrl: Any) -> None:

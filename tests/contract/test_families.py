@@ -6,7 +6,7 @@ The measure is transformers' own processor and model, on the family's tiny model
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from vlrl.batch import Batch
 from vlrl.errors import DataError
 from vlrl.logprobs import DeviceBatch, TreeLogprobs
 from vlrl.pack import pack
@@ -263,21 +264,26 @@ def test_media_tokens_are_banned_and_stop_tokens_are_not(family: Family) -> None
 # The forward pass.
 
 
-def logprobs_of(family: Family, groups: list[Group]) -> list[np.ndarray[Any, Any]]:
-    """The trainer's, of every group's trained tokens, all in one micro-batch."""
+def lay_out(family: Family, groups: list[Group]) -> Batch:
+    """All groups in one micro-batch."""
     for group in groups:
         for trajectory in group.trajectories:
             trajectory.score = Score(0.0, {})
-    batch = pack(
+    return pack(
         groups, family.ours.pixels, num_ranks=1, max_tokens=10_000, aggregation="token",
         max_completion_tokens=8, keep_zero_advantage=True,
     )  # fmt: skip
+
+
+def logprobs_of(family: Family, groups: list[Group]) -> list[np.ndarray[Any, Any]]:
+    """The trainer's, of every group's trained tokens, all in one micro-batch."""
+    batch = lay_out(family, groups)
     wrapped = TreeLogprobs(family.model, temperature=1.0, banned_token_ids=family.ours.banned_token_ids)
     [[micro_batch]] = batch
     with torch.no_grad():
         logprobs, _ = wrapped(DeviceBatch.of(micro_batch, torch.device("cpu")))
-    rows = [micro_batch.token_sample_ids.index(g.trajectories[0].sample.id) for g in groups]
-    return [logprobs.numpy()[micro_batch.token_rows == r] for r in rows]
+    owners = np.array(micro_batch.token_sample_ids)[micro_batch.sequence_ids]
+    return [logprobs.numpy()[owners == g.trajectories[0].sample.id] for g in groups]
 
 
 def plain_logprobs(family: Family, sample: Sample, completion: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -296,7 +302,7 @@ def plain_logprobs(family: Family, sample: Sample, completion: np.ndarray[Any, A
 
 
 def test_the_trainer_s_forward_equals_transformers_own(family: Family) -> None:
-    """Trees of branches, several rows, padding, no picture or more in one micro-batch."""
+    """Several trees of branches, no picture or more in one micro-batch."""
     pictures = [picture(70, 150, 1), picture(120, 64, 2)]
     several = pictures[: 1 if family.name in ONE_BY_ONE else 2]
     samples = [
@@ -308,6 +314,42 @@ def test_the_trainer_s_forward_equals_transformers_own(family: Family) -> None:
     for group, ours in zip(groups, logprobs_of(family, groups), strict=True):
         theirs = [plain_logprobs(family, t.sample, np.array(t.action_ids)) for t in group.trajectories]
         assert np.abs(ours - np.concatenate(theirs)).max() < 1e-4
+
+
+def test_a_picture_shown_again_is_computed_once_and_stands_at_every_place(family: Family) -> None:
+    """Forward and backward: the tower's gradient is the sum over the places."""
+    a, b = picture(70, 150, 1), picture(120, 64, 2)
+    several = [a] if family.name in ONE_BY_ONE else [b, a, b]
+    samples = [family.sample(["which? ", *several], "several"), family.sample([a, "?"], "one")]
+    groups = [make_group([5, 3], sample=s, seed=i) for i, s in enumerate(samples)]
+    for group, ours in zip(groups, logprobs_of(family, groups), strict=True):
+        theirs = [plain_logprobs(family, t.sample, np.array(t.action_ids)) for t in group.trajectories]
+        assert np.abs(ours - np.concatenate(theirs)).max() < 1e-4
+    once, often = tower_gradient(family, groups), tower_gradient(family, [told_apart(g) for g in groups])
+    assert np.abs(once - often).max() < 1e-4 * np.abs(often).max()
+
+
+def told_apart(group: Group) -> Group:
+    """The same, but no picture is known to be another's equal."""
+    for trajectory in group.trajectories:
+        [ledger] = trajectory.ledgers
+        names = [f"{trajectory.sample.id} {place}" for place in range(len(ledger.media))]
+        media = tuple(replace(m, sha256=name) for m, name in zip(ledger.media, names, strict=True))
+        trajectory.ledgers = (replace(ledger, media=media),)
+    return group
+
+
+def tower_gradient(family: Family, groups: list[Group]) -> np.ndarray[Any, Any]:
+    """Of the sum of the trained logprobs, by the tower's first weights that have one."""
+    [[micro_batch]] = lay_out(family, groups)
+    wrapped = TreeLogprobs(family.model, temperature=1.0, banned_token_ids=family.ours.banned_token_ids)
+    family.model.zero_grad()
+    with torch.enable_grad():
+        wrapped(DeviceBatch.of(micro_batch, torch.device("cpu")))[0].sum().backward()
+    found = [p.grad for n, p in family.model.named_parameters() if "vis" in n and p.grad is not None]
+    gradient = np.concatenate([g.flatten().numpy() for g in found])
+    family.model.zero_grad()
+    return gradient
 
 
 def test_swapping_two_pictures_changes_what_the_trainer_computes(family: Family) -> None:

@@ -19,21 +19,24 @@ from builders import make_config, make_setting, open_tiny, picture, row
 from endpoints import data_url
 from reference import largest_difference, model_of
 
+from vlrl import cluster
 from vlrl.batch import Batch
 from vlrl.config import Config
 from vlrl.credit import assign_credit
 from vlrl.envs.visual.digit_sum import DigitSum
-from vlrl.episode_options import EpisodeConfig
+from vlrl.episode_options import BranchingConfig, EpisodeConfig
+from vlrl.episodes import sampling_of
 from vlrl.errors import DataError, EngineError
 from vlrl.generator import VllmPolicy
 from vlrl.pack import pack
 from vlrl.parity import logprob_difference
-from vlrl.rollout import rollout_groups, sampling_of
+from vlrl.rollout import rollout_groups
 from vlrl.session import Session
 from vlrl.sft import supervised_group
-from vlrl.trainer import Trainer
+from vlrl.stats import num_drawn_tokens
+from vlrl.trainer import Trainer, rendezvous_port
 from vlrl.types import EnvTask, Generation, Group, Sample, Score
-from vlrl.weights import Segment
+from vlrl.weights import Checksum, Segment, buckets_of, crc32_of
 
 TOLERANCE = 1e-4  # ten times stricter than what training demands of float32
 
@@ -270,6 +273,74 @@ def test_an_update_that_goes_back_gives_the_first_answers_again(engines: Engines
     assert logprobs(again) == logprobs(first)
 
 
+@pytest.mark.parametrize("transport", ["disk", "broadcast"])
+def test_weights_come_by_every_transport(engines: Engines, transport: Any, tmp_path: Path) -> None:
+    """From the trainer's ZeRO-3 parameters, gathered in several buckets, into an engine that was far off."""
+    engines.perturb(lambda name, tensor: tensor.mul_(1.1))
+    place = str(tmp_path / "version") if transport == "disk" else f"127.0.0.1:{rendezvous_port(None)}"
+    manifest = replace(
+        engines.trainer.manifest,
+        path=place,
+        transport=transport,
+        bucket_bytes=2**18,
+        num_members=2,
+        timeout_s=60.0,
+    )
+    assert len(buckets_of(manifest)) > 3
+    for _ in range(2):  # the group of a broadcast is met once and kept
+        sending = cluster.begin(engines.trainer._ranks, "write_weights", [manifest])
+        if transport == "disk":
+            cluster.fetch_all(sending)
+        engines.version += 1
+        engines.policy.load_weights(manifest, engines.version)
+        cluster.fetch_all(sending)
+    groups = engines.draw()
+    assert versions(groups) == {engines.version}
+    assert engines.parity(groups) < TOLERANCE
+
+
+def test_a_damaged_version_is_refused_and_the_engine_keeps_its_own(engines: Engines) -> None:
+    engines.restore()
+    segment = Segment(engines.trainer.manifest)
+    checksums = [Checksum(name, 0, flat.numel(), crc32_of(flat)) for name, flat in segment.flat.items()]
+    manifest = replace(engines.trainer.manifest, checksums=tuple(checksums))
+    damaged = next(flat for name, flat in segment.flat.items() if "embed_tokens" in name)
+    good = float(damaged[1000])
+    damaged[1000] = good + 0.5
+    with pytest.raises(EngineError, match=r"embed_tokens.*not what the trainer sent by shared_memory"):
+        engines.policy.load_weights(manifest, engines.version + 1)
+    groups = engines.draw()
+    assert versions(groups) == {engines.version}
+    assert engines.parity(groups) < TOLERANCE
+    damaged[1000] = good
+    engines.version += 1
+    engines.policy.load_weights(manifest, engines.version)
+    assert engines.parity(engines.draw()) < TOLERANCE
+
+
+def test_a_version_that_was_loaded_is_the_engines_own(engines: Engines) -> None:
+    """The trainer may write over the segment as soon as the load is done."""
+    engines.restore()
+    engines.trainer.write_weights()
+    segment = dict(Segment(engines.trainer.manifest))
+    first = engines.draw()
+    for tensor in segment.values():
+        tensor.mul_(2.0)
+    assert logprobs(engines.draw()) == logprobs(first)
+
+
+def test_a_load_that_hangs_ends_in_an_error_that_says_so(engines: Engines, tmp_path: Path) -> None:
+    """Nobody sends: the member of the group gives up within its time, and the engine goes on."""
+    engines.restore()
+    address = f"127.0.0.1:{rendezvous_port(None)}"
+    manifest = replace(
+        engines.trainer.manifest, path=address, transport="broadcast", bucket_bytes=2**18, num_members=2
+    )
+    with pytest.raises(EngineError, match=r"transport=broadcast: member 1 of 2 .*did not meet the others"):
+        engines.policy.load_weights(replace(manifest, timeout_s=1.0), engines.version + 1)
+    assert versions(engines.draw()) == {engines.version}
+
+
 # Law 3.
 
 
@@ -411,3 +482,32 @@ def test_what_agents_are_answered_is_what_the_trainer_computes(engines: Engines)
     assert all(len(t.ledgers) == 1 and len(t.media) == 3 for t in trajectories)
     assert len({tuple(t.action_ids) for t in trajectories}) == 8
     assert engines.parity(groups) < TOLERANCE
+
+
+def test_what_branches_draw_is_what_the_trainer_computes(engines: Engines) -> None:
+    """Behind a snapshot the ledger goes on, pictures included; what is shared is drawn and trained once."""
+    engines.restore()
+    lake = EnvTask("visual/frozen_lake", {"image_size": 112}, {}, seed=3)
+    episodes = EpisodeConfig(max_turns=4, branching=BranchingConfig(num_branches=2, at=2))
+    config = engines.config.model_copy(update={"episodes": episodes})
+
+    async def main() -> list[Group]:
+        setting = make_setting(engines.policy, engines.processor, config)
+        samples = [replace(engines.samples[0], env=lake)]
+        with setting.host:
+            return (
+                await rollout_groups(samples, setting, seed_path=(0, 0), branching=episodes.branching)
+            ).groups
+
+    groups = asyncio.run(main())
+    trajectories = groups[0].trajectories
+    assert [(t.trunk, t.num_shared, len(t.turns), len(t.ledgers[0].media)) for t in trajectories] == [
+        (0, 2, 4, 4), (0, 2, 4, 4), (2, 2, 4, 4), (2, 2, 4, 4),
+    ]  # fmt: skip
+    assert len({tuple(t.action_ids) for t in trajectories}) == 4
+    assert engines.parity(groups) < TOLERANCE
+    for trajectory in trajectories:
+        trajectory.score = Score(float(trajectory.group_index), {})
+    assign_credit(groups, config.algorithm)
+    num_trained = sum(len(micro.target_ids) for rank in engines.pack(groups) for micro in rank)
+    assert num_trained == num_drawn_tokens(groups) < sum(t.num_action_tokens for t in trajectories)

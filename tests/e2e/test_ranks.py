@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +19,18 @@ import pytest
 import torch
 from builders import make_config, make_group, open_tiny, picture, row
 from reference import model_of
+from safetensors.torch import load_file
 from tiny_families import build_qwen3_vl
 
 from vlrl import cluster
 from vlrl.batch import Batch
-from vlrl.errors import ConfigError
+from vlrl.errors import ConfigError, EngineError
 from vlrl.logprobs import DeviceBatch, TreeLogprobs
 from vlrl.loss import kl_k3
 from vlrl.pack import pack
 from vlrl.trainer import Trainer
 from vlrl.types import Group
-from vlrl.weights import Segment
+from vlrl.weights import Segment, bucket_file, buckets_of
 
 TOLERANCE = 1e-5
 ONE, TWO = 0, 1
@@ -59,6 +61,7 @@ def trainers(tiny_qwen3: Path, processor: Any, local_ray: None) -> Iterator[list
                 tiny_qwen3,
                 algorithm={"kl_coef": KL_COEF},
                 optim=OPTIM,
+                weights={"checksums": True},
                 trainer={"num_ranks": ranks, "gradient_checkpointing": ranks == 2, **options},
             ),
             processor.banned_token_ids,
@@ -140,7 +143,7 @@ def test_two_ranks_take_the_same_step_as_one(
     """Steps follow each other, so optimizer states are compared as well."""
     groups = [group(processor, *spec) for spec in MIXES[mix]]
     packed = batches(groups, processor, max_tokens)
-    pictures = [any(m.num_media for m in rank) for rank in packed[TWO]]
+    pictures = [any(len(m.media_order) for m in rank) for rank in packed[TWO]]
     work = [any(len(m.target_ids) for m in rank) for rank in packed[TWO]]
     if mix == "one rank without pictures" or (mix == "a video here, nothing there" and max_tokens > 64):
         assert sorted(pictures) == [False, True]
@@ -233,3 +236,33 @@ def test_a_failed_rank_does_not_leave_the_driver_waiting_for_its_siblings(local_
     finally:
         cluster.stop(actors)
     assert time.monotonic() - begin < 50
+
+
+def test_what_is_gathered_in_buckets_is_what_the_slices_make(trainers: list[Trainer], tmp_path: Path) -> None:
+    for trainer in trainers:
+        expected, ranks = weights(trainer), trainer._ranks
+        folder = tmp_path / str(len(ranks))
+        manifest = replace(trainer.manifest, transport="disk", path=str(folder), bucket_bytes=2**18)
+        cluster.call(ranks, "write_weights", [manifest] * len(ranks))
+        files = [folder / bucket_file(number) for number in range(len(buckets_of(manifest)))]
+        assert len(files) > 3
+        found = {name: tensor for file in files for name, tensor in load_file(file).items()}
+        assert found.keys() == expected.keys()
+        assert all(torch.equal(tensor, expected[name]) for name, tensor in found.items())
+        saved = tmp_path / f"model-{len(ranks)}"
+        cluster.call(ranks, "save_model", [str(saved)] * len(ranks), [manifest] * len(ranks))
+        model = model_of(saved)
+        assert all(torch.equal(p.data, expected[name]) for name, p in model.named_parameters())
+
+
+def test_checksums_are_of_the_ranks_slices(trainers: list[Trainer]) -> None:
+    for trainer in trainers:
+        trainer.write_weights()
+        manifest, segment = trainer.manifest, Segment(trainer.manifest)
+        num_elements = sum(flat.numel() for flat in segment.flat.values())
+        assert sum(checksum.count for checksum in manifest.checksums) == num_elements
+        manifest.verify(segment)
+        last = manifest.checksums[-1]
+        segment.flat[last.name][last.start + last.count - 1] += 1
+        with pytest.raises(EngineError, match="is not what the trainer sent"):
+            manifest.verify(segment)

@@ -178,7 +178,7 @@ def test_ctrl_c_saves_and_a_second_one_abandons(start: Start, file: Path, tmp_pa
     assert snapshot(tmp_path / "runs" / "a" / "checkpoints") == before
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_a_signal_while_engines_start_leaves_nothing(
     start: Start, file: Path, tmp_path: Path, number: int
 ) -> None:

@@ -126,11 +126,14 @@ def test_engines_agree_on_every_kind_of_medium_at_every_step(config: Config, loc
     assert summary["num_steps"] == NUM_STEPS
 
 
+@pytest.mark.slow
 def test_conversations_are_learnt_with_their_media(config: Config, local_ray: None) -> None:
     tree = config.model_dump(mode="json")
-    tree |= {"run": {**tree["run"], "name": "sft"}, "sft": {"batch_size": 6}, "num_steps": 6}
+    tree |= {"run": {**tree["run"], "name": "sft"}, "num_steps": 40}
+    tree |= {"sft": {"batch_size": 6, "until_loss": 1e3}}
     supervised = Config.model_validate({**tree, "optim": {**tree["optim"], "lr": 3e-3}})
-    with TrainConsole("test", 6, console=Console(file=io.StringIO())) as console:
+    with TrainConsole("test", 40, console=Console(file=io.StringIO())) as console:
         sft.train(supervised, console)
     losses = [m["sft/loss"] for m in metrics(supervised)]
+    assert len(losses) == sft.WINDOW  # the first at which there is a mean
     assert losses[-1] < 0.8 * losses[0]

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from vlrl.envs.action_text import last_action
-from vlrl.errors import ConfigError
+from vlrl.errors import ConfigError, NoOracle
 from vlrl.protocols import Observation, StepResult
 from vlrl.seeds import derive_seed
 
@@ -179,6 +179,35 @@ class BlindOracle(Good):
         return "<action>left</action>"
 
 
+class KnowsOddRows(Good):
+    """Its oracle does not know all tasks, which is no fault."""
+
+    def seen(self, canvases: Any) -> None:
+        pass
+
+    def oracle(self) -> str:
+        if self.row % 2:
+            return super().oracle()
+        raise NoOracle("env knows_odd_rows: even rows are beyond its oracle")
+
+
+class KnowsNone(KnowsOddRows):
+    def oracle(self) -> str:
+        raise NoOracle("env knows_none: it knows nothing")
+
+
+class ForgetsHowItIsShown(Good):
+    """Its oracle speaks of pixels that the model does not see."""
+
+    misses = False
+
+    def seen(self, canvases: Any) -> None:
+        self.misses = canvases[0].size != canvases[0].original_size
+
+    def oracle(self) -> str:
+        return "<action>left</action>" if self.misses else super().oracle()
+
+
 class StammeringAgent(Good):
     def random_action(self, rng: np.random.Generator) -> str:
         return "right"
@@ -225,6 +254,20 @@ class ForgetsItsTurn(Good):
 
     def restore(self, state: Any) -> None:
         self.row = state
+
+
+class KeepsItToItself(Good):
+    def reset(self, task: Any, seed: int) -> Any:
+        first = super().reset(task, seed)
+        self.kept = {"a": [self.row, 0, 0]}
+        return first
+
+    def snapshot(self) -> Any:
+        self.kept["a"] = [self.row, self.column, self.turn]
+        return "a"
+
+    def restore(self, state: Any) -> None:
+        self.row, self.column, self.turn = self.kept[state]
 
 
 class TakesAnyTask(Good):

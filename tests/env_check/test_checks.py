@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from vlrl.env_check import speed
+from vlrl.env_check.agents import SHOWN
 from vlrl.env_check.checks import run_checks
 from vlrl.env_check.conduct import JUNKED, RESET, SAME
 from vlrl.env_check.episodes import Request
@@ -42,10 +43,15 @@ def answer(name: str, question: str) -> Check:
         ("TellsTheTruthOddly", SAME, "fail", "terminated is 'yes'; give True or False"),
         ("OneBeginning", "seeds differ", "warn", "1 first observations from 6 seeds"),
         ("RaisesOnNonsense", JUNKED, "fail", "nothing: raises ValueError"),
-        ("PaysForNonsense", JUNKED, "fail", "pays for 18 of 18 texts"),
+        ("PaysForNonsense", JUNKED, "fail", "pays for 23 of 23 texts"),
         ("KeepsSilent", JUNKED, "warn", "does not tell"),
         ("PaysTooMuch", "oracle", "fail", "reward 1 is not within its reward_range, 0.0 to 0.5"),
         ("BlindOracle", "oracle", "fail", "solves 0 of 6 episodes"),
+        ("KnowsOddRows", "oracle", "ok", "turns; it knows no answer to 2 more"),
+        ("KnowsOddRows", SHOWN, "ok", "the oracle's actions hold"),
+        ("KnowsNone", "oracle", "info", "it knows none of the tasks of 6 episodes"),
+        ("KnowsNone", SHOWN, "info", "whether it heeds that is not known"),
+        ("ForgetsHowItIsShown", SHOWN, "fail", "the oracle's actions miss"),
         ("StammeringAgent", "random agent", "warn", "not well-formed"),
         ("FreeLunch", "random agent", "warn", "nothing to learn"),
         ("NeverEnds", "episodes end", "warn", "random play has not ended after 30 turns"),
@@ -53,6 +59,7 @@ def answer(name: str, question: str) -> Check:
         ("SharesItsState", "snapshot and restore", "fail", "changes the snapshot"),
         ("SharesWhatItRestores", "snapshot and restore", "fail", "a snapshot serves once"),
         ("ForgetsItsTurn", "snapshot and restore", "fail", "after restore the same actions give another"),
+        ("KeepsItToItself", "snapshot and restore", "fail", "restored in another environment"),
         ("TakesAnyTask", "unknown task key", "warn", "a misspelt key would go unnoticed"),
         ("ClosesOnce", "close", "fail", "raises RuntimeError: already closed"),
         ("Warned", "its library's checker", "warn", "1 warnings"),

@@ -21,10 +21,11 @@ from PIL import Image
 
 from vlrl.data import open_dataset
 from vlrl.data_options import DatasetConfig
-from vlrl.env_check.observed import pixels_of
+from vlrl.env_play.game import Game
 from vlrl.env_play.server import PlayServer
+from vlrl.envs.observe import pixels_of
 from vlrl.envs.plain import PlainEnv
-from vlrl.errors import ConfigError, ResourceError
+from vlrl.errors import ConfigError, DataError, NoOracle, ResourceError
 from vlrl.processors.auto import open_processor
 from vlrl.protocols import Observation, StepResult, Video
 
@@ -158,6 +159,18 @@ def test_a_move_can_be_taken_back(play: Any) -> None:
     assert client("act", text=wrong(before)) == after
 
 
+def test_there_is_no_hint_where_the_oracle_knows_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def at_a_loss(self: Any) -> str:
+        raise NoOracle("it has no rule for this task")
+
+    game = Game("visual/mazes", {"level": 1}, {}, 0)
+    assert game.hint()
+    monkeypatch.setattr(type(game.env.env), "oracle", at_a_loss)
+    with pytest.raises(DataError, match="there is no hint: it has no rule for this task"):
+        game.hint()
+    game.close()
+
+
 def test_a_hint_is_a_right_action(play: Any) -> None:
     client = play()
     view = client("act", text=client("hint")["text"])
@@ -231,7 +244,9 @@ def test_a_demonstration_is_a_row_of_what_was_seen_and_done(play: Any, tmp_path:
     said = [m["content"][0]["text"] for m in row["messages"] if m["role"] == "assistant"]
     assert [*said, row["target"]] == texts
     assert row["env"] == {"name": ODD, "options": {}, "task": {}, "seed": 7}
-    assert row["metadata"] == {"return": 1.0, "success": True, "num_turns": 3}
+    kept = row["metadata"]
+    assert (kept["return"], kept["success"], kept["num_turns"]) == (1.0, True, 3)
+    assert kept["rewards"] == [0.0, 0.0, 1.0]
     with PlainEnv(ODD, {}) as env:
         shown = [env.reset({}, 7), *(env.step(text).observation for text in texts[:-1])]
     pictures = [m["content"][0]["image"] for m in row["messages"] if m["role"] == "user"]

@@ -128,6 +128,13 @@ def test_arrays_of_one_three_and_four_channels(store: MediaStore) -> None:
     assert (seen(store, clear) == 255).all()
 
 
+def test_an_array_is_copied(store: MediaStore) -> None:
+    screen = picture(56, 56)
+    kept, before = seen(store, screen), screen.copy()
+    screen[:] = 0
+    assert (kept == before).all()
+
+
 def test_a_palette_picture_has_its_palette_s_colours(store: MediaStore) -> None:
     drawn = Image.new("RGB", (56, 56), (200, 10, 60)).quantize(4)
     assert drawn.mode == "P"

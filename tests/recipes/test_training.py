@@ -18,7 +18,6 @@ from vlrl.console import TrainConsole
 from vlrl.data import open_dataset
 from vlrl.processors.auto import open_processor
 
-QUICK = "clevr_count"
 NUM_WARM_STEPS = 60
 
 
@@ -60,11 +59,8 @@ def metrics(config: Config) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (config.run_dir / "metrics.jsonl").read_text().splitlines()]
 
 
-@pytest.mark.parametrize(
-    "recipe",
-    [pytest.param(name, marks=() if name == QUICK else pytest.mark.slow) for name in RECIPES],
-    indirect=True,
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", RECIPES, indirect=True)
 def test_it_trains(recipe: Recipe, recipe_model: Path, local_ray: None) -> None:
     """The run itself holds the engines to the same prompts and logprobs (laws 3 and 5)."""
     config = recipe.config(warm_start(recipe, recipe_model))

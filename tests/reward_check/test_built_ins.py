@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from vlrl.envs.gui.actions import Click
+from vlrl.envs.gui.codecs.codec import View
+from vlrl.envs.gui.codecs.open import open_codec
 from vlrl.errors import ConfigError
+from vlrl.processors.coordinates import Canvas
 from vlrl.registry import BUILT_IN
 from vlrl.reward_check.checks import run_checks
+from vlrl.reward_check.samples import built_in_sets
 from vlrl.reward_check.trial import run_trial
 from vlrl.rewards.scoring.functions import find_reward
+from vlrl.types import Sample
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "math": {"limit_s": 0.3},
@@ -46,15 +53,30 @@ PAYS_FOR_LENGTH = {"cosine_length", "cosine_length_media"}
 NEED_A_SERVER = {"judge", "judge_pairwise"}
 # What these say is the environment's; `vlrl env check` asks it.
 NEED_AN_EPISODE = {"episode_return", "success"}
+# What these read is a codec's grammar, which no form of the battery is: their samples bring it as targets.
+IN_A_CODEC = {"codec_click_in_box", "codec_click_distance"}
 ALIASES = {"vlm_r1_rec", "vlm_r1_ovd"}
 
 NOT_TRIED = NEED_A_SERVER | NEED_AN_EPISODE | ALIASES
 
 
+def plain_clicks() -> list[Sample]:
+    """The built-in clicks, each with the text of the plain codec that does it."""
+    found = []
+    for sample in built_in_sets()["action"]:
+        if sample.answer["action"] == "click":
+            x0, y0, x1, y1 = sample.answer["bbox"]
+            view = View(Canvas.of(sample.media[0]), (0, 0))
+            target = open_codec("plain").format(Click(((x0 + x1) // 2, (y0 + y1) // 2)), view)
+            found.append(replace(sample, target=target))
+    return found
+
+
 @pytest.mark.parametrize("name", sorted(BUILT_IN["rewards"].keys() - NOT_TRIED))
 def test_it_is_sound(name: str) -> None:
     function = find_reward(name, OPTIONS.get(name, {}))
-    trial = run_trial(function, None, "", timeout_s=10, seed=1, limit=4)
+    samples = plain_clicks() if name in IN_A_CODEC else None
+    trial = run_trial(function, samples, "", timeout_s=10, seed=1, limit=4)
     failed = {check.name: check for check in run_checks(trial) if check.status == "fail"}
     if name in PAYS_FOR_LENGTH:
         assert set(failed) == {"no answer"}, failed

@@ -1,9 +1,9 @@
-"""`vlrl env list|check|play|bench`."""
+"""`vlrl env list|check|bench|play|replay|screens|serve`."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -131,6 +131,110 @@ def play_command(
         on_ready=lambda url: _ready(url, open_browser, json),
     )
     print_result(result, json)
+
+
+@app.command("replay")
+def replay_command(
+    path: Annotated[Path, typer.Argument(help="A run's folder, or a file of rollouts or demonstrations.")],
+    episode: Annotated[str | None, typer.Option(help="Only this one: SAMPLE, or SAMPLE#INDEX.")] = None,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Play recorded episodes again from their seeds and actions: `vlrl env replay runs/mine`.
+
+    Exit code 1 if one of them earns or shows something else than it did.
+    """
+    from vlrl.env_check.show import show_replay
+    from vlrl.env_play.replay import replay_all
+
+    with Console(stderr=True).status("playing again") as status:
+        result = replay_all(path, episode, on_episode=status.update)
+    show_replay(result, Console(stderr=json, highlight=False))
+    print_result(result, json)
+    if not result["ok"]:
+        raise typer.Exit(1)
+
+
+@app.command("screens")
+def screens_command(
+    name: NameArgument,
+    options: OptionsArgument = None,
+    out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("screens"),
+    num: Annotated[int, typer.Option(min=1, help="Screens, one click each.")] = 100,
+    split: Annotated[str, typer.Option(help="train or heldout: the two never share a seed.")] = "heldout",
+    max_actions: Annotated[
+        int, typer.Option("--max-actions", min=0, help="Most actions before the screenshot.")
+    ] = 6,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Write named widgets of a GUI environment as a ScreenSpot-v2 set: `vlrl env screens gui/emu --num 500`.
+
+    A JSON file and a PNG each, which the dataset `screenspot` reads, and other projects' scripts do.
+    """
+    from vlrl.envs.gui.grounding import GuiGrounding
+    from vlrl.envs.gui.screenspot_files import write_screenspot
+
+    given: Any = {"split": split, "max_actions": max_actions, "seed": seed}
+    rows = GuiGrounding(name, options_of(options, "option "), num_rows=num, **given)
+    with Console(stderr=True).status(name) as status:
+        result = write_screenspot(rows, out, lambda done: status.update(f"{name}: {done} of {num}"))
+    kinds = f"{result['num_text']} text, {result['num_icon']} icon"
+    typer.echo(f"{result['num_records']} records ({kinds}): {result['path']}", err=json)
+    print_result(result, json)
+
+
+@app.command("serve")
+def serve_command(
+    name: NameArgument,
+    options: OptionsArgument = None,
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 is every one.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 is any that is free.")] = 0,
+    token: Annotated[
+        str | None,
+        typer.Option(envvar="VLRL_ENV_TOKEN", help="That clients must have; without one it is made up."),
+    ] = None,
+    max_sessions: Annotated[int, typer.Option(min=1, help="Most episodes at once.")] = 64,
+    lease_s: Annotated[float, typer.Option(min=0.1, help="A silent client's episode is ended.")] = 600.0,
+    isolation: Annotated[str, typer.Option(help="inline, thread or process: as in a config.")] = "thread",
+    reset_timeout_s: Annotated[float, typer.Option(min=0.1, help="Longest reset.")] = 60.0,
+    step_timeout_s: Annotated[float, typer.Option(min=0.1, help="Longest step.")] = 30.0,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Serve an environment to runs on other machines: `vlrl env serve visual/mazes level=3 --host 0.0.0.0`.
+
+    A run plays it as the environment `remote`, with the url, and the token in VLRL_ENV_TOKEN. Ctrl-C ends it.
+    """
+    import secrets
+
+    from vlrl.env_serve.server import ServeOptions, serve
+    from vlrl.episode_options import EnvConfig
+
+    config = EnvConfig.model_validate(
+        {"isolation": isolation, "reset_timeout_s": reset_timeout_s, "step_timeout_s": step_timeout_s}
+    )
+    secret = token or secrets.token_urlsafe(24)
+    serving = ServeOptions(
+        name,
+        options_of(options, "option "),
+        secret,
+        max_sessions=max_sessions,
+        lease_s=lease_s,
+        config=config,
+    )
+    serve(serving, host, port, lambda url: _serving(url, None if token else secret, json))
+
+
+def _serving(url: str, made_up: str | None, json: bool) -> None:
+    import sys
+
+    if made_up:
+        typer.echo(f"clients need VLRL_ENV_TOKEN={made_up}", err=True)
+    typer.echo(f"serving at {url} (Ctrl-C ends it)", err=json)
+    print_result({"url": url}, json)
+    sys.stdout.flush()  # whoever started it waits for the address
 
 
 def _ready(url: str, open_browser: bool, json: bool) -> None:

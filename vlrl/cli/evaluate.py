@@ -29,13 +29,7 @@ def command(
         samples = run.heldout(loaded.eval.num_samples)
         console.phase(f"answering {len(samples)} held-out samples")
         result = run.runner.run(evaluate(samples, run.setting, run.reward))
-        console.note(f"accuracy: {result.accuracy_greedy:.3f} greedy, {result.accuracy_sampled:.3f} sampled")
-    print_result(
-        {
-            "model_path": loaded.model.path,
-            "accuracy_greedy": result.accuracy_greedy,
-            "accuracy_sampled": result.accuracy_sampled,
-            "num_samples": result.num_samples,
-        },
-        json,
-    )
+        for name, part in {"": result, **result.parts}.items():
+            told = f"{part.accuracy_greedy:.3f} greedy, {part.accuracy_sampled:.3f} sampled"
+            console.note(f"accuracy{name and f' of {name} ({part.num_samples})'}: {told}")
+    print_result({"model_path": loaded.model.path, **result.summary()}, json)

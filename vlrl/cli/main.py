@@ -17,7 +17,20 @@ from rich.console import Console
 from rich.text import Text
 
 from vlrl import __version__
-from vlrl.cli import config, data, doctor, env, evaluate, quickstart, report, reward, rollout, sft, train
+from vlrl.cli import (
+    config,
+    data,
+    doctor,
+    env,
+    evaluate,
+    plan,
+    quickstart,
+    report,
+    reward,
+    rollout,
+    sft,
+    train,
+)
 from vlrl.errors import ConfigError, EngineError, InternalError, Interrupted, ResourceError, VlrlError
 
 # Newer typers carry a click of their own, whose exceptions are not those of the package click.
@@ -36,6 +49,7 @@ app.command("sft")(sft.command)
 app.command("eval")(evaluate.command)
 app.command("rollout")(rollout.command)
 app.command("report")(report.command)
+app.command("plan")(plan.command)
 app.command("doctor")(doctor.command)
 app.command("quickstart")(quickstart.command)
 app.add_typer(config.app, name="config")

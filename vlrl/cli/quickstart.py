@@ -26,16 +26,27 @@ class Task(StrEnum):
 
     DIGITS = "digits"
     TURNS = "turns"
+    GUI = "gui"
+    LIGHTS = "lights"
 
 
-CONFIGS = {Task.DIGITS: "quickstart", Task.TURNS: "quickstart_turns"}
+CONFIGS = {
+    Task.DIGITS: "quickstart",
+    Task.TURNS: "quickstart_turns",
+    Task.GUI: "quickstart_gui",
+    Task.LIGHTS: "quickstart_lights",
+}
 """Of each task, the config's name; `<name>_sft` is its warm start."""
 
 
 def command(
     seed: Annotated[int, typer.Option(help="Seed of weights, data order and sampling.")] = 0,
     task: Annotated[
-        Task, typer.Option(help="digits: add handwritten digits; turns: the same, one digit a turn.")
+        Task,
+        typer.Option(
+            help="digits: add handwritten digits; turns: read them, one a turn; gui: click the odd button; "
+            "lights: two buttons, one a turn."
+        ),
     ] = Task.DIGITS,
     out: Annotated[
         Path | None,

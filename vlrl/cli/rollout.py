@@ -25,7 +25,7 @@ def command(
     loaded = load_config(config, overrides or [])
 
     from vlrl.credit import assign_credit
-    from vlrl.records import rollout_records, write_rollouts
+    from vlrl.records import pictures_of, rollout_records, write_rollouts
     from vlrl.rollout import rollout_groups, score_groups
     from vlrl.run import Run
     from vlrl.stats import episode_stats, rollout_stats
@@ -42,7 +42,7 @@ def command(
         failures = run.runner.run(score_groups(groups, run.reward.score_all))
         assign_credit(groups, loaded.algorithm, run.masks)
         records = rollout_records(groups, run.processor, phase="rollout", step=0)
-        write_rollouts(path, records, [m for g in groups for t in g.trajectories for m in t.media])
+        write_rollouts(path, records, pictures_of(groups))
         stats = rollout_stats(groups, failures) | episode_stats(groups, drawn.counts)
         console.note(f"{len(records)} rollouts, mean reward {stats['reward/mean']:.3f}: {path}")
     print_result(

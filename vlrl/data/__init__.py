@@ -5,6 +5,6 @@ file, folder or hub ──reader──► Record ──shape, template, root─�
 
 from vlrl.data.open import open_dataset, open_source
 from vlrl.data.rows import Rows, StreamedRows
-from vlrl.data.stream import Prepared, SampleStream
+from vlrl.data.stream import Prepared, SampleStream, row_counts
 
-__all__ = ["Prepared", "Rows", "SampleStream", "StreamedRows", "open_dataset", "open_source"]
+__all__ = ["Prepared", "Rows", "SampleStream", "StreamedRows", "open_dataset", "open_source", "row_counts"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -45,6 +46,17 @@ class Drawn:
     is_overlong: bool
 
 
+def row_counts(drawn: Sequence[Drawn]) -> Counter[str]:
+    """What was dropped on the way to these samples, by metric."""
+    return Counter(
+        {
+            "data/num_dropped_overlong": sum(d.num_dropped_rows for d in drawn),
+            "data/num_dropped_turns": sum(d.num_dropped_turns for d in drawn),
+            "data/num_kept_overlong": sum(d.is_overlong for d in drawn),
+        }
+    )
+
+
 class SampleStream:
     """Samples by step, resolved by threads `prefetch_steps` ahead.
 
@@ -75,7 +87,7 @@ class SampleStream:
             num_workers: threads.
             prefetch_steps: steps prepared ahead of the one asked for.
         """
-        self._prepare, self._batch_size, self._prefetch_steps = prepare, batch_size, prefetch_steps
+        self._to_sample, self._batch_size, self._prefetch_steps = prepare, batch_size, prefetch_steps
         self._mixture = Mixture(weights, seed)
         self._draws: list[Draws] = []
         for index, source in enumerate(sources):
@@ -83,7 +95,7 @@ class SampleStream:
             kind = StreamedDraws if isinstance(source, StreamedRows) else IndexedDraws
             self._draws.append(kind(source, own_seed))  # type: ignore[arg-type]
         self._executor = ThreadPoolExecutor(max_workers=num_workers, thread_name_prefix="samples")
-        self._ahead: dict[int, list[Future[Drawn]]] = {}
+        self._ahead: dict[int, Future[Drawn]] = {}
         self.metrics: dict[str, float] = {}
         """Counts of the step last asked for."""
 
@@ -93,27 +105,28 @@ class SampleStream:
         Raises:
             DataError: for a row that cannot be used, or if too many in a row do not fit.
         """
-        wanted = range(step, step + 1 + self._prefetch_steps)
-        self._ahead = {s: self._ahead.get(s) or self._submit(s) for s in wanted}
-        drawn = [future.result() for future in self._ahead[step]]
-        self.metrics = {
-            "data/num_dropped_overlong": float(sum(d.num_dropped_rows for d in drawn)),
-            "data/num_dropped_turns": float(sum(d.num_dropped_turns for d in drawn)),
-            "data/num_kept_overlong": float(sum(d.is_overlong for d in drawn)),
-        }
+        positions = range(step * self._batch_size, (step + 1) * self._batch_size)
+        drawn = [future.result() for future in self.prepare(positions)]
+        self.metrics = {name: float(count) for name, count in row_counts(drawn).items()}
         return [d.sample for d in drawn]
+
+    def prepare(self, positions: Sequence[int]) -> list[Future[Drawn]]:
+        """Samples of any positions, in the making, and with them those of the steps after the last one."""
+        end = max(positions) + 1
+        wanted = [*positions, *range(end, end + self._prefetch_steps * self._batch_size)]
+        self._ahead = {p: self._ahead.get(p) or self._submit(p) for p in wanted}
+        return [self._ahead[position] for position in positions]
 
     def close(self) -> None:
         """Stop the threads."""
         self._executor.shutdown(wait=True, cancel_futures=True)
 
-    def _submit(self, step: int) -> list[Future[Drawn]]:
-        positions = range(step * self._batch_size, (step + 1) * self._batch_size)
-        return [self._executor.submit(self._draw, *self._mixture.draw(position)) for position in positions]
+    def _submit(self, position: int) -> Future[Drawn]:
+        return self._executor.submit(self._draw, *self._mixture.draw(position))
 
     def _draw(self, source: int, position: int) -> Drawn:
         for attempt in range(MAX_ATTEMPTS):
-            prepared = self._prepare(self._draws[source].row(position, attempt), source)
+            prepared = self._to_sample(self._draws[source].row(position, attempt), source)
             if prepared.sample is not None:
                 return Drawn(prepared.sample, attempt, prepared.num_dropped_turns, prepared.is_overlong)
         raise DataError(

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+
+import numpy as np
 
 from vlrl.env_check.episodes import (
     Played,
+    Policy,
     Request,
     Watched,
     junk_policy,
@@ -15,6 +19,12 @@ from vlrl.env_check.episodes import (
     usual_policy,
 )
 from vlrl.env_check.verdict import Check
+from vlrl.envs.observe import pixels_of
+from vlrl.errors import NoOracle
+from vlrl.processors.coordinates import Canvas
+from vlrl.protocols import Observation
+
+SHOWN = "how it is shown"
 
 EASY = 0.9
 """Share of episodes solved blindly from which on an environment teaches nothing."""
@@ -24,10 +34,55 @@ def oracle(env: Watched, request: Request) -> Check:
     """What its own right actions score."""
     if not env.has("oracle"):
         return Check("oracle", "info", "it has none: that it can be solved is not known")
-    played = [play(env, request, i, oracle_policy) for i in range(request.episodes)]
-    missed = [f"seed {request.episode_seed(i)}: {_end(p)}" for i, p in enumerate(played) if not p.solved]
-    found = f"solves {len(played) - len(missed)} of {len(played)} episodes, {_returns(played)}"
+    played: dict[int, Played] = {}
+    for index in range(request.episodes):
+        with suppress(NoOracle):
+            played[index] = play(env, request, index, oracle_policy)
+    if not played:
+        return Check("oracle", "info", f"it knows none of the tasks of {request.episodes} episodes")
+    missed = [f"seed {request.episode_seed(i)}: {_end(p)}" for i, p in played.items() if not p.solved]
+    found = f"solves {len(played) - len(missed)} of {len(played)} episodes, {_returns([*played.values()])}"
+    if unknown := request.episodes - len(played):
+        found += f"; it knows no answer to {unknown} more"
     return Check("oracle", "fail" if missed else "ok", found, missed)
+
+
+def heeds_how_it_is_shown(env: Watched, request: Request) -> Check:
+    """Whether right actions stay right when its pictures are shown at another size: what `seen` is for."""
+    if not env.has("seen"):
+        return Check(
+            SHOWN, "info", "it has no seen: places in actions are of its own pictures, or there are none"
+        )
+    for index in range(request.episodes if env.has("oracle") else 0):
+        with suppress(NoOracle):
+            if _solves_enlarged(env, request, index, oracle_policy):
+                return Check(SHOWN, "ok", "the oracle's actions hold on pictures shown larger, as seen tells")
+            return Check(
+                SHOWN, "fail", "told by seen that its pictures are shown larger, the oracle's actions miss"
+            )
+    _solves_enlarged(env, request, 0, usual_policy(env))
+    return Check(SHOWN, "info", "it is told by seen; without an oracle, whether it heeds that is not known")
+
+
+def _solves_enlarged(env: Watched, request: Request, index: int, policy: Policy) -> bool:
+    """Whether a policy solves an episode, each action valid, whose pictures are shown at another size."""
+    observation, rng = env.reset(request.task, request.episode_seed(index)), np.random.default_rng(0)
+    for _ in range(request.max_turns):
+        env.call("seen", _enlarged(observation))
+        result = env.step(policy(env, rng))
+        if result.info.get("invalid", False):
+            return False
+        if result.terminated or result.truncated:
+            return bool(result.info.get("success", result.reward > 0))
+        observation = result.observation
+    return False
+
+
+def _enlarged(observation: Observation) -> tuple[Canvas, ...]:
+    """Its pictures as half as large again; a video is like its first frame."""
+    pictures = [*observation.images, *(video.frames[0] for video in observation.videos)]
+    sizes = [pixels_of(picture).shape[:2] for picture in pictures]
+    return tuple(Canvas((h, w), (h * 3 // 2, w * 3 // 2)) for h, w in sizes)
 
 
 def random_agent(env: Watched, request: Request) -> Check:

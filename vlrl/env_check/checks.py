@@ -19,6 +19,7 @@ QUESTIONS: dict[str, Question] = {
     "seeds differ": conduct.differs,
     conduct.JUNKED: conduct.answers_junk,
     "oracle": agents.oracle,
+    agents.SHOWN: agents.heeds_how_it_is_shown,
     "random agent": agents.random_agent,
     "episodes end": agents.ends,
     "reset at any time": conduct.restarts,

@@ -9,8 +9,8 @@ import numpy as np
 
 from vlrl.env_check.episodes import BrokenContract, Request, Watched, play, usual_policy
 from vlrl.env_check.junk import JUNK
-from vlrl.env_check.observed import digest_of, pixels_of
 from vlrl.env_check.verdict import Check, raised
+from vlrl.envs.observe import digest_of, pixels_of
 from vlrl.errors import ConfigError
 
 RESET, SAME, JUNKED = "reset", "same seed, same episode", "text that is no action"
@@ -116,17 +116,20 @@ def restarts(env: Watched, request: Request) -> Check:
 
 
 def restores(env: Watched, request: Request) -> Check:
-    """Whether an episode can branch: from a snapshot, the same actions tell the same story, twice."""
+    """Whether an episode can branch: from a snapshot the same actions tell the same story, anywhere."""
     title = "snapshot and restore"
     if not (env.has("snapshot") and env.has("restore")):
         return Check(title, "info", "it has none: episodes cannot branch")
+    policy, rng = usual_policy(env), np.random.default_rng(request.seed)
     env.reset(request.task, request.episode_seed(0))
+    begun = env.step(policy(env, rng))
+    if begun.terminated or begun.truncated:  # it has no middle
+        env.reset(request.task, request.episode_seed(0))
     state = env.call("snapshot")
     try:
         taken = pickle.dumps(state)
     except Exception as error:  # whatever a stranger's value raises
         return Check(title, "warn", f"a snapshot cannot be moved between processes: {error}")
-    policy, rng = usual_policy(env), np.random.default_rng(request.seed)
     actions: list[str] = []
 
     def anew() -> Iterator[str]:
@@ -140,16 +143,25 @@ def restores(env: Watched, request: Request) -> Check:
         env.call("restore", state)
         if _branch(env, iter(actions)) != first:
             return Check(title, "fail", changed or differs)
-    return Check(title, "ok", f"{len(first)} turns played again from it, twice")
+    other = Watched(request)
+    other.reset(request.task, request.episode_seed(0))
+    other.call("restore", pickle.loads(taken))
+    told = _branch(other, iter(actions))
+    other.close()
+    if told != first:
+        return Check(title, "fail", "restored in another environment, the same actions give another episode")
+    return Check(title, "ok", f"{len(first)} turns played again from it, here and in another")
 
 
 def _branch(env: Watched, actions: Iterator[str]) -> list[tuple[str, float, bool]]:
     """What comes of a few actions from here on."""
     told: list[tuple[str, float, bool]] = []
-    while len(told) < BRANCH and not (told and told[-1][2]):
-        result = env.step(next(actions))
+    for action in actions:
+        result = env.step(action)
         over = bool(result.terminated or result.truncated)
         told.append((digest_of(result.observation), float(result.reward), over))
+        if over or len(told) == BRANCH:
+            break
     return told
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from vlrl.env_check.observed import digest_of, problems_of
+from vlrl.env_check.observed import problems_of
+from vlrl.envs.observe import digest_of
 from vlrl.envs.plain import PlainEnv
 from vlrl.protocols import Observation, StepResult
 from vlrl.seeds import derive_seed

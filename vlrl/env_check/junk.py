@@ -21,5 +21,11 @@ JUNK = {
     "control characters": "<action>\x00\x1b[2J\u202e</action>",
     "half a character": "<action>\ud83d</action>",
     "a tool call cut short": '<tool_call>\n{"name": "',
+    "a click far outside": "<action>click 999999 -999999</action>",
+    "a tool call of no place": '<tool_call>\n{"name": "computer_use", "arguments": {"action": "left_click", '
+    '"coordinate": [NaN, 1e999]}}\n</tool_call>',
+    "a box of no number": "Thought: go on.\nAction: click(start_box='<|box_start|>(1e999,NaN)<|box_end|>')",
+    "a script of clicks": "```python\nimport os\npyautogui.click(os.getpid(), int('7'))\n```",
+    "JSON that is no action": '{"action_type": "click", "x": "__import__(\'os\')", "y": null}',
 }
 """What it is → the text."""

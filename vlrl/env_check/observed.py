@@ -1,32 +1,11 @@
-"""An observation judged, and named by what it shows."""
+"""An observation judged."""
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-from PIL import Image
-
+from vlrl.envs.observe import pixels_of
 from vlrl.protocols import Observation
-
-
-def pixels_of(picture: Any) -> npt.NDArray[np.uint8]:
-    """[height, width, 3] uint8 of a picture as an environment gives it.
-
-    Raises:
-        ValueError: saying what it is instead.
-    """
-    if isinstance(picture, Image.Image):
-        return np.asarray(picture.convert("RGB"))
-    if not isinstance(picture, np.ndarray):
-        raise ValueError(f"a picture is a {type(picture).__name__}; give a PIL image or a uint8 array")
-    if picture.ndim != 3 or picture.shape[2] != 3 or picture.dtype != np.uint8 or picture.size == 0:
-        raise ValueError(
-            f"a picture is an array {list(picture.shape)} of {picture.dtype}; give [height, width, 3] uint8"
-        )
-    return picture
 
 
 def problems_of(observation: Any) -> list[str]:
@@ -53,22 +32,3 @@ def problems_of(observation: Any) -> list[str]:
     if not pictures and not text:
         found.append("it shows nothing: neither text nor a picture")
     return found
-
-
-def digest_of(observation: Observation) -> str:
-    """A name that equal observations share: of all pixels, frame rates and the text."""
-    digest = hashlib.sha256()
-    for picture in observation.images:
-        _add(digest, picture)
-    for video in observation.videos:
-        digest.update(f"video {video.fps!r} {len(video.frames)}".encode())
-        for frame in video.frames:
-            _add(digest, frame)
-    digest.update(observation.text.encode(errors="surrogatepass"))
-    return digest.hexdigest()
-
-
-def _add(digest: Any, picture: Any) -> None:
-    pixels = pixels_of(picture)
-    digest.update(str(pixels.shape).encode())
-    digest.update(np.ascontiguousarray(pixels).tobytes())

@@ -54,6 +54,26 @@ def show_check(result: Mapping[str, Any], console: Console) -> None:
     console.print(Text.assemble((f"{mark} ", style), (verdict(result), "bold")), soft_wrap=True)
 
 
+def show_replay(result: Mapping[str, Any], console: Console) -> None:
+    """Print the episodes that differ or were not played, and the count of all."""
+    for episode in result["episodes"]:
+        where = Text.assemble((episode["id"], "bold"), (f"  {episode['file']}", "dim"))
+        if episode["skipped"]:
+            console.print(Text("· ", "dim"), where, Text(f"skipped: {episode['skipped']}"), soft_wrap=True)
+        elif not episode["is_same"]:
+            mark, style = MARKS["fail"]
+            console.print(Text(f"{mark} ", style), where, soft_wrap=True)
+            for name in ("rewards", "pixels", "problem"):
+                if episode[name] not in ("", "same"):
+                    console.print(Text(f"    {name}: {episode[name]}"), soft_wrap=True)
+    unseen = sum(episode["pixels"] == "not recorded" for episode in result["episodes"])
+    mark, style = MARKS["ok" if result["ok"] else "fail"]
+    told = f"{result['num_same']} of {result['num_episodes']} episodes earn and show the same again"
+    told += f", {result['num_skipped']} skipped" if result["num_skipped"] else ""
+    told += f"; of {unseen} the pixels were not recorded" if unseen else ""
+    console.print(Text.assemble((f"{mark} ", style), (told, "bold")), soft_wrap=True)
+
+
 def show_bench(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
     """Print one line an environment."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from vlrl.env_check.episodes import Request, Watched, usual_policy
-from vlrl.env_check.observed import pixels_of
 from vlrl.env_check.verdict import Check
+from vlrl.envs.observe import pixels_of
 from vlrl.protocols import Observation
 
 CHECK_S = 0.5

@@ -7,6 +7,7 @@ texts are kept; every value is of a class that the driver knows.
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -24,6 +25,10 @@ class Traits(NamedTuple):
     tools: Sequence[Mapping[str, Any]]
     system_prompts: Mapping[str, str]
     """Of a `MultiAgentEnv`, for each of its agents; empty for an `Env`."""
+    sees: bool = False
+    """True of an environment that wants to know how its pictures were shown."""
+    snapshots: bool = False
+    """True of an environment whose state can be taken and restored."""
 
 
 def traits_of(env: Any) -> Traits:
@@ -36,13 +41,22 @@ def traits_of(env: Any) -> Traits:
     prompts = getattr(env, "system_prompts", {})
     of_agents = {str(a): _text(prompts.get(a, ""), "system_prompts") for a in getattr(env, "agents", ())}
     try:
-        return Traits(_text(prompt, "system_prompt"), json.loads(json.dumps(list(tools))), of_agents)
+        schemas = json.loads(json.dumps(list(tools)))
+        return Traits(
+            _text(prompt, "system_prompt"),
+            schemas,
+            of_agents,
+            sees=callable(getattr(env, "seen", None)),
+            snapshots=all(callable(getattr(env, name, None)) for name in ("snapshot", "restore")),
+        )
     except (TypeError, ValueError) as error:
         raise EnvFailure("raised", f"tools are no list of JSON schemas: {error}") from error
 
 
 def checked(method: str, returned: Any, *, for_agents: bool = False) -> Any:
-    """What `reset`, `step` or `close` returned; of a `MultiAgentEnv`, what it returned for each agent.
+    """What `reset`, `step`, `snapshot` or `close` returned; of a `MultiAgentEnv`, for each agent.
+
+    A snapshot is given as bytes: it may be of a class that only the environment's own process knows.
 
     Raises:
         EnvFailure: saying what is wrong with it.
@@ -54,8 +68,17 @@ def checked(method: str, returned: Any, *, for_agents: bool = False) -> Any:
             return _observation(returned, "reset")
         case "step":
             return _step(returned)
+        case "snapshot":
+            return _pickled(returned)
         case _:
             return None
+
+
+def _pickled(state: Any) -> bytes:
+    try:
+        return pickle.dumps(state, pickle.HIGHEST_PROTOCOL)
+    except Exception as error:  # of a stranger's classes
+        raise EnvFailure("raised", f"its snapshot, {_kind(state)}, cannot be pickled: {error}") from error
 
 
 def _step(returned: Any) -> StepResult:

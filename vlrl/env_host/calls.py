@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import pickle
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeAlias
 
@@ -29,13 +30,17 @@ def is_async(factory: Any) -> bool:
 
 
 def perform(env: Any, method: str, arguments: tuple[Any, ...]) -> Outcome | Coroutine[Any, Any, Outcome]:
-    """Call `reset`, `step` or `close`; the arguments are copied, as every episode must find them the same."""
+    """Call one of its methods; the arguments are copied, as every episode must find them the same.
+
+    A snapshot is returned, and given to `restore`, as bytes.
+    """
 
     def check(returned: Any) -> Any:
         return checked(method, returned, for_agents=hasattr(env, "agents"))
 
     def call() -> Any:
-        returned = getattr(env, method)(*copy.deepcopy(arguments))
+        given = (pickle.loads(arguments[0]),) if method == "restore" else copy.deepcopy(arguments)
+        returned = getattr(env, method)(*given)
         return _later(check, returned) if inspect.isawaitable(returned) else check(returned)
 
     return attempt(call)

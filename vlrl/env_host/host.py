@@ -21,6 +21,7 @@ from vlrl.env_host.stock import Stock
 from vlrl.env_host.thread import EnvInThread, WorkThread
 from vlrl.episode_options import EnvConfig
 from vlrl.errors import InternalError
+from vlrl.processors.coordinates import Canvas
 from vlrl.types import EnvTask
 
 
@@ -32,11 +33,15 @@ class HostedEnv(Protocol):
         tools: JSON schemas of its functions.
         system_prompts: of a `MultiAgentEnv`, for each agent; empty for an `Env`. The methods of one that has
             agents take and return a mapping by agent.
+        sees: it wants to be told by `seen`.
+        snapshots: it has `snapshot` and `restore`.
     """
 
     system_prompt: str
     tools: Sequence[Mapping[str, Any]]
     system_prompts: Mapping[str, str]
+    sees: bool
+    snapshots: bool
 
     async def reset(self) -> Any:
         """Start the task's episode; an Observation.
@@ -49,6 +54,18 @@ class HostedEnv(Protocol):
 
     async def step(self, action: Any) -> Any:
         """Apply an action, a text; a StepResult. Raises as `reset` does."""
+        ...
+
+    async def seen(self, canvases: Sequence[Canvas]) -> None:
+        """Tell it how the last observation's pictures were shown. Raises as `reset` does."""
+        ...
+
+    async def snapshot(self) -> bytes:
+        """Its state, pickled where it lives. Raises as `reset` does."""
+        ...
+
+    async def restore(self, state: bytes) -> None:
+        """Go on from a snapshot of an environment of this spec, after `reset`. Raises as `reset` does."""
         ...
 
     async def close(self) -> None:
@@ -75,7 +92,11 @@ class Home(Protocol):
 
 
 class EnvHost:
-    """Opens environments: one object a run. Nothing is started before there is work."""
+    """Opens environments: one object a run. Nothing is started before there is work.
+
+    Attributes:
+        num_places: environments that can be open at once.
+    """
 
     def __init__(self, config: EnvConfig, *, max_open: int) -> None:
         """Say where environments run.
@@ -87,6 +108,7 @@ class EnvHost:
         places = max_open
         if config.isolation == "process" and config.num_processes is not None:
             places = min(max_open, config.num_processes)
+        self.num_places = places
         self._config = config
         self._places = Places(places)
         self._stock = Stock(places, config.memory_gib)
@@ -161,19 +183,31 @@ class _Seat:
     def __init__(
         self, spec: EnvTask, home: Home, config: EnvConfig, give_back: Callable[[_Seat], None]
     ) -> None:
-        self.system_prompt, self.tools, self.system_prompts = home.traits
+        self.system_prompt, self.tools, self.system_prompts, self.sees, self.snapshots = home.traits
         self._spec, self._home, self._config, self._give_back = spec, home, config, give_back
         self._healthy, self._closed, self._num_steps = True, False, 0
 
     async def reset(self) -> Any:
         """See `HostedEnv`."""
         self._num_steps = 0
-        return await self._call("reset", (dict(self._spec.task), self._spec.seed), "reset_timeout_s")
+        return await self._call("reset", (dict(self._spec.task), self._spec.seed))
 
     async def step(self, action: Any) -> Any:
         """See `HostedEnv`."""
         self._num_steps += 1
-        return await self._call("step", (action,), "step_timeout_s")
+        return await self._call("step", (action,))
+
+    async def seen(self, canvases: Sequence[Canvas]) -> None:
+        """See `HostedEnv`."""
+        await self._call("seen", (tuple(canvases),))
+
+    async def snapshot(self) -> bytes:
+        """See `HostedEnv`."""
+        return bytes(await self._call("snapshot", ()))
+
+    async def restore(self, state: bytes) -> None:
+        """See `HostedEnv`."""
+        await self._call("restore", (state,))
 
     async def close(self) -> None:
         """See `HostedEnv`."""
@@ -187,14 +221,17 @@ class _Seat:
         finally:
             self._give_back(self)
 
-    async def _call(self, method: str, arguments: tuple[Any, ...], limit: str) -> Any:
+    async def _call(self, method: str, arguments: tuple[Any, ...]) -> Any:
         if self._closed or not self._healthy:
             raise InternalError(f"env {self._spec.name!r}: {method} after it failed or was closed")
+        limit, limit_s = "step_timeout_s", self._config.step_timeout_s
+        if method == "reset":
+            limit, limit_s = "reset_timeout_s", self._config.reset_timeout_s
         self._healthy = False  # until it has answered: who is cancelled here, or fails, leaves it unfit
         try:
-            value = await self._home.perform(method, arguments, getattr(self._config, limit))
+            value = await self._home.perform(method, arguments, limit_s)
         except EnvFailure as failure:
-            where = "in reset" if method == "reset" else f"in step {self._num_steps}"
+            where = f"in step {self._num_steps}" if method == "step" else f"in {method}"
             raise _located(failure, self._spec, where, f"env.{limit}") from None
         self._healthy = True
         return value

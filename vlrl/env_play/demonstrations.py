@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from vlrl.env_check.observed import pixels_of
 from vlrl.env_play.game import Game
-from vlrl.envs.observe import message_of
+from vlrl.envs.observe import digest_of, message_of, pixels_of
 from vlrl.errors import DataError
 from vlrl.processors.messages import message_of as text_message
 
@@ -54,7 +53,15 @@ def _row(game: Game, folder: Path) -> dict[str, Any]:
         "messages": messages,
         "target": target,
         "env": {"name": game.name, "options": game.options, "task": game.task, "seed": game.seed},
-        "metadata": {"return": game.total, "success": game.success, "num_turns": len(game.moves)},
+        "metadata": {
+            "return": game.total,
+            "success": game.success,
+            "num_turns": len(game.moves),
+            "rewards": [float(move.result.reward) for move in game.moves],
+            "seen": [
+                digest_of(shown) for shown in (*observations, game.observation)
+            ],  # for `vlrl env replay`
+        },
     }
     return {**row, "tools": [dict(tool) for tool in game.env.tools]} if game.env.tools else row
 

@@ -12,7 +12,7 @@ import numpy as np
 from vlrl.env_check.episodes import step_problems
 from vlrl.env_check.observed import problems_of
 from vlrl.envs.plain import PlainEnv
-from vlrl.errors import DataError
+from vlrl.errors import DataError, NoOracle
 from vlrl.protocols import Observation, StepResult
 
 TAG = re.compile(r"<(\w+)>.*</\1>\s*", re.DOTALL)
@@ -87,11 +87,14 @@ class Game:
         """The text of a right next action.
 
         Raises:
-            DataError: if the environment has no oracle, or the episode is over.
+            DataError: if the environment has no oracle, or none for this task, or the episode is over.
         """
         if self.is_over or not self.env.has("oracle"):
             raise DataError("there is no hint: the episode is over, or the environment has no oracle")
-        return str(self.env.call("oracle"))
+        try:
+            return str(self.env.call("oracle"))
+        except NoOracle as error:
+            raise DataError(f"there is no hint: {error}") from error
 
     @property
     def observation(self) -> Observation:
@@ -120,12 +123,13 @@ class Game:
 
     def _tag(self) -> str:
         """The tag of the environment's own actions, so that a person need not type it."""
-        if self.env.has("oracle"):
-            sample = str(self.env.call("oracle"))
-        elif self.env.has("random_action"):
+        if self.env.has("random_action"):
             sample = str(self.env.call("random_action", np.random.default_rng(0)))
         else:
-            return ""
+            try:
+                sample = self.hint()
+            except DataError:
+                return ""
         match = TAG.fullmatch(sample)
         return match[1] if match else ""
 

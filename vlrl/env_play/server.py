@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from vlrl.env_check.observed import pixels_of
 from vlrl.env_play.demonstrations import save
 from vlrl.env_play.game import Game
+from vlrl.env_play.gestures import screen_of, text_of
+from vlrl.envs.observe import pixels_of
 from vlrl.errors import DataError, ResourceError, VlrlError
 from vlrl.protocols import Observation
 from vlrl.viewer.page import render_page
@@ -120,6 +121,7 @@ class PlayServer(ThreadingHTTPServer):
             "view": self._view,
             "new": self._new,
             "act": self._act,
+            "do": self._do,
             "undo": self._undo,
             "hint": self._hint,
             "save": self._save,
@@ -145,6 +147,13 @@ class PlayServer(ThreadingHTTPServer):
         self._game.act(str(asked.get("text", "")))
         return self._view(asked)
 
+    def _do(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        text, is_all = text_of(self._game.env, asked)
+        self._game.act(text)
+        if not (is_all or self._game.is_over):
+            self._game.act(text_of(self._game.env, asked)[0])
+        return self._view(asked)
+
     def _undo(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         self._game.undo()
         return self._view(asked)
@@ -166,6 +175,8 @@ class PlayServer(ThreadingHTTPServer):
             "system_prompt": game.env.system_prompt,
             "tools": [tool["function"]["name"] for tool in game.env.tools],
             "tag": game.tag,
+            "screen": screen_of(game.env),
+            "task": game.first.text,
             "observation": _shown(game.observation),
             "turns": [
                 {

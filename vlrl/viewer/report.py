@@ -34,6 +34,8 @@ MULTIPLES = (
     "optim/grad_norm",
     "completion/num_tokens_mean",
     "policy/clip_fraction",
+    "off_policy/ess",
+    "groups/dropped_share",
     "reward/zero_variance_groups",
 )
 """Metrics shown small, next to each other; the others are in a fold."""

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from vlrl.viewer.charts import short
-from vlrl.viewer.pictures import Picture, inline_picture
-from vlrl.viewer.strips import Strip, build_strip
+from vlrl.viewer.pictures import Picture, inline_pictures
+from vlrl.viewer.room import Room
+from vlrl.viewer.strips import Strip, build_strip, is_strip, num_pictures
 
 Record = Mapping[str, Any]
 
@@ -63,7 +64,7 @@ class Card:
 
     @property
     def is_episode(self) -> bool:
-        """True if any attempt took several turns."""
+        """True if any attempt is shown as a film strip."""
         return any(attempt.strip for attempt in self.attempts)
 
 
@@ -85,7 +86,8 @@ def build_cards(run_dir: Path, columns: Sequence[tuple[str, Sequence[Record]]], 
     chosen = list(by_sample.items())[:limit]
     rewards = [r["reward"] for _, shown in chosen for _, r in shown if r.get("reward") is not None]
     scale = (min(rewards, default=0.0), max(rewards, default=0.0))
-    return [_card(run_dir, sample_id, shown, scale) for sample_id, shown in chosen]
+    room = Room(sum(num_pictures(record) for _, shown in chosen for _, record in shown))
+    return [_card(run_dir, sample_id, shown, scale, room) for sample_id, shown in chosen]
 
 
 def token_spans(ledger: Record, start: int, stop: int | None = None) -> list[Span]:
@@ -106,38 +108,48 @@ def token_spans(ledger: Record, start: int, stop: int | None = None) -> list[Spa
 
 
 def _card(
-    run_dir: Path, sample_id: str, shown: Sequence[tuple[str, Record]], scale: tuple[float, float]
+    run_dir: Path,
+    sample_id: str,
+    shown: Sequence[tuple[str, Record]],
+    scale: tuple[float, float],
+    room: Room,
 ) -> Card:
     first = shown[0][1]
     ledger, num_prompt_tokens = _first_ledger(first)
     answer = first.get("answer")
-    is_episode = any(len(record.get("turns", [])) > 1 for _, record in shown)
+    is_episode = any(is_strip(record) for _, record in shown)
     asked = (first.get("turns") or [{}])[0].get("media", range(len(first.get("media", []))))
+    asked = [] if is_episode else asked  # the strip shows them
     return Card(
         sample_id=sample_id,
         question=_question(first.get("messages", [])),
         answer="" if answer is None else str(answer),
-        pictures=[inline_picture(run_dir, first["media"][index]) for index in asked],
-        prompt=token_spans(ledger, 0, num_prompt_tokens),
+        pictures=[p for i in asked for p in inline_pictures(run_dir, first["media"][i], room.picture)],
+        prompt=[] if is_episode else _fitting(token_spans(ledger, 0, num_prompt_tokens), room),
         num_prompt_tokens=num_prompt_tokens,
-        attempts=[_attempt(run_dir, heading, record, scale, is_episode) for heading, record in shown],
+        attempts=[_attempt(run_dir, heading, record, scale, is_episode, room) for heading, record in shown],
     )
 
 
 def _attempt(
-    run_dir: Path, heading: str, record: Record, scale: tuple[float, float], is_episode: bool
+    run_dir: Path,
+    heading: str,
+    record: Record,
+    scale: tuple[float, float],
+    is_episode: bool,
+    room: Room,
 ) -> Attempt:
     ledgers = record.get("ledgers", [])
     reward, (low, high) = record.get("reward"), scale
     advantage = record.get("advantage")
-    strip = build_strip(run_dir, record) if is_episode else None
+    strip = build_strip(run_dir, record, room.picture) if is_episode else None
     if strip is None:
         spans = token_spans(*_first_ledger(record))
     else:
         spans = [span for ledger in ledgers for span in token_spans(ledger, 0)]
     return Attempt(
         heading=heading,
-        spans=spans,
+        spans=_fitting(spans, room),
         outcome=str(record.get("outcome", "")),
         reward="not scored" if reward is None else f"{reward:.2f}",
         quality=None if reward is None or high <= low else (reward - low) / (high - low),
@@ -147,6 +159,18 @@ def _attempt(
         failure=str(record.get("failure", "")),
         strip=strip,
     )
+
+
+def _fitting(spans: Sequence[Span], room: Room) -> list[Span]:
+    """The tokens one by one while there is room, then as runs of what was drawn and what was not."""
+    if room.has_tokens(sum(len(span.text) + len(span.tip) for span in spans), len(spans)):
+        return list(spans)
+    runs = []
+    for drawn, members in groupby(spans, key=lambda span: span.kind.startswith("act")):
+        run = list(members)
+        tip = f"{len(run)} pieces, {'drawn' if drawn else 'context'}; token by token in the run's rollouts"
+        runs.append(Span("".join(span.text for span in run), "act p0" if drawn else "ctx", tip))
+    return runs
 
 
 def _first_ledger(record: Record) -> tuple[Record, int]:

@@ -9,10 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from vlrl.viewer.charts import short
-from vlrl.viewer.pictures import Picture, inline_thumbnails
+from vlrl.viewer.gestures import Gesture, read_gesture
+from vlrl.viewer.pictures import Encode, Picture, inline_pictures
 
 MAX_FRAMES = 48
 """Turns of an episode shown; of a longer one only its two ends are."""
+
+TOLD = ("success", "invalid", "settled", "num_steps")
+"""Numbers of an episode's last info that the strip tells in other words."""
 
 DEED = re.compile(r"<(action|answer|tool_call)>((?:(?!<\1>).)*?)</\1>\s*(?:<\|im_end\|>)?\s*$", re.DOTALL)
 """The last thing a model does in a turn, as all but a stranger's environment reads it."""
@@ -32,6 +36,7 @@ class Frame:
         advantage: what the turn was trained towards; empty if it was not.
         marks: what is out of the ordinary about it, as (words, what hovering tells).
         left_out: turns left out of the page before this one.
+        gesture: what the action did to the last of the pictures, if the environment tells.
     """
 
     number: int
@@ -43,39 +48,70 @@ class Frame:
     advantage: str
     marks: Sequence[tuple[str, str]]
     left_out: int = 0
+    gesture: Gesture | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """An episode: its frames, and its end in words."""
+    """An episode.
+
+    Attributes:
+        frames: its turns.
+        end: what its last action led to, if that was recorded.
+        facts: about it, as (name, value).
+        solved: None if the environment does not say.
+        num_turns: shown or left out.
+    """
 
     frames: Sequence[Frame]
+    end: Sequence[Picture]
     facts: Sequence[tuple[str, str]]
     solved: bool | None
+    num_turns: int
+
+    @property
+    def is_screen(self) -> bool:
+        """True where actions are done to a screen: its pictures are drawn larger."""
+        return any(frame.gesture for frame in self.frames)
 
 
-def build_strip(run_dir: Path, record: Mapping[str, Any]) -> Strip:
+def is_strip(record: Mapping[str, Any]) -> bool:
+    """True of an episode that is best seen as a strip: several turns, or a deed on a screen."""
+    turns = record.get("turns", [])
+    return len(turns) > 1 or any(read_gesture(turn.get("info", {})) for turn in turns)
+
+
+def num_pictures(record: Mapping[str, Any]) -> int:
+    """Pictures in its strip, about."""
+    turns = record.get("turns", [])
+    return sum(max(1, len(turns[index]["media"])) for index in _shown(len(turns))) + 1
+
+
+def build_strip(run_dir: Path, record: Mapping[str, Any], encode: Encode) -> Strip:
     """The film strip of a rollout record.
 
     Args:
         run_dir: folder that media paths are relative to.
         record: from `vlrl.records.rollout_records`.
+        encode: makes the pictures.
     """
     turns, info = record.get("turns", []), record.get("info", {})
-    shown = list(range(len(turns)))
-    if len(turns) > MAX_FRAMES:
-        half = MAX_FRAMES // 2
-        shown = [*shown[:half], *shown[-half:]]
+
+    def pictures(numbers: Sequence[int]) -> list[Picture]:
+        return [p for number in numbers for p in inline_pictures(run_dir, record["media"][number], encode)]
+
     frames, last, before = [], -1, None
-    for index in shown:
+    for index in _shown(len(turns)):
         turn = turns[index]
         is_new_ledger = before is not None and turn["ledger"] != before["ledger"]
-        frames.append(_frame(run_dir, record, index, is_new_ledger, index - last - 1))
+        seen = pictures(_new_media(record, index, is_new_ledger))
+        frames.append(_frame(turn, index, seen, is_new_ledger, index - last - 1))
         last, before = index, turn
+    end = pictures(record.get("end", {}).get("media", []))
     facts = [("turns", str(len(turns))), ("return", short(record.get("episode_return")))]
-    facts += [(name, short(value)) for name, value in info.items() if name != "success"]
+    facts += [(name, short(value)) for name, value in info.items() if name not in TOLD]
     success = info.get("success")
-    return Strip(frames, facts, None if success is None else bool(success))
+    return Strip(frames, end, facts, None if success is None else bool(success), len(turns))
 
 
 def split_deed(text: str) -> tuple[str, str]:
@@ -84,8 +120,15 @@ def split_deed(text: str) -> tuple[str, str]:
     return (text[: match.start()].strip(), match[2].strip()) if match else ("", text.strip())
 
 
-def _frame(run_dir: Path, record: Mapping[str, Any], index: int, is_new_ledger: bool, left_out: int) -> Frame:
-    turn = record["turns"][index]
+def _shown(count: int) -> list[int]:
+    """Turns of an episode that are drawn: all, or of a long one its two ends."""
+    half = MAX_FRAMES // 2
+    return list(range(count)) if count <= MAX_FRAMES else [*range(half), *range(count - half, count)]
+
+
+def _frame(
+    turn: Mapping[str, Any], index: int, pictures: Sequence[Picture], is_new_ledger: bool, left_out: int
+) -> Frame:
     thought, deed = split_deed(turn["text"])
     reward, advantage = turn.get("reward"), turn.get("advantage")
     marks = []
@@ -93,15 +136,13 @@ def _frame(run_dir: Path, record: Mapping[str, Any], index: int, is_new_ledger: 
         marks.append(("invalid", "the environment could not read it as an action"))
     if not turn.get("finished", True):
         marks.append(("cut off", "longer than rollout.max_tokens"))
+    if turn.get("info", {}).get("settled") is False:
+        marks.append(("unsettled", "the screen was still changing when the time to wait for it had run out"))
     if is_new_ledger:
         marks.append(("context anew", "from here on another ledger: what was shown before was rewritten"))
     return Frame(
         number=index + 1,
-        pictures=[
-            picture
-            for number in _new_media(record, index, is_new_ledger)
-            for picture in inline_thumbnails(run_dir, record["media"][number])
-        ],
+        pictures=pictures,
         thought=thought,
         deed=deed,
         reward=f"{reward:+.3g}" if reward else "",
@@ -109,6 +150,7 @@ def _frame(run_dir: Path, record: Mapping[str, Any], index: int, is_new_ledger: 
         advantage=f"{advantage:+.2f}" if advantage else "",
         marks=marks,
         left_out=left_out,
+        gesture=read_gesture(turn.get("info", {})),
     )
 
 

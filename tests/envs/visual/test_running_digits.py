@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from vlrl.envs.visual.digit_sum import scans_of
-from vlrl.envs.visual.running_sum import RunningSum
+from vlrl.envs.visual.running_digits import RunningDigits
 from vlrl.errors import ConfigError
 
 
 def play(
-    env: RunningSum, says: list[str], level: int = 2, seed: int = 3
+    env: RunningDigits, says: list[str], level: int = 2, seed: int = 3
 ) -> list[tuple[float, bool, bool, bool]]:
     env.reset({"level": level}, seed)
     results = [env.step(text) for text in says]
@@ -21,7 +21,7 @@ def play(
 
 
 def right(level: int = 2, seed: int = 3) -> list[str]:
-    env = RunningSum()
+    env = RunningDigits()
     env.reset({"level": level}, seed)
     sums = np.cumsum(env.world.digits).tolist()
     assert len(sums) == level + 1
@@ -30,15 +30,15 @@ def right(level: int = 2, seed: int = 3) -> list[str]:
 
 def test_the_last_sum_decides() -> None:
     good = right()
-    assert [r[0] for r in play(RunningSum(), good)] == [0.0, 0.0, 1.0]
-    assert play(RunningSum(), ["<action>99</action>", "?", good[2]])[-1] == (1.0, True, True, False)
-    assert play(RunningSum(), [*good[:2], "<action>99</action>"])[-1] == (0.0, True, False, False)
+    assert [r[0] for r in play(RunningDigits(), good)] == [0.0, 0.0, 1.0]
+    assert play(RunningDigits(), ["<action>99</action>", "?", good[2]])[-1] == (1.0, True, True, False)
+    assert play(RunningDigits(), [*good[:2], "<action>99</action>"])[-1] == (0.0, True, False, False)
 
 
 def test_with_partial_every_right_sum_is_paid_alike() -> None:
     good = right()
-    assert [r[0] for r in play(RunningSum(partial=True), good)] == pytest.approx([1 / 3] * 3)
-    rewards = [r[0] for r in play(RunningSum(partial=True), [good[0], "<action>99</action>", good[2]])]
+    assert [r[0] for r in play(RunningDigits(partial=True), good)] == pytest.approx([1 / 3] * 3)
+    rewards = [r[0] for r in play(RunningDigits(partial=True), [good[0], "<action>99</action>", good[2]])]
     assert rewards == pytest.approx([1 / 3, 0.0, 1 / 3])
 
 
@@ -47,7 +47,7 @@ def test_with_partial_every_right_sum_is_paid_alike() -> None:
     ["", "7", "<action></action>", "<action>-3</action>", "<action>1e1</action>", "<action>٣</action>"],
 )
 def test_what_is_no_sum_is_a_wrong_one_and_said_so(text: str) -> None:
-    env = RunningSum(invalid_penalty=0.25)
+    env = RunningDigits(invalid_penalty=0.25)
     env.reset({"level": 1}, 0)
     result = env.step(text)
     assert (result.reward, result.info["invalid"]) == (-0.25, True)
@@ -59,7 +59,7 @@ def test_pictures_are_scans_of_the_split() -> None:
     for scans in ("train", "heldout"):
         images, labels = scans_of(scans)
         known = {image.tobytes(): int(label) for image, label in zip(images, labels, strict=True)}
-        env: Any = RunningSum(scans=scans, image_size=96)
+        env: Any = RunningDigits(scans=scans, image_size=96)
         for seed in range(20):
             env.reset({"level": 1}, seed)
             for digit, picture in zip(env.world.digits, env.world.pictures, strict=True):
@@ -73,14 +73,24 @@ def test_pictures_are_scans_of_the_split() -> None:
 
 
 def test_the_state_names_the_turn_and_the_summary_what_was_given() -> None:
-    env = RunningSum()
+    env = RunningDigits()
     env.reset({"level": 2}, 5)
     result = env.step("<action>0</action>")
     assert result.info["state"] == "1"
-    assert result.observation.summary == f"The sum so far is {env.world.digits[0]}."
+    assert result.observation.summary == f"So far it is {env.world.digits[0]}."
 
 
-@pytest.mark.parametrize("options", [{"scans": "test"}, {"partial": 1}, {"max_shift": -1}])
+def test_the_digits_may_be_asked_for_instead_of_their_sum() -> None:
+    env = RunningDigits(say="digits", partial=True)
+    env.reset({"level": 2}, 5)
+    a, b, c = env.world.digits
+    results = [env.step(f"<action>{said}</action>") for said in (f"{a}", f"0{a}{b}", f"{a}{b}{c}")]
+    assert [r.reward for r in results] == pytest.approx([1 / 3, 0.0, 1 / 3])
+    assert [bool(r.info["invalid"]) for r in results] == [False] * 3 and results[-1].info["success"]
+    assert results[0].observation.summary == f"So far it is {a}."
+
+
+@pytest.mark.parametrize("options", [{"say": "it"}, {"scans": "test"}, {"partial": 1}, {"max_shift": -1}])
 def test_a_wrong_option_is_said_at_once(options: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match="visual/running_sum"):
-        RunningSum(**options)
+    with pytest.raises(ConfigError, match="visual/running_digits"):
+        RunningDigits(**options)

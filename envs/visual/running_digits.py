@@ -1,4 +1,4 @@
-"""Add as they come: one handwritten digit a turn, and each time the sum of all so far."""
+"""One handwritten digit a turn, and each time the sum of all so far, or all of them in order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from vlrl.protocols import Observation, StepResult
 from vlrl.types import ByteArray
 
 EXAMPLE = "<action>7</action>"
-_WHOLE = re.compile(r"[0-9]{1,3}")
+GOALS = {"sum": "Give the sum.", "digits": "Give all digits."}
+_WHOLE = re.compile(r"[0-9]{1,6}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,24 +29,21 @@ class Column:
     pictures: tuple[ByteArray, ...]
 
 
-class RunningSum(EpisodeEnv[Column, int]):
+class RunningDigits(EpisodeEnv[Column, int]):
     """Two to six digits by level, real scans that ship inside scikit-learn, one shown a turn.
 
-    The state is how many sums were given. Reward 1 if the last sum is right, 0 otherwise; with partial, each
-    right sum of n is worth 1/n. Sums before the last need not be right to go on. A text that is no sum counts
-    as a wrong one. A guess among all possible sums is right once in 19 times at level 1, in 55 at level 5.
+    The state is how many answers were given. Reward 1 if the last answer is right, 0 otherwise; with partial,
+    each right answer of n is worth 1/n. Answers before the last need not be right to go on. A text that is no
+    number counts as a wrong one. A guess among all possible sums is right once in 19 times at level 1, in 55
+    at level 5; one among all pairs of digits once in 100.
     """
 
-    name = "visual/running_sum"
-    goal = "Give the sum."
-    system_prompt = (
-        "You see handwritten digits, one a turn. Each time give the sum of all digits so far, such as "
-        f"{EXAMPLE}. You may think first."
-    )
+    name = "visual/running_digits"
 
     def __init__(
         self,
         level: int | Sequence[int] = 1,
+        say: Literal["sum", "digits"] = "sum",
         scans: Literal["train", "heldout"] = "train",
         partial: bool = False,
         max_shift: int = 0,
@@ -55,8 +53,9 @@ class RunningSum(EpisodeEnv[Column, int]):
 
         Args:
             level: number of digits less one, or [fewest, most].
+            say: what is asked for: the sum of the digits so far, or all of them in order.
             scans: which scans digits are drawn from; the two share none.
-            partial: pay for every right sum, not only for the last.
+            partial: pay for every right answer, not only for the last.
             max_shift: each scan is moved by up to this many pixels along both axes.
             options: of every episode; see EpisodeEnv.
 
@@ -64,13 +63,19 @@ class RunningSum(EpisodeEnv[Column, int]):
             ConfigError: for an option out of range.
         """
         super().__init__(level, **options)
-        if scans not in ("train", "heldout") or not isinstance(partial, bool):
+        if say not in GOALS or scans not in ("train", "heldout") or not isinstance(partial, bool):
             raise ConfigError(
-                f"env {self.name}: options scans={scans!r}, partial={partial!r}; scans is train or heldout, "
-                "partial true or false"
+                f"env {self.name}: options say={say!r}, scans={scans!r}, partial={partial!r}; say is sum or "
+                "digits, scans train or heldout, partial true or false"
             )
         self.check_count("max_shift", max_shift, 0)
-        self.scans, self.partial, self.max_shift = scans, partial, max_shift
+        self.say, self.scans, self.partial, self.max_shift = say, scans, partial, max_shift
+        self.goal = GOALS[say]
+        asked = "the sum of all digits so far" if say == "sum" else "all digits so far, in order"
+        self.system_prompt = (
+            f"You see handwritten digits, one a turn. Each time give {asked}, such as {EXAMPLE}. "
+            "You may think first."
+        )
 
     def make(self, rng: np.random.Generator, level: int) -> Column:
         """Draw digits and where they lie."""
@@ -86,22 +91,21 @@ class RunningSum(EpisodeEnv[Column, int]):
         )
 
     def first(self, world: Column) -> int:
-        """No sum was given."""
+        """No answer was given."""
         return 0
 
     def show(self) -> Observation:
         """The next digit."""
-        given = sum(self.world.digits[: self.state])
-        summary = f"The sum so far is {given}." if self.state else ""
+        summary = f"So far it is {self._answer(self.state)}." if self.state else ""
         return Observation(self.goal, [self.world.pictures[self.state]], summary=summary)
 
     def step(self, action: str) -> StepResult:
-        """Take a sum and show the next digit; info has success, invalid, state, level and num_steps."""
+        """Take an answer and show the next digit; info has success, invalid, state, level and num_steps."""
         self.check_open()
         self._num_steps += 1
         said = last_action(action)
         invalid = said is None or not _WHOLE.fullmatch(said)
-        is_right = not invalid and int(said or "") == self._sum()
+        is_right = not invalid and self._is_right(said or "")
         self._state += 1
         num_digits = len(self.world.digits)
         self._ended = self.state == num_digits
@@ -109,11 +113,11 @@ class RunningSum(EpisodeEnv[Column, int]):
         cut = not self._ended and self.max_steps is not None and self._num_steps >= self.max_steps
         reward -= self.invalid_penalty if invalid else self.step_penalty
         if self._ended:
-            observation = Observation("Right." if is_right else f"No: {sum(self.world.digits)}.")
+            observation = Observation("Right." if is_right else f"No: {self._answer(num_digits)}.")
         else:
             observation = self.show()
             if invalid:
-                text = f"That was no sum; give a number, such as {EXAMPLE}. {self.goal}"
+                text = f"That was no number; give one, such as {EXAMPLE}. {self.goal}"
                 observation = Observation(text, observation.images, summary=observation.summary)
         info = {
             "success": is_right and self._ended,
@@ -125,15 +129,25 @@ class RunningSum(EpisodeEnv[Column, int]):
         return StepResult(observation, reward, self._ended, cut, info)
 
     def oracle(self) -> str:
-        """The sum so far, and how it comes about."""
-        total = self._sum()
+        """The right answer; of a sum, also how it comes about."""
+        answer = self._answer(self.state + 1)
+        if self.say == "digits":
+            return f"<action>{answer}</action>"
         digit = self.world.digits[self.state]
-        return f"<think>{total - digit}+{digit}</think><action>{total}</action>"
+        return f"<think>{int(answer) - digit}+{digit}</think><action>{answer}</action>"
 
     def random_action(self, rng: np.random.Generator) -> str:
-        """A sum that as many digits can have."""
-        return f"<action>{rng.integers(0, 9 * (self.state + 1) + 1)}</action>"
+        """An answer that as many digits can have."""
+        num_digits = self.state + 1
+        if self.say == "sum":
+            return f"<action>{rng.integers(0, 9 * num_digits + 1)}</action>"
+        return f"<action>{''.join(str(digit) for digit in rng.integers(0, 10, num_digits))}</action>"
 
-    def _sum(self) -> int:
-        """Of the digits that were shown."""
-        return sum(self.world.digits[: self.state + 1])
+    def _answer(self, num_digits: int) -> str:
+        """What is right after so many digits."""
+        digits = self.world.digits[:num_digits]
+        return str(sum(digits)) if self.say == "sum" else "".join(map(str, digits))
+
+    def _is_right(self, said: str) -> bool:
+        answer = self._answer(self.state + 1)
+        return said == answer if self.say == "digits" else int(said) == int(answer)

@@ -1,0 +1,170 @@
+"""Time a weight update from the ZeRO-3 trainer into a vLLM engine that is drawing, against memcpy.
+
+    python benchmarks/weight_sync.py --sizes tiny 200m --json
+
+Random Qwen2.5-VL weights. Per size, the fastest of the rounds: the trainer writes a version (write), the
+engine loads it in the middle of requests (pause: nothing is drawn meanwhile), and the same number of bytes is
+copied from one tensor to another in this process with as many threads (memcpy). `write_fraction` and
+`load_fraction` are bytes/s over memcpy's; `pause_beyond_copy_ms` is the pause less one memcpy. The
+median pause is what a busy machine made of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from vlrl import cluster
+from vlrl.config import Config, parse_config
+from vlrl.envs.visual.digit_sum import DigitSum, corpus
+from vlrl.generator import VllmPolicy
+from vlrl.processors.auto import open_processor
+from vlrl.protocols import Processor
+from vlrl.session import Session
+from vlrl.tiny import build_tiny_qwen2_5_vl
+from vlrl.trainer import Trainer
+from vlrl.types import Row, Sampling
+
+SIZES: dict[str, dict[str, int]] = {
+    "tiny": {"hidden_size": 128, "num_layers": 4, "vision_hidden_size": 128, "vision_depth": 4},
+    "50m": {
+        "hidden_size": 768,
+        "num_layers": 6,
+        "vision_hidden_size": 256,
+        "vision_depth": 4,
+        "num_heads": 12,
+    },
+    "200m": {
+        "hidden_size": 1280,
+        "num_layers": 9,
+        "vision_hidden_size": 640,
+        "vision_depth": 6,
+        "num_heads": 20,
+    },
+    "500m": {
+        "hidden_size": 1792,
+        "num_layers": 12,
+        "vision_hidden_size": 896,
+        "vision_depth": 6,
+        "num_heads": 28,
+    },
+}
+NUM_REQUESTS = 8
+NUM_TOKENS = 400
+
+
+def copy_seconds(num_bytes: int, rounds: int) -> float:
+    """Fastest memcpy of num_bytes, both sides touched before."""
+    source, target = torch.ones(num_bytes, dtype=torch.uint8), torch.zeros(num_bytes, dtype=torch.uint8)
+    return min(_seconds(lambda: target.copy_(source)) for _ in range(rounds + 1))
+
+
+def _seconds(work: Any) -> float:
+    begin = time.perf_counter()
+    work()
+    return time.perf_counter() - begin
+
+
+async def update_while_drawing(
+    policy: VllmPolicy, trainer: Trainer, processor: Processor, rounds: int
+) -> tuple[list[float], list[float]]:
+    """Seconds of writing and of the engine's pause, for each of `rounds` updates after a first one."""
+    picture = np.random.default_rng(0).integers(0, 256, (112, 112, 3), dtype=np.uint8)
+    parts = [{"type": "image", "image": picture}, {"type": "text", "text": "What is this?"}]
+    asked: Row = {"id": "r", "messages": [{"role": "user", "content": parts}]}
+    sample = processor.sample(asked)
+    drawing: set[asyncio.Task[Any]] = set()
+
+    def keep_drawing() -> None:
+        drawing.difference_update({task for task in drawing if task.done()})
+        while len(drawing) < NUM_REQUESTS:
+            sampling = Sampling(1.0, 1.0, 0, NUM_TOKENS, len(drawing))
+            drawing.add(asyncio.create_task(policy.generate(Session(sample, 0), sampling)))
+
+    writes, pauses = [], []
+    for version in range(1, rounds + 2):
+        keep_drawing()
+        await asyncio.sleep(0.2)
+        writes.append(await asyncio.to_thread(_seconds, trainer.write_weights))
+        pauses.append(await policy.update(trainer.manifest, version))
+    for task in drawing:
+        task.cancel()
+    await asyncio.gather(*drawing, return_exceptions=True)
+    return writes[1:], pauses[1:]
+
+
+def measure(size: str, transport: str, rounds: int) -> dict[str, float]:
+    """The figures of one size."""
+    with tempfile.TemporaryDirectory() as folder:
+        model = build_tiny_qwen2_5_vl(Path(folder) / "model", corpus(DigitSum()), **SIZES[size])
+        config = _config(model, Path(folder), transport)
+        processor = open_processor(config)
+        with cluster.cluster(config):
+            trainer = Trainer(config, processor.banned_token_ids)
+            policy = VllmPolicy(config, processor)
+            try:
+                trainer.wait_ready()
+                policy.wait_ready()
+                writes, pauses = asyncio.run(update_while_drawing(policy, trainer, processor, rounds))
+                num_bytes, num_parameters = trainer.manifest.num_bytes, trainer.num_parameters
+            finally:
+                policy.close()
+                trainer.close()
+    write, pause, copy = min(writes), min(pauses), copy_seconds(num_bytes, rounds)
+    return {
+        "num_parameters": num_parameters,
+        "mib": num_bytes / 2**20,
+        "write_ms": write * 1e3,
+        "pause_ms": pause * 1e3,
+        "pause_ms_median": statistics.median(pauses) * 1e3,
+        "memcpy_ms": copy * 1e3,
+        "memcpy_gb_per_s": num_bytes / copy / 1e9,
+        "write_fraction": copy / write,
+        "load_fraction": copy / pause,
+        "pause_beyond_copy_ms": (pause - copy) * 1e3,
+    }
+
+
+def _config(model: Path, folder: Path, transport: str) -> Config:
+    return parse_config(
+        {
+            "run": {"dir": str(folder)},
+            "model": {"path": str(model)},
+            "processor": {"min_pixels": 28 * 28, "max_pixels": 168 * 168},
+            "data": {"train": {"name": "digit_sum"}},
+            "rewards": [{"name": "answer_exact"}],
+            "generator": {"mode": "continuous", "max_model_len": 512},
+            "weights": {"transport": transport},
+        }
+    )
+
+
+def main() -> None:
+    """Print the figures of every size."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sizes", nargs="+", choices=SIZES, default=["tiny", "50m", "200m"])
+    parser.add_argument(
+        "--transport", choices=("shared_memory", "disk", "broadcast"), default="shared_memory"
+    )
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", action="store_true", help="one JSON object, by size")
+    arguments = parser.parse_args()
+    figures = {size: measure(size, arguments.transport, arguments.rounds) for size in arguments.sizes}
+    if arguments.json:
+        print(json.dumps({"transport": arguments.transport, **figures}))
+        return
+    for size, of_size in figures.items():
+        print(size, arguments.transport, {name: round(value, 3) for name, value in of_size.items()})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+"""AndroidWorld: {"action_type": "click", "x": 100, "y": 200}, after `Reason: …` and `Action:`.
+
+Sources, facts only: google-research/android_world, android_world/env/json_action.py for types and members,
+android_world/env/actuation.py for what they do, android_world/agents/m3a.py for the form. Coordinates are
+pixels of the screenshot; elements by `index` are refused, as a screenshot has no numbers.
+
+scroll moves the view by half of the screen in its direction, as a finger from the middle to the edge does;
+swipe draws the finger from edge to edge, and "left" and "right" are the way that actuation.py has them:
+"left" draws it from the left edge to the right. input_text types into the field that has the focus and
+presses nothing after it: there it first clicks a place and presses enter at the end, which are actions of
+their own here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from vlrl.envs.gui.actions import (
+    Action,
+    Answer,
+    Click,
+    Finish,
+    Key,
+    LongPress,
+    OpenApp,
+    Scroll,
+    Swipe,
+    SystemButton,
+    TypeText,
+    Wait,
+)
+from vlrl.envs.gui.codecs.codec import View
+from vlrl.envs.gui.codecs.directions import DIRECTIONS, direction_of, scroll_towards
+from vlrl.envs.gui.codecs.frames import Grid, shown_extent
+from vlrl.envs.gui.codecs.json_text import json_text, said_in_object
+from vlrl.envs.gui.codecs.said import Said, cannot_say
+from vlrl.envs.gui.screen import Form
+from vlrl.processors.coordinates import CoordinateFrame
+
+SWIPE_MS = 500
+"""How long a swipe takes there."""
+
+_STATUSES: Mapping[str, bool] = {"complete": True, "infeasible": False}
+_TYPES: Mapping[str, str] = {
+    "click": '{"action_type": "click", "x": <x>, "y": <y>}: tap a place',
+    "double_tap": '{"action_type": "double_tap", "x": <x>, "y": <y>}: tap it twice',
+    "long_press": '{"action_type": "long_press", "x": <x>, "y": <y>}: hold a finger on it',
+    "scroll": '{"action_type": "scroll", "direction": <up, down, left, right>}: see more of what is that way',
+    "swipe": '{"action_type": "swipe", "direction": <up, down, left, right>}: draw a finger over the screen',
+    "input_text": '{"action_type": "input_text", "text": <text>}: type into the field that has the focus',
+    "keyboard_enter": '{"action_type": "keyboard_enter"}: press enter',
+    "navigate_home": '{"action_type": "navigate_home"}: go to the home screen',
+    "navigate_back": '{"action_type": "navigate_back"}: go back',
+    "open_app": '{"action_type": "open_app", "app_name": <name>}: open an app',
+    "wait": '{"action_type": "wait"}: wait for the screen to change',
+    "answer": '{"action_type": "answer", "text": <text>}: answer the question',
+    "status": '{"action_type": "status", "goal_status": <complete, infeasible>}: done, or impossible',
+}
+_NAMES = ("index", "x", "y", "text", "direction", "app_name", "goal_status", "keycode", "clear_text")
+
+
+class AndroidWorldCodec:
+    """One JSON object with an action_type in small letters."""
+
+    def __init__(self, name: str, frame: CoordinateFrame) -> None:
+        self.name, self._frame = name, frame
+
+    def instructions(self, screen: tuple[int, int], form: Form) -> str:
+        """See `Codec`."""
+        extent = shown_extent(self._frame, screen)
+        corner = f", the bottom right corner is ({extent[0]:g}, {extent[1]:g})"
+        types = "\n".join(f"- {line}" for line in _TYPES.values())
+        return (
+            "You operate an Android phone for a user. You are given the current screenshot and answer with "
+            f"one action in JSON. The top left corner of the screen is (0, 0){corner}. Actions:\n{types}\n"
+            'Your answer should look like:\nReason: ...\nAction: {"action_type": ...}'
+        )
+
+    def parse(self, text: str, view: View) -> Action:
+        """See `Codec`."""
+        said = said_in_object(text, "action_type")
+        said.check_names(_NAMES)
+        if said.has("index"):
+            raise said.wrong("index", "is not known; give x and y")
+        return _action(said, Grid(self._frame, view))
+
+    def format(self, action: Action, view: View) -> str:
+        """See `Codec`."""
+        members = _members(action, Grid(self._frame, view))
+        if members is None:
+            raise cannot_say(self.name, action)
+        return f"Action: {json_text(members)}"
+
+
+def _action(said: Said, grid: Grid) -> Action:
+    match said.name:
+        case "click":
+            return Click(said.xy(grid))
+        case "double_tap":
+            return Click(said.xy(grid), count=2)
+        case "long_press":
+            return LongPress(said.xy(grid))
+        case "scroll":
+            return scroll_towards(said.choice("direction", DIRECTIONS), grid.view, None)
+        case "swipe":
+            return said.choice("direction", _swipes(grid.view))
+        case "input_text" if said.has("x", "y"):
+            raise said.wrong(said.first_of("x", "y"), "is not taken: click the field first, then type")
+        case "input_text":
+            return TypeText(said.text("text"))
+        case "keyboard_enter":
+            return Key(("enter",))
+        case "navigate_home":
+            return SystemButton("home")
+        case "navigate_back":
+            return SystemButton("back")
+        case "open_app":
+            return OpenApp(said.text("app_name"))
+        case "wait":
+            return Wait()
+        case "answer":
+            return Answer(said.text("text"))
+        case "status":
+            return Finish(said.choice("goal_status", _STATUSES))
+    raise said.unknown()
+
+
+def _swipes(view: View) -> Mapping[str, Swipe]:
+    width, height = view.screen
+    x, y, right, bottom = width // 2, height // 2, width - 1, height - 1
+    return {
+        "down": Swipe((x, 0), (x, bottom), SWIPE_MS),
+        "up": Swipe((x, bottom), (x, 0), SWIPE_MS),
+        "left": Swipe((0, y), (right, y), SWIPE_MS),
+        "right": Swipe((right, y), (0, y), SWIPE_MS),
+    }
+
+
+def _members(action: Action, grid: Grid) -> dict[str, Any] | None:
+    def at(point: tuple[int, int]) -> dict[str, Any]:
+        return dict(zip("xy", grid.written(point), strict=True))
+
+    match action:
+        case Click(point=(_, _) as point, button="left", count=1 | 2 as count, modifiers=()):
+            return {"action_type": "click" if count == 1 else "double_tap", **at(point)}
+        case LongPress(point=point):
+            return {"action_type": "long_press", **at(point)}
+        case Scroll(point=None):
+            way = direction_of(action)
+            return {"action_type": "scroll", "direction": way} if way else None
+        case Swipe(start=start, end=end):
+            swipes = _swipes(grid.view).items()
+            way = next((word for word, swipe in swipes if (swipe.start, swipe.end) == (start, end)), None)
+            return {"action_type": "swipe", "direction": way} if way else None
+        case TypeText(text=text):
+            return {"action_type": "input_text", "text": text}
+        case Key(keys=("enter",)) | SystemButton(name="enter"):
+            return {"action_type": "keyboard_enter"}
+        case SystemButton(name="home" | "back" as name):
+            return {"action_type": f"navigate_{name}"}
+        case OpenApp(name=name):
+            return {"action_type": "open_app", "app_name": name}
+        case Wait():
+            return {"action_type": "wait"}
+        case Answer(text=text):
+            return {"action_type": "answer", "text": text}
+        case Finish(success=success):
+            return {"action_type": "status", "goal_status": "complete" if success else "infeasible"}
+    return None

@@ -1,0 +1,57 @@
+"""What an oracle says, in grammars that have no words for just what it wants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vlrl.envs.gui.actions import Action, Move, Pixel, Scroll, Swipe, points_of
+from vlrl.envs.gui.codecs.codec import ActionError, Codec, View
+
+
+def next_words(codec: Codec, action: Action, view: View) -> str:
+    """The text of an action, or of what comes to the same.
+
+    Where drags and scrolls start where the pointer is, and it is elsewhere, that is the move there; asked
+    again with the pointer at that place, the action itself. Of a scroll where there is only a finger, it is
+    the swipe that moves what lies under it as far.
+
+    Raises:
+        ActionError: kind "unknown_action" if nothing of that can be said.
+    """
+    try:
+        return codec.format(action, view)
+    except ActionError:
+        for text in _other_ways(codec, action, view):
+            return text
+        raise
+
+
+def _other_ways(codec: Codec, action: Action, view: View) -> Iterator[str]:
+    for start in points_of(action)[:1]:
+        move = _said(codec, Move(start), view)
+        arrived = move and points_of(codec.parse(move, view))
+        there = View(view.canvas, arrived[0]) if arrived else view
+        if move and there.pointer != view.pointer and _said(codec, action, there):
+            yield move
+    if isinstance(action, Scroll):
+        swipe = _said(codec, _as_swipe(action, view), view)
+        if swipe:
+            yield swipe
+
+
+def _said(codec: Codec, action: Action, view: View) -> str | None:
+    try:
+        return codec.format(action, view)
+    except ActionError:
+        return None
+
+
+def _as_swipe(scroll: Scroll, view: View) -> Swipe:
+    width, height = view.screen
+    x, y = scroll.point or (width // 2, height // 2)
+
+    def on_screen(along: int, down: int) -> Pixel:
+        return min(max(along, 0), width - 1), min(max(down, 0), height - 1)
+
+    start = on_screen(x + scroll.dx // 2, y + scroll.dy // 2)
+    return Swipe(start, on_screen(start[0] - scroll.dx, start[1] - scroll.dy))

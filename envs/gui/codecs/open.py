@@ -1,0 +1,78 @@
+"""Codecs by name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias, cast
+
+from vlrl.envs.gui.codecs.androidworld import AndroidWorldCodec
+from vlrl.envs.gui.codecs.browsergym import BrowserGymCodec
+from vlrl.envs.gui.codecs.codec import Codec
+from vlrl.envs.gui.codecs.computer_13 import Computer13Codec
+from vlrl.envs.gui.codecs.frames import FRAME_NAMES
+from vlrl.envs.gui.codecs.gui_r1 import GuiR1Codec
+from vlrl.envs.gui.codecs.miniwob import MiniWobCodec
+from vlrl.envs.gui.codecs.osworld_pyautogui import PyautoguiCodec
+from vlrl.envs.gui.codecs.plain import PlainCodec
+from vlrl.envs.gui.codecs.qwen_computer import QwenComputerCodec
+from vlrl.envs.gui.codecs.qwen_mobile import QwenMobileCodec
+from vlrl.envs.gui.codecs.uitars import UiTarsCodec
+from vlrl.errors import ConfigError
+from vlrl.processors.coordinates import CoordinateFrame
+
+Maker: TypeAlias = Callable[[str, CoordinateFrame], Codec]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A codec: how to make one of a name and a frame, its own frame, and a line about it."""
+
+    make: Maker
+    frame: CoordinateFrame
+    line: str
+
+
+CODECS: Mapping[str, Entry] = {
+    "plain": Entry(
+        PlainCodec, "resized_pixels", "vlrl's own: <action>click 312 240</action>; says every action"
+    ),
+    "uitars": Entry(UiTarsCodec, "per_1000", "UI-TARS 1.0: click(start_box='<|box_start|>(x,y)<|box_end|>')"),
+    "uitars_1_5": Entry(UiTarsCodec, "resized_pixels", "UI-TARS 1.5: click(point='<point>x y</point>')"),
+    "gui_r1": Entry(GuiR1Codec, "resized_pixels", "GUI-R1: a list of one dictionary in <answer> tags"),
+    "osworld_pyautogui": Entry(
+        PyautoguiCodec, "original_pixels", "OSWorld: one pyautogui call, read, not run"
+    ),
+    "computer_13": Entry(Computer13Codec, "original_pixels", "OSWorld: JSON with an action_type in capitals"),
+    "androidworld": Entry(AndroidWorldCodec, "original_pixels", "AndroidWorld: JSON, phones"),
+    "browsergym": Entry(BrowserGymCodec, "original_pixels", "BrowserGym: functions with coordinates"),
+    "miniwob": Entry(MiniWobCodec, "original_pixels", "MiniWoB++: JSON with coords"),
+    "qwen2_5_computer_use": Entry(QwenComputerCodec, "resized_pixels", "Qwen2.5-VL's tool call, desktops"),
+    "qwen3_computer_use": Entry(QwenComputerCodec, "per_1000", "Qwen3-VL's tool call, desktops"),
+    "qwen2_5_mobile_use": Entry(QwenMobileCodec, "resized_pixels", "Qwen2.5-VL's tool call, phones"),
+    "qwen3_mobile_use": Entry(QwenMobileCodec, "per_999", "Qwen3-VL's tool call, phones"),
+}
+
+
+def open_codec(name: str) -> Codec:
+    """Make a codec: "NAME", or "NAME@FRAME" for coordinates in another frame than the grammar's own.
+
+    Raises:
+        ConfigError: for an unknown name or frame.
+    """
+    grammar, _, frame = name.partition("@")
+    if grammar not in CODECS:
+        close = difflib.get_close_matches(grammar, CODECS, 1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise ConfigError(f"GUI codec {grammar!r} is unknown{hint}\nknown are:\n{codec_list()}")
+    if "@" in name and frame not in FRAME_NAMES:
+        raise ConfigError(f"GUI codec {name!r}: there is no frame {frame!r}; give {', '.join(FRAME_NAMES)}")
+    entry = CODECS[grammar]
+    return entry.make(name, cast(CoordinateFrame, frame) if frame else entry.frame)
+
+
+def codec_list() -> str:
+    """Every codec on a line of its own: name, what it is, frame of its coordinates."""
+    width = max(map(len, CODECS))
+    return "\n".join(f"  {name:{width}}  {entry.line} ({entry.frame})" for name, entry in CODECS.items())

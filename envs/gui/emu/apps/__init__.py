@@ -1,0 +1,33 @@
+"""The apps; importing this makes all of them known, in the order of the start menu."""
+
+from vlrl.envs.gui.emu import dialogs
+from vlrl.envs.gui.emu.apps import (
+    board,
+    browser,
+    calculator,
+    calendar,
+    clock,
+    contacts,
+    editor,
+    folders,
+    mail,
+    paint,
+    settings,
+    spreadsheet,
+)
+
+__all__ = [
+    "board",
+    "browser",
+    "calculator",
+    "calendar",
+    "clock",
+    "contacts",
+    "dialogs",
+    "editor",
+    "folders",
+    "mail",
+    "paint",
+    "settings",
+    "spreadsheet",
+]

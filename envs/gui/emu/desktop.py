@@ -1,0 +1,236 @@
+"""The backend: an emulated desktop with a task on it. Its state is a value, its pixels a function of that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vlrl.envs.gui.actions import Action, Click, LongPress, Move, points_of
+from vlrl.envs.gui.emu import acts, update
+from vlrl.envs.gui.emu.apps.settings import DEFAULTS
+from vlrl.envs.gui.emu.elements import elements_of
+from vlrl.envs.gui.emu.files import empty_disk, write
+from vlrl.envs.gui.emu.paint import Compositor, paste_clipped
+from vlrl.envs.gui.emu.pointer_shape import SIZE, arrow
+from vlrl.envs.gui.emu.reach import Eye, Stuck
+from vlrl.envs.gui.emu.scene import Scene
+from vlrl.envs.gui.emu.state import World
+from vlrl.envs.gui.emu.strings import speak
+from vlrl.envs.gui.emu.task import TEMPLATES, Draw, Setup, Template, judge
+from vlrl.envs.gui.emu.variation import Variation
+from vlrl.envs.gui.screen import Element, Form, Screen, Verdict
+from vlrl.errors import ConfigError
+from vlrl.seeds import derive_seed
+
+START_MS = (9 * 60 + 30) * 60_000
+"""The virtual clock begins at half past nine, and up to six hours later."""
+TASK_KEYS = {"name", "difficulty"}
+
+
+class Episode(NamedTuple):
+    """Which task it is: with the same three, the same Setup is made again."""
+
+    name: str
+    level: int
+    seed: int
+
+
+class Snapshot(NamedTuple):
+    """Everything that an episode is.
+
+    Attributes:
+        initial: the world at its start.
+        position: how far the oracle's list has been done.
+    """
+
+    episode: Episode
+    world: World
+    initial: World
+    position: int
+
+
+GRAIN_PX = 4
+"""How far off a place may be read back: half a pixel and half a step of 92 numbers on 640 pixels."""
+
+
+class Desktop:
+    """An emulated desktop or phone."""
+
+    def __init__(
+        self,
+        size: tuple[int, int],
+        form: Form,
+        templates: Sequence[Template],
+        difficulty: tuple[int, int],
+        variation: Variation,
+    ) -> None:
+        """Say what it is like.
+
+        Args:
+            size: (width, height) of the screen in pixels.
+            form: a desktop or a phone.
+            templates: whose tasks are drawn.
+            difficulty: the least and the greatest level.
+            variation: of its looks.
+        """
+        self.size, self.form = size, form
+        self.templates, self.difficulty, self.variation = templates, difficulty, variation
+        self._scene, self._compositor = Scene(), Compositor(size)
+        self._setup: Setup | None = None
+        self._now: Snapshot | None = None
+
+    def reset(self, task: Mapping[str, Any], seed: int) -> Screen:
+        """Draw a task and set it up; {"name": …, "difficulty": …} chooses it.
+
+        Raises:
+            ConfigError: for an unknown task or key.
+        """
+        unknown = set(task) - TASK_KEYS
+        if unknown:
+            raise ConfigError(f"gui/emu task has unknown keys {sorted(unknown)}; known: name, difficulty")
+        rng = np.random.default_rng(derive_seed("task", seed))
+        drawn = int(rng.integers(2**31)), int(rng.integers(2**31))  # both drawn always: a pin shifts nothing
+        template = self._template(task.get("name"), drawn[0])
+        least, most = self.difficulty
+        levels = [level for level in template.levels if least <= level <= most] or list(template.levels)
+        level = int(task.get("difficulty") or levels[drawn[1] % len(levels)])
+        if level not in template.levels:
+            raise ConfigError(f"gui/emu task {template.name!r} has no difficulty {level}; {template.levels}")
+        episode = Episode(template.name, level, seed)
+        self._setup = self._make(episode)
+        world = self._begin(self._setup, seed)
+        self._now = Snapshot(episode, world, world, 0)
+        return self._show()
+
+    @property
+    def goal(self) -> str:
+        """What the agent is asked to do."""
+        return self.setup.goal
+
+    @property
+    def max_steps(self) -> int:
+        """The task's own, or four for each of the oracle's intents and some more."""
+        return self.setup.max_steps or 4 * len(self.setup.oracle) + 10
+
+    @property
+    def ends_at_goal(self) -> bool:
+        """What the task says; one that asks for an answer ends with that."""
+        return self.setup.ends_at_goal and self.setup.answer is None
+
+    @property
+    def setup(self) -> Setup:
+        """The task at hand."""
+        if self._setup is None:
+            raise RuntimeError("no episode is under way; call reset first")
+        return self._setup
+
+    @property
+    def world(self) -> World:
+        """Everything there is."""
+        return self.snapshot().world
+
+    def perform(self, action: Action) -> Screen:
+        """Do it and show what came of it."""
+        now = self.snapshot()
+        speak(now.world.settings["language"])
+        position = now.position + self._is_oracle_done(action)
+        world = acts.act(self._scene, now.world, action)
+        self._now = now._replace(world=world, position=position)
+        return self._show()
+
+    def verdict(self) -> Verdict:
+        """How the task stands."""
+        now = self.snapshot()
+        return judge(self.setup, now.initial, now.world)
+
+    def oracle(self) -> Action:
+        """The next action of somebody who knows how; right as long as only its actions were done.
+
+        Raises:
+            Stuck: if what it looks for is not on the screen, or it is through.
+        """
+        now = self.snapshot()
+        if now.position >= len(self.setup.oracle):
+            raise Stuck("the oracle has done all that it wanted to do")
+        speak(now.world.settings["language"])
+        return self.setup.oracle[now.position](Eye(self._scene, now.world))[0]
+
+    def elements(self) -> Sequence[Element]:
+        """Every widget, in the order of drawing."""
+        world = self.snapshot().world
+        return elements_of(self._scene, world)
+
+    def snapshot(self) -> Snapshot:
+        """The whole episode as a value; nothing is copied."""
+        if self._now is None:
+            raise RuntimeError("no episode is under way; call reset first")
+        return self._now
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go on from a snapshot, of this desktop or of another with the same options."""
+        if self._now is None or self._now.episode != snapshot.episode:
+            self._setup = self._make(snapshot.episode)
+        self._now = snapshot
+
+    def close(self) -> None:
+        """Let everything go."""
+        self._now = self._setup = None
+
+    def _template(self, name: Any, drawn: int) -> Template:
+        if name is None:
+            return self.templates[drawn % len(self.templates)]
+        if name not in TEMPLATES:
+            raise ConfigError(f"gui/emu has no task {name!r}; known: {', '.join(TEMPLATES)}")
+        return TEMPLATES[name]
+
+    def _looks(self, seed: int) -> dict[str, Any]:
+        return {**self.variation.draw(seed), "form": self.form}
+
+    def _make(self, episode: Episode) -> Setup:
+        looks = self._looks(episode.seed)
+        speak(looks["language"])
+        rng = np.random.default_rng(derive_seed("setup", episode.name, episode.level, episode.seed))
+        return TEMPLATES[episode.name].make(Draw(rng, episode.level, looks))
+
+    def _begin(self, setup: Setup, seed: int) -> World:
+        files = empty_disk()
+        for path, content in setup.files.items():
+            files = write(files, path, content, 0)
+        settings = {**DEFAULTS, **self._looks(seed), **setup.settings}
+        minutes = int(np.random.default_rng(derive_seed("clock", seed)).integers(6 * 60))
+        world = World(files, settings, dict(setup.data), self.size, time_ms=START_MS + minutes * 60_000)
+        world = world._replace(pointer=(self.size[0] // 2, self.size[1] // 2))
+        for app, argument in setup.windows:
+            world = update.launch(world, app, argument)
+        return world
+
+    def _is_oracle_done(self, action: Action) -> bool:
+        """Whether this action is the last of the intent that the oracle is at."""
+        now = self.snapshot()
+        if now.position >= len(self.setup.oracle):
+            return False
+        try:
+            wanted, is_last = self.setup.oracle[now.position](Eye(self._scene, now.world))
+        except Stuck:
+            return False
+        return is_last and (wanted == action or _is_as_written(action, wanted))
+
+    def _show(self) -> Screen:
+        world = self.snapshot().world
+        pixels = self._compositor.show(self._scene.layers(world)).copy()
+        if self.form == "desktop":
+            paste_clipped(pixels, arrow, SIZE, world.pointer)
+        return Screen(pixels, world.pointer)
+
+
+def _is_as_written(done: Action, wanted: Action) -> bool:
+    """Whether it is the wanted one at the place where numbers of a coarse frame put it."""
+    if not (isinstance(done, Click | LongPress | Move) and type(done) is type(wanted)):
+        return False
+    here, there = points_of(done), points_of(wanted)
+    if not (here and there) or max(abs(a - b) for a, b in zip(here[0], there[0], strict=True)) > GRAIN_PX:
+        return False
+    return replace(done, point=there[0]) == wanted

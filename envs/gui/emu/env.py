@@ -1,0 +1,96 @@
+"""The environment: a GuiEnv on an emulated desktop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from vlrl.envs.gui.emu import apps, tasks
+from vlrl.envs.gui.emu.desktop import Desktop
+from vlrl.envs.gui.emu.task import TEMPLATES, Template
+from vlrl.envs.gui.emu.variation import CHOICES, Variation
+from vlrl.envs.gui.env import GuiEnv
+from vlrl.envs.gui.screen import Form
+from vlrl.errors import ConfigError
+
+SIZES = {"desktop": (640, 480), "mobile": (384, 704)}
+LEAST, MOST = (320, 240), (3840, 2160)
+LEVELS = (1, 3)
+
+
+class EmuEnv(GuiEnv):
+    """An emulated desktop or phone with a task on it.
+
+    The seed draws the task, its difficulty and variant, and the looks of the desktop: theme, font, font_size,
+    scale, language, bar_side, menus, tools, title_buttons, wallpaper. An option of that name pins each to a
+    value or to a list to draw from.
+    """
+
+    def __init__(
+        self,
+        size: Sequence[int] | None = None,
+        form: Form = "desktop",
+        tasks: Sequence[str] | str = "*",
+        difficulty: Sequence[int] | int = LEVELS,
+        **options: Any,
+    ) -> None:
+        """Say what it is like.
+
+        Args:
+            size: [width, height] of the screen in pixels; None is 640×480, and 384×704 of a phone.
+            form: "desktop" or "mobile".
+            tasks: names of templates to draw from, or patterns such as "editor/*".
+            difficulty: the level, 1 to 3, or [least, most].
+            options: pins of the looks, and those of every GuiEnv.
+
+        Raises:
+            ConfigError: for an unknown option or value.
+        """
+        if form not in SIZES:
+            raise ConfigError(f"gui/emu option form={form!r}; desktop or mobile")
+        pins = {key: options.pop(key) for key in list(options) if key in CHOICES}
+        low, high = (difficulty, difficulty) if isinstance(difficulty, int) else tuple(difficulty)
+        if not LEVELS[0] <= low <= high <= LEVELS[1]:
+            raise ConfigError(
+                f"gui/emu option difficulty={difficulty!r}; give a level 1 to 3 or [least, most]"
+            )
+        chosen = chosen_templates([tasks] if isinstance(tasks, str) else tasks, form, (low, high))
+        desktop = Desktop(_size(size, form), form, chosen, (low, high), Variation(pins))
+        super().__init__(desktop, **options)
+
+
+def chosen_templates(patterns: Sequence[str], form: Form, difficulty: tuple[int, int]) -> list[Template]:
+    """The templates that patterns name, that can be done on the form and have a level within limits.
+
+    Raises:
+        ConfigError: for a pattern that matches none, or if none is left.
+    """
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in TEMPLATES):
+            raise ConfigError(
+                f"gui/emu option tasks: {pattern!r} names none of {', '.join(sorted(TEMPLATES))}"
+            )
+    found = [
+        template
+        for name, template in sorted(TEMPLATES.items())
+        if any(fnmatchcase(name, pattern) for pattern in patterns)
+        and form in template.forms
+        and any(difficulty[0] <= level <= difficulty[1] for level in template.levels)
+    ]
+    if not found:
+        raise ConfigError(
+            f"gui/emu: no task of {list(patterns)} is for {form} at difficulty {list(difficulty)}"
+        )
+    return found
+
+
+def _size(size: Sequence[int] | None, form: Form) -> tuple[int, int]:
+    if size is None:
+        return SIZES[form]
+    if len(size) != 2 or not all(LEAST[i] <= size[i] <= MOST[i] for i in (0, 1)):
+        raise ConfigError(f"gui/emu option size={list(size)}; give [width, height] from {LEAST} to {MOST}")
+    return int(size[0]), int(size[1])
+
+
+__all__ = ["EmuEnv", "apps", "tasks"]

@@ -1,0 +1,169 @@
+"""What a task is: a template that draws a desktop, a goal, and the predicates that tell how it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+
+from vlrl.envs.gui.actions import Answer, Finish
+from vlrl.envs.gui.emu.intents import Intent
+from vlrl.envs.gui.emu.state import World
+from vlrl.envs.gui.screen import Verdict
+
+Predicate: TypeAlias = Callable[[World], bool]
+T = TypeVar("T")
+UNCLEAN = 0.5
+"""Share of the progress that is left when something else was changed, too."""
+
+
+@dataclass(frozen=True)
+class Draw:
+    """What a template draws from.
+
+    Attributes:
+        level: difficulty, 1 to 3.
+        looks: the settings of the desktop's looks, "language" and "form" among them.
+    """
+
+    rng: np.random.Generator
+    level: int
+    looks: Mapping[str, Any]
+
+    def pick(self, options: Sequence[T]) -> T:
+        """One of them."""
+        return options[int(self.rng.integers(len(options)))]
+
+    def picks(self, options: Sequence[T], count: int) -> list[T]:
+        """Several of them, none twice, in a random order."""
+        return [options[index] for index in self.rng.permutation(len(options))[:count].tolist()]
+
+    def number(self, least: int, most: int) -> int:
+        """A whole number, both ends included."""
+        return int(self.rng.integers(least, most + 1))
+
+
+@dataclass(frozen=True)
+class Setup:
+    """One task.
+
+    Attributes:
+        goal: what the agent is told.
+        oracle: what a person who knows how would do, one intent after the other.
+        milestones: name → predicate, or (weight, predicate); all of them together are the goal. None may hold
+            at the start.
+        files: path → content (None for a folder) of what is on the disk at the start.
+        settings: of the system, besides those of the looks.
+        data: app → what it keeps.
+        windows: (app, argument) of what is open at the start, the front one last.
+        changes: what may change: "file:/Documents/a.txt", "setting:volume", "data:mail"; with * and ?. All
+            else that changes is a side effect and costs the success.
+        answer: what the agent has to say, in a task that asks for something; compared without regard to case,
+            blanks and a final full stop. Numbers and words alike.
+        over: a predicate for "this can no longer succeed"; ends the episode.
+        max_steps: None takes four times the oracle's length and ten.
+        ends_at_goal: whether the episode ends when the goal is reached, without the agent's saying so.
+    """
+
+    goal: str
+    oracle: Sequence[Intent]
+    milestones: Mapping[str, Predicate | tuple[float, Predicate]] = field(default_factory=dict)
+    files: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict)
+    windows: Sequence[tuple[str, str]] = ()
+    changes: Sequence[str] = ()
+    answer: str | None = None
+    over: Predicate | None = None
+    max_steps: int | None = None
+    ends_at_goal: bool = True
+
+
+@dataclass(frozen=True)
+class Template:
+    """A family of tasks.
+
+    Attributes:
+        name: "editor/replace_word".
+        make: draws one.
+        levels: difficulties that it has.
+        forms: what it can be done on.
+    """
+
+    name: str
+    make: Callable[[Draw], Setup]
+    levels: tuple[int, ...]
+    forms: tuple[str, ...]
+
+
+TEMPLATES: dict[str, Template] = {}
+"""Every template by name; a module of tasks registers its own."""
+
+
+def template(
+    name: str, levels: Sequence[int] = (1,), forms: Sequence[str] = ("desktop", "mobile")
+) -> Callable[[Callable[[Draw], Setup]], Callable[[Draw], Setup]]:
+    """Make a function that draws a task known under a name."""
+
+    def known(make: Callable[[Draw], Setup]) -> Callable[[Draw], Setup]:
+        TEMPLATES[name] = Template(name, make, tuple(levels), tuple(forms))
+        return make
+
+    return known
+
+
+def judge(setup: Setup, initial: World, world: World) -> Verdict:
+    """How a task stands: milestones that are reached, and what else has changed."""
+    reached, total, gained = {}, 0.0, 0.0
+    for name, given in setup.milestones.items():
+        weight, holds = given if isinstance(given, tuple) else (1.0, given)
+        reached[name] = bool(holds(world))
+        total += weight
+        gained += weight * reached[name]
+    if setup.answer is not None:
+        reached["answered"] = isinstance(world.said, Answer) and same_answer(world.said.text, setup.answer)
+        weight = max(1.0, total)
+        total, gained = total + weight, gained + weight * reached["answered"]
+    effects = side_effects(setup, initial, world)
+    gave_up = isinstance(world.said, Finish) and not world.said.success
+    success = bool(reached) and all(reached.values()) and not effects and not gave_up
+    progress = 1.0 if success else gained / max(total, 1e-9) * (UNCLEAN if effects or gave_up else 1.0)
+    over = setup.over is not None and not success and setup.over(world)
+    return Verdict(success, progress, reached, effects, ended=over)
+
+
+def same_answer(given: str, expected: str) -> bool:
+    """Whether an answer is what was expected."""
+    return _plain(given) == _plain(expected) != ""
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split()).strip(" .\"'“”„«»")
+
+
+def side_effects(setup: Setup, initial: World, world: World) -> tuple[str, ...]:
+    """What has changed on the disk, in the settings and in the apps' data, and may not."""
+    changed = [
+        *_differences("file", initial.files, world.files, lambda file: file.content),
+        *_differences("setting", initial.settings, world.settings, lambda value: value),
+        *_differences("data", initial.store, world.store, lambda value: value),
+    ]
+    return tuple(name for name in changed if not any(fnmatchcase(name, allowed) for allowed in setup.changes))
+
+
+def _differences(
+    kind: str, before: Mapping[str, Any], after: Mapping[str, Any], content: Callable[[Any], Any]
+) -> list[str]:
+    if before is after:
+        return []
+    names = {**before, **after}
+    missing = object()
+    return [
+        f"{kind}:{name}"
+        for name in names
+        if before.get(name, missing) is not after.get(name, missing)
+        and (name not in before or name not in after or content(before[name]) != content(after[name]))
+    ]

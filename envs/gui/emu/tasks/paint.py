@@ -1,0 +1,221 @@
+"""Tasks of the paint app: fill, connect, frame, erase. What counts is the picture in the file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from vlrl.envs.gui.emu.apps.paint import SIZE
+from vlrl.envs.gui.emu.apps.pictures import NUMBERS, Picture, blank, changed, filled, region
+from vlrl.envs.gui.emu.intents import Intent, answer, choose, click, key, open_app, stroke, type_into
+from vlrl.envs.gui.emu.state import World
+from vlrl.envs.gui.emu.strings import tr
+from vlrl.envs.gui.emu.task import Draw, Setup, template
+from vlrl.envs.gui.emu.tasks.shapes import INKS, KINDS, Shape, drawn, shapes
+
+NAMES = ("shapes", "poster", "sketch", "flag", "pattern", "picture", "draft", "cards")
+NEAR = 12
+"""Pixels by which a hand may miss."""
+
+
+def opened(name: str) -> list[Intent]:
+    """How a picture is opened from the start."""
+    return [open_app("paint"), key("ctrl+o"), type_into("name", name), click("accept")]
+
+
+def painted(
+    draw: Draw, goal: str, picture: Picture, is_right: Callable[[Picture], bool], steps: list[Intent]
+) -> Setup:
+    """A task to change a picture and save it; below level 3 it is open."""
+    name = f"{draw.pick(NAMES)}.png"
+    path = f"/Pictures/{name}"
+
+    def is_shown(world: World) -> bool:
+        paint = world.app("paint")
+        return paint is not None and paint.path == path and is_right(paint.picture)
+
+    def is_saved(world: World) -> bool:
+        now = world.read(path)
+        return isinstance(now, Picture) and now != picture and is_right(now)
+
+    is_open = draw.level < 3
+    where = "" if is_open else f"Open {name} in Pictures with the app {tr('Paint')}. "
+    return Setup(
+        goal=f"{where}{goal} Then save the picture.",
+        files={path: picture},
+        windows=[("paint", path)] if is_open else [],
+        milestones={"painted": lambda world: is_shown(world) or is_saved(world), "saved": is_saved},
+        changes=[f"file:{path}"],
+        oracle=[*([] if is_open else opened(name)), *steps, key("ctrl+s")],
+    )
+
+
+@template("paint/fill", levels=(1, 2, 3))
+def fill(draw: Draw) -> Setup:
+    """One to three shapes are to have other colours."""
+    found = shapes(draw, 3 + draw.level)
+    picture = wanted = drawn(found)
+    free = [colour for colour in INKS if colour not in {shape.colour for shape in found}]
+    words, steps = [], [click("fill")]
+    for shape, colour in zip(draw.picks(found, draw.level), draw.picks(free, draw.level), strict=False):
+        wanted = filled(wanted, shape.middle, NUMBERS[colour])
+        words.append(f"{shape.words} with {colour}")
+        steps += [click(f"colour.{colour}"), stroke("canvas", shape.middle)]
+    return painted(draw, f"Fill {' and '.join(words)}.", picture, lambda now: now == wanted, steps)
+
+
+@template("paint/background", levels=(1, 2, 3))
+def background(draw: Draw) -> Setup:
+    """What is white around the shapes is to have a colour."""
+    found = shapes(draw, 1 + draw.level)
+    picture = drawn(found)
+    colour = draw.pick([colour for colour in INKS if colour not in {shape.colour for shape in found}])
+    wanted = filled(picture, (1, 1), NUMBERS[colour])
+    steps = [click("fill"), click(f"colour.{colour}"), stroke("canvas", (1, 1))]
+    goal = f"Make the white background {colour}."
+    return painted(draw, goal, picture, lambda now: now == wanted, steps)
+
+
+@template("paint/connect", levels=(1, 2, 3))
+def connect(draw: Draw) -> Setup:
+    """A straight line from one spot to another, in a colour."""
+    found = shapes(draw, 2 + draw.level, ("disc", "square"))
+    a, b = found[:2]
+    others = [shape for shape in found[2:] if _distance(shape.middle, a, b) > 60]
+    picture = drawn([a, b, *others])
+    used = {shape.colour for shape in found}
+    colour = draw.pick([colour for colour in INKS if colour not in used])
+
+    def is_right(now: Picture) -> bool:
+        new = changed(picture, now)
+        places = [(x, y) for x, y, _ in new]
+        return (
+            all(number == NUMBERS[colour] for _, _, number in new)
+            and all(_distance(place, a, b) <= NEAR for place in places)
+            and all(any(_reaches(place, shape) for place in places) for shape in (a, b))
+            and _is_whole(now, a, b, NUMBERS[colour])
+        )
+
+    goal = f"Draw a straight {colour} line from the middle of {a.words} to the middle of {b.words}."
+    steps = [click("line"), click(f"colour.{colour}"), stroke("canvas", a.middle, b.middle)]
+    return painted(draw, goal, picture, is_right, steps)
+
+
+def _distance(place: tuple[int, int], a: Shape, b: Shape) -> float:
+    """Of a place from the line between two shapes' middles, in pixels."""
+    (ax, ay), (bx, by) = a.middle, b.middle
+    length = (bx - ax) ** 2 + (by - ay) ** 2
+    along = ((place[0] - ax) * (bx - ax) + (place[1] - ay) * (by - ay)) / length
+    along = min(max(0.0, along), 1.0)
+    dx, dy = place[0] - ax - along * (bx - ax), place[1] - ay - along * (by - ay)
+    return float((dx * dx + dy * dy) ** 0.5)
+
+
+def _reaches(place: tuple[int, int], shape: Shape) -> bool:
+    return max(abs(place[0] - shape.middle[0]), abs(place[1] - shape.middle[1])) <= NEAR
+
+
+def _is_whole(picture: Picture, a: Shape, b: Shape, number: int) -> bool:
+    """Whether a line goes all the way: some pixel of its colour near every eighth of it."""
+    for n in range(9):
+        x = a.middle[0] + (b.middle[0] - a.middle[0]) * n // 8
+        y = a.middle[1] + (b.middle[1] - a.middle[1]) * n // 8
+        near = [(x + i, y + j) for i in range(-NEAR, NEAR + 1) for j in range(-NEAR, NEAR + 1)]
+        if not any(picture.has(*place) and picture.at(*place) == number for place in near):
+            return False
+    return True
+
+
+@template("paint/frame", levels=(1, 2, 3))
+def frame(draw: Draw) -> Setup:
+    """A rectangle around one shape and no other."""
+    found = shapes(draw, 2 + draw.level)
+    picture, shape = drawn(found), found[0]
+    colour = draw.pick([colour for colour in INKS if colour not in {other.colour for other in found}])
+    x0, y0, x1, y1 = shape.sides
+
+    def is_right(now: Picture) -> bool:
+        new = changed(picture, now)
+        if not new or any(number != NUMBERS[colour] for _, _, number in new):
+            return False
+        outside = region(now, (0, 0)) if not now.at(0, 0) else bytes(len(now.pixels))
+        place = (y0 - 2) * now.width + shape.middle[0]  # white, right above the shape
+        within = not outside[place] and all(
+            outside[(other.sides[1] - 1) * now.width + other.middle[0]] for other in found[1:]
+        )
+        xs, ys = [x for x, _, _ in new], [y for _, y, _ in new]
+        edges = (min(xs), max(xs)), (min(ys), max(ys))
+        is_thin = all(
+            min(abs(x - edge) for edge in edges[0]) <= NEAR or min(abs(y - edge) for edge in edges[1]) <= NEAR
+            for x, y, _ in new
+        )
+        return within and is_thin
+
+    goal = f"Draw a {colour} rectangle around {shape.words} that touches none of the shapes."
+    corners = (max(1, x0 - 8), max(1, y0 - 8)), (min(SIZE[0] - 2, x1 + 8), min(SIZE[1] - 2, y1 + 8))
+    steps = [click("rectangle"), click(f"colour.{colour}"), stroke("canvas", *corners)]
+    return painted(draw, goal, picture, is_right, steps)
+
+
+@template("paint/erase", levels=(1, 2, 3))
+def erase(draw: Draw) -> Setup:
+    """One or two shapes are to go, the others to stay."""
+    found = shapes(draw, 2 + draw.level)
+    gone = found[: min(2, draw.level)]
+    wanted = drawn(found[len(gone) :])
+    steps: list[Intent] = [click("eraser"), choose("thickness", 6)]
+    for shape in gone:
+        x0, y0, x1, y1 = shape.sides
+        steps += [stroke("canvas", (x0, y), (x1, y)) for y in range(y0 + 8, y1 + 12, 22)]
+    goal = f"Remove {' and '.join(shape.words for shape in gone)}, so that it is white there."
+    return painted(draw, goal, drawn(found), lambda now: now == wanted, steps)
+
+
+@template("paint/save_as", levels=(1, 2))
+def save_as(draw: Draw) -> Setup:
+    """A picture of one colour under a new name; at level 2 another picture is open before."""
+    colour, name = draw.pick(INKS), f"{draw.pick(INKS)}-{draw.pick(NAMES)}.png"
+    old = f"/Pictures/old-{draw.pick(NAMES)}.png"
+    wanted = Picture(*SIZE, bytes([NUMBERS[colour]]) * (SIZE[0] * SIZE[1]))
+    return Setup(
+        goal=f"In the app {tr('Paint')}, make a new picture that is {colour} all over. "
+        f"Save it in Pictures as {name}.",
+        files={old: drawn(shapes(draw, 4))},
+        windows=[("paint", old)] if draw.level == 2 else [],
+        milestones={
+            "filled": lambda world: (
+                world.read(f"/Pictures/{name}") == wanted
+                or ((paint := world.app("paint")) is not None and paint.picture == wanted)
+            ),
+            "saved": lambda world: world.read(f"/Pictures/{name}") == wanted,
+        },
+        changes=[f"file:/Pictures/{name}"],
+        oracle=[
+            *([key("ctrl+n")] if draw.level == 2 else [open_app("paint")]),
+            click("fill"),
+            click(f"colour.{colour}"),
+            stroke("canvas", (SIZE[0] // 2, SIZE[1] // 2)),
+            key("ctrl+shift+s"),
+            type_into("name", name),
+            click("accept"),
+        ],
+    )
+
+
+@template("paint/question", levels=(1, 2))
+def question(draw: Draw) -> Setup:
+    """What colour, or how many, in a picture that has to be opened."""
+    found = shapes(draw, draw.number(3, 6))
+    name = f"{draw.pick(NAMES)}.png"
+    kind = draw.pick(KINDS)
+    alone = [shape for shape in found if [other.kind for other in found].count(shape.kind) == 1]
+    if draw.level == 2 or not alone:
+        ask, said = f"How many {kind}s are there", str(sum(shape.kind == kind for shape in found))
+    else:
+        shape = draw.pick(alone)
+        ask, said = f"What colour is the {shape.kind}", shape.colour
+    return Setup(
+        goal=f"{ask} in the picture {name} in Pictures? (There are discs, squares and wide bars.)",
+        files={f"/Pictures/{name}": drawn(found), "/Pictures/empty.png": blank(*SIZE)},
+        answer=said,
+        oracle=[*opened(name), answer(said)],
+    )

@@ -1,0 +1,62 @@
+"""What a seed changes about the looks of the desktop, and the options that pin it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from vlrl.envs.gui.emu.strings import LANGUAGES
+from vlrl.envs.gui.emu.theme import PALETTES
+from vlrl.envs.gui.emu.wallpaper import WALLPAPERS
+from vlrl.errors import ConfigError
+from vlrl.seeds import derive_seed
+
+CHOICES: Mapping[str, tuple[Any, ...]] = {
+    "theme": tuple(PALETTES),
+    "font": ("sans", "serif", "roman"),
+    "font_size": (12, 13, 14),
+    "scale": (100, 125),
+    "language": LANGUAGES,
+    "bar_side": ("bottom", "top", "left"),
+    "menus": ("bar", "button"),
+    "tools": ("forward", "backward"),
+    "title_buttons": ("right", "left"),
+    "wallpaper": WALLPAPERS,
+}
+"""What each may be; a seed draws from them."""
+
+
+class Variation:
+    """Draws the settings of a desktop's looks."""
+
+    def __init__(self, pins: Mapping[str, Any]) -> None:
+        """Pin some of them.
+
+        Args:
+            pins: a key of CHOICES to one of its values, or to a list of those to draw from.
+
+        Raises:
+            ConfigError: for an unknown key or value.
+        """
+        self.choices = dict(CHOICES)
+        for key, given in pins.items():
+            if key not in CHOICES:
+                raise ConfigError(
+                    f"gui/emu option {key!r} is unknown; what may be pinned: {', '.join(CHOICES)}"
+                )
+            values = tuple(given) if isinstance(given, Sequence) and not isinstance(given, str) else (given,)
+            wrong = [value for value in values if value not in CHOICES[key]]
+            if wrong or not values:
+                known = ", ".join(map(str, CHOICES[key]))
+                raise ConfigError(f"gui/emu option {key}={given!r}; choose from {known}")
+            self.choices[key] = values
+
+    def draw(self, seed: int) -> dict[str, Any]:
+        """The settings under a seed; what is pinned draws nothing from the others."""
+        drawn = {}
+        for key, values in self.choices.items():
+            rng = np.random.default_rng(derive_seed("look", key, seed))
+            drawn[key] = values[int(rng.integers(len(values)))]
+        return drawn

@@ -1,0 +1,214 @@
+"""Lists, tables and trees: rows that are selected, opened, dragged and scrolled."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from vlrl.envs.gui.emu.events import Activate, Change, Command
+from vlrl.envs.gui.emu.icons import icon as icon_painter
+from vlrl.envs.gui.emu.look import Look
+from vlrl.envs.gui.emu.rasters import fill, plate
+from vlrl.envs.gui.emu.state import Box, MenuItem
+from vlrl.envs.gui.emu.theme import mix
+from vlrl.envs.gui.emu.widgets.base import Item, View, Widget, cut
+from vlrl.envs.gui.emu.widgets.basic import focus_ring, surface
+from vlrl.envs.gui.emu.widgets.containers import bar_width, place_bar
+
+
+class Line(NamedTuple):
+    """A row of a list.
+
+    Attributes:
+        key: what events say; unlike any other row's.
+        cells: its texts, one a column; the first is its name.
+        icon: in front of the first text.
+        depth: in a tree, how far it is moved to the right.
+        open: of a branch of a tree, whether its children are shown; None for a leaf.
+        menu: its context menu, in the place of the list's.
+        bold: for what is new.
+    """
+
+    key: Any
+    cells: tuple[str, ...]
+    icon: str = ""
+    depth: int = 0
+    open: bool | None = None
+    menu: tuple[MenuItem, ...] = ()
+    bold: bool = False
+
+
+@dataclass(slots=True, init=False)
+class Rows(Widget):
+    """A list, a table (with `columns`) or a tree (lines with a depth).
+
+    A click sends Change(id, key), a double click or enter Activate(id, key). With `many`, the value is a
+    tuple of keys; ctrl adds one and shift all between. A branch's arrow sends Command(id + ".toggle", key); a
+    column's head Command(id + ".sort", index). Dragging a row onto a row or onto any widget with an id sends
+    Drop if `drags`.
+
+    Attributes:
+        columns: (title, width in pixels of font size 13, 0 for what is left) of each; () for a plain list.
+        selected: the keys that are.
+    """
+
+    lines: tuple[Line, ...]
+    columns: tuple[tuple[str, int], ...]
+    selected: Collection[Any]
+    many: bool
+    drags: bool
+    role: ClassVar[str] = "list"
+    takes_focus: ClassVar[bool] = True
+    fills_width: ClassVar[bool] = True
+    fills_height: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        id: str,
+        name: str,
+        lines: Sequence[Line],
+        selected: Any = None,
+        *,
+        columns: tuple[tuple[str, int], ...] = (),
+        many: bool = False,
+        drags: bool = False,
+        menu: tuple[MenuItem, ...] = (),
+        grow: int = 1,
+        width: int = 90,
+        height: int = 60,
+    ) -> None:
+        """Say what it is called, what is in it, what is selected: a key, or with `many` a tuple of keys."""
+        Widget.__init__(self, id=id, name=name, grow=grow, width=width, height=height, menu=menu)
+        self.lines, self.columns, self.many, self.drags = tuple(lines), columns, many, drags
+        self.selected = tuple(selected or ()) if many else () if selected is None else (selected,)
+
+    def row_height(self, look: Look) -> int:
+        """Of a line."""
+        return look.row - 2
+
+    def place(self, view: View, box: Box, clip: Box) -> None:
+        """The heads, then the lines that are seen."""
+        view.add(self, box, clip)
+        look = view.look
+        high = self.row_height(look)
+        body = (box[0] + 1, box[1] + 1, box[2] - 1, box[3] - 1)
+        content = len(self.lines) * high
+        visible = body[3] - body[1] - (high if self.columns else 0)
+        right = body[2] - (bar_width(look) if content > visible else 0)
+        edges = self.edges(body[0], right, look)
+        if self.columns:
+            for index, (title, _) in enumerate(self.columns):
+                head = Head(id=f"{self.id}.sort.{index}", name=title, press=Command(f"{self.id}.sort", index))
+                head.place(view, (edges[index], body[1], edges[index + 1], body[1] + high), clip)
+            body = (body[0], body[1] + high, *body[2:])
+        offset = view.scroll(self.id, body, content)
+        inside = cut(body, clip)
+        for index in range(offset // high, len(self.lines)):
+            y = body[1] + index * high - offset
+            if y >= body[3]:
+                break
+            RowOf(self, self.lines[index], edges).place(view, (body[0], y, right, y + high), inside)
+        place_bar(self.id, view, body, clip)
+
+    def edges(self, left: int, right: int, look: Look) -> tuple[int, ...]:
+        """Where the columns begin, and the right end."""
+        if not self.columns:
+            return left, right
+        widths = [width * look.font.size // 13 for _, width in self.columns]
+        rest, flexible = max(0, right - left - sum(widths)), widths.count(0)
+        edges = [left]
+        for width in widths:
+            edges.append(edges[-1] + (width or rest // flexible))
+        return (*edges[:-1], max(right, edges[-2]))
+
+    def paint(self, items: list[Item], box: Box, clip: Box, view: View) -> None:
+        """The paper."""
+        colours = view.look.palette
+        items.append((*box, clip, plate, (surface(view), colours.field, colours.border, 0)))
+        focus_ring(items, self, box, clip, view)
+
+
+@dataclass(slots=True, init=False)
+class RowOf(Widget):
+    """One line of a list."""
+
+    owner: Rows
+    line: Line
+    edges: tuple[int, ...]
+
+    def __init__(self, owner: Rows, line: Line, edges: tuple[int, ...]) -> None:
+        """Of a list whose columns have these edges."""
+        Widget.__init__(self, id=f"{owner.id}.{line.key}", name=line.cells[0], menu=line.menu or owner.menu)
+        self.press, self.twice = Change(owner.id, line.key), Activate(owner.id, line.key)
+        self.owner, self.line, self.edges = owner, line, edges
+
+    @property
+    def role(self) -> str:  # type: ignore[override]
+        """ARIA's word for the list's kind."""
+        if self.line.open is not None or self.line.depth:
+            return "treeitem"
+        return "row" if self.owner.columns else "option"
+
+    @property
+    def value(self) -> str:
+        """The texts after the first."""
+        return "\t".join(self.line.cells[1:])
+
+    @property
+    def drop_key(self) -> Any:
+        """Its key."""
+        return self.line.key
+
+    def arrow(self, box: Box, look: Look) -> Box:
+        """Where a branch is opened and closed."""
+        left = box[0] + look.unit // 2 + self.line.depth * look.line
+        return left, box[1], left + look.line, box[3]
+
+    def paint(self, items: list[Item], box: Box, clip: Box, view: View) -> None:
+        """The cells."""
+        look, colours, line = view.look, view.look.palette, self.line
+        inside = colours.selected if line.key in self.owner.selected else colours.field
+        font = look.bold if line.bold else look.font
+        items.append((*box, clip, fill, (inside,)))
+        left = box[0] + look.unit
+        if line.open is not None or line.depth:
+            arrow = self.arrow(box, look)
+            if line.open is not None:
+                mark = "▾" if line.open else "▸"
+                items.append((*arrow, clip, plate, (inside, inside, None, 0, mark, font, colours.muted)))
+            left = arrow[2]
+        if line.icon:
+            side = min(look.line, box[3] - box[1])
+            top = (box[1] + box[3] - side) // 2
+            values = (line.icon, colours.text, inside)
+            items.append((left, top, left + side, top + side, clip, icon_painter, values))
+            left += side + look.unit
+        for index, text in enumerate(line.cells[: len(self.edges) - 1]):
+            right = self.edges[index + 1]
+            if index:
+                left = self.edges[index] + look.unit
+            if text and right > left:
+                ink = colours.text if index == 0 else mix(colours.text, colours.muted, 60)
+                cell = (inside, inside, None, 0, text, font, ink, "left")
+                items.append((left, box[1] + 1, right, box[3] - 1, clip, plate, cell))
+
+    def states(self, view: View) -> set[str]:
+        """Selected, expanded."""
+        found = {"selected"} if self.line.key in self.owner.selected else set()
+        return found | ({"expanded"} if self.line.open else set())
+
+
+@dataclass(slots=True)
+class Head(Widget):
+    """The title of a column."""
+
+    role: ClassVar[str] = "columnheader"
+
+    def paint(self, items: list[Item], box: Box, clip: Box, view: View) -> None:
+        """The title and a line under it."""
+        look, colours = view.look, view.look.palette
+        inside = mix(colours.field, colours.button, 80)
+        values = (inside, inside, None, 0, self.name, look.font, colours.muted, "left", look.unit)
+        items.append((*box, clip, plate, values))
+        items.append((box[0], box[3] - 1, box[2], box[3], clip, fill, (colours.border,)))

@@ -1,0 +1,1 @@
+"""Environments on other machines: vlrl's own servers, OSWorld's, OSGym's and AndroidWorld's."""

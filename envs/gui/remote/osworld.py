@@ -1,0 +1,168 @@
+"""OSWorld's machines: the server inside of each (desktop_env/server/main.py) is told what to do.
+
+    GET /screenshot       a PNG with the pointer
+    POST /execute         {"command": argv, "shell": false} → {"status", "output", "error", "returncode"}
+    POST /setup/…         a task's set-up steps
+
+It has no reset, no sessions and no evaluation. Putting a machine back is its provider's work, so the config
+gives the command that does it (`revert`); which machine answers is told by a mark, see `osworld_program`.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from vlrl.env_host.failure import EnvFailure
+from vlrl.envs.gui.actions import Action, Finish
+from vlrl.envs.gui.env import GuiEnv
+from vlrl.envs.gui.remote.backend import READ_ATTEMPTS, SERVER_ERRORS, RemoteBackend, text_of
+from vlrl.envs.gui.remote.osworld_program import calls_of, command
+from vlrl.envs.gui.remote.osworld_task import check_evaluator, score, set_up
+from vlrl.envs.gui.remote.pictures import pixels_of
+from vlrl.envs.gui.screen import Screen
+from vlrl.errors import ConfigError
+
+_QUIET_S = 0.1
+"""Two screenshots this far apart are the same: the screen has settled."""
+
+
+class OSWorldEnv(GuiEnv):
+    """Tasks of OSWorld on machines that its server runs in."""
+
+    def __init__(
+        self,
+        urls: Sequence[str],
+        revert: Sequence[str] | None = None,
+        size: Sequence[int] = (1920, 1080),
+        task_steps: int = 15,
+        settle_s: float = 2.0,
+        verify: Literal["end", "step"] = "end",
+        deadlines: Mapping[str, float] | None = None,
+        **rules: Any,
+    ) -> None:
+        """Take the options.
+
+        Args:
+            urls: a machine's server each, such as http://127.0.0.1:5000; episodes at once need one each.
+            revert: the command on this host that puts a machine back, as [docker, restart, osworld-{index}],
+                {index} being the machine's place in urls; [] says that the tasks do not need it.
+            size: [width, height] of the screens.
+            task_steps: actions that a task allows for.
+            settle_s: longest wait for the screen to stop changing; 0 takes it as it is.
+            verify: "end", when the agent says that it is done, or "step", after every action.
+            deadlines: seconds by phase; see `vlrl.envs.gui.remote.http.Deadlines`.
+            **rules: see `vlrl.envs.gui.env.GuiRules`.
+        """
+        if revert is None or isinstance(revert, str):
+            raise ConfigError(
+                "gui/osworld: say in revert, as a list, which command puts a machine back before an episode; "
+                "[] if the tasks do not need it"
+            )
+        backend = OSWorldBackend(urls, size, task_steps, verify, deadlines)
+        backend.revert, backend.settle_s = tuple(revert), settle_s
+        super().__init__(backend, **rules)
+
+
+class OSWorldBackend(RemoteBackend):
+    """One machine of OSWorld at a time."""
+
+    name = "gui/osworld"
+    revert: tuple[str, ...] = ()
+    settle_s = 2.0
+
+    def _begin(self, task: Mapping[str, Any], seed: int) -> Screen:
+        self.goal = text_of(task, "instruction", self.name)
+        self._evaluator = task.get("evaluator")
+        check_evaluator(self._evaluator)
+        until = time.monotonic() + self.deadlines.reset_s
+        self._revert(until)
+        self._await(until)
+        self._run([], begin=True)
+        set_up(task.get("config", ()), lambda path, body: self._post(path, body, until - time.monotonic()))
+        return self._shown()
+
+    def _act(self, action: Action) -> Screen:
+        self._run(calls_of(action))
+        return self._shown()
+
+    def _score(self) -> float:
+        self._run([])  # still the same machine
+        gave_up = isinstance(self._done, Finish) and not self._done.success
+        assert isinstance(self._evaluator, Mapping)
+        return score(
+            self._evaluator, gave_up, lambda path, body: self._post(path, body, self.deadlines.verify_s)
+        )
+
+    def _revert(self, until: float) -> None:
+        if not self.revert:
+            return
+        argv = [part.replace("{index}", str(self._machines.index)) for part in self.revert]
+        try:
+            limit_s = max(until - time.monotonic(), 0.1)
+            subprocess.run(argv, check=True, capture_output=True, timeout=limit_s, stdin=subprocess.DEVNULL)
+        except subprocess.TimeoutExpired as error:
+            raise EnvFailure(
+                "hung", f"{self.name}: revert took longer than {limit_s:.3g} s: {argv}"
+            ) from error
+        except subprocess.CalledProcessError as error:
+            said = error.stderr[-300:].decode(errors="replace")
+            raise EnvFailure(
+                "raised", f"{self.name}: revert failed ({error.returncode}): {argv}: {said}"
+            ) from error
+        except OSError as error:
+            raise ConfigError(f"{self.name}: revert cannot be run: {error}") from error
+
+    def _await(self, until: float) -> None:
+        """Until the machine shows a screen."""
+        while True:
+            try:
+                limit_s = min(self.deadlines.health_s, max(until - time.monotonic(), 0.1))
+                self.caller.call("GET", "/screenshot", limit_s).good()
+                return
+            except EnvFailure:
+                if time.monotonic() + 0.5 >= until or not self.revert:
+                    raise
+                time.sleep(0.5)
+
+    def _run(self, calls: list[Any], *, begin: bool = False) -> None:
+        """Have the program do it, once; a lost answer is a lost episode."""
+        argv = command(calls, self._episode, begin=begin)
+        answer = self._post("/execute", {"command": argv, "shell": False}, self.deadlines.step_s)
+        where = f"{self.name}: {self.caller.url}"
+        if not isinstance(answer, Mapping) or answer.get("returncode") != 0:
+            raise EnvFailure("raised", f"{where}: the action's program failed: {answer!r:.500}")
+        try:
+            said = json.loads(str(answer["output"]).splitlines()[-1])
+            if said.get("lost"):
+                raise EnvFailure("died", f"{where}: not the machine that the episode began on, or put back")
+            self._pointer = int(said["pointer"][0]), int(said["pointer"][1])
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+            raise EnvFailure("raised", f"{where}: the program's answer is {answer!r:.300}") from error
+
+    def _post(self, path: str, body: Mapping[str, Any], limit_s: float) -> Any:
+        answer = self.caller.call("POST", path, max(limit_s, 0.1), json=dict(body)).good()
+        is_json = "json" in answer.headers.get("content-type", "")
+        return answer.json() if is_json else answer.body.decode(errors="replace")
+
+    def _shown(self) -> Screen:
+        """The screen when two screenshots are the same, or when time is up."""
+        until = time.monotonic() + self.settle_s
+        last = self._screenshot()
+        while time.monotonic() + _QUIET_S <= until:
+            time.sleep(_QUIET_S)
+            before, last = last, self._screenshot()
+            if np.array_equal(before, last):
+                return self._screen(last)
+        return self._screen(last, settled=False)
+
+    def _screenshot(self) -> Any:
+        answer = self.caller.call(
+            "GET", "/screenshot", self.deadlines.step_s, attempts=READ_ATTEMPTS, retried=SERVER_ERRORS
+        )
+        return pixels_of(answer.good().body, answer.where)

@@ -1,0 +1,300 @@
+"""One page of one episode: loaded through the gate, driven by its own clock, shown as pixels."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import wait
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from vlrl.envs.gui.actions import Action, SystemButton
+from vlrl.envs.gui.web.browser import Browser
+from vlrl.envs.gui.web.gate import ORIGIN, Gate
+from vlrl.envs.gui.web.inputs import Beat, Hands
+from vlrl.envs.gui.web.look import Look, script
+from vlrl.envs.gui.web.pipe import Answer, BrowserFailure, Deadline
+from vlrl.types import ByteArray
+
+EPOCH_MS = 1_767_268_800_000
+"""What a page takes for the present when it is opened: noon of the first of January 2026, UTC."""
+LOADING_LIMIT_S = 5.0
+"""What is still loading after so much real time is not waited for."""
+MOST_PICTURES = 4
+INPUT_S = 0.01
+"""An input that has not been taken in after so much real time waits for a frame."""
+_PNG = {"format": "png", "optimizeForSpeed": True}
+_HELD_WITHIN = "window[Symbol.for('vlrl')].heldWithin()"
+_IS_QUIET = "window[Symbol.for('vlrl')].isQuiet(%d)"
+_SETTLE = "window[Symbol.for('vlrl')].settle(%d,%d)"
+_NAVIGATED = re.compile(
+    r"context was destroyed|navigated or closed|Cannot find context|undefined \(reading 'settle'\)"
+)
+
+
+class Page:
+    """A page. One call at a time, from any thread.
+
+    Attributes:
+        hands: what the agent's pointer and keys are at.
+        settled: whether it had come to rest when it was last waited for.
+    """
+
+    def __init__(self, browser: Browser, context: str, url: str, gate: Gate, look: Look, seed: int) -> None:
+        """Open a page and wait until it has loaded.
+
+        Raises:
+            BrowserFailure: if the browser died or the page did not load in time.
+        """
+        self._browser, self._gate, self._look = browser, gate, look
+        self._changed = threading.Condition()
+        self._loading: set[str] = {"page"}
+        self._drag: Mapping[str, Any] | None = None
+        self._is_carrying = False
+        self._held_within: Sequence[float] | None = None
+        self._gone = ""
+        self.settled = True
+        width, height = look.picture_size
+        self.hands = Hands(look.scale, look.form, (width // 2, height // 2))
+        deadline = Deadline(look.limit_s)
+        self.target, self._session = browser.open_target(url, context, look.size, deadline)
+        browser.pipe.listen(self._session, self._hear)
+        self._prepare(seed, deadline)
+        self._arrive(deadline)
+
+    def _prepare(self, seed: int, deadline: Deadline) -> None:
+        look = self._look
+        metrics = {"width": look.size[0], "height": look.size[1], "deviceScaleFactor": look.scale}
+        touch = {"enabled": look.form == "mobile", "maxTouchPoints": 1}
+        calm = {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]}
+        shown = look.shown or look.size
+        first = f"({script('clock.js')})({EPOCH_MS},{seed % 2**32});({script('select.js')})({shown[1]})"
+        commands: list[tuple[str, dict[str, Any]]] = [
+            ("Page.enable", {}),
+            ("Network.enable", {"maxTotalBufferSize": 0}),
+            ("Fetch.enable", {"patterns": [{"urlPattern": "*"}]}),
+            ("Emulation.setDeviceMetricsOverride", {**metrics, "mobile": look.form == "mobile"}),
+            ("Emulation.setTouchEmulationEnabled", touch if touch["enabled"] else {"enabled": False}),
+            ("Emulation.setFocusEmulationEnabled", {"enabled": True}),
+            ("Emulation.setEmulatedMedia", calm),
+            ("Input.setInterceptDrags", {"enabled": True}),
+            ("Page.addScriptToEvaluateOnNewDocument", {"source": first, "runImmediately": True}),
+            ("Runtime.runIfWaitingForDebugger", {}),
+        ]
+        answers = [self._send(method, params) for method, params in commands]
+        for answer, (method, _) in zip(answers, commands, strict=True):
+            deadline.wait(answer, method)
+
+    def perform(self, action: Action) -> None:
+        """Do it, and wait until the page has come to rest or `settle_ms` of its time are over."""
+        deadline = Deadline(self._look.limit_s)
+        if action == SystemButton("back"):
+            self._back(deadline)
+        for beat in self.hands.beats(action):
+            self._beat(beat, deadline)
+        self._rest(deadline)
+
+    def evaluate(self, expression: str, *, isolated: bool = False) -> Any:
+        """The value of an expression, in the page's own world or in one that shares only its document.
+
+        Raises:
+            BrowserFailure: if it throws.
+        """
+        deadline = Deadline(self._look.limit_s)
+        return self._value(expression, deadline, self._world(deadline) if isolated else None)
+
+    def picture(self) -> ByteArray:
+        """What it looks like: [height, width, 3] uint8; taken again if drawing it has set something off."""
+        deadline = Deadline(self._look.limit_s)
+        for _ in range(MOST_PICTURES - 1):
+            pixels = self._shoot(deadline)
+            if not self.settled or self._value(_IS_QUIET % self._look.settle_ms, deadline, None):
+                return pixels
+            self._rest(deadline)
+        return self._shoot(deadline)
+
+    def _shoot(self, deadline: Deadline) -> ByteArray:
+        encoded = None
+        while encoded is None:  # of a page that has just come, the first frame may show nothing
+            encoded = self._frame({"screenshot": _PNG}, deadline).get("screenshotData")
+        width, height = self._look.picture_size
+        with Image.open(io.BytesIO(base64.b64decode(encoded))) as image:
+            return np.array(image.convert("RGB").crop((0, 0, width, height)))
+
+    def _frame(self, what: Mapping[str, Any], deadline: Deadline) -> dict[str, Any]:
+        """Draw; while one page draws, another's frame would end the browser."""
+        with self._browser.drawing:
+            return deadline.wait(self._send("HeadlessExperimental.beginFrame", what), "a frame")
+
+    def _take_in(self, inputs: Sequence[Answer], deadline: Deadline) -> None:
+        """Wait until the page has had them: what moves is taken in when a frame begins."""
+        for answer in inputs:
+            while deadline.left_s and not wait([answer], INPUT_S).done:
+                self._frame({}, deadline)
+            deadline.wait(answer, "an input")
+
+    def rest(self) -> None:
+        """Wait until it has come to rest."""
+        self._rest(Deadline(self._look.limit_s))
+
+    @property
+    def gone(self) -> str:
+        """Why there is no page any more; empty while there is one."""
+        return self._gone or self._browser.pipe.ended
+
+    def forget_stored(self) -> None:
+        """Empty the cookies and stores of its origin; what is opened afterwards finds none."""
+        self._send("Storage.clearDataForOrigin", {"origin": ORIGIN, "storageTypes": "all"})
+
+    def sweep(self) -> None:
+        """Free what the closed pages of its process have left."""
+        self._send("HeapProfiler.collectGarbage", {})
+
+    def close(self) -> None:
+        """Close it; nothing is waited for."""
+        self._browser.pipe.listen(self._session, None)
+        self._browser.pipe.send("Target.closeTarget", {"targetId": self.target})
+
+    def _back(self, deadline: Deadline) -> None:
+        history = deadline.wait(self._send("Page.getNavigationHistory", {}), "its history")
+        if history["currentIndex"] > 0:
+            entry = history["entries"][history["currentIndex"] - 1]["id"]
+            self._note(add="page")
+            deadline.wait(self._send("Page.navigateToHistoryEntry", {"entryId": entry}), "going back")
+            self._await_network(deadline)
+
+    def _beat(self, beat: Beat, deadline: Deadline) -> None:
+        drag, sent = self._drag, []
+        for method, params in beat.commands:
+            if method != "Input.dispatchMouseEvent":
+                sent.append(self._send(method, params))
+            elif drag is not None:
+                sent += self._carry(drag, params)
+            else:
+                sent.append(self._send(method, self._kept_within(params)))
+        self._take_in(sent, deadline)
+        kinds = [params.get("type") for _, params in beat.commands]
+        if "mouseReleased" in kinds:
+            self._held_within = None
+        elif "mousePressed" in kinds:
+            self._held_within = self._value(_HELD_WITHIN, deadline, None)
+        if beat.pause_ms:
+            self._pass(beat.pause_ms, beat.pause_ms, deadline)
+
+    def _kept_within(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        if self._held_within is None:
+            return params
+        left, top, right, bottom = self._held_within
+        x, y = min(max(params["x"], left), right), min(max(params["y"], top), bottom)
+        return {**params, "x": x, "y": y}
+
+    def _carry(self, drag: Mapping[str, Any], params: Mapping[str, Any]) -> list[Answer]:
+        """A move or a release while a thing of the page is dragged: the browser leaves that to its driver."""
+        where = {key: params[key] for key in ("x", "y", "modifiers")} | {"data": drag}
+        kinds = ["dragOver"] if self._is_carrying else ["dragEnter", "dragOver"]
+        self._is_carrying = params["type"] != "mouseReleased"
+        sent = [self._send("Input.dispatchDragEvent", {"type": kind, **where}) for kind in kinds]
+        if params["type"] == "mouseReleased":
+            self._drag = None
+            sent += [
+                self._send("Input.dispatchDragEvent", {"type": "drop", **where}),
+                self._send("Input.dispatchMouseEvent", params),
+            ]
+        return sent
+
+    def _rest(self, deadline: Deadline) -> None:
+        self.settled = self._pass(self._look.step_ms, self._look.settle_ms, deadline)
+
+    def _pass(self, least_ms: int, most_ms: int, deadline: Deadline) -> bool:
+        """Let the page's time pass; true if it came to rest."""
+        try:
+            settled = self._value(_SETTLE % (least_ms, most_ms), deadline, None)
+        except BrowserFailure as failure:
+            if self._gone or not _NAVIGATED.search(str(failure)):
+                raise
+            self._arrive(deadline)  # the action led to another page
+            return self.settled
+        if self._is_loading:
+            self._await_network(deadline)
+            return self._pass(0, most_ms, deadline)
+        return bool(settled)
+
+    def _arrive(self, deadline: Deadline) -> None:
+        self._await_network(deadline)
+        self._rest(deadline)
+
+    @property
+    def _is_loading(self) -> bool:
+        with self._changed:
+            return bool(self._loading)
+
+    def _await_network(self, deadline: Deadline) -> None:
+        """Wait for the page, which has to come, and for what it loads, which may not."""
+        with self._changed:
+            self._changed.wait_for(lambda: "page" not in self._loading or bool(self.gone), deadline.left_s)
+            limit_s = min(LOADING_LIMIT_S, deadline.left_s)
+            self._changed.wait_for(lambda: not self._loading or bool(self.gone), limit_s)
+            arrived = "page" not in self._loading
+            self._loading.clear()
+        if self.gone:
+            raise BrowserFailure(self.gone)
+        if not arrived:
+            raise BrowserFailure(f"the page did not load within {deadline.limit_s:g} s")
+
+    def _world(self, deadline: Deadline) -> int:
+        frame = deadline.wait(self._send("Page.getFrameTree", {}), "its frames")["frameTree"]["frame"]["id"]
+        world = self._send("Page.createIsolatedWorld", {"frameId": frame, "worldName": "vlrl"})
+        return int(deadline.wait(world, "a world of its own")["executionContextId"])
+
+    def _value(self, expression: str, deadline: Deadline, world: int | None) -> Any:
+        what = {"expression": expression, "returnByValue": True, "awaitPromise": True}
+        if world is not None:
+            what["contextId"] = world
+        answer = deadline.wait(self._send("Runtime.evaluate", what), "a script")
+        if "exceptionDetails" in answer:
+            thrown = answer["exceptionDetails"].get("exception", {})
+            raise BrowserFailure(f"a script of the page threw {thrown.get('description', 'something')[:500]}")
+        return answer["result"].get("value")
+
+    def _send(self, method: str, params: Mapping[str, Any]) -> Answer:
+        return self._browser.pipe.send(method, params, self._session)
+
+    def _hear(self, method: str, params: Mapping[str, Any]) -> None:
+        """An event, in the thread that reads: nothing may be waited for here."""
+        match method:
+            case "Fetch.requestPaused":
+                command, reply = self._gate.answer(params["request"])
+                self._send(command, {"requestId": params["requestId"], **reply})
+            case "Network.requestWillBeSent" if params["request"]["url"].startswith("http"):
+                self._note(add=params["requestId"])
+            case "Network.responseReceived" if params["type"] == "Fetch":
+                self._note(drop=params["requestId"])  # nobody has to read its body
+            case "Network.loadingFinished" | "Network.loadingFailed":
+                self._note(drop=params["requestId"])
+            case "Page.frameStartedNavigating" | "Page.frameStartedLoading":
+                self._note(add=f"frame {params['frameId']}")
+            case "Page.frameStoppedLoading" | "Page.frameDetached":
+                self._note(drop=f"frame {params['frameId']}")
+            case "Page.loadEventFired":
+                self._note(drop="page")
+            case "Page.javascriptDialogOpening":
+                accept = params["type"] in ("alert", "beforeunload")
+                self._send("Page.handleJavaScriptDialog", {"accept": accept})
+            case "Input.dragIntercepted":
+                self._drag = params["data"]
+            case "Inspector.targetCrashed":
+                self._gone = "the page's process died"
+                self._browser.pipe.forget(self._session, self._gone)
+                self._note()
+
+    def _note(self, add: str = "", drop: str = "") -> None:
+        with self._changed:
+            if add:
+                self._loading.add(add)
+            self._loading.discard(drop)
+            self._changed.notify_all()

@@ -1,0 +1,143 @@
+"""A task on a desktop, as every GUI environment wants its backend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+import numpy as np
+
+from vlrl.env_host.failure import EnvFailure
+from vlrl.envs.gui.actions import Action, Answer, Finish
+from vlrl.envs.gui.screen import Element, Form, Screen, Verdict
+from vlrl.envs.gui.x11.desktop import Desktop, Machine
+from vlrl.envs.gui.x11.home import Tree, read_home
+from vlrl.envs.gui.x11.pool import pool_of
+from vlrl.envs.gui.x11.task import Setup, Task, judge
+from vlrl.errors import ConfigError
+from vlrl.seeds import derive_seed
+
+
+class X11Backend:
+    """Tasks on real desktops, a fresh one each episode; see `vlrl.envs.gui.screen.Backend`.
+
+    What dies on a desktop is raised as an EnvFailure that names it: by the call that finds out.
+    """
+
+    form: Form = "desktop"
+    ends_at_goal = True
+
+    def __init__(self, machine: Machine, tasks: Mapping[str, Task], pool: int = 1) -> None:
+        """Boot `pool` desktops in the background, so many are kept ready.
+
+        Raises:
+            ConfigError: without tasks.
+        """
+        if not tasks:
+            raise ConfigError("gui/x11: there are no tasks to choose from")
+        self.size, self._tasks = machine.size, dict(sorted(tasks.items()))
+        self._pool = pool_of(machine)
+        self._pool.join(self, pool)
+        self._desktop: Desktop | None = None
+        self._ending: Future[None] | None = None
+        self._setup: Setup | None = None
+
+    def reset(self, task: Mapping[str, Any], seed: int) -> Screen:
+        """Draw the task's variant and put its files on a fresh desktop.
+
+        Args:
+            task: {"name": one of the tasks}, or {} for one drawn by the seed.
+            seed: of the task and its variant.
+        """
+        name = self._choose(task, seed)
+        self._end_episode()
+        rng = np.random.default_rng(derive_seed("x11", name, seed))
+        self._setup = setup = self._tasks[name].make(rng)
+        self._desktop = desktop = self._pool.take()
+        if setup.files:
+            desktop.write(setup.files)
+        self._before: Tree = read_home(desktop.home)
+        self._last: Action | None = None
+        self._num_done = 0
+        return desktop.look()
+
+    @property
+    def goal(self) -> str:
+        """What the agent is asked to do."""
+        return self._current.goal
+
+    @property
+    def max_steps(self) -> int:
+        """Actions that the task allows for."""
+        return self._current.max_steps
+
+    def perform(self, action: Action) -> Screen:
+        """Do it, wait until the screen has settled, show it."""
+        if isinstance(action, Answer | Finish):
+            self._last = action
+            return self._running.look()
+        self._num_done += 1
+        return self._running.perform(action)
+
+    def verdict(self) -> Verdict:
+        """How the task stands, by the files as they are now."""
+        desktop = self._running
+        desktop.check()
+        try:
+            after = read_home(desktop.home)
+        except OSError as error:
+            raise EnvFailure("died", f"gui/x11: the home cannot be read: {error}") from error
+        return judge(self._current, self._before, after, self._last)
+
+    def oracle(self) -> Action:
+        """The next action of the task's script: right if those before it were the script's, too."""
+        script = self._current.oracle
+        return script[self._num_done] if self._num_done < len(script) else Finish()
+
+    def elements(self) -> Sequence[Element]:
+        """The windows, front one last; what is in them, apps keep to themselves."""
+        windows = self._running.windows()
+        return [
+            Element("window", window.title, window.box, "", _FOCUSED if window is windows[-1] else _PLAIN)
+            for window in windows
+        ]
+
+    def close(self) -> None:
+        """Free everything; safe to call twice."""
+        self._end_episode()
+        if self._ending:
+            self._ending.result()
+        self._pool.leave(self)
+
+    def _choose(self, task: Mapping[str, Any], seed: int) -> str:
+        if unknown := sorted(task.keys() - {"name"}):
+            raise ConfigError(f"gui/x11: a task has no {unknown[0]!r}; it has a name")
+        if "name" not in task:
+            names = list(self._tasks)
+            return names[np.random.default_rng(derive_seed("x11-task", seed)).integers(len(names))]
+        if task["name"] not in self._tasks:
+            raise ConfigError(
+                f"gui/x11: no task is named {task['name']!r} (of those chosen: {', '.join(self._tasks)})"
+            )
+        return str(task["name"])
+
+    def _end_episode(self) -> None:
+        desktop, self._desktop = self._desktop, None
+        if desktop:
+            self._ending = self._pool.end(desktop)
+
+    @property
+    def _current(self) -> Setup:
+        if self._setup is None:
+            raise RuntimeError("no episode is under way; call reset first")
+        return self._setup
+
+    @property
+    def _running(self) -> Desktop:
+        if self._desktop is None:
+            raise RuntimeError("no episode is under way; call reset first")
+        return self._desktop
+
+
+_FOCUSED, _PLAIN = frozenset({"focused"}), frozenset[str]()

@@ -1,0 +1,126 @@
+"""The walls around a desktop: bubblewrap's two boxes, and what to do where there can be none."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+import warnings
+from typing import Any, Literal
+
+from vlrl.errors import ConfigError
+
+Sandbox = Literal["require", "warn"]
+HOME, RUN, SETTINGS = "/home/user", "/run/desktop", "/srv/desktop"
+"""Inside: the user's files; what only the outer box sees; what the apps may read but not write."""
+
+_UID = "1000"
+_NOBODY = 61873  # an id that no user of this machine has: root starts no apps as root
+_HOME_BYTES, _TMP_BYTES, _DEVICE_BYTES = 1 << 25, 1 << 25, 1 << 26
+_PLACES = ("/bin", "/lib", "/lib32", "/lib64", "/sbin")
+_SYSTEM_SETTINGS = ("/etc/fonts", "/etc/alternatives", "/etc/ld.so.cache", "/etc/X11/app-defaults")
+_PACKAGE_OF = {"Xvfb": "xvfb", "icewm": "icewm", "xkbcomp": "x11-xkb-utils"}
+
+
+def outer_box() -> list[str]:
+    """The command that runs the command after it beside the X server."""
+    command = [
+        *("bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--uid", _UID, "--gid", _UID),
+        *("--hostname", "desktop", "--ro-bind", "/usr", "/usr"),
+    ]
+    for place in _PLACES:
+        link = os.path.islink(place)
+        command += ["--symlink", os.readlink(place), place] if link else ["--ro-bind-try", place, place]
+    for place in _SYSTEM_SETTINGS:
+        command += ["--ro-bind-try", place, place]
+    return [
+        *(*command, "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"),
+        *("--perms", "1777", "--dir", "/tmp/.X11-unix", "--dir", RUN, "--dir", SETTINGS),
+        *("--size", str(_HOME_BYTES), "--tmpfs", HOME, "--chdir", "/", "--"),
+    ]
+
+
+def inner_box() -> list[str]:
+    """The command, within the outer box, that runs the command after it where apps are to run."""
+    return [
+        *("bwrap", "--unshare-user", "--unshare-pid", "--die-with-parent", "--new-session"),
+        *("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"),
+        *("--size", str(_DEVICE_BYTES), "--tmpfs", "/dev/shm", "--size", str(_TMP_BYTES), "--tmpfs", "/tmp"),
+        *("--tmpfs", "/run", "--ro-bind", "/tmp/.X11-unix", "/tmp/.X11-unix"),
+        *("--bind", HOME, HOME, "--chdir", HOME, "--"),
+    ]
+
+
+def lonely_box() -> list[str]:
+    """The command, within the inner box, that hides the other apps' processes from the command after it."""
+    return [
+        *("bwrap", "--unshare-user", "--unshare-pid", "--die-with-parent", "--bind", "/", "/"),
+        *("--dev-bind", "/dev", "/dev", "--proc", "/proc", "--"),
+    ]
+
+
+def as_nobody() -> dict[str, Any]:
+    """Options of subprocess.Popen that take root's rights away."""
+    return {"user": _NOBODY, "group": _NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+
+
+@functools.cache  # of success alone: what is raised is not kept
+def check_programs() -> None:
+    """Look for what every desktop needs.
+
+    Raises:
+        ConfigError: naming what is missing.
+    """
+    missing = sorted({package for name, package in _PACKAGE_OF.items() if shutil.which(name) is None})
+    if missing:
+        raise ConfigError(
+            f"gui/x11 needs programs that are not here. Debian: apt-get install {' '.join(missing)}"
+        )
+
+
+class NoBoxError(Exception):
+    """The boxes cannot be made here."""
+
+
+@functools.cache  # of success alone
+def try_box() -> None:
+    """Make the boxes once, with nothing in them.
+
+    Raises:
+        NoBoxError: saying what keeps them from being made.
+    """
+    if shutil.which("bwrap") is None:
+        raise NoBoxError("the program bwrap is missing (Debian: bubblewrap)")
+    argv = [*outer_box(), *inner_box(), *lonely_box(), "true"]
+    try:
+        tried = subprocess.run(argv, capture_output=True, timeout=60, cwd="/", **as_nobody())
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NoBoxError(str(error)) from error
+    if tried.returncode != 0:
+        raise NoBoxError(tried.stderr.decode(errors="replace").strip()[:300])
+
+
+def is_boxed(sandbox: Sandbox) -> bool:
+    """Whether desktops are put in boxes; if they cannot be, `sandbox` says what follows.
+
+    Raises:
+        ConfigError: where there can be no box and one is required.
+    """
+    try:
+        try_box()
+        return True
+    except NoBoxError as error:
+        reason = str(error)
+    if sandbox == "require":
+        raise ConfigError(
+            f"gui/x11: no sandbox can be made here: {reason}. Allow user namespaces to bubblewrap; or, where "
+            "the whole machine may be lost to what a model does, set the option sandbox: warn"
+        )
+    warnings.warn(
+        f"gui/x11 RUNS WITHOUT A SANDBOX ({reason}): what a model does on its desktop, it does to this "
+        "machine, with your rights, your files and your network.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return False

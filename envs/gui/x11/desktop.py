@@ -1,0 +1,224 @@
+"""One desktop: booted, driven, looked at, ended."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from vlrl.env_host.failure import EnvFailure
+from vlrl.envs.gui.actions import Action, Move, OpenApp
+from vlrl.envs.gui.screen import PixelBox, Screen
+from vlrl.envs.gui.x11.apps import APPS, environment, settings_files
+from vlrl.envs.gui.x11.box import Sandbox
+from vlrl.envs.gui.x11.cell import Cell
+from vlrl.envs.gui.x11.files import write_files
+from vlrl.envs.gui.x11.framebuffer import Framebuffer
+from vlrl.envs.gui.x11.inputs import Inputs
+from vlrl.envs.gui.x11.processes import tree
+from vlrl.envs.gui.x11.settle import settle
+from vlrl.envs.gui.x11.wire import Connection, XError
+
+BOOT_S = 30.0
+_BACKGROUND = 0x3A6EA5
+_PROBE_S = 0.005
+_TOLD_S = 1.0
+"""Within this the desktop says what died, after we have noticed that something did."""
+_FROM_A_PAGER, _ABOVE = 2, 0
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What makes one desktop like another.
+
+    Attributes:
+        size: (width, height) in pixels.
+        sandbox: what to do where no sandbox can be made: refuse, or warn and go on without.
+        settle_s: how long a screen may take to settle after an action.
+    """
+
+    size: tuple[int, int] = (1280, 800)
+    sandbox: Sandbox = "require"
+    settle_s: float = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A window that the window manager lists.
+
+    Attributes:
+        id: X's number of it.
+        title: what its app calls it; an app may write anything there.
+        app: the second part of WM_CLASS.
+        box: of its inside.
+    """
+
+    id: int
+    title: str
+    app: str
+    box: PixelBox
+
+
+class Desktop:
+    """A desktop without a task: an empty home, no window."""
+
+    def __init__(self, machine: Machine) -> None:
+        """Boot it.
+
+        Raises:
+            ConfigError: if programs or the sandbox are missing.
+            EnvFailure: if it does not come up.
+        """
+        self.machine = machine
+        deadline = time.monotonic() + BOOT_S
+        self._cell = cell = Cell(machine.size, machine.sandbox, environment, BOOT_S)
+        self._connection: Connection | None = None
+        self._framebuffer: Framebuffer | None = None
+        self.home = -1
+        try:
+            with self.watched():
+                self.home = os.open(cell.path(cell.home), os.O_RDONLY | os.O_DIRECTORY)
+                self._write_settings()
+                self._framebuffer = Framebuffer(cell.framebuffer)
+                self._connection = Connection(cell.socket)
+                self._connection.paint_root(_BACKGROUND)
+                cell.manage()
+                self._await_manager(deadline)
+                self._workers = self._cell.workers()
+                self._inputs = Inputs(self._connection, self.settle)
+                self._inputs.perform(Move((machine.size[0] // 2, machine.size[1] // 2)))
+            if not self.settle(BOOT_S):
+                raise EnvFailure("hung", "gui/x11: the desktop did not come to rest after its start")
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End it; safe to call twice."""
+        if self._connection:
+            self._connection.close()
+            self._connection = None
+        if self._framebuffer:
+            self._framebuffer.close()
+            self._framebuffer = None
+        if self.home >= 0:
+            os.close(self.home)
+            self.home = -1
+        self._cell.close()
+
+    def perform(self, action: Action) -> Screen:
+        """Do it and wait until the screen has settled.
+
+        Raises:
+            EnvFailure: naming what died.
+        """
+        with self.watched():
+            if isinstance(action, OpenApp):
+                self.open(action.name)
+            else:
+                self._inputs.perform(action)
+            settled = self.settle()
+            return self.look(settled)
+
+    def open(self, name: str, *paths: str) -> None:
+        """Bring an app to the front, or start it; with paths, a new one that shows them.
+
+        Args:
+            name: of APPS, or its title; nothing happens for another one.
+            paths: of files, below the home.
+        """
+        name = next((key for key, app in APPS.items() if name.lower() in (key, app.title.lower())), "")
+        shown = [window for window in self.windows() if window.app.lower() == name]
+        if shown and not paths:
+            self._connected.tell_root(shown[-1].id, "_NET_ACTIVE_WINDOW", _FROM_A_PAGER)
+            self._connected.tell_root(shown[-1].id, "_NET_RESTACK_WINDOW", _FROM_A_PAGER, 0, _ABOVE)
+            self._connected.sync()
+        elif name:
+            self._cell.launch(self._order(name, *(f"{self._cell.home}/{path}" for path in paths)))
+
+    def look(self, settled: bool = True) -> Screen:
+        """The screen as it is."""
+        with self.watched():
+            pointer = self._connected.pointer()
+        assert self._framebuffer is not None  # it is there as long as the connection
+        return Screen(self._framebuffer.read(), pointer, settled)
+
+    def settle(self, budget_s: float | None = None) -> bool:
+        """Wait until nothing works; False if the budget, else the machine's, does not suffice."""
+        budget_s = self.machine.settle_s if budget_s is None else budget_s
+        return settle(lambda: tree(*self._workers), self._workers[0], budget_s)
+
+    def write(self, files: Mapping[str, bytes]) -> None:
+        """Put files into the home: path → content; a path that ends in / is a folder."""
+        with self.watched():
+            write_files(self.home, files)
+
+    def windows(self) -> list[Window]:
+        """What the window manager lists, the front one last."""
+        connection, found = self._connected, []
+        for number in connection.cardinals(connection.root, "_NET_CLIENT_LIST_STACKING"):
+            title = connection.property(number, "_NET_WM_NAME") or connection.property(number, "WM_NAME")
+            classes = connection.property(number, "WM_CLASS").decode(errors="replace").split("\0")
+            box = connection.box(number)
+            if box:
+                found.append(Window(number, title.decode(errors="replace"), [*classes, ""][1], box))
+        return found
+
+    def processes(self) -> list[int]:
+        """Every process of it, as this machine numbers them."""
+        return self._cell.processes()
+
+    def check(self) -> None:
+        """See whether all that has to run does.
+
+        Raises:
+            EnvFailure: naming what died.
+        """
+        self._cell.check()
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """What is tried in here on a desktop that dies is told as that death.
+
+        Raises:
+            EnvFailure: naming what died.
+        """
+        try:
+            yield
+        except (XError, OSError) as error:
+            self._cell.check_for(_TOLD_S)
+            raise EnvFailure("died", f"gui/x11: the X server {error}") from error
+        self._cell.check()
+
+    @property
+    def _connected(self) -> Connection:
+        if self._connection is None:
+            raise EnvFailure("died", "gui/x11: the desktop was closed")
+        return self._connection
+
+    def _order(self, name: str, *paths: str) -> str:
+        app = APPS[name]
+        return self._cell.order_to_launch(name, (*app.argv, *paths), app.lonely)
+
+    def _write_settings(self) -> None:
+        cell = self._cell
+        folder = os.open(cell.path(cell.settings), os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            write_files(folder, settings_files(cell.launcher, cell.settings, self._order))
+        finally:
+            os.close(folder)
+
+    def _await_manager(self, deadline: float) -> None:
+        """A window manager is ready when it lists a window that asks for it, not when it says so."""
+        connection, probe = self._connected, self._connected.show_window()
+        while probe not in connection.cardinals(connection.root, "_NET_CLIENT_LIST"):
+            if time.monotonic() > deadline:
+                raise EnvFailure("hung", "gui/x11: the window manager did not start in time")
+            self._cell.check()
+            time.sleep(_PROBE_S)
+            connection.hide_window(probe)
+            connection.show_window(probe)
+        connection.destroy_window(probe)
+        connection.sync()

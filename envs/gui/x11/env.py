@@ -1,0 +1,60 @@
+"""gui/x11: tasks on real desktops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import Any, get_args
+
+from vlrl.envs.gui.env import GuiEnv
+from vlrl.envs.gui.x11.backend import X11Backend
+from vlrl.envs.gui.x11.box import Sandbox
+from vlrl.envs.gui.x11.desktop import Machine
+from vlrl.envs.gui.x11.tasks import TASKS
+from vlrl.errors import ConfigError
+
+
+class X11Env(GuiEnv):
+    """Work in Debian's apps on a desktop of one's own, from files to answers."""
+
+    def __init__(
+        self,
+        size: Sequence[int] = (1280, 800),
+        tasks: Sequence[str] = ("*",),
+        pool: int = 1,
+        settle_s: float = 3.0,
+        sandbox: Sandbox = "require",
+        **rules: Any,
+    ) -> None:
+        """Choose tasks and desktops.
+
+        Args:
+            size: [width, height] of the screen in pixels.
+            tasks: names or patterns such as files_*.
+            pool: desktops kept booted ahead for this environment, about 40 MiB each.
+            settle_s: how long the screen may take to settle after an action before it is shown as it is.
+            sandbox: "require", or "warn" to go on without one, loudly, where none can be made.
+            rules: of every screen; see `GuiRules`.
+
+        Raises:
+            ConfigError: for an option out of range.
+        """
+        if len(size) != 2 or not all(isinstance(n, int) and 320 <= n <= 4096 for n in size):
+            raise ConfigError(
+                f"env gui/x11: option size={size!r}; give [width, height], each from 320 to 4096"
+            )
+        if isinstance(pool, bool) or not isinstance(pool, int) or not 0 <= pool <= 64:
+            raise ConfigError(f"env gui/x11: option pool={pool!r}; give a whole number from 0 to 64")
+        if not 0 < settle_s <= 60:
+            raise ConfigError(f"env gui/x11: option settle_s={settle_s!r}; give seconds from 0 to 60")
+        if sandbox not in get_args(Sandbox):
+            raise ConfigError(f"env gui/x11: option sandbox={sandbox!r}; require or warn")
+        chosen = {
+            name: task
+            for name, task in TASKS.items()
+            if any(fnmatchcase(name, pattern) for pattern in ([tasks] if isinstance(tasks, str) else tasks))
+        }
+        if not chosen:
+            raise ConfigError(f"env gui/x11: option tasks={tasks!r} matches none of {', '.join(TASKS)}")
+        machine = Machine((size[0], size[1]), sandbox, settle_s)
+        super().__init__(X11Backend(machine, chosen, pool), **rules)

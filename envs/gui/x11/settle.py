@@ -1,0 +1,55 @@
+"""When a desktop has settled: nobody on it works, and nobody is about to.
+
+For a while no process, X server included, has used processor time: then no pixel has changed either, and they
+need not be compared. What a busy machine has not yet let run counts as working, and so does a process that
+was started meanwhile. A toolkit's short timer (a dialog that looks at a name a tenth of a second after it was
+typed) counts as work to come; those that never end are not waited for forever.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from vlrl.envs.gui.x11.processes import cpu_time, rest_of
+
+QUIET_S = 0.03
+_POLL_S = 0.005
+_IDLE_S = 0.0002
+"""Processor time within the quiet that apps may use for timers of their own; the X server none."""
+_SHORT_TIMER_S = 0.3
+_MOST_TIMERS_S = 1.0
+
+
+def settle(processes: Callable[[], list[int]], server: int, budget_s: float) -> bool:
+    """Wait for quiet; False if it does not come within the budget.
+
+    Args:
+        processes: the desktop's at the time of the call.
+        server: the X server among them.
+        budget_s: how long to wait at most.
+    """
+    begin = time.monotonic()
+    pids = processes()
+    before, since = cpu_time(pids), time.monotonic()
+    while (now_s := time.monotonic()) - begin < budget_s:
+        time.sleep(_POLL_S)
+        now = cpu_time(pids)
+        if _worked(before, now, server):
+            before, since = now, time.monotonic()
+        elif now_s - since >= QUIET_S:
+            found = processes()
+            rest = rest_of(found)
+            if set(found) <= set(pids) and not rest.is_busy:
+                if rest.timer_s > _SHORT_TIMER_S or now_s - begin > _MOST_TIMERS_S:
+                    return True
+            else:
+                before, since = cpu_time(found), time.monotonic()
+            pids = found
+    return False
+
+
+def _worked(before: dict[int, float], now: dict[int, float], server: int) -> bool:
+    if now.keys() != before.keys() or now.get(server) != before.get(server):
+        return True
+    return sum(now.values()) - sum(before.values()) > _IDLE_S

@@ -1,0 +1,78 @@
+"""What a task on a desktop is: files, a goal, what has to be so in the end, and a way there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+import numpy as np
+
+from vlrl.envs.gui.actions import Action, Answer, Finish
+from vlrl.envs.gui.screen import Verdict
+from vlrl.envs.gui.x11.home import Tree, changes
+
+Predicate = Callable[[Tree], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """One variant of a task.
+
+    Attributes:
+        goal: what the agent is told.
+        oracle: actions that reach the goal from the bare desktop.
+        files: path below the home → content; a path that ends in / is a folder.
+        milestones: what has to be so, each by a name; told from the files alone.
+        answer: what has to be said, if the task is a question; then it is a milestone too.
+        changed: patterns of the paths that may be added, removed or changed.
+        max_steps: actions that the task allows for.
+    """
+
+    goal: str
+    oracle: Sequence[Action]
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    milestones: Mapping[str, Predicate] = field(default_factory=dict)
+    answer: str | None = None
+    changed: Sequence[str] = ()
+    max_steps: int = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A template of a task.
+
+    Attributes:
+        name: as in the option `tasks`.
+        apps: of apps.APPS, those that its oracle uses.
+        make: draws a variant.
+    """
+
+    name: str
+    apps: tuple[str, ...]
+    make: Callable[[np.random.Generator], Setup]
+
+
+def judge(setup: Setup, before: Tree, after: Tree, last: Action | None) -> Verdict:
+    """How a task stands.
+
+    Args:
+        setup: the task.
+        before: the files at the beginning.
+        after: the files now.
+        last: the agent's Answer or Finish if it gave one.
+    """
+    reached = {name: holds(after) for name, holds in setup.milestones.items()}
+    if setup.answer is not None:
+        said = last.text.strip().casefold() if isinstance(last, Answer) else None
+        reached["answered"] = said == setup.answer.casefold()
+    harm = tuple(
+        f"{path} was changed"
+        for path in changes(before, after)
+        if not any(fnmatchcase(path, pattern) for pattern in setup.changed)
+    )
+    gave_up = isinstance(last, Finish) and not last.success
+    success = all(reached.values()) and not harm and not gave_up
+    most = len(reached) if success else len(reached) - 1
+    progress = 0.0 if gave_up else min(sum(reached.values()), most) / len(reached)
+    return Verdict(success, progress, reached, harm)

@@ -1,0 +1,12 @@
+"""The templates of tasks, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from vlrl.envs.gui.x11.task import Task
+from vlrl.envs.gui.x11.tasks import editor, files, pictures, terminal
+
+TASKS: Mapping[str, Task] = {
+    task.name: task for tasks in (editor.TASKS, files.TASKS, pictures.TASKS, terminal.TASKS) for task in tasks
+}

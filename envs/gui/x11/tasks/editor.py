@@ -1,0 +1,102 @@
+"""Work in the text editor (mousepad)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vlrl.envs.gui.actions import Action, OpenApp, TypeText
+from vlrl.envs.gui.x11.task import Setup, Task
+from vlrl.envs.gui.x11.tasks.words import NOUNS, draw, has, holds, keys, open_in_editor, sentence
+
+_APPS = ("mousepad",)
+_FOREIGN = (
+    "Grüße aus Köln",
+    "Çok güzel",
+    "Привет, мир",
+    "Żółta łódź",
+    "¿Dónde está?",
+    "naïve café",
+    "αβγ → δ",
+)
+
+
+def _write(rng: np.random.Generator, text: str) -> Setup:
+    name = f"{draw(rng, NOUNS, 1)[0]}.txt"
+    return Setup(
+        goal=f'With the text editor, make a file named {name} in the home folder that says: "{text}"',
+        oracle=[
+            *(OpenApp("mousepad"), TypeText(text), *keys("ctrl+s")),
+            *(TypeText(name), *keys("enter")),
+        ],
+        milestones={"the file is there": has(name), "it says so": holds(name, text)},
+        changed=[name],
+    )
+
+
+def _note(rng: np.random.Generator) -> Setup:
+    return _write(rng, sentence(rng))
+
+
+def _foreign(rng: np.random.Generator) -> Setup:
+    return _write(rng, f"{_FOREIGN[rng.integers(len(_FOREIGN))]} {rng.integers(10, 100)}")
+
+
+def _edit(goal: str, name: str, before: str, after: str, work: list[Action]) -> Setup:
+    return Setup(
+        goal=f"{goal} Save the file under its name.",
+        oracle=[*open_in_editor(name), *work, *keys("ctrl+s")],
+        files={name: before.encode()},
+        milestones={"the file is changed so": holds(name, after)},
+        changed=[name],
+    )
+
+
+def _append(rng: np.random.Generator) -> Setup:
+    name, new = f"{draw(rng, NOUNS, 1)[0]}.txt", sentence(rng)
+    before = "".join(f"{sentence(rng)}\n" for _ in range(rng.integers(3, 8)))
+    goal = f'Add a last line to {name} that says: "{new}"'
+    return _edit(goal, name, before, f"{before}{new}", [*keys("ctrl+end"), TypeText(new)])
+
+
+def _delete_line(rng: np.random.Generator) -> Setup:
+    name, *items = draw(rng, NOUNS, 8)
+    number = int(rng.integers(1, len(items)))
+    after = "\n".join(item for item in items if item != items[number])
+    goal = f"In the list in {name}.txt, delete the line {items[number]!r}."
+    work = keys("ctrl+home", *["down"] * number, "shift+down", "delete")
+    return _edit(goal, f"{name}.txt", "\n".join(items) + "\n", after, work)
+
+
+def _replace(rng: np.random.Generator) -> Setup:
+    name, old, new, *others = draw(rng, NOUNS, 6)
+    lines = [f"The {other} is beside the {old}." for other in others]
+    before, after = "\n".join(lines) + "\n", "\n".join(lines).replace(old, new)
+    goal = f"In {name}.txt, replace the word {old!r} by {new!r} everywhere."
+    return _edit(goal, f"{name}.txt", before, after, [*keys("ctrl+a"), TypeText(after)])
+
+
+def _save_as(rng: np.random.Generator) -> Setup:
+    old, new = (f"{noun}.txt" for noun in draw(rng, NOUNS, 2))
+    before, title = "".join(f"{sentence(rng)}\n" for _ in range(4)), sentence(rng)
+    after = f"{title}\n{before}"
+    return Setup(
+        goal=f'Open {old}, put the line "{title}" before its first one, and save that as {new}; '
+        f"{old} is to stay as it is.",
+        oracle=[
+            *(*open_in_editor(old), *keys("ctrl+home"), TypeText(f"{title}\n"), *keys("ctrl+shift+s")),
+            *(*keys("ctrl+a"), TypeText(new), *keys("enter")),
+        ],
+        files={old: before.encode()},
+        milestones={"there is a new file": has(new), "it says so": holds(new, after)},
+        changed=[new],
+    )
+
+
+TASKS = [
+    Task("editor_note", _APPS, _note),
+    Task("editor_foreign", _APPS, _foreign),
+    Task("editor_append", _APPS, _append),
+    Task("editor_delete_line", _APPS, _delete_line),
+    Task("editor_replace", _APPS, _replace),
+    Task("editor_save_as", _APPS, _save_as),
+]

@@ -1,0 +1,79 @@
+"""Work in the terminal, and with the calculator."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vlrl.envs.gui.actions import Answer, OpenApp, TypeText
+from vlrl.envs.gui.x11.task import Setup, Task
+from vlrl.envs.gui.x11.tasks.words import NOUNS, draw, gone, has, holds, keys, sentence
+
+
+def _count_lines(rng: np.random.Generator) -> Setup:
+    name, (wanted, *others) = draw(rng, NOUNS, 1)[0], draw(rng, NOUNS, 6)
+    count = int(rng.integers(137, 600))
+    lines = [wanted] * count + [others[i] for i in rng.integers(len(others), size=400)]
+    text = "\n".join(lines[i] for i in rng.permutation(len(lines)))
+    return Setup(
+        goal=f"How many lines of {name}.txt say {wanted!r}? Answer with the number. The terminal may help.",
+        oracle=[
+            *(OpenApp("xterm"), TypeText(f"grep -c {wanted} {name}.txt\n"), Answer(str(count))),
+        ],
+        files={f"{name}.txt": text.encode() + b"\n"},
+        answer=str(count),
+    )
+
+
+def _find_file(rng: np.random.Generator) -> Setup:
+    folder, wanted, *names = draw(rng, NOUNS, 14)
+    here = names[int(rng.integers(len(names)))]
+    files = {f"{folder}/": b""}
+    for name in names:
+        files[f"{folder}/{name}.txt"] = f"{sentence(rng)}\n".replace(wanted, "thing").encode()
+    files[f"{folder}/{here}.txt"] += f"Here is the {wanted}.\n".encode()
+    return Setup(
+        goal=f"Which file in the folder {folder} speaks of the {wanted}? Answer with its name.",
+        oracle=[OpenApp("xterm"), TypeText(f"grep -l {wanted} {folder}/*\n"), Answer(f"{here}.txt")],
+        files=files,
+        answer=f"{here}.txt",
+    )
+
+
+def _sort_out(rng: np.random.Generator) -> Setup:
+    folder, *names = draw(rng, NOUNS, 8)
+    logs = [f"{name}.log" for name in names[:3]]
+    files = {name: f"{sentence(rng)}\n".encode() for name in (*logs, *(f"{n}.txt" for n in names[3:]))}
+    return Setup(
+        goal=f"Make a folder named {folder} and move every file whose name ends in .log into it.",
+        oracle=[OpenApp("xterm"), TypeText(f"mkdir {folder}\n"), TypeText(f"mv *.log {folder}\n")],
+        files=files,
+        milestones={
+            "there is the folder": has(folder),
+            **{f"{log} is in it": has(f"{folder}/{log}", files[log]) for log in logs},
+            "they are where they were no longer": lambda tree: all(gone(log)(tree) for log in logs),
+        },
+        changed=[folder, f"{folder}/*.log", *logs],
+    )
+
+
+def _calculate(rng: np.random.Generator) -> Setup:
+    a, b, c = (int(n) for n in rng.integers(123, 9877, size=3))
+    result, name = str(a * b - c), f"{draw(rng, NOUNS, 1)[0]}.txt"
+    return Setup(
+        goal=f"Compute {a} × {b} − {c} with the calculator and save the result, digits only, as {name} in "
+        "the home folder with the text editor.",
+        oracle=[
+            *(OpenApp("galculator"), TypeText(f"{a}*{b}-{c}\n"), OpenApp("mousepad"), TypeText(result)),
+            *(*keys("ctrl+s"), TypeText(name), *keys("enter")),
+        ],
+        milestones={"the file is there": has(name), "it has the result": holds(name, result)},
+        changed=[name],
+    )
+
+
+TASKS = [
+    Task("terminal_count_lines", ("xterm",), _count_lines),
+    Task("terminal_find_file", ("xterm",), _find_file),
+    Task("terminal_sort_out", ("xterm",), _sort_out),
+    Task("calculator_to_file", ("galculator", "mousepad"), _calculate),
+]

@@ -1,0 +1,66 @@
+"""`vlrl plan` says whether a run fits and what would make it fit, and loads nothing."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CONFIG = Path(__file__).parents[2] / "configs" / "quickstart.yaml"
+
+
+@pytest.fixture
+def config_only(tiny_model: Path, tmp_path: Path) -> Path:
+    """A model's folder as `plan` needs it of the hub: config.json and nothing else."""
+    folder = tmp_path / "model"
+    folder.mkdir()
+    shutil.copy(tiny_model / "config.json", folder)
+    return folder
+
+
+def test_a_run_that_fits_is_exit_code_0(vlrl: Any, config_only: Path) -> None:
+    where = f"model.path={config_only}"
+    result = vlrl("plan", CONFIG, where, "--device", "cpu", "--memory-gib", 64, "--teraflops", 0.1, "--json")
+    assert result.code == 0, result.err
+    found = result.json
+    assert found["fits"] is True
+    assert found["changes"] == []
+    parts = found["memory"]
+    assert found["needed_bytes"] > sum(
+        parts[name] for name in ("weights", "gradients", "optimizer", "logits")
+    )
+    assert found["train_seconds"] > 0
+    for part in ("weights", "gradients", "optimizer", "activations", "logits", "KV cache", "weight segment"):
+        assert part in result.err
+    twice = vlrl("plan", CONFIG, where, "--device", "cpu", "--memory-gib", 64, "--teraflops", 0.2, "--json")
+    assert twice.json["train_seconds"] == pytest.approx(found["train_seconds"] / 2)
+
+
+def test_a_run_that_does_not_fit_is_exit_code_1_with_what_would(vlrl: Any, config_only: Path) -> None:
+    given = ["plan", CONFIG, f"model.path={config_only}", "rollout.prompts_per_step=64"]
+    given += ["trainer.max_tokens_per_micro_batch=16384", "--device", "cpu", "--teraflops", 0.1, "--json"]
+    needed = vlrl(*given, "--memory-gib", 64).json["needed_bytes"]
+    result = vlrl(*given, "--memory-gib", needed / 2**30 - 0.05)
+    assert result.code == 1
+    assert "does not fit" in result.err
+    changes = {change["change"]: change["needed_bytes"] for change in result.json["changes"]}
+    assert "trainer.gradient_checkpointing=true" in changes
+    assert all(bytes_ <= result.json["memory_bytes"] for bytes_ in changes.values())
+    key = "trainer.gradient_checkpointing=true"
+    assert vlrl(*given, key, "--memory-gib", 64).json["needed_bytes"] == changes[key]
+
+
+def test_a_gpu_that_is_not_here_must_be_described(vlrl: Any, config_only: Path) -> None:
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("this machine has a GPU, which answers for itself")
+    where = f"model.path={config_only}"
+    result = vlrl("plan", CONFIG, where, "--device", "cuda", "--memory-gib", 80)
+    assert result.code == 2
+    assert "--teraflops" in result.err
+    given = ("--device", "cuda", "--memory-gib", 80, "--teraflops", 400)
+    assert vlrl("plan", CONFIG, where, *given).code == 0
+    assert vlrl("plan", CONFIG, where, "--device", "tpu").code == 2

@@ -1,0 +1,237 @@
+"""Any tree of episodes, packed, against transformers' own forward pass of every ledger as a row of its own.
+
+Logprobs and gradients of every parameter, for every family: pictures and videos, deepstack, mixtures of
+experts; episodes that part at any token, branch from each other, or share only how they begin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from builders import family_config, make_generation, observe, picture
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from vlrl import tree_attention
+from vlrl.attention import Kind
+from vlrl.batch import MicroBatch
+from vlrl.credit import graded
+from vlrl.layout import lay_out
+from vlrl.logprobs import DeviceBatch, TreeLogprobs
+from vlrl.pack import branches_of, pack
+from vlrl.prefix_tree import Keys
+from vlrl.processors.auto import open_processor
+from vlrl.registry import BUILT_IN
+from vlrl.session import Session
+from vlrl.types import Group, Ledger, Score
+
+TOLERANCE = 1e-5
+CPU = torch.device("cpu")
+VIDEO_FAMILIES = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """An episode that goes on from an earlier one: what it sees next, and what it says."""
+
+    after: int
+    picture: int | None
+    drawn: list[int]
+
+
+TURNS = st.builds(
+    Turn,
+    after=st.integers(0, 5),
+    picture=st.none() | st.integers(0, 2),
+    drawn=st.lists(st.integers(40, 43), min_size=1, max_size=4),
+)
+EPISODES = st.tuples(st.sampled_from(["", "picture", "video"]), st.lists(TURNS, min_size=2, max_size=5))
+
+
+@dataclass
+class Family:
+    """One family's processor and model."""
+
+    name: str
+    ours: Any
+    model: Any
+
+    def groups(self, specs: Sequence[tuple[str, list[Turn]]]) -> list[Group]:
+        """A group of episodes for each; all begin with the same system prompt."""
+        return [
+            self._group(number, *spec, rng=np.random.default_rng(number)) for number, spec in enumerate(specs)
+        ]
+
+    def _group(self, number: int, begins: str, turns: list[Turn], rng: np.random.Generator) -> Group:
+        content: list[dict[str, Any]] = [{"type": "text", "text": f"Task {number}."}]
+        if begins == "video" and self.name in VIDEO_FAMILIES:
+            frames = [picture(64, 96, seed=i) for i in range(4)]
+            content.insert(0, {"type": "video", "video": frames, "fps": 2.0})
+        elif begins:
+            content.insert(0, {"type": "image", "image": picture(64, 96, seed=1)})
+        messages = [{"role": "system", "content": "Do it."}, {"role": "user", "content": content}]
+        sample = self.ours.sample({"id": f"g{number}", "messages": messages})
+        sessions = [Session(sample, 0)]
+        self.ours.act(sessions[0], make_generation([40, 41]))
+        for index, turn in enumerate(turns, start=1):
+            session = sessions[turn.after % len(sessions)].branch(index)
+            pictures = [] if turn.picture is None else [picture(64, 64, seed=turn.picture)]
+            observe(self.ours, session, "next", pictures)
+            self.ours.act(session, make_generation(turn.drawn))
+            sessions.append(session)
+        trajectories = [session.trajectory("", "ok", 0.0) for session in sessions]
+        for trajectory in trajectories:
+            trajectory.score = Score(0.0, {})
+        group = graded(trajectories, rng.normal(size=len(trajectories)).tolist())
+        for credit in group.credits:  # ledgers are told apart by their advantages
+            for number, advantages in enumerate(credit.advantages):
+                advantages *= 1 + number / 8
+        return group
+
+    def plain_logprobs(self, ledger: Ledger) -> torch.Tensor:
+        """transformers' own forward of one ledger, of every token but the first."""
+        core = self.model.model
+        ids = torch.tensor(ledger.token_ids)[None]
+        if self.name in VIDEO_FAMILIES:  # a video's patches go in as a picture's
+            ids = ids.masked_fill(ids == core.config.video_token_id, core.config.image_token_id)
+        positions = torch.tensor(ledger.position_ids)[:, None]
+        options: dict[str, Any] = {}
+        if ledger.media:
+            pixels = {name: torch.tensor(v) for name, v in self.ours.pixels(ledger.media).items()}
+            options["mm_encoder_outputs"] = {"image": core.get_image_features(**pixels, return_dict=True)}
+        output = core(
+            input_ids=ids,
+            position_ids=positions if hasattr(core, "get_rope_index") else positions[0],
+            attention_mask=torch.ones_like(ids),
+            use_cache=False,
+            **options,
+        )
+        logits = self.model.lm_head(output.last_hidden_state)[0, :-1].float()
+        logits[:, list(self.ours.banned_token_ids)] = -torch.inf
+        return torch.log_softmax(logits, -1).gather(1, torch.tensor(ledger.token_ids)[1:, None])[:, 0]
+
+    def gradients(self, loss: torch.Tensor) -> dict[str, torch.Tensor]:
+        self.model.zero_grad()
+        loss.backward()
+        found = {n: p.grad.clone() for n, p in self.model.named_parameters() if p.grad is not None}
+        self.model.zero_grad()
+        return found
+
+    def checkpointed(self, on: bool) -> None:
+        if on:
+            options = {"use_reentrant": False}
+            self.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs=options)
+        else:
+            self.model.gradient_checkpointing_disable()
+        self.model.train(on)
+
+
+@pytest.fixture(scope="module", params=sorted(BUILT_IN["processors"]))
+def family(request: pytest.FixtureRequest, tiny_family: Callable[[str], Path]) -> Family:
+    from transformers import AutoModelForImageTextToText
+
+    folder = tiny_family(request.param)
+    model = AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32)
+    video = {"min_pixels": 32 * 32, "max_pixels": 96 * 96}
+    config = family_config(folder, processor={"min_pixels": 4096, "max_pixels": 160 * 160, "video": video})
+    return Family(request.param, open_processor(config), model.eval())
+
+
+def check(family: Family, groups: list[Group], max_tokens: int, attention: Kind = "blocks") -> int:
+    """Hold packed to plain; returns how many tokens packing saved."""
+    [micro_batches] = pack(
+        groups, family.ours.pixels, num_ranks=1, max_tokens=max_tokens, aggregation="token",
+        max_completion_tokens=8, keep_zero_advantage=True,
+    )  # fmt: skip
+    wrapped = TreeLogprobs(
+        family.model, temperature=1.0, banned_token_ids=family.ours.banned_token_ids, attention=attention
+    )
+    outputs = [wrapped(DeviceBatch.of(m, CPU))[0] for m in micro_batches]
+    factors = [torch.tensor(m.weights * m.advantages) for m in micro_batches]
+    loss = sum((f * o).sum() for f, o in zip(factors, outputs, strict=True))
+    branches = [
+        branch for group in groups for branch in branches_of(group, [1.0] * len(group.trajectories), Keys())
+    ]
+    weight = 1.0 / sum(int(b.trained.sum()) for b in branches)
+    plain_loss: Any = 0.0
+    expected: dict[tuple[float, ...], torch.Tensor] = {}
+    for branch in branches:
+        trained = torch.tensor(branch.trained[1:])
+        logprobs = family.plain_logprobs(branch.ledger)[trained]
+        advantages = torch.tensor(branch.advantages[1:])[trained]
+        plain_loss = plain_loss + weight * (advantages * logprobs).sum()
+        expected[tuple(advantages.tolist())] = logprobs.detach()  # no two episodes have the same
+    for micro_batch, output in zip(micro_batches, outputs, strict=True):
+        for row in range(len(micro_batch.token_sample_ids)):
+            mine = micro_batch.sequence_ids == row
+            name = tuple(micro_batch.advantages[mine].tolist())
+            assert (output.detach()[torch.tensor(mine)] - expected.pop(name)).abs().max() < TOLERANCE
+    assert not expected
+    assert_same_gradients(family.gradients(loss), family.gradients(plain_loss))  # type: ignore[arg-type]
+    return sum(len(b.ledger.token_ids) for b in branches) - sum(m.input_ids.size for m in micro_batches)
+
+
+def assert_same_gradients(found: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> None:
+    # Without a picture the tower still takes part, with gradients of zero.
+    scale = max(float(g.abs().max()) for g in expected.values())
+    assert expected.keys() <= found.keys()
+    for name, gradient in found.items():
+        difference = gradient - expected[name] if name in expected else gradient
+        assert float(difference.abs().max()) <= TOLERANCE * scale, name
+
+
+FORKED: list[tuple[str, list[Turn]]] = [
+    # Equal twice over, then apart: after one drawn token, before a picture, at another picture.
+    ("picture", [Turn(0, 0, [40, 41, 42]), Turn(0, 0, [40, 41, 43]), Turn(1, 1, [41]), Turn(1, 2, [41, 42])]),
+    ("picture", [Turn(0, None, [42, 42]), Turn(0, None, [42, 42])]),
+    ("video", [Turn(0, 1, [43, 40]), Turn(1, None, [41, 40, 42])]),
+]
+
+
+@pytest.mark.parametrize("checkpointed", [False, True])
+def test_a_tree_equals_plain_rows(
+    family: Family, checkpointed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With blocks far smaller than a picture, and masks computed again; then with one mask."""
+    groups = family.groups(FORKED)
+    monkeypatch.setattr(tree_attention, "BLOCK_TOKENS", 16)
+    family.checkpointed(checkpointed)
+    try:
+        assert check(family, groups, 4096) > 0
+        monkeypatch.setattr(tree_attention, "KEPT_PAIRS", 0)
+        check(family, groups, 4096)
+        check(family, groups, 4096, "dense")
+    finally:
+        family.checkpointed(False)
+
+
+@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(EPISODES, min_size=1, max_size=2), st.sampled_from([1, 150, 4096]))
+def test_any_tree_equals_plain_rows(
+    family: Family, specs: list[tuple[str, list[Turn]]], max_tokens: int
+) -> None:
+    check(family, family.groups(specs), max_tokens)
+
+
+def test_a_prompt_is_shared_up_to_where_another_picture_begins(family: Family) -> None:
+    """Not only whole turns: the text before a picture, and the picture before a text."""
+    groups = family.groups([("", []), ("picture", []), ("picture", [])])
+    branches = [b for g in groups for b in branches_of(g, [1.0], Keys())]
+    sizes = [b.keys.shape[1] for b in branches]
+    pads = family.ours.banned_token_ids
+
+    def packed(*numbers: int) -> MicroBatch:
+        keys = Keys()
+        return lay_out([b for i in numbers for b in branches_of(groups[i], [1.0], keys)], family.ours.pixels)
+
+    words, pictures = packed(0, 1), packed(1, 2)
+    assert words.input_ids.size < sizes[0] + sizes[1] - 2  # the system prompt, at least
+    num_pads = int(np.isin(branches[1].ledger.token_ids, pads).sum())
+    assert np.isin(pictures.input_ids, pads).sum() == num_pads  # "Task 1." and "Task 2." see the same one
+    assert len(pictures.media_order) == 1

@@ -1,0 +1,125 @@
+"""Whole runs that draw while the trainer steps, or refill their batches: real engines, tiny model."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import make_config
+from rich.console import Console
+
+from vlrl import grpo
+from vlrl.checkpoint import latest_checkpoint
+from vlrl.config import Config
+from vlrl.console import TrainConsole
+from vlrl.errors import Interrupted
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+NUM_STEPS = 5
+STOP_AFTER = 2
+BATCH = 2
+
+REWARD = '''
+def parity(completion, answer):
+    """Something that a random model gets right every other time."""
+    return float(sum(map(ord, completion)) % 2)
+'''
+
+
+class Stopping(TrainConsole):
+    """A console that presses the button: SIGTERM once a step is shown."""
+
+    stop_after: int | None = None
+
+    def step(self, step: int, values: Mapping[str, float]) -> None:
+        """Show, and stop if it is time."""
+        super().step(step, values)
+        if step == self.stop_after:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+def run(config: Config, *, stop_after: int | None = None, resume: bool = False) -> None:
+    with Stopping("test", config.num_steps, console=Console(file=io.StringIO())) as console:
+        console.stop_after = stop_after
+        grpo.train(config, console, resume=resume)
+
+
+def metrics(config: Config) -> list[dict[str, Any]]:
+    """Every step's numbers but those that a clock made."""
+    lines = (config.run_dir / "metrics.jsonl").read_text().splitlines()
+    return [
+        {k: v for k, v in json.loads(line).items() if not k.startswith(("time_s/", "throughput/"))}
+        for line in lines
+    ]
+
+
+def tickets(config: Config) -> Mapping[str, Any]:
+    found = latest_checkpoint(config.run_dir)[1].tickets
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def new_run(tiny_model: Path, tmp_path: Path) -> Any:
+    (tmp_path / "reward.py").write_text(REWARD)
+
+    def make(name: str, **sections: Any) -> Config:
+        return make_config(
+            tiny_model,
+            run={"name": name, "dir": str(tmp_path), "seed": 11},
+            data={"train": {"name": "digit_sum", "limit": 60}},
+            rewards=[{"name": f"{tmp_path}/reward.py:parity"}],
+            rollout={"prompts_per_step": BATCH, "group_size": 2, "max_tokens": 6},
+            num_steps=NUM_STEPS,
+            optim={"lr": 3e-3},
+            checkpoint={"every": 0},
+            logging={"tensorboard": False},
+            **sections,
+        )
+
+    return make
+
+
+def test_refilled_batches_are_the_same_whether_the_run_was_stopped_or_not(
+    new_run: Any, local_ray: None
+) -> None:
+    batch = {"filters": [{"name": "zero_variance"}], "over_sampling": 1.5, "max_dropped_share": 0.95}
+    whole, stopped = new_run("whole", batch=batch), new_run("stopped", batch=batch)
+    run(whole)
+    assert sum(m["groups/dropped_zero_variance"] for m in metrics(whole)) > 0
+    assert tickets(whole)["next_position"] > NUM_STEPS * BATCH
+    with pytest.raises(Interrupted):
+        run(stopped, stop_after=STOP_AFTER)
+    run(stopped, resume=True)
+    assert metrics(stopped) == metrics(whole)
+    assert tickets(stopped) == tickets(whole)
+
+
+def test_drawing_while_the_trainer_steps_keeps_the_order_and_the_bound(new_run: Any, local_ray: None) -> None:
+    config = new_run(
+        "async",
+        async_={"mode": "async", "pipeline_depth": 2, "max_staleness": 1},
+        episodes={"lockstep": False},
+        algorithm={"num_minibatches": 2, "correction": {"kind": "decoupled"}},
+    )
+    with pytest.raises(Interrupted):
+        run(config, stop_after=STOP_AFTER)
+    state = tickets(config)
+    open_positions = [position for position, *_ in state["open"]]
+    first = (STOP_AFTER + 1) * BATCH
+    assert open_positions == list(range(first, state["next_position"]))
+    assert open_positions  # drawn ahead, or on the way
+    run(config, resume=True)
+    found = metrics(config)
+    assert [m["step"] for m in found] == list(range(NUM_STEPS))
+    ages = {name.rsplit("_lag", 1)[1] for m in found for name in m if "_lag" in name and name[-1].isdigit()}
+    assert "1" in ages and ages <= {"0", "1"}
+    assert max(m.get("off_policy/lag_mean", 0.0) for m in found) > 0.5  # absent if no advantage was above 0
+    assert all(m["parity/max_abs_logprob_diff"] < 1e-3 for m in found)

@@ -1,0 +1,124 @@
+"""The environment gui/emu: its options, its words, the contract."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vlrl.envs.gui.emu.env import EmuEnv
+from vlrl.envs.gui.emu.task import TEMPLATES
+from vlrl.envs.gui.emu.tasks.basics import CHOICES
+from vlrl.errors import ConfigError
+from vlrl.registry import resolve
+
+
+def test_it_is_registered_and_its_oracle_earns_the_reward() -> None:
+    env = resolve("envs", "gui/emu")()
+    observation = env.reset({"name": "basics/click_button"}, 7)
+    assert observation.text.startswith("Task: Press the button")
+    assert observation.images[0].shape == (480, 640, 3) and observation.images[0].dtype == np.uint8
+    result = env.step(env.oracle())
+    assert result.reward == 1 and result.terminated and result.info["success"]
+    env.close()
+    env.close()
+
+
+def test_the_instructions_may_be_one_s_own() -> None:
+    assert "double_click X Y" in EmuEnv().system_prompt
+    env = EmuEnv(tasks="basics/click_button", instructions="Act by <action>click X Y</action>.")
+    assert env.system_prompt == "Act by <action>click X Y</action>."
+    env.reset({}, 3)
+    assert env.step(env.oracle()).info["success"]
+
+
+def test_the_oracle_goes_on_where_places_are_written_coarsely() -> None:
+    env = EmuEnv(tasks="buttons/lights", difficulty=1, shown_size=[112, 84])
+    for seed in range(5):
+        env.reset({}, seed)
+        assert not env.step(env.oracle()).terminated
+        assert env.step(env.oracle()).info["success"]
+
+
+def test_a_wrong_button_ends_it_without_reward() -> None:
+    env = EmuEnv(tasks="basics/click_button", language="en")
+    env.reset({}, 3)
+    buttons = [e for e in env.backend.elements() if e.role == "button"]  # type: ignore[attr-defined]
+    named = [e for e in buttons if e.name in CHOICES.values()]
+    wrong = next(e for e in named if f"“{e.name}”" not in env.backend.goal)
+    x, y = (wrong.box[0] + wrong.box[2]) // 2, (wrong.box[1] + wrong.box[3]) // 2
+    result = env.step(f"<action>click {x} {y}</action>")
+    assert result.reward == 0 and result.terminated and not result.info["success"]
+
+
+def test_an_episode_goes_on_from_a_snapshot() -> None:
+    env = EmuEnv(tasks="editor/*", difficulty=2)
+    env.reset({}, 5)
+    for _ in range(4):
+        env.step(env.oracle())
+    middle, rewards, shown = env.snapshot(), [], []
+    for _ in range(2):
+        env.restore(middle)
+        for _ in range(12):
+            result = env.step(env.oracle())
+            if result.terminated:
+                break
+        rewards.append(result.reward)
+        shown.append(result.observation.images[0].tobytes())
+    assert rewards == [1, 1] and shown[0] == shown[1]
+
+
+def test_the_task_and_the_looks_come_from_the_seed_or_are_pinned() -> None:
+    env = EmuEnv(language="en", theme=["paper", "slate"])
+    themes, goals = set(), set()
+    for seed in range(12):
+        goals.add(env.reset({}, seed).text)
+        themes.add(env.backend.world.settings["theme"])  # type: ignore[attr-defined]
+    assert themes == {"paper", "slate"} and len(goals) > 6
+    hard = EmuEnv(difficulty=[2, 3])
+    for seed in range(8):
+        hard.reset({}, seed)
+        assert hard.backend.snapshot().episode.level >= 2  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"form": "watch"}, "form='watch'"),
+        ({"size": [10, 10]}, "size="),
+        ({"tasks": "editr/*"}, "names none of"),
+        ({"tasks": []}, "no task"),
+        ({"difficulty": 4}, "difficulty=4"),
+        ({"theme": "neon"}, "theme='neon'"),
+        ({"font_size": []}, "font_size="),
+        ({"codec": "no such"}, "no such"),
+        ({"colour": "red"}, "colour"),
+    ],
+)
+def test_a_wrong_option_is_named(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        EmuEnv(**options)
+
+
+def test_a_wrong_task_is_named() -> None:
+    env = EmuEnv()
+    with pytest.raises(ConfigError, match="unknown keys"):
+        env.reset({"nam": "x"}, 0)
+    with pytest.raises(ConfigError, match="no task 'x'"):
+        env.reset({"name": "x"}, 0)
+    with pytest.raises(ConfigError, match="no difficulty 3"):
+        env.reset({"name": "editor/replace_text", "difficulty": 3}, 0)
+    with pytest.raises(RuntimeError, match="reset"):
+        env.backend.verdict()
+
+
+def test_what_the_agent_sees_names_no_ids_and_no_answer() -> None:
+    """The accessibility tree says what is on the screen: nothing of the task behind it."""
+    env = EmuEnv()
+    for name in TEMPLATES:
+        env.reset({"name": name}, 1)
+        for element in env.backend.elements():  # type: ignore[attr-defined]
+            x0, y0, x1, y1 = element.box
+            assert x0 <= x1 and y0 <= y1 and element.role == element.role.lower()
+            assert "\x1f" not in element.name

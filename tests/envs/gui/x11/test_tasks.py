@@ -1,0 +1,127 @@
+"""Every task: its script reaches the goal, agents that do nothing of use get nothing, variants differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from vlrl.envs.gui.actions import Answer, Click, Finish
+from vlrl.envs.gui.x11.backend import X11Backend
+from vlrl.envs.gui.x11.desktop import Machine
+from vlrl.envs.gui.x11.home import FOLDER, OTHER
+from vlrl.envs.gui.x11.task import Setup, judge
+from vlrl.envs.gui.x11.tasks import TASKS
+from vlrl.seeds import derive_seed
+
+SIZE = (1024, 768)
+GUESSES = ("", "yes", "no", "0", "1", "42", "done", "txt", "the answer")
+
+
+def of_every_task(play: Callable[[X11Backend, str], str]) -> None:
+    """Play all tasks, several at once; `play` says what is wrong, or nothing."""
+    names = sorted(TASKS)
+    backends = [X11Backend(Machine(SIZE), TASKS, pool=1) for _ in range(4)]
+    with ThreadPoolExecutor(len(backends)) as pool:
+        shares = [names[number :: len(backends)] for number in range(len(backends))]
+        played = pool.map(lambda backend, share: [play(backend, name) for name in share], backends, shares)
+        wrong = [text for texts in played for text in texts if text]
+    for backend in backends:
+        backend.close()
+    assert not wrong, "\n".join(wrong)
+
+
+def test_there_are_fifteen_tasks() -> None:
+    assert len(TASKS) >= 15
+
+
+def test_the_script_of_every_task_scores_1() -> None:
+    def play(backend: X11Backend, name: str) -> str:
+        backend.reset({"name": name}, 11)
+        for _ in range(backend.max_steps):
+            action = backend.oracle()
+            screen = backend.perform(action)
+            verdict = backend.verdict()
+            if verdict.success or isinstance(action, Answer | Finish):
+                break
+        good = verdict.success and verdict.progress == 1.0 and screen.settled
+        return "" if good else f"{name}: {action} {verdict}"
+
+    of_every_task(play)
+
+
+def test_agents_that_do_nothing_of_use_score_0() -> None:
+    def play(backend: X11Backend, name: str) -> str:
+        backend.reset({"name": name}, 12)
+        scores = [backend.verdict().progress]
+        rng = np.random.default_rng(derive_seed("null", name))
+        for _ in range(3):
+            backend.perform(Click((int(rng.integers(SIZE[0])), int(rng.integers(SIZE[1])))))
+            scores.append(backend.verdict().progress)
+        for action in (Finish(True), Finish(False), *map(Answer, GUESSES)):
+            backend.perform(action)
+            verdict = backend.verdict()
+            scores += [verdict.progress, float(verdict.success)]
+        return f"{name}: {scores}" if any(scores) else ""
+
+    of_every_task(play)
+
+
+@pytest.mark.parametrize("name", sorted(TASKS))
+def test_variants_differ_and_repeat(name: str) -> None:
+    def goal(seed: int) -> str:
+        return TASKS[name].make(np.random.default_rng(seed)).goal
+
+    assert goal(5) == goal(5)
+    assert len({goal(seed) for seed in range(20)}) > 15
+
+
+@pytest.mark.parametrize("name", sorted(TASKS))
+def test_what_has_to_be_typed_is_in_the_goal_and_the_answer_is_not(name: str) -> None:
+    for seed in range(20):
+        setup = TASKS[name].make(np.random.default_rng(seed))
+        assert setup.answer is None or setup.answer not in setup.goal
+
+
+BEFORE = {"a.txt": b"one", "b.txt": b"two"}
+COPY = Setup(
+    "Copy a to c.",
+    [],
+    milestones={
+        "there is a c": lambda tree: "c.txt" in tree,
+        "it is right": lambda t: t.get("c.txt") == b"one",
+    },
+    changed=["c.txt"],
+)
+
+
+@pytest.mark.parametrize(
+    ("after", "success", "progress"),
+    [
+        (BEFORE, False, 0.0),
+        ({**BEFORE, "c.txt": b"on"}, False, 0.5),
+        ({**BEFORE, "c.txt": b"one"}, True, 1.0),
+        ({"a.txt": b"one", "b.txt": b"gone", "c.txt": b"one"}, False, 0.5),
+        ({"a.txt": b"one", "c.txt": b"one"}, False, 0.5),
+        ({**BEFORE, "c.txt": b"one", "d": FOLDER}, False, 0.5),
+        ({**BEFORE, "c.txt": OTHER}, False, 0.5),
+    ],
+)
+def test_milestones_count_and_what_else_was_changed_costs_the_success(
+    after: dict[str, bytes], success: bool, progress: float
+) -> None:
+    verdict = judge(COPY, BEFORE, after, None)
+    assert (verdict.success, verdict.progress) == (success, progress)
+
+
+def test_giving_up_is_no_success_whatever_the_files_say() -> None:
+    verdict = judge(COPY, BEFORE, {**BEFORE, "c.txt": b"one"}, Finish(False))
+    assert (verdict.success, verdict.progress) == (False, 0.0)
+
+
+def test_an_answer_counts_whatever_its_case_and_spaces() -> None:
+    setup = Setup("Which?", [], answer="Walnut.txt")
+    assert judge(setup, {}, {}, Answer(" walnut.TXT\n")).success
+    assert not judge(setup, {}, {}, Answer("walnut.txt or pepper.txt")).success

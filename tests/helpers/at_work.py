@@ -1,0 +1,31 @@
+"""An app that is open, and what a person does with it, said in intents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vlrl.envs.gui.emu.desktop import Desktop
+from vlrl.envs.gui.emu.env import EmuEnv
+from vlrl.envs.gui.emu.intents import Intent, open_app
+from vlrl.envs.gui.emu.reach import Eye
+from vlrl.envs.gui.screen import Form
+
+
+def running(app: str, form: Form = "desktop", **store: Any) -> Desktop:
+    """A desktop with an app open, and what the apps keep."""
+    desktop = EmuEnv(form=form, language="en", menus="bar").backend
+    assert isinstance(desktop, Desktop)
+    desktop.reset({"name": "basics/click_button"}, 0)
+    now = desktop.snapshot()
+    desktop.restore(now._replace(world=now.world._replace(store=store, windows=())))
+    do(desktop, open_app(app))
+    return desktop
+
+
+def do(desktop: Desktop, *intents: Intent) -> None:
+    """Carry intents out, one after the other."""
+    for intent in intents:
+        is_last = False
+        while not is_last:
+            action, is_last = intent(Eye(desktop._scene, desktop.world))
+            desktop.perform(action)

@@ -1,0 +1,298 @@
+"""Off-policy corrections against numbers worked out by hand, and against the textbook importance sampling."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from builders import make_generation, make_group, make_sample, no_pixels
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from torch import Tensor
+
+from vlrl.async_options import CorrectionConfig
+from vlrl.collector import oldest_version
+from vlrl.credit import graded
+from vlrl.lags import COLUMNS, NUM_LAGS, lag_metrics, lag_sums
+from vlrl.loss import clipped_surrogate
+from vlrl.metrics import METRICS, describe
+from vlrl.off_policy import Surrogate, corrected_surrogate, interpolated_logprobs, sequence_sums
+from vlrl.options import AlgorithmConfig
+from vlrl.pack import pack
+from vlrl.session import Session
+from vlrl.types import Score, VersionSpan
+
+INF = float("inf")
+
+
+@dataclass
+class Tokens:
+    """What is known of the trained tokens, in float64."""
+
+    sampler_logprobs: Tensor
+    advantages: Tensor
+    version_lags: Tensor
+    sequence_ids: Tensor
+    proximal_logprobs: Tensor | None = None
+
+
+def tokens(
+    sampler: list[float],
+    advantages: list[float],
+    *,
+    lags: list[int] | None = None,
+    sequences: list[int] | None = None,
+    proximal: list[float] | None = None,
+) -> Tokens:
+    """Probabilities in, logprobs out."""
+    return Tokens(
+        torch.tensor(sampler, dtype=torch.float64).log(),
+        torch.tensor(advantages, dtype=torch.float64),
+        torch.tensor(lags or [0] * len(sampler)),
+        torch.tensor(sequences or [0] * len(sampler)),
+        None if proximal is None else torch.tensor(proximal, dtype=torch.float64).log(),
+    )
+
+
+def options(**correction: Any) -> AlgorithmConfig:
+    return AlgorithmConfig(clip_low=0.2, clip_high=0.28, correction=CorrectionConfig(**correction))
+
+
+def run(trainer: list[float], drawn: Tokens, **correction: Any) -> tuple[Surrogate, list[float]]:
+    """The surrogate at these probabilities, and the gradient by the log-probabilities."""
+    logprobs = torch.tensor(trainer, dtype=torch.float64).log().requires_grad_()
+    surrogate = corrected_surrogate(logprobs, drawn, options(**correction))
+    surrogate.loss.sum().backward()
+    assert logprobs.grad is not None
+    return surrogate, logprobs.grad.tolist()
+
+
+def test_without_correction_it_is_ppo_around_the_sampler_to_the_last_bit() -> None:
+    generator = torch.Generator().manual_seed(0)
+    sampler = -3 * torch.rand(64, generator=generator)
+    trainer = sampler + 0.5 * torch.randn(64, generator=generator)
+    advantages = torch.randn(64, generator=generator)
+    drawn = Tokens(
+        sampler, advantages, torch.zeros(64, dtype=torch.int64), torch.zeros(64, dtype=torch.int64)
+    )
+    found = corrected_surrogate(trainer, drawn, options())
+    expected, clipped = clipped_surrogate(trainer, sampler, advantages, clip_low=0.2, clip_high=0.28)
+    assert torch.equal(found.loss, expected) and torch.equal(found.stopped, clipped)
+    assert not found.limited.any()
+
+
+def test_decoupled_ppo_weights_by_the_proximal_policy_and_clips_around_it() -> None:
+    """π_b 0.2, π_p 0.4: weight 2. π_θ 0.5: ratio to π_p 1.25, inside 1.28; to π_b 2.5, far outside."""
+    drawn = tokens([0.2, 0.2, 0.2], [1.0, 1.0, -3.0], proximal=[0.4, 0.4, 0.4])
+    surrogate, gradient = run([0.5, 0.6, 0.2], drawn, kind="decoupled")
+    assert surrogate.loss.tolist() == pytest.approx([-2 * 1.25, -2 * 1.28, 3 * 2 * 0.8])
+    assert surrogate.stopped.tolist() == [False, True, True]
+    assert gradient == pytest.approx([-2.5, 0.0, 0.0])
+
+
+def test_in_a_steps_first_update_the_weight_is_the_whole_ratio_and_nothing_is_clipped() -> None:
+    """π_p is π_θ before the step: the gradient is the importance-weighted policy gradient, -π_θ/π_b · A."""
+    surrogate, gradient = run([0.6, 0.1], tokens([0.2, 0.4], [1.0, -2.0]), kind="decoupled")
+    assert gradient == pytest.approx([-3.0, 0.5])
+    assert not surrogate.stopped.any()
+
+
+def test_the_expectation_under_the_sampler_is_the_gradient_under_the_trainer() -> None:
+    """Σ_a π_b(a) · w(a) · A(a) ∇log π_θ(a) = Σ_a π_θ(a) A(a) ∇log π_θ(a): importance sampling is unbiased."""
+    behaviour = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64)
+    logits = torch.tensor([0.1, -0.4, 0.8], dtype=torch.float64, requires_grad=True)
+    advantages = torch.tensor([1.0, -2.0, 0.5], dtype=torch.float64)
+    drawn = tokens(behaviour.tolist(), advantages.tolist())
+    trainer = torch.log_softmax(logits, 0)
+    (behaviour * corrected_surrogate(trainer, drawn, options(kind="decoupled")).loss).sum().backward()
+    found = logits.grad
+    assert found is not None
+    logits.grad = None
+    (-(torch.softmax(logits, 0) * advantages)).sum().backward()
+    assert logits.grad is not None and torch.allclose(found, logits.grad)
+
+
+def test_truncated_importance_sampling_caps_the_weight() -> None:
+    surrogate, gradient = run([0.6, 0.3], tokens([0.1, 0.2], [1.0, 1.0]), kind="truncated", cap=2.0)
+    assert gradient == pytest.approx([-2.0, -1.5])
+    assert surrogate.limited.tolist() == [True, False]
+
+
+def test_masked_importance_sampling_leaves_tokens_out_above_the_cap_only() -> None:
+    drawn = tokens([0.1, 0.2, 0.8], [1.0, 1.0, 1.0])
+    surrogate, gradient = run([0.6, 0.4, 0.08], drawn, kind="masked", cap=2.0)
+    assert gradient == pytest.approx([0.0, -2.0, -0.1])
+    assert surrogate.limited.tolist() == [True, False, False]
+
+
+def test_icepop_leaves_tokens_out_on_both_sides_and_weights_the_others() -> None:
+    drawn = tokens([0.1, 0.1, 0.4, 0.5], [1.0, 1.0, 1.0, 1.0])
+    surrogate, gradient = run([0.6, 0.5, 0.2, 0.2], drawn, kind="icepop", icepop_low=0.5, icepop_high=5.0)
+    assert gradient == pytest.approx([0.0, -5.0, -0.5, 0.0])  # ρ: 6, 5, 0.5, 0.4
+    assert surrogate.limited.tolist() == [True, False, False, True]
+
+
+def test_a_sequence_has_one_weight_the_product_of_its_tokens() -> None:
+    """Sequence 0: 2 · 3 = 6; sequence 1: 0.5."""
+    drawn = tokens([0.2, 0.4, 0.2], [1.0, 1.0, 1.0], sequences=[0, 1, 0])
+    trainer = [0.4, 0.2, 0.6]
+    _, truncated = run(trainer, drawn, kind="truncated", level="sequence", cap=4.0)
+    assert truncated == pytest.approx([-4.0, -0.5, -4.0])
+    surrogate, masked = run(trainer, drawn, kind="masked", level="sequence", cap=4.0)
+    assert masked == pytest.approx([0.0, -0.5, 0.0])
+    assert surrogate.limited.tolist() == [True, False, True]
+    _, whole = run(trainer, drawn, kind="masked", level="sequence", cap=6.1)
+    assert whole == pytest.approx([-6.0, -0.5, -6.0])
+
+
+def test_a_ratio_beyond_all_numbers_is_masked_to_zero_not_to_nan() -> None:
+    count = 2000
+    drawn = tokens([0.01] * count, [1.0] * count)
+    _, gradient = run([0.99] * count, drawn, kind="masked", level="sequence")
+    assert gradient == [0.0] * count
+    _, capped = run([0.99] * count, drawn, kind="truncated", level="sequence")
+    assert capped == pytest.approx([-2.0] * count)
+
+
+def test_sequence_sums_of_nothing_and_of_several() -> None:
+    assert sequence_sums(torch.zeros(0), torch.zeros(0, dtype=torch.int64)).shape == (0,)
+    assert sequence_sums(torch.tensor([1.0, 2.0, 4.0]), torch.tensor([1, 0, 1])).tolist() == [5.0, 2.0, 5.0]
+
+
+@pytest.mark.parametrize(
+    ("sampler", "trainer", "advantage", "is_masked"),
+    [
+        (0.5, 0.75, 1.0, True),  # good and up by more than 0.2
+        (0.5, 0.75, -1.0, False),  # bad and up: bring it back
+        (0.5, 0.25, -1.0, True),
+        (0.5, 0.25, 1.0, False),
+        (0.5, 0.69, 1.0, False),
+        (0.001, 0.1, 1.0, False),  # a hundred times likelier, which PPO would clip, and still rare
+        (0.99, 0.75, -1.0, True),  # a ratio of 0.76 that PPO's bounds of 0.2 would let go a little further
+    ],
+)
+def test_dppo_masks_by_probability_moved_in_the_advantages_direction(
+    sampler: float, trainer: float, advantage: float, is_masked: bool
+) -> None:
+    surrogate, gradient = run([trainer], tokens([sampler], [advantage]), kind="dppo", dppo_threshold=0.2)
+    assert surrogate.stopped.tolist() == [is_masked]
+    assert gradient == pytest.approx([0.0 if is_masked else -trainer / sampler * advantage])
+
+
+@settings(deadline=None)
+@given(st.floats(-6, 0), st.floats(-6, 0), st.integers(0, 12))
+def test_the_interpolated_proximal_is_one_update_behind(trainer: float, sampler: float, lag: int) -> None:
+    """If every update had moved log π alike, the policy of age 1 would be (d - 1)/d of the way from π_b."""
+    found = interpolated_logprobs(
+        torch.tensor([trainer], dtype=torch.float64), torch.tensor([sampler]).double(), torch.tensor([lag])
+    )
+    way = 0.0 if lag == 0 else (lag - 1) / lag
+    assert math.isclose(float(found), sampler + way * (trainer - sampler), rel_tol=1e-6, abs_tol=1e-6)
+
+
+def test_the_interpolated_proximal_is_used_and_gives_no_gradient() -> None:
+    """Lag 2: π_p = √(0.2 · 0.45) = 0.3, weight 1.5, ratio 1.5, clipped at 1.28 when A > 0."""
+    drawn = tokens([0.2, 0.2], [1.0, -1.0], lags=[2, 2])
+    surrogate, gradient = run([0.45, 0.45], drawn, kind="decoupled", proximal="interpolated")
+    assert surrogate.loss.tolist() == pytest.approx([-1.5 * 1.28, 1.5 * 1.5])
+    assert gradient == pytest.approx([0.0, 2.25])
+
+
+@pytest.mark.parametrize("kind", ["none", "decoupled", "dppo"])
+def test_old_tokens_count_less(kind: str) -> None:
+    drawn = tokens([0.3, 0.3, 0.3], [1.0, 1.0, 1.0], lags=[0, 1, 3])
+    _, plain = run([0.33] * 3, drawn, kind=kind)
+    _, weighted = run([0.33] * 3, drawn, kind=kind, staleness_power=0.5)
+    assert weighted == pytest.approx([g / math.sqrt(1 + d) for g, d in zip(plain, [0, 1, 3], strict=True)])
+
+
+def test_options_that_would_not_be_read_are_refused() -> None:
+    with pytest.raises(ValidationError, match="level=sequence is of no meaning to kind=icepop"):
+        CorrectionConfig(kind="icepop", level="sequence")
+    for kind in ("none", "dppo"):
+        with pytest.raises(ValidationError, match="has no proximal policy"):
+            CorrectionConfig(kind=kind, proximal="interpolated")  # type: ignore[arg-type]
+
+
+def mixed_group() -> Any:
+    """Two trajectories of 4 and 2 tokens, drawn under versions 3 and 5, and 5."""
+    sample = make_sample([1, 2])
+    trajectories = []
+    for index, spans in enumerate([((3, 0, 1), (5, 1, 4)), ((5, 0, 2),)]):
+        session = Session(sample, index)
+        generation = make_generation(range(10, 10 + spans[-1][2]))
+        generation = type(generation)(
+            generation.token_ids,
+            generation.sampler_logprobs,
+            tuple(VersionSpan(*span) for span in spans),
+            True,
+        )
+        session.append_action(generation)
+        trajectories.append(session.trajectory("", "ok", 0.0))
+        trajectories[-1].score = Score(float(index), {})
+    return graded(trajectories, [1.0, -1.0])
+
+
+def packed(group: Any, version: int | None) -> Any:
+    return pack(
+        [group], no_pixels, num_ranks=1, max_tokens=64, aggregation="token", max_completion_tokens=8,
+        keep_zero_advantage=True, version=version,
+    )[0][0]  # fmt: skip
+
+
+def test_the_version_that_drew_each_token_reaches_the_trainer() -> None:
+    group = mixed_group()
+    assert group.trajectories[0].ledgers[0].versions.tolist() == [-1, -1, 3, 5, 5, 5]
+    assert oldest_version([group]) == 3
+    assert oldest_version([]) is None
+    batch = packed(group, version=5)
+    assert batch.version_lags.tolist() == [2, 0, 0, 0, 0, 0]
+    assert batch.sequence_ids.tolist() == [0, 0, 0, 0, 1, 1]
+    assert batch.proximal_logprobs is None
+    assert packed(group, version=None).version_lags.tolist() == [0] * 6
+    assert packed(make_group([2, 1]), version=0).version_lags.tolist() == [0] * 3
+
+
+def test_metrics_by_age_add_up_over_ranks() -> None:
+    """Two tokens of age 0 at ratio 1, two of age 2 at ratios 1 and 3, one of age 99."""
+    sampler = torch.tensor([0.5, 0.5, 0.2, 0.2, 0.2]).log()
+    trainer = torch.tensor([0.5, 0.5, 0.2, 0.6, 0.2]).log()
+    lags = torch.tensor([0, 0, 2, 2, 99])
+    surrogate = Surrogate(
+        torch.zeros(5),
+        stopped=torch.tensor([False, True, False, True, False]),
+        limited=torch.tensor([False, False, False, True, False]),
+    )
+    parts = [
+        lag_sums(trainer[i:j], sampler[i:j], lags[i:j], Surrogate(*(t[i:j] for t in (
+            surrogate.loss, surrogate.stopped, surrogate.limited))))
+        for i, j in ((0, 2), (2, 5), (5, 5))
+    ]  # fmt: skip
+    assert parts[0].shape == (NUM_LAGS, len(COLUMNS))
+    metrics = lag_metrics(sum(parts))
+    assert metrics["off_policy/lag_mean"] == pytest.approx((0 + 0 + 2 + 2 + 8) / 5)
+    assert metrics["off_policy/ess"] == pytest.approx(7**2 / (5 * 13))
+    assert metrics["off_policy/ess_lag2"] == pytest.approx(4**2 / (2 * 10))
+    assert metrics["off_policy/ess_lag0"] == pytest.approx(1.0)
+    assert metrics["off_policy/clip_fraction_lag0"] == pytest.approx(0.5)
+    assert metrics["off_policy/limited_fraction"] == pytest.approx(0.2)
+    assert metrics["off_policy/limited_fraction_lag2"] == pytest.approx(0.5)
+    assert metrics["off_policy/kl_lag2"] == pytest.approx((3 - math.log(3) - 1) / 2, rel=1e-5)
+    assert metrics["off_policy/token_share_lag8_up"] == pytest.approx(0.2)
+    assert "off_policy/ess_lag1" not in metrics
+    assert all(describe(name) for name in metrics)
+
+
+def test_a_synchronous_steps_metrics_are_not_repeated_by_age() -> None:
+    fresh = lag_sums(
+        torch.zeros(2), torch.zeros(2), torch.zeros(2, dtype=torch.int64),
+        Surrogate(torch.zeros(2), torch.zeros(2, dtype=torch.bool), torch.zeros(2, dtype=torch.bool)),
+    )  # fmt: skip
+    assert set(lag_metrics(fresh)) <= set(METRICS)
+    assert lag_metrics(fresh)["off_policy/ess"] == 1.0
+    assert lag_metrics(np.zeros_like(fresh)) == {}

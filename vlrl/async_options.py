@@ -1,0 +1,100 @@
+"""The sections of the config tree that are about tokens drawn by another policy than the one that learns."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from vlrl.section import Section
+
+
+class CorrectionConfig(Section):
+    """What is done about the difference between the policy that drew a token and the one that learns from it.
+
+    π_b drew the token (its recorded log-probability), π_p is the proximal policy, which the trust region is
+    around, π_θ the one that learns; ρ = π_p / π_b. `vlrl.off_policy` has the formulas and their papers.
+    """
+
+    kind: Literal["none", "truncated", "masked", "icepop", "decoupled", "dppo"] = "none"
+    """none: PPO's clipped ratio π_θ / π_b. The others clip π_θ / π_p and weight the token by ρ: whole
+    (decoupled PPO), at most `cap` (truncated importance sampling), 0 above `cap` (masked importance
+    sampling), or 0 outside [icepop_low, icepop_high] (IcePop). dppo: the ratio π_θ / π_b without clipping,
+    but no token whose probability has moved by more than dppo_threshold in the direction of its advantage."""
+    level: Literal["token", "sequence"] = "token"
+    """Of ρ in truncated and masked: the token's own, or the product over all trained tokens of its ledger."""
+    cap: float = Field(2.0, ge=1)
+    """Largest weight of truncated and masked."""
+    icepop_low: float = Field(0.5, gt=0, le=1)
+    """Lowest ρ that is trained, α."""
+    icepop_high: float = Field(5.0, ge=1)
+    """Highest ρ that is trained, β."""
+    dppo_threshold: float = Field(0.2, gt=0, le=1)
+    """Most that a token's probability may have moved, δ."""
+    proximal: Literal["recomputed", "interpolated"] = "recomputed"
+    """π_p: of the weights before the step's first update, which costs a forward pass where num_minibatches is
+    above 1; or between π_b and π_θ by the token's age, without one (A-3PO)."""
+    staleness_power: float = Field(0.0, ge=0)
+    """A token drawn d updates ago counts (1 + d)^-power; 0 is off."""
+
+    @property
+    def recomputes(self) -> bool:
+        """Whether the weights before a step's first update are asked about the later ones' tokens."""
+        return self.kind not in ("none", "dppo") and self.proximal == "recomputed"
+
+    @model_validator(mode="after")
+    def _read(self) -> CorrectionConfig:
+        if self.level == "sequence" and self.kind not in ("truncated", "masked"):
+            raise ValueError(
+                f"level=sequence is of no meaning to kind={self.kind}; set kind=truncated or masked"
+            )
+        if self.proximal == "interpolated" and self.kind in ("none", "dppo"):
+            raise ValueError(f"kind={self.kind} has no proximal policy; set kind=decoupled, or leave it out")
+        return self
+
+
+class FilterConfig(Section):
+    """Which groups are trained."""
+
+    name: str
+    """zero_variance, failed, length (min_tokens, max_tokens), truncated (max_share), reward_range (lowest,
+    highest), or ./file.py:function of a `vlrl.types.Group` that says whether to keep it."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Passed to it by name."""
+
+
+class BatchConfig(Section):
+    """Which groups fill a batch; those that a filter drops are replaced by the next samples' (DAPO)."""
+
+    filters: list[FilterConfig] = Field(default_factory=list)
+    """All of them must keep a group; the first that does not is what it is counted under. None: every group
+    is trained, those without advantages or with failures at no cost and to no effect."""
+    over_sampling: float = Field(1.0, ge=1, le=8)
+    """Groups drawn at first, as a multiple of what the batch needs, where filters drop some. What is left
+    over waits for the next batch, or is drawn again if it is then too old: in sync mode it always is."""
+    max_dropped_share: float = Field(0.9, ge=0, lt=1)
+    """A batch for which a larger share of the drawn groups is dropped ends the run."""
+
+    @model_validator(mode="after")
+    def _with_filters(self) -> BatchConfig:
+        if self.over_sampling > 1 and not self.filters:
+            raise ValueError(f"over_sampling={self.over_sampling:g} draws for nothing without batch.filters")
+        return self
+
+
+class AsyncConfig(Section):
+    """Whether the generator draws while the trainer steps."""
+
+    mode: Literal["sync", "async"] = "sync"
+    """sync: they take turns, and every token is trained under the weights it was drawn with. async: groups
+    are drawn all the time; batches still have their samples in the order of the data."""
+    pipeline_depth: int = Field(1, ge=1)
+    """Batches' worth of groups that may be drawn and not yet trained, in async mode."""
+    max_staleness: int = Field(4, ge=0)
+    """Most updates between the weights that drew a group's oldest token and those that it is trained under,
+    in async mode: an older group is drawn again. With 0 the two take turns."""
+
+    @property
+    def streams(self) -> bool:
+        """Whether mode is async."""
+        return self.mode == "async"

@@ -1,0 +1,1 @@
+"""`vlrl env serve`: environments over HTTP; the client is the environment `remote`."""

@@ -1,0 +1,37 @@
+"""The sections of the config tree that say what a trainer rank holds, trains and records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from vlrl.options import Section
+
+
+class LoraConfig(Section):
+    """Low-rank adapters, trained in the model's place; the engine and the saved model get them merged."""
+
+    rank: int = Field(16, ge=1)
+    """Inner width of an adapter."""
+    alpha: float = Field(32.0, gt=0)
+    """An adapter counts alpha / rank."""
+    targets: list[str] = Field(["language_layers"], min_length=1)
+    """Linear layers that get one: language_layers, vision_tower, projector, or fnmatch patterns of names."""
+
+
+class VisionCacheConfig(Section):
+    """Features of pictures, kept where tower and projector are both frozen (model.freeze)."""
+
+    gib: float = Field(1.0, ge=0)
+    """Host memory of each rank for them; what was not used for longest goes first. 0 keeps none."""
+    dir: Path | None = None
+    """Folder that keeps them between steps and runs, shared by all ranks and never pruned; null is none."""
+
+
+class ProfileConfig(Section):
+    """Traces of optimizer steps, written to RUN/profile by every rank."""
+
+    steps: list[Annotated[int, Field(ge=0)]] = Field(default_factory=list)
+    """Which, counted from the start of the process; the first one is unlike the others."""

@@ -1,0 +1,66 @@
+"""How long the trainer's part of a step takes: its operations over the rate that the machine reaches."""
+
+from __future__ import annotations
+
+import time
+
+from vlrl.config import Config
+from vlrl.model_parts import recomputes
+from vlrl.plan.shapes import ModelShape, Stack
+from vlrl.plan.workload import Workload
+
+REACHED = {"cpu": 0.5, "cuda": 0.4}
+"""Share of the matmul rate that a training step reaches, all else included. Assumed: not yet measured."""
+
+
+def train_flops(shape: ModelShape, work: Workload, config: Config) -> float:
+    """Floating-point operations of one step on all ranks.
+
+    Forward; backward, which is twice that, or once without gradients of weights; forward again where
+    activations are recomputed; the reference's forward.
+    """
+    trained = set(shape.trained)
+    tower = trained & {"vision_tower", "projector"}
+    choice = config.trainer.gradient_checkpointing
+    whole = 3.0 if config.lora is None else 2.0  # adapters: no gradient of the frozen weights
+    language = _forward(shape.language, work.step_tokens, work.row_tokens)
+    language *= whole + recomputes(choice, "language")
+    head = 2.0 * work.step_targets * shape.vocab * shape.language.hidden
+    # Chunked logprobs compute the logits once more in the backward pass (`vlrl.token_logprobs`).
+    language += head * (4.0 if {"head", "embeddings"} & trained and config.lora is None else 3.0)
+    row_patches = max(1, work.micro_patches * work.row_tokens // max(1, work.micro_tokens))
+    vision = _forward(shape.vision, work.step_patches, row_patches)
+    vision *= whole + recomputes(choice, "vision") if tower else 1.0
+    reference = 0.0
+    if config.algorithm.kl_coef > 0:
+        reference = _forward(shape.language, work.step_tokens, work.row_tokens) + head
+        reference += _forward(shape.vision, work.step_patches, row_patches)
+    return language + vision + reference
+
+
+def train_seconds(flops: float, num_ranks: int, rate: float, device: str) -> float:
+    """Of one step, if every rank has a device of this rate (operations/s)."""
+    return flops / (num_ranks * rate * REACHED[device])
+
+
+def matmul_rate(device: str, dtype: str) -> float:
+    """Operations/s of a square product on this machine: the best of three, a second at most on a CPU."""
+    import torch
+
+    width = 1024 if device == "cpu" else 8192
+    a = torch.randn(width, width, device=device).to(getattr(torch, dtype))
+    best = float("inf")
+    for _ in range(4):
+        begin = time.perf_counter()
+        product = a @ a
+        if device == "cuda":
+            torch.cuda.synchronize()
+        best = min(best, time.perf_counter() - begin)
+        del product
+    return 2.0 * width**3 / best
+
+
+def _forward(stack: Stack, num_tokens: int, context: int) -> float:
+    """Operations of a stack for num_tokens that each attend to about `context` others, masked or not."""
+    attention = 4.0 * stack.heads * context
+    return num_tokens * stack.num_layers * (2.0 * stack.matmul_params + attention)

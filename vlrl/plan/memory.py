@@ -1,0 +1,148 @@
+"""Peak memory of a trainer rank, part by part, from shapes alone.
+
+Counted as the code does: what ZeRO-3 keeps (arXiv 1910.02054, §5), what autograd saves in a layer, and one
+chunk of logits. The constants say where they come from; benchmarks/plan_accuracy.py holds the sum against the
+truth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from vlrl.config import Config
+from vlrl.model_parts import recomputes
+from vlrl.plan.shapes import ModelShape, Stack
+from vlrl.plan.workload import Workload
+
+FLOAT32 = 4
+MAX_LIVE_PARAMS = 1_000_000_000
+"""Parameters that ZeRO-3 keeps gathered at most (DeepSpeed's stage3_max_live_parameters)."""
+BUCKET_PARAMS = 500_000_000
+"""Gradients that DeepSpeed reduces at a time (reduce_bucket_size); the buffer is reserved whole on a GPU."""
+PROCESS_BYTES = {"cpu": 640 * 2**20, "cuda": 600 * 2**20}
+"""Of a rank before it has a model: libraries on the CPU, the CUDA context on a GPU."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankMemory:
+    """Bytes of one rank at its peak, on the device it trains on; on a CPU that is the host.
+
+    Attributes:
+        weights: this rank's slice, the frozen reference's with it, and what ZeRO-3 has gathered.
+        gradients: the slice and the buffer they are reduced in.
+        optimizer: float32 copy of the weights and both moments.
+        activations: what the language model saves for the backward pass, with the attention mask.
+        vision: what the tower saves.
+        logits: the chunks of the head.
+        update: what the optimizer's step needs on top, when activations are gone again.
+        process: libraries, or the CUDA context.
+        segment: the weight segments, which a rank maps; host memory.
+        host: what is offloaded; host memory.
+        keeps_freed: the allocator does not give freed blocks of this size back (glibc's, on a CPU), so that
+            an update comes on top of activations that are gone.
+    """
+
+    weights: int
+    gradients: int
+    optimizer: int
+    activations: int
+    vision: int
+    logits: int
+    update: int
+    process: int
+    segment: int
+    host: int
+    keeps_freed: bool
+
+    @property
+    def peak(self) -> int:
+        """Of the device: what always stays, and the larger of a backward pass and an update, or both."""
+        stays = self.weights + self.gradients + self.optimizer + self.process
+        backward = self.activations + self.vision + self.logits
+        return stays + (backward + self.update if self.keeps_freed else max(backward, self.update))
+
+
+def rank_memory(shape: ModelShape, work: Workload, config: Config, device: str) -> RankMemory:
+    """The parts of a rank's peak.
+
+    Args:
+        shape: of the model.
+        work: of one step.
+        config: the whole config.
+        device: "cpu" or "cuda".
+    """
+    ranks, size = config.trainer.num_ranks, shape.weight_bytes
+    copies = 2 if config.algorithm.kl_coef > 0 and config.lora is None else 1
+    gathered = 0 if ranks == 1 else min(shape.num_params, MAX_LIVE_PARAMS) * size
+    trained = -(-shape.num_trained // ranks)
+    bucket = (min(shape.num_trained, BUCKET_PARAMS) if device == "cpu" else BUCKET_PARAMS) * FLOAT32
+    memory = RankMemory(
+        weights=copies * (shape.num_params + shape.adapters) * size // ranks + gathered,
+        gradients=trained * FLOAT32 + bucket,
+        optimizer=3 * trained * FLOAT32,
+        activations=_language_activations(shape, work, config),
+        vision=_vision_activations(shape, work, config),
+        logits=_logits(shape, work, config),
+        update=3 * trained * FLOAT32,  # gradients made flat, and two of AdamW's intermediate results
+        process=PROCESS_BYTES[device],
+        segment=_num_segments(config) * shape.num_params * size,
+        host=0,
+        keeps_freed=device == "cpu",
+    )
+    if device == "cuda" and config.trainer.offload_optimizer:
+        memory = replace(memory, optimizer=0, update=0, host=memory.optimizer + memory.update)
+    if device == "cuda" and config.trainer.offload_parameters:
+        layer = max(shape.language.largest_layer, shape.vocab * shape.language.hidden) * size
+        host = memory.host + copies * shape.num_params * size // ranks
+        memory = replace(memory, weights=max(gathered, layer), host=host)
+    return memory
+
+
+def _num_segments(config: Config) -> int:
+    """One that holds the weights; with continuous drawing one more, see `vlrl.weight_places`."""
+    if config.weights.transport != "shared_memory":
+        return 0
+    return 2 if config.generator.mode == "continuous" else 1
+
+
+def layer_values(stack: Stack) -> int:
+    """Values a token that autograd saves in one layer, attention by SDPA on repeated keys.
+
+    Each of two norms: its input, the normalised input and its output (3 · hidden); queries, keys and values
+    as SDPA takes them, its output and that output made contiguous (5 · heads); of the MLP the inner products
+    (gate, up, activation, their product: 4 · inner; without gate 2).
+    """
+    return 6 * stack.hidden + 5 * stack.heads + (4 if stack.num_gates == 3 else 2) * stack.inner
+
+
+def _stack_bytes(stack: Stack, num_tokens: int, size: int, checkpointed: bool) -> int:
+    whole = layer_values(stack) * num_tokens * size
+    if not checkpointed:
+        return stack.num_layers * whole
+    return stack.num_layers * stack.hidden * num_tokens * size + whole  # inputs, and one layer made anew
+
+
+def _language_activations(shape: ModelShape, work: Workload, config: Config) -> int:
+    size, tokens = shape.weight_bytes, work.micro_tokens
+    mask = work.micro_tokens * work.row_tokens * size
+    recomputed = recomputes(config.trainer.gradient_checkpointing, "language")
+    saved = _stack_bytes(shape.language, tokens, size, recomputed)
+    return saved + mask + 3 * tokens * shape.language.hidden * size
+
+
+def _vision_activations(shape: ModelShape, work: Workload, config: Config) -> int:
+    patches, size = work.micro_patches, shape.weight_bytes
+    pixels = patches * 3 * 2 * shape.patch**2 * FLOAT32
+    if not any(shape.trained.get(part) for part in ("vision_tower", "projector")):
+        return pixels + layer_values(shape.vision) * patches * size
+    recomputed = recomputes(config.trainer.gradient_checkpointing, "vision")
+    return pixels + _stack_bytes(shape.vision, patches, size, recomputed)
+
+
+def _logits(shape: ModelShape, work: Workload, config: Config) -> int:
+    """Two chunks in float32 and one of the weights' type; the head's whole gradient, made in one piece."""
+    whole = work.micro_targets * shape.vocab * FLOAT32
+    chunk = min(config.trainer.logits_chunk_mib * 2**20, whole)
+    head = shape.vocab * shape.language.hidden * shape.weight_bytes
+    trained = shape.trained.get("head", 0) + shape.trained.get("embeddings", 0) > 0
+    return 2 * chunk + chunk * shape.weight_bytes // FLOAT32 + (head if trained else 0)

@@ -1,0 +1,170 @@
+"""A model's shapes: parameters by part and widths, read from its config on the meta device."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from vlrl.config import Config
+from vlrl.errors import ConfigError
+
+BYTES = {"float32": 4, "bfloat16": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """A stack of equal transformer layers, as wide as its config says.
+
+    Attributes:
+        num_layers: layers.
+        hidden: features of a token.
+        heads: features of all query heads together.
+        key_heads: features of all key heads together.
+        inner: features inside the MLP, of the experts that answer together.
+        num_gates: 3 matrices in a gated MLP, 2 in a plain one.
+        largest_layer: parameters of one layer, all experts.
+    """
+
+    num_layers: int
+    hidden: int
+    heads: int
+    key_heads: int
+    inner: int
+    num_gates: int
+    largest_layer: int
+
+    @property
+    def matmul_params(self) -> int:
+        """Weights that one token is multiplied with in one layer."""
+        attention = self.hidden * (2 * self.heads + 2 * self.key_heads)
+        return attention + self.num_gates * self.hidden * self.inner
+
+
+@dataclass(frozen=True, slots=True)
+class ModelShape:
+    """What memory and time follow from.
+
+    Attributes:
+        params: whole parameters by part (`vlrl.model_parts`).
+        trained: of those, the trained ones; an adapter counts to the part that it sits in.
+        adapters: parameters of the adapters; 0 without LoRA.
+        language: the decoder.
+        vision: the tower.
+        vocab: entries of the head.
+        patch: side of a patch in pixels.
+        patches_per_token: patches that become one token of the language model.
+        weight_bytes: of one weight.
+    """
+
+    params: Mapping[str, int]
+    trained: Mapping[str, int]
+    adapters: int
+    language: Stack
+    vision: Stack
+    vocab: int
+    patch: int
+    patches_per_token: int
+    weight_bytes: int
+
+    @property
+    def num_params(self) -> int:
+        """Of the model, without adapters."""
+        return sum(self.params.values())
+
+    @property
+    def num_trained(self) -> int:
+        """That have a gradient and optimizer states."""
+        return sum(self.trained.values())
+
+
+def read_shape(config: Config) -> ModelShape:
+    """Build the model of a config without memory and count; of a hub model config.json is enough.
+
+    Raises:
+        ConfigError: if there is no config.json, or freezing or adapters name nothing.
+    """
+    import torch
+    from transformers import AutoConfig, AutoModelForImageTextToText
+
+    from vlrl.model_parts import freeze, part_of
+    from vlrl.trainer_lora import adapter_targets
+
+    path = config.model.path
+    try:
+        found = AutoConfig.from_pretrained(path, trust_remote_code=config.processor.trust_remote_code)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"model.path={path!r}: no config.json found ({error})") from error
+    with torch.device("meta"):
+        model: Any = AutoModelForImageTextToText.from_config(found)
+    freeze(model, config.model.freeze)
+    params, trained, adapters = Counter[str](), Counter[str](), 0
+    for name, parameter in model.named_parameters():
+        params[part_of(name)] += parameter.numel()
+        if parameter.requires_grad and config.lora is None:
+            trained[part_of(name)] += parameter.numel()
+    if config.lora is not None:
+        for name in adapter_targets(model, config.lora):
+            size = config.lora.rank * sum(model.get_submodule(name).weight.shape)
+            trained[part_of(f"{name}.weight")] += size
+            adapters += size
+    text, vision = found.get_text_config(), found.vision_config
+    merge = getattr(vision, "spatial_merge_size", None)
+    return ModelShape(
+        params=dict(params),
+        trained=dict(trained),
+        adapters=adapters,
+        language=_stack(model, "language_layers", text),
+        vision=_stack(model, "vision_tower", vision),
+        vocab=text.vocab_size,
+        patch=_side(vision.patch_size),
+        patches_per_token=merge**2 if merge else _shuffled(found),
+        weight_bytes=BYTES[config.model.dtype],
+    )
+
+
+def _stack(model: Any, part: str, config: Any) -> Stack:
+    """The longest list of layers of a part, and the widths that its config has under several names."""
+    from torch import nn
+
+    from vlrl.model_parts import part_of
+
+    lists = [
+        layers
+        for name, layers in model.named_modules()
+        if isinstance(layers, nn.ModuleList) and part_of(f"{name}.0") == part
+    ]
+    layers = max(lists, key=len)
+    # Qwen2-VL's tower calls its own width embed_dim; its hidden_size is the language model's.
+    hidden = int(getattr(config, "embed_dim", None) or config.hidden_size)
+    heads = int(getattr(config, "num_attention_heads", None) or config.num_heads)
+    width = int(getattr(config, "head_dim", None) or hidden // heads)
+    key_heads = int(getattr(config, "num_key_value_heads", None) or heads)
+    experts = int(getattr(config, "num_experts_per_tok", None) or 0)
+    if experts:
+        inner = experts * int(config.moe_intermediate_size)
+    else:
+        inner = int(getattr(config, "intermediate_size", None) or config.mlp_ratio * hidden)
+    gated = any(name.endswith("gate_proj") or "experts" in name for name, _ in layers[0].named_modules())
+    return Stack(
+        num_layers=len(layers),
+        hidden=hidden,
+        heads=width * heads,
+        key_heads=width * key_heads,
+        inner=inner,
+        num_gates=3 if gated else 2,
+        largest_layer=max(sum(p.numel() for p in layer.parameters()) for layer in layers),
+    )
+
+
+def _side(size: Any) -> int:
+    return int(size[0] if isinstance(size, list | tuple) else size)
+
+
+def _shuffled(config: Any) -> int:
+    """Patches a token where the projector folds neighbours together: InternVL's share, SmolVLM's factor."""
+    share, factor = getattr(config, "downsample_ratio", None), getattr(config, "scale_factor", None)
+    if share:
+        return int(1 / share**2 + 0.5)
+    return int(factor or 1) * int(factor or 1)

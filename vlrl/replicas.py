@@ -1,0 +1,125 @@
+"""One engine as the driver sees it: an actor that is replaced when it dies, always at the right version."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Any
+
+from vlrl import cluster
+from vlrl.engine import Drawn, EngineRequest, Load
+from vlrl.errors import EngineDied, EngineError
+from vlrl.weights import Manifest
+
+
+class Replica:
+    """An engine's actor and what has to be known to start another in its place.
+
+    Attributes:
+        counts: `replaced_engines`, `redrawn_requests`.
+    """
+
+    def __init__(self, spawn: Callable[[], Any], *, max_restarts: int, timeout_s: float) -> None:
+        """Start the first actor; `spawn` starts one and does not wait for it."""
+        self._spawn, self._max_restarts, self._timeout_s = spawn, max_restarts, timeout_s
+        self._lock = threading.Lock()
+        self._weights: tuple[Manifest, int] | None = None
+        self.counts: Counter[str] = Counter()
+        self._begin()
+
+    def wait_ready(self) -> float:
+        """Block until the engine has started; seconds it took."""
+        return float(cluster.fetch(self._starting))
+
+    def send_weights(self, manifest: Manifest, version: int) -> Callable[[], float]:
+        """Begin an update.
+
+        Returns:
+            A function that blocks until it is done and gives the seconds for which the engine drew nothing.
+            It replaces an engine that died meanwhile, and raises EngineError after weights.timeout_s.
+        """
+        with self._lock:
+            self._weights, actor = (manifest, version), self.actor
+        sent = actor.update.remote(manifest, version)
+
+        def wait() -> float:
+            try:
+                return self._fetch(sent, version)
+            except EngineDied as error:
+                self.replace(actor, error)
+                return 0.0
+
+        return wait
+
+    async def draw(
+        self, requests: Sequence[EngineRequest], references: Mapping[str, Any], *, whole: bool
+    ) -> AsyncIterator[tuple[int, Drawn, Load | None]]:
+        """Each request's index and result as it is done, or all together if they are drawn as a whole wave.
+
+        Requests that were lost with their engine are drawn again by the next, under the same seeds.
+        """
+        waiting = dict(enumerate(requests))
+        while waiting:
+            actor, indices, asked = self.actor, list(waiting), list(waiting.values())
+            try:
+                if whole:
+                    wave = await cluster.fetch_async(actor.draw_wave.remote(asked, references))
+                    for index, drawn in zip(indices, wave, strict=True):
+                        del waiting[index]
+                        yield index, drawn, None
+                else:
+                    async for place, drawn, load in cluster.stream(actor.draw, asked, references):
+                        del waiting[indices[place]]
+                        yield indices[place], drawn, load
+            except EngineDied as error:
+                self.counts["redrawn_requests"] += len(waiting)
+                await asyncio.to_thread(self.replace, actor, error)
+
+    def abort(self, name: str) -> None:
+        """Nobody waits for this request any more."""
+        self.actor.abort.remote([name])
+
+    def replace(self, dead: Any, reason: EngineDied) -> None:
+        """Start another engine in place of a dead one and give it the present weights.
+
+        Raises:
+            EngineError: if generator.max_restarts engines were replaced before.
+        """
+        with self._lock:
+            if self.actor is not dead:  # somebody else has noticed first
+                return
+            if self.counts["replaced_engines"] >= self._max_restarts:
+                raise EngineError(
+                    f"generator.max_restarts={self._max_restarts} engines were replaced, and one more has "
+                    f"died: {reason}"
+                )
+            self.counts["replaced_engines"] += 1
+            cluster.stop([dead])
+            self._begin()
+            self.wait_ready()
+            if self._weights is not None:
+                if self._weights[0].transport == "broadcast":
+                    raise EngineError(
+                        "what was broadcast lies nowhere, so no other engine can take the dead one's place: "
+                        "continue with --resume, or set weights.transport to shared_memory or disk; "
+                        f"{reason}"
+                    )
+                self._fetch(self.actor.update.remote(*self._weights), self._weights[1])
+
+    def close(self) -> None:
+        """Stop the engine's process."""
+        cluster.stop([self.actor])
+
+    def _begin(self) -> None:
+        self.actor = self._spawn()
+        self._starting = self.actor.start.remote()
+
+    def _fetch(self, update: Any, version: int) -> float:
+        late = (
+            f"an engine has not loaded version {version} after weights.timeout_s={self._timeout_s:g}; raise "
+            "it for a large model on slow storage, else the transfer hangs: the actors' logs are under "
+            "/tmp/ray/session_latest/logs"
+        )
+        return float(cluster.fetch(update, timeout_s=self._timeout_s, late=late))

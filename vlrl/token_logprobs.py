@@ -1,0 +1,157 @@
+"""Logprobs of given tokens without ever holding all logits: linear, log-softmax and gather by chunks.
+
+Logits of M tokens over a vocabulary of V take 4·M·V bytes, and a plain formula keeps several such tensors
+until its backward pass: 5 GB each for 8,192 tokens of Qwen2.5-VL. Here the forward pass goes through the
+tokens, a few at a time, and keeps one normalizer a token; with it the backward pass can go through the
+vocabulary, a few columns at a time, so that each row of the head's gradient is one product over all tokens,
+without rounding between chunks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+FLOAT32_BYTES = 4
+CHUNK_BYTES = 64 * 2**20
+"""Of one chunk of logits; benchmarks/head_memory.py measures others."""
+
+
+class HeadLogprobs(nn.Module):
+    """A language-model head that answers with logprobs of targets instead of logits.
+
+    It registers the head's own parameters as its own: ZeRO-3 gathers what a module holds itself, for its
+    forward and again for its backward pass, and a tied weight stays one parameter.
+    """
+
+    bias: Tensor | None
+
+    def __init__(
+        self, head: nn.Linear, *, temperature: float, banned_token_ids: Sequence[int], chunk_bytes: int
+    ) -> None:
+        """Args: see `token_logprobs`; `chunk_bytes` bounds one chunk of float32 logits."""
+        super().__init__()
+        self.weight = head.weight
+        self.register_parameter("bias", head.bias)
+        self._temperature, self._banned = temperature, list(banned_token_ids)
+        self._num_logits = max(1, chunk_bytes // FLOAT32_BYTES)
+
+    def forward(self, hidden: Tensor, target_ids: Tensor) -> tuple[Tensor, Tensor]:
+        """See `token_logprobs`."""
+        return token_logprobs(
+            hidden,
+            self.weight,
+            self.bias,
+            target_ids,
+            temperature=self._temperature,
+            banned_token_ids=self._banned,
+            num_logits=self._num_logits,
+        )
+
+
+def token_logprobs(
+    hidden: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    target_ids: Tensor,
+    *,
+    temperature: float,
+    banned_token_ids: Sequence[int],
+    num_logits: int,
+) -> tuple[Tensor, Tensor]:
+    """Log-softmax of ((hidden · weightᵀ + bias) / temperature) at the targets; banned tokens are impossible.
+
+    Args:
+        hidden: [M, H] last hidden states; the product has their dtype, the softmax is float32.
+        weight: [V, H], of the same dtype.
+        bias: [V] or None.
+        target_ids: [M] int64.
+        temperature: divides the logits.
+        banned_token_ids: ids that get no probability.
+        num_logits: most logits held at a time, a chunk; at least one token's (forward) or one column's
+            (backward). Two float32 tensors of this size live at once, and one of hidden's dtype.
+
+    Returns:
+        (logprobs [M] float32 nats, entropy [M] float32 nats, without gradient).
+    """
+    banned = torch.as_tensor(list(banned_token_ids), dtype=torch.int64, device=hidden.device)
+    logprobs, entropy = _TokenLogprobs.apply(  # type: ignore[no-untyped-call]
+        hidden, weight, bias, target_ids, banned, temperature, num_logits
+    )
+    return logprobs, entropy
+
+
+class _TokenLogprobs(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        hidden: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        target_ids: Tensor,
+        banned: Tensor,
+        temperature: float,
+        num_logits: int,
+    ) -> tuple[Tensor, Tensor]:
+        num_tokens = len(hidden)
+        normalizer = hidden.new_empty(num_tokens, dtype=torch.float32)
+        logprobs, entropy = torch.empty_like(normalizer), torch.empty_like(normalizer)
+        size = max(1, num_logits // len(weight))
+        for start in range(0, num_tokens, size):
+            rows = slice(start, start + size)
+            logits = _logits(hidden[rows], weight, bias, temperature)
+            logits.index_fill_(1, banned, -torch.inf)
+            normalizer[rows] = torch.logsumexp(logits, dim=-1)
+            logprobs[rows] = logits.gather(1, target_ids[rows, None]).squeeze(1) - normalizer[rows]
+            probs = (logits - normalizer[rows, None]).exp_()
+            # What is impossible adds nothing, but 0 · -inf is not a number.
+            entropy[rows] = normalizer[rows] - torch.linalg.vecdot(probs, logits.index_fill_(1, banned, 0.0))
+        ctx.save_for_backward(hidden, weight, bias, target_ids, banned, normalizer)
+        ctx.temperature, ctx.num_logits = temperature, num_logits
+        ctx.mark_non_differentiable(entropy)
+        return logprobs, entropy
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_logprobs: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        """Gradients: d logprob_i / d logit_iv = (1[v = target_i] - p_iv) / temperature."""
+        hidden, weight, bias, target_ids, banned, normalizer = ctx.saved_tensors
+        wants_hidden, wants_weight, wants_bias = ctx.needs_input_grad[:3]
+        grad_hidden = torch.zeros(hidden.shape, dtype=torch.float32, device=hidden.device)
+        grad_weight = torch.empty_like(weight) if wants_weight else None
+        grad_bias = torch.empty_like(bias) if wants_bias else None
+        scale = (grad_logprobs / ctx.temperature)[:, None]
+        size = max(1, ctx.num_logits // max(1, len(hidden)))
+        for start in range(0, len(weight), size):
+            columns = slice(start, min(start + size, len(weight)))
+            part = None if bias is None else bias[columns]
+            logits = _logits(hidden, weight[columns], part, ctx.temperature)
+            grad = logits.sub_(normalizer[:, None]).exp_().mul_(-scale)
+            inside = (target_ids >= columns.start) & (target_ids < columns.stop)
+            place = (target_ids - columns.start).clamp(0, columns.stop - columns.start - 1)
+            grad.scatter_add_(1, place[:, None], scale * inside[:, None])
+            here = banned[(banned >= columns.start) & (banned < columns.stop)] - columns.start
+            grad.index_fill_(1, here, 0.0)
+            if grad_bias is not None:
+                grad_bias[columns] = grad.sum(0)
+            low = grad.to(hidden.dtype)
+            if grad_weight is not None:
+                torch.mm(low.T, hidden, out=grad_weight[columns])
+            if wants_hidden:
+                grad_hidden += low @ weight[columns]
+        return (
+            grad_hidden.to(hidden.dtype) if wants_hidden else None,
+            grad_weight,
+            grad_bias,
+            *(None,) * 4,
+        )
+
+
+def _logits(hidden: Tensor, weight: Tensor, bias: Tensor | None, temperature: float) -> Tensor:
+    """[rows, H] and [columns, H] to [rows, columns] float32, a tensor of its own."""
+    product = hidden @ weight.T if bias is None else torch.addmm(bias, hidden, weight.T)
+    return product.float().div_(temperature)
