@@ -86,7 +86,6 @@ class FamilyProcessor(ABC):
         self._expansion = lru_cache(maxsize=4096)(self._expand_ids)
 
     # What a family says of itself.
-
     @property
     def engine_options(self) -> Mapping[str, Any]:
         """What vLLM passes to its own copy of transformers' processor, so that it changes nothing."""
@@ -261,7 +260,7 @@ class FamilyProcessor(ABC):
     def _tokenize(self, text: str, shapes: Sequence[MediaShape], where: str, position: int) -> Prompt:
         """Tokens of rendered text, placeholders expanded, positions going on from `position`."""
         engine_ids = np.asarray(self._tokenizer.encode(text, add_special_tokens=False), dtype=np.int64)
-        places = np.flatnonzero(np.isin(engine_ids, list(self._placeholders.values())))
+        places = np.flatnonzero(self.is_placeholder(engine_ids))
         wanted = [self._placeholders[shape.kind] for shape in shapes]
         if engine_ids[places].tolist() != wanted:
             raise DataError(
@@ -276,6 +275,10 @@ class FamilyProcessor(ABC):
         token_ids = np.concatenate([*pieces, engine_ids[cursor:]])
         position_ids, next_position = self.positions(token_ids, shapes, position)
         return Prompt(token_ids, engine_ids, position_ids, next_position, tuple(starts))
+
+    def is_placeholder(self, token_ids: IntArray) -> npt.NDArray[np.bool_]:
+        """Which tokens stand for a picture or a video; quicker than np.isin."""
+        return np.logical_or.reduce([token_ids == token_id for token_id in self._placeholders.values()])
 
     def _expand_ids(self, shape: MediaShape) -> IntArray:
         ids = self._tokenizer.encode(self.expand(shape), add_special_tokens=False)

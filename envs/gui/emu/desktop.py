@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,6 +53,8 @@ class Snapshot(NamedTuple):
     position: int
 
 
+NUM_OPENINGS = 64
+"""Openings that are kept: the episodes of a group begin alike, and most of them at the same time."""
 GRAIN_PX = 4
 """How far off a place may be read back: half a pixel and half a step of 92 numbers on 640 pixels."""
 
@@ -100,8 +103,7 @@ class Desktop:
         if level not in template.levels:
             raise ConfigError(f"gui/emu task {template.name!r} has no difficulty {level}; {template.levels}")
         episode = Episode(template.name, level, seed)
-        self._setup = self._make(episode)
-        world = self._begin(self._setup, seed)
+        self._setup, world = self._opening(episode)
         self._now = Snapshot(episode, world, world, 0)
         return self._show()
 
@@ -172,7 +174,7 @@ class Desktop:
     def restore(self, snapshot: Snapshot) -> None:
         """Go on from a snapshot, of this desktop or of another with the same options."""
         if self._now is None or self._now.episode != snapshot.episode:
-            self._setup = self._make(snapshot.episode)
+            self._setup, _ = self._opening(snapshot.episode)
         self._now = snapshot
 
     def close(self) -> None:
@@ -186,26 +188,10 @@ class Desktop:
             raise ConfigError(f"gui/emu has no task {name!r}; known: {', '.join(TEMPLATES)}")
         return TEMPLATES[name]
 
-    def _looks(self, seed: int) -> dict[str, Any]:
-        return {**self.variation.draw(seed), "form": self.form}
-
-    def _make(self, episode: Episode) -> Setup:
-        looks = self._looks(episode.seed)
-        speak(looks["language"])
-        rng = np.random.default_rng(derive_seed("setup", episode.name, episode.level, episode.seed))
-        return TEMPLATES[episode.name].make(Draw(rng, episode.level, looks))
-
-    def _begin(self, setup: Setup, seed: int) -> World:
-        files = empty_disk()
-        for path, content in setup.files.items():
-            files = write(files, path, content, 0)
-        settings = {**DEFAULTS, **self._looks(seed), **setup.settings}
-        minutes = int(np.random.default_rng(derive_seed("clock", seed)).integers(6 * 60))
-        world = World(files, settings, dict(setup.data), self.size, time_ms=START_MS + minutes * 60_000)
-        world = world._replace(pointer=(self.size[0] // 2, self.size[1] // 2))
-        for app, argument in setup.windows:
-            world = update.launch(world, app, argument)
-        return world
+    def _opening(self, episode: Episode) -> tuple[Setup, World]:
+        setup, world = opening(TEMPLATES[episode.name], episode, self.variation, self.form, self.size)
+        speak(world.settings["language"])
+        return setup, world
 
     def _is_oracle_done(self, action: Action) -> bool:
         """Whether this action is the last of the intent that the oracle is at."""
@@ -224,6 +210,27 @@ class Desktop:
         if self.form == "desktop":
             paste_clipped(pixels, arrow, SIZE, world.pointer)
         return Screen(pixels, world.pointer)
+
+
+@lru_cache(NUM_OPENINGS)
+def opening(
+    template: Template, episode: Episode, variation: Variation, form: Form, size: tuple[int, int]
+) -> tuple[Setup, World]:
+    """The task and the world that it begins in; nothing of either is changed afterwards."""
+    looks = {**variation.draw(episode.seed), "form": form}
+    speak(looks["language"])
+    rng = np.random.default_rng(derive_seed("setup", episode.name, episode.level, episode.seed))
+    setup = template.make(Draw(rng, episode.level, looks))
+    files = empty_disk()
+    for path, content in setup.files.items():
+        files = write(files, path, content, 0)
+    settings = {**DEFAULTS, **looks, **setup.settings}
+    minutes = int(np.random.default_rng(derive_seed("clock", episode.seed)).integers(6 * 60))
+    world = World(files, settings, dict(setup.data), size, time_ms=START_MS + minutes * 60_000)
+    world = world._replace(pointer=(size[0] // 2, size[1] // 2))
+    for app, argument in setup.windows:
+        world = update.launch(world, app, argument)
+    return setup, world
 
 
 def _is_as_written(done: Action, wanted: Action) -> bool:

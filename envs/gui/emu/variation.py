@@ -29,7 +29,7 @@ CHOICES: Mapping[str, tuple[Any, ...]] = {
 
 
 class Variation:
-    """Draws the settings of a desktop's looks."""
+    """Draws the settings of a desktop's looks. Equal choices make equal variations, which draw the same."""
 
     def __init__(self, pins: Mapping[str, Any]) -> None:
         """Pin some of them.
@@ -53,10 +53,18 @@ class Variation:
                 raise ConfigError(f"gui/emu option {key}={given!r}; choose from {known}")
             self.choices[key] = values
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Variation) and self.choices == other.choices
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.choices.items()))
+
     def draw(self, seed: int) -> dict[str, Any]:
         """The settings under a seed; what is pinned draws nothing from the others."""
         drawn = {}
         for key, values in self.choices.items():
-            rng = np.random.default_rng(derive_seed("look", key, seed))
-            drawn[key] = values[int(rng.integers(len(values)))]
+            index = 0
+            if len(values) > 1:
+                index = int(np.random.default_rng(derive_seed("look", key, seed)).integers(len(values)))
+            drawn[key] = values[index]
         return drawn

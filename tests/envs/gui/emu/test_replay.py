@@ -31,7 +31,9 @@ from vlrl.envs.gui.actions import (
     TypeText,
     Wait,
 )
+from vlrl.envs.gui.emu.desktop import opening
 from vlrl.envs.gui.emu.env import EmuEnv
+from vlrl.envs.gui.emu.task import TEMPLATES
 
 SIZE = (640, 480)
 POINTS = st.tuples(st.integers(-5, SIZE[0] + 5), st.integers(-5, SIZE[1] + 5))
@@ -146,3 +148,34 @@ def test_time_passes_by_the_action_alone(patch: None) -> None:
     assert desk.desktop.world.time_ms == start + 91_000
     hours, minutes = divmod((start + 91_000) // 60_000 % 1440, 60)
     assert f"{hours:02d}:{minutes:02d}" in [e.name for e in desk.desktop.elements() if e.role == "timer"]
+
+
+@pytest.mark.parametrize("name", sorted(TEMPLATES))
+def test_an_episode_leaves_the_opening_that_it_shares_with_others_as_it_was(name: str) -> None:
+    opening.cache_clear()
+    env, level, rng = EmuEnv(tasks=name), TEMPLATES[name].levels[0], np.random.default_rng(0)
+    task = {"name": name, "difficulty": level}
+    env.reset(task, 3)
+    desktop: Any = env.backend
+    before = pickle.dumps((desktop.world, desktop.goal, desktop.setup.files, desktop.setup.data))
+    for number in range(12):
+        text = env.oracle() if number < 6 else env.random_action(rng)
+        if (result := env.step(text)).terminated or result.truncated:
+            break
+    EmuEnv(tasks=name).reset(task, 3)
+    assert opening.cache_info().hits == 1
+    env.reset(task, 3)
+    assert pickle.dumps((desktop.world, desktop.goal, desktop.setup.files, desktop.setup.data)) == before
+
+
+def test_desktops_of_other_looks_sizes_or_forms_do_not_share_an_opening() -> None:
+    opening.cache_clear()
+    for options in (
+        {},
+        {"theme": "midnight"},
+        {"size": [800, 600]},
+        {"form": "mobile"},
+        {"theme": ["midnight"]},
+    ):
+        EmuEnv(tasks="basics/click_button", **options).reset({}, 3)  # type: ignore[arg-type]
+    assert (opening.cache_info().misses, opening.cache_info().hits) == (4, 1)
