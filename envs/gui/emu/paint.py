@@ -67,8 +67,7 @@ class Surface:
 
     def _draw(self, item: Item, within: Box) -> None:
         left, top, right, bottom, clip, painter, values = item
-        x0, y0 = max(left, clip[0], within[0], 0), max(top, clip[1], within[1], 0)
-        x1, y1 = min(right, clip[2], within[2]), min(bottom, clip[3], within[3])
+        x0, y0, x1, y1 = cut(cut((max(left, 0), max(top, 0), right, bottom), clip), within)
         if x0 >= x1 or y0 >= y1:
             return
         source = raster(painter, right - left, bottom - top, values)
