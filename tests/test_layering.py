@@ -52,6 +52,7 @@ LAYERS: dict[str, set[str]] = {
         "layout",
         "pack",
         "tree_attention",
+        "sequence_parallel",
         "attention",
         "logprobs",
         "token_logprobs",

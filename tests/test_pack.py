@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -146,12 +146,19 @@ def build(spec: list[tuple[int, list[int], bool]]) -> list[Group]:
     st.integers(1, 3),
     st.sampled_from([1, 12, 40, 1000]),
     st.sampled_from(["token", "sequence", "constant"]),
+    st.integers(1, 4),
 )
 def test_every_token_is_trained_once_however_the_groups_are_cut(
-    spec: list[tuple[int, list[int], bool]], num_ranks: int, max_tokens: int, aggregation: Any
+    spec: list[tuple[int, list[int], bool]], num_ranks: int, max_tokens: int, aggregation: Any, shared_by: int
 ) -> None:
-    groups = build(spec)
-    batch = lay_out(groups, num_ranks=num_ranks, max_tokens=max_tokens, aggregation=aggregation)
+    groups, num_ranks = build(spec), num_ranks * shared_by
+    batch = lay_out(
+        groups,
+        num_ranks=num_ranks,
+        max_tokens=max_tokens,
+        aggregation=aggregation,
+        sequence_parallel=shared_by,
+    )
     weights = token_weights([g for g in groups if not g.failed], aggregation, MAX_COMPLETION)
     expected = sorted(
         (t.sample.id, int(token), float(logprob), float(advantage), round(float(np.float32(weight)), 7))
@@ -165,11 +172,17 @@ def test_every_token_is_trained_once_however_the_groups_are_cut(
     assert trained(batch) == expected
     assert len(batch) == num_ranks
     assert len({len(rank) for rank in batch}) == 1  # every rank runs the same collectives
-    for m in micro_batches(batch):
-        longest_branch = max(
-            (len(ledger.token_ids) for g in groups for t in g.trajectories for ledger in t.ledgers), default=0
-        )
-        assert m.input_ids.size <= max(max_tokens, longest_branch)
+    longest_branch = max(
+        (len(ledger.token_ids) for g in groups for t in g.trajectories for ledger in t.ledgers), default=0
+    )
+    for first in range(0, num_ranks, shared_by):
+        for slices in zip(*batch[first : first + shared_by], strict=True):
+            lengths = tuple(len(part.input_ids) for part in slices)
+            assert all(part.slice_lengths == lengths for part in slices) and min(lengths) > 0
+            assert all(len(part.seen_until) == sum(lengths) for part in slices)
+            assert sum(lengths) <= max(max_tokens, longest_branch, 1) + shared_by
+            assert max(lengths) - min(lengths) <= 1 or sum(lengths) < 2 * shared_by
+            assert all((part.source_index < len(part.input_ids)).all() for part in slices)
 
 
 def test_a_tree_over_the_budget_is_split_by_branches_and_repeats_its_prompt() -> None:
@@ -387,3 +400,13 @@ def test_work_is_dealt_evenly_over_ranks() -> None:
     batch = lay_out(groups, num_ranks=2, max_tokens=60)
     loads = [sum(len(m.target_ids) for m in rank) for rank in batch]
     assert max(loads) - min(loads) <= 4
+
+
+def test_a_picture_is_in_one_slice_however_large_it_is() -> None:
+    wide = Media("image", "wide", np.zeros((1, 28, 28, 3), np.uint8), (28, 28), (1, 2, 2), num_tokens=12)
+    prompt = replace(text_prompt([1, *[9] * 12, 2]), media_starts=(1,))
+    group = make_group([2, 2], sample=make_sample(id="s", media=(wide,), prompt=prompt))
+    [[first], [second]] = lay_out([group], num_ranks=2, sequence_parallel=2, pixels=media_marks)
+    assert first.slice_lengths == (13, 3)  # the picture ends at 13; the middle, 8, is within it
+    assert first.media_order.tolist() == [0] and second.media_order.tolist() == []
+    assert first.target_ids.size == 0 and second.target_ids.size == 4

@@ -23,7 +23,8 @@ class MicroBatch:
     Attributes:
         input_ids: [T] int64.
         position_ids: [3, T] int64, mRoPE; each branch goes on from what it shares.
-        seen_until: [T] int32, the end of what lies beneath the token's node.
+        seen_until: [T] int32, the end of what lies beneath the token's node. Of ranks that share a sequence
+            each has that of all tokens, and a slice of all else; places are counted from the slice's start.
         media_inputs: the vision tower's arrays by the names transformers gives them, each distinct picture or
             video once, in the order in which they first occur; of a blank picture if there is none.
         media_keys: [num_distinct] what tells each of them by content; none if there is no picture.
@@ -39,6 +40,7 @@ class MicroBatch:
             all ranks' micro-batches of one optimizer step, see `vlrl.pack`).
         sequence_ids: [M] int64, which of the micro-batch's ledgers a trained token is of.
         token_sample_ids: [num_ledgers] ids of their samples, for error messages.
+        slice_lengths: tokens of each rank that has a slice of the sequence; one entry if it is not shared.
         proximal_logprobs: [M] float32, nats, of the weights this step begins with, if they were asked for;
             None for a step's first update, which computes them anyway.
 
@@ -68,6 +70,7 @@ class MicroBatch:
     token_sample_ids: tuple[str, ...]
     version_lags: IntArray
     sequence_ids: IntArray
+    slice_lengths: tuple[int, ...]
     proximal_logprobs: FloatArray | None = None
 
 

@@ -127,6 +127,7 @@ def minibatches(groups: Sequence[Group], run: Run, step: int) -> Iterable[Batch]
             groups[start : start + size],
             run.processor.pixels,
             num_ranks=config.trainer.num_ranks,
+            sequence_parallel=config.trainer.sequence_parallel,
             max_tokens=config.trainer.max_tokens_per_micro_batch,
             max_pixels=config.trainer.max_pixels_per_micro_batch,
             aggregation=config.algorithm.aggregation,

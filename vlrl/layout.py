@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from vlrl.batch import MicroBatch
-from vlrl.ledger import IntArray
+from vlrl.ledger import FloatArray, IntArray
 from vlrl.prefix_tree import Branch, distinct, grow, identity, preorder
 from vlrl.types import Media
 
@@ -25,51 +26,127 @@ class _Sequence:
     position_ids: IntArray
     seen_until: npt.NDArray[np.int32]
     media: list[Media]
+    media_starts: IntArray
     places: dict[Branch, IntArray]
 
 
-def lay_out(branches: Sequence[Branch], pixels: PixelsFn, version: int | None = None) -> MicroBatch:
-    """Write branches into one sequence; none gives one ignored token, so that ranks stay in step.
+@dataclass(slots=True)
+class _Targets:
+    """Trained tokens, ledger by ledger: of each array [M]."""
+
+    source_index: IntArray
+    target_ids: IntArray
+    sampler_logprobs: FloatArray
+    advantages: FloatArray
+    weights: FloatArray
+    version_lags: IntArray
+    sequence_ids: IntArray
+
+
+def lay_out(
+    branches: Sequence[Branch], pixels: PixelsFn, version: int | None = None, num_slices: int = 1
+) -> list[MicroBatch]:
+    """Write branches into one sequence; none gives ignored tokens alone, so that ranks stay in step.
 
     Args:
         branches: in the order in which their trained tokens are listed.
         pixels: the processor's pixel function.
         version: of the weights this step begins with; None: all lags are 0.
+        num_slices: ranks that share the sequence.
+
+    Returns:
+        A slice of the sequence for each of these ranks, all of it if there is one.
     """
     sequence = _sequence_of(branches)
-    shown = distinct(sequence.media)
-    numbers = {key: number for number, key in enumerate(shown)}
+    targets = _targets_of(branches, sequence.places, version)
+    edges = _edges(sequence, num_slices)
+    lengths = tuple(after - before for before, after in pairwise(edges))
+    found = []
+    for start, end in pairwise(edges):
+        here = (start <= targets.source_index) & (targets.source_index < end)
+        inside = (start <= sequence.media_starts) & (sequence.media_starts < end)
+        media = [sequence.media[number] for number in np.flatnonzero(inside)]
+        shown = distinct(media)
+        numbers = {key: number for number, key in enumerate(shown)}
+        found.append(
+            MicroBatch(
+                input_ids=sequence.input_ids[start:end],
+                position_ids=sequence.position_ids[:, start:end],
+                seen_until=sequence.seen_until,
+                media_inputs=pixels(list(shown.values())),
+                media_keys=tuple("/".join(map(str, key)) for key in shown),
+                media_order=np.array([numbers[identity(m)] for m in media], np.int64),
+                media_parts=np.array([m.grid_thw[0] for m in shown.values()], np.int64),
+                source_index=targets.source_index[here] - start,
+                target_ids=targets.target_ids[here],
+                sampler_logprobs=targets.sampler_logprobs[here],
+                advantages=targets.advantages[here],
+                weights=targets.weights[here],
+                version_lags=targets.version_lags[here],
+                sequence_ids=targets.sequence_ids[here],
+                token_sample_ids=tuple(b.sample_id for b in branches),
+                slice_lengths=lengths,
+            )
+        )
+    return found
+
+
+def _targets_of(
+    branches: Sequence[Branch], places: Mapping[Branch, IntArray], version: int | None
+) -> _Targets:
     trained = [np.flatnonzero(b.trained) for b in branches]
-    counts = [len(t) for t in trained]
-    drawn_under = [b.ledger.versions[t] for b, t in zip(branches, trained, strict=True)]
+    pairs = list(zip(branches, trained, strict=True))
+    drawn_under = [b.ledger.versions[t] for b, t in pairs]
     lags = [np.zeros_like(v) if version is None else version - v for v in drawn_under]
-    # A token is predicted where the one before it on its path stands.
-    sources = [sequence.places[b][t - 1] for b, t in zip(branches, trained, strict=True)]
-    return MicroBatch(
-        input_ids=sequence.input_ids,
-        position_ids=sequence.position_ids,
-        seen_until=sequence.seen_until,
-        media_inputs=pixels(list(shown.values())),
-        media_keys=tuple("/".join(map(str, key)) for key in shown),
-        media_order=np.array([numbers[identity(m)] for m in sequence.media], np.int64),
-        media_parts=np.array([m.grid_thw[0] for m in shown.values()], np.int64),
-        source_index=_joined(sources, np.int64),
-        target_ids=_joined([b.ledger.token_ids[t] for b, t in zip(branches, trained, strict=True)], np.int64),
-        sampler_logprobs=_joined(
-            [b.ledger.sampler_logprobs[t] for b, t in zip(branches, trained, strict=True)], np.float32
-        ),
-        advantages=_joined([b.advantages[t] for b, t in zip(branches, trained, strict=True)], np.float32),
+    counts = [len(t) for t in trained]
+    return _Targets(
+        # A token is predicted where the one before it on its path stands.
+        source_index=_joined([places[b][t - 1] for b, t in pairs], np.int64),
+        target_ids=_joined([b.ledger.token_ids[t] for b, t in pairs], np.int64),
+        sampler_logprobs=_joined([b.ledger.sampler_logprobs[t] for b, t in pairs], np.float32),
+        advantages=_joined([b.advantages[t] for b, t in pairs], np.float32),
         weights=np.repeat(np.array([b.token_weight for b in branches], np.float32), counts),
         version_lags=_joined(lags, np.int64),
         sequence_ids=np.repeat(np.arange(len(branches), dtype=np.int64), counts),
-        token_sample_ids=tuple(b.sample_id for b in branches),
     )
+
+
+def _edges(sequence: _Sequence, num_slices: int) -> list[int]:
+    """Where slices begin and end: as even as whole pictures allow, none of them empty.
+
+    A sequence that cannot be cut so often gets ignored tokens at its end.
+    """
+    size = len(sequence.input_ids)
+    free = np.ones(size, bool)
+    free[:1] = False
+    for medium, start in zip(sequence.media, sequence.media_starts.tolist(), strict=True):
+        free[start + 1 : start + medium.num_tokens] = False
+    cuts: list[int] = []
+    for number in range(1, num_slices):
+        wanted, last = size * number // num_slices, cuts[-1] if cuts else 0
+        allowed = np.flatnonzero(free[last + 1 :]) + last + 1
+        # Those that come after this one need places, too.
+        allowed = allowed[: len(allowed) - (num_slices - 1 - number)]
+        if not len(allowed):
+            _add_ignored(sequence, num_slices)
+            return _edges(sequence, num_slices)
+        cuts.append(int(allowed[np.abs(allowed - wanted).argmin()]))
+    return [0, *cuts, size]
+
+
+def _add_ignored(sequence: _Sequence, count: int) -> None:
+    """Tokens that see nothing, are seen by nobody, and predict nothing."""
+    ends = np.arange(len(sequence.input_ids), len(sequence.input_ids) + count) + 1
+    sequence.input_ids = np.append(sequence.input_ids, np.zeros(count, np.int64))
+    sequence.position_ids = np.append(sequence.position_ids, np.zeros((3, count), np.int64), axis=1)
+    sequence.seen_until = np.append(sequence.seen_until, ends.astype(np.int32))
 
 
 def _sequence_of(branches: Sequence[Branch]) -> _Sequence:
     if not branches:
         nothing = np.zeros(1, np.int64)
-        return _Sequence(nothing, np.zeros((3, 1), np.int64), np.ones(1, np.int32), [], {})
+        none = np.zeros(0, np.int64)
+        return _Sequence(nothing, np.zeros((3, 1), np.int64), np.ones(1, np.int32), [], none, {})
     nodes = list(preorder(grow(branches)))
     sizes = np.array([node.end - node.start for node, _ in nodes])
     begins = np.cumsum(sizes) - sizes
@@ -84,11 +161,17 @@ def _sequence_of(branches: Sequence[Branch]) -> _Sequence:
         paths.append(np.concatenate([before, begin + np.arange(node.end - node.start)]))
         places |= {branch: paths[-1] for branch in node.ending}
     spans = [(node.branch.ledger, slice(node.start, node.end)) for node, _ in nodes]
+    shown = [
+        (medium, begin + start - node.start)
+        for (node, _), begin in zip(nodes, begins.tolist(), strict=True)
+        for medium, start in node.media
+    ]
     return _Sequence(
         input_ids=np.concatenate([ledger.token_ids[span] for ledger, span in spans]),
         position_ids=np.concatenate([ledger.position_ids[:, span] for ledger, span in spans], axis=1),
         seen_until=np.repeat(ends, sizes).astype(np.int32),
-        media=[medium for node, _ in nodes for medium in node.media],
+        media=[medium for medium, _ in shown],
+        media_starts=np.array([start for _, start in shown], np.int64),
         places=places,
     )
 

@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.distributed import ProcessGroup
 
 from vlrl.attention import KINDS, Kind, install
 from vlrl.batch import MicroBatch
+from vlrl.sequence_parallel import SharedAttention
 from vlrl.token_logprobs import CHUNK_BYTES, HeadLogprobs
+from vlrl.tree_attention import TreeAttention
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,7 @@ class DeviceBatch:
     seen_until: Tensor
     media_inputs: Mapping[str, Tensor]
     media_keys: tuple[str, ...]
+    slice_lengths: tuple[int, ...]
     media_order: Sequence[int]
     media_parts: Sequence[int]
     source_index: Tensor
@@ -40,7 +44,8 @@ class DeviceBatch:
         """Move a micro-batch to a device."""
         # Copied: arrays that came through Ray are read-only memory shared with other processes.
         media_inputs = {k: torch.tensor(v, device=device) for k, v in batch.media_inputs.items()}
-        values: dict[str, Any] = {"media_inputs": media_inputs, "media_keys": batch.media_keys}
+        values: dict[str, Any] = {"media_inputs": media_inputs}
+        values |= {name: getattr(batch, name) for name in ("media_keys", "slice_lengths")}
         for name in (f.name for f in fields(cls) if f.name not in values):
             array = getattr(batch, name)
             is_list = name in ("media_order", "media_parts")
@@ -70,12 +75,13 @@ class TreeLogprobs(nn.Module):
         attention: Kind = "blocks",
         chunk_bytes: int = CHUNK_BYTES,
         features: Callable[[Any, DeviceBatch], Any] = tower_features,
+        sharers: ProcessGroup | None = None,
     ) -> None:
         super().__init__()
         self.model: Any = model
         install(model)
         self._attention = KINDS[attention]
-        self._features = features
+        self._features, self._sharers = features, sharers
         self.head = HeadLogprobs(
             model.lm_head,
             temperature=temperature,
@@ -112,12 +118,18 @@ class TreeLogprobs(nn.Module):
             input_ids=ids,
             position_ids=positions if hasattr(core, "get_rope_index") else positions[0],
             attention_mask=ids.new_zeros(1, 1, 1, 1),  # of four dimensions: transformers makes none itself
-            tree=self._attention(batch.seen_until),
+            tree=self._tree(batch),
             mm_encoder_outputs={"image": _placed(features, batch)} if batch.media_order else None,
             use_cache=False,
         )
         hidden: Tensor = output.last_hidden_state
         return hidden if batch.media_order else hidden + 0.0 * _sum(features).to(hidden.dtype)
+
+    def _tree(self, batch: DeviceBatch) -> TreeAttention:
+        whole = self._attention(batch.seen_until)
+        if self._sharers is None:
+            return whole
+        return SharedAttention(whole, batch.slice_lengths, self._sharers)
 
 
 def _placed(features: Any, batch: DeviceBatch) -> Any:

@@ -186,9 +186,11 @@ class TrainerConfig(Section):
     """DeepSpeed ZeRO-3 ranks."""
 
     num_ranks: int = Field(1, ge=1)
-    """Data-parallel ranks, one process each; gloo on CPU, NCCL on GPU."""
+    """One process each; gloo on CPU, NCCL on GPU. They share the parameters (ZeRO-3) and the work."""
+    sequence_parallel: int = Field(1, ge=1)
+    """Ranks that take one sequence together, a slice each (Ulysses): for sequences too long for one rank."""
     max_tokens_per_micro_batch: int = Field(4096, ge=64)
-    """Tokens of one forward pass; there is no padding, and what ledgers share counts once."""
+    """Tokens of one forward pass, whoever shares it; there is no padding, what ledgers share counts once."""
     max_pixels_per_micro_batch: int | None = Field(None, ge=28 * 28)
     """Pixels of one pass through the vision tower; a sample that has more goes alone. Null is no limit."""
     attention: Literal["auto", "dense", "blocks", "flex"] = "auto"
@@ -210,6 +212,14 @@ class TrainerConfig(Section):
     """Port of the ranks' rendezvous; null takes a free one."""
     timeout_s: float = Field(1800.0, gt=0)
     """A collective that takes longer is an error."""
+
+    @model_validator(mode="after")
+    def _whole_groups(self) -> TrainerConfig:
+        if self.num_ranks % self.sequence_parallel:
+            raise ValueError(
+                f"sequence_parallel={self.sequence_parallel} does not divide num_ranks={self.num_ranks}"
+            )
+        return self
 
 
 class ParityConfig(Section):

@@ -45,7 +45,7 @@ class Unit:
         """Measure some branches."""
         nodes = [node for node, _ in preorder(grow(branches))]
         num_tokens = sum(node.end - node.start for node in nodes)
-        shown = distinct([medium for node in nodes for medium in node.media])
+        shown = distinct([medium for node in nodes for medium, _ in node.media])
         num_pixels = sum(medium.frames[..., 0].size for medium in shown.values())
         pairs = sum(map(num_pairs, nodes))
         cost = num_tokens + pairs / PAIRS_PER_TOKEN + num_pixels / PIXELS_PER_TOKEN
@@ -63,13 +63,14 @@ def pack(
     keep_zero_advantage: bool,
     max_pixels: int | None = None,
     version: int | None = None,
+    sequence_parallel: int = 1,
 ) -> Batch:
     """Lay groups out for one optimizer step.
 
     Args:
         groups: scored, with credits; failed groups are left out and do not count (law 7).
         pixels: the processor's pixel function.
-        num_ranks: data-parallel ranks; each gets the same number of micro-batches.
+        num_ranks: of the trainer; each gets the same number of micro-batches.
         max_tokens: of a micro-batch; a tree of more is split and its shared tokens repeated, and only a
             single ledger may exceed it.
         aggregation: the averaging rule, see `token_weights`.
@@ -79,6 +80,7 @@ def pack(
             averages either way.
         max_pixels: of a micro-batch's media; a tree that has more goes alone. None is no limit.
         version: of the weights this step begins with, which tokens' lags are counted from; None: all are 0.
+        sequence_parallel: ranks in a row that get a slice each of the same micro-batches.
 
     Returns:
         [num_ranks][num_micro_batches] of MicroBatch.
@@ -91,16 +93,16 @@ def pack(
         of_group = branches_of(group, group_weights, keys)
         if keep_zero_advantage or any(b.advantages[b.trained].any() for b in of_group):
             branches += of_group
-    per_rank = [_bins(of_one, max_tokens, max_pixels) for of_one in _deal(branches, num_ranks, max_tokens)]
-    num_micro_batches = max(1, *(len(bins) for bins in per_rank))
+    dealt = _deal(branches, num_ranks // sequence_parallel, max_tokens)
+    per_group = [_bins(of_one, max_tokens, max_pixels) for of_one in dealt]
+    num_micro_batches = max(1, *(len(bins) for bins in per_group))
     order = {branch: number for number, branch in enumerate(branches)}
-    return [
-        [
-            lay_out(sorted(bins[i], key=order.__getitem__) if i < len(bins) else [], pixels, version)
-            for i in range(num_micro_batches)
-        ]
-        for bins in per_rank
-    ]
+    batch: Batch = []
+    for bins in per_group:
+        bins += [[]] * (num_micro_batches - len(bins))
+        slices = [lay_out(sorted(b, key=order.__getitem__), pixels, version, sequence_parallel) for b in bins]
+        batch += [list(of_rank) for of_rank in zip(*slices, strict=True)]
+    return batch
 
 
 def token_weights(

@@ -76,11 +76,11 @@ class Node:
     children: dict[tuple[int, ...], Node] = field(default_factory=dict)
 
     @property
-    def media(self) -> list[Media]:
-        """What is shown in its tokens."""
+    def media(self) -> list[tuple[Media, int]]:
+        """What is shown in its tokens, and the place on its path at which each begins."""
         ledger = self.branch.ledger
         return [
-            medium
+            (medium, start)
             for medium, start in zip(ledger.media, ledger.media_starts, strict=True)
             if self.start <= start < self.end
         ]

@@ -69,6 +69,7 @@ def sft_step(run: Run, step: int) -> dict[str, float]:
             groups,
             run.processor.pixels,
             num_ranks=config.trainer.num_ranks,
+            sequence_parallel=config.trainer.sequence_parallel,
             max_tokens=config.trainer.max_tokens_per_micro_batch,
             max_pixels=config.trainer.max_pixels_per_micro_batch,
             aggregation="token",

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import torch
+from torch.distributed import ProcessGroup
 
 from vlrl.attention import Kind
 from vlrl.config import Config
@@ -58,6 +59,7 @@ def with_logprobs(
     banned_token_ids: Sequence[int],
     attention: Kind,
     cache: FeatureCache | None,
+    sharers: ProcessGroup | None,
 ) -> TreeLogprobs:
     """The model wrapped for the loss, with the chosen attention; `cache` stands in for a frozen tower."""
     return TreeLogprobs(
@@ -67,6 +69,7 @@ def with_logprobs(
         attention=attention,
         chunk_bytes=config.trainer.logits_chunk_mib * 2**20,
         **({"features": cache} if cache is not None else {}),
+        sharers=sharers,
     )
 
 

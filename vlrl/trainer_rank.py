@@ -18,10 +18,11 @@ from vlrl.batch import MicroBatch
 from vlrl.config import Config
 from vlrl.errors import EngineError
 from vlrl.lags import Sums, lag_sums, no_sums
-from vlrl.logprobs import DeviceBatch
+from vlrl.logprobs import DeviceBatch, TreeLogprobs
 from vlrl.loss import kl_k3, negative_log_likelihood, weighted_sum
 from vlrl.off_policy import corrected_surrogate
 from vlrl.published import save_as_published
+from vlrl.sequence_parallel import join_group, require_heads
 from vlrl.trainer_lora import adapter_state, adapters_off, base_name, merged_shards, save_adapter
 from vlrl.trainer_model import deepspeed_config, feature_cache, load_model, make_leaves, with_logprobs
 from vlrl.trainer_profile import StepProfiler
@@ -97,8 +98,11 @@ class TrainerRank:
         )
         self._attention, self._attention_reason = choose(self._config.trainer.attention, self._device)
         model = load_model(self._config)
+        size = self._config.trainer.sequence_parallel
+        require_heads(model.get_decoder().config.num_attention_heads, size)
+        self._sharers = join_group(size)
         self._cache = feature_cache(model, self._config, self._device)
-        module = with_logprobs(model, self._config, self._banned, self._attention, self._cache)
+        module = self._wrapped(model)
         make_leaves(module)
         optim = self._config.optim
         optimizer = torch.optim.AdamW(
@@ -240,13 +244,14 @@ class TrainerRank:
         import deepspeed
 
         # The features of a frozen tower are the policy's own: one cache serves both.
-        module = with_logprobs(
-            load_model(self._config), self._config, self._banned, self._attention, self._cache
-        )
+        module = self._wrapped(load_model(self._config))
         module.requires_grad_(False)
         engine, *_ = deepspeed.initialize(model=module, config=deepspeed_config(self._config))
         engine.eval()  # DeepSpeed's returns nothing
         return engine
+
+    def _wrapped(self, model: Any) -> TreeLogprobs:
+        return with_logprobs(model, self._config, self._banned, self._attention, self._cache, self._sharers)
 
     def _slices(self) -> Iterator[tuple[str, torch.Tensor]]:
         """This rank's flat slice of every parameter, adapters merged; every rank must call it."""

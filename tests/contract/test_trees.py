@@ -6,7 +6,7 @@ experts; episodes that part at any token, branch from each other, or share only 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import torch
 from builders import family_config, make_generation, observe, picture
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sharers import Sharers
 
 from vlrl import tree_attention
 from vlrl.attention import Kind
@@ -186,6 +187,12 @@ def assert_same_gradients(found: dict[str, torch.Tensor], expected: dict[str, to
         assert float(difference.abs().max()) <= TOLERANCE * scale, name
 
 
+@pytest.fixture(scope="module")
+def sharers() -> Iterator[Sharers]:
+    with Sharers(2) as started:
+        yield started
+
+
 FORKED: list[tuple[str, list[Turn]]] = [
     # Equal twice over, then apart: after one drawn token, before a picture, at another picture.
     ("picture", [Turn(0, 0, [40, 41, 42]), Turn(0, 0, [40, 41, 43]), Turn(1, 1, [41]), Turn(1, 2, [41, 42])]),
@@ -219,6 +226,31 @@ def test_any_tree_equals_plain_rows(
     check(family, family.groups(specs), max_tokens)
 
 
+def test_slices_of_two_ranks_add_up_to_the_whole(family: Family, sharers: Sharers) -> None:
+    """Ulysses: each rank has half of the tokens, and in attention all tokens and half of the heads."""
+    options: dict[str, Any] = {
+        "max_tokens": 4096, "aggregation": "token", "max_completion_tokens": 8, "keep_zero_advantage": True
+    }  # fmt: skip
+    groups, banned = family.groups(FORKED), family.ours.banned_token_ids
+    [[whole]] = pack(groups, family.ours.pixels, num_ranks=1, **options)
+    shared = pack(groups, family.ours.pixels, num_ranks=2, sequence_parallel=2, **options)
+    slices = [part for [part] in shared]
+    assert all(part.slice_lengths == tuple(len(p.input_ids) for p in slices) for part in slices)
+    wrapped = TreeLogprobs(family.model, temperature=1.0, banned_token_ids=banned)
+    logprobs = wrapped(DeviceBatch.of(whole, CPU))[0]
+    expected = family.gradients((torch.tensor(whole.weights * whole.advantages) * logprobs).sum())
+    answers = sharers(Path(family.model.name_or_path), banned, slices)
+    start = 0
+    for part, (found, _) in zip(slices, answers, strict=True):
+        end = start + len(part.input_ids)
+        mine = torch.tensor((start <= whole.source_index) & (whole.source_index < end))
+        assert torch.tensor(found).sub(logprobs.detach()[mine]).abs().max() < TOLERANCE
+        start = end
+    names = {name for _, gradients in answers for name in gradients}
+    summed = {n: sum(torch.tensor(g[n]) for _, g in answers if n in g) for n in names}
+    assert_same_gradients(summed, expected)  # type: ignore[arg-type]
+
+
 def test_a_prompt_is_shared_up_to_where_another_picture_begins(family: Family) -> None:
     """Not only whole turns: the text before a picture, and the picture before a text."""
     groups = family.groups([("", []), ("picture", []), ("picture", [])])
@@ -228,7 +260,9 @@ def test_a_prompt_is_shared_up_to_where_another_picture_begins(family: Family) -
 
     def packed(*numbers: int) -> MicroBatch:
         keys = Keys()
-        return lay_out([b for i in numbers for b in branches_of(groups[i], [1.0], keys)], family.ours.pixels)
+        branches = [b for i in numbers for b in branches_of(groups[i], [1.0], keys)]
+        [whole] = lay_out(branches, family.ours.pixels)
+        return whole
 
     words, pictures = packed(0, 1), packed(1, 2)
     assert words.input_ids.size < sizes[0] + sizes[1] - 2  # the system prompt, at least

@@ -33,7 +33,9 @@ from vlrl.types import Group
 from vlrl.weights import Segment, bucket_file, buckets_of
 
 TOLERANCE = 1e-5
-ONE, TWO = 0, 1
+ONE, TWO, SHARED = 0, 1, 2
+RANKS = ((1, 1), (2, 1), (2, 2))
+"""Of each trainer the ranks, and how many of them share a sequence."""
 KL_COEF = 0.1
 
 # Adam's step is the sign of a gradient wherever that is far above eps, and rounding has signs too: with a
@@ -53,7 +55,7 @@ def processor(tiny_qwen3: Path) -> Any:
 
 @pytest.fixture(scope="module")
 def trainers(tiny_qwen3: Path, processor: Any, local_ray: None) -> Iterator[list[Trainer]]:
-    """Of one rank and of two, side by side."""
+    """Of one rank, of two, and of two that share every sequence, side by side."""
     options = {"cpus_per_rank": 0.5, "timeout_s": 60}
     started = [
         Trainer(
@@ -62,11 +64,16 @@ def trainers(tiny_qwen3: Path, processor: Any, local_ray: None) -> Iterator[list
                 algorithm={"kl_coef": KL_COEF},
                 optim=OPTIM,
                 weights={"checksums": True},
-                trainer={"num_ranks": ranks, "gradient_checkpointing": ranks == 2, **options},
+                trainer={
+                    "num_ranks": ranks,
+                    "sequence_parallel": shared,
+                    "gradient_checkpointing": ranks == 2,
+                    **options,
+                },
             ),
             processor.banned_token_ids,
         )
-        for ranks in (1, 2)
+        for ranks, shared in RANKS
     ]
     try:
         for trainer in started:
@@ -108,8 +115,9 @@ def batches(groups: Sequence[Group], processor: Any, max_tokens: int) -> list[Ba
             aggregation="token",
             max_completion_tokens=16,
             keep_zero_advantage=True,
+            sequence_parallel=shared,
         )
-        for ranks in (1, 2)
+        for ranks, shared in RANKS
     ]
 
 
@@ -137,7 +145,7 @@ MIXES = {
 
 @pytest.mark.parametrize("max_tokens", [64, 2048])
 @pytest.mark.parametrize("mix", MIXES)
-def test_two_ranks_take_the_same_step_as_one(
+def test_two_ranks_take_the_same_step_as_one_however_they_share_the_work(
     trainers: list[Trainer], processor: Any, mix: str, max_tokens: int
 ) -> None:
     """Steps follow each other, so optimizer states are compared as well."""
@@ -151,14 +159,15 @@ def test_two_ranks_take_the_same_step_as_one(
         assert sorted(work) == [False, True]
     before = weights(trainers[ONE])
     results = [t.step(b, "grpo", 1e-2) for t, b in zip(trainers, packed, strict=True)]
-    (one, one_diff, one_worst), (two, two_diff, two_worst) = results
-    assert one.keys() == two.keys()
-    for name in one:
-        assert one[name] == pytest.approx(two[name], rel=1e-4, abs=TOLERANCE), name
-    assert one["policy/loss"] == pytest.approx(two["policy/loss"], abs=TOLERANCE)
-    assert (one_diff, one_worst) == (pytest.approx(two_diff, abs=1e-4), two_worst)
+    one, one_diff, one_worst = results[ONE]
     after = [weights(t) for t in trainers]
-    assert_same_weights(*after)
+    for (two, two_diff, two_worst), two_after in zip(results[TWO:], after[TWO:], strict=True):
+        assert one.keys() == two.keys()
+        for name in one:
+            assert one[name] == pytest.approx(two[name], rel=1e-4, abs=TOLERANCE), name
+        assert one["policy/loss"] == pytest.approx(two["policy/loss"], abs=TOLERANCE)
+        assert (one_diff, one_worst) == (pytest.approx(two_diff, abs=1e-4), two_worst)
+        assert_same_weights(after[ONE], two_after)
     moved = {n for n in before if not torch.equal(before[n], after[ONE][n])}
     assert any("language_model" in n for n in moved)
     assert any("visual" in n for n in moved) or mix == "no pictures at all"
@@ -171,7 +180,7 @@ def test_logprobs_are_the_same_and_leave_the_weights_alone(trainers: list[Traine
         np.sort(np.concatenate([values for rank in t.logprobs(b) for values in rank]))
         for t, b in zip(trainers, batches(groups, processor, 2048), strict=True)
     ]
-    assert np.abs(found[ONE] - found[TWO]).max() <= TOLERANCE
+    assert all(np.abs(found[ONE] - other).max() <= TOLERANCE for other in found[TWO:])
     assert_same_weights(before, weights(trainers[TWO]))
 
 
@@ -181,17 +190,18 @@ def test_the_kl_term_is_measured_against_the_starting_model(
     """However far the policy has gone by now."""
     groups = [group(processor, *spec) for spec in MIXES["one rank without pictures"]]
     start = TreeLogprobs(model_of(tiny_qwen3), temperature=1.0, banned_token_ids=processor.banned_token_ids)
-    for trainer, batch in zip(trainers, batches(groups, processor, 2048), strict=True):
-        now = [torch.tensor(v) for rank in trainer.logprobs(batch) for v in rank]
-        with torch.no_grad():
-            then = [start(DeviceBatch.of(m, torch.device("cpu")))[0] for rank in batch for m in rank]
-        expected = float(kl_k3(torch.cat(now), torch.cat(then)).mean())
+    packed = batches(groups, processor, 2048)
+    now = [torch.tensor(v) for rank in trainers[ONE].logprobs(packed[ONE]) for v in rank]
+    with torch.no_grad():
+        then = [start(DeviceBatch.of(m, torch.device("cpu")))[0] for rank in packed[ONE] for m in rank]
+    expected = float(kl_k3(torch.cat(now), torch.cat(then)).mean())
+    assert expected > 1e-4
+    for trainer, batch in zip(trainers, packed, strict=True):
         metrics, _, _ = trainer.step(batch, "grpo", 1e-3)
-        assert expected > 1e-4
         assert metrics["policy/kl_reference"] == pytest.approx(expected, rel=1e-3)
 
 
-@pytest.mark.parametrize("which", [ONE, TWO])
+@pytest.mark.parametrize("which", [ONE, TWO, SHARED])
 def test_a_checkpoint_brings_back_weights_and_optimizer(
     trainers: list[Trainer], processor: Any, tmp_path: Path, which: int
 ) -> None:
