@@ -12,6 +12,7 @@ that of data-parallel ranks does: every trained token is in one slice, with its 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -74,7 +75,7 @@ class SharedAttention:
         num_mine = num_heads // len(self._lengths)
         sizes = [num_mine * length * width for length in self._lengths]
         flat = self._exchanged(mine, [num_mine * self._mine * width] * len(sizes), sizes)
-        parts = flat.split(sizes)
+        parts = torch.split(flat, sizes)
         shaped = [
             part.view(1, num_mine, length, width) for part, length in zip(parts, self._lengths, strict=True)
         ]
@@ -83,7 +84,7 @@ class SharedAttention:
     def _all_heads(self, whole: Tensor) -> Tensor:
         """[1, heads / ranks, T, d] to [1, heads, t, d]."""
         _, num_mine, _, width = whole.shape
-        pieces = torch.cat([piece.reshape(-1) for piece in whole.split(self._lengths, dim=2)])
+        pieces = torch.cat([piece.reshape(-1) for piece in torch.split(whole, self._lengths, dim=2)])
         sizes = [num_mine * length * width for length in self._lengths]
         flat = self._exchanged(pieces, sizes, [num_mine * self._mine * width] * len(sizes))
         return flat.view(1, num_mine * len(self._lengths), self._mine, width)
@@ -92,5 +93,6 @@ class SharedAttention:
         """What the ranks have for this one: elements, one rank after the other."""
         output = given.new_empty(sum(received))
         flat = given.contiguous().view(-1)
-        exchanged: Tensor = all_to_all_single(output, flat, list(received), list(sent), self._group)
+        exchange: Any = all_to_all_single
+        exchanged: Tensor = exchange(output, flat, list(received), list(sent), self._group)
         return exchanged
