@@ -278,8 +278,7 @@ class FamilyProcessor(ABC):
 
     def is_placeholder(self, token_ids: IntArray) -> npt.NDArray[np.bool_]:
         """Which tokens stand for a picture or a video; quicker than np.isin."""
-        ids = self._placeholders.values()
-        return np.any([token_ids == token_id for token_id in ids], axis=0)  # type: ignore[no-any-return]
+        return np.any([token_ids == i for i in self._placeholders.values()], axis=0)  # type: ignore[no-any-return]
 
     def _expand_ids(self, shape: MediaShape) -> IntArray:
         ids = self._tokenizer.encode(self.expand(shape), add_special_tokens=False)
