@@ -75,6 +75,8 @@ LAYERS: dict[str, set[str]] = {
             "records",
             "tiny",
             "console",
+            "events",
+            "file_digests",
             "interrupts",
         ),
         *(
@@ -116,7 +118,18 @@ LAYERS: dict[str, set[str]] = {
             "weight_sender",
         ),
     },
-    "pages": {"run", "parity", "grpo", "sft", "evaluate", "plan", "preflight", "reward_check", "env_check"},
+    "pages": {
+        "run",
+        "summary",
+        "parity",
+        "grpo",
+        "sft",
+        "evaluate",
+        "plan",
+        "preflight",
+        "reward_check",
+        "env_check",
+    },
     "command line": {"cli", "viewer", "env_play"},
 }
 LAYER_NAMES = list(LAYERS)

