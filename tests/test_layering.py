@@ -58,6 +58,7 @@ LAYERS: dict[str, set[str]] = {
         "model_parts",
         "feature_cache",
         "schedule",
+        "save_interval",
         "concurrency",
         "stats",
         "published",

@@ -242,7 +242,9 @@ class CheckpointConfig(Section):
     """What survives."""
 
     every: int = Field(50, ge=0)
-    """Steps between checkpoints; 0 is only at the end and on interruption."""
+    """Steps between checkpoints; 0 is only by time, at the end and on interruption."""
+    every_minutes: float | None = Field(None, gt=0)
+    """Most minutes between checkpoints, at the end of a step; null is only by step. Whichever comes first."""
     keep: int = Field(2, ge=1)
     """Latest checkpoints kept."""
 

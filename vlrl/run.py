@@ -31,6 +31,7 @@ from vlrl.processors.auto import open_processor
 from vlrl.registry import resolve
 from vlrl.rewards.scoring.compose import ComposedReward
 from vlrl.run_data import RunData, Sources
+from vlrl.save_interval import SaveInterval
 from vlrl.setting import Setting
 from vlrl.summary import write_summary
 from vlrl.trainer import Trainer, rendezvous_port
@@ -210,14 +211,15 @@ class Run:
         Raises:
             Interrupted: after the save that a signal asked for.
         """
-        every, last = self.config.checkpoint.every, self.config.num_steps - 1
+        interval, last = SaveInterval(self.config.checkpoint), self.config.num_steps - 1
         try:
             for step in range(self.first_step, self.config.num_steps):
                 self.interrupts.graceful = True
                 yield step
                 stop = self.interrupts.requested
-                if stop or step == last or (every and (step + 1) % every == 0):
+                if stop or step == last or interval.is_due(step):
                     self.save(step + 1)
+                    interval.saved()
                 if stop:
                     raise Interrupted(f"stopped after step {step}, saved; continue with --resume")
                 self.interrupts.graceful = False
