@@ -74,6 +74,7 @@ LAYERS: dict[str, set[str]] = {
             "buffer",
             "collector",
             "records",
+            "sample_log",
             "tiny",
             "console",
             "events",
@@ -109,6 +110,7 @@ LAYERS: dict[str, set[str]] = {
             "trainer_lora",
             "trainer_profile",
             "weights",
+            "segment_files",
             "checkpoint",
             "shared_media",
             "engine",
@@ -122,6 +124,7 @@ LAYERS: dict[str, set[str]] = {
     "pages": {
         "run",
         "summary",
+        "recovery",
         "parity",
         "grpo",
         "sft",

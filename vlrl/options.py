@@ -210,6 +210,8 @@ class TrainerConfig(Section):
     """Port of the ranks' rendezvous; null takes a free one."""
     timeout_s: float = Field(1800.0, gt=0)
     """A collective that takes longer is an error."""
+    max_restarts: int = Field(3, ge=0)
+    """Times that a run whose rank died goes on from its last checkpoint by itself; the next death ends it."""
 
 
 class ParityConfig(Section):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, Self, TypeVar
 
 import yaml
@@ -22,7 +23,7 @@ from vlrl.collector import CheckFn, Collector, DrawFn
 from vlrl.config import Config
 from vlrl.console import TrainConsole
 from vlrl.env_host.host import EnvHost
-from vlrl.errors import ConfigError, DataError, Interrupted
+from vlrl.errors import ConfigError, DataError, EngineError, Interrupted, TrainerDied
 from vlrl.events import Events
 from vlrl.generator import VllmPolicy
 from vlrl.interrupts import Interrupts
@@ -31,6 +32,7 @@ from vlrl.processors.auto import open_processor
 from vlrl.registry import resolve
 from vlrl.rewards.scoring.compose import ComposedReward
 from vlrl.run_data import RunData, Sources
+from vlrl.sample_log import SampleLog
 from vlrl.save_interval import SaveInterval
 from vlrl.setting import Setting
 from vlrl.summary import write_summary
@@ -41,6 +43,10 @@ T = TypeVar("T")
 
 DRAWN_FILE = "drawn.pickle"
 """Of a checkpoint: finished groups that were not trained yet, by position."""
+
+
+MAX_CAUSE_CHARS = 500
+"""Kept of what Ray says of a death, which is a page."""
 
 
 class Run:
@@ -55,6 +61,7 @@ class Run:
         masks: of tokens that are left out of the loss.
         collector: of the batches of GRPO, after `collect`.
         first_step: 0, or where the checkpoint left off.
+        samples: where it is noted which ones a step trains.
         phases: seconds by phase, for the summary.
     """
 
@@ -69,23 +76,34 @@ class Run:
         self._train, self._generate = train, generate
         self._stack = ExitStack()
         self._buffer: Buffer[list[Group]] | None = None
+        self._trainer: Trainer | None = None
         self.interrupts = Interrupts()
 
     def __enter__(self) -> Self:
         """Check what is cheap to check, then start Ray and the engines side by side."""
         try:
             return self._open()
-        except BaseException:
-            self._close()
+        except BaseException as error:
+            self._close(error)
             raise
 
-    def __exit__(self, *exception: object) -> None:
-        """Stop everything that was started, last first."""
-        self._close()
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Stop everything that was started, last first.
 
-    def _close(self) -> None:
+        Raises:
+            TrainerDied: in place of an error of the engines whose cause is that a rank's process is gone.
+            Interrupted: the same, if a signal had asked to stop.
+        """
+        self._close(error)
+
+    def _close(self, error: BaseException | None) -> None:
         self.interrupts.closing = True
+        died = self._trainer.obituary() if self._trainer and isinstance(error, EngineError) else ""
         self._stack.close()
+        if died and self.interrupts.requested:
+            raise Interrupted(f"{died}, and a signal asked to stop: continue with --resume") from error
+        if died:
+            raise TrainerDied(f"{died} ({shorten(str(error), MAX_CAUSE_CHARS)})") from error
 
     def _open(self) -> Self:
         config = self.config
@@ -148,12 +166,15 @@ class Run:
         resume_step = self.first_step if self._resume else None
         self.sinks = MetricSinks(run_dir, self.config.logging, resume_step=resume_step)
         self._stack.callback(self.sinks.close)
+        if self._generate:
+            self.samples = SampleLog(run_dir, first_step=self.first_step)
+            self._stack.callback(self.samples.close)
 
     def _start_engines(self) -> None:
         config, processor = self.config, self.processor
         self._stack.enter_context(cluster(config))
         if self._train:
-            self.trainer = Trainer(config, processor.banned_token_ids)
+            self.trainer = self._trainer = Trainer(config, processor.banned_token_ids)
             self._stack.callback(self.trainer.close)
         if self._generate:
             self.policy = VllmPolicy(config, processor)
