@@ -109,8 +109,9 @@ save_checkpoint(Path({str(tmp_path)!r}), RunState(2, 7, 2), write, keep=2)
 """
     assert subprocess.run([sys.executable, "-c", code]).returncode == -9
     assert latest_checkpoint(tmp_path)[1].next_step == 1
-    save(tmp_path, 2)
-    assert sorted(os.listdir(tmp_path / "checkpoints")) == ["step_000001", "step_000002"]
+    assert (tmp_path / "checkpoints" / ".step_000002.partial").exists()
+    save(tmp_path, 3)  # by time, the next one is another step's
+    assert sorted(os.listdir(tmp_path / "checkpoints")) == ["step_000001", "step_000003"]
 
 
 def test_a_kill_while_pruning_leaves_nothing_that_looks_whole(

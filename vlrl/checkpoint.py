@@ -78,6 +78,8 @@ def written_aside(final: Path) -> Iterator[Path]:
 def save_checkpoint(run_dir: Path, state: RunState, write: Callable[[Path], None], *, keep: int) -> Path:
     """Write checkpoints/step_NNNNNN with `write` and prune all but the last `keep`."""
     final = run_dir / "checkpoints" / f"step_{state.next_step:06d}"
+    for unfinished in final.parent.glob(".step_*"):  # of a run that was killed; by time it is another step's
+        shutil.rmtree(unfinished)
     with written_aside(final) as aside:
         write(aside)
         tree = {**asdict(state), "digests": DIGESTS_FILE}

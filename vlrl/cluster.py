@@ -52,10 +52,11 @@ def cluster(config: Config) -> Iterator[None]:
     try:
         with _signals_kept():
             ray.init(log_to_driver=False, logging_level="ERROR", **options)
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except Exception as error:  # of any class: what takes it too long, Ray calls a plain Exception
         raise EngineError(
             f"Ray did not start (ray.address={config.ray.address}): {error}; "
-            "see /tmp/ray/session_latest/logs, or give ray.address=null for a local cluster"
+            "see /tmp/ray/session_latest/logs, or give ray.address=null for a local cluster; a local one has "
+            "30 s to start, so if it timed out, try again when the machine is less busy"
         ) from error
     try:
         require_resources(config)
