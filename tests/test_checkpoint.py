@@ -1,8 +1,9 @@
-"""A checkpoint is whole or absent, whatever happens while it is written."""
+"""A checkpoint is whole or absent, whatever happens while it is written; believed only if unchanged."""
 
 from __future__ import annotations
 
 import errno
+import json
 import os
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from vlrl.checkpoint import RunState, latest_checkpoint, save_checkpoint, written_aside
-from vlrl.errors import ConfigError, ResourceError
+from vlrl.errors import CheckpointError, ConfigError, ResourceError
 
 STATE = RunState(next_step=3, seed=7, num_ranks=2)
 
@@ -32,7 +33,7 @@ def everything(folder: Path) -> list[str]:
 
 
 def test_the_last_one_is_found_with_its_state(tmp_path: Path) -> None:
-    for step in (1, 20, 3):
+    for step in (1, 3, 20):
         save(tmp_path, step, keep=9)
     folder, state = latest_checkpoint(tmp_path)
     assert folder == tmp_path / "checkpoints" / "step_000020"
@@ -90,7 +91,9 @@ def test_a_step_saved_again_is_replaced_whole(tmp_path: Path) -> None:
         (folder / "new").write_text("n")
 
     save(tmp_path, 1, other)
-    assert everything(tmp_path / "checkpoints") == ["step_000001", "step_000001/new", "step_000001/run.json"]
+    assert everything(tmp_path / "checkpoints") == [
+        *("step_000001", "step_000001/files.json", "step_000001/new", "step_000001/run.json"),
+    ]
 
 
 def test_a_kill_while_writing_leaves_nothing_that_looks_like_one(tmp_path: Path) -> None:
@@ -106,8 +109,9 @@ save_checkpoint(Path({str(tmp_path)!r}), RunState(2, 7, 2), write, keep=2)
 """
     assert subprocess.run([sys.executable, "-c", code]).returncode == -9
     assert latest_checkpoint(tmp_path)[1].next_step == 1
-    save(tmp_path, 2)
-    assert sorted(os.listdir(tmp_path / "checkpoints")) == ["step_000001", "step_000002"]
+    assert (tmp_path / "checkpoints" / ".step_000002.partial").exists()
+    save(tmp_path, 3)  # by time, the next one is another step's
+    assert sorted(os.listdir(tmp_path / "checkpoints")) == ["step_000001", "step_000003"]
 
 
 def test_a_kill_while_pruning_leaves_nothing_that_looks_whole(
@@ -125,6 +129,128 @@ def test_a_kill_while_pruning_leaves_nothing_that_looks_whole(
     monkeypatch.undo()
     assert not (tmp_path / "checkpoints" / "step_000001" / "run.json").exists()
     assert latest_checkpoint(tmp_path)[1].next_step == 2
+
+
+def write_all_kinds(folder: Path) -> None:
+    """One file of each kind that a run's checkpoint has."""
+    for name in ("model/model.safetensors", "state/zero/rank_0.pt", "state/latest", "drawn.pickle"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(name.encode() * 100)
+
+
+KINDS = ("model/model.safetensors", "state/zero/rank_0.pt", "state/latest", "drawn.pickle", "run.json")
+
+
+def flip_a_byte(path: Path) -> str:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    return "is not what was written: its SHA-256 is another"
+
+
+def truncate(path: Path) -> str:
+    size = path.stat().st_size
+    os.truncate(path, size - 1)
+    return f"has {size - 1} bytes, {size} were written"
+
+
+def remove(path: Path) -> str:
+    path.unlink()
+    return "is missing"
+
+
+class Told(list[tuple[str, str]]):
+    """What a run would say and keep in its events."""
+
+    def __call__(self, event: str, text: str) -> None:
+        self.append((event, text))
+
+
+@pytest.mark.parametrize("harm", [flip_a_byte, truncate, remove])
+@pytest.mark.parametrize("name", KINDS)
+def test_a_damaged_last_one_gives_way_to_the_one_before(
+    tmp_path: Path, name: str, harm: Callable[[Path], str]
+) -> None:
+    save(tmp_path, 1, write_all_kinds)
+    last, told = save(tmp_path, 2, write_all_kinds), Told()
+    assert latest_checkpoint(tmp_path, told) == (last, RunState(2, 7, 2))
+    assert told == []
+    wrong = harm(last / name)
+    folder, state = latest_checkpoint(tmp_path, told)
+    assert (folder.name, state.next_step) == ("step_000001", 1)
+    where = f"{tmp_path}/checkpoints/step_000002: {name} {wrong}"
+    assert told == [("checkpoint_damaged", f"damaged checkpoint {where}; going back to step_000001")]
+
+
+@pytest.mark.parametrize("harm", [flip_a_byte, truncate, remove])
+def test_digests_that_are_damaged_themselves_are_believed_as_little(
+    tmp_path: Path, harm: Callable[[Path], str]
+) -> None:
+    save(tmp_path, 1, write_all_kinds)
+    last, told = save(tmp_path, 2, write_all_kinds), Told()
+    harm(last / "files.json")
+    assert latest_checkpoint(tmp_path, told)[1].next_step == 1
+    assert [event for event, _ in told] == ["checkpoint_damaged"]
+
+
+def test_all_damaged_is_an_error_that_names_them(tmp_path: Path) -> None:
+    for step in (1, 2):
+        save(tmp_path, step, write_all_kinds)
+    flip_a_byte(tmp_path / "checkpoints" / "step_000001" / "drawn.pickle")
+    remove(tmp_path / "checkpoints" / "step_000002" / "run.json")
+    with pytest.raises(
+        CheckpointError,
+        match=r"step_000002: run.json is missing; step_000001: drawn.pickle is not what .* a copy, or remove",
+    ):
+        latest_checkpoint(tmp_path)
+
+
+def test_an_old_one_without_digests_is_taken_and_called_not_verified(tmp_path: Path) -> None:
+    old, told = save(tmp_path, 2, write_all_kinds), Told()
+    (old / "files.json").unlink()
+    (old / "run.json").write_text(json.dumps({"next_step": 2, "seed": 7, "num_ranks": 2}))
+    assert latest_checkpoint(tmp_path, told) == (old, RunState(2, 7, 2))
+    assert told == [
+        ("checkpoint_not_verified", f"{old} has no digests of its files: it is taken as not verified")
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"next_step": 2, "other": 1}', "\0"])
+def test_an_old_one_whose_state_cannot_be_read_is_passed_over(tmp_path: Path, text: str) -> None:
+    save(tmp_path, 1)
+    old = save(tmp_path, 2)
+    (old / "files.json").unlink()
+    (old / "run.json").write_text(text)
+    assert latest_checkpoint(tmp_path)[1].next_step == 1
+
+
+def test_a_damaged_one_goes_when_the_run_has_gone_on_from_before_it(tmp_path: Path) -> None:
+    """Otherwise it would count as the last one, and the one just saved would be pruned in its place."""
+    save(tmp_path, 20, keep=2)
+    remove(save(tmp_path, 30, keep=2) / "run.json")
+    save(tmp_path, 25, keep=1)
+    assert os.listdir(tmp_path / "checkpoints") == ["step_000025"]
+
+
+def test_everything_is_on_the_disk_before_the_rename(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    fsync, replace = os.fsync, os.replace
+
+    def noted_fsync(descriptor: int) -> None:
+        done.append(os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}")))
+        fsync(descriptor)
+
+    def noted_replace(source: Path, target: Path) -> None:
+        done.append("rename")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    monkeypatch.setattr(os, "replace", noted_replace)
+    save(tmp_path, 1, write_all_kinds)
+    before, after = done[: done.index("rename")], done[done.index("rename") + 1 :]
+    written = everything(tmp_path / "checkpoints" / "step_000001")
+    assert sorted(before) == sorted([".step_000001.partial", *map(os.path.basename, written)])
+    assert after == ["checkpoints"]
 
 
 def test_a_single_folder_is_whole_or_absent_too(tmp_path: Path) -> None:

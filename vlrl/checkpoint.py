@@ -1,4 +1,4 @@
-"""Checkpoints that are whole or absent: written aside, then renamed."""
+"""Checkpoints that are whole or absent: written aside, then renamed; believed only if unchanged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from vlrl.errors import ConfigError, ResourceError
+from vlrl.errors import CheckpointError, ConfigError, ResourceError
+from vlrl.file_digests import DIGESTS_FILE, damage, sync, sync_entry, write_digests
+
+TellFn = Callable[[str, str], None]
+"""Of an event's name and a sentence, see `vlrl.events`."""
+
+STATE_FILE = "run.json"
+"""Of a checkpoint: its RunState, and `digests`, the name of the file that the others are verified by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,7 @@ def written_aside(final: Path) -> Iterator[Path]:
     try:
         aside.mkdir(parents=True)
         yield aside
+        sync(aside)
         if final.exists():
             old = final.parent / f".{final.name}.old"
             shutil.rmtree(old, ignore_errors=True)
@@ -55,6 +63,7 @@ def written_aside(final: Path) -> Iterator[Path]:
             shutil.rmtree(old)
         else:
             os.replace(aside, final)
+        sync_entry(final.parent)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise ResourceError(
@@ -68,29 +77,73 @@ def written_aside(final: Path) -> Iterator[Path]:
 
 def save_checkpoint(run_dir: Path, state: RunState, write: Callable[[Path], None], *, keep: int) -> Path:
     """Write checkpoints/step_NNNNNN with `write` and prune all but the last `keep`."""
-    folder = run_dir / "checkpoints"
-    final = folder / f"step_{state.next_step:06d}"
+    final = run_dir / "checkpoints" / f"step_{state.next_step:06d}"
+    for unfinished in final.parent.glob(".step_*"):  # of a run that was killed; by time it is another step's
+        shutil.rmtree(unfinished)
     with written_aside(final) as aside:
         write(aside)
-        (aside / "run.json").write_text(json.dumps(asdict(state), indent=1), encoding="utf-8")
-    for old in _checkpoints(run_dir)[:-keep]:
-        (old / "run.json").unlink()  # what makes it count as whole goes first
-        shutil.rmtree(old)
+        tree = {**asdict(state), "digests": DIGESTS_FILE}
+        (aside / STATE_FILE).write_text(json.dumps(tree, indent=1), encoding="utf-8")
+        write_digests(aside)
+    found = checkpoints(run_dir)
+    place = found.index(final)
+    # Those of later steps were damaged: the run has gone back behind them.
+    for other in (*found[: max(0, place + 1 - keep)], *found[place + 1 :]):
+        (other / STATE_FILE).unlink(missing_ok=True)  # what makes it count as whole goes first
+        shutil.rmtree(other)
     return final
 
 
-def latest_checkpoint(run_dir: Path) -> tuple[Path, RunState]:
-    """The last whole checkpoint.
+def latest_checkpoint(run_dir: Path, tell: TellFn = lambda event, text: None) -> tuple[Path, RunState]:
+    """The last checkpoint that is whole; nothing of any is loaded before it was verified.
+
+    Those that were written before checkpoints had digests are taken as they are.
+
+    Args:
+        run_dir: the run's folder.
+        tell: what was wrong with those that were passed over.
 
     Raises:
         ConfigError: if there is none.
+        CheckpointError: if every one is damaged.
     """
-    found = _checkpoints(run_dir)
-    if not found:
-        raise ConfigError(f"--resume: no checkpoint under {run_dir / 'checkpoints'}; run without --resume")
-    state = RunState(**json.loads((found[-1] / "run.json").read_text(encoding="utf-8")))
-    return found[-1], state
+    folder, damages = run_dir / "checkpoints", []
+    for found in reversed(checkpoints(run_dir)):
+        try:
+            state = _verified(found, tell)
+        except CheckpointError as error:
+            damages.append(f"{found.name}: {error}")
+            continue
+        for text in damages:
+            tell("checkpoint_damaged", f"damaged checkpoint {folder}/{text}; going back to {found.name}")
+        return found, state
+    if not damages:
+        raise ConfigError(f"--resume: no checkpoint under {folder}; run without --resume")
+    raise CheckpointError(
+        f"--resume: every checkpoint under {folder} is damaged: {'; '.join(damages)}. Bring one back from a "
+        "copy, or remove the folder and run without --resume"
+    )
 
 
-def _checkpoints(run_dir: Path) -> list[Path]:
-    return sorted(p.parent for p in (run_dir / "checkpoints").glob("step_*/run.json"))
+def checkpoints(run_dir: Path) -> list[Path]:
+    """The folders of all checkpoints, damaged ones too, the first step first."""
+    return sorted(path for path in (run_dir / "checkpoints").glob("step_*") if path.is_dir())
+
+
+def _verified(folder: Path, tell: TellFn) -> RunState:
+    """The state of a checkpoint; raises CheckpointError, with what is wrong, if it is not whole."""
+    if (folder / DIGESTS_FILE).exists() and (wrong := damage(folder)):
+        raise CheckpointError(wrong)
+    try:
+        tree = json.loads((folder / STATE_FILE).read_text(encoding="utf-8"))
+        digests = tree.pop("digests", None)
+        state = RunState(**tree)
+    except OSError as error:
+        raise CheckpointError(f"{STATE_FILE} could not be read ({error.strerror})") from error
+    except (ValueError, AttributeError, TypeError) as error:
+        raise CheckpointError(f"{STATE_FILE} is damaged ({type(error).__name__}: {error})") from error
+    if digests and not (folder / digests).exists():
+        raise CheckpointError(f"{digests} is missing")
+    if not digests:
+        tell("checkpoint_not_verified", f"{folder} has no digests of its files: it is taken as not verified")
+    return state

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -28,6 +29,11 @@ QUIET_ENVIRONMENT: Mapping[str, str] = {
 CPU_ENVIRONMENT: Mapping[str, str] = {"KMP_BLOCKTIME": "0", "OMP_WAIT_POLICY": "PASSIVE"}
 
 
+GONE = (ray.exceptions.ActorDiedError, ray.exceptions.ActorUnavailableError)
+"""What calls of a dead actor raise: the second one until Ray knows why nothing answers. As all actors are on
+the driver's node, no network can be the cause."""
+
+
 @contextmanager
 def cluster(config: Config) -> Iterator[None]:
     """Ray for the length of a block; a local one is shut down at the end with all its processes.
@@ -46,10 +52,11 @@ def cluster(config: Config) -> Iterator[None]:
     try:
         with _signals_kept():
             ray.init(log_to_driver=False, logging_level="ERROR", **options)
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except Exception as error:  # of any class: what takes it too long, Ray calls a plain Exception
         raise EngineError(
             f"Ray did not start (ray.address={config.ray.address}): {error}; "
-            "see /tmp/ray/session_latest/logs, or give ray.address=null for a local cluster"
+            "see /tmp/ray/session_latest/logs, or give ray.address=null for a local cluster; a local one has "
+            "30 s to start, so if it timed out, try again when the machine is less busy"
         ) from error
     try:
         require_resources(config)
@@ -194,7 +201,7 @@ def translate(error: Exception) -> VlrlError:
     cause = getattr(error, "cause", None)
     if isinstance(cause, VlrlError):
         return cause
-    if isinstance(error, ray.exceptions.ActorDiedError):
+    if isinstance(error, GONE):
         return EngineDied(f"an engine process died: {error}; its log is under /tmp/ray/session_latest/logs")
     if cause is not None:  # str(error) is the actor's whole traceback, which --debug shows
         return EngineError(f"{type(cause).__name__}: {cause}")
@@ -205,6 +212,23 @@ def stop(actors: Sequence[Any]) -> None:
     """Kill actors; a dead one is no error."""
     for actor in actors:
         ray.kill(actor)
+
+
+def dead(actors: Sequence[Any], *, timeout_s: float) -> list[int]:
+    """Indices of actors whose processes are gone, the first found; who does not answer in time is busy."""
+    asked = {actor.__ray_ready__.remote(): index for index, actor in enumerate(actors)}
+    waiting, until = list(asked), time.monotonic() + timeout_s
+    while waiting:
+        ready, waiting = ray.wait(waiting, num_returns=1, timeout=max(0.0, until - time.monotonic()))
+        if not ready:
+            break
+        try:
+            ray.get(ready[0])
+        except GONE:
+            return [asked[ready[0]]]
+        except ray.exceptions.RayError:  # its constructor failed: it has said so to whoever called it
+            continue
+    return []
 
 
 def gpu_available() -> bool:

@@ -60,6 +60,7 @@ class Batch:
 
     Attributes:
         groups: to be trained, in the order of their samples.
+        tickets: that they were drawn for.
         dropped: by filters, since the last batch.
         drawn: since the last batch, whichever batch will train it.
         failures: of scoring, among `drawn`.
@@ -70,6 +71,7 @@ class Batch:
     """
 
     groups: Groups = field(default_factory=list)
+    tickets: tuple[Ticket[Groups], ...] = ()
     dropped: Groups = field(default_factory=list)
     drawn: Groups = field(default_factory=list)
     failures: list[RewardFailure] = field(default_factory=list)
@@ -123,6 +125,7 @@ class Collector:
         while (cut := self.buffer.cut()) is None:
             await (self._wait() if self._streams else self._play_round())
         batch, self._batch = self._batch, Batch()
+        batch.tickets = cut.tickets
         batch.groups = [group for ticket in cut.tickets for group in ticket.payload or ()]
         if self._filters or self._streams:
             batch.metrics = self._metrics(cut.counts)

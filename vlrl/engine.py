@@ -124,6 +124,8 @@ class Engine:
             )
         )
         self._engine.set_weight_version("0")
+        if generator.tensor_parallel_size == 1:
+            self._engine.collective_rpc("remove_rendezvous")
         return time.perf_counter() - begin
 
     def draw_wave(self, requests: Sequence[EngineRequest], references: Mapping[str, Any]) -> list[Generation]:

@@ -27,6 +27,14 @@ class EngineDied(EngineError):
     """An engine's process is gone."""
 
 
+class TrainerDied(EngineDied):
+    """A rank's process is gone, and with it a part of the weights: a checkpoint has them."""
+
+
+class CheckpointError(VlrlError):
+    """A checkpoint's files are not what was written."""
+
+
 class EnvError(VlrlError):
     """Environments failed in more episodes than the run puts up with."""
 

@@ -27,6 +27,7 @@ from vlrl.data import row_counts
 from vlrl.evaluate import hold_out, hold_out_before, verdict
 from vlrl.pack import pack
 from vlrl.parity import check_parity, require_parity
+from vlrl.recovery import with_restarts
 from vlrl.rewards.judge.stats import take_judge_metrics
 from vlrl.rollout import Drawn, require_played, require_scored, rollout_groups, score_groups
 from vlrl.run import Clock, Run
@@ -38,10 +39,17 @@ from vlrl.types import Group
 def train(config: Config, console: TrainConsole, *, resume: bool = False) -> dict[str, object]:
     """Train by GRPO and return the run's summary, which is also written to summary.json.
 
+    A trainer that dies is restarted from the last checkpoint, see `vlrl.recovery`.
+
     Raises:
         VlrlError: with what is wrong, where, and the remedy.
         Interrupted: after a clean save, on Ctrl-C or SIGTERM.
     """
+    return with_restarts(partial(train_once, config, console), config, console, resume)
+
+
+def train_once(config: Config, console: TrainConsole, resume: bool) -> dict[str, object]:
+    """`train`, until it is done or something dies."""
     with Run(config, console, train=True, generate=True, resume=resume) as run:
         check_parity(run)
         before = hold_out_before(run)
@@ -67,6 +75,7 @@ def grpo_step(run: Run, step: int) -> dict[str, float]:
     with clock.measure("generate"):
         drawn = run.runner.run(run.collector.batch())
     clock.split("generate", drawn.seconds)
+    run.samples.log(step, drawn.tickets)
     if drawn.failures:  # masked and counted (law 7); the first says what to mend
         failures = len(drawn.failures)
         run.console.note(f"step {step}: {failures} completions could not be scored; {drawn.failures[0]}")

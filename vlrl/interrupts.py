@@ -11,7 +11,7 @@ class Interrupts:
     """Installed for the length of a block; `requested` is read between steps.
 
     Outside `graceful` sections (starting engines, evaluating) there is no step to finish, and the first
-    signal already raises KeyboardInterrupt. While `closing`, signals are ignored: what is stopped halfway
+    signal already raises KeyboardInterrupt. While `closing`, signals are only noted: what is stopped halfway
     would leave processes and shared memory behind.
     """
 
@@ -36,6 +36,7 @@ class Interrupts:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.closing:
+            self.requested = True
             return
         if self.requested or not self.graceful:
             raise KeyboardInterrupt

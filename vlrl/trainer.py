@@ -19,6 +19,9 @@ from vlrl.types import FloatArray
 from vlrl.weight_places import WeightPlaces
 from vlrl.weights import Checksum, Manifest
 
+OBITUARY_S = 10.0
+"""A rank that does not say in so long that it lives is at work, or waits for one that does not."""
+
 
 class Trainer:
     """All ranks as one: the driver's side."""
@@ -181,6 +184,11 @@ class Trainer:
                     "another disk; the checkpoints before it are whole"
                 ) from error
             raise
+
+    def obituary(self) -> str:
+        """Which rank's process is gone, in words; "" if none is."""
+        gone = cluster.dead(self._ranks, timeout_s=OBITUARY_S)
+        return f"the process of trainer rank {gone[0]} of {len(self._ranks)} has died" if gone else ""
 
     def close(self) -> None:
         """Stop the ranks and free the weights' places."""

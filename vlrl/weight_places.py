@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from uuid import uuid4
 
 from vlrl.config import Config
+from vlrl.segment_files import hold, new_path, orphans
 from vlrl.weights import Checksum, Manifest, create_segment, plan_segment
 
 KEPT_FOLDERS = 2
 """Versions on disk: one that engines may still read, and the newest."""
+
+
+SHARED_MEMORY = Path("/dev/shm")
+
+VERSION = re.compile(r"\d{8}(\.part)?")
+"""A folder of a version on disk."""
 
 
 class WeightPlaces:
@@ -41,6 +48,7 @@ class WeightPlaces:
         """
         weights, generator = config.weights, config.generator
         self._places: list[Manifest] = []
+        self._held: list[int] = []
         self._num_written = 0
         self._folder = weights.folder or config.run_dir / "weights"
         unplaced = replace(
@@ -53,12 +61,24 @@ class WeightPlaces:
         if weights.transport == "broadcast":
             unplaced = replace(unplaced, path=address)
         self.current = unplaced
+        self._remove_leftovers()
         if weights.transport == "shared_memory":
             for _ in range(2 if generator.mode == "continuous" else 1):
-                path = Path("/dev/shm") / f"vlrl-weights-{os.getpid()}-{uuid4().hex[:8]}"
+                path = new_path(SHARED_MEMORY)
                 self._places.append(replace(unplaced, path=str(path)))
                 create_segment(self._places[-1])
+                self._held.append(hold(path))
             self.current = self._places[0]
+
+    def _remove_leftovers(self) -> None:
+        """Of runs that were killed: in shared memory of any, on disk of one that used this folder."""
+        if self.current.transport == "shared_memory":
+            for orphan in orphans(SHARED_MEMORY):
+                orphan.unlink(missing_ok=True)
+        if self.current.transport == "disk" and self._folder.is_dir():
+            for path in self._folder.iterdir():
+                if VERSION.fullmatch(path.name):
+                    shutil.rmtree(path)
 
     def next(self) -> Manifest:
         """Where the next version is to be written."""
@@ -85,6 +105,8 @@ class WeightPlaces:
         """Free everything."""
         for place in self._places:
             Path(place.path).unlink(missing_ok=True)
+        while self._held:
+            os.close(self._held.pop())
         if self.current.transport == "disk":
             for number in range(max(0, self._num_written - KEPT_FOLDERS), self._num_written + 1):
                 for name in (f"{number:08d}", f"{number:08d}.part"):

@@ -19,6 +19,7 @@ class WeightReceiver:
 
     model_runner: Any
     device: torch.device
+    distributed_init_method: str
     rank: int
     """Among the processes of this engine."""
     _segment: Segment | None = None
@@ -47,6 +48,12 @@ class WeightReceiver:
         )
         _refresh_tied_head(model)
         _repack_experts(model)
+
+    def remove_rendezvous(self) -> None:
+        """Remove the file by which a single process met itself when it started; vLLM leaves it behind."""
+        scheme, _, path = self.distributed_init_method.partition("://")
+        if scheme == "file":
+            Path(path).unlink(missing_ok=True)
 
     def _arriving(self, manifest: Manifest) -> Iterator[tuple[str, torch.Tensor]]:
         if manifest.transport == "shared_memory":

@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,11 +22,17 @@ from versions import Hold, shaken_segments
 from vlrl import cluster
 from vlrl.errors import EngineError
 from vlrl.generator import VllmPolicy
+from vlrl.replicas import Replica
 from vlrl.session import Session
 from vlrl.types import Generation, Sample, Sampling
 from vlrl.weights import Manifest
 
 pytestmark = pytest.mark.slow  # minutes of engines and ranks; the pieces have quick tests of their own
+
+
+def pid_of(actor: Any) -> int:
+    """Of the actor's process."""
+    return int(cluster.fetch(actor.__ray_call__.remote(lambda actor: __import__("os").getpid())))
 
 
 class Engines:
@@ -49,8 +57,7 @@ class Engines:
 
     def pids(self) -> list[int]:
         """Of the engines' processes."""
-        calls = [r.actor.__ray_call__.remote(lambda actor: __import__("os").getpid()) for r in self.replicas]
-        return [int(pid) for pid in cluster.fetch_all(calls)]
+        return [pid_of(replica.actor) for replica in self.replicas]
 
     @property
     def replicas(self) -> list[Any]:
@@ -108,6 +115,26 @@ def test_an_engine_that_dies_before_an_update_comes_back_with_the_new_weights(en
         return await asyncio.gather(*(engines.ask(sample, 0, 3) for sample in engines.samples(4)))
 
     assert {s.version for g in asyncio.run(draw()) for s in g.version_spans} == {2}
+
+
+def test_an_engine_that_dies_as_it_starts_is_replaced_again_and_again(engines: Engines) -> None:
+    """The one that takes a dead one's place may die as well, and nobody is to draw with it before it can."""
+    known, spawned = engines.replicas[0], list[Any]()
+    replica = Replica(lambda: spawned.append(known._spawn()) or spawned[-1], max_restarts=2, timeout_s=60)
+    try:
+        waiting = threading.Thread(target=replica.wait_ready)
+        waiting.start()
+        for num_killed in range(2):
+            while len(spawned) == num_killed:
+                time.sleep(0.01)
+            os.kill(pid_of(spawned[-1]), signal.SIGKILL)
+            assert replica.actor is spawned[0]
+        waiting.join()
+        assert replica.counts["replaced_engines"] == 2
+        assert replica.actor is spawned[2]
+        assert pid_of(replica.actor) > 0
+    finally:
+        replica.close()
 
 
 def test_members_of_a_group_share_an_engine_and_groups_are_spread(engines: Engines) -> None:

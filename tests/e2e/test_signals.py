@@ -5,21 +5,16 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 import yaml
+from sessions import START_S, Session
 
 from vlrl.checkpoint import latest_checkpoint
-
-MARKER = "VLRL_TEST_MARKER"
-START_S, END_S = 240.0, 60.0
 
 REWARD = """
 import pathlib, time
@@ -32,63 +27,6 @@ def score(completion, answer):
 """
 
 pytestmark = pytest.mark.timeout(600)
-
-
-class Session:
-    """A `vlrl` in a session of its own, as a terminal starts it; every process under it carries a marker."""
-
-    def __init__(self, folder: Path, *arguments: str) -> None:
-        self.folder, self.marker = folder, uuid4().hex
-        self.log = (folder / "log").open("w+")
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", "from vlrl.cli.main import main; main()", *arguments],
-            start_new_session=True, cwd=folder, stdout=self.log, stderr=subprocess.STDOUT,
-            env={**os.environ, MARKER: self.marker},
-        )  # fmt: skip
-
-    def wait_until(self, condition: Callable[[], bool]) -> None:
-        """Poll, and fail with the run's own words if it ends first."""
-        deadline = time.monotonic() + START_S
-        while not condition():
-            assert self.process.poll() is None, self.text()
-            assert time.monotonic() < deadline, self.text()
-            time.sleep(0.02)
-
-    def press_ctrl_c(self) -> None:
-        """A terminal sends SIGINT to the whole foreground group, Ray's processes included."""
-        os.killpg(self.process.pid, signal.SIGINT)
-
-    def end(self, timeout_s: float = END_S) -> int:
-        """Exit code, once the program and everything it started have gone."""
-        code = self.process.wait(timeout_s)
-        deadline = time.monotonic() + 10
-        while (left := self.processes()) and time.monotonic() < deadline:
-            time.sleep(0.1)
-        assert left == [], f"left behind: {left}"
-        assert list(Path("/dev/shm").glob(f"vlrl-*{self.process.pid}*")) == []
-        return code
-
-    def processes(self) -> list[str]:
-        """Command lines of every living process that carries the marker."""
-        found = []
-        for entry in Path("/proc").iterdir():
-            try:
-                if entry.name.isdigit() and self.marker.encode() in (entry / "environ").read_bytes():
-                    found.append(f"{entry.name}: {(entry / 'cmdline').read_bytes()[:80]!r}")
-            except OSError:
-                continue  # gone, or a zombie
-        return found
-
-    def text(self) -> str:
-        """What it printed."""
-        return (self.folder / "log").read_text()
-
-    def kill(self) -> None:
-        """For a test that failed: leave nothing behind."""
-        self.log.close()
-        for line in self.processes():
-            os.kill(int(line.partition(":")[0]), signal.SIGKILL)
-        self.process.wait()
 
 
 Start = Callable[..., Session]

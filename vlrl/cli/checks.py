@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from vlrl.options import RayConfig
+from vlrl.segment_files import orphans
 
 Status = Literal["ok", "warning", "failed"]
 
@@ -213,9 +214,9 @@ def check_shared_memory(shm: Path) -> Check:
     grow = "start the container with a larger --shm-size, for instance --shm-size=8g"
     if free < store * GIB:
         return Check(name, "failed", found, f"ray.object_store_gib={store} does not fit; {grow}")
-    if orphans := [p for p in shm.glob("vlrl-weights-*") if not Path("/proc", p.name.split("-")[2]).exists()]:
-        size = sum(p.stat().st_size for p in orphans) / GIB
-        names = " ".join(str(p) for p in orphans)
+    if left := orphans(shm):
+        size = sum(p.stat().st_size for p in left) / GIB
+        names = " ".join(str(p) for p in left)
         return Check(name, "warning", f"{found}, {size:.2f} GiB held by runs that were killed", f"rm {names}")
     if free < (store + 1) * GIB:
         return Check(name, "warning", found, f"a model's weights pass through it whole; {grow}")

