@@ -47,6 +47,7 @@ LAYERS: dict[str, set[str]] = {
         "off_policy",
         "lags",
         "filters",
+        "timeline",
         "clock",
         "prefix_tree",
         "layout",

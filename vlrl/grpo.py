@@ -63,7 +63,7 @@ def train(config: Config, console: TrainConsole, *, resume: bool = False) -> dic
 
 def grpo_step(run: Run, step: int) -> dict[str, float]:
     """One step of GRPO: a batch of drawn groups, learn from it, hand the new weights to the engine."""
-    config, clock = run.config, Clock()
+    config, clock = run.config, Clock(run.timeline.recorder("trainer", step=step))
     with clock.measure("generate"):
         drawn = run.runner.run(run.collector.batch())
     clock.split("generate", drawn.seconds)
@@ -85,7 +85,8 @@ def grpo_step(run: Run, step: int) -> dict[str, float]:
             metrics |= update
     with clock.measure("sync"):
         run.aside(run.trainer.write_weights)
-        run.aside(run.policy.load_weights, run.trainer.manifest, step + 1)
+        paused_s = run.aside(run.policy.load_weights, run.trainer.manifest, step + 1)
+        run.timeline.ended("generator", "paused", paused_s, version=step + 1)
         run.collector.advance(step + 1)
         if config.weights.probe_every and (step + 1) % config.weights.probe_every == 0:
             check_parity(run, when=f"after the update of step {step}")

@@ -27,6 +27,7 @@ class Replica:
         self._lock = threading.Lock()
         self._weights: tuple[Manifest, int] | None = None
         self.counts: Counter[str] = Counter()
+        self._closed = False
         self._begin()
 
     def wait_ready(self) -> float:
@@ -79,7 +80,8 @@ class Replica:
 
     def abort(self, name: str) -> None:
         """Nobody waits for this request any more."""
-        self.actor.abort.remote([name])
+        if not self._closed:  # the event loop, which cancels what waits, may end after the engines
+            self.actor.abort.remote([name])
 
     def replace(self, dead: Any, reason: EngineDied) -> None:
         """Start another engine in place of a dead one and give it the present weights.
@@ -110,6 +112,7 @@ class Replica:
 
     def close(self) -> None:
         """Stop the engine's process."""
+        self._closed = True
         cluster.stop([self.actor])
 
     def _begin(self) -> None:

