@@ -20,6 +20,7 @@ import os
 import statistics
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -88,17 +89,20 @@ class Played:
 
 @dataclass(slots=True)
 class Drawing:
-    """`draw_groups`, and how long each batch's slowest episode waited."""
+    """`draw_groups`, how long each batch's slowest episode waited, and how many tokens it drew."""
 
     run: Run
     slowest_s: dict[int, float] = field(default_factory=dict)
+    num_tokens: Counter[int] = field(default_factory=Counter)
 
     async def __call__(self, tickets: Sequence[Ticket[list[Group]]]) -> Round:
         """Draw, and note."""
         drawn = await draw_groups(self.run, tickets)
         for ticket, groups in zip(tickets, drawn.groups, strict=True):
             batch = ticket.position // self.run.config.rollout.prompts_per_step
-            waited = [t.info["waited_s"] for group in groups for t in group.trajectories]
+            episodes = [t for group in groups for t in group.trajectories]
+            self.num_tokens[batch] += sum(t.num_action_tokens for t in episodes)
+            waited = [t.info["waited_s"] for t in episodes]
             self.slowest_s[batch] = max(self.slowest_s.get(batch, 0.0), *waited)
         return drawn
 
@@ -118,7 +122,7 @@ def play(run: Run, mode: str) -> Played:
     run.config = config
     spans = [s for s in read_timeline(config.run_dir / TIMELINE_FILE) if before <= s.start_s <= after]
     slowest_s = [drawing.slowest_s[batch] for batch in range(config.num_steps)]
-    num_tokens = sum(round(m["throughput/tokens_per_s"] * m["time_s/step"]) for m in steps)
+    num_tokens = sum(drawing.num_tokens[batch] for batch in range(config.num_steps))
     lags = [m["off_policy/lag_mean"] for m in steps if "off_policy/lag_mean" in m]
     return Played(seconds, spent, num_tokens, slowest_s, spans, statistics.fmean(lags))
 

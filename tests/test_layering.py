@@ -110,6 +110,7 @@ LAYERS: dict[str, set[str]] = {
             "checkpoint",
             "shared_media",
             "engine",
+            "engine_arguments",
             "replicas",
             "weight_group",
             "weight_places",
