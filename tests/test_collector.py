@@ -453,12 +453,44 @@ def test_a_filter_of_ones_own_and_the_order_of_blame(tmp_path: Any) -> None:
     assert first_refusal(scored([0, 1]), filters) is None
 
 
+@pytest.mark.parametrize("staleness", [0, 1, 3])
+def test_filled_before_every_step_batches_are_as_old_as_they_may_be(staleness: int) -> None:
+    async def run() -> None:
+        policy = VersionedPolicy(delay_s={"p3": 0.02, "p8": 0.01})
+        limits = {"pipeline_depth": staleness + 1, "max_staleness": staleness}
+        world = World(streams=True, policy=policy, **limits)
+        ages = []
+        for step in range(7):
+            await world.collector.fill()
+            batch = await world.step()
+            assert ids(batch) == [f"p{2 * step}", f"p{2 * step + 1}"]
+            ages.append(step - (oldest_version(batch.groups) or 0))
+        await world.collector.close()
+        assert ages == [min(step, staleness) for step in range(7)]
+
+    asyncio.run(run())
+
+
 def test_options_that_contradict_each_other_are_refused() -> None:
     with pytest.raises(Exception, match=r"over_sampling=2 draws for nothing without batch\.filters"):
         make_config(batch={"over_sampling": 2})
     with pytest.raises(Exception, match=r"set episodes\.lockstep=false"):
         make_config(async_={"mode": "async"})
-    assert make_config(async_={"mode": "async"}, episodes={"lockstep": False}).async_.streams
+    asynchronous: dict[str, Any] = {"async_": {"mode": "async"}, "episodes": {"lockstep": False}}
+    assert make_config(**asynchronous).async_.streams
+    with pytest.raises(Exception, match=r"leave generator\.mode out"):
+        make_config(**asynchronous, generator={"mode": "waves"})
+    with pytest.raises(Exception, match="credits beyond 3 batches would never be used"):
+        make_config(
+            async_={"mode": "async", "pipeline_depth": 4, "max_staleness": 2}, episodes={"lockstep": False}
+        )
+
+
+def test_engines_draw_the_way_that_the_mode_needs() -> None:
+    asynchronous: dict[str, Any] = {"async_": {"mode": "async"}, "episodes": {"lockstep": False}}
+    assert make_config().generator.mode == "waves"
+    assert make_config(**asynchronous).generator.mode == "continuous"
+    assert make_config(generator={"mode": "continuous"}).generator.mode == "continuous"
 
 
 def test_counts_of_rows_and_episodes_add_up_over_rounds() -> None:

@@ -114,6 +114,8 @@ def test_following_the_cache_throws_out_less_than_letting_everybody_in() -> None
 
 
 def test_waves_have_no_gate() -> None:
-    with pytest.raises(ConfigError, match="max_concurrency=auto bounds what joins a running engine"):
+    with pytest.raises(
+        ConfigError, match=r"generator\.max_concurrency=auto bounds what joins a running engine"
+    ):
         make_config(generator={"max_concurrency": "auto"})
     assert make_config(generator={"max_concurrency": 4, "mode": "continuous"}).generator.max_concurrency == 4

@@ -92,7 +92,18 @@ class AsyncConfig(Section):
     """Batches' worth of groups that may be drawn and not yet trained, in async mode."""
     max_staleness: int = Field(4, ge=0)
     """Most updates between the weights that drew a group's oldest token and those that it is trained under,
-    in async mode: an older group is drawn again. With 0 the two take turns."""
+    in async mode: an older group is drawn again. With 0 the two take turns. Groups of at most so many batches
+    and one more may be open, so a larger pipeline_depth is refused."""
+
+    @model_validator(mode="after")
+    def _credits_that_can_be_used(self) -> AsyncConfig:
+        if self.streams and self.pipeline_depth > self.max_staleness + 1:
+            raise ValueError(
+                f"pipeline_depth={self.pipeline_depth} with max_staleness={self.max_staleness}: a group that "
+                f"is drawn more than {self.max_staleness} updates ahead would be too old, so credits beyond "
+                f"{self.max_staleness + 1} batches would never be used; lower the one or raise the other"
+            )
+        return self
 
     @property
     def streams(self) -> bool:

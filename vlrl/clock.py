@@ -8,12 +8,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from vlrl.metrics import TIME_PARTS
+from vlrl.timeline import RecordFn
 
 
 class Clock:
     """Seconds by name, for one step or a whole run."""
 
-    def __init__(self) -> None:
+    def __init__(self, record: RecordFn | None = None) -> None:
+        """Every measured block is also handed to `record`."""
+        self._record = record
         self.seconds: dict[str, float] = defaultdict(float)
         self._begin = time.perf_counter()
 
@@ -24,7 +27,10 @@ class Clock:
         try:
             yield
         finally:
-            self.seconds[name] += time.perf_counter() - begin
+            end = time.perf_counter()
+            self.seconds[name] += end - begin
+            if self._record is not None:
+                self._record(name, begin, end)
 
     def split(self, name: str, parts: Mapping[str, float]) -> None:
         """Of the time measured as `name`, so many seconds were other parts'."""

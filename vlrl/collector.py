@@ -135,6 +135,12 @@ class Collector:
         self._check(batch)
         return batch
 
+    async def fill(self) -> None:
+        """When streaming: draw all that may be drawn, to its end; so batches are as old as they may be."""
+        self._start()
+        while self._tasks:
+            await self._wait()
+
     def advance(self, version: int) -> None:
         """The policy draws under these weights from now on; the next batch begins with them."""
         self.buffer.advance(version)

@@ -116,6 +116,25 @@ class Config(Section):
         return self
 
     @model_validator(mode="after")
+    def _way_to_draw(self) -> Config:
+        generator = self.generator
+        if generator.mode == "auto":
+            mode = "continuous" if self.async_.streams else "waves"
+            self.generator = generator = generator.model_copy(update={"mode": mode})
+        if self.async_.streams and generator.mode == "waves":
+            raise ValueError(
+                "generator.mode=waves makes requests wait for the wave that runs, and new weights too, so "
+                "with async_.mode=async little is drawn; leave generator.mode out"
+            )
+        if generator.max_concurrency is not None and generator.mode == "waves":
+            raise ValueError(
+                f"generator.max_concurrency={generator.max_concurrency} bounds what joins a running engine; "
+                "with mode=waves max_num_seqs bounds what is decoded at once: set "
+                "generator.mode=continuous, or generator.max_concurrency=null"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _one_way_to_freeze(self) -> Config:
         if self.lora is not None and self.model.freeze:
             raise ValueError(

@@ -19,6 +19,7 @@ import numpy as np
 from PIL import Image
 
 from vlrl.config import Config
+from vlrl.engine_arguments import engine_arguments
 from vlrl.errors import EngineError
 from vlrl.processors.video_metadata import video_metadata
 from vlrl.shared_media import fetch_media
@@ -98,31 +99,13 @@ class Engine:
         from vllm import EngineArgs
         from vllm.v1.engine.llm_engine import LLMEngine
 
-        config, generator = self._config, self._config.generator
-        self._engine = LLMEngine.from_engine_args(
-            EngineArgs(
-                model=config.model.path,
-                dtype=config.model.dtype,
-                seed=config.run.seed,
-                max_model_len=generator.max_model_len,
-                max_num_seqs=generator.max_num_seqs,
-                max_num_batched_tokens=generator.max_num_batched_tokens,
-                gpu_memory_utilization=generator.gpu_memory_utilization,
-                tensor_parallel_size=generator.tensor_parallel_size,
-                enforce_eager=generator.enforce_eager,
-                enable_prefix_caching=True,
-                # vLLM rewinds a seeded generator after a partial prefill; a CPU one cannot be rewound.
-                enable_chunked_prefill=torch.cuda.is_available(),
-                generation_config="vllm",  # nothing hidden: no sampling defaults from the model's folder
-                logprobs_mode="processed_logprobs",  # of the distribution that was drawn from
-                logits_processors=["vlrl.generator_bans:MediaTokenBan"],
-                additional_config={"banned_token_ids": self._banned_token_ids},
-                mm_processor_kwargs=self._engine_options,
-                trust_remote_code=config.processor.trust_remote_code,
-                worker_extension_cls="vlrl.weight_receiver.WeightReceiver",
-                disable_log_stats=True,
-            )
+        arguments = engine_arguments(
+            self._config,
+            self._banned_token_ids,
+            self._engine_options,
+            on_gpu=torch.cuda.is_available(),
         )
+        self._engine = LLMEngine.from_engine_args(EngineArgs(**arguments))
         self._engine.set_weight_version("0")
         if generator.tensor_parallel_size == 1:
             self._engine.collective_rpc("remove_rendezvous")

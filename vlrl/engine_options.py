@@ -13,10 +13,11 @@ from vlrl.section import Section
 class GeneratorConfig(Section):
     """The vLLM engines."""
 
-    mode: Literal["waves", "continuous"] = "waves"
-    """Requests that come together are drawn together, and nothing else meanwhile: the same batches, and with
-    them the same last bits, in every run (law 8). Or requests join those that run, each is answered as it is
-    done, and weights are updated in the middle of requests: what asynchronous training needs."""
+    mode: Literal["auto", "waves", "continuous"] = "auto"
+    """waves: requests that come together are drawn together, and nothing else meanwhile: the same batches,
+    and with them the same last bits, in every run (law 8). continuous: requests join those that run, each is
+    answered as it is done, and weights are updated in the middle of requests. auto is continuous with
+    async_.mode=async, which needs it, and else waves."""
     num_replicas: int = Field(1, ge=1, le=64)
     """Engines, each a process of its own. An episode stays on its engine, whose prefix cache knows it."""
     max_restarts: int = Field(3, ge=0)
@@ -44,15 +45,6 @@ class GeneratorConfig(Section):
     """GPUs the engine's actor reserves in Ray; tensor_parallel_size, if that is above 1."""
     cpus: float = Field(1.0, gt=0)
     """Cores each engine's actor reserves in Ray."""
-
-    @model_validator(mode="after")
-    def _bounded_while_running(self) -> GeneratorConfig:
-        if self.max_concurrency is not None and self.mode == "waves":
-            raise ValueError(
-                f"max_concurrency={self.max_concurrency} bounds what joins a running engine; with mode=waves "
-                "max_num_seqs bounds what is decoded at once: set mode=continuous, or max_concurrency=null"
-            )
-        return self
 
 
 Transport = Literal["shared_memory", "disk", "broadcast"]

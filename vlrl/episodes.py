@@ -58,7 +58,8 @@ class Episodes:
         self._samples, self._setting = samples, setting
         self._seed_paths, self._greedy = seed_paths, greedy
         self._num_episodes, self._branching = num_episodes, branching
-        self._lockstep = Lockstep(setting.policy, waits=setting.config.episodes.lockstep)
+        policy = setting.timeline.watched(setting.policy)
+        self._lockstep = Lockstep(policy, waits=setting.config.episodes.lockstep)
         self._places = asyncio.Semaphore(setting.host.num_places // branching.num_branches)
 
     def start(self, running: asyncio.TaskGroup) -> list[list[Episode]]:
@@ -117,9 +118,11 @@ class Episodes:
 
         place = number * self._num_episodes + index
         setting = replace(self._setting, policy=self._lockstep.at(place))
+        batch = self._seed_paths[number][-1]
         try:
-            return await play_episode(
-                sample, index, sampling, setting, self.counts, origin=origin, points=points
-            )
+            with setting.timeline.span("episode", "play", sample=sample.id, group_index=index, batch=batch):
+                return await play_episode(
+                    sample, index, sampling, setting, self.counts, origin=origin, points=points
+                )
         finally:
             self._lockstep.end()

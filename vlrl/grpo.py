@@ -13,7 +13,7 @@ and this page leaves out by default: the KL term (algorithm.kl_coef, Eq. 3), off
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from vlrl.batch import Batch
@@ -71,7 +71,7 @@ def train_once(config: Config, console: TrainConsole, resume: bool) -> dict[str,
 
 def grpo_step(run: Run, step: int) -> dict[str, float]:
     """One step of GRPO: a batch of drawn groups, learn from it, hand the new weights to the engine."""
-    config, clock = run.config, Clock()
+    config, clock = run.config, Clock(run.timeline.recorder("trainer", step=step))
     with clock.measure("generate"):
         drawn = run.runner.run(run.collector.batch())
     clock.split("generate", drawn.seconds)
@@ -85,7 +85,7 @@ def grpo_step(run: Run, step: int) -> dict[str, float]:
     metrics |= drawn.metrics | take_judge_metrics() | run.policy.take_metrics()
     with clock.measure("train"):
         lr = learning_rate(config.optim, step, config.num_steps)
-        for index, batch in enumerate(minibatches(drawn.groups, run, step)):
+        for index, batch in enumerate(each_aside(run, minibatches(drawn.groups, run, step))):
             update, difference, sample_id = run.aside(run.trainer.step, batch, "grpo", lr)
             if index == 0:  # later ones are computed under newer weights than the tokens were drawn with
                 metrics |= {"parity/max_abs_logprob_diff": difference}
@@ -94,7 +94,8 @@ def grpo_step(run: Run, step: int) -> dict[str, float]:
             metrics |= update
     with clock.measure("sync"):
         run.aside(run.trainer.write_weights)
-        run.aside(run.policy.load_weights, run.trainer.manifest, step + 1)
+        paused_s = run.aside(run.policy.load_weights, run.trainer.manifest, step + 1)
+        run.timeline.ended("generator", "paused", paused_s, version=step + 1)
         run.collector.advance(step + 1)
         if config.weights.probe_every and (step + 1) % config.weights.probe_every == 0:
             check_parity(run, when=f"after the update of step {step}")
@@ -127,7 +128,13 @@ def require_drawn(config: Config, drawn: Collected) -> None:
     require_scored(drawn.failures, num_completions, config.scoring.max_failed_share)
 
 
-def minibatches(groups: Sequence[Group], run: Run, step: int) -> Iterable[Batch]:
+def each_aside(run: Run, batches: Iterator[Batch]) -> Iterator[Batch]:
+    """The batches, made while groups are drawn."""
+    while (batch := run.aside(next, batches, None)) is not None:
+        yield batch
+
+
+def minibatches(groups: Sequence[Group], run: Run, step: int) -> Iterator[Batch]:
     """Each optimizer step's share of the groups, packed."""
     config = run.config
     size = max(1, -(-len(groups) // config.algorithm.num_minibatches))  # some may have been left out
@@ -146,4 +153,4 @@ def minibatches(groups: Sequence[Group], run: Run, step: int) -> Iterable[Batch]
         )
         for start in range(0, len(groups), size)
     )
-    return run.trainer.with_proximal(batches) if config.algorithm.correction.recomputes else batches
+    yield from run.trainer.with_proximal(batches) if config.algorithm.correction.recomputes else batches

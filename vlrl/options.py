@@ -268,6 +268,8 @@ class LoggingConfig(Section):
     """Write TensorBoard events to the run folder."""
     wandb_project: str | None = None
     """Weights & Biases project; null is off. Needs `pip install vlrl[wandb]`."""
+    timeline: bool = False
+    """Write timeline.jsonl: when steps, requests, episodes and weight updates began and ended."""
     num_report_rollouts: int = Field(16, ge=1)
     """Rollouts shown in the report, before and after training."""
 

@@ -79,6 +79,6 @@ def check_parity(run: Run, *, when: str = "before training") -> None:
     samples = run.first_samples[: config.parity.num_samples]
     seeds = (config.run.seed, "parity")
     groups = run.runner.run(rollout_groups(samples, run.setting, seed_path=seeds)).groups
-    difference, sample_id = logprob_difference(groups, run.trainer, run.processor.pixels, config)
+    difference, sample_id = run.aside(logprob_difference, groups, run.trainer, run.processor.pixels, config)
     require_parity(difference, sample_id, config, when=when)
     run.console.note(f"trainer and engine agree to {difference:.1e} nats on {len(groups)} prompts")

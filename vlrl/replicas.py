@@ -89,7 +89,8 @@ class Replica:
 
     def abort(self, name: str) -> None:
         """Nobody waits for this request any more."""
-        self.actor.abort.remote([name])
+        if not self._closed:  # the event loop, which cancels what waits, may end after the engines
+            self.actor.abort.remote([name])
 
     def replace(self, dead: Any, reason: EngineDied) -> None:
         """Start another engine in place of a dead one and give it the present weights.

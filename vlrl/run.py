@@ -37,6 +37,7 @@ from vlrl.sample_log import SampleLog
 from vlrl.save_interval import SaveInterval
 from vlrl.setting import Setting
 from vlrl.summary import write_summary
+from vlrl.timeline import Timeline
 from vlrl.trainer import Trainer, rendezvous_port
 from vlrl.types import Group, Sample
 
@@ -60,6 +61,7 @@ class Run:
         setting: what episodes are played with.
         masks: of tokens that are left out of the loss.
         collector: of the batches of GRPO, after `collect`.
+        timeline: of who did what when, with logging.timeline.
         first_step: 0, or where the checkpoint left off.
         samples: where it is noted which ones a step trains.
         phases: seconds by phase, for the summary.
@@ -77,6 +79,7 @@ class Run:
         self._stack = ExitStack()
         self._buffer: Buffer[list[Group]] | None = None
         self._trainer: Trainer | None = None
+        self.timeline = Timeline.of_run(config, resumed=resume) if train else Timeline()
         self.interrupts = Interrupts()
 
     def __enter__(self) -> Self:
@@ -108,6 +111,7 @@ class Run:
     def _open(self) -> Self:
         config = self.config
         self._stack.enter_context(self.interrupts)
+        self._stack.callback(self.timeline.close)
         self._check_folder()
         if self._train:
             rendezvous_port(config.trainer.master_port)
@@ -188,7 +192,7 @@ class Run:
             self.console.note(f"attention: {self.trainer.attention()}")
         if self._generate:
             self.phases.seconds["start vLLM"] = self.policy.wait_ready()
-            self.setting = Setting(self.policy, processor, self.host, config)
+            self.setting = Setting(self.policy, processor, self.host, config, timeline=self.timeline)
             self._stack.callback(lambda: self.runner.run(self.setting.endpoint.close()))
         if self._resume is not None:
             self.trainer.load(self._resume[0])

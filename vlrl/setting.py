@@ -15,6 +15,7 @@ from vlrl.env_host.host import EnvHost
 from vlrl.envs.observe import digest_of, parts_of
 from vlrl.protocols import Observation, Policy, Processor
 from vlrl.session import Said
+from vlrl.timeline import Timeline
 from vlrl.types import Sampling
 
 SamplingFn = Callable[[int | str], Sampling]
@@ -30,6 +31,7 @@ class Setting:
     host: EnvHost
     config: Config
     endpoint: Endpoint = field(default_factory=Endpoint)
+    timeline: Timeline = field(default_factory=Timeline)
 
 
 async def said_of(observation: Observation, sample_id: str, setting: Setting) -> Said:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import os
 import signal
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from vlrl.checkpoint import latest_checkpoint
 from vlrl.config import Config
 from vlrl.console import TrainConsole
 from vlrl.errors import Interrupted
+from vlrl.timeline import TIMELINE_FILE, overlap_s, read_timeline
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -74,14 +76,16 @@ def new_run(tiny_model: Path, tmp_path: Path) -> Any:
         return make_config(
             tiny_model,
             run={"name": name, "dir": str(tmp_path), "seed": 11},
-            data={"train": {"name": "digit_sum", "limit": 60}},
             rewards=[{"name": f"{tmp_path}/reward.py:parity"}],
             rollout={"prompts_per_step": BATCH, "group_size": 2, "max_tokens": 6},
-            num_steps=NUM_STEPS,
             optim={"lr": 3e-3},
             checkpoint={"every": 0},
-            logging={"tensorboard": False},
-            **sections,
+            **{
+                "num_steps": NUM_STEPS,
+                "data": {"train": {"name": "digit_sum", "limit": 60}},
+                "logging": {"tensorboard": False},
+                **sections,
+            },
         )
 
     return make
@@ -108,7 +112,12 @@ def test_drawing_while_the_trainer_steps_keeps_the_order_and_the_bound(new_run: 
         async_={"mode": "async", "pipeline_depth": 2, "max_staleness": 1},
         episodes={"lockstep": False},
         algorithm={"num_minibatches": 2, "correction": {"kind": "decoupled"}},
+        weights={"probe_every": 2},
+        data={"train": {"name": "digit_sum", "limit": 60}, "eval": {"name": "digit_sum", "limit": 2}},
+        eval={"every": 2},
+        logging={"tensorboard": False, "timeline": True},
     )
+    assert config.generator.mode == "continuous"
     with pytest.raises(Interrupted):
         run(config, stop_after=STOP_AFTER)
     state = tickets(config)
@@ -123,3 +132,26 @@ def test_drawing_while_the_trainer_steps_keeps_the_order_and_the_bound(new_run: 
     assert "1" in ages and ages <= {"0", "1"}
     assert max(m.get("off_policy/lag_mean", 0.0) for m in found) > 0.5  # absent if no advantage was above 0
     assert all(m["parity/max_abs_logprob_diff"] < 1e-3 for m in found)
+    assert [m["step"] for m in found if "heldout/accuracy_greedy" in m] == [1, 3]
+    spans = read_timeline(config.run_dir / TIMELINE_FILE)
+    updates = [span.details["version"] for span in spans if span.lane == "generator"]
+    assert updates == list(range(1, NUM_STEPS + 1))  # by two processes, in one file
+    steps = [span for span in spans if span.lane == "trainer" and span.what == "train"]
+    drawn_meanwhile = [
+        overlap_s([span for span in spans if span.lane == "request"], s.start_s, s.end_s) for s in steps
+    ]
+    assert any(seconds > 0 for seconds in drawn_meanwhile)
+
+
+def test_the_loop_ends_without_a_word_while_groups_are_being_drawn(
+    new_run: Any, local_ray: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = new_run(
+        "ending",
+        num_steps=2,
+        async_={"mode": "async", "pipeline_depth": 3},
+        episodes={"lockstep": False},
+    )
+    run(config)
+    errors = [r.getMessage() for r in caplog.records if r.name == "asyncio" and r.levelno >= logging.ERROR]
+    assert errors == []

@@ -16,11 +16,19 @@ def command(
     json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Write a run's report.html again from its files: `vlrl report runs/quickstart`."""
+    """Write a run's report.html again from its files: `vlrl report runs/quickstart`.
+
+    With logging.timeline the run's last steps are drawn too, as timeline.png.
+    """
+    from vlrl.viewer.gantt import draw_run
     from vlrl.viewer.report import write_report
 
     if not (run_dir / "metrics.jsonl").is_file():
         raise ConfigError(f"{run_dir} is not a run's folder: it has no metrics.jsonl")
     path = write_report(run_dir)
     typer.echo(f"report: {path}", err=json)
-    print_result({"report": str(path)}, json)
+    result = {"report": str(path)}
+    if picture := draw_run(run_dir):
+        typer.echo(f"timeline: {picture}", err=json)
+        result["timeline"] = str(picture)
+    print_result(result, json)
