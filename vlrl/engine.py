@@ -107,7 +107,7 @@ class Engine:
         )
         self._engine = LLMEngine.from_engine_args(EngineArgs(**arguments))
         self._engine.set_weight_version("0")
-        if generator.tensor_parallel_size == 1:
+        if self._config.generator.tensor_parallel_size == 1:
             self._engine.collective_rpc("remove_rendezvous")
         return time.perf_counter() - begin
 
