@@ -19,8 +19,8 @@ dev: ## the same, with what tests and checks need
 quickstart: install ## train a small vision-language model on this machine and write a report
 	@$(BIN)/vlrl quickstart
 
-test: dev ecosystem-env ## run the tests (the slow proofs apart)
-	@$(BIN)/python -m pytest
+test: dev ecosystem-env ## run the tests (the slow proofs apart), two files at a time
+	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-slow: dev ecosystem-env ## run the slow proofs
 	@$(BIN)/python -m pytest -m slow --timeout 1800 -o faulthandler_timeout=2400
