@@ -49,6 +49,7 @@ def side(job: Job) -> TrainSide:
         aggregation="token",
         max_completion_tokens=case.completion_tokens,
         keep_zero_advantage=True,
+        pictures_once=True,
     )
     return TrainSide(
         step=lambda: rank.step(batch, "grpo", LEARNING_RATE).sums.loss,

@@ -57,6 +57,7 @@ LAYERS: dict[str, set[str]] = {
         "token_logprobs",
         "model_parts",
         "feature_cache",
+        "step_features",
         "schedule",
         "concurrency",
         "stats",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from vlrl.batch import MicroBatch
 from vlrl.ledger import IntArray
-from vlrl.prefix_tree import Branch, distinct, grow, identity, preorder
+from vlrl.prefix_tree import Branch, Identity, distinct, grow, identity, preorder
 from vlrl.types import Media
 
 PixelsFn = Callable[[Sequence[Media]], Mapping[str, npt.NDArray[Any]]]
@@ -28,17 +28,40 @@ class _Sequence:
     places: dict[Branch, IntArray]
 
 
-def lay_out(branches: Sequence[Branch], pixels: PixelsFn, version: int | None = None) -> MicroBatch:
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Pictures, by identity, that other micro-batches of the same rank and step show.
+
+    Attributes:
+        before: in earlier ones.
+        later: in later ones.
+        runs_ahead: whether the tower is to run ahead in this micro-batch, on any rank.
+    """
+
+    before: Set[Identity] = frozenset()
+    later: Set[Identity] = frozenset()
+    runs_ahead: bool = False
+
+
+def lay_out(
+    branches: Sequence[Branch],
+    pixels: PixelsFn,
+    version: int | None = None,
+    elsewhere: Elsewhere = Elsewhere(),
+) -> MicroBatch:
     """Write branches into one sequence; none gives one ignored token, so that ranks stay in step.
 
     Args:
         branches: in the order in which their trained tokens are listed.
         pixels: the processor's pixel function.
         version: of the weights this step begins with; None: all lags are 0.
+        elsewhere: pictures that need not run here; by default this micro-batch is for itself.
     """
     sequence = _sequence_of(branches)
     shown = distinct(sequence.media)
     numbers = {key: number for number, key in enumerate(shown)}
+    here = [key for key in shown if key not in elsewhere.later]
+    ahead = [key for key in shown if key in elsewhere.later and key not in elsewhere.before]
     trained = [np.flatnonzero(b.trained) for b in branches]
     counts = [len(t) for t in trained]
     drawn_under = [b.ledger.versions[t] for b, t in zip(branches, trained, strict=True)]
@@ -49,9 +72,12 @@ def lay_out(branches: Sequence[Branch], pixels: PixelsFn, version: int | None = 
         input_ids=sequence.input_ids,
         position_ids=sequence.position_ids,
         seen_until=sequence.seen_until,
-        media_inputs=pixels(list(shown.values())),
+        media_inputs=pixels([shown[key] for key in here]),
         media_keys=tuple("/".join(map(str, key)) for key in shown),
         media_order=np.array([numbers[identity(m)] for m in sequence.media], np.int64),
+        media_here=np.array([numbers[key] for key in here], np.int64),
+        media_ahead=np.array([numbers[key] for key in ahead], np.int64),
+        ahead_inputs=pixels([shown[key] for key in ahead]) if elsewhere.runs_ahead else None,
         media_parts=np.array([m.grid_thw[0] for m in shown.values()], np.int64),
         source_index=_joined(sources, np.int64),
         target_ids=_joined([b.ledger.token_ids[t] for b, t in zip(branches, trained, strict=True)], np.int64),
