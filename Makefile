@@ -34,8 +34,8 @@ format: dev ## rewrite the sources as `make check` wants them
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: install trl-env ## time a GRPO step on vlrl and on TRL, side by side
-	@$(BIN)/python benchmarks/grpo_step.py --json
+bench: install trl-env ## time a step on vlrl, on TRL and on plain rows, side by side; a table for docs/benchmarks.md
+	@$(BIN)/python benchmarks/train_table.py
 
 trl-env: ## make .venv-trl, the environment of the peer that `make bench` measures against
 	@$(PYTHON) tools/install.py --lock trl --venv .venv-trl

@@ -21,7 +21,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from trainer_step import IMAGE_PAD, PATCH, build_model, random_pixels, synthetic_group
+from cases import Case
+from train_groups import make_groups, random_pixels
+from train_shapes import IMAGE_PAD, PATCH, build_model
 
 from vlrl.config import Config, parse_config
 from vlrl.plan.duration import matmul_rate
@@ -54,7 +56,6 @@ def config_of(folder: Path, setting: dict[str, Any], args: argparse.Namespace) -
 
 def run_rank(config: Config, args: argparse.Namespace, results: Any) -> None:
     """One rank's (peak bytes, median seconds of a step)."""
-    import numpy as np
     import torch
 
     from vlrl.pack import pack
@@ -72,10 +73,13 @@ def run_rank(config: Config, args: argparse.Namespace, results: Any) -> None:
         manifest = plan_segment(segment, rank.parameters())
         create_segment(manifest)
         rank.write_weights(manifest)
-        rng = np.random.default_rng(0)
-        groups = [synthetic_group(i, args, rng) for i in range(args.groups)]
+        case = Case(
+            args.shape, args.groups, args.group_size, turns=1, pictures=1, image_tokens=args.image_tokens,
+            text_tokens=args.prompt_tokens, completion_tokens=args.completion_tokens, shortest=1.0,
+        )  # fmt: skip
         [batch] = pack(
-            groups, random_pixels, num_ranks=1, max_tokens=config.trainer.max_tokens_per_micro_batch,
+            make_groups(case), random_pixels, num_ranks=1,
+            max_tokens=config.trainer.max_tokens_per_micro_batch,
             aggregation="token", max_completion_tokens=args.completion_tokens, keep_zero_advantage=True,
         )  # fmt: skip
         seconds = []

@@ -74,6 +74,7 @@ def floor(config: Mapping[str, Any], work: Work, flops_per_second: float) -> dic
     total = sum(FORWARD_PASSES.values()) * forward
     return {
         **gigaflops,
+        "gflop": total / 1e9,
         "matmul_gflop_per_s": flops_per_second / 1e9,
         "seconds": total / flops_per_second,
     }
@@ -83,6 +84,22 @@ def read_model_config(model: str | Path) -> dict[str, Any]:
     """config.json of a model folder."""
     config: dict[str, Any] = json.loads((Path(model) / "config.json").read_text())
     return config
+
+
+def gpu_matmul_rate(size: int = 8192, repeats: int = 20) -> float:
+    """Operations per second of a large bfloat16 matmul; the floor's fraction is the MFU against it."""
+    import torch
+
+    left, right = (torch.randn(size, size, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+    torch.matmul(left, right)
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()  # type: ignore[no-untyped-call]
+    for _ in range(repeats):
+        torch.matmul(left, right)
+    end.record()  # type: ignore[no-untyped-call]
+    torch.cuda.synchronize()
+    milliseconds = begin.elapsed_time(end)  # type: ignore[no-untyped-call]
+    return 2 * size**3 * repeats / (milliseconds / 1e3)
 
 
 def matmul_rate(rows: int, width: int, columns: int, repeats: int = 50) -> float:

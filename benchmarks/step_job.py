@@ -1,4 +1,4 @@
-"""What both sides of grpo_step.py share: the job, its reward, and how the driver tells them to run blocks.
+"""What all sides of train_step.py share: the job, its reward, and how the driver tells them to run blocks.
 
 Standard library only, because TRL's environment has no vlrl in it.
 """
@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
+from cases import Case
+
 
 class BenchmarkError(Exception):
     """The comparison could not be made, or would not be fair."""
@@ -21,32 +23,42 @@ class BenchmarkError(Exception):
 
 @dataclass(frozen=True)
 class Job:
-    """One configuration, the same for both sides.
+    """One configuration, the same for all sides.
 
-    `rows` is a .npz whose `images` are [rows, images per row, height, width, 3] uint8; every row has the same
-    `text`. A step draws `group_size` completions of exactly `completion_tokens` tokens for each of `prompts`
-    rows and takes one optimizer step on all of them.
+    A step draws `case.group_size` completions of exactly `case.completion_tokens` tokens for each of
+    `case.groups` rows and takes one optimizer step on all of them. Sides that only train make their episodes
+    themselves.
+
+    Attributes:
+        folder: of logs and all files of the job.
+        model: a folder in Hugging Face format.
+        rows: a .npz whose `images` are [rows, images per row, height, width, 3] uint8; "" for sides that only
+            train.
+        text: of every row, after its pictures.
+        case: sizes of a step.
+        lr: learning rate.
+        betas: of AdamW.
+        max_grad_norm: that gradients are clipped to.
+        num_rows: rows there are.
+        max_steps: steps that may be asked for.
+        micro_batch: completions that TRL trains at a time.
+        threads: of each side.
+        seed: of everything.
     """
 
     folder: str
     model: str
     rows: str
     text: str
-    prompts: int
-    group_size: int
-    completion_tokens: int
+    case: Case
     lr: float
     betas: tuple[float, float]
     max_grad_norm: float
     num_rows: int
     max_steps: int
+    micro_batch: int
     threads: int
     seed: int
-
-    @property
-    def completions(self) -> int:
-        """Completions of one step."""
-        return self.prompts * self.group_size
 
     def write(self) -> Path:
         """Save to job.json in the job's folder."""
@@ -58,7 +70,7 @@ class Job:
     def read(cls, path: str | Path) -> Job:
         """The job that `write` saved."""
         fields = json.loads(Path(path).read_text())
-        return cls(**{**fields, "betas": tuple(fields["betas"])})
+        return cls(**{**fields, "betas": tuple(fields["betas"]), "case": Case(**fields["case"])})
 
 
 def noise_reward(text: str) -> float:
@@ -141,6 +153,6 @@ class Block:
             self.parts.setdefault(name, []).append(seconds)
         return len(self.seconds) >= self.steps
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self, **more: Any) -> dict[str, Any]:
         """For the pipe."""
-        return {"seconds": self.seconds, "parts": self.parts, "tally": TALLY.as_dict()}
+        return {"seconds": self.seconds, "parts": self.parts, "tally": TALLY.as_dict(), **more}

@@ -1,4 +1,4 @@
-"""From what the two sides measured to one result: fairness, medians, ratio, and the words for people."""
+"""From what two sides measured to one result: fairness, medians, ratios, and the words for people."""
 
 from __future__ import annotations
 
@@ -9,24 +9,29 @@ from typing import Any
 
 from step_job import BenchmarkError, Job
 
-SIDES = ("vlrl", "trl")
 QUIET_CORES = 0.15
 """Cores that other programs may use in a round that counts as quiet."""
 ENOUGH_ROUNDS = 2
 """Quiet rounds below which the medians are of all rounds, and the result says that they are not quiet."""
+TOLERANCE = 1e-3
+"""Losses of two trainers must agree to this, or they did not do the same; bfloat16 is allowed 50 times it."""
 
 
 @dataclass(frozen=True)
 class Round:
     """A block of each side, one after the other, and who used the cores meanwhile.
 
-    `idle` is cores used by each side while it was to be asleep, `others` those used by programs that are
-    neither side.
+    Attributes:
+        blocks: what each side measured.
+        idle: cores used by each side while it was to be asleep.
+        others: cores used by programs that are no side.
+        cpu_seconds: of a step of each side, all its processes.
     """
 
     blocks: Mapping[str, Mapping[str, Any]]
     idle: Mapping[str, float]
     others: float
+    cpu_seconds: Mapping[str, float]
 
     @property
     def quiet(self) -> bool:
@@ -37,14 +42,14 @@ class Round:
 def check_equal_work(job: Job, steps: int, rounds: Sequence[Round]) -> int:
     """Refuse to compare unless each side drew what the job says; returns the prompt's length in tokens."""
     prompt_tokens: dict[str, set[int]] = {}
-    wanted = steps * job.completions
+    wanted = steps * job.case.completions
     for name, block in (item for r in rounds for item in r.blocks.items()):
         tally = block["tally"]
         if tally["completions"] != wanted:
             raise BenchmarkError(f"{name} drew {tally['completions']} completions in a block, not {wanted}")
-        if tally["completion_tokens"] != [job.completion_tokens]:
-            drawn = tally["completion_tokens"]
-            raise BenchmarkError(f"{name} drew completions of {drawn} tokens, not of {job.completion_tokens}")
+        if tally["completion_tokens"] != [job.case.completion_tokens]:
+            drawn, asked = tally["completion_tokens"], job.case.completion_tokens
+            raise BenchmarkError(f"{name} drew completions of {drawn} tokens, not of {asked}")
         if tally["distinct_rewards"] < tally["completions"] / 2:
             raise BenchmarkError(f"{name}'s rewards do not vary: its groups may have no gradient")
         prompt_tokens.setdefault(name, set()).update(tally["prompt_tokens"])
@@ -52,6 +57,22 @@ def check_equal_work(job: Job, steps: int, rounds: Sequence[Round]) -> int:
     if len(lengths) != 1:
         raise BenchmarkError(f"prompts differ in length: {prompt_tokens}")
     return lengths.pop()
+
+
+def check_equal_losses(job: Job, rounds: Sequence[Round]) -> float:
+    """Refuse to compare trainers that computed different losses; returns the largest difference.
+
+    Rates are so small that a step hardly moves the weights, so a round's first losses are compared.
+    """
+    allowed = TOLERANCE * (1 if job.case.dtype == "float32" else 50)
+    worst = 0.0
+    for number, one in enumerate(rounds):
+        first = {name: block["losses"][0] for name, block in one.blocks.items()}
+        difference = max(first.values()) - min(first.values())
+        if difference > allowed:
+            raise BenchmarkError(f"the sides computed different losses in round {number + 1}: {first}")
+        worst = max(worst, difference)
+    return worst
 
 
 def spread(seconds: Sequence[float]) -> dict[str, float]:
@@ -63,43 +84,53 @@ def spread(seconds: Sequence[float]) -> dict[str, float]:
     return {"min": ordered[0], "p25": p25, "median": median, "p75": p75}
 
 
-def summarize(rounds: Sequence[Round]) -> dict[str, Any]:
-    """Medians over the quiet rounds, or over all if too few were; the ratio where both sides ran."""
+def summarize(rounds: Sequence[Round], peaks: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
+    """Medians over the quiet rounds, or over all if too few were; ratios if there are two sides.
+
+    Args:
+        rounds: all of them.
+        peaks: of each side, most bytes of each of its processes; the first is measured against the second.
+    """
     quiet = [r for r in rounds if r.quiet]
     enough = len(quiet) >= min(ENOUGH_ROUNDS, len(rounds))
     used = quiet if enough else list(rounds)
-    names = [name for name in SIDES if name in rounds[0].blocks]
-    result: dict[str, Any] = {name: summarize_side(name, used) for name in names}
-    result |= {f"{name}_seconds": result[name]["median"] for name in names}
-    if len(names) == len(SIDES):
-        result["ratio"] = result["trl"]["median"] / result["vlrl"]["median"]
-        result["ratio_of_minima"] = result["trl"]["min"] / result["vlrl"]["min"]
-        result["ratio_by_round"] = [ratio_of_round(r) for r in used]
+    names = list(peaks)
+    result: dict[str, Any] = {name: summarize_side(name, used, peaks[name]) for name in names}
+    if len(names) == 2:
+        ours, theirs = (result[name] for name in names)
+        result["speedup"] = theirs["median"] / ours["median"]
+        result["cpu_speedup"] = theirs["cpu_seconds"] / ours["cpu_seconds"]
+        result["speedup_of_minima"] = theirs["min"] / ours["min"]
+        result["speedup_by_round"] = [speedup_of_round(r, names) for r in used]
+        result["memory_ratio"] = ours["peak_bytes"] / theirs["peak_bytes"]
     result |= {"quiet": enough, "rounds": len(rounds), "quiet_rounds": len(quiet)}
     return result | {"others_cores": statistics.mean(r.others for r in rounds)}
 
 
-def summarize_side(name: str, rounds: Sequence[Round]) -> dict[str, Any]:
-    """A side's step seconds over all these rounds, and the median of each part."""
+def summarize_side(name: str, rounds: Sequence[Round], peaks: Mapping[str, int]) -> dict[str, Any]:
+    """A side's step seconds over all these rounds, the median of each part, and its memory."""
     blocks = [r.blocks[name] for r in rounds]
     parts: dict[str, list[float]] = {}
     for block in blocks:
         for part, seconds in block["parts"].items():
             parts.setdefault(part, []).extend(seconds)
+    on_gpu = max((block.get("gpu_bytes", 0) for block in blocks), default=0)
     return {
         **spread([second for block in blocks for second in block["seconds"]]),
         "steps": sum(len(block["seconds"]) for block in blocks),
+        "cpu_seconds": statistics.median(r.cpu_seconds[name] for r in rounds),
         "parts": {part: statistics.median(seconds) for part, seconds in parts.items()},
         "idle_cores": statistics.mean(r.idle[name] for r in rounds),
+        "peak_bytes": on_gpu or sum(peaks.values()),
+        "largest_process_bytes": max(peaks.values(), default=0),
+        "process_bytes": dict(sorted(peaks.items(), key=lambda item: -item[1])),
     }
 
 
-def ratio_of_round(round_: Round) -> float:
-    """TRL over vlrl, of the round's medians."""
-    medians: dict[str, float] = {
-        name: statistics.median(block["seconds"]) for name, block in round_.blocks.items()
-    }
-    return medians["trl"] / medians["vlrl"]
+def speedup_of_round(round_: Round, names: Sequence[str]) -> float:
+    """The second side over the first, of the round's medians."""
+    ours, theirs = (statistics.median(round_.blocks[name]["seconds"]) for name in names)
+    return float(theirs / ours)
 
 
 def describe(round_: Round) -> str:
@@ -109,40 +140,34 @@ def describe(round_: Round) -> str:
     return words + ("" if round_.quiet else f", not quiet: others used {round_.others:.2f} cores")
 
 
-def report(result: Mapping[str, Any]) -> str:
-    """The result in words, for people."""
-    job = result["job"]
-    names = [name for name in SIDES if name in result]
-    lines = [
-        f"{job['prompts']} prompts of {job['prompt_tokens']} tokens, {job['group_size']} completions each of "
-        f"{job['completion_tokens']} tokens, {job['threads']} threads",
-        "",
-        f"{'step seconds':14}{'median':>9}{'min':>9}{'p25':>9}{'p75':>9}{'start-up':>10}{'idle cores':>12}",
-    ]
+def report(result: Mapping[str, Any], names: Sequence[str]) -> str:
+    """A comparison in words, for people."""
+    columns = ("median", "min", "p25", "p75", "cpu", "start-up")
+    lines = [f"{'step seconds':14}" + "".join(f"{c:>9}" for c in columns) + f"{'GB at peak':>12}"]
     for name in names:
         side = result[name]
-        cells = "".join(f"{side[key]:9.3f}" for key in ("median", "min", "p25", "p75"))
-        start_up = side["start_up"]["total"]
-        lines.append(f"{name:14}{cells}{start_up:10.1f}{side['idle_cores']:12.2f}")
-    if "ratio" in result:
-        by_round = result["ratio_by_round"]
+        cells = [*(side[key] for key in ("median", "min", "p25", "p75", "cpu_seconds"))]
+        cells.append(side["start_up"]["total"])
+        peak = f"{side['peak_bytes'] / 1e9:12.2f}"
+        lines.append(f"{name:14}" + "".join(f"{cell:9.3f}" for cell in cells) + peak)
+    if "speedup" in result:
+        by_round = result["speedup_by_round"]
         lines.append(
-            f"\nTRL / vlrl: {result['ratio']:.2f} (by round {min(by_round):.2f} to {max(by_round):.2f}, "
-            f"fastest step against fastest step {result['ratio_of_minima']:.2f})"
+            f"{names[1]} / {names[0]}: {result['speedup']:.2f} times (by round {min(by_round):.2f} to "
+            f"{max(by_round):.2f}, fastest step against fastest step {result['speedup_of_minima']:.2f}, CPU "
+            f"seconds {result['cpu_speedup']:.2f}); memory {names[0]} / {names[1]}: "
+            f"{result['memory_ratio']:.2f}"
         )
     for name in names:
         side = result[name]
         parts = sorted(side["parts"].items(), key=lambda item: -item[1])
         shares = ", ".join(f"{part} {s:.3f} ({s / side['median']:.0%})" for part, s in parts)
-        starts = ", ".join(f"{part} {s:.1f}" for part, s in side["start_up"].items())
-        lines += [f"{name} step, most in {parts[0][0]}: {shares}", f"{name} start-up: {starts}"]
+        lines.append(f"{name} step, most in {parts[0][0]}: {shares}")
     floor = result["floor"]
-    above = ", ".join(
-        f"{name} is {result[name]['median'] / floor['seconds']:.1f} times that" for name in names
-    )
+    reached = ", ".join(f"{name} reaches {floor['seconds'] / result[name]['median']:.0%}" for name in names)
     lines.append(
-        f"floor: {floor['seconds']:.3f} s ({floor['generate_gflop']:.1f} GFLOP to draw and "
-        f"{floor['train_gflop']:.1f} to train, at {floor['matmul_gflop_per_s']:.0f} GFLOP/s); {above}"
+        f"floor: {floor['seconds']:.3f} s ({floor['gflop']:.1f} GFLOP at {floor['matmul_gflop_per_s']:.0f} "
+        f"GFLOP/s); of it {reached}"
     )
     lines.append(
         f"{result['quiet_rounds']} of {result['rounds']} rounds were quiet; others used "

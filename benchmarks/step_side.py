@@ -24,10 +24,11 @@ class Side:
         environment = {
             **os.environ,
             "OMP_NUM_THREADS": str(job.threads),
-            "CUDA_VISIBLE_DEVICES": "",
             "HF_HUB_OFFLINE": "1",
             "TOKENIZERS_PARALLELISM": "false",
         }
+        if job.rows:  # whole steps are compared on the CPU
+            environment["CUDA_VISIBLE_DEVICES"] = ""
         command = [str(python), str(HERE / f"{name}_step.py"), str(Path(job.folder) / "job.json")]
         with self._log.open("w") as log:
             self._process = subprocess.Popen(
@@ -53,6 +54,33 @@ class Side:
         _pipe(self._process.stdin).flush()
         block: dict[str, Any] = self._receive()["block"]
         return block
+
+    def reset_peaks(self) -> None:
+        """Peaks of memory are of what follows: neither of loading nor of the first steps."""
+        for pid in self._family():
+            try:
+                Path(f"/proc/{pid}/clear_refs").write_text("5")
+            except OSError:  # it ended meanwhile
+                continue
+
+    def peaks(self) -> dict[str, int]:
+        """Most resident bytes of each of its processes since then, by name and number.
+
+        Pages that processes share, libraries above all, count in each of them.
+        """
+        found: dict[str, int] = {}
+        for pid in self._family():
+            try:
+                lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+            except OSError:
+                continue
+            fields = dict(line.split(":", 1) for line in lines)
+            if "VmHWM" in fields:
+                found[f"{fields['Name'].strip()} {pid}"] = int(fields["VmHWM"].split()[0]) * 1024
+        return found
+
+    def _family(self) -> set[int]:
+        return CpuTimes.now().family(self.pid)
 
     def close(self) -> None:
         """Let it end by itself, then make sure."""
@@ -104,15 +132,19 @@ class CpuTimes:
         busy = busy_ticks(total.read_text(), os.sched_getaffinity(0)) if total.exists() else 0
         return cls(seconds, parents, busy / ticks_per_second)
 
-    def of(self, root_pid: int) -> float:
-        """Seconds of a process and all its descendants."""
+    def family(self, root_pid: int) -> set[int]:
+        """A process and all its descendants."""
         family = {root_pid}
         added = True
         while added:
             more = {pid for pid, parent in self.parents.items() if parent in family} - family
             added = bool(more)
             family |= more
-        return sum(self.seconds.get(pid, 0.0) for pid in family)
+        return family
+
+    def of(self, root_pid: int) -> float:
+        """Seconds of a process and all its descendants."""
+        return sum(self.seconds.get(pid, 0.0) for pid in self.family(root_pid))
 
     def of_others(self, root_pid: int) -> float:
         """Seconds of these cores that went to anything but this process and its descendants."""

@@ -1,9 +1,9 @@
-"""TRL's side of grpo_step.py: its GRPOTrainer, told over a pipe how many steps to run. Not run by hand.
+"""TRL's side of train_step.py: its GRPOTrainer, told over a pipe how many steps to run. Not run by hand.
 
     .venv-trl/bin/python benchmarks/trl_step.py JOB.json
 
 Set up as TRL does best on a CPU: transformers generation (its continuous batching refuses multimodal models,
-its colocated vLLM does not run on a CPU), all completions of a step in one micro-batch, no gradient
+its colocated vLLM does not run on a CPU), the job's number of completions in a micro-batch, no gradient
 checkpointing, float32, PyTorch's fused AdamW, pictures held decoded in memory, no progress bar, no reports,
 no checkpoints. Tried on 2 cores and slower: a static cache, eager attention, plain AdamW, torch.compile.
 """
@@ -40,15 +40,16 @@ def make_dataset(job: Job) -> Any:
 def make_arguments(job: Job) -> Any:
     from trl import GRPOConfig  # type: ignore[import-not-found]
 
+    case = job.case
     return GRPOConfig(
         output_dir=os.path.join(job.folder, "trl"),
         # the work of a step
         max_steps=job.max_steps,
-        per_device_train_batch_size=job.completions,
-        gradient_accumulation_steps=1,
-        num_generations=job.group_size,
-        max_completion_length=job.completion_tokens,
-        generation_kwargs={"min_new_tokens": job.completion_tokens},
+        per_device_train_batch_size=job.micro_batch,
+        gradient_accumulation_steps=case.completions // job.micro_batch,
+        num_generations=case.group_size,
+        max_completion_length=case.completion_tokens,
+        generation_kwargs={"min_new_tokens": case.completion_tokens},
         temperature=1.0,
         shuffle_dataset=False,
         seed=job.seed,
@@ -97,8 +98,8 @@ def make_trainer(job: Job, pipe: Pipe) -> Any:
 
         def _prepare_inputs(self, batch: Any) -> Any:
             begin = time.perf_counter()
-            result = super()._prepare_inputs(batch)
-            state["inputs"] = time.perf_counter() - begin
+            result = super()._prepare_inputs(batch)  # draws in a step's first micro-batch
+            state["inputs"] = state.get("inputs", 0.0) + time.perf_counter() - begin
             return result
 
         def _generate(self, prompts: Any) -> Any:
@@ -124,7 +125,8 @@ def make_trainer(job: Job, pipe: Pipe) -> Any:
 
         def on_step_end(self, args: Any, current: Any, control: Any, **_: Any) -> None:
             block = state["block"]
-            parts = {"generate": state["generate"], "prepare and score": state["inputs"] - state["generate"]}
+            prepare = state.pop("inputs") - state["generate"]
+            parts = {"generate": state["generate"], "prepare and score": prepare}
             if block.end_step(parts, rest="train"):
                 pipe.send(block=block.as_dict())
                 self._next(control)

@@ -1,4 +1,4 @@
-"""vlrl's side of grpo_step.py: the steps of vlrl/grpo.py, told over a pipe how many to run. Not run by hand.
+"""vlrl's side of train_step.py: the steps of vlrl/grpo.py, told over a pipe how many to run. Not run by hand.
 
     .venv/bin/python benchmarks/vlrl_step.py JOB.json
 
@@ -9,6 +9,7 @@ completion has exactly the job's number of tokens.
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from pathlib import Path
@@ -49,25 +50,29 @@ def make_config(job: Job) -> Config:
         "run.seed": job.seed,
         "model.path": job.model,
         "processor.name": f"{ROOT / HERE}:EndlessProcessor",
-        "data.train.options.num_rows": job.num_rows,
-        "data.eval": "null",
+        "data.train.options": {
+            "num_rows": job.num_rows,
+            "num_digits": job.case.pictures,
+            "image_size": job.case.picture_pixels,
+        },
+        "data.eval": None,
         "rewards.0.name": f"{ROOT / HERE}:noise",
         "num_steps": job.max_steps,
-        "rollout.prompts_per_step": job.prompts,
-        "rollout.group_size": job.group_size,
-        "rollout.max_tokens": job.completion_tokens,
+        "rollout.prompts_per_step": job.case.groups,
+        "rollout.group_size": job.case.group_size,
+        "rollout.max_tokens": job.case.completion_tokens,
         "optim.lr": job.lr,
         "optim.betas": list(job.betas),
         "optim.max_grad_norm": job.max_grad_norm,
         "optim.schedule": "constant",
         "optim.warmup_steps": 0,
         "eval.every": 0,
-        "eval.target_accuracy": "null",
+        "eval.target_accuracy": None,
         "checkpoint.every": 0,
-        "logging.tensorboard": "false",  # the other side writes no logs either
+        "logging.tensorboard": False,  # the other side writes no logs either
     }
     return load_config(
-        ROOT / "configs/quickstart.yaml", [f"{key}={value}" for key, value in overrides.items()]
+        ROOT / "configs/quickstart.yaml", [f"{key}={json.dumps(value)}" for key, value in overrides.items()]
     )
 
 

@@ -16,6 +16,7 @@ from vlrl.feature_cache import FeatureCache, fingerprint
 from vlrl.logprobs import DeviceBatch, TreeLogprobs
 from vlrl.model_parts import freeze
 from vlrl.pack import pack
+from vlrl.step_features import StepFeatures
 
 CPU = torch.device("cpu")
 GIB = 2**30
@@ -126,16 +127,16 @@ def test_memory_is_bounded_and_the_longest_unused_goes_first(tiny_model: Path) -
     model, processor = AutoModelForImageTextToText.from_pretrained(tiny_model), open_tiny(tiny_model)
     batches = [DeviceBatch.of(micro_batch(processor, [seed]), CPU) for seed in (3, 6, 9)]  # of one size
     cache = cache_of()
-    cache(model.model, batches[0])
+    cache(model.model, batches[0], StepFeatures())
     small = cache_of(2 * cache.num_bytes)
     for index in (0, 1, 0, 2):  # so the second one is the oldest when the third comes
-        small(model.model, batches[index])
+        small(model.model, batches[index], StepFeatures())
         assert small.num_bytes <= 2 * cache.num_bytes
     small.take_counts()
-    small(model.model, batches[0])
-    small(model.model, batches[2])
+    small(model.model, batches[0], StepFeatures())
+    small(model.model, batches[2], StepFeatures())
     assert small.take_counts() == (2, 2)
-    small(model.model, batches[1])
+    small(model.model, batches[1], StepFeatures())
     assert small.take_counts() == (1, 0)
 
 

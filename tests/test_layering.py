@@ -59,6 +59,7 @@ LAYERS: dict[str, set[str]] = {
         "token_logprobs",
         "model_parts",
         "feature_cache",
+        "step_features",
         "schedule",
         "save_interval",
         "concurrency",

@@ -5,18 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
-from builders import make_config
+from builders import make_config, make_sample, make_trajectory
 from tiny_families import BUILDERS
 
+from vlrl.attention import install
 from vlrl.config import Config
+from vlrl.credit import graded
 from vlrl.errors import ConfigError
 from vlrl.model_parts import part_of
-from vlrl.plan.memory import layer_values
+from vlrl.pack import pack
+from vlrl.plan.memory import key_values, layer_values
 from vlrl.plan.predict import GIB, Machine, fitting_changes, predict
 from vlrl.plan.shapes import ModelShape, Stack, read_shape
 from vlrl.plan.workload import Prompts, workload
+from vlrl.tree_attention import BlockAttention, block_sizes
+from vlrl.types import Media
 
 PROMPTS = Prompts(text_tokens=40, num_pictures=1, picture_pixels=56 * 84, completion_tokens=12)
 GPU = Machine("cuda", 80 * GIB, 400e12)
@@ -80,15 +86,73 @@ def test_a_model_that_is_not_there_is_an_error(tmp_path: Path) -> None:
         read_shape(make_config(tmp_path))
 
 
-def test_work_is_what_the_packer_makes() -> None:
-    config = make_config(rollout={"prompts_per_step": 6, "group_size": 4})
-    config = with_trainer(config, max_tokens_per_micro_batch=1024)
-    work = workload(SEVEN, Prompts(94, 1, 56 * 56, 25), config)  # 16 patches, 4 tokens: prefix 98, row 198
-    assert (work.row_tokens, work.step_tokens, work.step_patches) == (198, 6 * 198, 6 * 16)
-    assert (work.micro_tokens, work.micro_patches, work.num_micro_batches) == (5 * 198, 5 * 16, 2)
-    assert work.step_targets == 6 * 4 * 25
-    long = workload(SEVEN, Prompts(94, 1, 56 * 56, 400), config)  # two completions a tree, the prompt again
-    assert (long.row_tokens, long.step_tokens, long.micro_tokens) == (898, 12 * 898, 898)
+def packed(prompts: Prompts, config: Config, num_pictures: int) -> Any:
+    """The packer's batch of groups of this size, whose pictures take 56 × 56 pixels and 4 tokens."""
+    rng = np.random.default_rng(0)
+    groups = []
+    for number in range(config.rollout.prompts_per_step):
+        flat = np.full((1, 56, 56, 3), number, np.uint8)
+        media = tuple(
+            Media("image", f"{number}.{i}", flat, (56, 56), (1, 4, 4), 4) for i in range(num_pictures)
+        )
+        ids = [1000 + number, *rng.integers(10, 99, prompts.text_tokens + 4 * num_pictures - 1).tolist()]
+        sample = make_sample(ids, id=str(number), media=media)
+        drawn = [  # each begins with a token of its own, so that nothing is shared after the prompt
+            [100 + i, *rng.integers(10, 99, prompts.completion_tokens - 1).tolist()]
+            for i in range(config.rollout.group_size)
+        ]
+        groups.append(graded([make_trajectory(sample, tokens) for tokens in drawn], [1.0] * len(drawn)))
+    return pack(
+        groups,
+        lambda media: {"marks": np.array([int(m.frames[0, 0, 0, 0]) for m in media])},
+        num_ranks=config.trainer.num_ranks,
+        max_tokens=config.trainer.max_tokens_per_micro_batch,
+        max_pixels=config.trainer.max_pixels_per_micro_batch,
+        aggregation="token",
+        max_completion_tokens=prompts.completion_tokens,
+        keep_zero_advantage=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "pictures", "drawn", "group_size", "budget", "num_ranks", "max_pixels"),
+    [
+        (94, 1, 25, 4, 1024, 1, None),  # several groups a micro-batch
+        (94, 1, 25, 4, 1024, 2, None),
+        (94, 1, 25, 4, 1024, 1, 2 * 56 * 56),
+        (94, 2, 400, 4, 1024, 1, None),  # two completions a tree, the prompt again
+        (94, 1, 400, 5, 1024, 1, None),  # and one that is left over
+        (20, 1, 90, 4, 256, 1, None),
+        (8, 0, 300, 4, 512, 1, None),  # sharing is not worth it
+        (30, 1, 1, 8, 128, 1, None),
+    ],
+)  # fmt: skip
+def test_work_is_what_the_packer_makes(
+    text: int,
+    pictures: int,
+    drawn: int,
+    group_size: int,
+    budget: int,
+    num_ranks: int,
+    max_pixels: int | None,
+) -> None:
+    config = make_config(rollout={"prompts_per_step": 6, "group_size": group_size})
+    config = with_trainer(
+        config, max_tokens_per_micro_batch=budget, num_ranks=num_ranks, max_pixels_per_micro_batch=max_pixels
+    )
+    prompts = Prompts(text, pictures, 56 * 56, drawn)
+    work = workload(SEVEN, prompts, config)
+    ranks = packed(prompts, config, pictures)
+    sizes = [len(m.input_ids) for rank in ranks for m in rank]
+    largest = max((m for rank in ranks for m in rank), key=lambda m: len(m.input_ids))
+    assert work.num_micro_batches == len(ranks[0])
+    assert work.step_tokens == sum(sizes)
+    assert work.step_targets == 6 * group_size * drawn
+    assert work.micro_tokens == max(sizes)
+    assert work.micro_targets == len(largest.target_ids)
+    assert work.micro_patches == 16 * len(largest.media_keys)
+    seen_until = largest.seen_until.astype(np.int64)
+    assert (work.micro_pairs, work.micro_keys) == pytest.approx(block_sizes(seen_until), rel=0.02)
 
 
 def test_each_saving_saves_its_own_part() -> None:
@@ -105,6 +169,9 @@ def test_each_saving_saves_its_own_part() -> None:
     offloaded = predict(with_trainer(config, offload_optimizer=True), prompts, GPU, SEVEN)
     assert offloaded.memory.optimizer == 0
     assert offloaded.memory.host >= plain.memory.optimizer
+    small = config.model_copy(update={"optim": config.optim.model_copy(update={"state": "8bit"})})
+    moments = predict(small, prompts, GPU, SEVEN).memory.optimizer - SEVEN.num_params  # 4 bytes on 4 ranks
+    assert moments == pytest.approx((plain.memory.optimizer - SEVEN.num_params) / 4, rel=0.02)
     more = predict(with_trainer(config, num_ranks=8), prompts, GPU, SEVEN)
     assert more.memory.optimizer == pytest.approx(plain.memory.optimizer / 2, rel=1e-6)
     assert more.train_seconds == pytest.approx(plain.train_seconds / 2, rel=0.05)
@@ -152,12 +219,16 @@ def test_saved_values_of_a_layer_are_what_autograd_keeps(family: str, tmp_path: 
         return tensor
 
     kept: list[torch.Tensor] = []  # alive, so that no storage is counted for another
+    install(model)
+    seen_until = torch.tensor([160] * 96 + [128] * 32 + [160] * 32 + [256] * 96)  # two trees
     embeds = model.get_input_embeddings()(torch.zeros(1, num_tokens, dtype=torch.long))
-    mask = torch.zeros(1, 1, num_tokens, num_tokens).masked_fill_(torch.ones(num_tokens, num_tokens).triu(1).bool(), -1e9)  # fmt: skip  # noqa: E501
+    ignored = torch.zeros(1, 1, 1, 1)  # of four dimensions: transformers makes none itself
+    tree = BlockAttention(seen_until)
     weights = {p.untyped_storage().data_ptr() for p in model.parameters()}
     with torch.autograd.graph.saved_tensors_hooks(lambda t: (kept.append(t), keep(t))[1], lambda t: t):
-        model.get_decoder()(inputs_embeds=embeds, attention_mask=mask, use_cache=False)
-    saved = sum(size for place, size in sizes.items() if place not in weights)
-    saved -= num_tokens**2  # the mask
-    expected = shape.language.num_layers * layer_values(shape.language) * num_tokens
-    assert saved == pytest.approx(expected, rel=0.15)
+        model.get_decoder()(inputs_embeds=embeds, attention_mask=ignored, tree=tree, use_cache=False)
+    pairs, num_keys = block_sizes(seen_until.numpy())
+    saved = sum(size for place, size in sizes.items() if place not in weights) - pairs  # the masks
+    stack = shape.language
+    keys = key_values(stack, num_keys, repeated=False)
+    assert saved == pytest.approx(stack.num_layers * (layer_values(stack) * num_tokens + keys), rel=0.15)

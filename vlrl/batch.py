@@ -26,9 +26,15 @@ class MicroBatch:
         seen_until: [T] int32, the end of what lies beneath the token's node. Of ranks that share a sequence
             each has that of all tokens, and a slice of all else; places are counted from the slice's start.
         media_inputs: the vision tower's arrays by the names transformers gives them, each distinct picture or
-            video once, in the order in which they first occur; of a blank picture if there is none.
+            video once, in the order in which they first occur; of a blank picture if there is none. Without
+            those that a later micro-batch of the rank shows too, see `vlrl.step_features`.
         media_keys: [num_distinct] what tells each of them by content; none if there is no picture.
         media_order: [num_media] int64, which of them stands at each placeholder; empty for none.
+        media_here: [num_here] int64, which of the distinct ones are in media_inputs.
+        media_ahead: [num_ahead] int64, which of them are in ahead_inputs. What is in neither was computed
+            ahead in an earlier micro-batch.
+        ahead_inputs: arrays as in media_inputs of those that are shown here first and later again, to be
+            computed without gradient; None if no rank has any in its micro-batch of this number.
         media_parts: [num_distinct] int64, what each counts where a family cuts pictures into tiles.
         source_index: [M] int64, the token whose logits predict the target. Where branches share a trained
             token it is there once for each of them, with its own weight and advantage.
@@ -62,6 +68,9 @@ class MicroBatch:
     media_keys: tuple[str, ...]
     media_order: IntArray
     media_parts: IntArray
+    media_here: IntArray
+    media_ahead: IntArray
+    ahead_inputs: Mapping[str, npt.NDArray[Any]] | None
     source_index: IntArray
     target_ids: IntArray
     sampler_logprobs: FloatArray

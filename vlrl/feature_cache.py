@@ -5,19 +5,15 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from vlrl.logprobs import DeviceBatch, tower_features
-
-Piece = dict[str, Tensor]
-"""One picture's: "pooled", or "tiles" in a family whose tower puts all tiles into one tensor; and
-"deepstack.0" … where the tower speaks to several layers."""
+from vlrl.logprobs import DeviceBatch
+from vlrl.step_features import Piece, StepFeatures, join_pieces, pieces_here, run_ahead
 
 
 class FeatureCache:
@@ -51,19 +47,22 @@ class FeatureCache:
         self._num_asked = self._num_found = 0
         return counts
 
-    def __call__(self, core: Any, batch: DeviceBatch) -> Any:
+    def __call__(self, core: Any, batch: DeviceBatch, kept: StepFeatures) -> Any:
         """What `get_image_features` gives for the micro-batch's distinct pictures, without gradient."""
         keys = batch.media_keys
-        found = [self._get(key) for key in keys]
+        found = {key: kept.get(key) or self._get(key) for key in keys}
         self._num_asked += len(keys)
-        self._num_found += sum(piece is not None for piece in found)
-        if self._agree(any(piece is None for piece in found)):
+        self._num_found += sum(piece is not None for piece in found.values())
+        if self._agree(any(piece is None for piece in found.values())):
             with torch.no_grad():
-                features = tower_features(core, batch)
-            for key, piece in zip(keys, _pieces(features, batch.media_parts), strict=bool(keys)):
+                ran = run_ahead(core, batch)
+                ran |= pieces_here(core.get_image_features(**batch.media_inputs, return_dict=True), batch)
+            for key, piece in ran.items():
                 self._put(key, piece)
-            return features
-        return _joined([piece for piece in found if piece is not None], batch.input_ids.device)
+            found |= ran
+        for place in batch.media_ahead:  # the cache may have dropped it when it is shown again
+            kept.keep(keys[place], found[keys[place]] or {}, trained=False)
+        return join_pieces([found[key] or {} for key in keys], batch.input_ids.device)
 
     def _get(self, key: str) -> Piece | None:
         if key in self._pieces:
@@ -113,21 +112,3 @@ def fingerprint(parameters: Sequence[tuple[str, Tensor]], settings: str) -> str:
 
 def _size(piece: Piece) -> int:
     return sum(tensor.numel() * tensor.element_size() for tensor in piece.values())
-
-
-def _pieces(features: Any, media_parts: Sequence[int]) -> Iterator[Piece]:
-    """What the tower put out, picture by picture."""
-    pooled, levels = features.pooler_output, getattr(features, "deepstack_features", None) or []
-    tiles = isinstance(pooled, Tensor)
-    for index, part in enumerate(torch.split(pooled, list(media_parts)) if tiles else pooled):
-        stack = {f"deepstack.{i}": level[index] for i, level in enumerate(levels)}
-        yield {"tiles" if tiles else "pooled": part, **stack}
-
-
-def _joined(pieces: Sequence[Piece], device: torch.device) -> Any:
-    """As the tower would have put them out. Without pictures, one empty entry."""
-    if not pieces:
-        return SimpleNamespace(pooler_output=(torch.zeros(0, device=device),), deepstack_features=None)
-    columns = {name: tuple(piece[name].to(device) for piece in pieces) for name in pieces[0]}
-    pooled = torch.cat(columns.pop("tiles")) if "tiles" in columns else columns.pop("pooled")
-    return SimpleNamespace(pooler_output=pooled, deepstack_features=list(columns.values()) or None)

@@ -150,6 +150,7 @@ def minibatches(groups: Sequence[Group], run: Run, step: int) -> Iterator[Batch]
             max_completion_tokens=config.rollout.max_tokens,
             keep_zero_advantage=config.algorithm.kl_coef > 0,
             version=step,
+            pictures_once=True,
         )
         for start in range(0, len(groups), size)
     )

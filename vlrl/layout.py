@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from vlrl.batch import MicroBatch
 from vlrl.ledger import FloatArray, IntArray
-from vlrl.prefix_tree import Branch, distinct, grow, identity, preorder
+from vlrl.prefix_tree import Branch, Identity, distinct, grow, identity, preorder
 from vlrl.types import Media
 
 PixelsFn = Callable[[Sequence[Media]], Mapping[str, npt.NDArray[Any]]]
@@ -43,52 +43,101 @@ class _Targets:
     sequence_ids: IntArray
 
 
-def lay_out(
-    branches: Sequence[Branch], pixels: PixelsFn, version: int | None = None, num_slices: int = 1
-) -> list[MicroBatch]:
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Pictures, by identity, that other micro-batches of the same rank and step show.
+
+    Attributes:
+        before: in earlier ones.
+        later: in later ones.
+        runs_ahead: whether the tower is to run ahead in this micro-batch, on any rank.
+    """
+
+    before: Set[Identity] = frozenset()
+    later: Set[Identity] = frozenset()
+    runs_ahead: bool = False
+
+
+ALONE = Elsewhere()
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Tokens [start, end) of a sequence, for one of the ranks that share it.
+
+    Attributes:
+        sample_ids: of the sequence's branches.
+        lengths: tokens of every rank's slice.
+    """
+
+    sequence: _Sequence
+    targets: _Targets
+    start: int
+    end: int
+    sample_ids: tuple[str, ...]
+    lengths: tuple[int, ...]
+
+    @property
+    def media(self) -> list[Media]:
+        """What is shown in it, in order."""
+        starts = self.sequence.media_starts
+        inside = np.flatnonzero((self.start <= starts) & (starts < self.end))
+        return [self.sequence.media[number] for number in inside]
+
+    @property
+    def shown(self) -> dict[Identity, Media]:
+        """Each of them once."""
+        return distinct(self.media)
+
+    def micro_batch(self, pixels: PixelsFn, elsewhere: Elsewhere = ALONE) -> MicroBatch:
+        """What its rank computes.
+
+        Args:
+            pixels: the processor's pixel function.
+            elsewhere: pictures that need not run here; by default this micro-batch is for itself.
+        """
+        sequence, targets, shown = self.sequence, self.targets, self.shown
+        numbers = {key: number for number, key in enumerate(shown)}
+        here = [key for key in shown if key not in elsewhere.later]
+        ahead = [key for key in shown if key in elsewhere.later and key not in elsewhere.before]
+        mine = (self.start <= targets.source_index) & (targets.source_index < self.end)
+        return MicroBatch(
+            input_ids=sequence.input_ids[self.start : self.end],
+            position_ids=sequence.position_ids[:, self.start : self.end],
+            seen_until=sequence.seen_until,
+            media_inputs=pixels([shown[key] for key in here]),
+            media_keys=tuple("/".join(map(str, key)) for key in shown),
+            media_order=np.array([numbers[identity(m)] for m in self.media], np.int64),
+            media_here=np.array([numbers[key] for key in here], np.int64),
+            media_ahead=np.array([numbers[key] for key in ahead], np.int64),
+            ahead_inputs=pixels([shown[key] for key in ahead]) if elsewhere.runs_ahead else None,
+            media_parts=np.array([m.grid_thw[0] for m in shown.values()], np.int64),
+            source_index=targets.source_index[mine] - self.start,
+            target_ids=targets.target_ids[mine],
+            sampler_logprobs=targets.sampler_logprobs[mine],
+            advantages=targets.advantages[mine],
+            weights=targets.weights[mine],
+            version_lags=targets.version_lags[mine],
+            sequence_ids=targets.sequence_ids[mine],
+            token_sample_ids=self.sample_ids,
+            slice_lengths=self.lengths,
+        )
+
+
+def slices_of(branches: Sequence[Branch], version: int | None = None, num_slices: int = 1) -> list[Slice]:
     """Write branches into one sequence; none gives ignored tokens alone, so that ranks stay in step.
 
     Args:
         branches: in the order in which their trained tokens are listed.
-        pixels: the processor's pixel function.
         version: of the weights this step begins with; None: all lags are 0.
-        num_slices: ranks that share the sequence.
-
-    Returns:
-        A slice of the sequence for each of these ranks, all of it if there is one.
+        num_slices: ranks that share the sequence; there is a slice for each.
     """
     sequence = _sequence_of(branches)
     targets = _targets_of(branches, sequence.places, version)
     edges = _edges(sequence, num_slices)
     lengths = tuple(after - before for before, after in pairwise(edges))
-    found = []
-    for start, end in pairwise(edges):
-        here = (start <= targets.source_index) & (targets.source_index < end)
-        inside = (start <= sequence.media_starts) & (sequence.media_starts < end)
-        media = [sequence.media[number] for number in np.flatnonzero(inside)]
-        shown = distinct(media)
-        numbers = {key: number for number, key in enumerate(shown)}
-        found.append(
-            MicroBatch(
-                input_ids=sequence.input_ids[start:end],
-                position_ids=sequence.position_ids[:, start:end],
-                seen_until=sequence.seen_until,
-                media_inputs=pixels(list(shown.values())),
-                media_keys=tuple("/".join(map(str, key)) for key in shown),
-                media_order=np.array([numbers[identity(m)] for m in media], np.int64),
-                media_parts=np.array([m.grid_thw[0] for m in shown.values()], np.int64),
-                source_index=targets.source_index[here] - start,
-                target_ids=targets.target_ids[here],
-                sampler_logprobs=targets.sampler_logprobs[here],
-                advantages=targets.advantages[here],
-                weights=targets.weights[here],
-                version_lags=targets.version_lags[here],
-                sequence_ids=targets.sequence_ids[here],
-                token_sample_ids=tuple(b.sample_id for b in branches),
-                slice_lengths=lengths,
-            )
-        )
-    return found
+    sample_ids = tuple(branch.sample_id for branch in branches)
+    return [Slice(sequence, targets, start, end, sample_ids, lengths) for start, end in pairwise(edges)]
 
 
 def _targets_of(

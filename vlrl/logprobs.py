@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -14,6 +14,7 @@ from torch.distributed import ProcessGroup
 from vlrl.attention import KINDS, Kind, install
 from vlrl.batch import MicroBatch
 from vlrl.sequence_parallel import SharedAttention
+from vlrl.step_features import StepFeatures, sum_of, tower_features
 from vlrl.token_logprobs import CHUNK_BYTES, HeadLogprobs
 from vlrl.tree_attention import TreeAttention
 
@@ -30,6 +31,9 @@ class DeviceBatch:
     slice_lengths: tuple[int, ...]
     media_order: Sequence[int]
     media_parts: Sequence[int]
+    media_here: Sequence[int]
+    media_ahead: Sequence[int]
+    ahead_inputs: Mapping[str, Tensor] | None
     source_index: Tensor
     target_ids: Tensor
     sampler_logprobs: Tensor
@@ -43,21 +47,17 @@ class DeviceBatch:
     def of(cls, batch: MicroBatch, device: torch.device) -> DeviceBatch:
         """Move a micro-batch to a device."""
         # Copied: arrays that came through Ray are read-only memory shared with other processes.
-        media_inputs = {k: torch.tensor(v, device=device) for k, v in batch.media_inputs.items()}
-        values: dict[str, Any] = {"media_inputs": media_inputs}
-        values |= {name: getattr(batch, name) for name in ("media_keys", "slice_lengths")}
+        values: dict[str, Any] = {name: getattr(batch, name) for name in ("media_keys", "slice_lengths")}
+        values["ahead_inputs"] = None
+        for name in ("media_inputs", "ahead_inputs"):
+            if (inputs := getattr(batch, name)) is not None:
+                values[name] = {k: torch.tensor(v, device=device) for k, v in inputs.items()}
         for name in (f.name for f in fields(cls) if f.name not in values):
             array = getattr(batch, name)
-            is_list = name in ("media_order", "media_parts")
-            values[name] = array.tolist() if is_list else array
+            values[name] = array.tolist() if name.startswith("media_") else array
             if isinstance(values[name], np.ndarray):
                 values[name] = torch.tensor(array, device=device)
         return cls(**values)
-
-
-def tower_features(core: Any, batch: DeviceBatch) -> Any:
-    """Features of a micro-batch's distinct pictures, from the tower and projector of `core`."""
-    return core.get_image_features(**batch.media_inputs, return_dict=True)
 
 
 class TreeLogprobs(nn.Module):
@@ -74,7 +74,7 @@ class TreeLogprobs(nn.Module):
         banned_token_ids: Sequence[int],
         attention: Kind = "blocks",
         chunk_bytes: int = CHUNK_BYTES,
-        features: Callable[[Any, DeviceBatch], Any] = tower_features,
+        features: Callable[[Any, DeviceBatch, StepFeatures], Any] = tower_features,
         sharers: ProcessGroup | None = None,
     ) -> None:
         super().__init__()
@@ -89,27 +89,32 @@ class TreeLogprobs(nn.Module):
             chunk_bytes=chunk_bytes,
         )
 
-    def forward(self, batch: DeviceBatch) -> tuple[Tensor, Tensor]:
+    def forward(self, batch: DeviceBatch, kept: StepFeatures | None = None) -> tuple[Tensor, Tensor]:
         """Logprobs and entropies of the trained tokens.
+
+        Args:
+            batch: the micro-batch.
+            kept: what earlier micro-batches of the step left of pictures that this one shows again; only
+                batches packed with `pictures_once` need it.
 
         Returns:
             (trainer_logprobs [M] float32 nats, entropy [M] float32 nats without gradient).
         """
-        hidden = self._hidden(batch)
+        hidden = self._hidden(batch, kept or StepFeatures())
         picked = hidden[0, batch.source_index]
         logprobs, entropy = self.head(picked, batch.target_ids)
         return logprobs, entropy
 
-    def _hidden(self, batch: DeviceBatch) -> Tensor:
+    def _hidden(self, batch: DeviceBatch, kept: StepFeatures) -> Tensor:
         """Last hidden states [1, T, hidden_size].
 
-        The tower, or the cache of a frozen one, is called exactly once, whether or not the micro-batch has a
-        picture and whatever it has of videos, and always before the rest: under ZeRO-3 ranks whose calls
-        differ wait for each other forever. A video's patches are a picture's with more time, so its pads may
-        stand for a picture's.
+        The tower, or the cache of a frozen one, is called once with gradient, whether or not the micro-batch
+        has a picture and whatever it has of videos, and always before the rest: under ZeRO-3 ranks whose
+        calls differ wait for each other forever. A video's patches are a picture's with more time, so its
+        pads may stand for a picture's.
         """
         core: Any = self.model.model
-        features = self._features(core, batch)
+        features = self._features(core, batch, kept)
         ids, video_token_id = batch.input_ids[None], getattr(core.config, "video_token_id", None)
         if video_token_id is not None:
             ids = ids.masked_fill(ids == video_token_id, core.config.image_token_id)
@@ -123,7 +128,8 @@ class TreeLogprobs(nn.Module):
             use_cache=False,
         )
         hidden: Tensor = output.last_hidden_state
-        return hidden if batch.media_order else hidden + 0.0 * _sum(features).to(hidden.dtype)
+        unused = getattr(features, "blank", None if batch.media_order else features)
+        return hidden if unused is None else hidden + 0.0 * sum_of(unused).to(hidden.dtype)
 
     def _tree(self, batch: DeviceBatch) -> TreeAttention:
         whole = self._attention(batch.seen_until)
@@ -143,17 +149,3 @@ def _placed(features: Any, batch: DeviceBatch) -> Any:
     if deepstack := getattr(features, "deepstack_features", None):
         features.deepstack_features = [tuple(level[i] for i in batch.media_order) for level in deepstack]
     return features
-
-
-def _sum(features: Any) -> Tensor:
-    """Of everything the tower gave to the language model, deepstack included."""
-    outputs = (features.pooler_output, getattr(features, "deepstack_features", None))
-    total: Tensor = sum(tensor.float().sum() for tensor in _tensors(outputs))  # type: ignore[assignment]
-    return total
-
-
-def _tensors(tree: Any) -> Iterator[Tensor]:
-    if isinstance(tree, Tensor):
-        yield tree
-    for item in tree if isinstance(tree, list | tuple) else ():
-        yield from _tensors(item)

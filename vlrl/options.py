@@ -178,6 +178,9 @@ class OptimConfig(Section):
     """Adam's denominator floor."""
     weight_decay: float = Field(0.0, ge=0)
     """Decoupled decay."""
+    state: Literal["float32", "8bit"] = "float32"
+    """Of both moments. 8bit keeps them by blocks in a quarter of the memory, with bitsandbytes' AdamW
+    (pip install 'vlrl[8bit]'); the float32 copy of the weights stays."""
     max_grad_norm: float = Field(1.0, gt=0)
     """Global norm that gradients are clipped to."""
 

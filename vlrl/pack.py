@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from vlrl.batch import Batch
-from vlrl.layout import PixelsFn, lay_out
-from vlrl.prefix_tree import Branch, Keys, Node, distinct, grow, num_pairs, preorder
+from vlrl.layout import ALONE, Elsewhere, PixelsFn, Slice, slices_of
+from vlrl.prefix_tree import Branch, Identity, Keys, Node, distinct, grow, num_pairs, preorder
 from vlrl.types import Group
 
 Aggregation = Literal["token", "sequence", "constant"]
@@ -63,6 +63,7 @@ def pack(
     keep_zero_advantage: bool,
     max_pixels: int | None = None,
     version: int | None = None,
+    pictures_once: bool = False,
     sequence_parallel: int = 1,
 ) -> Batch:
     """Lay groups out for one optimizer step.
@@ -80,6 +81,9 @@ def pack(
             averages either way.
         max_pixels: of a micro-batch's media; a tree that has more goes alone. None is no limit.
         version: of the weights this step begins with, which tokens' lags are counted from; None: all are 0.
+        pictures_once: a picture that several micro-batches of a rank show runs through the tower with
+            gradient once; they must then be computed in order, with one `StepFeatures`. Else each
+            micro-batch is for itself.
         sequence_parallel: ranks in a row that get a slice each of the same micro-batches.
 
     Returns:
@@ -93,16 +97,45 @@ def pack(
         of_group = branches_of(group, group_weights, keys)
         if keep_zero_advantage or any(b.advantages[b.trained].any() for b in of_group):
             branches += of_group
-    dealt = _deal(branches, num_ranks // sequence_parallel, max_tokens)
-    per_group = [_bins(of_one, max_tokens, max_pixels) for of_one in dealt]
+    per_group = [
+        [
+            [branch for unit in bin_ for branch in unit.branches]
+            for bin_ in fill(units, max_tokens, max_pixels)
+        ]
+        for units in _deal(branches, num_ranks // sequence_parallel, max_tokens)
+    ]
     num_micro_batches = max(1, *(len(bins) for bins in per_group))
     order = {branch: number for number, branch in enumerate(branches)}
-    batch: Batch = []
+    ranks: list[list[Slice]] = []
     for bins in per_group:
         bins += [[]] * (num_micro_batches - len(bins))
-        slices = [lay_out(sorted(b, key=order.__getitem__), pixels, version, sequence_parallel) for b in bins]
-        batch += [list(of_rank) for of_rank in zip(*slices, strict=True)]
-    return batch
+        cut = [slices_of(sorted(bin_, key=order.__getitem__), version, sequence_parallel) for bin_ in bins]
+        ranks += [list(of_rank) for of_rank in zip(*cut, strict=True)]
+    elsewhere = _elsewhere(ranks) if pictures_once else [[ALONE] * num_micro_batches] * num_ranks
+    return [
+        [part.micro_batch(pixels, others) for part, others in zip(parts, of_rank, strict=True)]
+        for parts, of_rank in zip(ranks, elsewhere, strict=True)
+    ]
+
+
+def _elsewhere(ranks: Sequence[Sequence[Slice]]) -> list[list[Elsewhere]]:
+    """What the other micro-batches of each rank show: [num_ranks][num_micro_batches]."""
+    shown = [[set(part.shown) for part in parts] for parts in ranks]
+    found = [
+        [
+            (set[Identity]().union(*of_rank[:i]), set[Identity]().union(*of_rank[i + 1 :]))
+            for i in range(len(of_rank))
+        ]
+        for of_rank in shown
+    ]
+    # One rank's tower runs ahead: all ranks' do, on a blank picture if need be, or they wait forever.
+    ahead = [
+        any((shown[rank][i] & later) - before for rank, (before, later) in enumerate(column))
+        for i, column in enumerate(zip(*found, strict=True))
+    ]
+    return [
+        [Elsewhere(before, later, ahead[i]) for i, (before, later) in enumerate(of_rank)] for of_rank in found
+    ]
 
 
 def token_weights(
@@ -140,8 +173,7 @@ def _units(node: Node, max_tokens: int) -> list[Unit]:
     """The branches beneath a node, those together that are worth it and fit."""
     parts = [Unit.of([branch]) for branch in node.ending]
     parts += [unit for child in node.children.values() for unit in _units(child, max_tokens)]
-    saved = node.end * (len(parts) - 1)
-    if saved < MIN_SHARE * sum(part.num_tokens for part in parts):
+    if not worth_sharing(node.end, [part.num_tokens for part in parts]):
         return parts
     units: list[list[Unit]] = []
     used = 0
@@ -155,13 +187,18 @@ def _units(node: Node, max_tokens: int) -> list[Unit]:
     return [u[0] if len(u) == 1 else Unit.of([b for part in u for b in part.branches]) for u in units]
 
 
+def worth_sharing(num_shared: int, sizes: Sequence[int]) -> bool:
+    """Whether parts of these sizes are kept together for the tokens that they share."""
+    return num_shared * (len(sizes) - 1) >= MIN_SHARE * sum(sizes)
+
+
 def _deal(branches: Sequence[Branch], num_ranks: int, max_tokens: int) -> list[list[Unit]]:
     """The units of each rank. Large ones are cut smaller only if that spares the slowest rank much."""
     tree = grow(branches)
-    best = _deal_units(_units(tree, max_tokens), num_ranks)
+    best = deal(_units(tree, max_tokens), num_ranks)
     num_tokens = sum(unit.num_tokens for of_one in best for unit in of_one)
     for parts in (num_ranks, 2 * num_ranks, 4 * num_ranks) if num_ranks > 1 else ():
-        finer = _deal_units(_units(tree, min(max_tokens, num_tokens // parts)), num_ranks)
+        finer = deal(_units(tree, min(max_tokens, num_tokens // parts)), num_ranks)
         if _slowest(finer) < MIN_GAIN * _slowest(best):
             best = finer
     return best
@@ -171,7 +208,7 @@ def _slowest(ranks: Sequence[Sequence[Unit]]) -> float:
     return max(sum(unit.cost for unit in of_one) for of_one in ranks)
 
 
-def _deal_units(units: Sequence[Unit], num_ranks: int) -> list[list[Unit]]:
+def deal(units: Sequence[Unit], num_ranks: int) -> list[list[Unit]]:
     """Costliest first, each to the rank with the least work so far."""
     ranks: list[list[Unit]] = [[] for _ in range(num_ranks)]
     loads = [0.0] * num_ranks
@@ -182,7 +219,7 @@ def _deal_units(units: Sequence[Unit], num_ranks: int) -> list[list[Unit]]:
     return ranks
 
 
-def _bins(units: Sequence[Unit], max_tokens: int, max_pixels: int | None) -> list[list[Branch]]:
+def fill(units: Sequence[Unit], max_tokens: int, max_pixels: int | None) -> list[list[Unit]]:
     """A rank's micro-batches: each unit into the first that has room, costliest first.
 
     The ranks meet in every micro-batch, so all ranks do their costliest one at the same time.
@@ -197,5 +234,4 @@ def _bins(units: Sequence[Unit], max_tokens: int, max_pixels: int | None) -> lis
                 break
         else:
             bins.append([unit])
-    bins.sort(key=lambda of_one: -sum(unit.cost for unit in of_one))
-    return [[branch for unit in of_one for branch in unit.branches] for of_one in bins]
+    return sorted(bins, key=lambda of_one: -sum(unit.cost for unit in of_one))

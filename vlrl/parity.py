@@ -43,6 +43,7 @@ def logprob_difference(
         aggregation="token",
         max_completion_tokens=config.rollout.max_tokens,
         keep_zero_advantage=True,
+        pictures_once=True,
     )
     worst = (0.0, "")
     for micro_batches, logprobs in zip(batch, trainer.logprobs(batch), strict=True):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from vlrl.ledger import BoolArray, FloatArray, IntArray, Ledger
 from vlrl.types import Media
+
+Identity: TypeAlias = tuple[Any, ...]
+"""Of a picture or video, see `identity`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,11 +155,11 @@ def num_pairs(node: Node) -> int:
     return count * node.start + count * (count + 1) // 2
 
 
-def distinct(media: Sequence[Media]) -> dict[tuple[Any, ...], Media]:
+def distinct(media: Sequence[Media]) -> dict[Identity, Media]:
     """Each picture once, in the order in which they first occur; a group's members often see the same."""
     return {identity(medium): medium for medium in media}
 
 
-def identity(medium: Media) -> tuple[Any, ...]:
+def identity(medium: Media) -> Identity:
     """Media of the same identity are the same to the model."""
     return medium.kind, medium.sha256, medium.grid_thw

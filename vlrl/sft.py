@@ -84,6 +84,7 @@ def sft_step(run: Run, step: int) -> dict[str, float]:
             aggregation="token",
             max_completion_tokens=config.rollout.max_tokens,
             keep_zero_advantage=True,
+            pictures_once=True,
         )
         lr = learning_rate(config.optim, step, config.num_steps)
         update, _, _ = run.trainer.step(batch, "sft", lr)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import torch
@@ -14,6 +14,7 @@ from vlrl.errors import ConfigError
 from vlrl.feature_cache import FeatureCache, fingerprint
 from vlrl.logprobs import TreeLogprobs
 from vlrl.model_parts import VISION_PARTS, freeze, part_of, recomputes, vision_is_frozen
+from vlrl.options import OptimConfig
 from vlrl.trainer_lora import add_adapters
 
 
@@ -110,6 +111,28 @@ def deepspeed_config(config: Config) -> Mapping[str, Any]:
         # Left alone DeepSpeed adds micro-batches and ranks up in bfloat16: small gradients are lost.
         **({"data_types": {"grad_accum_dtype": "fp32"}, "communication_data_type": "fp32"} if low else {}),
     }
+
+
+def make_optimizer(parameters: Iterable[torch.nn.Parameter], options: OptimConfig) -> torch.optim.Optimizer:
+    """AdamW over the trained ones of some parameters, its moments in float32 or by blocks in 8 bit.
+
+    Raises:
+        ConfigError: if 8bit is asked for and bitsandbytes is not installed.
+    """
+    trained = [p for p in parameters if p.requires_grad]
+    kind: Any = torch.optim.AdamW
+    if options.state == "8bit":
+        try:
+            from bitsandbytes.optim import AdamW8bit
+        except ImportError as error:
+            raise ConfigError(
+                "optim.state=8bit needs bitsandbytes: pip install 'vlrl[8bit]', or set it to float32"
+            ) from error
+        kind = AdamW8bit
+    made: torch.optim.Optimizer = kind(
+        trained, lr=options.lr, betas=options.betas, eps=options.eps, weight_decay=options.weight_decay
+    )
+    return made
 
 
 def make_leaves(module: TreeLogprobs) -> None:

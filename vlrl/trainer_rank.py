@@ -23,8 +23,16 @@ from vlrl.loss import kl_k3, negative_log_likelihood, weighted_sum
 from vlrl.off_policy import corrected_surrogate
 from vlrl.published import save_as_published
 from vlrl.sequence_parallel import join_group, require_heads
+from vlrl.step_features import StepFeatures
 from vlrl.trainer_lora import adapter_state, adapters_off, base_name, merged_shards, save_adapter
-from vlrl.trainer_model import deepspeed_config, feature_cache, load_model, make_leaves, with_logprobs
+from vlrl.trainer_model import (
+    deepspeed_config,
+    feature_cache,
+    load_model,
+    make_leaves,
+    make_optimizer,
+    with_logprobs,
+)
 from vlrl.trainer_profile import StepProfiler
 from vlrl.types import FloatArray
 from vlrl.weight_sender import WeightSender
@@ -104,14 +112,7 @@ class TrainerRank:
         self._cache = feature_cache(model, self._config, self._device)
         module = self._wrapped(model)
         make_leaves(module)
-        optim = self._config.optim
-        optimizer = torch.optim.AdamW(
-            [p for p in module.parameters() if p.requires_grad],
-            lr=optim.lr,
-            betas=optim.betas,
-            eps=optim.eps,
-            weight_decay=optim.weight_decay,
-        )
+        optimizer = make_optimizer(module.parameters(), self._config.optim)
         self._engine, *_ = deepspeed.initialize(
             model=module, optimizer=optimizer, config=deepspeed_config(self._config)
         )
@@ -150,12 +151,14 @@ class TrainerRank:
         for group in self._engine.optimizer.param_groups:
             group["lr"] = lr
         sums, worst = StepSums(), (0.0, "")
+        kept, kept_of_reference = StepFeatures(), StepFeatures()
         for index, micro_batch in enumerate(micro_batches):
             self._engine.set_gradient_accumulation_boundary(index == len(micro_batches) - 1)
             batch = DeviceBatch.of(micro_batch, self._device)
             # Before the policy's own pass: ZeRO-3 follows an engine's calls, and LoRA has one for both.
-            reference_logprobs = self._reference_logprobs(batch) if objective == "grpo" else None
-            trainer_logprobs, entropy = self._engine(batch)
+            wanted = objective == "grpo"
+            reference_logprobs = self._reference_logprobs(batch, kept_of_reference) if wanted else None
+            trainer_logprobs, entropy = self._engine(batch, kept)
             per_token, micro_sums = self._objective(batch, trainer_logprobs, reference_logprobs, objective)
             loss = weighted_sum(per_token, batch.weights)
             # ZeRO averages gradients over ranks; the weights already average over the whole batch.
@@ -174,9 +177,11 @@ class TrainerRank:
 
     def logprobs(self, micro_batches: Sequence[MicroBatch]) -> list[FloatArray]:
         """Trainer logprobs of each micro-batch's trained tokens, without gradient: [M] float32 each."""
+        kept = StepFeatures()
         with torch.no_grad():
             return [
-                self._engine(DeviceBatch.of(m, self._device))[0].float().cpu().numpy() for m in micro_batches
+                self._engine(DeviceBatch.of(m, self._device), kept)[0].float().cpu().numpy()
+                for m in micro_batches
             ]
 
     def save_model(self, path: str, manifest: Manifest) -> None:
@@ -206,15 +211,15 @@ class TrainerRank:
             )
         torch.set_rng_state(client_state["rng"])
 
-    def _reference_logprobs(self, batch: DeviceBatch) -> torch.Tensor | None:
+    def _reference_logprobs(self, batch: DeviceBatch, kept: StepFeatures) -> torch.Tensor | None:
         """The starting model's logprobs [M], by the same layout; None if the algorithm needs none."""
         if self._config.algorithm.kl_coef == 0:
             return None
         with torch.no_grad():
             if self._reference is None:
                 with adapters_off(self._engine.module):
-                    return self._engine(batch)[0]  # type: ignore[no-any-return]
-            return self._reference(batch)[0]  # type: ignore[no-any-return]
+                    return self._engine(batch, kept)[0]  # type: ignore[no-any-return]
+            return self._reference(batch, kept)[0]  # type: ignore[no-any-return]
 
     def _objective(
         self,

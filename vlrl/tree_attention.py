@@ -186,6 +186,13 @@ def _inputs(block: _Block, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, ...
     return (q[:, :, block.start : block.end], *seen)
 
 
+def block_sizes(seen_until: npt.NDArray[np.int64]) -> tuple[int, int]:
+    """(pairs of a query and a key, keys) of all blocks together, which is what BlockAttention holds."""
+    blocks = _blocks(seen_until)
+    keys = sum(end - start for block in blocks for start, end in block.spans)
+    return sum(block.num_pairs for block in blocks), keys
+
+
 def _blocks(ends: npt.NDArray[np.int64]) -> tuple[_Block, ...]:
     """A sequence cut where the least is seen, so if possible between trees, else where a branch begins."""
     size = len(ends)

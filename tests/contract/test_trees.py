@@ -23,7 +23,7 @@ from vlrl import tree_attention
 from vlrl.attention import Kind
 from vlrl.batch import MicroBatch
 from vlrl.credit import graded
-from vlrl.layout import lay_out
+from vlrl.layout import slices_of
 from vlrl.logprobs import DeviceBatch, TreeLogprobs
 from vlrl.pack import branches_of, pack
 from vlrl.prefix_tree import Keys
@@ -261,8 +261,8 @@ def test_a_prompt_is_shared_up_to_where_another_picture_begins(family: Family) -
     def packed(*numbers: int) -> MicroBatch:
         keys = Keys()
         branches = [b for i in numbers for b in branches_of(groups[i], [1.0], keys)]
-        [whole] = lay_out(branches, family.ours.pixels)
-        return whole
+        [whole] = slices_of(branches)
+        return whole.micro_batch(family.ours.pixels)
 
     words, pictures = packed(0, 1), packed(1, 2)
     assert words.input_ids.size < sizes[0] + sizes[1] - 2  # the system prompt, at least

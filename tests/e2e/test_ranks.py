@@ -106,6 +106,7 @@ def group(
 
 
 def batches(groups: Sequence[Group], processor: Any, max_tokens: int) -> list[Batch]:
+    """On one rank each micro-batch for itself; on two, pictures run through the tower with gradient once."""
     return [
         pack(
             groups,
@@ -116,6 +117,7 @@ def batches(groups: Sequence[Group], processor: Any, max_tokens: int) -> list[Ba
             max_completion_tokens=16,
             keep_zero_advantage=True,
             sequence_parallel=shared,
+            pictures_once=ranks == 2,
         )
         for ranks, shared in RANKS
     ]
@@ -139,6 +141,7 @@ MIXES = {
     "a video here, a picture there": [("h", [], [4, 4], 4), ("i", [(112, 112)], [3, 5])],
     "a video here, nothing there": [("j", [], [6, 2], 6), ("k", [], [3, 3])],
     "a picture and a video in one": [("l", [(64, 64)], [5, 5], 4), ("m", [], [2, 2], 4)],
+    "a picture in several micro-batches": [("n", [(96, 96)], [9] * 12), ("o", [], [3, 3])],
     "one rank without work": [("g", [(56, 84)], [4, 4, 2])],
 }
 

@@ -23,17 +23,18 @@ def train_flops(shape: ModelShape, work: Workload, config: Config) -> float:
     tower = trained & {"vision_tower", "projector"}
     choice = config.trainer.gradient_checkpointing
     whole = 3.0 if config.lora is None else 2.0  # adapters: no gradient of the frozen weights
-    language = _forward(shape.language, work.step_tokens, work.row_tokens)
+    context = work.micro_pairs // max(1, work.micro_tokens)
+    language = _forward(shape.language, work.step_tokens, context)
     language *= whole + recomputes(choice, "language")
     head = 2.0 * work.step_targets * shape.vocab * shape.language.hidden
     # Chunked logprobs compute the logits once more in the backward pass (`vlrl.token_logprobs`).
     language += head * (4.0 if {"head", "embeddings"} & trained and config.lora is None else 3.0)
-    row_patches = max(1, work.micro_patches * work.row_tokens // max(1, work.micro_tokens))
+    row_patches = max(1, work.micro_patches * work.tree_tokens // max(1, work.micro_tokens))
     vision = _forward(shape.vision, work.step_patches, row_patches)
     vision *= whole + recomputes(choice, "vision") if tower else 1.0
     reference = 0.0
     if config.algorithm.kl_coef > 0:
-        reference = _forward(shape.language, work.step_tokens, work.row_tokens) + head
+        reference = _forward(shape.language, work.step_tokens, context) + head
         reference += _forward(shape.vision, work.step_patches, row_patches)
     return language + vision + reference
 

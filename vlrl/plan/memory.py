@@ -13,12 +13,15 @@ from vlrl.config import Config
 from vlrl.model_parts import recomputes
 from vlrl.plan.shapes import ModelShape, Stack
 from vlrl.plan.workload import Workload
+from vlrl.tree_attention import KEPT_PAIRS
 
 FLOAT32 = 4
 MAX_LIVE_PARAMS = 1_000_000_000
 """Parameters that ZeRO-3 keeps gathered at most (DeepSpeed's stage3_max_live_parameters)."""
 BUCKET_PARAMS = 500_000_000
 """Gradients that DeepSpeed reduces at a time (reduce_bucket_size); the buffer is reserved whole on a GPU."""
+MOMENT_BYTES = {"float32": 4.0, "8bit": 1.0 + 4 / 256}
+"""Of one value of a moment; in 8 bit every 256 values have a float32 scale."""
 PROCESS_BYTES = {"cpu": 640 * 2**20, "cuda": 600 * 2**20}
 """Of a rank before it has a model: libraries on the CPU, the CUDA context on a GPU."""
 
@@ -30,7 +33,7 @@ class RankMemory:
     Attributes:
         weights: this rank's slice, the frozen reference's with it, and what ZeRO-3 has gathered.
         gradients: the slice and the buffer they are reduced in.
-        optimizer: float32 copy of the weights and both moments.
+        optimizer: float32 copy of the weights and both moments (optim.state).
         activations: what the language model saves for the backward pass, with the attention mask.
         vision: what the tower saves.
         logits: the chunks of the head.
@@ -79,8 +82,8 @@ def rank_memory(shape: ModelShape, work: Workload, config: Config, device: str) 
     memory = RankMemory(
         weights=copies * (shape.num_params + shape.adapters) * size // ranks + gathered,
         gradients=trained * FLOAT32 + bucket,
-        optimizer=3 * trained * FLOAT32,
-        activations=_language_activations(shape, work, config),
+        optimizer=int(trained * (FLOAT32 + 2 * MOMENT_BYTES[config.optim.state])),
+        activations=_language_activations(shape, work, config, device),
         vision=_vision_activations(shape, work, config),
         logits=_logits(shape, work, config),
         update=3 * trained * FLOAT32,  # gradients made flat, and two of AdamW's intermediate results
@@ -106,37 +109,59 @@ def _num_segments(config: Config) -> int:
 
 
 def layer_values(stack: Stack) -> int:
-    """Values a token that autograd saves in one layer, attention by SDPA on repeated keys.
+    """Values a token that autograd saves in one layer, keys and values aside.
 
-    Each of two norms: its input, the normalised input and its output (3 · hidden); queries, keys and values
-    as SDPA takes them, its output and that output made contiguous (5 · heads); of the MLP the inner products
-    (gate, up, activation, their product: 4 · inner; without gate 2).
+    Each of two norms: its input, the normalised input and its output (3 · hidden), and so for queries and
+    keys where they are normalised; queries, the attention's output and that output made contiguous
+    (3 · heads); of the MLP the inner products (gate, up, activation, their product: 4 · inner; without
+    gate 2).
     """
-    return 6 * stack.hidden + 5 * stack.heads + (4 if stack.num_gates == 3 else 2) * stack.inner
+    norms = 6 * stack.hidden + (3 * (stack.heads + stack.key_heads) if stack.norms_heads else 0)
+    return norms + 3 * stack.heads + (4 if stack.num_gates == 3 else 2) * stack.inner
 
 
-def _stack_bytes(stack: Stack, num_tokens: int, size: int, checkpointed: bool) -> int:
-    whole = layer_values(stack) * num_tokens * size
+def key_values(stack: Stack, num_keys: int, *, repeated: bool) -> int:
+    """Values that autograd saves in one layer of keys and values.
+
+    Args:
+        stack: the layers.
+        num_keys: of all blocks of queries together; tokens where there is one block.
+        repeated: for every query head, where a kernel knows no groups.
+    """
+    return 2 * (stack.heads if repeated else stack.key_heads) * num_keys
+
+
+def _stack_bytes(stack: Stack, num_tokens: int, keys: int, size: int, checkpointed: bool) -> int:
+    whole = (layer_values(stack) * num_tokens + keys) * size
     if not checkpointed:
         return stack.num_layers * whole
     return stack.num_layers * stack.hidden * num_tokens * size + whole  # inputs, and one layer made anew
 
 
-def _language_activations(shape: ModelShape, work: Workload, config: Config) -> int:
+def _language_activations(shape: ModelShape, work: Workload, config: Config, device: str) -> int:
     size, tokens = shape.weight_bytes, work.micro_tokens
-    mask = work.micro_tokens * work.row_tokens * size
+    kind = config.trainer.attention
+    if kind == "auto":
+        kind = "flex" if device == "cuda" else "blocks"
+    mask, num_keys = 0, tokens
+    if kind == "dense":
+        mask = tokens**2
+    elif kind == "blocks" and work.micro_pairs <= KEPT_PAIRS:  # of more, nothing is kept but the inputs
+        mask, num_keys = work.micro_pairs, work.micro_keys
+    keys = key_values(shape.language, num_keys, repeated=device == "cuda" and kind != "flex")
     recomputed = recomputes(config.trainer.gradient_checkpointing, "language")
-    saved = _stack_bytes(shape.language, tokens, size, recomputed)
-    return saved + mask + 3 * tokens * shape.language.hidden * size
+    saved = _stack_bytes(shape.language, tokens, keys, size, recomputed)
+    return saved + mask * size + 3 * tokens * shape.language.hidden * size
 
 
 def _vision_activations(shape: ModelShape, work: Workload, config: Config) -> int:
     patches, size = work.micro_patches, shape.weight_bytes
     pixels = patches * 3 * 2 * shape.patch**2 * FLOAT32
+    keys = key_values(shape.vision, patches, repeated=True)
     if not any(shape.trained.get(part) for part in ("vision_tower", "projector")):
-        return pixels + layer_values(shape.vision) * patches * size
+        return pixels + (layer_values(shape.vision) * patches + keys) * size
     recomputed = recomputes(config.trainer.gradient_checkpointing, "vision")
-    return pixels + _stack_bytes(shape.vision, patches, size, recomputed)
+    return pixels + _stack_bytes(shape.vision, patches, keys, size, recomputed)
 
 
 def _logits(shape: ModelShape, work: Workload, config: Config) -> int:

@@ -25,6 +25,7 @@ class Stack:
         inner: features inside the MLP, of the experts that answer together.
         num_gates: 3 matrices in a gated MLP, 2 in a plain one.
         largest_layer: parameters of one layer, all experts.
+        norms_heads: whether queries and keys are normalised (Qwen3).
     """
 
     num_layers: int
@@ -34,6 +35,7 @@ class Stack:
     inner: int
     num_gates: int
     largest_layer: int
+    norms_heads: bool = False
 
     @property
     def matmul_params(self) -> int:
@@ -155,6 +157,7 @@ def _stack(model: Any, part: str, config: Any) -> Stack:
         inner=inner,
         num_gates=3 if gated else 2,
         largest_layer=max(sum(p.numel() for p in layer.parameters()) for layer in layers),
+        norms_heads=any(name.endswith(".q_norm") for name, _ in layers[0].named_modules()),
     )
 
 

@@ -1,11 +1,24 @@
-"""The size of a step: tokens and patches of all groups, and of the largest micro-batch of a rank."""
+"""The size of a step: tokens and patches of all groups, and of the largest micro-batch of a rank.
+
+Groups are cut, dealt and filled in by the packer's own rules (`vlrl.pack`), so what it makes is what is
+counted: a group's prompt once a tree, no last token of a completion, several groups in one micro-batch.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from vlrl.config import Config
+from vlrl.pack import PIXELS_PER_TOKEN, Unit, deal, fill, worth_sharing
 from vlrl.plan.shapes import ModelShape
+from vlrl.tree_attention import block_sizes
+from vlrl.types import IntArray
+
+MAX_GROUPS = 64
+"""Of one rank and step that are dealt out one by one; of more, the numbers are scaled up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,51 +40,89 @@ class Prompts:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Tokens of one step, every prompt and picture once a group (`vlrl.pack`).
+    """Tokens of one step, every prompt and picture once a tree.
 
     Attributes:
-        step_tokens: of all groups on all ranks.
+        step_tokens: of all groups on all ranks, in all optimizer steps on them.
         step_patches: the same in patches of pictures.
         step_targets: trained tokens.
-        row_tokens: of one group's tree, or what the budget leaves of it.
+        tree_tokens: of the largest tree: of one group, or what the budget leaves of it.
         micro_tokens: of a rank's largest micro-batch.
         micro_patches: patches in it.
         micro_targets: trained tokens in it.
+        micro_pairs: pairs of a query and a key in it, as attention by blocks computes them.
+        micro_keys: keys of all its blocks of queries together.
         num_micro_batches: of a rank in one optimizer step.
     """
 
     step_tokens: int
     step_patches: int
     step_targets: int
-    row_tokens: int
+    tree_tokens: int
     micro_tokens: int
     micro_patches: int
     micro_targets: int
+    micro_pairs: int
+    micro_keys: int
     num_micro_batches: int
 
 
 def workload(shape: ModelShape, prompts: Prompts, config: Config) -> Workload:
-    """One step's, if all prompts are of the given size."""
+    """One step's, if all prompts are of the given size and no two begin alike."""
     rollout, trainer = config.rollout, config.trainer
     patches = prompts.num_pictures * -(-prompts.picture_pixels // shape.patch**2)
     prefix = prompts.text_tokens + -(-patches // shape.patches_per_token)
-    budget, branches = trainer.max_tokens_per_micro_batch, rollout.group_size
-    # A tree that is over the budget is cut into several, and each repeats the prompt.
-    per_tree = min(branches, max(1, (budget - prefix) // max(1, prompts.completion_tokens)))
-    trees_per_group = -(-branches // per_tree)
-    row = prefix + per_tree * prompts.completion_tokens
-    num_trees = rollout.prompts_per_step * trees_per_group
-    trees_per_rank = -(-num_trees // config.algorithm.num_minibatches // trainer.num_ranks)
-    rows = min(max(1, budget // row), trees_per_rank)
-    if patches and trainer.max_pixels_per_micro_batch is not None:
-        rows = max(1, min(rows, trainer.max_pixels_per_micro_batch // (patches * shape.patch**2)))
+    body = prompts.completion_tokens - 1  # the last token is predicted and never fed
+    branches = _trees(prefix, body, rollout.group_size, trainer.max_tokens_per_micro_batch)
+    num_groups = -(-rollout.prompts_per_step // config.algorithm.num_minibatches)
+    counted = min(num_groups, MAX_GROUPS * trainer.num_ranks)
+    pixels = patches * shape.patch**2
+    units = [
+        Unit((), tokens := prefix + count * body, pixels, tokens + pixels / PIXELS_PER_TOKEN)
+        for _ in range(counted)
+        for count in branches
+    ]
+    ranks = deal(units, trainer.num_ranks)
+    limits = trainer.max_tokens_per_micro_batch, trainer.max_pixels_per_micro_batch
+    filled = [fill(of_one, *limits) for of_one in ranks]
+    largest = max((units for bins in filled for units in bins), key=_num_tokens)
+    trees = [(unit.num_tokens - prefix) // body if body else rollout.group_size for unit in largest]
+    pairs, keys = block_sizes(_seen_until(prefix, body, trees))
+    num_prompts = rollout.prompts_per_step
     return Workload(
-        step_tokens=num_trees * row,
-        step_patches=num_trees * patches,
-        step_targets=rollout.prompts_per_step * branches * prompts.completion_tokens,
-        row_tokens=row,
-        micro_tokens=rows * row,
-        micro_patches=rows * patches,
-        micro_targets=rows * per_tree * prompts.completion_tokens,
-        num_micro_batches=-(-trees_per_rank // rows),
+        step_tokens=num_prompts * (len(branches) * prefix + rollout.group_size * body),
+        step_patches=num_prompts * len(branches) * patches,
+        step_targets=num_prompts * rollout.group_size * prompts.completion_tokens,
+        tree_tokens=prefix + max(branches) * body,
+        micro_tokens=_num_tokens(largest),
+        micro_patches=len(largest) * patches,
+        micro_targets=sum(trees) * prompts.completion_tokens,
+        micro_pairs=pairs,
+        micro_keys=keys,
+        num_micro_batches=-(-max(map(len, filled)) * num_groups // counted),
     )
+
+
+def _num_tokens(units: Sequence[Unit]) -> int:
+    return sum(unit.num_tokens for unit in units)
+
+
+def _trees(prefix: int, body: int, group_size: int, budget: int) -> list[int]:
+    """How many branches each tree of a group has: all in one, or as many as fit, or each alone."""
+    if not worth_sharing(prefix, [prefix + body] * group_size):
+        return [1] * group_size
+    each = min(group_size, max(1, (budget - prefix) // body)) if body else group_size
+    whole, rest = divmod(group_size, each)
+    return [each] * whole + [rest] * (rest > 0)
+
+
+def _seen_until(prefix: int, body: int, trees: list[int]) -> IntArray:
+    """Trees of one prefix and some branches, one after the other, see `vlrl.batch.MicroBatch`."""
+    found, start = [], 0
+    for count in trees:
+        end = start + prefix + count * body
+        firsts = start + prefix + body * np.arange(count)
+        found += [np.full(prefix, end), np.repeat(firsts + body, body)]
+        start = end
+    joined: IntArray = np.concatenate(found).astype(np.int64)
+    return joined

@@ -1,4 +1,4 @@
-"""The pure parts of benchmarks/grpo_step.py; what it measures is for `make bench`, not for a test."""
+"""The pure parts of benchmarks/train_step.py; what it measures is for `make bench`, not for a test."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ import pytest
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))  # programs, not a package: they import one another by plain name
-grpo_step = importlib.import_module("grpo_step")
+cases = importlib.import_module("cases")
 step_floor = importlib.import_module("step_floor")
 step_job = importlib.import_module("step_job")
 step_report = importlib.import_module("step_report")
+step_rounds = importlib.import_module("step_rounds")
 step_side = importlib.import_module("step_side")
+train_step = importlib.import_module("train_step")
 
 TEXT = {
     "hidden_size": 4,
@@ -55,14 +57,13 @@ def make_job(**changes: Any) -> Any:
         model="m",
         rows="r",
         text="t",
-        prompts=2,
-        group_size=3,
-        completion_tokens=5,
+        case=dataclasses.replace(cases.CASES["b"], groups=2, group_size=3, completion_tokens=5),
         lr=1e-3,
         betas=(0.9, 0.95),
         max_grad_norm=1.0,
         num_rows=8,
         max_steps=4,
+        micro_batch=6,
         threads=2,
         seed=0,
     )
@@ -78,7 +79,7 @@ def make_block(seconds: list[float], **tally: Any) -> dict[str, Any]:
         "distinct_rewards": completions,
     }
     parts = {"generate": [s / 2 for s in seconds], "train": [s / 4 for s in seconds]}
-    return {"seconds": seconds, "parts": parts, "tally": {**counted, **tally}}
+    return {"seconds": seconds, "parts": parts, "tally": {**counted, **tally}, "losses": [0.25]}
 
 
 def test_language_flops_by_hand() -> None:
@@ -121,9 +122,13 @@ def test_spread_of_many_and_of_one() -> None:
     assert step_report.spread([2.0]) == {"min": 2, "p25": 2, "median": 2, "p75": 2}
 
 
+PEAKS = {"vlrl": {"python 1": 2, "ray 2": 4}, "trl": {"python 3": 24}}
+
+
 def make_round(vlrl: list[float], trl: list[float], others: float = 0.0, **tally: Any) -> Any:
     blocks = {"vlrl": make_block(vlrl), "trl": make_block(trl, **tally)}
-    return step_report.Round(blocks, idle={"vlrl": 0.02, "trl": 0.0}, others=others)
+    cpu = {"vlrl": 2 * vlrl[0], "trl": 5 * vlrl[0]}
+    return step_report.Round(blocks, idle={"vlrl": 0.02, "trl": 0.0}, others=others, cpu_seconds=cpu)
 
 
 def test_summary_takes_all_quiet_rounds_together() -> None:
@@ -132,25 +137,38 @@ def test_summary_takes_all_quiet_rounds_together() -> None:
         make_round([9.0], [99.0], others=1.5),
         make_round([1.2], [1.8]),
     ]
-    result = step_report.summarize(rounds)
-    assert (result["vlrl_seconds"], result["trl_seconds"]) == (1.1, 2.0)
-    assert result["ratio"] == pytest.approx(2.0 / 1.1)
-    assert result["ratio_of_minima"] == pytest.approx(1.8)
-    assert result["ratio_by_round"] == pytest.approx([2.1 / 1.05, 1.5])
+    result = step_report.summarize(rounds, PEAKS)
+    assert (result["vlrl"]["median"], result["trl"]["median"]) == (1.1, 2.0)
+    assert result["speedup"] == pytest.approx(2.0 / 1.1)
+    assert result["speedup_of_minima"] == pytest.approx(1.8)
+    assert result["speedup_by_round"] == pytest.approx([2.1 / 1.05, 1.5])
+    assert result["cpu_speedup"] == pytest.approx(2.5)
     assert (result["quiet"], result["rounds"], result["quiet_rounds"]) == (True, 3, 2)
     assert result["others_cores"] == pytest.approx(0.5)
     assert result["vlrl"]["parts"] == {"generate": 0.55, "train": 0.275}
     assert (result["vlrl"]["steps"], result["vlrl"]["idle_cores"]) == (3, 0.02)
 
 
+def test_memory_is_the_sum_over_processes_or_the_gpu_s() -> None:
+    result = step_report.summarize([make_round([1.0], [2.0])], PEAKS)
+    assert (result["vlrl"]["peak_bytes"], result["vlrl"]["largest_process_bytes"]) == (6, 4)
+    assert result["memory_ratio"] == pytest.approx(6 / 24)
+    measured = make_round([1.0], [2.0])
+    for block in measured.blocks.values():
+        block["gpu_bytes"] = 9
+    assert step_report.summarize([measured], PEAKS)["trl"]["peak_bytes"] == 9
+
+
 def test_summary_says_when_too_few_rounds_were_quiet() -> None:
-    result = step_report.summarize([make_round([1.0], [2.0]), make_round([3.0], [6.0], others=1.0)])
-    assert (result["quiet"], result["vlrl_seconds"]) == (False, 2.0)
+    rounds = [make_round([1.0], [2.0]), make_round([3.0], [6.0], others=1.0)]
+    result = step_report.summarize(rounds, PEAKS)
+    assert (result["quiet"], result["vlrl"]["median"]) == (False, 2.0)
 
 
 def test_one_side_alone_has_no_ratio() -> None:
-    result = step_report.summarize([step_report.Round({"vlrl": make_block([1.0])}, {"vlrl": 0.0}, 0.0)])
-    assert result["quiet"] and result["vlrl_seconds"] == 1.0 and "ratio" not in result
+    one = step_report.Round({"vlrl": make_block([1.0])}, {"vlrl": 0.0}, 0.0, {"vlrl": 1.0})
+    result = step_report.summarize([one], {"vlrl": {}})
+    assert result["quiet"] and result["vlrl"]["median"] == 1.0 and "speedup" not in result
 
 
 @pytest.mark.parametrize(
@@ -169,17 +187,28 @@ def test_unequal_work_is_refused(tally: dict[str, Any], message: str) -> None:
         step_report.check_equal_work(make_job(), 2, [good, bad])
 
 
+def test_trainers_must_compute_the_same_losses() -> None:
+    rounds = [make_round([1.0], [1.0]), make_round([1.0], [1.0])]
+    assert step_report.check_equal_losses(make_job(), rounds) == 0.0
+    rounds[1].blocks["trl"]["losses"][0] = 0.2515
+    with pytest.raises(step_job.BenchmarkError, match="different losses in round 2"):
+        step_report.check_equal_losses(make_job(), rounds)
+    coarse = dataclasses.replace(make_job(), case=cases.CASES["d"])
+    assert step_report.check_equal_losses(coarse, rounds) == pytest.approx(1.5e-3)
+
+
 @pytest.mark.parametrize(("others", "loud"), [(0.0, False), (1.0, True)])
-def test_report_names_ratio_largest_part_floor_and_noise(others: float, loud: bool) -> None:
-    result = step_report.summarize([make_round([1.0], [1.4], others), make_round([1.0], [1.6], others)])
-    for name in step_report.SIDES:
+def test_report_names_ratio_memory_largest_part_floor_and_noise(others: float, loud: bool) -> None:
+    rounds = [make_round([1.0], [1.4], others), make_round([1.0], [1.6], others)]
+    result = step_report.summarize(rounds, PEAKS)
+    for name in PEAKS:
         result[name]["start_up"] = {"total": 9.0}
-    result["floor"] = {"seconds": 0.5, "generate_gflop": 1, "train_gflop": 3, "matmul_gflop_per_s": 8}
-    sizes = {"prompts": 2, "prompt_tokens": 10, "group_size": 3, "completion_tokens": 5, "threads": 2}
-    text = step_report.report({**result, "job": sizes})
-    assert "TRL / vlrl: 1.50 (by round 1.40 to 1.60, fastest step against fastest step 1.40)" in text
+    result["floor"] = {"seconds": 0.5, "gflop": 4.0, "matmul_gflop_per_s": 8}
+    text = step_report.report(result, list(PEAKS))
+    assert "trl / vlrl: 1.50 times (by round 1.40 to 1.60" in text
+    assert "CPU seconds 2.50); memory vlrl / trl: 0.25" in text
     assert "vlrl step, most in generate: generate 0.500 (50%)" in text
-    assert "vlrl is 2.0 times that, trl is 3.0 times that" in text
+    assert "vlrl reaches 50%, trl reaches 33%" in text
     assert ("THE MACHINE WAS NOT QUIET" in text) == loud
 
 
@@ -209,18 +238,17 @@ def test_rounds_are_repeated_until_enough_were_quiet(
         orders.append([side.name for side in sides])
         return make_round([1.0] * steps, [1.0] * steps, next(measured))
 
-    monkeypatch.setattr(grpo_step, "run_round", run_round)
-    arguments = ["--trl-python", sys.executable, "--rounds", "2", "--max-rounds", "4"]
-    options = grpo_step.parse_arguments(arguments)
-    rounds = grpo_step.alternate([FakeSide("vlrl"), FakeSide("trl")], options)
+    monkeypatch.setattr(step_rounds, "run_round", run_round)
+    sides = [FakeSide("vlrl"), FakeSide("trl")]
+    rounds = step_rounds.alternate(sides, steps=1, rounds=2, max_rounds=4)
     assert len(rounds) == expected
     assert orders[:2] == [["vlrl", "trl"], ["trl", "vlrl"]]
 
 
 def test_a_round_asks_every_side_for_one_block() -> None:
-    measured = grpo_step.run_round([FakeSide("vlrl"), FakeSide("trl")], 2)
+    measured = step_rounds.run_round([FakeSide("vlrl"), FakeSide("trl")], 2)
     assert list(measured.blocks) == ["vlrl", "trl"]
-    assert measured.idle == {"vlrl": 0.0, "trl": 0.0}
+    assert measured.idle == measured.cpu_seconds == {"vlrl": 0.0, "trl": 0.0}
 
 
 def test_block_gives_what_is_left_of_a_step_to_the_rest() -> None:
@@ -252,44 +280,63 @@ def test_reward_varies_with_the_text_alone() -> None:
         (["--completion-tokens", "x"], "invalid int value"),
         (["--rounds", "9", "--max-rounds", "8"], "--max-rounds 8 is below --rounds 9"),
         (["--trl-python", "/nowhere/python"], "make trl-env"),
+        (["--micro-batch", "5"], "--micro-batch 5 does not divide 32"),
+        (["--case", "c", "--only", "whole"], "case c has no whole step; those of a, b have"),
     ],
 )
 def test_wrong_arguments_exit_with_a_message(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as stop:
-        grpo_step.parse_arguments(["--trl-python", sys.executable, *arguments])
+        train_step.parse_arguments(["--case", "b", "--trl-python", sys.executable, *arguments])
     assert stop.value.code == 2
     assert message in capsys.readouterr().err
 
 
-def test_one_side_alone_needs_no_trl() -> None:
-    assert grpo_step.parse_arguments(["--only", "vlrl", "--trl-python", "/nowhere/python"]).only == "vlrl"
+def test_the_trainer_alone_needs_no_trl() -> None:
+    nowhere = ["--trl-python", "/nowhere/python"]
+    assert train_step.parse_arguments(["--case", "b", "--only", "trainer", *nowhere]).only == "trainer"
+    assert train_step.parse_arguments(["--case", "c", *nowhere]).case == "c"
 
 
-def test_prepare_writes_rows_that_both_sides_can_read(tmp_path: Path) -> None:
+def test_the_whole_step_s_rows_and_model_are_written(tmp_path: Path) -> None:
     np = importlib.import_module("numpy")
-    options = grpo_step.parse_arguments(
-        [
-            "--only",
-            "vlrl",
-            "--steps",
-            "2",
-            "--rounds",
-            "1",
-            "--max-rounds",
-            "1",
-            "--warmup",
-            "1",
-            "--prompts",
-            "3",
-        ]
-    )
-    job = grpo_step.prepare(options, tmp_path)
-    assert (job.max_steps, job.num_rows, job.completions) == (3, 9, 24)
+    sizes = ["--steps", "2", "--rounds", "1", "--max-rounds", "1", "--warmup", "1", "--groups", "3"]
+    options = train_step.parse_arguments(["--case", "a", "--trl-python", sys.executable, *sizes])
+    job = train_step.whole_job(options, tmp_path)
+    assert (job.max_steps, job.num_rows, job.case.completions, job.micro_batch) == (3, 9, 24, 24)
     assert np.load(job.rows)["images"].shape == (9, 2, 56, 56, 3)
     assert step_floor.read_model_config(job.model)["text_config"]["hidden_size"] == 128
     assert step_job.Job.read(tmp_path / "job.json") == job
+
+
+def test_the_table_has_a_row_a_comparison() -> None:
+    table = importlib.import_module("train_table")
+    result = step_report.summarize([make_round([1.0], [8.0])], PEAKS)
+    result["floor"] = {"seconds": 0.5}
+    both = {"case": "b", "load": 2.0, "whole": result}
+    [row] = table.rows_of(both)
+    assert (
+        row
+        == "| b, whole step | 1 s | trl 8 s | **8.00** (2.50) | 0.00, 0.00 | 0.25 | 0.5 s, 50% | 2.0; quiet |"
+    )
+    assert row.count("|") == table.HEAD.splitlines()[0].count("|") == table.HEAD.splitlines()[1].count("|")
+
+
+@pytest.mark.parametrize("alike", [0.0, 0.5, 1.0])
+def test_episodes_that_act_alike_share_more(alike: float) -> None:
+    groups = importlib.import_module("train_groups")
+    case = dataclasses.replace(cases.CASES["c"], alike=alike, image_tokens=4)
+    [group] = groups.make_groups(case)
+    pack = importlib.import_module("vlrl.pack")
+    [[batch]] = pack.pack(
+        [group], groups.random_pixels, num_ranks=1, max_tokens=10**6, aggregation="token",
+        max_completion_tokens=24, keep_zero_advantage=True,
+    )  # fmt: skip
+    slots = sum(len(ledger.token_ids) for t in group.trajectories for ledger in t.ledgers)
+    shared = 1 - len(batch.input_ids) / slots
+    assert (shared > 0.8) if alike == 1 else (shared > 0.2) if alike else (0.02 < shared < 0.2)
+    assert len(batch.media_keys) < 8 * 6
 
 
 def test_a_side_that_dies_is_reported_with_its_last_words(tmp_path: Path) -> None:
@@ -320,7 +367,7 @@ def test_busy_ticks_of_some_cores() -> None:
 
 
 def test_help_needs_no_engine() -> None:
-    command = [sys.executable, str(BENCHMARKS / "grpo_step.py"), "--help"]
+    command = [sys.executable, str(BENCHMARKS / "train_step.py"), "--help"]
     result = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "--completion-tokens" in result.stdout
 

@@ -1,0 +1,100 @@
+"""Plain padded rows as a side of train_step.py: what vlrl's trainer is measured against. Not run by hand."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import torch
+from step_job import Job
+from train_groups import make_groups, random_pixels
+from train_side import LEARNING_RATE, MAX_TOKENS, TrainSide, serve
+
+from vlrl.loss import clipped_surrogate, weighted_sum
+from vlrl.pack import branches_of
+from vlrl.prefix_tree import Branch, Keys
+
+
+class RowsSide:
+    """As the field trains: every completion a padded row with its own copy of prompt and pictures.
+
+    transformers' own forward pass and plain AdamW; logits of the completions alone, as the best of peers.
+    """
+
+    def __init__(self, job: Job) -> None:
+        from transformers import AutoModelForImageTextToText
+
+        case = job.case
+        self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self._model: Any = AutoModelForImageTextToText.from_pretrained(
+            job.model, dtype=getattr(torch, case.dtype), attn_implementation="sdpa"
+        ).to(self._device)
+        if case.checkpointing:
+            options = {"use_reentrant": False}
+            self._model.gradient_checkpointing_enable(gradient_checkpointing_kwargs=options)
+        self._model.train()
+        self._max_grad_norm = job.max_grad_norm
+        self._optimizer = torch.optim.AdamW(
+            self._model.parameters(), lr=LEARNING_RATE, betas=job.betas, weight_decay=0.0
+        )
+        branches = [
+            branch
+            for group in make_groups(case)
+            for branch in branches_of(group, [1.0] * len(group.trajectories), Keys())
+        ]
+        branches.sort(key=lambda b: -len(b.ledger.token_ids))
+        self._weight = 1.0 / sum(int(b.trained.sum()) for b in branches)
+        longest = len(branches[0].ledger.token_ids)
+        count = max(1, MAX_TOKENS // longest)
+        self._batches = [branches[i : i + count] for i in range(0, len(branches), count)]
+        self._pixels = [random_pixels([m for b in rows for m in b.ledger.media]) for rows in self._batches]
+        self.num_tokens = sum(len(rows) * len(rows[0].ledger.token_ids) for rows in self._batches)
+
+    def step(self) -> float:
+        """One optimizer step; its loss."""
+        total = 0.0
+        for rows, pixels in zip(self._batches, self._pixels, strict=True):
+            loss = self._loss(rows, pixels)
+            loss.backward()  # type: ignore[no-untyped-call]
+            total += float(loss.detach())
+        torch.nn.utils.clip_grad_norm_(self._model.parameters(), self._max_grad_norm)
+        self._optimizer.step()
+        self._optimizer.zero_grad()
+        return total
+
+    def _loss(self, rows: list[Branch], pixels: dict[str, Any]) -> torch.Tensor:
+        length = len(rows[0].ledger.token_ids)
+        ids, mask = (np.zeros((len(rows), length), np.int64) for _ in range(2))
+        positions = np.zeros((3, len(rows), length), np.int64)
+        for row, branch in enumerate(rows):
+            size = len(branch.ledger.token_ids)
+            ids[row, :size], mask[row, :size] = branch.ledger.token_ids, 1
+            positions[:, row, :size] = branch.ledger.position_ids
+        inputs = {"input_ids": ids, "attention_mask": mask, "position_ids": positions, **pixels}
+        output = self._model.model(**{k: torch.as_tensor(v, device=self._device) for k, v in inputs.items()})
+        trained = [(row, place) for row, b in enumerate(rows) for place in np.flatnonzero(b.trained).tolist()]
+        row, place = (torch.tensor(x, device=self._device) for x in zip(*trained, strict=True))
+        logits = self._model.lm_head(output.last_hidden_state[row, place - 1]).float()
+        logits[:, 7] = float("-inf")
+        targets = torch.as_tensor(ids, device=self._device)[row, place]
+        logprobs = torch.log_softmax(logits, -1).gather(1, targets[:, None])[:, 0]
+        sampler, advantages = (
+            torch.tensor(np.concatenate([values[b.trained] for b, values in pairs]), device=self._device)
+            for pairs in (
+                [(b, b.ledger.sampler_logprobs) for b in rows],
+                [(b, b.advantages) for b in rows],
+            )
+        )
+        per_token, _ = clipped_surrogate(logprobs, sampler, advantages, clip_low=0.2, clip_high=0.28)
+        return weighted_sum(per_token, torch.full_like(per_token, self._weight))
+
+
+def side(job: Job) -> TrainSide:
+    """The model and its rows."""
+    rows = RowsSide(job)
+    return TrainSide(step=rows.step, num_tokens=rows.num_tokens)
+
+
+if __name__ == "__main__":
+    serve(side, Job.read(sys.argv[1]))
