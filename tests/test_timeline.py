@@ -35,7 +35,7 @@ def sample_of(name: str) -> Sample:
     return Sample(name, (message,), (), prompt, env=EnvTask(f"{FILE}:Countdown", {}, {"start": 2}, seed=7))
 
 
-def played(path: Path | None, **sections: Any) -> list[Span]:
+def played(path: Path | None, seed_path: tuple[int, ...] = (0, 5), **sections: Any) -> list[Span]:
     """The spans of two groups of two episodes of two turns."""
     config = make_config(rollout={"group_size": 2, "max_tokens": 8}, **sections)
     policy = ScriptedPolicy(lambda session, sampling: [ord("-")])
@@ -45,7 +45,7 @@ def played(path: Path | None, **sections: Any) -> list[Span]:
         setting = make_setting(policy, TextProcessor(), config)
         setting = type(setting)(policy, TextProcessor(), setting.host, config, timeline=timeline)
         with setting.host:
-            await rollout_groups([sample_of("a"), sample_of("b")], setting, seed_path=(0, 5))
+            await rollout_groups([sample_of("a"), sample_of("b")], setting, seed_path=seed_path)
         timeline.close()
 
     asyncio.run(run())
@@ -63,6 +63,11 @@ def test_episodes_and_their_requests_are_noted(tmp_path: Path, lockstep: bool) -
     for request in requests:
         episode = episodes[request.details["sample"], request.details["group_index"]]
         assert episode.start_s <= request.start_s <= request.end_s <= episode.end_s
+
+
+def test_an_episode_of_no_batch_has_none(tmp_path: Path) -> None:
+    spans = played(tmp_path / TIMELINE_FILE, seed_path=())
+    assert {s.details["batch"] for s in spans if s.lane == "episode"} == {None}
 
 
 def test_without_a_file_nothing_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,14 +111,14 @@ class Episodes:
     ) -> list[Trajectory]:
         """One episode, which the lockstep has been told of."""
         sample, config = self._samples[number], self._setting.config.rollout
+        seed_path = self._seed_paths[number]
 
         def sampling(turn: int | str) -> Sampling:
-            path = self._seed_paths[number]
-            return sampling_of(config, *path, sample.id, index, turn, greedy=self._greedy)
+            return sampling_of(config, *seed_path, sample.id, index, turn, greedy=self._greedy)
 
         place = number * self._num_episodes + index
         setting = replace(self._setting, policy=self._lockstep.at(place))
-        batch = self._seed_paths[number][-1]
+        batch = seed_path[-1] if seed_path else None
         try:
             with setting.timeline.span("episode", "play", sample=sample.id, group_index=index, batch=batch):
                 return await play_episode(

@@ -81,6 +81,7 @@ def test_taking_turns_is_the_sum_of_all() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_it_prints_its_figures_and_draws(root: Path, tmp_path: Path) -> None:
     small = ["--steps", "3", "--rounds", "1", "--prompts", "2", "--turns", "2", "--most-s", "1"]
     command = [sys.executable, root / "benchmarks" / "async.py", *small, "--json"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import logging
 import os
 import signal
 from collections.abc import Mapping
@@ -113,8 +112,6 @@ def test_drawing_while_the_trainer_steps_keeps_the_order_and_the_bound(new_run: 
         episodes={"lockstep": False},
         algorithm={"num_minibatches": 2, "correction": {"kind": "decoupled"}},
         weights={"probe_every": 2},
-        data={"train": {"name": "digit_sum", "limit": 60}, "eval": {"name": "digit_sum", "limit": 2}},
-        eval={"every": 2},
         logging={"tensorboard": False, "timeline": True},
     )
     assert config.generator.mode == "continuous"
@@ -132,7 +129,6 @@ def test_drawing_while_the_trainer_steps_keeps_the_order_and_the_bound(new_run: 
     assert "1" in ages and ages <= {"0", "1"}
     assert max(m.get("off_policy/lag_mean", 0.0) for m in found) > 0.5  # absent if no advantage was above 0
     assert all(m["parity/max_abs_logprob_diff"] < 1e-3 for m in found)
-    assert [m["step"] for m in found if "heldout/accuracy_greedy" in m] == [1, 3]
     spans = read_timeline(config.run_dir / TIMELINE_FILE)
     updates = [span.details["version"] for span in spans if span.lane == "generator"]
     assert updates == list(range(1, NUM_STEPS + 1))  # by two processes, in one file
@@ -141,17 +137,3 @@ def test_drawing_while_the_trainer_steps_keeps_the_order_and_the_bound(new_run: 
         overlap_s([span for span in spans if span.lane == "request"], s.start_s, s.end_s) for s in steps
     ]
     assert any(seconds > 0 for seconds in drawn_meanwhile)
-
-
-def test_the_loop_ends_without_a_word_while_groups_are_being_drawn(
-    new_run: Any, local_ray: None, caplog: pytest.LogCaptureFixture
-) -> None:
-    config = new_run(
-        "ending",
-        num_steps=2,
-        async_={"mode": "async", "pipeline_depth": 3},
-        episodes={"lockstep": False},
-    )
-    run(config)
-    errors = [r.getMessage() for r in caplog.records if r.name == "asyncio" and r.levelno >= logging.ERROR]
-    assert errors == []
