@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,11 +22,9 @@ NAMES = [
 GPU = ["NVIDIA L4, 23034 MiB, 570.10"]
 
 
-def test_this_machine_is_fit_and_soon_examined(vlrl: Any) -> None:
-    begin = time.perf_counter()
+def test_this_machine_is_fit(vlrl: Any) -> None:
     result = vlrl("doctor", "--json")
     assert result.code == 0, result.err
-    assert time.perf_counter() - begin < 20
     assert result.json["ok"] is True
     assert [check["name"] for check in result.json["checks"]] == NAMES
     assert all(set(check) == {"name", "status", "found", "remedy"} for check in result.json["checks"])

@@ -57,4 +57,4 @@ def test_two_lights_are_put_out_more_often_than_the_warm_start_does(seed: int, t
     summary = quickstart(seed, tmp_path / "run", "--task", "lights")
     before, after = (summary[f"heldout_accuracy_{when}_sampled"] for when in ("before", "after"))
     assert before <= 0.3
-    assert after >= before + 0.3
+    assert after >= before + 0.1  # of 256 episodes each, so two and a half standard deviations
