@@ -148,7 +148,7 @@ MIXES = {
 
 @pytest.mark.parametrize("max_tokens", [64, 2048])
 @pytest.mark.parametrize("mix", MIXES)
-def test_two_ranks_take_the_same_step_as_one_however_they_share_the_work(
+def test_two_ranks_take_the_same_step_as_one(
     trainers: list[Trainer], processor: Any, mix: str, max_tokens: int
 ) -> None:
     """Steps follow each other, so optimizer states are compared as well."""
