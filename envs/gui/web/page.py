@@ -72,8 +72,8 @@ class Page:
         metrics = {"width": look.size[0], "height": look.size[1], "deviceScaleFactor": look.scale}
         touch = {"enabled": look.form == "mobile", "maxTouchPoints": 1}
         calm = {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]}
-        shown = look.shown or look.size
-        first = f"({script('clock.js')})({EPOCH_MS},{seed % 2**32});({script('select.js')})({shown[1]})"
+        first = f"({script('clock.js')})({EPOCH_MS},{seed % 2**32});({script('pickers.js')})();"
+        first += f"({script('select.js')})({(look.shown or look.size)[1]})"
         commands: list[tuple[str, dict[str, Any]]] = [
             ("Page.enable", {}),
             ("Network.enable", {"maxTotalBufferSize": 0}),

@@ -214,6 +214,26 @@ def test_a_list_drops_down_in_the_picture(open_page: Open) -> None:
     assert web.page.evaluate("document.body.dataset.done") == "green"
 
 
+@pytest.mark.parametrize("kind", ["date", "time", "month", "week", "datetime-local", "color", "file", "list"])
+def test_a_field_s_own_window_beside_the_page_stays_shut(open_page: Open, kind: str) -> None:
+    """It is in no picture, and while it is open the browser draws none."""
+    field = f"<input id=f type={kind}>" if kind != "list" else "<input id=f list=l>"
+    options = "<datalist id=l><option>red<option>green</datalist>"
+    web = open_page(f"{field}{options}<button onclick='f.showPicker()'>Pick</button>", limit_s=5.0)
+    boxes = {e.role: e.box for e in web.elements() if e.role == "button"} | {
+        "field": [round(v) for v in web.page.evaluate("Object.values(f.getBoundingClientRect().toJSON())")]
+    }
+    x, y, width, height = boxes["field"][:4]
+    for place in range(x + 4, x + width, 8):  # one of them is what opens it
+        web.perform(Click((place, y + height // 2)))
+    for keys in (("space",), ("alt", "down"), ("f4",), ("enter",), ("down",)):
+        web.perform(Key(keys))
+    web.perform(TypeText("r"))
+    x0, y0, x1, y1 = boxes["button"]
+    web.perform(Click(((x0 + x1) // 2, (y0 + y1) // 2)))
+    assert web.perform(Click((300, 200))).pixels.size
+
+
 def test_elements(open_page: Open) -> None:
     web = open_page(
         """<main><h1>Shop</h1><label for=n>Name</label> <input id=n value=Ann><input type=checkbox checked
