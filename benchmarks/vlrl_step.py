@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,7 @@ def main() -> None:
     config = make_config(job)
     from vlrl.cluster import cluster
     from vlrl.console import TrainConsole
-    from vlrl.grpo import grpo_step
+    from vlrl.grpo import draw_groups, grpo_step, require_drawn
     from vlrl.metrics import TIME_PARTS
     from vlrl.parity import check_parity
     from vlrl.run import Run
@@ -104,6 +105,7 @@ def main() -> None:
         console = TrainConsole("vlrl", config.num_steps, json_mode=True)
         with console, Run(config, console, train=True, generate=True) as run:
             check_parity(run)
+            run.collect(partial(draw_groups, run), partial(require_drawn, config))
             pipe.send(start_up=start_up(run, ray_seconds))
             block = Block(pipe.next_block())
             for step in run.steps():
