@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import xxhash
 from PIL import Image
 
 from vlrl.protocols import Observation
@@ -45,8 +45,11 @@ def pixels_of(picture: Any) -> npt.NDArray[np.uint8]:
 
 
 def digest_of(observation: Observation) -> str:
-    """A name that equal observations share: of all pixels, frame rates and the text."""
-    digest = hashlib.sha256()
+    """A name that equal observations share, and no others but by malice: of pixels, frame rates and the text.
+
+    Not cryptographic: SHA-256 of a screenshot takes longer than drawing one.
+    """
+    digest = xxhash.xxh3_128()
     for picture in observation.images:
         _add(digest, picture)
     for video in observation.videos:

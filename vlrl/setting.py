@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any
+
+import numpy as np
 
 from vlrl.config import Config
 from vlrl.endpoint import Endpoint
@@ -18,6 +21,8 @@ from vlrl.session import Said
 from vlrl.timeline import Timeline
 from vlrl.types import Sampling
 
+NUM_SAID = 32
+"""Messages that are kept: the episodes of a group are shown the same at first, and most of them at once."""
 SamplingFn = Callable[[int | str], Sampling]
 """turn (of several agents: AGENT/TURN) → how its action is drawn."""
 
@@ -32,18 +37,30 @@ class Setting:
     config: Config
     endpoint: Endpoint = field(default_factory=Endpoint)
     timeline: Timeline = field(default_factory=Timeline)
+    said: OrderedDict[tuple[str, str], Said] = field(default_factory=OrderedDict)
+    """(role, digest) → what was made of an observation lately, NUM_SAID of them."""
 
 
 async def said_of(observation: Observation, sample_id: str, setting: Setting) -> Said:
-    """An observation as a message; pictures are resized in a thread."""
-    where = f"{sample_id}, observation"
-    message = setting.processor.message
-    parts = parts_of(observation)
-    if any(part["type"] != "text" for part in parts) and setting.config.env.isolation != "inline":
-        said = await asyncio.to_thread(message, observation.role, parts, where)
-    else:
-        said = message(observation.role, parts, where)
-    return replace(said, summary=observation.summary, seen=digest_of(observation))
+    """An observation as a message; pictures are resized in a thread, and once where several see the same."""
+    key, known = (observation.role, digest_of(observation)), setting.said
+    if key not in known:
+        said = await _message(observation, f"{sample_id}, observation", setting)
+        said = replace(said, seen=key[1])
+        if not all(isinstance(image, np.ndarray) for image in observation.images):
+            return replace(said, summary=observation.summary)  # of a PIL image the pixels are not all
+        known[key] = said
+        if len(known) > NUM_SAID:
+            known.popitem(last=False)
+    known.move_to_end(key)
+    return replace(known[key], summary=observation.summary)
+
+
+async def _message(observation: Observation, where: str, setting: Setting) -> Said:
+    message, parts = setting.processor.message, parts_of(observation)
+    if setting.config.env.isolation == "inline" or all(part["type"] == "text" for part in parts):
+        return message(observation.role, parts, where)
+    return await asyncio.to_thread(message, observation.role, parts, where)
 
 
 def state_of(said: Said) -> str:

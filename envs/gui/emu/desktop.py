@@ -4,39 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from vlrl.envs.gui.actions import Action, Click, LongPress, Move, points_of
-from vlrl.envs.gui.emu import acts, update
-from vlrl.envs.gui.emu.apps.settings import DEFAULTS
+from vlrl.envs.gui.emu import acts
 from vlrl.envs.gui.emu.elements import elements_of
-from vlrl.envs.gui.emu.files import empty_disk, write
+from vlrl.envs.gui.emu.opening import Episode, Opening, opening
 from vlrl.envs.gui.emu.paint import Compositor, paste_clipped
 from vlrl.envs.gui.emu.pointer_shape import SIZE, arrow
 from vlrl.envs.gui.emu.reach import Eye, Stuck
 from vlrl.envs.gui.emu.scene import Scene
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import speak
-from vlrl.envs.gui.emu.task import TEMPLATES, Draw, Setup, Template, judge
+from vlrl.envs.gui.emu.task import TEMPLATES, Setup, Template, judge
 from vlrl.envs.gui.emu.variation import Variation
 from vlrl.envs.gui.screen import Element, Form, Screen, Verdict
 from vlrl.errors import ConfigError
 from vlrl.seeds import derive_seed
 
-START_MS = (9 * 60 + 30) * 60_000
-"""The virtual clock begins at half past nine, and up to six hours later."""
 TASK_KEYS = {"name", "difficulty"}
-
-
-class Episode(NamedTuple):
-    """Which task it is: with the same three, the same Setup is made again."""
-
-    name: str
-    level: int
-    seed: int
+GRAIN_PX = 4
+"""How far off a place may be read back: half a pixel and half a step of 92 numbers on 640 pixels."""
 
 
 class Snapshot(NamedTuple):
@@ -51,12 +41,6 @@ class Snapshot(NamedTuple):
     world: World
     initial: World
     position: int
-
-
-NUM_OPENINGS = 64
-"""Openings that are kept: the episodes of a group begin alike, and most of them at the same time."""
-GRAIN_PX = 4
-"""How far off a place may be read back: half a pixel and half a step of 92 numbers on 640 pixels."""
 
 
 class Desktop:
@@ -103,8 +87,9 @@ class Desktop:
         if level not in template.levels:
             raise ConfigError(f"gui/emu task {template.name!r} has no difficulty {level}; {template.levels}")
         episode = Episode(template.name, level, seed)
-        self._setup, world = self._opening(episode)
-        self._now = Snapshot(episode, world, world, 0)
+        begun = self._opening(episode)
+        self._setup, self._now = begun.setup, Snapshot(episode, begun.world, begun.world, 0)
+        self._scene, self._compositor = begun.scene.copy(), begun.compositor.copy()
         return self._show()
 
     @property
@@ -174,7 +159,7 @@ class Desktop:
     def restore(self, snapshot: Snapshot) -> None:
         """Go on from a snapshot, of this desktop or of another with the same options."""
         if self._now is None or self._now.episode != snapshot.episode:
-            self._setup, _ = self._opening(snapshot.episode)
+            self._setup = self._opening(snapshot.episode).setup
         self._now = snapshot
 
     def close(self) -> None:
@@ -188,10 +173,10 @@ class Desktop:
             raise ConfigError(f"gui/emu has no task {name!r}; known: {', '.join(TEMPLATES)}")
         return TEMPLATES[name]
 
-    def _opening(self, episode: Episode) -> tuple[Setup, World]:
-        setup, world = opening(TEMPLATES[episode.name], episode, self.variation, self.form, self.size)
-        speak(world.settings["language"])
-        return setup, world
+    def _opening(self, episode: Episode) -> Opening:
+        begun = opening(TEMPLATES[episode.name], episode, self.variation, self.form, self.size)
+        speak(begun.world.settings["language"])
+        return begun
 
     def _is_oracle_done(self, action: Action) -> bool:
         """Whether this action is the last of the intent that the oracle is at."""
@@ -210,27 +195,6 @@ class Desktop:
         if self.form == "desktop":
             paste_clipped(pixels, arrow, SIZE, world.pointer)
         return Screen(pixels, world.pointer)
-
-
-@lru_cache(NUM_OPENINGS)
-def opening(
-    template: Template, episode: Episode, variation: Variation, form: Form, size: tuple[int, int]
-) -> tuple[Setup, World]:
-    """The task and the world that it begins in; nothing of either is changed afterwards."""
-    looks = {**variation.draw(episode.seed), "form": form}
-    speak(looks["language"])
-    rng = np.random.default_rng(derive_seed("setup", episode.name, episode.level, episode.seed))
-    setup = template.make(Draw(rng, episode.level, looks))
-    files = empty_disk()
-    for path, content in setup.files.items():
-        files = write(files, path, content, 0)
-    settings = {**DEFAULTS, **looks, **setup.settings}
-    minutes = int(np.random.default_rng(derive_seed("clock", episode.seed)).integers(6 * 60))
-    world = World(files, settings, dict(setup.data), size, time_ms=START_MS + minutes * 60_000)
-    world = world._replace(pointer=(size[0] // 2, size[1] // 2))
-    for app, argument in setup.windows:
-        world = update.launch(world, app, argument)
-    return setup, world
 
 
 def _is_as_written(done: Action, wanted: Action) -> bool:

@@ -8,6 +8,7 @@ pixels depend on the layers alone, never on what was shown before.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -47,11 +48,17 @@ class Layer(NamedTuple):
 
 
 class Surface:
-    """A layer's picture."""
+    """A layer's picture; a copy shares its pixels until either is painted on."""
 
     def __init__(self, width: int, height: int) -> None:
         self.pixels: ByteArray = np.zeros((height, width, 3), np.uint8)
         self.items: list[Item] = []
+        self._is_shared = False
+
+    def copy(self) -> Surface:
+        """Another that shows the same."""
+        self._is_shared = True
+        return copy(self)
 
     def show(self, items: list[Item]) -> list[Box]:
         """Repaint what differs from what was shown; gives where."""
@@ -59,6 +66,8 @@ class Surface:
             return []
         before, self.items = self.items, items
         boxes = _union(_changes(before, items))
+        if boxes and self._is_shared:
+            self.pixels, self._is_shared = self.pixels.copy(), False
         for box in boxes:
             for item in items:
                 if item[0] < box[2] and box[0] < item[2] and item[1] < box[3] and box[1] < item[3]:
@@ -82,6 +91,18 @@ class Compositor:
         self.pixels: ByteArray = np.zeros((size[1], size[0], 3), np.uint8)
         self._surfaces: dict[int | str, Surface] = {}
         self._shown: tuple[Layer, ...] = ()
+
+    def copy(self) -> Compositor:
+        """Another that shows the same, and goes its own way."""
+        other = copy(self)
+        other.pixels = self.pixels.copy()
+        other._surfaces = {key: surface.copy() for key, surface in self._surfaces.items()}
+        return other
+
+    @property
+    def num_bytes(self) -> int:
+        """Of memory that its pictures take."""
+        return self.pixels.nbytes + sum(surface.pixels.nbytes for surface in self._surfaces.values())
 
     def show(self, layers: Sequence[Layer]) -> ByteArray:
         """Bring the screen up to date; the array given is overwritten by the next call."""

@@ -25,6 +25,12 @@ class Scene:
         self._views: dict[Hashable, tuple[tuple[Any, ...], View]] = {}
         self._last: tuple[World, tuple[Layer, ...]] | None = None
 
+    def copy(self) -> Scene:
+        """Another that keeps the same so far."""
+        other = Scene()
+        other._views, other._last = dict(self._views), self._last
+        return other
+
     def layers(self, world: World) -> tuple[Layer, ...]:
         """From the back to the front: wallpaper, windows, task bar, open menus."""
         if self._last is not None and self._last[0] is world:

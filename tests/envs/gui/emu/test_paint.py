@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from hypothesis import given
@@ -52,6 +53,17 @@ def test_any_change_of_layers_shows_what_a_fresh_screen_shows(
     for stack in stacks:
         layers = [layer(0, (0, 0, *SIZE), ()), *(layer(*one) for one in stack)]
         assert np.array_equal(screen.show(layers), Compositor(SIZE).show(layers))
+
+
+@given(st.tuples(STACKS, STACKS, STACKS))
+def test_a_copy_and_what_it_is_a_copy_of_go_their_own_ways(stacks: tuple[Any, Any, Any]) -> None:
+    first, one, other = ([layer(0, (0, 0, *SIZE), ()), *(layer(*each) for each in stack)] for stack in stacks)
+    screen = Compositor(SIZE)
+    screen.show(first)
+    copies = [screen.copy(), screen.copy()]
+    for shown, layers in zip([*copies, screen], (one, other, other), strict=True):
+        assert np.array_equal(shown.show(layers), Compositor(SIZE).show(layers))
+    assert np.array_equal(copies[0].show(first), Compositor(SIZE).show(first))
 
 
 def test_two_layers_change_places() -> None:

@@ -31,7 +31,7 @@ from vlrl.envs.gui.actions import (
     TypeText,
     Wait,
 )
-from vlrl.envs.gui.emu.desktop import opening
+from vlrl.envs.gui.emu.opening import opening
 from vlrl.envs.gui.emu.env import EmuEnv
 from vlrl.envs.gui.emu.task import TEMPLATES
 

@@ -1,0 +1,73 @@
+"""How an episode begins: its task, its world, and the screen drawn, once for all episodes that begin alike."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import NamedTuple
+
+import numpy as np
+from cachetools import LRUCache, cached
+
+from vlrl.envs.gui.emu import update
+from vlrl.envs.gui.emu.apps.settings import DEFAULTS
+from vlrl.envs.gui.emu.files import empty_disk, write
+from vlrl.envs.gui.emu.paint import Compositor
+from vlrl.envs.gui.emu.scene import Scene
+from vlrl.envs.gui.emu.state import World
+from vlrl.envs.gui.emu.strings import speak
+from vlrl.envs.gui.emu.task import Draw, Setup, Template
+from vlrl.envs.gui.emu.variation import Variation
+from vlrl.envs.gui.screen import Form
+from vlrl.seeds import derive_seed
+
+START_MS = (9 * 60 + 30) * 60_000
+"""The virtual clock begins at half past nine, and up to six hours later."""
+KEPT_BYTES = 96_000_000
+"""Of openings that are kept, some 40 at 640×480: the episodes of a group begin alike, and most at once."""
+
+
+class Episode(NamedTuple):
+    """Which task it is: with the same three, the same Setup is made again."""
+
+    name: str
+    level: int
+    seed: int
+
+
+class Opening(NamedTuple):
+    """Where an episode begins; nothing of it is changed afterwards.
+
+    Attributes:
+        setup: the task.
+        world: as it begins.
+        scene: with its layers; to be copied.
+        compositor: that has drawn it; to be copied.
+    """
+
+    setup: Setup
+    world: World
+    scene: Scene
+    compositor: Compositor
+
+
+@cached(LRUCache(KEPT_BYTES, lambda kept: kept.compositor.num_bytes), lock=Lock(), info=True)
+def opening(
+    template: Template, episode: Episode, variation: Variation, form: Form, size: tuple[int, int]
+) -> Opening:
+    """Set the task up and draw what is to be seen."""
+    looks = {**variation.draw(episode.seed), "form": form}
+    speak(looks["language"])
+    rng = np.random.default_rng(derive_seed("setup", episode.name, episode.level, episode.seed))
+    setup = template.make(Draw(rng, episode.level, looks))
+    files = empty_disk()
+    for path, content in setup.files.items():
+        files = write(files, path, content, 0)
+    settings = {**DEFAULTS, **looks, **setup.settings}
+    minutes = int(np.random.default_rng(derive_seed("clock", episode.seed)).integers(6 * 60))
+    world = World(files, settings, dict(setup.data), size, time_ms=START_MS + minutes * 60_000)
+    world = world._replace(pointer=(size[0] // 2, size[1] // 2))
+    for app, argument in setup.windows:
+        world = update.launch(world, app, argument)
+    scene, compositor = Scene(), Compositor(size)
+    compositor.show(scene.layers(world))
+    return Opening(setup, world, scene, compositor)
