@@ -1,4 +1,4 @@
-"""How an episode begins: its task, its world, and the screen drawn, once for all episodes that begin alike."""
+"""How an episode begins: its task, its world and the screen drawn, once for all that begin alike."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ from vlrl.envs.gui.actions import (
     TypeText,
     Wait,
 )
-from vlrl.envs.gui.emu.opening import opening
 from vlrl.envs.gui.emu.env import EmuEnv
+from vlrl.envs.gui.emu.opening import opening
 from vlrl.envs.gui.emu.task import TEMPLATES
 
 SIZE = (640, 480)
