@@ -184,11 +184,15 @@ def test_updates_in_the_middle_of_a_turn_are_exact(engines: Engines) -> None:
     assert max(found.values()) < TOLERANCE, found
 
 
-def test_a_cold_engine_draws_the_same_from_where_each_version_began(engines: Engines) -> None:
-    """The engine against itself, greedily: a request that lived through two updates, then its parts, cold."""
+@pytest.mark.parametrize("known", [False, True], ids=["new", "known"])
+def test_a_cold_engine_draws_the_same_from_where_each_version_began(engines: Engines, known: bool) -> None:
+    """The engine against itself, greedily: a request that lived through two updates, then its parts, cold.
+
+    A request whose pictures the engine knows from another is not given them anew, and needs them after all.
+    """
     engines.load(0)
     hold = Hold(7, 16)
-    sample = engines.sample("What do you see?", 168, 56)
+    sample = engines.sample("What do you see? " * 12, 168, 56)
 
     async def draw(num_tokens: int, before: Generation | None = None, start: int = 0) -> Generation:
         session = Session(sample, 0)
@@ -198,6 +202,8 @@ def test_a_cold_engine_draws_the_same_from_where_each_version_began(engines: Eng
         return await engines.policy.generate(session, sampling(num_tokens, greedy=True))
 
     async def main() -> Generation:
+        if known:
+            await draw(1)
         engines.install(hold)
         drawing = asyncio.create_task(draw(24))
         await engines.update_when_held(hold, [1, 2])
