@@ -35,6 +35,8 @@ settings.load_profile("vlrl")
 
 _CACHE = tempfile.mkdtemp(prefix="vlrl-tests-")
 os.environ["XDG_CACHE_HOME"] = _CACHE  # resolved media of tests stay out of the user's cache
+# What DeepSpeed compiles takes minutes: once for all runs of the tests.
+os.environ.setdefault("TORCH_EXTENSIONS_DIR", str(ROOT / ".venv" / "torch_extensions"))
 
 
 def pytest_unconfigure() -> None:

@@ -111,6 +111,7 @@ LAYERS: dict[str, set[str]] = {
             "trainer_rank",
             "trainer_model",
             "trainer_lora",
+            "trainer_offload",
             "trainer_profile",
             "weights",
             "segment_files",
@@ -153,6 +154,7 @@ ADAPTERS = {
         "generator_bans",
         "trainer_lora",
         "trainer_model",
+        "trainer_offload",
         "trainer_rank",
         "weight_receiver",
     )

@@ -46,12 +46,13 @@ def inputs(
     temperature=st.floats(0.2, 3.0),
     num_logits=st.integers(1, 400),
     with_bias=st.booleans(),
+    bonus=st.sampled_from([0.0, 0.7]),
     seed=st.integers(0, 2**16),
     data=st.data(),
 )
 def test_values_and_gradients_are_the_formulas(
     num_tokens: int, width: int, vocab: int, temperature: float, num_logits: int, with_bias: bool,
-    seed: int, data: st.DataObject,
+    bonus: float, seed: int, data: st.DataObject,
 ) -> None:  # fmt: skip
     banned = data.draw(st.lists(st.integers(0, vocab - 2), unique=True))
     targets = torch.tensor(data.draw(st.lists(st.integers(0, vocab - 1), min_size=num_tokens, max_size=num_tokens)), dtype=torch.int64)  # fmt: skip  # noqa: E501
@@ -65,10 +66,14 @@ def test_values_and_gradients_are_the_formulas(
     )
     assert torch.allclose(found, expected, atol=1e-4)
     assert torch.allclose(entropy, expected_entropy, atol=1e-4)
-    assert not entropy.requires_grad
-    wanted = torch.autograd.grad(torch.where(allowed, expected * share, 0.0).sum(), leaves)
-    got = torch.autograd.grad(torch.where(allowed, found * share, 0.0).sum(), leaves)
-    for a, b in zip(got, wanted, strict=True):
+
+    def gradients(logprobs: Tensor, entropy: Tensor) -> tuple[Tensor, ...]:
+        loss = torch.where(allowed, logprobs * share, 0.0).sum()
+        if bonus:  # a loss without a part for the entropy goes another way
+            loss = loss - bonus * (entropy * share.cos()).sum()
+        return torch.autograd.grad(loss, leaves)
+
+    for a, b in zip(gradients(found, entropy), gradients(expected, expected_entropy), strict=True):
         assert torch.allclose(a, b, atol=1e-4 * (1 + float(b.abs().max() if b.numel() else 0.0)))
 
 

@@ -42,8 +42,11 @@ TESTED_WITH = {
         for program in ("icewm", "mousepad", "pcmanfm", "galculator", "gpicview", "mtpaint", "xterm")
     },
     "Xvfb": "xvfb",
+    # trainer.offload_dir, which DeepSpeed compiles
+    "/usr/include/libaio.h": "libaio-dev",
+    "g++": "g++",
 }
-"""A program, or a folder → Debian's package of it."""
+"""A program, a file or a folder → Debian's package of it."""
 
 started = time.monotonic()
 
@@ -78,7 +81,7 @@ def missing_test_packages() -> list[str]:
     return [
         package
         for needed, package in TESTED_WITH.items()
-        if shutil.which(needed) is None and not Path(needed).is_dir()
+        if shutil.which(needed) is None and not Path(needed).exists()
     ]
 
 

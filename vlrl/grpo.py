@@ -8,6 +8,7 @@ Synchronous, by default: the engine waits while the trainer steps and the other 
 drawn under the weights it trains. With async_.mode=async `draw_groups` goes on all the time, at most
 max_staleness updates behind; `vlrl.collector` has both ways. What DeepSeekMath's GRPO (arXiv 2402.03300) has
 and this page leaves out by default: the KL term (algorithm.kl_coef, Eq. 3), off as in DAPO; process rewards.
+What it has not: a bonus for entropy (algorithm.entropy_coef), off too.
 """
 
 from __future__ import annotations
@@ -148,7 +149,7 @@ def minibatches(groups: Sequence[Group], run: Run, step: int) -> Iterator[Batch]
             max_pixels=config.trainer.max_pixels_per_micro_batch,
             aggregation=config.algorithm.aggregation,
             max_completion_tokens=config.rollout.max_tokens,
-            keep_zero_advantage=config.algorithm.kl_coef > 0,
+            keep_zero_advantage=config.algorithm.kl_coef > 0 or config.algorithm.entropy_coef > 0,
             version=step,
             pictures_once=True,
         )

@@ -98,7 +98,7 @@ class TreeLogprobs(nn.Module):
                 batches packed with `pictures_once` need it.
 
         Returns:
-            (trainer_logprobs [M] float32 nats, entropy [M] float32 nats without gradient).
+            (trainer_logprobs [M] float32 nats, entropy [M] float32 nats).
         """
         hidden = self._hidden(batch, kept or StepFeatures())
         picked = hidden[0, batch.source_index]

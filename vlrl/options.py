@@ -156,6 +156,9 @@ class AlgorithmConfig(Section):
     """Upper trust bound (DAPO's clip-higher)."""
     kl_coef: float = Field(0.0, ge=0)
     """Weight of KL to the starting model; above 0 the trainer holds a frozen reference copy."""
+    entropy_coef: float = Field(0.0, ge=0)
+    """Weight of the policy's entropy in the objective (A3C, arXiv 1602.01783), so that it goes on exploring;
+    above 0 groups whose rewards are equal are trained too."""
     num_minibatches: int = Field(1, ge=1)
     """Optimizer steps per rollout batch; must divide rollout.prompts_per_step."""
     correction: CorrectionConfig = CorrectionConfig()
@@ -207,6 +210,8 @@ class TrainerConfig(Section):
     """Keep optimizer states in host memory and update there; on a CPU machine that changes nothing."""
     offload_parameters: bool = False
     """Keep each rank's slice of the weights in host memory."""
+    offload_dir: Path | None = None
+    """Folder of a local disk (NVMe) for what is offloaded, in place of host memory; needs libaio-dev."""
     gpus_per_rank: float = Field(0.6, gt=0.5, le=1)
     """Share of a GPU each rank reserves in Ray: room for the engine beside it, but not for a second rank."""
     cpus_per_rank: float = Field(1.0, gt=0)
@@ -217,6 +222,12 @@ class TrainerConfig(Section):
     """A collective that takes longer is an error."""
     max_restarts: int = Field(3, ge=0)
     """Times that a run whose rank died goes on from its last checkpoint by itself; the next death ends it."""
+
+    @model_validator(mode="after")
+    def _something_offloaded(self) -> TrainerConfig:
+        if self.offload_dir is not None and not (self.offload_optimizer or self.offload_parameters):
+            raise ValueError("offload_dir is set, but neither offload_optimizer nor offload_parameters")
+        return self
 
     @model_validator(mode="after")
     def _whole_groups(self) -> TrainerConfig:

@@ -77,8 +77,8 @@ def pack(
         aggregation: the averaging rule, see `token_weights`.
         max_completion_tokens: Dr. GRPO's constant.
         keep_zero_advantage: train groups whose advantages are all zero. They add nothing to the policy
-            gradient, so they may be left out exactly; only a KL term needs them. They count in the
-            averages either way.
+            gradient, so they may be left out exactly; only terms of KL and entropy need them. They count
+            in the averages either way.
         max_pixels: of a micro-batch's media; a tree that has more goes alone. None is no limit.
         version: of the weights this step begins with, which tokens' lags are counted from; None: all are 0.
         pictures_once: a picture that several micro-batches of a rank show runs through the tower with

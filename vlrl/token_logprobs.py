@@ -76,7 +76,7 @@ def token_logprobs(
             (backward). Two float32 tensors of this size live at once, and one of hidden's dtype.
 
     Returns:
-        (logprobs [M] float32 nats, entropy [M] float32 nats, without gradient).
+        (logprobs [M] float32 nats, entropy [M] float32 nats), both differentiable.
     """
     banned = torch.as_tensor(list(banned_token_ids), dtype=torch.int64, device=hidden.device)
     logprobs, entropy = _TokenLogprobs.apply(  # type: ignore[no-untyped-call]
@@ -110,27 +110,39 @@ class _TokenLogprobs(torch.autograd.Function):
             probs = (logits - normalizer[rows, None]).exp_()
             # What is impossible adds nothing, but 0 · -inf is not a number.
             entropy[rows] = normalizer[rows] - torch.linalg.vecdot(probs, logits.index_fill_(1, banned, 0.0))
-        ctx.save_for_backward(hidden, weight, bias, target_ids, banned, normalizer)
+        ctx.save_for_backward(hidden, weight, bias, target_ids, banned, normalizer, entropy)
         ctx.temperature, ctx.num_logits = temperature, num_logits
-        ctx.mark_non_differentiable(entropy)
+        ctx.set_materialize_grads(False)
         return logprobs, entropy
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad_logprobs: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        """Gradients: d logprob_i / d logit_iv = (1[v = target_i] - p_iv) / temperature."""
-        hidden, weight, bias, target_ids, banned, normalizer = ctx.saved_tensors
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
+        """Gradients: d logprob_i / d logit_iv = (1[v = target_i] - p_iv) / temperature.
+
+        And, where the loss has a part for it, d entropy_i / d logit_iv = -p_iv (log p_iv + entropy_i) /
+        temperature.
+        """
+        hidden, weight, bias, target_ids, banned, normalizer, entropy = ctx.saved_tensors
+        of_logprobs, of_entropy = (
+            None if grad is None else grad[:, None] / ctx.temperature for grad in grads
+        )
         wants_hidden, wants_weight, wants_bias = ctx.needs_input_grad[:3]
         grad_hidden = torch.zeros(hidden.shape, dtype=torch.float32, device=hidden.device)
         grad_weight = torch.empty_like(weight) if wants_weight else None
         grad_bias = torch.empty_like(bias) if wants_bias else None
-        scale = (grad_logprobs / ctx.temperature)[:, None]
+        scale = torch.zeros_like(normalizer)[:, None] if of_logprobs is None else of_logprobs
         size = max(1, ctx.num_logits // max(1, len(hidden)))
         for start in range(0, len(weight), size):
             columns = slice(start, min(start + size, len(weight)))
             part = None if bias is None else bias[columns]
             logits = _logits(hidden, weight[columns], part, ctx.temperature)
-            grad = logits.sub_(normalizer[:, None]).exp_().mul_(-scale)
+            own_logprobs = logits.sub_(normalizer[:, None])
+            if of_entropy is None:
+                grad = own_logprobs.exp_().mul_(-scale)
+            else:
+                probs = own_logprobs.exp()
+                grad = own_logprobs.add_(entropy[:, None]).mul_(-of_entropy).sub_(scale).mul_(probs)
             inside = (target_ids >= columns.start) & (target_ids < columns.stop)
             place = (target_ids - columns.start).clamp(0, columns.stop - columns.start - 1)
             grad.scatter_add_(1, place[:, None], scale * inside[:, None])

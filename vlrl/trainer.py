@@ -14,6 +14,7 @@ from vlrl.batch import Batch
 from vlrl.config import Config
 from vlrl.errors import EngineError, ResourceError
 from vlrl.lags import lag_metrics
+from vlrl.trainer_offload import OffloadFolder, with_folder
 from vlrl.trainer_rank import Objective, StepResult, StepSums, TrainerRank
 from vlrl.types import FloatArray
 from vlrl.weight_places import WeightPlaces
@@ -27,6 +28,10 @@ class Trainer:
     """All ranks as one: the driver's side."""
 
     def __init__(self, config: Config, banned_token_ids: Sequence[int]) -> None:
+        folder = config.trainer.offload_dir
+        self._offload = OffloadFolder(folder) if folder is not None else None
+        if self._offload is not None:
+            config = with_folder(config, self._offload)
         self._config = config
         ranks = config.trainer.num_ranks
         master = ("127.0.0.1", rendezvous_port(config.trainer.master_port))
@@ -193,6 +198,8 @@ class Trainer:
     def close(self) -> None:
         """Stop the ranks and free the weights' places."""
         cluster.stop(self._ranks)
+        if self._offload is not None:
+            self._offload.close()
         if self._places is not None:
             self._places.close()
 

@@ -16,6 +16,7 @@ from vlrl.logprobs import TreeLogprobs
 from vlrl.model_parts import VISION_PARTS, freeze, part_of, recomputes, vision_is_frozen
 from vlrl.options import OptimConfig
 from vlrl.trainer_lora import add_adapters
+from vlrl.trainer_offload import zero_options
 
 
 def load_model(config: Config) -> Any:
@@ -94,17 +95,12 @@ def feature_cache(model: Any, config: Config, device: torch.device) -> FeatureCa
 
 def deepspeed_config(config: Config) -> Mapping[str, Any]:
     """DeepSpeed's own config of a rank."""
-    zero: dict[str, Any] = {"stage": 3, "overlap_comm": False}
-    if config.trainer.offload_optimizer:
-        zero["offload_optimizer"] = {"device": "cpu"}
-    if config.trainer.offload_parameters:
-        zero["offload_param"] = {"device": "cpu"}
     low = config.model.dtype == "bfloat16"
     return {
         "train_micro_batch_size_per_gpu": 1,
         "gradient_accumulation_steps": 1,  # the boundary is set by hand: micro-batches vary in number
         "gradient_clipping": config.optim.max_grad_norm,
-        "zero_optimization": zero,
+        "zero_optimization": {"stage": 3, "overlap_comm": False, **zero_options(config)},
         "zero_allow_untested_optimizer": True,
         "zero_force_ds_cpu_optimizer": False,  # torch's AdamW does offloaded updates too, without a compiler
         "bf16": {"enabled": low},

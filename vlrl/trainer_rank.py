@@ -33,6 +33,7 @@ from vlrl.trainer_model import (
     make_optimizer,
     with_logprobs,
 )
+from vlrl.trainer_offload import bring_back, states_in_memory
 from vlrl.trainer_profile import StepProfiler
 from vlrl.types import FloatArray
 from vlrl.weight_sender import WeightSender
@@ -79,6 +80,7 @@ class TrainerRank:
         self._config, self._rank = config, rank
         self._banned = tuple(banned_token_ids)
         self._world = config.trainer.num_ranks
+        self._swaps = config.trainer.offload_optimizer and config.trainer.offload_dir is not None
         # One rank per process and per visible device, so the local rank is always 0.
         os.environ.update(
             MASTER_ADDR=master[0], MASTER_PORT=str(master[1]), RANK=str(rank), LOCAL_RANK="0",
@@ -159,13 +161,14 @@ class TrainerRank:
             wanted = objective == "grpo"
             reference_logprobs = self._reference_logprobs(batch, kept_of_reference) if wanted else None
             trainer_logprobs, entropy = self._engine(batch, kept)
-            per_token, micro_sums = self._objective(batch, trainer_logprobs, reference_logprobs, objective)
+            computed = trainer_logprobs, entropy, reference_logprobs
+            per_token, micro_sums = self._objective(batch, *computed, objective)
             loss = weighted_sum(per_token, batch.weights)
             # ZeRO averages gradients over ranks; the weights already average over the whole batch.
             self._engine.backward(loss * self._world)
             micro_sums.num_tokens = len(micro_batch.target_ids)
             micro_sums.loss = float(loss.detach())
-            micro_sums.entropy = float(entropy.sum())
+            micro_sums.entropy = float(entropy.detach().sum())
             sums += micro_sums
             worst = max(worst, _worst_difference(trainer_logprobs.detach(), micro_batch))
         self._profiler.mark("optimizer")
@@ -200,7 +203,10 @@ class TrainerRank:
 
     def save_state(self, path: str) -> None:
         """Write this rank's slice of the optimizer states, and its random states."""
-        self._engine.save_checkpoint(path, tag="zero", client_state={"rng": torch.get_rng_state()})
+        state: dict[str, Any] = {"rng": torch.get_rng_state()}
+        if self._swaps:
+            state["in_memory"] = states_in_memory(self._engine.optimizer)
+        self._engine.save_checkpoint(path, tag="zero", client_state=state)
 
     def load_state(self, path: str) -> None:
         """Read what save_state wrote."""
@@ -210,6 +216,8 @@ class TrainerRank:
                 f"no trainer state under {path}; was it written with trainer.num_ranks={self._world}?"
             )
         torch.set_rng_state(client_state["rng"])
+        if self._swaps:
+            bring_back(self._engine.optimizer, client_state["in_memory"])
 
     def _reference_logprobs(self, batch: DeviceBatch, kept: StepFeatures) -> torch.Tensor | None:
         """The starting model's logprobs [M], by the same layout; None if the algorithm needs none."""
@@ -225,6 +233,7 @@ class TrainerRank:
         self,
         batch: DeviceBatch,
         trainer_logprobs: torch.Tensor,
+        entropy: torch.Tensor,
         reference_logprobs: torch.Tensor | None,
         objective: Objective,
     ) -> tuple[torch.Tensor, StepSums]:
@@ -242,6 +251,8 @@ class TrainerRank:
             kl_reference = kl_k3(trainer_logprobs, reference_logprobs)
             per_token = per_token + algorithm.kl_coef * kl_reference  # GRPO Eq. 3
             sums.kl_reference = float(kl_reference.detach().sum())
+        if algorithm.entropy_coef > 0:
+            per_token = per_token - algorithm.entropy_coef * entropy
         return per_token, sums
 
     def _build_reference(self) -> Any:

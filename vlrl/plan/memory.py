@@ -98,6 +98,8 @@ def rank_memory(shape: ModelShape, work: Workload, config: Config, device: str) 
         layer = max(shape.language.largest_layer, shape.vocab * shape.language.hidden) * size
         host = memory.host + copies * shape.num_params * size // ranks
         memory = replace(memory, weights=max(gathered, layer), host=host)
+    if config.trainer.offload_dir is not None:
+        memory = replace(memory, host=0)
     return memory
 
 
