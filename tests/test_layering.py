@@ -58,6 +58,7 @@ LAYERS: dict[str, set[str]] = {
         "logprobs",
         "token_logprobs",
         "model_parts",
+        "empty_model",
         "feature_cache",
         "step_features",
         "schedule",
@@ -117,6 +118,7 @@ LAYERS: dict[str, set[str]] = {
             "checkpoint",
             "shared_media",
             "engine",
+            "engine_adapter",
             "engine_arguments",
             "replicas",
             "weight_group",
@@ -150,6 +152,7 @@ ADAPTERS = {
     for name in (
         "cluster",
         "engine",
+        "engine_adapter",
         "generator_bans",
         "trainer_lora",
         "trainer_model",
