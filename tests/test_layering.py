@@ -120,6 +120,7 @@ LAYERS: dict[str, set[str]] = {
             "engine",
             "engine_adapter",
             "engine_arguments",
+            "one_adapter",
             "replicas",
             "weight_group",
             "weight_places",

@@ -6,7 +6,7 @@ arrives. So requests that run when one arrives go on under it (law 6), as they d
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 import torch
@@ -79,18 +79,24 @@ def require_places(missing: Sequence[str], path: str) -> None:
 class AdapterSlot:
     """The adapter of one worker process of an engine, in vLLM's hands."""
 
-    def __init__(self, model_runner: Any) -> None:
-        """Start with an adapter of zeros, which leaves the model as it is."""
+    def __init__(self, model_runner: Any, layers: Sequence[str]) -> None:
+        """Start with an adapter of zeros, which leaves the model as it is.
+
+        Args:
+            model_runner: vLLM's.
+            layers: published names of those that every version brings an adapter for.
+        """
+        self._layers = layers
         self._worker, self._manager = model_runner.lora_manager, model_runner.lora_manager._adapter_manager
         self._mapper = _renames(model_runner.get_model())
         self._worker.add_dummy_lora(adapter_request(), rank=1)
         self._manager.activate_adapter(ADAPTER_ID)
 
-    def without_place(self, layers: Iterable[str]) -> list[str]:
-        """Those of some layers, by their published names, that have no place for an adapter here."""
+    def without_place(self) -> list[str]:
+        """The layers that have no place for an adapter in this model."""
         packed = self._manager.packed_modules
         places = {p for name in self._manager.modules for p in packed.get(name, [name])}
-        return [layer for layer in layers if _name_here(layer, self._mapper) not in places]
+        return [layer for layer in self._layers if _name_here(layer, self._mapper) not in places]
 
     def load(self, tensors: Mapping[str, torch.Tensor], options: LoraConfig) -> None:
         """Replace the adapter, whole.
@@ -101,18 +107,22 @@ class AdapterSlot:
             options: their rank, and alpha.
 
         Raises:
-            EngineError: if a layer has only half of an adapter, or no place for one.
+            EngineError: if it is not one adapter for each of the layers.
         """
         from vllm.lora.lora_model import LoRAModel
         from vllm.lora.peft_helper import PEFTHelper
 
-        layers = {name.rpartition(".lora_")[0] for name in tensors}
-        self._require_whole(layers, tensors)
+        wanted = {f"{layer}.lora_{half}.weight" for layer in self._layers for half in "AB"}
+        if strange := sorted(wanted ^ tensors.keys()):
+            raise EngineError(
+                f"{len(strange)} weights of the adapter that arrived are missing or of other layers, such as "
+                f"{strange[0]!r}; trainer and engine must have the same model.path and lora.targets"
+            )
         made = LoRAModel.from_lora_tensors(
             ADAPTER_ID,
             # Copies: vLLM multiplies B with alpha / rank in place, and these may be views of shared memory.
             {name: tensor.to("cpu", copy=True) for name, tensor in tensors.items()},
-            PEFTHelper(r=options.rank, lora_alpha=options.alpha, target_modules=sorted(layers)),
+            PEFTHelper(r=options.rank, lora_alpha=options.alpha, target_modules=list(self._layers)),
             device="cpu",
             dtype=self._worker.lora_config.lora_dtype,
             weights_mapper=self._mapper,
@@ -120,11 +130,6 @@ class AdapterSlot:
         self._manager.remove_adapter(ADAPTER_ID)
         self._manager.add_adapter(made)
         self._manager.activate_adapter(ADAPTER_ID)
-
-    def _require_whole(self, layers: Collection[str], tensors: Mapping[str, torch.Tensor]) -> None:
-        wanted = {f"{layer}.lora_{half}.weight" for layer in layers for half in "AB"}
-        if lost := sorted(wanted - tensors.keys()) or self.without_place(sorted(layers)):
-            raise EngineError(f"the adapter that arrived is not whole: {lost[0]!r} is missing; report this")
 
 
 def _names_in(model_class: Any, targets: Iterable[str]) -> Iterator[str]:

@@ -31,10 +31,9 @@ class WeightReceiver:
 
     def open_adapter(self, targets: Sequence[str]) -> list[str]:
         """Begin with an adapter of zeros; those targets (transformers' names) that have no place for one."""
-        self._adapter = AdapterSlot(self.model_runner)
-        published = PublishedLayout.read_by(self.model_runner.get_model())
-        lost = set(self._adapter.without_place(published.name_of(name) for name in targets))
-        return [name for name in targets if published.name_of(name) in lost]
+        layout = PublishedLayout.read_by(self.model_runner.get_model())
+        self._adapter = AdapterSlot(self.model_runner, [layout.name_of(name) for name in targets])
+        return self._adapter.without_place()
 
     def receive_weights(self, manifest: Manifest, first_member: int, lora: LoraConfig | None = None) -> None:
         """Load every parameter: language model, vision tower, projector and tied head; or every adapter's.
