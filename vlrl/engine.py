@@ -177,7 +177,7 @@ class Engine:
         self._drop(names, EngineError("the request was given up"))
 
     def update(self, manifest: Manifest, version: int) -> float:
-        """Replace all weights and forget everything computed with the old ones (law 6); seconds it took.
+        """Replace all weights, or the adapter; forget what the old ones computed (law 6); seconds it took.
 
         Requests that run are kept: their tokens so far are computed again under the new weights, pictures
         included, before they go on, so that every token is drawn from the policy of its version alone.

@@ -14,6 +14,7 @@ import torch
 from vlrl.errors import ConfigError, EngineError
 from vlrl.memory_options import LoraConfig
 from vlrl.model_parts import VISION_PARTS, part_of
+from vlrl.one_adapter import use_plain_products
 from vlrl.published import PublishedLayout
 
 ADAPTER_ID = 1
@@ -91,6 +92,7 @@ class AdapterSlot:
         self._mapper = _renames(model_runner.get_model())
         self._worker.add_dummy_lora(adapter_request(), rank=1)
         self._manager.activate_adapter(ADAPTER_ID)
+        use_plain_products(self._manager.punica_wrapper_mapping.values())
 
     def without_place(self) -> list[str]:
         """The layers that have no place for an adapter in this model."""
