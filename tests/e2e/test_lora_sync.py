@@ -104,10 +104,8 @@ def test_a_run_keeps_parity(
 
 
 def test_a_resumed_run_sends_its_adapters_first(tiny_model: Path, local_ray: None, tmp_path: Path) -> None:
-    sections: dict[str, Any] = {"checkpoint": {"every_steps": 1}}
-    train(run_config(tiny_model, tmp_path, LANGUAGE, **sections))
-    config = run_config(tiny_model, tmp_path, LANGUAGE, num_steps=3, **sections)
-    lines = train(config, resume=True)
+    train(run_config(tiny_model, tmp_path, LANGUAGE))
+    lines = train(run_config(tiny_model, tmp_path, LANGUAGE, num_steps=3), resume=True)
     assert [line["step"] for line in lines] == [0, 1, 2]
     assert lines[2]["parity/max_abs_logprob_diff"] < TOLERANCE
 
