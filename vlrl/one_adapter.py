@@ -6,10 +6,9 @@ tokens costs twice to four times as much as without an adapter. With one adapter
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-import torch
 from torch import Tensor
 
 
@@ -17,20 +16,30 @@ def use_plain_products(wrappers: Iterable[Any]) -> None:
     """Replace the products of vLLM's wrappers, if they are those of the CPU; slot 0 holds the one adapter."""
     for wrapper in wrappers:
         if type(wrapper).__name__ == "PunicaWrapperCPU":
-            wrapper._apply_shrink = _shrink
-            wrapper._apply_expand = _expand
+            wrapper.add_lora_linear = _add_products
 
 
-def _shrink(into: Tensor, inputs: Tensor, low: Tensor, scale: float) -> None:
-    """Put scale · inputs·Aᵀ into `into`: [n, rank] from [n, in] and A as [1, 1, rank, in]."""
-    plain = low[0, 0].to(into.dtype)
-    torch.mul(inputs.to(into.dtype) @ plain.T, scale, out=into.view(-1, into.shape[-1]))
-
-
-def _expand(
-    onto: Tensor, inputs: Tensor, high: Tensor, start: int, width: int, add_inputs: bool = True
+def _add_products(
+    onto: Tensor,
+    inputs: Tensor,
+    lows: Sequence[Tensor],
+    highs: Sequence[Tensor],
+    scale: float,
+    widths: Sequence[int],
+    **_: Any,
 ) -> None:
-    """Add inputs·Bᵀ to columns of `onto` [n, out]: [n, rank] and B as [1, 1, width, rank]."""
-    columns = onto[:, start : start + width]
-    product = inputs.to(onto.dtype) @ high[0, 0].to(onto.dtype).T
-    columns.add_(product) if add_inputs else columns.copy_(product)
+    """Add scale · inputs·Aᵀ·Bᵀ of each layer that is packed into one to its columns of `onto`.
+
+    Args:
+        onto: [n, sum of widths].
+        inputs: [n, in], of the same dtype.
+        lows: A of each, [1, 1, rank, in].
+        highs: B of each, [1, 1, width, rank].
+        scale: a factor.
+        widths: of each.
+    """
+    start = 0
+    for low, high, width in zip(lows, highs, widths, strict=True):
+        columns = onto[:, start : start + width]
+        columns.addmm_(inputs @ low[0, 0].T, high[0, 0].T, alpha=scale)
+        start += width
