@@ -38,9 +38,9 @@ def test_they_are_vllms(dtype: torch.dtype, widths: tuple[int, ...]) -> None:
 
 def test_other_wrappers_are_left_alone() -> None:
     class Kernels:
-        def _apply_shrink(self) -> str:
+        def add_lora_linear(self) -> str:
             return "its own"
 
     wrapper = Kernels()
     use_plain_products([wrapper])
-    assert wrapper._apply_shrink() == "its own"
+    assert wrapper.add_lora_linear() == "its own"
