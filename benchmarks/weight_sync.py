@@ -1,12 +1,18 @@
 """Time a weight update from the ZeRO-3 trainer into a vLLM engine that is drawing, against memcpy.
 
     python benchmarks/weight_sync.py --sizes tiny 200m --json
+    python benchmarks/weight_sync.py --sizes tiny 50m --lora adapter
 
 Random Qwen2.5-VL weights. Per size, the fastest of the rounds: the trainer writes a version (write), the
 engine loads it in the middle of requests (pause: nothing is drawn meanwhile), and the same number of bytes is
 copied from one tensor to another in this process with as many threads (memcpy). `write_fraction` and
 `load_fraction` are bytes/s over memcpy's; `pause_beyond_copy_ms` is the pause less one memcpy. The
-median pause is what a busy machine made of it.
+median pause is what a busy machine made of it. Processor time, which a busy machine hardly changes:
+`write_cpu_ms` of the rank and `load_cpu_ms` of the engine, for an update while nothing is drawn; and
+`token_cpu_ms` of the engine for each token of NUM_REQUESTS answers of NUM_DRAWN tokens, prompts included.
+
+With `--lora`, language layers are trained by adapters of rank 16, and engines are sent the whole model with
+the adapters merged, or the adapters alone (lora.sync).
 """
 
 from __future__ import annotations
@@ -21,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import torch
 
 from vlrl import cluster
@@ -32,7 +39,7 @@ from vlrl.protocols import Processor
 from vlrl.session import Session
 from vlrl.tiny import build_tiny_qwen2_5_vl
 from vlrl.trainer import Trainer
-from vlrl.types import Row, Sampling
+from vlrl.types import Row, Sample, Sampling
 
 SIZES: dict[str, dict[str, int]] = {
     "tiny": {"hidden_size": 128, "num_layers": 4, "vision_hidden_size": 128, "vision_depth": 4},
@@ -60,6 +67,7 @@ SIZES: dict[str, dict[str, int]] = {
 }
 NUM_REQUESTS = 8
 NUM_TOKENS = 400
+NUM_DRAWN = 64
 
 
 def copy_seconds(num_bytes: int, rounds: int) -> float:
@@ -78,10 +86,7 @@ async def update_while_drawing(
     policy: VllmPolicy, trainer: Trainer, processor: Processor, rounds: int
 ) -> tuple[list[float], list[float]]:
     """Seconds of writing and of the engine's pause, for each of `rounds` updates after a first one."""
-    picture = np.random.default_rng(0).integers(0, 256, (112, 112, 3), dtype=np.uint8)
-    parts = [{"type": "image", "image": picture}, {"type": "text", "text": "What is this?"}]
-    asked: Row = {"id": "r", "messages": [{"role": "user", "content": parts}]}
-    sample = processor.sample(asked)
+    sample = question(processor)
     drawing: set[asyncio.Task[Any]] = set()
 
     def keep_drawing() -> None:
@@ -102,11 +107,55 @@ async def update_while_drawing(
     return writes[1:], pauses[1:]
 
 
-def measure(size: str, transport: str, rounds: int) -> dict[str, float]:
+def question(processor: Processor) -> Sample:
+    """One about a picture."""
+    picture = np.random.default_rng(0).integers(0, 256, (112, 112, 3), dtype=np.uint8)
+    parts = [{"type": "image", "image": picture}, {"type": "text", "text": "What is this?"}]
+    asked: Row = {"id": "r", "messages": [{"role": "user", "content": parts}]}
+    return processor.sample(asked)
+
+
+def processor_ms(policy: VllmPolicy, trainer: Trainer, processor: Processor, rounds: int) -> dict[str, float]:
+    """Processor time of an update while nothing is drawn, and of a token; milliseconds."""
+    begin = cpu_seconds()
+    for version in range(100, 100 + rounds):
+        trainer.write_weights()
+        policy.load_weights(trainer.manifest, version)
+    updated = cpu_seconds()
+    sample, tokens = question(processor), 0
+
+    async def draw() -> int:
+        sampling = [Sampling(1.0, 1.0, 0, NUM_DRAWN, seed) for seed in range(NUM_REQUESTS)]
+        drawn = await asyncio.gather(*(policy.generate(Session(sample, 0), each) for each in sampling))
+        return sum(len(each.token_ids) for each in drawn)
+
+    for _ in range(rounds):
+        tokens += asyncio.run(draw())
+    drawn = cpu_seconds()
+    return {
+        "write_cpu_ms": (updated["TrainerRank"] - begin["TrainerRank"]) / rounds * 1e3,
+        "load_cpu_ms": (updated["GeneratorActor"] - begin["GeneratorActor"]) / rounds * 1e3,
+        "token_cpu_ms": (drawn["GeneratorActor"] - updated["GeneratorActor"]) / tokens * 1e3,
+    }
+
+
+def cpu_seconds() -> dict[str, float]:
+    """Processor time that this program's actors have taken so far, by their class."""
+    taken = {"TrainerRank": 0.0, "GeneratorActor": 0.0}
+    for process in psutil.Process().children(recursive=True):
+        title = " ".join(process.cmdline())
+        for name in taken:
+            if title.startswith(f"ray::{name}"):
+                times = process.cpu_times()
+                taken[name] += times.user + times.system
+    return taken
+
+
+def measure(size: str, transport: str, rounds: int, lora: str | None) -> dict[str, float]:
     """The figures of one size."""
     with tempfile.TemporaryDirectory() as folder:
         model = build_tiny_qwen2_5_vl(Path(folder) / "model", corpus(DigitSum()), **SIZES[size])
-        config = _config(model, Path(folder), transport)
+        config = _config(model, Path(folder), transport, lora)
         processor = open_processor(config)
         with cluster.cluster(config):
             trainer = Trainer(config, processor.banned_token_ids)
@@ -116,6 +165,7 @@ def measure(size: str, transport: str, rounds: int) -> dict[str, float]:
                 policy.wait_ready()
                 writes, pauses = asyncio.run(update_while_drawing(policy, trainer, processor, rounds))
                 num_bytes, num_parameters = trainer.manifest.num_bytes, trainer.num_parameters
+                of_processor = processor_ms(policy, trainer, processor, rounds)
             finally:
                 policy.close()
                 trainer.close()
@@ -131,10 +181,11 @@ def measure(size: str, transport: str, rounds: int) -> dict[str, float]:
         "write_fraction": copy / write,
         "load_fraction": copy / pause,
         "pause_beyond_copy_ms": (pause - copy) * 1e3,
+        **of_processor,
     }
 
 
-def _config(model: Path, folder: Path, transport: str) -> Config:
+def _config(model: Path, folder: Path, transport: str, lora: str | None) -> Config:
     return parse_config(
         {
             "run": {"dir": str(folder)},
@@ -144,6 +195,7 @@ def _config(model: Path, folder: Path, transport: str) -> Config:
             "rewards": [{"name": "answer_exact"}],
             "generator": {"mode": "continuous", "max_model_len": 512},
             "weights": {"transport": transport},
+            "lora": None if lora is None else {"rank": 16, "sync": lora},
         }
     )
 
@@ -156,9 +208,12 @@ def main() -> None:
         "--transport", choices=("shared_memory", "disk", "broadcast"), default="shared_memory"
     )
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--lora", choices=("merged", "adapter"))
     parser.add_argument("--json", action="store_true", help="one JSON object, by size")
     arguments = parser.parse_args()
-    figures = {size: measure(size, arguments.transport, arguments.rounds) for size in arguments.sizes}
+    figures = {
+        size: measure(size, arguments.transport, arguments.rounds, arguments.lora) for size in arguments.sizes
+    }
     if arguments.json:
         print(json.dumps({"transport": arguments.transport, **figures}))
         return

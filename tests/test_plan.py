@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +182,14 @@ def test_each_saving_saves_its_own_part() -> None:
     assert predict(kl, prompts, GPU, SEVEN).memory.weights > plain.memory.weights
 
 
+def test_the_segment_holds_what_is_sent() -> None:
+    adapted, segments = replace(SEVEN, adapters=40_000_000), {}
+    for sync in ("merged", "adapter"):
+        config = make_config(lora={"sync": sync})
+        segments[sync] = predict(config, PROMPTS, GPU, adapted).memory.segment
+    assert segments == {"merged": 2 * SEVEN.num_params, "adapter": 2 * 40_000_000}
+
+
 def test_zero3s_static_part_is_the_papers() -> None:
     """ZeRO (arXiv 1910.02054, Fig. 1) has 2 + 2 + 12 bytes a parameter; with float32 gradients it is 18."""
     config = make_config()
@@ -201,6 +210,9 @@ def test_changes_that_are_suggested_fit_and_a_hopeless_case_has_none(tiny_model:
     assert "trainer.gradient_checkpointing=true" in [key for key, _ in changes]
     assert all(plan.needed_bytes <= tight.memory_bytes for _, plan in changes)
     assert fitting_changes(config, PROMPTS, Machine("cpu", GIB, 1e11)) == []
+    lora = make_config(tiny_model, lora={"rank": 2})
+    tight = Machine("cpu", predict(lora, PROMPTS, Machine("cpu", 0, 1e11)).needed_bytes - 2**20, 1e11)
+    assert "lora.sync=adapter" in [key for key, _ in fitting_changes(lora, PROMPTS, tight)]
 
 
 @pytest.mark.parametrize("family", ["qwen2_5_vl", "qwen3_vl", "internvl"])

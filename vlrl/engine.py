@@ -19,10 +19,13 @@ import numpy as np
 from PIL import Image
 
 from vlrl.config import Config
+from vlrl.empty_model import empty_model
+from vlrl.engine_adapter import adapter_arguments, adapter_request, require_places
 from vlrl.engine_arguments import engine_arguments
 from vlrl.errors import EngineError
 from vlrl.processors.video_metadata import video_metadata
 from vlrl.shared_media import fetch_media
+from vlrl.trainer_lora import adapter_targets, sent_alone
 from vlrl.types import Generation, IntArray, Media, Sampling, VersionSpan
 from vlrl.weights import Manifest
 
@@ -80,6 +83,8 @@ class Engine:
         self._banned_token_ids = list(banned_token_ids)
         self._stop_token_ids = list(stop_token_ids)
         self._engine_options = dict(engine_options)
+        self._lora = sent_alone(config)
+        self._adapter: Any = None
         self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
         self._running: dict[str, tuple[EngineRequest, Callable[[Drawn], None]]] = {}
         threading.Thread(target=self._serve, name="engine", daemon=True).start()
@@ -106,7 +111,14 @@ class Engine:
             self._engine_options,
             on_gpu=torch.cuda.is_available(),
         )
+        if self._lora is not None:
+            targets = adapter_targets(empty_model(self._config), self._lora)
+            arguments |= adapter_arguments(self._lora, targets, arguments)
         self._engine = LLMEngine.from_engine_args(EngineArgs(**arguments))
+        if self._lora is not None:
+            missing = self._engine.collective_rpc("open_adapter", args=(targets,))
+            require_places(missing[0], self._config.model.path)
+            self._adapter = adapter_request()
         self._engine.set_weight_version("0")
         if self._config.generator.tensor_parallel_size == 1:
             self._engine.collective_rpc("remove_rendezvous")
@@ -154,7 +166,8 @@ class Engine:
                 key = (request.engine_ids.tobytes(), request.media)
                 if key not in rendered:
                     rendered[key] = self._render(request, media)
-                self._engine.add_request(request.name, rendered[key], self._params(request.sampling))
+                params = self._params(request.sampling)
+                self._engine.add_request(request.name, rendered[key], params, lora_request=self._adapter)
                 self._running[request.name] = (request, partial(done, index))
         except Exception:  # all or none
             self.abort([request.name for request in requests])
@@ -165,7 +178,7 @@ class Engine:
         self._drop(names, EngineError("the request was given up"))
 
     def update(self, manifest: Manifest, version: int) -> float:
-        """Replace all weights and forget everything computed with the old ones (law 6); seconds it took.
+        """Replace all weights, or the adapter; forget what the old ones computed (law 6); seconds it took.
 
         Requests that run are kept: their tokens so far are computed again under the new weights, pictures
         included, before they go on, so that every token is drawn from the policy of its version alone.
@@ -173,7 +186,7 @@ class Engine:
         begin = time.perf_counter()
         self._engine.reset_prefix_cache(reset_running_requests=True)
         first_member = 1 + self._number * self._config.generator.tensor_parallel_size
-        self._engine.collective_rpc("receive_weights", args=(manifest, first_member))
+        self._engine.collective_rpc("receive_weights", args=(manifest, first_member, self._lora))
         self._engine.reset_mm_cache()
         self._engine.reset_encoder_cache()
         if not self._engine.reset_prefix_cache():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -11,7 +11,7 @@ from vlrl.options import Section
 
 
 class LoraConfig(Section):
-    """Low-rank adapters, trained in the model's place; the engine and the saved model get them merged."""
+    """Low-rank adapters, trained in the model's place; the saved model gets them merged."""
 
     rank: int = Field(16, ge=1)
     """Inner width of an adapter."""
@@ -19,6 +19,8 @@ class LoraConfig(Section):
     """An adapter counts alpha / rank."""
     targets: list[str] = Field(["language_layers"], min_length=1)
     """Linear layers that get one: language_layers, vision_tower, projector, or fnmatch patterns of names."""
+    sync: Literal["merged", "adapter"] = "merged"
+    """What engines are sent: the whole model with adapters merged, or the adapters alone, for vLLM's LoRA."""
 
 
 class VisionCacheConfig(Section):

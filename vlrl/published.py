@@ -33,9 +33,11 @@ class PublishedLayout:
         """The published name and tensor of a parameter of transformers'."""
         if self.transposed_experts and ".mlp.experts." in name:
             tensor = tensor.transpose(1, 2).contiguous()
-        if self.nested_tower:
-            name = name.replace("vision_tower.", "vision_tower.vision_model.", 1)
-        return name, tensor
+        return self.name_of(name), tensor
+
+    def name_of(self, name: str) -> str:
+        """The published name of a parameter or module of transformers'."""
+        return name.replace("vision_tower.", "vision_tower.vision_model.", 1) if self.nested_tower else name
 
 
 def save_as_published(model: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,12 @@ from vlrl.batch import Batch
 from vlrl.config import Config
 from vlrl.errors import EngineError, ResourceError
 from vlrl.lags import lag_metrics
+from vlrl.trainer_lora import sent_alone
 from vlrl.trainer_offload import OffloadFolder, with_folder
 from vlrl.trainer_rank import Objective, StepResult, StepSums, TrainerRank
 from vlrl.types import FloatArray
 from vlrl.weight_places import WeightPlaces
-from vlrl.weights import Checksum, Manifest
+from vlrl.weights import Checksum, Manifest, plan_segment
 
 OBITUARY_S = 10.0
 """A rank that does not say in so long that it lives is at work, or waits for one that does not."""
@@ -55,12 +57,15 @@ class Trainer:
         self._places: WeightPlaces | None = None
         self._sending: list[Any] = []
         self._written = False
+        self._adapters_alone = sent_alone(config) is not None
 
     def wait_ready(self) -> float:
         """Block until every rank has its model and the weight segment exists; seconds of the slowest."""
         seconds = max(float(s) for s in cluster.fetch_all(self._starting))
-        layout = cluster.call(self._ranks[:1], "parameters")[0]
-        self._places = WeightPlaces(self._config, layout, f"127.0.0.1:{rendezvous_port(None)}")
+        self._layout = sent = cluster.call(self._ranks[:1], "parameters")[0]
+        if self._adapters_alone:
+            sent = cluster.call(self._ranks[:1], "adapters")[0]
+        self._places = WeightPlaces(self._config, sent, f"127.0.0.1:{rendezvous_port(None)}")
         if self.manifest.transport == "shared_memory":
             self.write_weights()
         return seconds
@@ -74,8 +79,8 @@ class Trainer:
 
     @property
     def num_parameters(self) -> int:
-        """Parameters of the policy, tied ones once."""
-        return sum(int(np.prod(e.shape)) for e in self.manifest.entries)
+        """Parameters of the policy without adapters, tied ones once; after wait_ready."""
+        return sum(int(np.prod(shape)) for _, _, shape in self._layout)
 
     def attention(self) -> str:
         """The language model's attention and why it is that one, in words."""
@@ -167,9 +172,15 @@ class Trainer:
         Raises:
             ResourceError: if the disk is full.
         """
-        if self.manifest.transport == "shared_memory" and not self._written:
+        whole = self.manifest
+        if self._adapters_alone:  # what was sent is not the model: that is gathered, bucket by bucket
+            whole = replace(
+                plan_segment(folder, self._layout), transport="disk", bucket_bytes=whole.bucket_bytes
+            )
+        elif whole.transport == "shared_memory" and not self._written:
             self.write_weights()
-        self._save("save_model", folder, self.manifest)
+            whole = self.manifest
+        self._save("save_model", folder, whole)
 
     def load(self, folder: Path) -> None:
         """Read the state that `save` wrote; `write_weights` sends its weights."""

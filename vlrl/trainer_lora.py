@@ -1,8 +1,8 @@
-"""Low-rank adapters (LoRA, arXiv 2106.09685) by peft: trained alone, merged where weights leave the trainer.
+"""Low-rank adapters (LoRA, arXiv 2106.09685) by peft: trained alone; merged, or as they are, for the engine.
 
-W' = W + alpha/rank · B·A (Eq. 3, scaled as in §4.1). The engine and the saved model get W'; a rank adds only
-the rows that its slice of W holds, so nobody gathers W. The model with its adapters off is the starting one,
-which makes a second copy as the KL term's reference needless.
+W' = W + alpha/rank · B·A (Eq. 3, scaled as in §4.1). The saved model gets W', the engine W' too or A and B
+alone (lora.sync); a rank adds only the rows that its slice of W holds, so nobody gathers W. The model with
+its adapters off is the starting one, which makes a second copy as the KL term's reference needless.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from vlrl.config import Config
 from vlrl.errors import ConfigError
 from vlrl.memory_options import LoraConfig
 from vlrl.model_parts import matches, present
@@ -43,6 +44,11 @@ def add_adapters(model: Any, options: LoraConfig, seed: int) -> None:
         torch.manual_seed(seed)
         inject_adapter_in_model(config, model, adapter_name=ADAPTER)
     model.vlrl_peft_config = config
+
+
+def sent_alone(config: Config) -> LoraConfig | None:
+    """The options of adapters that engines are sent without the rest of the model; None if they are not."""
+    return config.lora if config.lora is not None and config.lora.sync == "adapter" else None
 
 
 def adapter_targets(model: nn.Module, options: LoraConfig) -> list[str]:
@@ -84,11 +90,24 @@ def adapter_state(model: nn.Module) -> dict[str, Tensor]:
     """The adapters' whole weights on the host, by peft's names; every rank of ZeRO-3 must call it."""
     import deepspeed
 
-    named = {name: p for name, p in model.named_parameters() if ".lora_" in name}
+    named = dict(_own_parameters(model))
     if not named:
         return {}
     with deepspeed.zero.GatheredParameters(list(named.values())):
-        return {name.replace(f".{ADAPTER}.", "."): p.detach().cpu().clone() for name, p in named.items()}
+        return {name: p.detach().cpu().clone() for name, p in named.items()}
+
+
+def adapter_layout(model: nn.Module) -> list[tuple[str, str, tuple[int, ...]]]:
+    """(name by peft, dtype, whole shape) of every adapter's weight; of a model partitioned by ZeRO-3."""
+    return [
+        (name, str(p.dtype).removeprefix("torch."), tuple(p.ds_shape)) for name, p in _own_parameters(model)
+    ]
+
+
+def adapter_shards(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """(name by peft, this rank's flat slice) of every adapter's weight, in the order of `adapter_layout`."""
+    for name, parameter in _own_parameters(model):
+        yield name, parameter.ds_tensor.detach()
 
 
 def merged_shards(
@@ -150,6 +169,11 @@ def _added(shard: Tensor, low: Tensor, high: Tensor, scale: float, start: int) -
 def _linear_layers(model: nn.Module) -> list[str]:
     """Every linear layer but the head, which answers with logprobs (`vlrl.token_logprobs`)."""
     return [n for n, m in model.named_modules() if isinstance(m, nn.Linear) and not n.endswith("lm_head")]
+
+
+def _own_parameters(model: nn.Module) -> list[tuple[str, Any]]:
+    """The adapters' weights by peft's names: MODULE.lora_A.weight [rank, in], MODULE.lora_B.weight."""
+    return [(n.replace(f".{ADAPTER}.", "."), p) for n, p in model.named_parameters() if ".lora_" in n]
 
 
 def _adapted(model: nn.Module) -> dict[str, Any]:

@@ -24,7 +24,16 @@ from vlrl.off_policy import corrected_surrogate
 from vlrl.published import save_as_published
 from vlrl.sequence_parallel import join_group, require_heads
 from vlrl.step_features import StepFeatures
-from vlrl.trainer_lora import adapter_state, adapters_off, base_name, merged_shards, save_adapter
+from vlrl.trainer_lora import (
+    adapter_layout,
+    adapter_shards,
+    adapter_state,
+    adapters_off,
+    base_name,
+    merged_shards,
+    save_adapter,
+    sent_alone,
+)
 from vlrl.trainer_model import (
     deepspeed_config,
     feature_cache,
@@ -140,8 +149,14 @@ class TrainerRank:
             if name is not None
         ]
 
+    def adapters(self) -> list[tuple[str, str, tuple[int, ...]]]:
+        """The same of the adapters' weights, which are all that is sent with lora.sync=adapter."""
+        return adapter_layout(self._engine.module.model)
+
     def write_weights(self, manifest: Manifest) -> list[Checksum]:
         """This rank's part in bringing the weights to where the manifest says, see `WeightSender.send`."""
+        if sent_alone(self._config) is not None:
+            return self._sender.send(adapter_shards(self._engine.module.model), manifest)
         return self._sender.send(self._slices(), manifest)
 
     def step(self, micro_batches: Sequence[MicroBatch], objective: Objective, lr: float) -> StepResult:
@@ -190,7 +205,7 @@ class TrainerRank:
     def save_model(self, path: str, manifest: Manifest) -> None:
         """Write the model on rank 0, in Hugging Face format, adapters merged and beside it.
 
-        The weights may lie in manifest's shared memory.
+        The manifest is of the whole model; the weights may lie in its shared memory.
         """
         state = self._sender.whole(self._slices(), manifest)
         if self._rank:

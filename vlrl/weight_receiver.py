@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from vlrl.engine_adapter import AdapterSlot
 from vlrl.errors import EngineError
+from vlrl.memory_options import LoraConfig
 from vlrl.published import PublishedLayout
 from vlrl.weight_group import WeightGroup
 from vlrl.weights import Manifest, Segment, bucket_file, buckets_of
@@ -22,15 +24,24 @@ class WeightReceiver:
     distributed_init_method: str
     rank: int
     """Among the processes of this engine."""
+    _adapter: AdapterSlot | None = None
+    """With lora.sync=adapter, after `open_adapter`."""
     _segment: Segment | None = None
     _group: WeightGroup | None = None
 
-    def receive_weights(self, manifest: Manifest, first_member: int) -> None:
-        """Load every parameter: language model, vision tower, projector and tied head.
+    def open_adapter(self, targets: Sequence[str]) -> list[str]:
+        """Begin with an adapter of zeros; those targets (transformers' names) that have no place for one."""
+        layout = PublishedLayout.read_by(self.model_runner.get_model())
+        self._adapter = AdapterSlot(self.model_runner, [layout.name_of(name) for name in targets])
+        return self._adapter.without_place()
+
+    def receive_weights(self, manifest: Manifest, first_member: int, lora: LoraConfig | None = None) -> None:
+        """Load every parameter: language model, vision tower, projector and tied head; or every adapter's.
 
         Args:
             manifest: what to load.
             first_member: number of this engine's first process in a broadcast's group.
+            lora: of the adapters, if these alone are sent.
 
         Raises:
             EngineError: if the version lacks parameters that the engine has, or has come damaged.
@@ -42,10 +53,13 @@ class WeightReceiver:
             manifest.verify(self._arriving(manifest))
         if manifest.transport == "broadcast":  # before anything is touched
             self._meet(manifest, member)
+        arriving = (layout.of(name, tensor) for name, tensor in self._arriving(manifest))
+        if lora is not None:
+            assert self._adapter is not None
+            self._adapter.load(dict(arriving), lora)
+            return
         # Layer by layer, because a plain load_weights fails where the backend has repacked its weights.
-        self.model_runner.reload_weights(
-            weights_iterator=(layout.of(name, tensor) for name, tensor in self._arriving(manifest))
-        )
+        self.model_runner.reload_weights(weights_iterator=arriving)
         _refresh_tied_head(model)
         _repack_experts(model)
 

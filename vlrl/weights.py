@@ -55,7 +55,7 @@ class Checksum:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A version of the whole model: its layout, and where an engine gets it from.
+    """A version of the whole model, or of its adapters: its layout, and where an engine gets it from.
 
     Attributes:
         path: the segment file; for disk the folder of files; for broadcast "host:port" of the rendezvous.

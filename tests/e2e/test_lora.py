@@ -66,14 +66,16 @@ class Adapted:
         return np.sort(torch.cat(found).numpy())
 
 
-@pytest.fixture(scope="module")
-def adapted(tmp_path_factory: pytest.TempPathFactory, local_ray: None) -> Iterator[Adapted]:
+@pytest.fixture(scope="module", params=["merged", "adapter"])
+def adapted(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, local_ray: None
+) -> Iterator[Adapted]:
     root = tmp_path_factory.mktemp("lora")
     base = build_qwen3_vl(root / "base")
     processor = open_tiny(base)
     config = make_config(
         base,
-        lora={"rank": 4, "alpha": 8, "targets": TARGETS},
+        lora={"rank": 4, "alpha": 8, "targets": TARGETS, "sync": request.param},
         run={"dir": root},
         profile={"steps": [0]},
         algorithm={"kl_coef": 0.1},
@@ -169,7 +171,7 @@ def test_a_checkpoint_brings_back_adapters_and_optimizer(adapted: Adapted, tmp_p
 
 
 def test_vllm_agrees_after_an_update(adapted: Adapted) -> None:
-    """It starts from the base, gets merged weights, and then those after another step."""
+    """It starts from the base, gets merged weights or the adapters, and then those after another step."""
     policy = VllmPolicy(adapted.config, adapted.processor)
     try:
         policy.wait_ready()

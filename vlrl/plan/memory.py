@@ -88,7 +88,7 @@ def rank_memory(shape: ModelShape, work: Workload, config: Config, device: str) 
         logits=_logits(shape, work, config),
         update=3 * trained * FLOAT32,  # gradients made flat, and two of AdamW's intermediate results
         process=PROCESS_BYTES[device],
-        segment=_num_segments(config) * shape.num_params * size,
+        segment=_num_segments(config) * _num_sent(shape, config) * size,
         host=0,
         keeps_freed=device == "cpu",
     )
@@ -108,6 +108,12 @@ def _num_segments(config: Config) -> int:
     if config.weights.transport != "shared_memory":
         return 0
     return 2 if config.generator.mode == "continuous" else 1
+
+
+def _num_sent(shape: ModelShape, config: Config) -> int:
+    """Parameters of a version: all of the merged model's, or the adapters' alone."""
+    alone = config.lora is not None and config.lora.sync == "adapter"
+    return shape.adapters if alone else shape.num_params
 
 
 def layer_values(stack: Stack) -> int:

@@ -117,6 +117,9 @@ def _changes(config: Config, machine: Machine) -> Iterator[tuple[str, Config]]:
         yield "trainer.offload_optimizer=true", _with(config, "trainer", offload_optimizer=True)
     if config.model.dtype == "float32":
         yield "model.dtype=bfloat16", _with(config, "model", dtype="bfloat16")
+    shares_memory = machine.device == "cpu" and config.weights.transport == "shared_memory"
+    if shares_memory and config.lora is not None and config.lora.sync == "merged":
+        yield "lora.sync=adapter", _with(config, "lora", sync="adapter")
     if not config.model.freeze and config.lora is None:
         frozen = ["vision_tower", "projector"]
         yield "model.freeze=[vision_tower,projector]", _with(config, "model", freeze=frozen)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from vlrl.config import Config
-from vlrl.errors import ConfigError
 
 BYTES = {"float32": 4, "bfloat16": 2}
 
@@ -87,19 +86,12 @@ def read_shape(config: Config) -> ModelShape:
     Raises:
         ConfigError: if there is no config.json, or freezing or adapters name nothing.
     """
-    import torch
-    from transformers import AutoConfig, AutoModelForImageTextToText
-
+    from vlrl.empty_model import empty_model
     from vlrl.model_parts import freeze, part_of
     from vlrl.trainer_lora import adapter_targets
 
-    path = config.model.path
-    try:
-        found = AutoConfig.from_pretrained(path, trust_remote_code=config.processor.trust_remote_code)
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"model.path={path!r}: no config.json found ({error})") from error
-    with torch.device("meta"):
-        model: Any = AutoModelForImageTextToText.from_config(found)
+    model = empty_model(config)
+    found = model.config
     freeze(model, config.model.freeze)
     params, trained, adapters = Counter[str](), Counter[str](), 0
     for name, parameter in model.named_parameters():

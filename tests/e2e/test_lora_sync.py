@@ -1,0 +1,182 @@
+"""Engines that are sent adapters alone (lora.sync=adapter) agree with the trainer at every step."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import make_config, make_group, make_setting, open_tiny, picture, row
+from reference import largest_difference, model_of
+from rich.console import Console
+from safetensors.torch import load_file
+
+from vlrl import cluster, grpo
+from vlrl.config import Config
+from vlrl.console import TrainConsole
+from vlrl.errors import EngineError
+from vlrl.generator import VllmPolicy
+from vlrl.pack import pack
+from vlrl.parity import logprob_difference
+from vlrl.rollout import rollout_groups
+from vlrl.trainer import Trainer
+from vlrl.types import Group
+from vlrl.weights import Segment
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]  # minutes of engines and ranks
+
+TOLERANCE = 1e-4
+LANGUAGE = ["language_layers"]
+ALL = ["language_layers", "vision_tower", "projector"]
+RUNS = [
+    ("shared_memory", "continuous", 1, LANGUAGE),
+    ("disk", "waves", 2, ALL),
+    ("broadcast", "continuous", 2, ALL),
+]
+
+REWARD = '''
+def parity(completion, answer):
+    """Something that a random model gets right every other time."""
+    return float(sum(map(ord, completion)) % 2)
+'''
+
+
+def lora(targets: list[str], **options: Any) -> dict[str, Any]:
+    return {"rank": 3, "alpha": 6, "targets": targets, "sync": "adapter", **options}
+
+
+def train(config: Config, *, resume: bool = False) -> list[dict[str, Any]]:
+    """Every step's metrics of the whole run."""
+    with TrainConsole("test", config.num_steps, console=Console(file=io.StringIO())) as console:
+        grpo.train(config, console, resume=resume)
+    return [json.loads(line) for line in (config.run_dir / "metrics.jsonl").read_text().splitlines()]
+
+
+def run_config(model: Path, folder: Path, targets: list[str], **sections: Any) -> Config:
+    (folder / "reward.py").write_text(REWARD)
+    return make_config(
+        model,
+        run={"name": "run", "dir": str(folder)},
+        rewards=[{"name": f"{folder}/reward.py:parity"}],
+        lora=lora(targets),
+        optim={"lr": 3e-2},
+        logging={"tensorboard": False},
+        **{"num_steps": 2, **sections},
+    )
+
+
+@pytest.mark.parametrize(("transport", "mode", "num_replicas", "targets"), RUNS)
+def test_a_run_keeps_parity(
+    tiny_model: Path, local_ray: None, tmp_path: Path, transport: str, mode: str, num_replicas: int,
+    targets: list[str],
+) -> None:  # fmt: skip
+    config = run_config(
+        tiny_model,
+        tmp_path,
+        targets,
+        generator={"mode": mode, "num_replicas": num_replicas, "cpus": 0.5},
+        weights={
+            "transport": transport,
+            "bucket_mib": 0.05,
+            "probe_every": 1,
+            "checksums": transport != "broadcast",
+        },
+    )
+    lines = train(config)
+    assert [line["step"] for line in lines] == [0, 1]
+    assert all(line["parity/max_abs_logprob_diff"] < TOLERANCE for line in lines)
+    saved = load_file(config.run_dir / "model" / "adapter" / "adapter_model.safetensors")
+    assert all(bool(t.any()) for name, t in saved.items() if ".lora_B." in name), "nothing was learnt"
+    before, after = (
+        dict(model_of(folder).named_parameters()) for folder in (tiny_model, config.run_dir / "model")
+    )
+    changed = {name for name in before if not before[name].equal(after[name])}
+    assert changed == {
+        name.removeprefix("base_model.model.").replace(".lora_A.", ".")
+        for name in saved
+        if ".lora_A." in name
+    }
+
+
+def test_a_resumed_run_sends_its_adapters_first(tiny_model: Path, local_ray: None, tmp_path: Path) -> None:
+    train(run_config(tiny_model, tmp_path, LANGUAGE))
+    lines = train(run_config(tiny_model, tmp_path, LANGUAGE, num_steps=3), resume=True)
+    assert [line["step"] for line in lines] == [0, 1, 2]
+    assert lines[2]["parity/max_abs_logprob_diff"] < TOLERANCE
+
+
+class Pair:
+    """A trainer and one engine, and what they make of a few questions."""
+
+    def __init__(self, config: Config, model: Path) -> None:
+        self.config, self.model, self.processor = config, model, open_tiny(model)
+        rows = [row("Which?", [picture(56, 84, seed=i)], row_id=str(i)) for i in range(2)]
+        self.samples = [self.processor.sample(each) for each in rows]
+        self.trainer = Trainer(config, self.processor.banned_token_ids)
+        self.policy = VllmPolicy(config, self.processor)
+
+    def learn(self, lr: float = 2e-2) -> None:
+        groups = [
+            make_group([4, 3], sample=s, advantages=[1.0, -1.0], seed=i) for i, s in enumerate(self.samples)
+        ]
+        batch = pack(
+            groups, self.processor.pixels, num_ranks=1, max_tokens=2048, aggregation="token",
+            max_completion_tokens=8, keep_zero_advantage=True,
+        )  # fmt: skip
+        self.trainer.step(batch, "sft", lr)
+
+    def draw(self) -> list[Group]:
+        setting = make_setting(self.policy, self.processor, self.config)
+        return asyncio.run(rollout_groups(self.samples, setting, seed_path=(0, 0))).groups
+
+    def disagreement(self, groups: list[Group]) -> tuple[float, float]:
+        """Of the engine with the trainer, and with the base model."""
+        difference, _ = logprob_difference(groups, self.trainer, self.processor.pixels, self.config)
+        base = model_of(self.model)
+        return difference, largest_difference(base, self.processor, groups, 1.0)
+
+    def close(self) -> None:
+        self.policy.close()
+        self.trainer.close()
+
+
+def test_from_zero_to_a_replaced_engine(tiny_model: Path, local_ray: None, tmp_path: Path) -> None:
+    """Version 0 is the base; an engine in a dead one's place has the adapter; a damaged one is refused."""
+    config = make_config(tiny_model, lora=lora(ALL), run={"dir": str(tmp_path)}, weights={"checksums": True})
+    pair = Pair(config, tiny_model)
+    try:
+        pair.trainer.wait_ready()
+        pair.policy.wait_ready()
+        assert max(pair.disagreement(pair.draw())) < TOLERANCE
+        pair.learn()
+        pair.trainer.write_weights()
+        manifest = pair.trainer.manifest
+        assert {e.name.rpartition(".lora_")[2] for e in manifest.entries} == {"A.weight", "B.weight"}
+        assert manifest.num_bytes < 0.2 * 4 * pair.trainer.num_parameters
+        pair.policy.load_weights(manifest, 1)
+        to_trainer, to_base = pair.disagreement(pair.draw())
+        assert to_trainer < TOLERANCE
+        assert to_base > 1e-2
+
+        [replica] = pair.policy._replicas
+        os.kill(
+            int(cluster.fetch(replica.actor.__ray_call__.remote(lambda actor: __import__("os").getpid()))),
+            signal.SIGKILL,
+        )
+        to_trainer, to_base = pair.disagreement(pair.draw())
+        assert pair.policy.counts["replaced_engines"] == 1
+        assert to_trainer < TOLERANCE
+        assert to_base > 1e-2
+
+        flat = Segment(manifest).flat[manifest.entries[-1].name]
+        flat[0] += 1.0
+        with pytest.raises(EngineError, match="not what the trainer sent"):
+            pair.policy.load_weights(manifest, 2)
+        assert pair.disagreement(pair.draw())[0] < TOLERANCE  # it has kept what it had
+    finally:
+        pair.close()

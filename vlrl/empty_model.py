@@ -1,0 +1,26 @@
+"""A config's model without memory: names and shapes, from config.json alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vlrl.config import Config
+from vlrl.errors import ConfigError
+
+
+def empty_model(config: Config) -> Any:
+    """The model of a config on the meta device; of a hub model config.json is enough.
+
+    Raises:
+        ConfigError: if there is no config.json.
+    """
+    import torch
+    from transformers import AutoConfig, AutoModelForImageTextToText
+
+    path = config.model.path
+    try:
+        found = AutoConfig.from_pretrained(path, trust_remote_code=config.processor.trust_remote_code)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"model.path={path!r}: no config.json found ({error})") from error
+    with torch.device("meta"):
+        return AutoModelForImageTextToText.from_config(found)
