@@ -33,6 +33,13 @@ def test_equal_rewards_whose_mean_is_off_by_rounding_still_have_exactly_zero(sca
     assert group_advantages(float32, scale_by_std=scale).tolist() == [0.0] * n
 
 
+@pytest.mark.parametrize("size", [1e-201, 1.0, 1e200])
+def test_rewards_of_any_size_have_the_same_advantages(size: float) -> None:
+    assert group_advantages([size, 0.0, 0.0, 0.0], scale_by_std=True).tolist() == [1.5, -0.5, -0.5, -0.5]
+    before, after = tree_advantages([size, 0.0, 0.0, 0.0], [0, 0, 1, 1], scale_by_std=True)
+    assert (before + after).tolist() == [1.5, -0.5, -0.5, -0.5]
+
+
 def test_grpo_divides_by_the_unbiased_deviation() -> None:
     # mean 1/4; squared deviations 9/16 + 3 · 1/16 = 3/4; variance (3/4)/3 = 1/4; deviation 1/2
     assert group_advantages([1.0, 0.0, 0.0, 0.0], scale_by_std=True).tolist() == [1.5, -0.5, -0.5, -0.5]

@@ -114,6 +114,8 @@ LAYERS: dict[str, set[str]] = {
             "trainer_lora",
             "trainer_offload",
             "trainer_profile",
+            "step_result",
+            "cached_pictures",
             "weights",
             "segment_files",
             "checkpoint",
@@ -152,6 +154,7 @@ ENGINE_LIBRARIES = {"ray", "vllm", "deepspeed"}
 ADAPTERS = {
     f"vlrl.{name}"
     for name in (
+        "cached_pictures",
         "cluster",
         "engine",
         "engine_adapter",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from vlrl.options import OptimConfig
+from vlrl.memory_options import OptimConfig
 from vlrl.schedule import learning_rate
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from vlrl.errors import ConfigError
-from vlrl.options import OptimConfig
+from vlrl.memory_options import OptimConfig
 from vlrl.trainer_model import make_optimizer
 
 

@@ -31,6 +31,8 @@ def group_advantages(rewards: Sequence[float], *, scale_by_std: bool) -> FloatAr
         raise ConfigError("a group baseline needs rollout.group_size ≥ 2, got 1")
     if values.max() == values.min():
         return np.zeros(values.size, dtype=np.float32)
+    if scale_by_std:
+        values = _sized(values)
     centred = values - values.mean()
     if scale_by_std:
         centred /= values.std(ddof=1)  # the unbiased deviation, as TRL and DeepSeek's reference code use
@@ -63,6 +65,8 @@ def tree_advantages(
         ConfigError: for a single tree, which has no baseline.
     """
     values = np.asarray(rewards, dtype=np.float64)
+    if scale_by_std:
+        values = _sized(values)
     leaves = {tree: values[np.asarray(trees) == tree] for tree in trees}
     if len(leaves) < 2:
         raise ConfigError("a tree needs another one as baseline; lower episodes.branching.num_branches")
@@ -71,6 +75,13 @@ def tree_advantages(
     node = np.asarray([nodes[tree] for tree in trees])
     scale = values.std(ddof=1) if scale_by_std and values.max() > values.min() else 1.0
     return ((node - root) / scale).astype(np.float32), ((values - node) / scale).astype(np.float32)
+
+
+def _sized(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Exactly scaled by a power of two to below 1: of tiny rewards the squares would vanish."""
+    _, exponent = np.frexp(np.abs(values).max())
+    sized: npt.NDArray[np.float64] = np.ldexp(values, -exponent)
+    return sized
 
 
 def _mean(values: npt.NDArray[np.float64]) -> float:

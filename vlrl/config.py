@@ -16,14 +16,13 @@ from vlrl.data_options import DataConfig, MediaConfig, ProcessorConfig
 from vlrl.engine_options import GeneratorConfig, WeightsConfig
 from vlrl.episode_options import EnvConfig, EpisodeConfig
 from vlrl.errors import ConfigError
-from vlrl.memory_options import LoraConfig, ProfileConfig, VisionCacheConfig
+from vlrl.memory_options import LoraConfig, OptimConfig, ProfileConfig, VisionCacheConfig
 from vlrl.options import (
     AlgorithmConfig,
     CheckpointConfig,
     EvalConfig,
     LoggingConfig,
     ModelConfig,
-    OptimConfig,
     ParityConfig,
     RayConfig,
     RewardConfig,

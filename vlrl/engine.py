@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 from PIL import Image
 
+from vlrl.cached_pictures import keep_pictures_of_cached_prompts
 from vlrl.config import Config
 from vlrl.empty_model import empty_model
 from vlrl.engine_adapter import adapter_arguments, adapter_request, require_places
@@ -104,7 +105,7 @@ class Engine:
         from vllm import EngineArgs
         from vllm.v1.engine.llm_engine import LLMEngine
 
-        _keep_pictures_of_cached_prompts()
+        keep_pictures_of_cached_prompts()
         arguments = engine_arguments(
             self._config,
             self._banned_token_ids,
@@ -263,20 +264,6 @@ class Engine:
             detokenize=False,
             output_kind=RequestOutputKind.FINAL_ONLY,
         )
-
-
-def _keep_pictures_of_cached_prompts() -> None:
-    """Have vLLM give its workers all pictures of a request, those that lie in cached blocks too.
-
-    It leaves them out since vLLM #52041, because nobody looks at them. Somebody does when a request that runs
-    is computed again, after an update or for want of blocks: the workers have but a part of it then.
-    """
-    from vllm.v1.core.sched import output
-
-    def all_of_them(features: list[Any], num_computed_tokens: int, uses_mrope: bool = False) -> list[Any]:
-        return features
-
-    output.strip_covered_mm_data = all_of_them
 
 
 def _engine_item(medium: Media) -> Any:

@@ -164,30 +164,6 @@ class AlgorithmConfig(Section):
     correction: CorrectionConfig = CorrectionConfig()
 
 
-class OptimConfig(Section):
-    """AdamW and its schedule."""
-
-    lr: float = Field(1e-6, gt=0)
-    """Peak learning rate."""
-    schedule: Literal["constant", "linear", "cosine"] = "constant"
-    """Course of the rate after warm-up, down to min_lr_ratio · lr at the last step."""
-    min_lr_ratio: float = Field(0.0, ge=0, le=1)
-    """Final rate as a share of the peak."""
-    warmup_steps: int = Field(0, ge=0)
-    """Steps of linear rise from lr/warmup_steps."""
-    betas: tuple[float, float] = (0.9, 0.95)
-    """Adam's decay rates."""
-    eps: float = Field(1e-8, gt=0)
-    """Adam's denominator floor."""
-    weight_decay: float = Field(0.0, ge=0)
-    """Decoupled decay."""
-    state: Literal["float32", "8bit"] = "float32"
-    """Of both moments. 8bit keeps them by blocks in a quarter of the memory, with bitsandbytes' AdamW
-    (pip install 'vlrl[8bit]'); the float32 copy of the weights stays."""
-    max_grad_norm: float = Field(1.0, gt=0)
-    """Global norm that gradients are clipped to."""
-
-
 class TrainerConfig(Section):
     """DeepSpeed ZeRO-3 ranks."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from vlrl.options import OptimConfig
+from vlrl.memory_options import OptimConfig
 
 
 def learning_rate(config: OptimConfig, step: int, num_steps: int) -> float:

@@ -15,9 +15,10 @@ from vlrl.batch import Batch
 from vlrl.config import Config
 from vlrl.errors import EngineError, ResourceError
 from vlrl.lags import lag_metrics
+from vlrl.step_result import StepResult, StepSums
 from vlrl.trainer_lora import sent_alone
 from vlrl.trainer_offload import OffloadFolder, with_folder
-from vlrl.trainer_rank import Objective, StepResult, StepSums, TrainerRank
+from vlrl.trainer_rank import Objective, TrainerRank
 from vlrl.types import FloatArray
 from vlrl.weight_places import WeightPlaces
 from vlrl.weights import Checksum, Manifest, plan_segment

@@ -13,8 +13,8 @@ from vlrl.config import Config
 from vlrl.errors import ConfigError
 from vlrl.feature_cache import FeatureCache, fingerprint
 from vlrl.logprobs import TreeLogprobs
+from vlrl.memory_options import OptimConfig
 from vlrl.model_parts import VISION_PARTS, freeze, part_of, recomputes, vision_is_frozen
-from vlrl.options import OptimConfig
 from vlrl.trainer_lora import add_adapters
 from vlrl.trainer_offload import zero_options
 

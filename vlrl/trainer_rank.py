@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
@@ -17,13 +16,14 @@ from vlrl.attention import choose
 from vlrl.batch import MicroBatch
 from vlrl.config import Config
 from vlrl.errors import EngineError
-from vlrl.lags import Sums, lag_sums, no_sums
+from vlrl.lags import lag_sums
 from vlrl.logprobs import DeviceBatch, TreeLogprobs
 from vlrl.loss import kl_k3, negative_log_likelihood, weighted_sum
 from vlrl.off_policy import corrected_surrogate
 from vlrl.published import save_as_published
 from vlrl.sequence_parallel import join_group, require_heads
 from vlrl.step_features import StepFeatures
+from vlrl.step_result import StepResult, StepSums
 from vlrl.trainer_lora import (
     adapter_layout,
     adapter_shards,
@@ -49,35 +49,6 @@ from vlrl.weight_sender import WeightSender
 from vlrl.weights import Checksum, Manifest
 
 Objective = Literal["grpo", "sft"]
-
-
-@dataclass(slots=True)
-class StepSums:
-    """Sums over trained tokens of one optimizer step; ranks add up, then the driver divides."""
-
-    num_tokens: int = 0
-    loss: float = 0.0
-    entropy: float = 0.0
-    kl: float = 0.0
-    kl_reference: float = 0.0
-    num_clipped: int = 0
-    num_media: int = 0
-    num_media_cached: int = 0
-    by_lag: Sums = field(default_factory=no_sums)
-
-    def __add__(self, other: StepSums) -> StepSums:
-        """Field by field."""
-        return StepSums(*(a + b for a, b in zip(asdict(self).values(), asdict(other).values(), strict=True)))
-
-
-@dataclass(frozen=True, slots=True)
-class StepResult:
-    """One rank's account of a step: sums, gradient norm, and the worst logprob difference with its sample."""
-
-    sums: StepSums
-    grad_norm: float
-    max_logprob_diff: float
-    worst_sample_id: str
 
 
 class TrainerRank:

@@ -98,7 +98,7 @@ def test_a_page_gets_nowhere(walls: str, outside: tuple[int, list[str]], open_pa
         web.perform(Click((box[0] + 4, box[1] + 4)))
         if link == "out":
             tried = web.page.evaluate(
-                "new Promise((done) => { const look = () => Object.keys(tried).length > 7 ?"
+                "new Promise((done) => { const look = () => Object.keys(tried).length > 7 && tried.worker ?"
                 " done(tried) : window[Symbol.for('vlrl')].settle(16, 16).then(look);"
                 " look(); })"
             )

@@ -1,0 +1,36 @@
+"""What a trainer rank tells of an optimizer step."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+
+from vlrl.lags import Sums, no_sums
+
+
+@dataclass(slots=True)
+class StepSums:
+    """Sums over trained tokens of one optimizer step; ranks add up, then the driver divides."""
+
+    num_tokens: int = 0
+    loss: float = 0.0
+    entropy: float = 0.0
+    kl: float = 0.0
+    kl_reference: float = 0.0
+    num_clipped: int = 0
+    num_media: int = 0
+    num_media_cached: int = 0
+    by_lag: Sums = field(default_factory=no_sums)
+
+    def __add__(self, other: StepSums) -> StepSums:
+        """Field by field."""
+        return StepSums(*(a + b for a, b in zip(asdict(self).values(), asdict(other).values(), strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """One rank's account of a step: sums, gradient norm, and the worst logprob difference with its sample."""
+
+    sums: StepSums
+    grad_norm: float
+    max_logprob_diff: float
+    worst_sample_id: str
