@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from random import SystemRandom
 from typing import Any
 
 import numpy as np
@@ -219,15 +221,16 @@ class Trainer:
 def rendezvous_port(wanted: int | None) -> int:
     """A free port, or the wanted one.
 
+    Below those that the system gives to connections: one that is free now is bound seconds later.
+
     Raises:
-        ResourceError: if the wanted port is in use.
+        ResourceError: if the wanted port is in use, or none is free.
     """
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", wanted or 0))
-        except OSError as error:
-            raise ResourceError(
-                f"trainer.master_port={wanted} is in use ({error.strerror}); give another, or null for any"
-            ) from error
-        return int(probe.getsockname()[1])
+    draw = SystemRandom()  # no seed's
+    for port in [wanted] if wanted else [draw.randrange(20_000, 32_000) for _ in range(100)]:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            with suppress(OSError):
+                probe.bind(("127.0.0.1", port))
+                return port
+    raise ResourceError(f"trainer.master_port={wanted} is in use; give another, or null for any")
