@@ -53,6 +53,14 @@ def test_pictures_that_differ_in_what_they_let_through_are_not_taken_for_each_ot
     assert pixels[0].max() == 0 and pixels[1].min() == 255
 
 
+def test_a_picture_with_transparency_is_not_taken_for_an_array_of_its_colours(tiny_model: Path) -> None:
+    clear = Image.fromarray(np.zeros((56, 84, 4), np.uint8))
+    shown = [Observation("x", [picture]) for picture in (np.zeros((56, 84, 3), np.uint8), clear)]
+    black, white = tell(setting_of(tiny_model), *shown)
+    pixels: list[Any] = [black.media[0].frames, white.media[0].frames]
+    assert pixels[0].max() == 0 and pixels[1].min() == 255
+
+
 def test_few_are_kept(tiny_model: Path) -> None:
     setting = setting_of(tiny_model)
     tell(setting, *(Observation(str(number)) for number in range(2 * NUM_SAID)))

@@ -43,13 +43,15 @@ class Setting:
 
 async def said_of(observation: Observation, sample_id: str, setting: Setting) -> Said:
     """An observation as a message; pictures are resized in a thread, and once where several see the same."""
-    key, known = (observation.role, digest_of(observation)), setting.said
+    key, known, where = (observation.role, digest_of(observation)), setting.said, f"{sample_id}, observation"
+    pictures = [*observation.images, *(frame for video in observation.videos for frame in video.frames)]
+    if not all(
+        isinstance(picture, np.ndarray) for picture in pictures
+    ):  # a PIL image is more than its pixels
+        said = await _message(observation, where, setting)
+        return replace(said, summary=observation.summary, seen=key[1])
     if key not in known:
-        said = await _message(observation, f"{sample_id}, observation", setting)
-        said = replace(said, seen=key[1])
-        if not all(isinstance(image, np.ndarray) for image in observation.images):
-            return replace(said, summary=observation.summary)  # of a PIL image the pixels are not all
-        known[key] = said
+        known[key] = replace(await _message(observation, where, setting), seen=key[1])
         if len(known) > NUM_SAID:
             known.popitem(last=False)
     known.move_to_end(key)
