@@ -23,11 +23,11 @@ from vlrl.envs.visual.frozen_lake import FrozenLake
 
 
 class Lake(FrozenLake):
-    """Now slower, now quicker; some episodes cannot be played."""
+    """Now slower, now quicker; some tasks cannot be played."""
 
     def reset(self, task, seed):
-        self.broken = seed % 5 == 0
-        return super().reset(task, seed)
+        self.broken = task["broken"]
+        return super().reset({}, seed)
 
     def step(self, action):
         time.sleep(0.001 * (len(action) % 5))
@@ -50,7 +50,12 @@ def config_of(model: Path, folder: Path, name: str, isolation: str) -> Config:
         data={
             "train": {
                 "name": "env",
-                "options": {"env": f"{folder}/lake.py:Lake", "options": {"image_size": 112}, "num_rows": 64},
+                "options": {
+                    "env": f"{folder}/lake.py:Lake",
+                    "options": {"image_size": 112},
+                    "num_rows": 64,
+                    "tasks": [{"broken": False}, {"broken": True}],
+                },
             }
         },
         rewards=[{"name": f"{folder}/lake.py:vowels"}, {"name": "episode_return"}],
