@@ -39,7 +39,10 @@ from vlrl.envs.gui.web.miniwob import MiniWob
 TARGETS = {"reset_ms": 100.0, "step_ms": 35.0, "steps_per_s": 100.0}
 AT_ONCE = (1, 4, 8)
 EPISODE_STEPS = 30
-LONG = ("enter-text", "login-user", "enter-date", "use-spinner", "click-tab-2", "scroll-text", "email-inbox")
+LONG = (
+    *("book-flight", "click-tab-2-hard", "daily-calendar", "email-inbox"),
+    *("guess-number", "order-food", "social-media", "terminal"),
+)
 
 
 def somewhere(rng: np.random.Generator, world: MiniWob) -> tuple[int, int]:

@@ -105,7 +105,7 @@ class WebBackend:
         if self._browser is not None and self._browser.alive and self._anchor and not self._anchor.gone:
             return self._browser
         self.close()
-        self._browser = browser = take(self._sandbox)
+        self._browser = browser = take(self._sandbox, self._look.scale)
         deadline = Deadline(self._look.limit_s)
         try:
             made = deadline.wait(browser.pipe.send("Target.createBrowserContext"), "a new context")

@@ -1,4 +1,4 @@
-"""One browser a process, shared by all its environments: started when needed, renewed when it has died."""
+"""One browser a process and scale, shared by all environments: started when needed, renewed when it died."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ MOST_CONTEXTS = 2000
 class Browser:
     """A browser process. Its methods may be called from any thread."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
-        """Start it.
+    def __init__(self, sandbox: Sandbox, scale: float) -> None:
+        """Start it, to draw `scale` pixels to a CSS pixel.
 
         Raises:
             ConfigError: if it is not installed; see `vlrl.envs.gui.web.chrome.start`.
             BrowserFailure: if it does not start.
         """
-        self._process, commands, answers, self._folder = start(sandbox)
+        self._process, commands, answers, self._folder = start(sandbox, scale)
         self.num_users = self.num_contexts = 0
         self.drawing = threading.Lock()
         self._lock = threading.Lock()
@@ -106,31 +106,31 @@ class Browser:
 
 
 class _Shared:
-    """The browsers of this process, one a kind of sandbox."""
+    """The browsers of this process, one a kind of sandbox and a scale."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.browsers: dict[tuple[int, Sandbox], Browser] = {}
+        self.browsers: dict[tuple[int, Sandbox, float], Browser] = {}
         self.timer: threading.Timer | None = None
 
 
 _SHARED = _Shared()
 
 
-def take(sandbox: Sandbox) -> Browser:
-    """The process's browser, started if there is none alive; `give_back` it.
+def take(sandbox: Sandbox, scale: float) -> Browser:
+    """The process's browser of that scale, started if there is none alive; `give_back` it.
 
     Raises:
         ConfigError, BrowserFailure: as of `Browser`.
     """
-    key = (os.getpid(), sandbox)  # a forked child has no use for its parent's
+    key = (os.getpid(), sandbox, scale)  # a forked child has no use for its parent's
     with _SHARED.lock:
         browser = _SHARED.browsers.get(key)
         worn = browser is not None and browser.num_users == 0 and browser.num_contexts >= MOST_CONTEXTS
         if browser is None or not browser.alive or worn:
             if browser is not None:
                 browser.close()
-            browser = _SHARED.browsers[key] = Browser(sandbox)
+            browser = _SHARED.browsers[key] = Browser(sandbox, scale)
         browser.num_users += 1
         browser.num_contexts += 1
         return browser
@@ -149,7 +149,7 @@ def give_back(browser: Browser) -> None:
 
 def running() -> list[Browser]:
     """The browsers of this process."""
-    return [browser for (pid, _), browser in _SHARED.browsers.items() if pid == os.getpid()]
+    return [browser for (pid, *_), browser in _SHARED.browsers.items() if pid == os.getpid()]
 
 
 def close_idle() -> None:

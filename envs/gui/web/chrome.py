@@ -56,7 +56,9 @@ _FLAGS = (
     "--disable-renderer-backgrounding --disable-hang-monitor --disable-ipc-flooding-protection "
     # Pages of one environment share a process, those of two never do: a browsing context is the border.
     "--process-per-site "
-    "--disable-features=IsolateOrigins,site-per-process,Translate,BackForwardCache,PaintHolding,MediaRouter,"
+    # Parsed while it streams in, a script is parsed again on every page; else the process remembers it.
+    "--disable-features=ScriptStreaming,IsolateOrigins,site-per-process,Translate,BackForwardCache,"
+    "PaintHolding,MediaRouter,"
     "RasterInducingScroll,"  # with it the frame after the scroll of a box never ends
     "OptimizationHints,AcceptCHFrame,DestroyProfileOnBrowserClose,SpareRendererForSitePerProcess "
     # Nothing that talks to anybody.
@@ -82,8 +84,11 @@ _ALIASES = {
 }
 
 
-def start(sandbox: Sandbox) -> tuple[subprocess.Popen[bytes], int, int, Path]:
+def start(sandbox: Sandbox, scale: float) -> tuple[subprocess.Popen[bytes], int, int, Path]:
     """Start a browser: its process, where it takes commands, where it answers, and its folder outside.
+
+    Its pages are drawn `scale` pixels to a CSS pixel: the scale that a page is given alone does not reach the
+    pictures of its begin-frame control.
 
     Whoever gets these closes the descriptors, waits for the process and removes the folder.
 
@@ -100,7 +105,8 @@ def start(sandbox: Sandbox) -> tuple[subprocess.Popen[bytes], int, int, Path]:
     box = _box(folder, home) if boxed else ()
     # Root may not use the browser's own sandbox; in the box there is no root.
     bare = ("--no-sandbox",) if not boxed and os.geteuid() == 0 else ()
-    arguments = [*_FLAGS.split(), *_AWAY, *bare, f"--user-data-dir={home}/profile"]
+    drawn = f"--force-device-scale-factor={scale:g}"
+    arguments = [*_FLAGS.split(), *_AWAY, *bare, drawn, f"--user-data-dir={home}/profile"]
     with open(folder / "log", "wb") as log:
         process = subprocess.Popen(
             [*launch, *box, program, *arguments],

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import base64
-import io
 import re
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import wait
 from typing import Any
 
-import numpy as np
-from PIL import Image
-
 from vlrl.envs.gui.actions import Action, SystemButton
 from vlrl.envs.gui.web.browser import Browser
+from vlrl.envs.gui.web.drawing import Drawing
 from vlrl.envs.gui.web.gate import ORIGIN, Gate
 from vlrl.envs.gui.web.inputs import Beat, Hands
 from vlrl.envs.gui.web.look import Look, script
@@ -28,7 +24,6 @@ LOADING_LIMIT_S = 5.0
 MOST_PICTURES = 4
 INPUT_S = 0.01
 """An input that has not been taken in after so much real time waits for a frame."""
-_PNG = {"format": "png", "optimizeForSpeed": True}
 _HELD_WITHIN = "window[Symbol.for('vlrl')].heldWithin()"
 _IS_QUIET = "window[Symbol.for('vlrl')].isQuiet(%d)"
 _SETTLE = "window[Symbol.for('vlrl')].settle(%d,%d)"
@@ -63,13 +58,22 @@ class Page:
         self.hands = Hands(look.scale, look.form, (width // 2, height // 2))
         deadline = Deadline(look.limit_s)
         self.target, self._session = browser.open_target(url, context, look.size, deadline)
+        self._drawing = Drawing(browser, self._session, look.picture_size)
         browser.pipe.listen(self._session, self._hear)
         self._prepare(seed, deadline)
         self._arrive(deadline)
 
     def _prepare(self, seed: int, deadline: Deadline) -> None:
         look = self._look
-        metrics = {"width": look.size[0], "height": look.size[1], "deviceScaleFactor": look.scale}
+        width, height = look.size
+        metrics: dict[str, Any] = {
+            "width": width,
+            "height": height,
+            "screenWidth": width,
+            "screenHeight": height,
+        }
+        metrics |= {"deviceScaleFactor": look.scale, "dontSetVisibleSize": True}
+        shown_width, shown_height = look.shown or look.size
         touch = {"enabled": look.form == "mobile", "maxTouchPoints": 1}
         calm = {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]}
         first = f"({script('clock.js')})({EPOCH_MS},{seed % 2**32});({script('pickers.js')})();"
@@ -79,6 +83,7 @@ class Page:
             ("Network.enable", {"maxTotalBufferSize": 0}),
             ("Fetch.enable", {"patterns": [{"urlPattern": "*"}]}),
             ("Emulation.setDeviceMetricsOverride", {**metrics, "mobile": look.form == "mobile"}),
+            ("Emulation.setVisibleSize", {"width": shown_width, "height": shown_height}),
             ("Emulation.setTouchEmulationEnabled", touch if touch["enabled"] else {"enabled": False}),
             ("Emulation.setFocusEmulationEnabled", {"enabled": True}),
             ("Emulation.setEmulatedMedia", calm),
@@ -112,30 +117,17 @@ class Page:
         """What it looks like: [height, width, 3] uint8; taken again if drawing it has set something off."""
         deadline = Deadline(self._look.limit_s)
         for _ in range(MOST_PICTURES - 1):
-            pixels = self._shoot(deadline)
+            pixels = self._drawing.pixels(deadline)
             if not self.settled or self._value(_IS_QUIET % self._look.settle_ms, deadline, None):
                 return pixels
             self._rest(deadline)
-        return self._shoot(deadline)
-
-    def _shoot(self, deadline: Deadline) -> ByteArray:
-        encoded = None
-        while encoded is None:  # of a page that has just come, the first frame may show nothing
-            encoded = self._frame({"screenshot": _PNG}, deadline).get("screenshotData")
-        width, height = self._look.picture_size
-        with Image.open(io.BytesIO(base64.b64decode(encoded))) as image:
-            return np.array(image.convert("RGB").crop((0, 0, width, height)))
-
-    def _frame(self, what: Mapping[str, Any], deadline: Deadline) -> dict[str, Any]:
-        """Draw; while one page draws, another's frame would end the browser."""
-        with self._browser.drawing:
-            return deadline.wait(self._send("HeadlessExperimental.beginFrame", what), "a frame")
+        return self._drawing.pixels(deadline)
 
     def _take_in(self, inputs: Sequence[Answer], deadline: Deadline) -> None:
         """Wait until the page has had them: what moves is taken in when a frame begins."""
         for answer in inputs:
             while deadline.left_s and not wait([answer], INPUT_S).done:
-                self._frame({}, deadline)
+                self._drawing.frame(deadline)
             deadline.wait(answer, "an input")
 
     def rest(self) -> None:

@@ -173,7 +173,7 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, open_page: Op
             chrome.find_program()
     monkeypatch.setattr(chrome, "_why_no_box", lambda: "no namespaces")
     with pytest.raises(ConfigError, match=r"no namespaces.*sandbox=warn"):
-        chrome.start("require")
+        chrome.start("require", 1.0)
 
 
 def test_an_idle_browser_ends(open_page: Open) -> None:
