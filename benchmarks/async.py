@@ -262,7 +262,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--prompts", type=int, default=8, help=f"groups of {GROUP_SIZE} episodes a step")
     parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--median-s", type=float, default=0.3, help="of an environment's step")
+    parser.add_argument("--median-s", type=float, default=1.0, help="of an environment's step")
     parser.add_argument("--sigma", type=float, default=1.0, help="of its logarithm")
     parser.add_argument("--most-s", type=float, default=6.0)
     parser.add_argument("--pipeline-depth", type=int, default=2)
