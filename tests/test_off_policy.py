@@ -117,6 +117,15 @@ def test_the_expectation_under_the_sampler_is_the_gradient_under_the_trainer() -
     assert logits.grad is not None and torch.allclose(found, logits.grad)
 
 
+def test_uncorrected_is_the_surrogate_around_the_proximal_policy_whoever_drew_the_token() -> None:
+    """π_p 0.4, π_θ 0.5: ratio 1.25, and it was drawn with 0.1 or with 0.9."""
+    drawn = tokens([0.1, 0.9, 0.1], [1.0, 1.0, -1.0], proximal=[0.4, 0.4, 0.4])
+    surrogate, gradient = run([0.5, 0.5, 0.2], drawn, kind="uncorrected")
+    assert surrogate.loss.tolist() == pytest.approx([-1.25, -1.25, 0.8])
+    assert gradient == pytest.approx([-1.25, -1.25, 0.0])
+    assert not surrogate.limited.any()
+
+
 def test_truncated_importance_sampling_caps_the_weight() -> None:
     surrogate, gradient = run([0.6, 0.3], tokens([0.1, 0.2], [1.0, 1.0]), kind="truncated", cap=2.0)
     assert gradient == pytest.approx([-2.0, -1.5])

@@ -16,11 +16,12 @@ class CorrectionConfig(Section):
     around, π_θ the one that learns; ρ = π_p / π_b. `vlrl.off_policy` has the formulas and their papers.
     """
 
-    kind: Literal["none", "truncated", "masked", "icepop", "decoupled", "dppo"] = "none"
+    kind: Literal["none", "truncated", "masked", "icepop", "decoupled", "dppo", "uncorrected"] = "none"
     """none: PPO's clipped ratio π_θ / π_b. The others clip π_θ / π_p and weight the token by ρ: whole
     (decoupled PPO), at most `cap` (truncated importance sampling), 0 above `cap` (masked importance
     sampling), or 0 outside [icepop_low, icepop_high] (IcePop). dppo: the ratio π_θ / π_b without clipping,
-    but no token whose probability has moved by more than dppo_threshold in the direction of its advantage."""
+    but no token whose probability has moved by more than dppo_threshold in the direction of its advantage.
+    uncorrected: π_θ / π_p is clipped and ρ ignored, as if π_p had drawn the token; to compare with."""
     level: Literal["token", "sequence"] = "token"
     """Of ρ in truncated and masked: the token's own, or the product over all trained tokens of its ledger."""
     cap: float = Field(2.0, ge=1)

@@ -101,6 +101,7 @@ def importance_weights(
                                        off-policy RL training"; Ionides 2008, "Truncated importance sampling"
     masked     ρ if ρ ≤ C, else 0      Liu, Li et al. 2025, "When speed kills stability", §4.2
     icepop     ρ if α ≤ ρ ≤ β, else 0  Ring-1T, arXiv 2510.18855, §IcePop: M(k; α, β)
+    uncorrected  1                     what is lost without any of these
 
     Args:
         log_ratios: [M] nats, log ρ of each token, without gradient.
@@ -110,6 +111,8 @@ def importance_weights(
     Returns:
         (weights [M], limited [M] bool: f(ρ) is not ρ).
     """
+    if correction.kind == "uncorrected":
+        return torch.ones_like(log_ratios), torch.zeros_like(log_ratios, dtype=torch.bool)
     if correction.level == "sequence":
         log_ratios = sequence_sums(log_ratios, sequence_ids)
     ratios = log_ratios.exp()
