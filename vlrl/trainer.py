@@ -89,7 +89,9 @@ class Trainer:
         """The language model's attention and why it is that one, in words."""
         return str(cluster.call(self._ranks[:1], "attention")[0])
 
-    def step(self, batch: Batch, objective: Objective, lr: float) -> tuple[dict[str, float], float, str]:
+    def step(
+        self, batch: Batch, objective: Objective, lr: float
+    ) -> tuple[dict[str, float], float | None, str]:
         """One optimizer step.
 
         Args:
@@ -98,7 +100,8 @@ class Trainer:
             lr: learning rate of this step.
 
         Returns:
-            (metrics, largest |trainer - sampler| logprob in nats, the sample it was in).
+            (metrics, largest |trainer - sampler| logprob of fresh tokens in nats or None if there are none,
+            the sample it was in).
         """
         n = len(self._ranks)
         self._written = False
@@ -117,7 +120,7 @@ class Trainer:
         if sums.num_media:
             metrics["vision/cached_share"] = sums.num_media_cached / sums.num_media
         worst = max(results, key=lambda r: r.max_logprob_diff)
-        return metrics, worst.max_logprob_diff, worst.worst_sample_id
+        return metrics, worst.max_logprob_diff if sums.num_fresh else None, worst.worst_sample_id
 
     def with_proximal(self, batches: Iterable[Batch]) -> list[Batch]:
         """The batches of a step; those after the first one with the present weights' logprobs noted."""

@@ -153,6 +153,7 @@ class TrainerRank:
             # ZeRO averages gradients over ranks; the weights already average over the whole batch.
             self._engine.backward(loss * self._world)
             micro_sums.num_tokens = len(micro_batch.target_ids)
+            micro_sums.num_fresh = int((micro_batch.version_lags == 0).sum())
             micro_sums.loss = float(loss.detach())
             micro_sums.entropy = float(entropy.detach().sum())
             sums += micro_sums
