@@ -96,6 +96,8 @@ def grpo_step(run: Run, step: int) -> dict[str, float]:
                 if config.parity.every_step:
                     require_parity(difference, sample_id, config, when=f"step {step}")
         metrics |= mean_of_updates(updates)
+        if metrics.get("optim/skipped_fraction"):
+            run.console.note(f"step {step}: a gradient was not finite, so its update was left out")
     with clock.measure("sync"):
         run.aside(run.trainer.write_weights)
         paused_s = run.aside(run.policy.load_weights, run.trainer.manifest, step + 1)

@@ -82,6 +82,9 @@ METRICS: Mapping[str, Metric] = {
         "nats",
     ),
     "optim/grad_norm": Metric("Global gradient norm before clipping"),
+    "optim/skipped_fraction": Metric(
+        "Share of the step's updates that were left out, as their gradients were not finite", "fraction"
+    ),
     "optim/lr": Metric("Learning rate"),
     "vision/cached_share": Metric(
         "Share of pictures whose features a frozen tower had given before", "fraction"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import socket
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -108,7 +109,13 @@ class Trainer:
         results: list[StepResult] = cluster.call(self._ranks, "step", batch, [objective] * n, [lr] * n)
         sums = sum((r.sums for r in results), StepSums())
         tokens = max(1, sums.num_tokens)
-        metrics = {"policy/loss": sums.loss, "optim/grad_norm": results[0].grad_norm, "optim/lr": lr}
+        norm = results[0].grad_norm
+        metrics = {
+            "policy/loss": sums.loss,
+            "optim/grad_norm": norm,
+            "optim/skipped_fraction": float(not math.isfinite(norm)),  # by DeepSpeed, without a word
+            "optim/lr": lr,
+        }
         if objective == "grpo" and sums.num_tokens:  # none, if every group's rewards were equal
             metrics |= {
                 "policy/entropy": sums.entropy / tokens,

@@ -258,6 +258,29 @@ def test_a_step_is_that_of_the_formulas(trainers: list[Trainer], processor: Any,
         assert metrics["off_policy/limited_fraction"] == pytest.approx(np.mean(limited))
 
 
+def test_a_gradient_that_is_no_number_is_left_out_and_told_of(
+    trainers: list[Trainer], processor: Any
+) -> None:
+    """The next step is as if it had not been; a run that goes on so for good must not look well."""
+    groups = [group(processor, *spec) for spec in MIXES["no pictures at all"]]
+    good, bad = (batches(groups, processor, 2048) for _ in range(2))
+    for batch in bad:
+        next(m for rank in batch for m in rank if len(m.advantages)).advantages[0] = np.nan
+    before = [weights(trainer) for trainer in trainers]
+    for trainer, batch in zip(trainers, bad, strict=True):
+        metrics, _, _ = trainer.step(batch, "grpo", 1e-2)
+        assert metrics["optim/skipped_fraction"] == 1.0
+    for trainer, kept in zip(trainers, before, strict=True):
+        now = weights(trainer)
+        assert all(torch.equal(now[name], kept[name]) for name in kept)
+    for trainer, batch in zip(trainers, good, strict=True):
+        assert trainer.step(batch, "grpo", 1e-2)[0]["optim/skipped_fraction"] == 0.0
+    after = [weights(trainer) for trainer in trainers]
+    assert not all(torch.equal(after[ONE][name], before[ONE][name]) for name in before[ONE])
+    for two_after in after[TWO:]:
+        assert_same_weights(after[ONE], two_after)
+
+
 def test_a_step_of_old_tokens_compares_none(trainers: list[Trainer], processor: Any) -> None:
     """A difference of 0 would say that the engines agree."""
     packed = batches([group(processor, *spec) for spec in MIXES["no pictures at all"]], processor, 2048)
