@@ -38,6 +38,20 @@ def test_a_group_larger_than_the_slack_goes_to_several() -> None:
     assert abs(placed.count(0) - placed.count(1)) <= SLACK + 1
 
 
+def test_a_step_is_placed_alike_whatever_steps_were_before() -> None:
+    """A resumed run knows nothing of them, and its waves must be the same to the last bit (law 8)."""
+
+    def step(balance: Balance, names: str) -> list[int]:
+        placed = [balance.place(session) for name in names for session in group(name, 4)]
+        for engine in placed:
+            balance.leave(engine)
+        return placed
+
+    going_on, resumed = Balance(2), Balance(2)
+    step(going_on, "abcd")
+    assert step(going_on, "acbe") == step(resumed, "acbe")  # the next epoch has another order
+
+
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 20), st.booleans()), max_size=200), st.integers(1, 4))
 def test_no_engine_is_far_ahead_and_the_same_requests_go_the_same_way(

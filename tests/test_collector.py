@@ -205,6 +205,25 @@ def test_a_run_whose_groups_are_all_dropped_stops_and_says_why() -> None:
         asyncio.run(world.step())
 
 
+def test_what_is_dropped_while_a_slow_group_is_awaited_is_held_against_all_that_was_drawn() -> None:
+    """Three rows in four are flat. Four batches fill up behind the head, so 20 and more are dropped first."""
+    flat = [position for position in range(400) if position % 4]
+
+    async def run() -> World:
+        policy = VersionedPolicy(delay_s={"p0": 0.3})
+        options: dict[str, Any] = {"pipeline_depth": 4, "max_staleness": 3, "max_dropped_share": 0.85}
+        world = World(flat=flat, filters=ZERO_VARIANCE, streams=True, policy=policy, **options)
+        batch = await world.collector.batch()
+        assert batch.metrics["groups/dropped_zero_variance"] > 15
+        assert (
+            batch.metrics["groups/dropped_share"] > 0.85
+        )  # of what this batch consumed, not of what was drawn
+        await world.collector.close()
+        return world
+
+    asyncio.run(run())
+
+
 def test_failures_are_blamed_before_filters() -> None:
     def fail(groups: list[Groups]) -> None:
         for group in (g for of_ticket in groups for g in of_ticket):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from builders import make_group, open_tiny, picture, row
+from builders import make_config, make_group, open_tiny, picture, row
 from tiny_families import BUILDERS
 
 from vlrl.batch import MicroBatch
@@ -17,6 +19,7 @@ from vlrl.logprobs import DeviceBatch, TreeLogprobs
 from vlrl.model_parts import freeze
 from vlrl.pack import pack
 from vlrl.step_features import StepFeatures
+from vlrl.trainer_model import feature_cache, load_model
 
 CPU = torch.device("cpu")
 GIB = 2**30
@@ -119,6 +122,33 @@ def test_a_folder_serves_another_process_and_other_weights_another_folder(
     name, parameter = named[0]
     changed = [(name, parameter.detach() + 1e-3), *named[1:]]
     assert len({fingerprint(named, "a"), fingerprint(named, "b"), fingerprint(changed, "a")}) == 3
+
+
+def test_other_pixels_of_the_same_picture_go_into_another_folder(tiny_model: Path, tmp_path: Path) -> None:
+    """The same tower on pixels from which another mean was taken, or by another setting of its own."""
+    model_folder, kept = tmp_path / "model", tmp_path / "kept"
+    shutil.copytree(tiny_model, model_folder)
+    config = make_config(model_folder, vision_cache={"dir": str(kept)})
+    config.model.freeze = ["vision_tower", "projector"]
+
+    def num_folders() -> int:
+        assert feature_cache(load_model(config), config, CPU) is not None
+        return len(list(kept.iterdir()))
+
+    assert [num_folders(), num_folders()] == [1, 1]
+    for number, (name, changes) in enumerate(
+        [
+            ("processor_config.json", {"image_processor": {"image_mean": [0.1, 0.2, 0.3]}}),
+            ("config.json", {"vision_config": {"hidden_act": "gelu"}}),
+        ],
+        2,
+    ):
+        file = model_folder / name
+        tree = json.loads(file.read_text())
+        for key, values in changes.items():
+            tree[key] |= values
+        file.write_text(json.dumps(tree))
+        assert num_folders() == number
 
 
 def test_memory_is_bounded_and_the_longest_unused_goes_first(tiny_model: Path) -> None:

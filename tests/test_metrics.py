@@ -9,6 +9,7 @@ from vlrl.console import COLUMNS
 from vlrl.errors import ConfigError
 from vlrl.metrics import METRICS, MetricSinks, describe, drop_from_step, is_reward_part, read_metrics
 from vlrl.options import LoggingConfig
+from vlrl.step_result import mean_of_updates
 
 PLAIN = LoggingConfig(tensorboard=False)
 
@@ -128,3 +129,18 @@ def test_every_metric_is_described_and_the_console_shows_known_ones():
 def test_importing_the_metrics_does_not_import_torch():
     script = "import sys, vlrl.metrics, vlrl.console; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_a_steps_updates_are_averaged() -> None:
+    """The last of them alone would hide what the others did; one without trained tokens has fewer numbers."""
+    updates = [
+        {"policy/loss": 1.0, "policy/clip_fraction": 0.0, "optim/lr": 0.5},
+        {"policy/loss": 3.0, "policy/clip_fraction": 0.2, "optim/lr": 0.5},
+        {"policy/loss": 0.0, "optim/lr": 0.5},
+    ]
+    assert mean_of_updates(updates) == {
+        "policy/loss": pytest.approx(4 / 3),
+        "policy/clip_fraction": pytest.approx(0.1),
+        "optim/lr": 0.5,
+    }
+    assert mean_of_updates([]) == {}

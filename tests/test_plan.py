@@ -107,6 +107,7 @@ def packed(prompts: Prompts, config: Config, num_pictures: int) -> Any:
         groups,
         lambda media: {"marks": np.array([int(m.frames[0, 0, 0, 0]) for m in media])},
         num_ranks=config.trainer.num_ranks,
+        sequence_parallel=config.trainer.sequence_parallel,
         max_tokens=config.trainer.max_tokens_per_micro_batch,
         max_pixels=config.trainer.max_pixels_per_micro_batch,
         aggregation="token",
@@ -154,6 +155,86 @@ def test_work_is_what_the_packer_makes(
     assert work.micro_patches == 16 * len(largest.media_keys)
     seen_until = largest.seen_until.astype(np.int64)
     assert (work.micro_pairs, work.micro_keys) == pytest.approx(block_sizes(seen_until), rel=0.02)
+
+
+@pytest.mark.parametrize("pictures", [0, 1, 3])
+def test_ranks_that_share_sequences_are_counted_by_their_slices(pictures: int) -> None:
+    """Four ranks, two for a sequence: half the micro-batches' tokens and pictures on each of them."""
+    config = make_config(rollout={"prompts_per_step": 6, "group_size": 4})
+    config = with_trainer(config, max_tokens_per_micro_batch=1024, num_ranks=4, sequence_parallel=2)
+    prompts = Prompts(94, pictures, 56 * 56, 60)
+    work = workload(SEVEN, prompts, config)
+    ranks = packed(prompts, config, pictures)
+    assert work.num_micro_batches == len(ranks[0])
+    slices = [m for rank in ranks for m in rank]
+    assert work.step_tokens == sum(len(m.input_ids) for m in slices)
+    assert work.micro_tokens == max(len(m.seen_until) for m in slices)
+    assert work.slice_tokens == pytest.approx(max(len(m.input_ids) for m in slices), abs=4)
+    assert work.slice_patches == pytest.approx(16 * max(len(m.media_keys) for m in slices), abs=16)
+
+
+def test_ranks_that_share_sequences_hold_less_each() -> None:
+    config = make_config(rollout={"prompts_per_step": 64, "group_size": 8})
+    config.model.dtype = "bfloat16"
+    prompts = Prompts(128, 4, 500_000, 256)
+    plain, shared = (
+        predict(
+            with_trainer(config, num_ranks=8, max_tokens_per_micro_batch=16384, sequence_parallel=size),
+            prompts, GPU, replace(SEVEN, language=replace(SEVEN.language, num_heads=28, num_key_heads=4)),
+        )
+        for size in (1, 4)
+    )  # fmt: skip
+    assert shared.memory.activations == pytest.approx(plain.memory.activations / 4, rel=0.02)
+    assert shared.memory.vision < plain.memory.vision / 3
+    assert shared.memory.weights == plain.memory.weights
+    assert shared.train_flops == plain.train_flops
+
+
+def test_sharing_sequences_is_suggested_where_heads_allow(tiny_model: Path) -> None:
+    config = with_trainer(make_config(tiny_model), num_ranks=2, max_tokens_per_micro_batch=512)
+    config.rollout.prompts_per_step = 64
+    needed = predict(config, PROMPTS, replace(GPU, memory_bytes=0)).needed_bytes
+    tight = replace(GPU, memory_bytes=int((needed - 2**19) / (1 - config.generator.gpu_memory_utilization)))
+    assert "trainer.sequence_parallel=2" in [key for key, _ in fitting_changes(config, PROMPTS, tight)]
+
+
+def test_what_is_frozen_costs_no_backward_pass() -> None:
+    config = make_config(rollout={"prompts_per_step": 8, "group_size": 4})
+    prompts = Prompts(16, 4, 1_000_000, 8)
+
+    def planned(*trained: str) -> Any:
+        kept = {part: count for part, count in SEVEN.trained.items() if part in trained}
+        return predict(config, prompts, GPU, replace(SEVEN, trained=kept))
+
+    everything = planned(*SEVEN.trained)
+    projector = planned("projector", "embeddings", "language_layers", "head")
+    neither = planned("embeddings", "language_layers", "head")
+    assert projector.memory.vision == neither.memory.vision < everything.memory.vision / 8
+    assert projector.train_flops == neither.train_flops < everything.train_flops
+    # Tower alone: gradients go through the language layers, but none is of their weights.
+    tower = planned("vision_tower", "projector")
+    assert tower.train_flops < everything.train_flops
+
+
+def test_what_is_asked_of_other_weights_is_counted() -> None:
+    """A reference, and the proximal policy of all minibatches but the first."""
+    flops = {}
+    for name, algorithm in {
+        "plain": {"num_minibatches": 4},
+        "kl": {"num_minibatches": 4, "kl_coef": 0.1},
+        "proximal": {"num_minibatches": 4, "correction": {"kind": "decoupled"}},
+        "none to ask": {"num_minibatches": 1, "correction": {"kind": "decoupled"}},
+        "interpolated": {
+            "num_minibatches": 4,
+            "correction": {"kind": "decoupled", "proximal": "interpolated"},
+        },
+    }.items():
+        config = make_config(rollout={"prompts_per_step": 8}, algorithm=algorithm)
+        flops[name] = predict(config, PROMPTS, GPU, SEVEN).train_flops
+    assert flops["none to ask"] == flops["interpolated"] == flops["plain"]
+    once = flops["kl"] - flops["plain"]
+    assert flops["proximal"] - flops["plain"] == pytest.approx(0.75 * once)
+    assert 0.25 * flops["plain"] < once < 0.4 * flops["plain"]
 
 
 def test_each_saving_saves_its_own_part() -> None:

@@ -51,6 +51,13 @@ class CorrectionConfig(Section):
             )
         if self.proximal == "interpolated" and self.kind in ("none", "dppo"):
             raise ValueError(f"kind={self.kind} has no proximal policy; set kind=decoupled, or leave it out")
+        readers = {
+            "cap": ("truncated", "masked"),
+            "icepop_low": ("icepop",),
+            "icepop_high": ("icepop",),
+            "dppo_threshold": ("dppo",),
+        }
+        self.require_readers("kind", readers)
         return self
 
 

@@ -17,7 +17,8 @@ class Balance:
     """Places sessions on engines, by what was asked so far and nothing else (law 8).
 
     An engine has computed an episode's turns and its group's prompt, pictures included, and keeps them in its
-    prefix cache, so both stay there; groups go where the fewest requests are open.
+    prefix cache, so both stay there; groups go where the fewest requests are open. When none is open groups
+    are forgotten: a sample that comes again finds other weights, and a run that is resumed has never seen it.
     """
 
     def __init__(self, num_engines: int) -> None:
@@ -36,6 +37,8 @@ class Balance:
     def leave(self, engine: int) -> None:
         """A request of this engine is done."""
         self._open[engine] -= 1
+        if not any(self._open):
+            self._of_group.clear()
 
     def _of_new(self, sample_id: str) -> int:
         idlest = min(range(len(self._open)), key=self._open.__getitem__)

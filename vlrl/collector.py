@@ -209,11 +209,15 @@ class Collector:
         self._require_kept()
 
     def _require_kept(self) -> None:
-        """Raise if so much was dropped that the batch, were all to come kept, would exceed the share."""
+        """Raise if so much was dropped that the batch, were all to come kept, would exceed the share.
+
+        Streaming, batches behind the next one are drawn as well while a slow group of it is awaited.
+        """
         dropped = self._dropped(self.buffer.counts)
         num_dropped, size = sum(dropped.values()), self.buffer.limits.batch_size
+        num_kept = max(size, self.buffer.num_in(State.DONE))
         share = self._options.max_dropped_share
-        if num_dropped <= share * (num_dropped + size):
+        if num_dropped <= share * (num_dropped + num_kept):
             return
         self._check(self._batch)  # failures have more to say
         by_reason = ", ".join(f"{count} by {reason}" for reason, count in dropped.most_common())

@@ -57,6 +57,13 @@ class StragglerConfig(Section):
     cut_off_s: float = Field(10.0, ge=0)
     """Seconds that the others are given from then on."""
 
+    @model_validator(mode="after")
+    def _read(self) -> StragglerConfig:
+        cut_off = ("cut_off",)
+        readers = {"num_extra": ("redundancy",), "cut_off_share": cut_off, "cut_off_s": cut_off}
+        self.require_readers("policy", readers)
+        return self
+
 
 class BranchingConfig(Section):
     """Several ways on from a point in the middle of an episode, for environments with snapshots."""

@@ -34,6 +34,7 @@ from vlrl.rollout import Drawn, require_played, require_scored, rollout_groups, 
 from vlrl.run import Clock, Run
 from vlrl.schedule import learning_rate
 from vlrl.stats import episode_stats, num_drawn_tokens, rollout_stats
+from vlrl.step_result import mean_of_updates
 from vlrl.types import Group
 
 
@@ -85,14 +86,18 @@ def grpo_step(run: Run, step: int) -> dict[str, float]:
     metrics |= {name: float(count) for name, count in drawn.rows.items()}
     metrics |= drawn.metrics | take_judge_metrics() | run.policy.take_metrics()
     with clock.measure("train"):
-        lr = learning_rate(config.optim, step, config.num_steps)
+        lr, updates = learning_rate(config.optim, step, config.num_steps), []
         for index, batch in enumerate(each_aside(run, minibatches(drawn.groups, run, step))):
             update, difference, sample_id = run.aside(run.trainer.step, batch, "grpo", lr)
-            if index == 0:  # later ones are computed under newer weights than the tokens were drawn with
+            updates.append(update)
+            # Later ones are computed under newer weights than the tokens were drawn with.
+            if index == 0 and difference is not None:
                 metrics |= {"parity/max_abs_logprob_diff": difference}
                 if config.parity.every_step:
                     require_parity(difference, sample_id, config, when=f"step {step}")
-            metrics |= update
+        metrics |= mean_of_updates(updates)
+        if metrics.get("optim/skipped_fraction"):
+            run.console.note(f"step {step}: a gradient was not finite, so its update was left out")
     with clock.measure("sync"):
         run.aside(run.trainer.write_weights)
         paused_s = run.aside(run.policy.load_weights, run.trainer.manifest, step + 1)

@@ -77,9 +77,14 @@ METRICS: Mapping[str, Metric] = {
     ),
     "policy/loss": Metric("Value of the minimised loss"),
     "parity/max_abs_logprob_diff": Metric(
-        "Largest |trainer - sampler| log-probability of a drawn token before the step's first update", "nats"
+        "Largest |trainer - sampler| log-probability of a fresh token before the step's first update; absent "
+        "if no token was fresh",
+        "nats",
     ),
     "optim/grad_norm": Metric("Global gradient norm before clipping"),
+    "optim/skipped_fraction": Metric(
+        "Share of the step's updates that were left out, as their gradients were not finite", "fraction"
+    ),
     "optim/lr": Metric("Learning rate"),
     "vision/cached_share": Metric(
         "Share of pictures whose features a frozen tower had given before", "fraction"
@@ -131,8 +136,9 @@ METRICS: Mapping[str, Metric] = {
     "heldout/accuracy_sampled": Metric("Held-out accuracy after the step, training temperature", "fraction"),
     "sft/loss": Metric("Mean negative log-likelihood of the targets' tokens", "nats"),
 }
-"""Every metric the trainer logs. Any other `reward/<name>` is the mean of that named part of the reward, and
-`reward_by_source/<name>` the mean reward of a source, where there are several."""
+"""Every metric the trainer logs; `policy/…`, `off_policy/…` and `optim/…` are means over a step's updates.
+Any other `reward/<name>` is the mean of that named part of the reward, and `reward_by_source/<name>` the mean
+reward of a source, where there are several."""
 
 
 def describe(name: str) -> str:

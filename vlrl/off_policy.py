@@ -11,8 +11,9 @@ A masked token still counts in the averages of `vlrl.pack`, as in the papers' 1/
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import torch
 from torch import Tensor
@@ -23,6 +24,9 @@ from vlrl.options import AlgorithmConfig
 
 if TYPE_CHECKING:
     from vlrl.logprobs import DeviceBatch
+
+SumsFn: TypeAlias = Callable[[Tensor, Tensor], Tensor]
+"""(values [M], sequence ids [M]) → every token's sum over its sequence, see `sequence_sums`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,17 @@ class Surrogate:
     limited: Tensor
 
 
-def corrected_surrogate(trainer_logprobs: Tensor, drawn: DeviceBatch, options: AlgorithmConfig) -> Surrogate:
+def sequence_sums(values: Tensor, sequence_ids: Tensor) -> Tensor:
+    """Every token gets its sequence's sum: [M] and [M] int64 → [M]."""
+    if not len(values):
+        return values
+    sums = values.new_zeros(int(sequence_ids.max()) + 1).index_add(0, sequence_ids, values)
+    return sums[sequence_ids]
+
+
+def corrected_surrogate(
+    trainer_logprobs: Tensor, drawn: DeviceBatch, options: AlgorithmConfig, sums: SumsFn = sequence_sums
+) -> Surrogate:
     """The policy's loss per token under algorithm.correction.
 
     Args:
@@ -48,6 +62,7 @@ def corrected_surrogate(trainer_logprobs: Tensor, drawn: DeviceBatch, options: A
         drawn: of the tokens' log π_b, advantages, ages, sequences, and log π_p where it was recomputed; where
             not, this is the step's first update, and π_p is π_θ before it.
         options: clipping bounds and the correction.
+        sums: over sequences; of ranks that have slices of them `vlrl.sequence_parallel.shared_sums`.
     """
     correction, sampler = options.correction, drawn.sampler_logprobs
     age = staleness_weights(drawn.version_lags, correction.staleness_power)
@@ -61,7 +76,7 @@ def corrected_surrogate(trainer_logprobs: Tensor, drawn: DeviceBatch, options: A
         limited = torch.zeros_like(sampler, dtype=torch.bool)
     else:
         anchor = proximal_logprobs(trainer_logprobs, drawn, correction)
-        weights, limited = importance_weights(anchor - sampler, drawn.sequence_ids, correction)
+        weights, limited = importance_weights(anchor - sampler, drawn.sequence_ids, correction, sums)
     loss, stopped = clipped_surrogate(
         trainer_logprobs, anchor, drawn.advantages, clip_low=options.clip_low, clip_high=options.clip_high
     )
@@ -92,7 +107,7 @@ def interpolated_logprobs(trainer_logprobs: Tensor, sampler_logprobs: Tensor, ve
 
 
 def importance_weights(
-    log_ratios: Tensor, sequence_ids: Tensor, correction: CorrectionConfig
+    log_ratios: Tensor, sequence_ids: Tensor, correction: CorrectionConfig, sums: SumsFn = sequence_sums
 ) -> tuple[Tensor, Tensor]:
     """The weight f(ρ) of each token, ρ = π_p / π_b.
 
@@ -107,6 +122,7 @@ def importance_weights(
         log_ratios: [M] nats, log ρ of each token, without gradient.
         sequence_ids: [M] int64; with level "sequence" ρ is the product over the tokens of a ledger.
         correction: which of them.
+        sums: over sequences.
 
     Returns:
         (weights [M], limited [M] bool: f(ρ) is not ρ).
@@ -114,7 +130,7 @@ def importance_weights(
     if correction.kind == "uncorrected":
         return torch.ones_like(log_ratios), torch.zeros_like(log_ratios, dtype=torch.bool)
     if correction.level == "sequence":
-        log_ratios = sequence_sums(log_ratios, sequence_ids)
+        log_ratios = sums(log_ratios, sequence_ids)
     ratios = log_ratios.exp()
     if correction.kind == "truncated":
         return ratios.clamp(max=correction.cap), ratios > correction.cap
@@ -125,14 +141,6 @@ def importance_weights(
     else:
         limited = torch.zeros_like(ratios, dtype=torch.bool)
     return ratios.masked_fill(limited, 0.0), limited  # not a product: infinity times 0 is no number
-
-
-def sequence_sums(values: Tensor, sequence_ids: Tensor) -> Tensor:
-    """Every token gets its sequence's sum: [M] and [M] int64 → [M]."""
-    if not len(values):
-        return values
-    sums = values.new_zeros(int(sequence_ids.max()) + 1).index_add(0, sequence_ids, values)
-    return sums[sequence_ids]
 
 
 def divergence_masked(

@@ -163,6 +163,12 @@ class AlgorithmConfig(Section):
     """Optimizer steps per rollout batch; must divide rollout.prompts_per_step."""
     correction: CorrectionConfig = CorrectionConfig()
 
+    @model_validator(mode="after")
+    def _read(self) -> AlgorithmConfig:
+        by_turn = ("discounted", "turn_groups", "state_groups")
+        self.require_readers("credit", {"discount": by_turn, "state_weight": ("state_groups",)})
+        return self
+
 
 class TrainerConfig(Section):
     """DeepSpeed ZeRO-3 ranks."""

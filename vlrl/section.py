@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
 from pydantic import BaseModel, ConfigDict
 
 
@@ -9,3 +11,19 @@ class Section(BaseModel):
     """Base of every section: unknown keys are errors, and defaults are checked like given values."""
 
     model_config = ConfigDict(extra="forbid", validate_default=True, use_attribute_docstrings=True)
+
+    def require_readers(self, choice: str, readers: Mapping[str, Collection[str]]) -> None:
+        """Raise ValueError for an option that is set and would not be read.
+
+        Args:
+            choice: the option that says who reads.
+            readers: of each of the others the values of `choice` that read it.
+        """
+        chosen = getattr(self, choice)
+        for name, by in readers.items():
+            value, default = getattr(self, name), type(self).model_fields[name].default
+            if value != default and chosen not in by:
+                raise ValueError(
+                    f"{name}={value} is of no meaning to {choice}={chosen}; leave it out ({default}), or set "
+                    f"{choice}={' or '.join(by)}"
+                )

@@ -45,6 +45,23 @@ def join_group(size: int) -> dist.ProcessGroup | None:
     return mine
 
 
+def shared_sums(group: dist.ProcessGroup, values: Tensor, sequence_ids: Tensor) -> Tensor:
+    """`vlrl.off_policy.sequence_sums` of sequences whose tokens lie in the slices of several ranks.
+
+    Every rank of the group must call it, also one without tokens.
+
+    Args:
+        group: the ranks.
+        values: [M] of this rank's tokens, without gradient.
+        sequence_ids: [M] int64, the same numbers on all of them.
+    """
+    num_sequences = sequence_ids.max() + 1 if len(sequence_ids) else sequence_ids.new_zeros(())
+    dist.all_reduce(num_sequences, dist.ReduceOp.MAX, group)
+    sums = values.new_zeros(int(num_sequences)).index_add(0, sequence_ids, values)
+    dist.all_reduce(sums, dist.ReduceOp.SUM, group)
+    return sums[sequence_ids]
+
+
 class SharedAttention:
     """A TreeAttention of the whole sequence, called with this rank's tokens."""
 

@@ -88,6 +88,8 @@ def sft_step(run: Run, step: int) -> dict[str, float]:
         )
         lr = learning_rate(config.optim, step, config.num_steps)
         update, _, _ = run.trainer.step(batch, "sft", lr)
+        if update["optim/skipped_fraction"]:
+            run.console.note(f"step {step}: the gradient was not finite, so the update was left out")
     num_tokens = sum(g.trajectories[0].num_action_tokens for g in groups)
     loss = {"sft/loss": update.pop("policy/loss")}
     return {**loss, **update, **run.stream.metrics, **clock.metrics(num_tokens)}

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+
+import numpy as np
 
 from vlrl.lags import Sums, no_sums
 
 
 @dataclass(slots=True)
 class StepSums:
-    """Sums over trained tokens of one optimizer step; ranks add up, then the driver divides."""
+    """Sums over trained tokens of one optimizer step; ranks add up, then the driver divides.
+
+    Fresh tokens are those that were drawn under the weights that the step begins with.
+    """
 
     num_tokens: int = 0
+    num_fresh: int = 0
     loss: float = 0.0
     entropy: float = 0.0
     kl: float = 0.0
@@ -28,9 +35,18 @@ class StepSums:
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """One rank's account of a step: sums, gradient norm, and the worst logprob difference with its sample."""
+    """One rank's account of a step: sums, gradient norm, and the worst logprob difference with its sample.
+
+    The difference is that of fresh tokens, 0 if there are none.
+    """
 
     sums: StepSums
     grad_norm: float
     max_logprob_diff: float
     worst_sample_id: str
+
+
+def mean_of_updates(updates: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Each metric's mean over those of a step's updates that have it; an update without tokens has few."""
+    names = dict.fromkeys(name for update in updates for name in update)
+    return {name: float(np.mean([u[name] for u in updates if name in u])) for name in names}

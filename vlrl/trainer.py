@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import socket
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -89,7 +90,9 @@ class Trainer:
         """The language model's attention and why it is that one, in words."""
         return str(cluster.call(self._ranks[:1], "attention")[0])
 
-    def step(self, batch: Batch, objective: Objective, lr: float) -> tuple[dict[str, float], float, str]:
+    def step(
+        self, batch: Batch, objective: Objective, lr: float
+    ) -> tuple[dict[str, float], float | None, str]:
         """One optimizer step.
 
         Args:
@@ -98,14 +101,21 @@ class Trainer:
             lr: learning rate of this step.
 
         Returns:
-            (metrics, largest |trainer - sampler| logprob in nats, the sample it was in).
+            (metrics, largest |trainer - sampler| logprob of fresh tokens in nats or None if there are none,
+            the sample it was in).
         """
         n = len(self._ranks)
         self._written = False
         results: list[StepResult] = cluster.call(self._ranks, "step", batch, [objective] * n, [lr] * n)
         sums = sum((r.sums for r in results), StepSums())
         tokens = max(1, sums.num_tokens)
-        metrics = {"policy/loss": sums.loss, "optim/grad_norm": results[0].grad_norm, "optim/lr": lr}
+        norm = results[0].grad_norm
+        metrics = {
+            "policy/loss": sums.loss,
+            "optim/grad_norm": norm,
+            "optim/skipped_fraction": float(not math.isfinite(norm)),  # by DeepSpeed, without a word
+            "optim/lr": lr,
+        }
         if objective == "grpo" and sums.num_tokens:  # none, if every group's rewards were equal
             metrics |= {
                 "policy/entropy": sums.entropy / tokens,
@@ -117,7 +127,7 @@ class Trainer:
         if sums.num_media:
             metrics["vision/cached_share"] = sums.num_media_cached / sums.num_media
         worst = max(results, key=lambda r: r.max_logprob_diff)
-        return metrics, worst.max_logprob_diff, worst.worst_sample_id
+        return metrics, worst.max_logprob_diff if sums.num_fresh else None, worst.worst_sample_id
 
     def with_proximal(self, batches: Iterable[Batch]) -> list[Batch]:
         """The batches of a step; those after the first one with the present weights' logprobs noted."""

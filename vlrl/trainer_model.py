@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -83,7 +84,7 @@ def feature_cache(model: Any, config: Config, device: torch.device) -> FeatureCa
     folder = None
     if options.dir is not None:
         tower = [(n, p) for n, p in model.named_parameters() if part_of(n) in VISION_PARTS]
-        folder = options.dir / fingerprint(tower, config.processor.model_dump_json())
+        folder = options.dir / fingerprint(tower, _vision_settings(model, config))
 
     def agree(mine: bool) -> bool:
         flag = torch.tensor(int(mine), device=device)
@@ -91,6 +92,22 @@ def feature_cache(model: Any, config: Config, device: torch.device) -> FeatureCa
         return bool(flag.item())
 
     return FeatureCache(int(options.gib * 2**30), folder, agree)
+
+
+def _vision_settings(model: Any, config: Config) -> str:
+    """What features hang on besides pictures and weights, such as the mean that is taken off pixels."""
+    from transformers.models.auto.image_processing_auto import get_image_processor_config
+
+    own = model.config
+    settings = {
+        "processor": config.processor.model_dump(mode="json"),
+        "images": get_image_processor_config(config.model.path),
+        "tower": own.vision_config.to_dict(),
+        "picked": {
+            name: value for name, value in own.to_dict().items() if name.startswith("vision_feature_")
+        },
+    }
+    return json.dumps(settings, sort_keys=True, default=str)
 
 
 def deepspeed_config(config: Config) -> Mapping[str, Any]:

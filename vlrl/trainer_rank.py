@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,9 +20,9 @@ from vlrl.errors import EngineError
 from vlrl.lags import lag_sums
 from vlrl.logprobs import DeviceBatch, TreeLogprobs
 from vlrl.loss import kl_k3, negative_log_likelihood, weighted_sum
-from vlrl.off_policy import corrected_surrogate
+from vlrl.off_policy import SumsFn, corrected_surrogate, sequence_sums
 from vlrl.published import save_as_published
-from vlrl.sequence_parallel import join_group, require_heads
+from vlrl.sequence_parallel import join_group, require_heads, shared_sums
 from vlrl.step_features import StepFeatures
 from vlrl.step_result import StepResult, StepSums
 from vlrl.trainer_lora import (
@@ -91,6 +92,7 @@ class TrainerRank:
         size = self._config.trainer.sequence_parallel
         require_heads(model.get_decoder().config.num_attention_heads, size)
         self._sharers = join_group(size)
+        self._sums: SumsFn = sequence_sums if self._sharers is None else partial(shared_sums, self._sharers)
         self._cache = feature_cache(model, self._config, self._device)
         module = self._wrapped(model)
         make_leaves(module)
@@ -153,6 +155,7 @@ class TrainerRank:
             # ZeRO averages gradients over ranks; the weights already average over the whole batch.
             self._engine.backward(loss * self._world)
             micro_sums.num_tokens = len(micro_batch.target_ids)
+            micro_sums.num_fresh = int((micro_batch.version_lags == 0).sum())
             micro_sums.loss = float(loss.detach())
             micro_sums.entropy = float(entropy.detach().sum())
             sums += micro_sums
@@ -227,7 +230,7 @@ class TrainerRank:
         if objective == "sft":
             return negative_log_likelihood(trainer_logprobs), StepSums()
         algorithm = self._config.algorithm
-        surrogate = corrected_surrogate(trainer_logprobs, batch, algorithm)
+        surrogate = corrected_surrogate(trainer_logprobs, batch, algorithm, self._sums)
         per_token, current = surrogate.loss, trainer_logprobs.detach()
         # KL(sampler || trainer), estimated on the sampler's own draws.
         kl = kl_k3(batch.sampler_logprobs, current)

@@ -6,27 +6,35 @@ import asyncio
 import io
 import json
 import os
+import shutil
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 from builders import make_config, make_group, make_setting, open_tiny, picture, row
 from reference import largest_difference, model_of
 from rich.console import Console
 from safetensors.torch import load_file
+from versions import Hold
 
 from vlrl import cluster, grpo
 from vlrl.config import Config
 from vlrl.console import TrainConsole
+from vlrl.credit import graded
 from vlrl.errors import EngineError
 from vlrl.generator import VllmPolicy
+from vlrl.logprobs import DeviceBatch, TreeLogprobs
 from vlrl.pack import pack
 from vlrl.parity import logprob_difference
 from vlrl.rollout import rollout_groups
+from vlrl.session import Session
 from vlrl.trainer import Trainer
-from vlrl.types import Group
-from vlrl.weights import Segment
+from vlrl.types import Generation, Group, Sample, Sampling, Score
+from vlrl.weights import Manifest, Segment
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]  # minutes of engines and ranks
 
@@ -180,3 +188,83 @@ def test_from_zero_to_a_replaced_engine(tiny_model: Path, local_ray: None, tmp_p
         assert pair.disagreement(pair.draw())[0] < TOLERANCE  # it has kept what it had
     finally:
         pair.close()
+
+
+def test_adapters_that_come_in_the_middle_of_a_request_are_exact(
+    tiny_model: Path, local_ray: None, tmp_path: Path
+) -> None:
+    """Tower and language layers adapted: the parts of a request against a cold engine, and the merged models.
+
+    Greedily, so that the cold engine draws the same tokens; with another version's adapter it would not.
+    """
+    config = make_config(
+        tiny_model,
+        lora=lora(ALL),
+        run={"dir": str(tmp_path)},
+        rollout={"max_tokens": 24},
+        generator={"mode": "continuous"},
+    )
+    pair, hold = Pair(config, tiny_model), Hold(7, 16)
+    sample = pair.processor.sample(row("What do you see? " * 12, [picture(168, 168), picture(56, 56)]))
+
+    async def draw(num_tokens: int, before: Generation | None = None, start: int = 0) -> Generation:
+        session = Session(sample, 0)
+        if before is not None and start:
+            ids, logprobs = before.token_ids[:start], before.sampler_logprobs[:start]
+            session.append_action(Generation(ids, logprobs, (), finished=False))
+        return await pair.policy.generate(session, Sampling(0.0, 1.0, 0, num_tokens, 0))
+
+    async def draw_through(manifests: list[Manifest]) -> Generation:
+        actor = pair.policy._replicas[0].actor
+        await actor.__ray_call__.remote(lambda actor: hold.install(actor))
+        drawing = asyncio.create_task(draw(24))
+        for version in (1, 2):
+            while await actor.__ray_call__.remote(lambda actor: actor.hold.reached) < version:
+                await asyncio.sleep(0.01)
+            await pair.policy.update(manifests[version], version)
+        return await drawing
+
+    try:
+        pair.trainer.wait_ready()
+        pair.policy.wait_ready()
+        manifests = []
+        for version in range(3):
+            pair.trainer.write_weights()
+            kept = tmp_path / f"adapter-{version}"
+            shutil.copyfile(pair.trainer.manifest.path, kept)
+            manifests.append(replace(pair.trainer.manifest, path=str(kept)))
+            pair.trainer.save_model(tmp_path / f"merged-{version}")
+            pair.learn()
+        pair.policy.load_weights(manifests[0], 0)
+        whole = asyncio.run(draw_through(manifests))
+        spans = [(s.version, s.start, s.end) for s in whole.version_spans]
+        assert spans == [(0, 0, 7), (1, 7, 16), (2, 16, 24)]
+        for version, start, end in spans:
+            pair.policy.load_weights(manifests[version], version)
+            part = asyncio.run(draw(end - start, whole, start))
+            assert part.token_ids.tolist() == whole.token_ids[start:end].tolist()
+            assert np.abs(part.sampler_logprobs - whole.sampler_logprobs[start:end]).max() < TOLERANCE
+        errors = [whole_errors(pair, tmp_path / f"merged-{version}", sample, whole) for version in range(3)]
+        for version, start, end in spans:
+            for other in range(3):
+                worst = errors[other][start:end].max()
+                assert worst < TOLERANCE if other == version else worst > 100 * TOLERANCE
+    finally:
+        pair.close()
+
+
+def whole_errors(pair: Pair, folder: Path, sample: Sample, drawn: Generation) -> np.ndarray:
+    """|logprob by the model in a folder - the engine's| of each token drawn."""
+    session = Session(sample, 0)
+    session.append_action(drawn)
+    trajectory = session.trajectory("", "ok", 0.0)
+    trajectory.score = Score(0.0, {})
+    [[micro_batch]] = pack(
+        [graded([trajectory], [1.0])], pair.processor.pixels, num_ranks=1, max_tokens=4096,
+        aggregation="token", max_completion_tokens=24, keep_zero_advantage=True,
+    )  # fmt: skip
+    banned = pair.processor.banned_token_ids
+    model = TreeLogprobs(model_of(folder), temperature=1.0, banned_token_ids=banned)
+    with torch.no_grad():
+        logprobs, _ = model(DeviceBatch.of(micro_batch, torch.device("cpu")))
+    return np.abs(logprobs.numpy() - drawn.sampler_logprobs)

@@ -2,8 +2,9 @@
 
 On a Qwen3-VL, whose tower speaks to several layers (deepstack), with pictures on one rank and videos or
 nothing on the other: ranks whose calls of the tower differ wait for each other forever.
-Both trainers hold a frozen reference for the KL term, and the second recomputes activations, which may not
-change what a step does.
+All trainers hold a frozen reference for the KL term and pay for entropy; those of two ranks recompute
+activations, which may not change what a step does. The correction's weights are of whole sequences, of which
+ranks that share them have slices.
 """
 
 from __future__ import annotations
@@ -36,7 +37,14 @@ TOLERANCE = 1e-5
 ONE, TWO, SHARED = 0, 1, 2
 RANKS = ((1, 1), (2, 1), (2, 2))
 """Of each trainer the ranks, and how many of them share a sequence."""
-KL_COEF = 0.1
+KL_COEF, ENTROPY_COEF, CAP = 0.1, 0.05, 1.2
+ALGORITHM = {
+    "kl_coef": KL_COEF,
+    "entropy_coef": ENTROPY_COEF,
+    "correction": {"kind": "truncated", "level": "sequence", "cap": CAP},
+}
+DRIFT = 0.99
+"""Of the proximal policy's logprobs to the sampler's, near -2.8 nats: 8 tokens together are above the cap."""
 
 # Adam's step is the sign of a gradient wherever that is far above eps, and rounding has signs too: with a
 # large eps the step is proportional to the gradient, and comparing weights compares gradients.
@@ -61,7 +69,7 @@ def trainers(tiny_qwen3: Path, processor: Any, local_ray: None) -> Iterator[list
         Trainer(
             make_config(
                 tiny_qwen3,
-                algorithm={"kl_coef": KL_COEF},
+                algorithm=ALGORITHM,
                 optim=OPTIM,
                 weights={"checksums": True},
                 trainer={
@@ -106,8 +114,11 @@ def group(
 
 
 def batches(groups: Sequence[Group], processor: Any, max_tokens: int) -> list[Batch]:
-    """On one rank each micro-batch for itself; on two, pictures run through the tower with gradient once."""
-    return [
+    """On one rank each micro-batch for itself; on two, pictures run through the tower with gradient once.
+
+    As of a step's second update: the proximal policy is another than the one that learns.
+    """
+    made = [
         pack(
             groups,
             processor.pixels,
@@ -121,6 +132,9 @@ def batches(groups: Sequence[Group], processor: Any, max_tokens: int) -> list[Ba
         )
         for ranks, shared in RANKS
     ]
+    for micro_batch in (m for batch in made for rank in batch for m in rank):
+        micro_batch.proximal_logprobs = np.float32(DRIFT) * micro_batch.sampler_logprobs
+    return made
 
 
 def weights(trainer: Trainer) -> dict[str, torch.Tensor]:
@@ -202,6 +216,80 @@ def test_the_kl_term_is_measured_against_the_starting_model(
     for trainer, batch in zip(trainers, packed, strict=True):
         metrics, _, _ = trainer.step(batch, "grpo", 1e-3)
         assert metrics["policy/kl_reference"] == pytest.approx(expected, rel=1e-3)
+
+
+def test_a_step_is_that_of_the_formulas(trainers: list[Trainer], processor: Any, tiny_qwen3: Path) -> None:
+    """Clipping, sequence weights, KL and entropy in one objective, ledger by ledger and token by token."""
+    groups = [group(processor, *spec) for spec in MIXES["a picture in several micro-batches"]]
+    packed = batches(groups, processor, 2048)
+    banned = processor.banned_token_ids
+    trainers[ONE].write_weights()
+    policy, start = (
+        TreeLogprobs(model_of(tiny_qwen3, manifest), temperature=1.0, banned_token_ids=banned)
+        for manifest in (trainers[ONE].manifest, None)
+    )
+    total, entropies, limited = torch.zeros(()), [], []
+    for micro_batch in packed[ONE][0]:
+        drawn = DeviceBatch.of(micro_batch, torch.device("cpu"))
+        logprobs, entropy = policy(drawn)
+        with torch.no_grad():
+            reference = start(drawn)[0]
+        for number in range(len(micro_batch.token_sample_ids)):
+            mine = drawn.sequence_ids == number
+            sampler, advantages = drawn.sampler_logprobs[mine], drawn.advantages[mine]
+            product = float(((DRIFT - 1) * sampler).sum().exp())
+            ratio = (logprobs[mine] - DRIFT * sampler).exp()
+            gain = torch.minimum(ratio * advantages, ratio.clamp(0.8, 1.28) * advantages)
+            gap = reference[mine] - logprobs[mine]
+            cost = -min(product, CAP) * gain + KL_COEF * (gap.exp() - gap - 1) - ENTROPY_COEF * entropy[mine]
+            total = total + cost.sum()
+            limited += [product > CAP] * int(mine.sum())
+        entropies += entropy.tolist()
+    loss = total / len(entropies)
+    loss.backward()
+    gradients = [p.grad for p in policy.parameters() if p.grad is not None]
+    norm = float(torch.stack([g.norm() for g in gradients]).norm())
+    assert 0 < sum(limited) < len(limited)
+    for trainer, batch in zip(trainers, packed, strict=True):
+        metrics, _, _ = trainer.step(batch, "grpo", 1e-3)
+        assert metrics["policy/loss"] == pytest.approx(float(loss.detach()), abs=TOLERANCE)
+        assert metrics["optim/grad_norm"] == pytest.approx(norm, rel=1e-4)
+        assert metrics["policy/entropy"] == pytest.approx(np.mean(entropies), rel=1e-5)
+        assert metrics["off_policy/limited_fraction"] == pytest.approx(np.mean(limited))
+
+
+def test_a_gradient_that_is_no_number_is_left_out_and_told_of(
+    trainers: list[Trainer], processor: Any
+) -> None:
+    """The next step is as if it had not been; a run that goes on so for good must not look well."""
+    groups = [group(processor, *spec) for spec in MIXES["no pictures at all"]]
+    good, bad = (batches(groups, processor, 2048) for _ in range(2))
+    for batch in bad:
+        next(m for rank in batch for m in rank if len(m.advantages)).advantages[0] = np.nan
+    before = [weights(trainer) for trainer in trainers]
+    for trainer, batch in zip(trainers, bad, strict=True):
+        metrics, _, _ = trainer.step(batch, "grpo", 1e-2)
+        assert metrics["optim/skipped_fraction"] == 1.0
+    for trainer, kept in zip(trainers, before, strict=True):
+        now = weights(trainer)
+        assert all(torch.equal(now[name], kept[name]) for name in kept)
+    for trainer, batch in zip(trainers, good, strict=True):
+        assert trainer.step(batch, "grpo", 1e-2)[0]["optim/skipped_fraction"] == 0.0
+    after = [weights(trainer) for trainer in trainers]
+    assert not all(torch.equal(after[ONE][name], before[ONE][name]) for name in before[ONE])
+    for two_after in after[TWO:]:
+        assert_same_weights(after[ONE], two_after)
+
+
+def test_a_step_of_old_tokens_compares_none(trainers: list[Trainer], processor: Any) -> None:
+    """A difference of 0 would say that the engines agree."""
+    packed = batches([group(processor, *spec) for spec in MIXES["no pictures at all"]], processor, 2048)
+    for micro_batch in (m for batch in packed for rank in batch for m in rank):
+        micro_batch.version_lags = micro_batch.version_lags + 1
+    for trainer, batch in zip(trainers, packed, strict=True):
+        metrics, difference, _ = trainer.step(batch, "grpo", 1e-3)
+        assert difference is None
+        assert metrics["off_policy/lag_mean"] == 1.0
 
 
 @pytest.mark.parametrize("which", [ONE, TWO, SHARED])

@@ -128,7 +128,8 @@ def test_drawing_while_the_trainer_steps_keeps_the_order_and_the_bound(new_run: 
     ages = {name.rsplit("_lag", 1)[1] for m in found for name in m if "_lag" in name and name[-1].isdigit()}
     assert "1" in ages and ages <= {"0", "1"}
     assert max(m.get("off_policy/lag_mean", 0.0) for m in found) > 0.5  # absent if no advantage was above 0
-    assert all(m["parity/max_abs_logprob_diff"] < 1e-3 for m in found)
+    # Absent where all tokens are old, or none has an advantage; the probes compare in any case.
+    assert all(m.get("parity/max_abs_logprob_diff", 0.0) < 1e-3 for m in found)
     spans = read_timeline(config.run_dir / TIMELINE_FILE)
     updates = [span.details["version"] for span in spans if span.lane == "generator"]
     assert updates == list(range(1, NUM_STEPS + 1))  # by two processes, in one file

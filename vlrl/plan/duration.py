@@ -17,26 +17,34 @@ def train_flops(shape: ModelShape, work: Workload, config: Config) -> float:
     """Floating-point operations of one step on all ranks.
 
     Forward; backward, which is twice that, or once without gradients of weights; forward again where
-    activations are recomputed; the reference's forward.
+    activations are recomputed; the forward of the reference, and of the proximal policy where it is asked.
     """
-    trained = set(shape.trained)
-    tower = trained & {"vision_tower", "projector"}
-    choice = config.trainer.gradient_checkpointing
-    whole = 3.0 if config.lora is None else 2.0  # adapters: no gradient of the frozen weights
+    algorithm, choice = config.algorithm, config.trainer.gradient_checkpointing
+    trained = {part for part, count in shape.trained.items() if count}
     context = work.micro_pairs // max(1, work.micro_tokens)
-    language = _forward(shape.language, work.step_tokens, context)
-    language *= whole + recomputes(choice, "language")
-    head = 2.0 * work.step_targets * shape.vocab * shape.language.hidden
-    # Chunked logprobs compute the logits once more in the backward pass (`vlrl.token_logprobs`).
-    language += head * (4.0 if {"head", "embeddings"} & trained and config.lora is None else 3.0)
     row_patches = max(1, work.micro_patches * work.tree_tokens // max(1, work.micro_tokens))
+    language = _forward(shape.language, work.step_tokens, context)
+    head = 2.0 * work.step_targets * shape.vocab * shape.language.hidden
     vision = _forward(shape.vision, work.step_patches, row_patches)
-    vision *= whole + recomputes(choice, "vision") if tower else 1.0
-    reference = 0.0
-    if config.algorithm.kl_coef > 0:
-        reference = _forward(shape.language, work.step_tokens, context) + head
-        reference += _forward(shape.vision, work.step_patches, row_patches)
-    return language + vision + reference
+    once = language + head + vision
+    others = 1.0 if algorithm.kl_coef > 0 else 0.0
+    if algorithm.correction.recomputes:  # logprobs of all minibatches but the first
+        others += 1.0 - 1.0 / algorithm.num_minibatches
+    adapted = config.lora is not None
+    below = trained & {"vision_tower", "projector", "embeddings"}
+    language *= _passes("language_layers" in trained, bool(below), adapted, recomputes(choice, "language"))
+    # Chunked logprobs compute the logits once more in the backward pass (`vlrl.token_logprobs`).
+    head *= 4.0 if {"head", "embeddings"} & trained and not adapted else 3.0
+    vision *= _passes("vision_tower" in trained, False, adapted, recomputes(choice, "vision"))
+    return language + head + vision + others * once
+
+
+def _passes(trained: bool, below: bool, adapted: bool, recomputed: bool) -> float:
+    """Forward passes that a stack costs, if it is trained itself, or something that lies before it is."""
+    if not (trained or below):
+        return 1.0
+    # Without gradients of its weights, frozen or beside adapters, the backward pass is one and not two.
+    return (3.0 if trained and not adapted else 2.0) + recomputed
 
 
 def train_seconds(flops: float, num_ranks: int, rate: float, device: str) -> float:

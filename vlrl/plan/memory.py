@@ -147,26 +147,28 @@ def _stack_bytes(stack: Stack, num_tokens: int, keys: int, size: int, checkpoint
 
 
 def _language_activations(shape: ModelShape, work: Workload, config: Config, device: str) -> int:
-    size, tokens = shape.weight_bytes, work.micro_tokens
+    """Ranks that share a micro-batch have a slice of its tokens, in attention all tokens of some heads."""
+    size, tokens, num_slices = shape.weight_bytes, work.slice_tokens, work.num_slices
     kind = config.trainer.attention
     if kind == "auto":
         kind = "flex" if device == "cuda" else "blocks"
-    mask, num_keys = 0, tokens
+    mask, num_keys = 0, work.micro_tokens
     if kind == "dense":
-        mask = tokens**2
+        mask = work.micro_tokens**2
     elif kind == "blocks" and work.micro_pairs <= KEPT_PAIRS:  # of more, nothing is kept but the inputs
         mask, num_keys = work.micro_pairs, work.micro_keys
-    keys = key_values(shape.language, num_keys, repeated=device == "cuda" and kind != "flex")
+    repeated = (device == "cuda" and kind != "flex") or shape.language.num_key_heads % num_slices > 0
+    keys = key_values(shape.language, num_keys, repeated=repeated) // num_slices
     recomputed = recomputes(config.trainer.gradient_checkpointing, "language")
     saved = _stack_bytes(shape.language, tokens, keys, size, recomputed)
     return saved + mask * size + 3 * tokens * shape.language.hidden * size
 
 
 def _vision_activations(shape: ModelShape, work: Workload, config: Config) -> int:
-    patches, size = work.micro_patches, shape.weight_bytes
+    patches, size = work.slice_patches, shape.weight_bytes
     pixels = patches * 3 * 2 * shape.patch**2 * FLOAT32
     keys = key_values(shape.vision, patches, repeated=True)
-    if not any(shape.trained.get(part) for part in ("vision_tower", "projector")):
+    if not shape.trained.get("vision_tower"):
         return pixels + (layer_values(shape.vision) * patches + keys) * size
     recomputed = recomputes(config.trainer.gradient_checkpointing, "vision")
     return pixels + _stack_bytes(shape.vision, patches, keys, size, recomputed)
@@ -174,7 +176,7 @@ def _vision_activations(shape: ModelShape, work: Workload, config: Config) -> in
 
 def _logits(shape: ModelShape, work: Workload, config: Config) -> int:
     """Two chunks in float32 and one of the weights' type; the head's whole gradient, made in one piece."""
-    whole = work.micro_targets * shape.vocab * FLOAT32
+    whole = -(-work.micro_targets // work.num_slices) * shape.vocab * FLOAT32
     chunk = min(config.trainer.logits_chunk_mib * 2**20, whole)
     head = shape.vocab * shape.language.hidden * shape.weight_bytes
     trained = shape.trained.get("head", 0) + shape.trained.get("embeddings", 0) > 0

@@ -90,13 +90,14 @@ def fitting_changes(config: Config, prompts: Prompts, machine: Machine) -> list[
     """
     found: list[tuple[str, Plan]] = []
     together, keys = config, list[str]()
-    for key, changed in _changes(config, machine):
+    num_heads = read_shape(config).language.num_heads
+    for key, changed in _changes(config, machine, num_heads):
         plan = predict(changed, prompts, machine)
         if plan.needed_bytes <= machine.memory_bytes:
             found.append((key, plan))
     if found:
         return found
-    for key, changed in _changes_in_turn(config, machine):
+    for key, changed in _changes_in_turn(config, machine, num_heads):
         together, keys = changed, [*keys, key]
         plan = predict(together, prompts, machine)
         if plan.needed_bytes <= machine.memory_bytes:
@@ -104,7 +105,7 @@ def fitting_changes(config: Config, prompts: Prompts, machine: Machine) -> list[
     return []
 
 
-def _changes(config: Config, machine: Machine) -> Iterator[tuple[str, Config]]:
+def _changes(config: Config, machine: Machine, num_heads: int) -> Iterator[tuple[str, Config]]:
     """Single changes, from those that only cost time to those that train less."""
     trainer, floor = config.trainer, config.generator.max_model_len
     if trainer.gradient_checkpointing is not True:
@@ -115,6 +116,9 @@ def _changes(config: Config, machine: Machine) -> Iterator[tuple[str, Config]]:
         yield key, _with(config, "trainer", max_tokens_per_micro_batch=tokens)
     if machine.device == "cuda" and not trainer.offload_optimizer:
         yield "trainer.offload_optimizer=true", _with(config, "trainer", offload_optimizer=True)
+    size = 2 * trainer.sequence_parallel
+    if machine.device == "cuda" and trainer.num_ranks % size == 0 and num_heads % size == 0:
+        yield f"trainer.sequence_parallel={size}", _with(config, "trainer", sequence_parallel=size)
     if config.model.dtype == "float32":
         yield "model.dtype=bfloat16", _with(config, "model", dtype="bfloat16")
     shares_memory = machine.device == "cpu" and config.weights.transport == "shared_memory"
@@ -128,11 +132,13 @@ def _changes(config: Config, machine: Machine) -> Iterator[tuple[str, Config]]:
         yield f"trainer.num_ranks={ranks}", _with(config, "trainer", num_ranks=ranks)
 
 
-def _changes_in_turn(config: Config, machine: Machine) -> Iterator[tuple[str, Config]]:
+def _changes_in_turn(config: Config, machine: Machine, num_heads: int) -> Iterator[tuple[str, Config]]:
     """Each change on top of those before it."""
     done: set[str] = set()
     while True:
-        following = [(k, c) for k, c in _changes(config, machine) if k.partition("=")[0] not in done]
+        following = [
+            (k, c) for k, c in _changes(config, machine, num_heads) if k.partition("=")[0] not in done
+        ]
         if not following:
             return
         key, config = following[0]

@@ -25,6 +25,8 @@ class Stack:
         num_gates: 3 matrices in a gated MLP, 2 in a plain one.
         largest_layer: parameters of one layer, all experts.
         norms_heads: whether queries and keys are normalised (Qwen3).
+        num_heads: query heads.
+        num_key_heads: key heads.
     """
 
     num_layers: int
@@ -35,6 +37,8 @@ class Stack:
     num_gates: int
     largest_layer: int
     norms_heads: bool = False
+    num_heads: int = 1
+    num_key_heads: int = 1
 
     @property
     def matmul_params(self) -> int:
@@ -150,6 +154,8 @@ def _stack(model: Any, part: str, config: Any) -> Stack:
         num_gates=3 if gated else 2,
         largest_layer=max(sum(p.numel() for p in layer.parameters()) for layer in layers),
         norms_heads=any(name.endswith(".q_norm") for name, _ in layers[0].named_modules()),
+        num_heads=heads,
+        num_key_heads=key_heads,
     )
 
 

@@ -53,6 +53,8 @@ class Workload:
         micro_pairs: pairs of a query and a key in it, as attention by blocks computes them.
         micro_keys: keys of all its blocks of queries together.
         num_micro_batches: of a rank in one optimizer step.
+        num_slices: ranks that share each micro-batch (trainer.sequence_parallel).
+        picture_patches: of one picture, which is in one slice.
     """
 
     step_tokens: int
@@ -65,24 +67,39 @@ class Workload:
     micro_pairs: int
     micro_keys: int
     num_micro_batches: int
+    num_slices: int
+    picture_patches: int
+
+    @property
+    def slice_tokens(self) -> int:
+        """Of the largest micro-batch, on one rank."""
+        return -(-self.micro_tokens // self.num_slices)
+
+    @property
+    def slice_patches(self) -> int:
+        """Patches in a slice, pictures being whole."""
+        num_pictures = self.micro_patches // max(1, self.picture_patches)
+        return -(-num_pictures // self.num_slices) * self.picture_patches
 
 
 def workload(shape: ModelShape, prompts: Prompts, config: Config) -> Workload:
     """One step's, if all prompts are of the given size and no two begin alike."""
     rollout, trainer = config.rollout, config.trainer
-    patches = prompts.num_pictures * -(-prompts.picture_pixels // shape.patch**2)
+    picture_patches = -(-prompts.picture_pixels // shape.patch**2)
+    patches = prompts.num_pictures * picture_patches
+    num_dealt = trainer.num_ranks // trainer.sequence_parallel  # ranks that share a sequence count as one
     prefix = prompts.text_tokens + -(-patches // shape.patches_per_token)
     body = prompts.completion_tokens - 1  # the last token is predicted and never fed
     branches = _trees(prefix, body, rollout.group_size, trainer.max_tokens_per_micro_batch)
     num_groups = -(-rollout.prompts_per_step // config.algorithm.num_minibatches)
-    counted = min(num_groups, MAX_GROUPS * trainer.num_ranks)
+    counted = min(num_groups, MAX_GROUPS * num_dealt)
     pixels = patches * shape.patch**2
     units = [
         Unit((), tokens := prefix + count * body, pixels, tokens + pixels / PIXELS_PER_TOKEN)
         for _ in range(counted)
         for count in branches
     ]
-    ranks = deal(units, trainer.num_ranks)
+    ranks = deal(units, num_dealt)
     limits = trainer.max_tokens_per_micro_batch, trainer.max_pixels_per_micro_batch
     filled = [fill(of_one, *limits) for of_one in ranks]
     largest = max((units for bins in filled for units in bins), key=_num_tokens)
@@ -100,6 +117,8 @@ def workload(shape: ModelShape, prompts: Prompts, config: Config) -> Workload:
         micro_pairs=pairs,
         micro_keys=keys,
         num_micro_batches=-(-max(map(len, filled)) * num_groups // counted),
+        num_slices=trainer.sequence_parallel,
+        picture_patches=picture_patches if prompts.num_pictures else 0,
     )
 
 
