@@ -36,7 +36,7 @@ _BEGIN = """(() => {
   core.EPISODE_MAX_TIME = %d;
   Math.seedrandom(%s);
   core.startEpisodeReal();
-  const said = core.getUtterance(); // three tasks answer what is asked for in parts, too: nobody is told those
+  const said = core.getUtterance(); // of three tasks with its parts, which nobody is told
   return typeof said === "string" ? said : said.utterance;
 })()"""
 _UTTERANCE_END = "document.getElementById('query').getBoundingClientRect().bottom"
