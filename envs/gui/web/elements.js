@@ -75,6 +75,9 @@
     };
     return Object.keys(states).filter((name) => states[name]);
   };
+  const { scale, offsetLeft, offsetTop } = window.visualViewport; // a phone draws wide pages smaller
+  const drawnAt = ({ left, top, right, bottom }) => [(left - offsetLeft) * scale, (top - offsetTop) * scale,
+    (right - offsetLeft) * scale, (bottom - offsetTop) * scale];
   const found = [];
   const walk = (element, path, around) => {
     if (element.checkVisibility && !element.checkVisibility({ opacityProperty: true, visibilityProperty: true })) return;
@@ -85,7 +88,7 @@
     let below = path;
     if (role && shown) {
       const name = nameOf(element, role);
-      found.push({ role, name, box: [box.left, box.top, box.right, box.bottom], value: valueOf(element, role),
+      found.push({ role, name, box: drawnAt(box), value: valueOf(element, role),
         states: statesOf(element, box, cuts), path, id: element.id || "" });
       below = [...path, name || role];
     }

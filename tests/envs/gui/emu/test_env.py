@@ -41,6 +41,27 @@ def test_the_oracle_goes_on_where_places_are_written_coarsely() -> None:
         assert env.step(env.oracle()).info["success"]
 
 
+def won(env: EmuEnv, seed: int) -> bool:
+    env.reset({}, seed)
+    while not (result := env.step(env.oracle())).terminated and not result.truncated:
+        pass
+    return bool(result.info["success"])
+
+
+@pytest.mark.parametrize("task", ["paint/frame", "paint/erase", "files/drag"])
+def test_the_oracle_goes_on_after_a_drag_that_is_written_coarsely(task: str) -> None:
+    env = EmuEnv(tasks=task, size=[1280, 800], shown_size=[644, 392], codec="qwen2_5_computer_use")
+    assert all(won(env, seed) for seed in range(3))
+
+
+@pytest.mark.parametrize("codec", ["qwen3_mobile_use", "uitars_1_5"])
+@pytest.mark.parametrize("task", ["browser/open_page", "forms/checkout", "paint/connect", "sheet/total"])
+def test_the_oracle_of_a_phone_speaks_its_grammars(codec: str, task: str) -> None:
+    """They have no chords; UI-TARS' drag is the finger that scrolls, Qwen's swipe the one that draws."""
+    env = EmuEnv(form="mobile", tasks=task, difficulty=2, codec=codec)
+    assert all(won(env, seed) for seed in range(2))
+
+
 def test_a_wrong_button_ends_it_without_reward() -> None:
     env = EmuEnv(tasks="basics/click_button", language="en")
     env.reset({}, 3)
