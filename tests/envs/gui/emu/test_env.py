@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vlrl.envs.gui.emu.env import EmuEnv
+from vlrl.envs.gui.emu.env import LEAST, EmuEnv
 from vlrl.envs.gui.emu.task import TEMPLATES
 from vlrl.envs.gui.emu.tasks.basics import CHOICES
 from vlrl.errors import ConfigError
@@ -62,6 +62,16 @@ def test_the_oracle_of_a_phone_speaks_its_grammars(codec: str, task: str) -> Non
     assert all(won(env, seed) for seed in range(2))
 
 
+@pytest.mark.parametrize("form", ["desktop", "mobile"])
+@pytest.mark.parametrize(
+    "task", ["calendar/when", "clock/add_alarm", "files/drag", "forms/flight", "paint/fill"]
+)
+def test_the_least_screen_is_enough_for_the_largest_letters(form: Any, task: str) -> None:
+    if form in TEMPLATES[task].forms:
+        env = EmuEnv(size=LEAST[form], form=form, tasks=task, scale=125, font_size=14)
+        assert all(won(env, seed) for seed in range(3))
+
+
 def test_a_wrong_button_ends_it_without_reward() -> None:
     env = EmuEnv(tasks="basics/click_button", language="en")
     env.reset({}, 3)
@@ -108,6 +118,8 @@ def test_the_task_and_the_looks_come_from_the_seed_or_are_pinned() -> None:
     [
         ({"form": "watch"}, "form='watch'"),
         ({"size": [10, 10]}, "size="),
+        ({"size": [560, 420]}, "desktop from .640, 480."),
+        ({"size": [320, 568], "form": "mobile"}, "mobile from .384, 704."),
         ({"tasks": "editr/*"}, "names none of"),
         ({"tasks": []}, "no task"),
         ({"difficulty": 4}, "difficulty=4"),
