@@ -20,7 +20,7 @@ from vlrl.envs.gui.hits import UNREACHABLE, element_at
 from vlrl.envs.gui.screen import Element
 from vlrl.envs.observe import message_of
 from vlrl.envs.open import open_env
-from vlrl.errors import ConfigError, DataError
+from vlrl.errors import ConfigError, DataError, NoOracle
 from vlrl.processors.messages import message_of as text_message
 from vlrl.protocols import Observation
 from vlrl.seeds import derive_seed
@@ -49,6 +49,7 @@ ROLES: Mapping[str, str] = {
 BY_NAME = ("Click '{name}'.", "Click on '{name}'.", "Where is '{name}'? Click it.")
 BY_ROLE = ("Click the {role} '{name}'.", "Click on the {role} named '{name}'.", "Find the {role} '{name}'.")
 
+_REMEDY = "Use gui/emu, gui/web or gui/miniwob"
 LEAST_PX, MOST_LETTERS = 6, 48
 ATTEMPTS = 16
 """Screens looked at for one that shows a widget with a name of its own."""
@@ -103,9 +104,7 @@ class GuiGrounding:
         opened = open_env(env, self._options)
         try:
             if not isinstance(opened, GuiEnv) or not hasattr(opened.backend, "elements"):
-                raise ConfigError(
-                    f"{where}: it does not know its widgets; use gui/emu, gui/web or gui/miniwob"
-                )
+                raise ConfigError(f"{where}: it does not know its widgets. {_REMEDY}")
         finally:
             opened.close()
 
@@ -121,17 +120,23 @@ class GuiGrounding:
         """
         name = f"gui_grounding/{self._env}/{self._split}/{index}"
         env: Any = open_env(self._env, self._options)
+        roles: set[str] = set()
         try:
             for attempt in range(ATTEMPTS):
                 seed = self.screen_seed(index, attempt)
                 rng = np.random.default_rng(derive_seed("gui grounding", seed))
                 shown = _reach(env, seed, rng, self._max_actions)
-                named = nameable(env.backend.elements(), env.backend.size)
+                elements = env.backend.elements()
+                roles |= {element.role for element in elements}
+                named = nameable(elements, env.backend.size)
                 if named:
                     return {"id": name, **_row(env, self._codec, shown, named, rng)}
         finally:
             env.close()
-        raise DataError(f"sample {name!r}: none of {ATTEMPTS} screens shows a widget with a name of its own")
+        raise DataError(
+            f"sample {name!r}: none of {ATTEMPTS} screens shows a widget with a name of its own; "
+            f"{self._env} tells of {', '.join(sorted(roles)) or 'nothing'}. {_REMEDY}"
+        )
 
     def screen_seed(self, index: int, attempt: int = 0) -> int:
         """The seed of a row's screen: even in train, odd in heldout, so that they cannot meet."""
@@ -186,6 +191,8 @@ def _is_whole(element: Element, elements: Sequence[Element], size: tuple[int, in
 def _reach(env: Any, seed: int, rng: np.random.Generator, max_actions: int) -> Observation:
     """Play a few of the oracle's actions, then a few clicks, which it would not know what to do after.
 
+    Of a task that has no oracle, clicks only.
+
     Returns:
         What is shown then, or when the episode has ended.
     """
@@ -193,7 +200,11 @@ def _reach(env: Any, seed: int, rng: np.random.Generator, max_actions: int) -> O
     num_actions = int(rng.integers(max_actions + 1))
     num_right = int(rng.integers(num_actions + 1)) if callable(env.oracle) else 0
     for number in range(num_actions):
-        result = env.step(env.oracle() if number < num_right else env.random_action(rng))
+        try:
+            action = env.oracle() if number < num_right else env.random_action(rng)
+        except NoOracle:
+            action, num_right = env.random_action(rng), 0
+        result = env.step(action)
         shown = result.observation
         if result.terminated or result.truncated:
             break

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vlrl.envs.gui.actions import Action, Move, Pixel, Scroll, Swipe, points_of
+from vlrl.envs.gui.actions import (
+    Action,
+    Drag,
+    Key,
+    Move,
+    Pixel,
+    Scroll,
+    Swipe,
+    SystemButton,
+    points_of,
+)
 from vlrl.envs.gui.codecs.codec import ActionError, Codec, View
 
 
@@ -12,8 +22,8 @@ def next_words(codec: Codec, action: Action, view: View) -> str:
     """The text of an action, or of what comes to the same.
 
     Where drags and scrolls start where the pointer is, and it is elsewhere, that is the move there; asked
-    again with the pointer at that place, the action itself. Of a scroll where there is only a finger, it is
-    the swipe that moves what lies under it as far.
+    again with the pointer at that place, the action itself. Where there is only a finger, a scroll
+    is the swipe that moves what lies under it as far, a drag is a swipe, and enter is a phone's button.
 
     Raises:
         ActionError: kind "unknown_action" if nothing of that can be said.
@@ -33,10 +43,10 @@ def _other_ways(codec: Codec, action: Action, view: View) -> Iterator[str]:
         there = View(view.canvas, arrived[0]) if arrived else view
         if move and there.pointer != view.pointer and _said(codec, action, there):
             yield move
-    if isinstance(action, Scroll):
-        swipe = _said(codec, _as_swipe(action, view), view)
-        if swipe:
-            yield swipe
+    by_hand = _with_a_finger(action, view)
+    words = by_hand and _said(codec, by_hand, view)
+    if words:
+        yield words
 
 
 def _said(codec: Codec, action: Action, view: View) -> str | None:
@@ -44,6 +54,17 @@ def _said(codec: Codec, action: Action, view: View) -> str | None:
         return codec.format(action, view)
     except ActionError:
         return None
+
+
+def _with_a_finger(action: Action, view: View) -> Action | None:
+    match action:
+        case Scroll():
+            return _as_swipe(action, view)
+        case Drag(path=(start, end), button="left", modifiers=()):
+            return Swipe(start, end)
+        case Key(keys=("enter",)):
+            return SystemButton("enter")
+    return None
 
 
 def _as_swipe(scroll: Scroll, view: View) -> Swipe:

@@ -60,7 +60,10 @@ def _act(scene: Scene, world: World, action: Action) -> World:
                 return letting_go.release(scene, world)
             return pointer.context(scene, world) if button == "right" else world
         case Drag(path, button, modifiers):
-            return _drag(scene, world, path, modifiers) if button == "left" else world
+            if button != "left":
+                return world
+            is_finger = world.is_mobile and world.held is None and not modifiers
+            return _finger(scene, world, path) if is_finger else _drag(scene, world, path, modifiers)
         case Scroll(_, dy, point):
             return pointer.wheel(scene, _at(scene, world, point), dy)
         case TypeText(text):
@@ -74,7 +77,7 @@ def _act(scene: Scene, world: World, action: Action) -> World:
         case LongPress(point):
             return pointer.context(scene, _at(scene, world, point))
         case Swipe(start, end):
-            return _swipe(scene, world, inside(world, start), inside(world, end))
+            return _finger(scene, world._replace(held=None), (start, end))
         case SystemButton(name):
             return _system_button(scene, world, name)
         case OpenApp(name):
@@ -115,12 +118,13 @@ def _drag(scene: Scene, world: World, path: Sequence[Pixel], modifiers: Sequence
     return letting_go.release(scene, world)
 
 
-def _swipe(scene: Scene, world: World, start: Pixel, end: Pixel) -> World:
+def _finger(scene: Scene, world: World, path: Sequence[Pixel]) -> World:
     """What scrolls follows the finger; what does not is dragged."""
-    world = pointer.move(scene, world._replace(held=None), start)
+    path = [inside(world, point) for point in path]
+    world = pointer.move(scene, world, path[0])
     if pointer.scroller_under(scene, world) is not None:
-        return pointer.wheel(scene, world, start[1] - end[1])
-    return _drag(scene, world, (start, end), ())
+        return pointer.wheel(scene, world, path[0][1] - path[-1][1])
+    return _drag(scene, world, path, ())
 
 
 def _key_down(scene: Scene, world: World, key: str) -> World:

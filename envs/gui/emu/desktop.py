@@ -8,7 +8,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vlrl.envs.gui.actions import Action, Click, LongPress, Move, points_of
+from vlrl.envs.gui.actions import (
+    Action,
+    Click,
+    Drag,
+    Key,
+    LongPress,
+    Move,
+    Pixel,
+    Swipe,
+    SystemButton,
+    points_of,
+)
 from vlrl.envs.gui.emu import acts
 from vlrl.envs.gui.emu.elements import elements_of
 from vlrl.envs.gui.emu.opening import Episode, Opening, opening
@@ -198,10 +209,24 @@ class Desktop:
 
 
 def _is_as_written(done: Action, wanted: Action) -> bool:
-    """Whether it is the wanted one at the place where numbers of a coarse frame put it."""
-    if not (isinstance(done, Click | LongPress | Move) and type(done) is type(wanted)):
-        return False
+    """Whether it is the wanted one as a grammar writes it: in numbers of a coarse frame, or for a finger."""
+    if wanted == Key(("enter",)):
+        return done == SystemButton("enter")
+    if isinstance(wanted, Drag) and isinstance(done, Swipe):
+        done = Drag((done.start, done.end))
     here, there = points_of(done), points_of(wanted)
-    if not (here and there) or max(abs(a - b) for a, b in zip(here[0], there[0], strict=True)) > GRAIN_PX:
+    if not there or len(here) != len(there):
         return False
-    return replace(done, point=there[0]) == wanted
+    off_px = max(abs(a - b) for p, q in zip(here, there, strict=True) for a, b in zip(p, q, strict=True))
+    return off_px <= GRAIN_PX and _at(done, there) == wanted
+
+
+def _at(action: Action, points: Sequence[Pixel]) -> Action:
+    """The same action at other places."""
+    match action:
+        case Drag():
+            return replace(action, path=tuple(points))
+        case Click() | LongPress() | Move():
+            return replace(action, point=points[0])
+        case _:
+            return action

@@ -15,7 +15,9 @@ from vlrl.envs.gui.screen import Form
 from vlrl.errors import ConfigError
 
 SIZES = {"desktop": (640, 480), "mobile": (384, 704)}
-LEAST, MOST = (320, 240), (3840, 2160)
+LEAST = {"desktop": (640, 480), "mobile": (384, 704)}
+"""Where every task can be done in the largest letters; on less, windows end below the screen."""
+MOST = (3840, 2160)
 LEVELS = (1, 3)
 
 
@@ -88,8 +90,12 @@ def chosen_templates(patterns: Sequence[str], form: Form, difficulty: tuple[int,
 def _size(size: Sequence[int] | None, form: Form) -> tuple[int, int]:
     if size is None:
         return SIZES[form]
-    if len(size) != 2 or not all(LEAST[i] <= size[i] <= MOST[i] for i in (0, 1)):
-        raise ConfigError(f"gui/emu option size={list(size)}; give [width, height] from {LEAST} to {MOST}")
+    least = LEAST[form]
+    if len(size) != 2 or not all(least[i] <= size[i] <= MOST[i] for i in (0, 1)):
+        raise ConfigError(
+            f"gui/emu option size={list(size)}; give [width, height] of a {form} from {list(least)} to "
+            f"{list(MOST)} (to show it to a model in fewer pixels, see shown_size)"
+        )
     return int(size[0]), int(size[1])
 
 

@@ -12,9 +12,10 @@ from typing import TypeAlias
 from vlrl.envs.gui import actions
 from vlrl.envs.gui.actions import Action, Click, Drag, Key, LongPress, Pixel, SystemButton, TypeText
 from vlrl.envs.gui.emu import wm
-from vlrl.envs.gui.emu.reach import Eye, Stuck, reach
+from vlrl.envs.gui.emu.reach import Eye, Stuck, away, reach
 from vlrl.envs.gui.emu.widgets.controls import Choice, Slider
 from vlrl.envs.gui.emu.widgets.entry import Entry
+from vlrl.envs.gui.emu.widgets.menus import MenuBar
 
 Intent: TypeAlias = Callable[[Eye], tuple[Action, bool]]
 """What to do next, and whether the intent is then done."""
@@ -62,7 +63,7 @@ def menu(title: str, item: str) -> Intent:
                 return click(item)(eye)
             if eye.offers(f"menu.{title}"):
                 return click(f"menu.{title}")(eye)[0], False
-            return Key(("escape",)), False
+            return away(eye), False
         front = f"menu.{title}" if eye.find(f"menu.{title}") else "menu"
         return click(front)(eye)[0], False
 
@@ -132,8 +133,29 @@ def write(text: str) -> Intent:
 
 
 def key(chord: str) -> Intent:
-    """Press a chord, as "ctrl+s"."""
-    return lambda eye: (Key(tuple(chord.split("+"))), True)
+    """Press a chord, as "ctrl+s"; on a phone, which has no such keys, choose what it does from the menus."""
+
+    def intent(eye: Eye) -> tuple[Action, bool]:
+        chosen = _menu_of(eye, chord) if eye.is_mobile else None
+        return menu(*chosen)(eye) if chosen else (Key(tuple(chord.split("+"))), True)
+
+    return intent
+
+
+def _menu_of(eye: Eye, chord: str) -> tuple[str, str] | None:
+    """The ids of the menu and its item that have a chord in the front window."""
+    found = eye.find("menubar")
+    if found is None or not isinstance(found[1].widget, MenuBar):
+        return None
+    return next(
+        (
+            (title.id.removeprefix("menu."), item.id)
+            for title in found[1].widget.menus
+            for item in title.items
+            if item.keys == chord
+        ),
+        None,
+    )
 
 
 def do(action: Action) -> Intent:
@@ -193,7 +215,7 @@ def open_app(name: str) -> Intent:
         if world.popup is not None:
             if world.popup.source == "start":
                 return click(f"app:{name}")(eye)
-            return Key(("escape",)), False
+            return away(eye), False
         return click("start")(eye)[0], False
 
     return intent

@@ -49,7 +49,7 @@ def reach(eye: Eye, id: str) -> Pixel | Action:
         return _bring(eye, id)
     layer, placed = found
     if eye.world.popup is not None and not layer.is_menu:
-        return Key(("escape",))
+        return away(eye)
     point = _visible(eye, layer, placed)
     if point is not None:
         return point
@@ -61,6 +61,11 @@ def reach(eye: Eye, id: str) -> Pixel | Action:
     if isinstance(layer.key, int):
         return _raise(eye, layer.key)
     raise Stuck(f"{id!r} cannot be seen")
+
+
+def away(eye: Eye) -> Action:
+    """Close an open menu."""
+    return SystemButton("back") if eye.is_mobile else Key(("escape",))
 
 
 def _visible(eye: Eye, layer: Layer, placed: Placed) -> Pixel | None:

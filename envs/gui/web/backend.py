@@ -89,6 +89,8 @@ class WebBackend:
             if x0 < width and y0 < height:
                 states, path = frozenset(item["states"]), tuple(item["path"])
                 box = (max(x0, 0), max(y0, 0), min(x1, width), min(y1, height))
+                if box != (x0, y0, x1, y1):
+                    states |= {"clipped"}
                 found.append(Element(item["role"], item["name"], box, item["value"], states, path))
         return found
 

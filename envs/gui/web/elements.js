@@ -45,10 +45,28 @@
     if (role === "textbox") return element.textContent;
     return element.getAttribute("aria-valuenow") || element.getAttribute("fill") || "";
   };
-  const statesOf = (element, box) => {
+  // What can be seen of a box, in what scrolls or cuts it off: of a placed element, those its place is said in.
+  const UNCUT = [-Infinity, -Infinity, Infinity, Infinity];
+  const cut = (box, [left, top, right, bottom]) =>
+    [Math.max(box[0], left), Math.max(box[1], top), Math.min(box[2], right), Math.min(box[3], bottom)];
+  const cutBelow = (element, box, cuts) => {
+    const { position, overflowX, transform } = getComputedStyle(element);
+    const own = { fixed: cuts.fixed, absolute: cuts.placed }[position] || cuts.flow;
+    const isPage = element === document.documentElement || element === document.body;
+    const x = box.left + element.clientLeft, y = box.top + element.clientTop;
+    const inner = isPage || !(element instanceof HTMLElement) || overflowX === "visible" || !element.clientWidth
+      ? own : cut(own, [x, y, x + element.clientWidth, y + element.clientHeight]);
+    const isPlaced = position !== "static" || transform !== "none";
+    return [own, { flow: inner, placed: isPlaced ? inner : cuts.placed,
+      fixed: transform === "none" ? cuts.fixed : inner }];
+  };
+  const statesOf = (element, box, cuts) => {
     const says = (name) => element.getAttribute(`aria-${name}`) === "true";
     const top = document.elementFromPoint((box.left + box.right) / 2, (box.top + box.bottom) / 2);
+    const all = [box.left, box.top, box.right, box.bottom], seen = cut(all, cuts);
+    const isGone = seen[2] <= seen[0] || seen[3] <= seen[1];
     const states = {
+      hidden: isGone, clipped: !isGone && seen.some((side, at) => Math.abs(side - all[at]) >= 1),
       focused: document.activeElement === element, checked: element.checked === true || says("checked"),
       selected: element.selected === true || says("selected"), expanded: element.open === true || says("expanded"),
       disabled: element.disabled === true || says("disabled"),
@@ -57,21 +75,26 @@
     };
     return Object.keys(states).filter((name) => states[name]);
   };
+  const { scale, offsetLeft, offsetTop } = window.visualViewport; // a phone draws wide pages smaller
+  const drawnAt = ({ left, top, right, bottom }) => [(left - offsetLeft) * scale, (top - offsetTop) * scale,
+    (right - offsetLeft) * scale, (bottom - offsetTop) * scale];
   const found = [];
-  const walk = (element, path) => {
+  const walk = (element, path, around) => {
     if (element.checkVisibility && !element.checkVisibility({ opacityProperty: true, visibilityProperty: true })) return;
     const role = roleOf(element), box = element.getBoundingClientRect();
     const shown = box.width > 0 && box.height > 0 && box.bottom > 0 && box.right > 0
       && box.left < innerWidth && box.top < innerHeight;
+    const [cuts, inside] = cutBelow(element, box, around);
     let below = path;
     if (role && shown) {
       const name = nameOf(element, role);
-      found.push({ role, name, box: [box.left, box.top, box.right, box.bottom], value: valueOf(element, role),
-        states: statesOf(element, box), path, id: element.id || "" });
+      found.push({ role, name, box: drawnAt(box), value: valueOf(element, role),
+        states: statesOf(element, box, cuts), path, id: element.id || "" });
       below = [...path, name || role];
     }
-    for (const child of (element.shadowRoot || element).children) walk(child, below);
+    for (const child of (element.shadowRoot || element).children) walk(child, below, inside);
   };
-  if (document.body) for (const child of document.documentElement.children) walk(child, []);
+  const all = { flow: UNCUT, placed: UNCUT, fixed: UNCUT };
+  if (document.body) for (const child of document.documentElement.children) walk(child, [], all);
   return found;
 })()

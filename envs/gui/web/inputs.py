@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 from vlrl.envs.gui.actions import (
@@ -74,6 +75,8 @@ class Hands:
                 yield Beat([self._move(point or self.pointer), self._press(button)])
             case ButtonUp(button=button, point=point):
                 yield Beat([self._move(point or self.pointer), self._release(button)])
+            case Drag() if self.form == "mobile" and action.button == "left":
+                yield from self._finger(action.path, _FRAME_MS * _NUM_MOVES * (len(action.path) - 1))
             case Drag():
                 yield from self._drag(action)
             case Scroll(dx=dx, dy=dy, point=point):
@@ -108,7 +111,7 @@ class Hands:
         held = list(action.modifiers)
         downs = [self._key(key, down=True) for key in held]
         yield Beat([*downs, self._move(action.path[0]), self._press(action.button)], _FRAME_MS)
-        for start, end in zip(action.path, action.path[1:], strict=False):
+        for start, end in pairwise(action.path):
             # Each move by itself: the browser makes one of several that wait.
             for point in _between(start, end):
                 yield Beat([self._move(point)], _FRAME_MS)
@@ -127,13 +130,19 @@ class Hands:
                 yield Beat([self._move(point)], duration_ms // _NUM_MOVES)
             yield Beat([self._release("left")])
             return
-        yield Beat([self._touch("touchStart", start)], duration_ms if end in (None, start) else 0)
-        if end is not None and end != start:
-            for point in _between(start, end):
-                yield Beat([self._touch("touchMove", point)], duration_ms // _NUM_MOVES)
+        yield from self._finger((start, end or start), duration_ms)
+
+    def _finger(self, path: Sequence[Pixel], duration_ms: int) -> Iterator[Beat]:
+        start, end = path[0], path[-1]
+        is_still = all(point == start for point in path)
+        yield Beat([self._touch("touchStart", start)], duration_ms if is_still else 0)
+        if not is_still:
+            ways = list(pairwise(path))
+            for point in (point for way in ways for point in _between(*way)):
+                yield Beat([self._touch("touchMove", point)], duration_ms // (_NUM_MOVES * len(ways)))
             self._touch_s += 0.2  # a finger that rests before it lifts: what it moved stops with it
             yield Beat([self._touch("touchMove", end)])
-        self.pointer = end or start
+        self.pointer = end
         yield Beat([self._touch("touchEnd", None)])
 
     def _move(self, point: Pixel) -> Command:

@@ -36,7 +36,8 @@ _BEGIN = """(() => {
   core.EPISODE_MAX_TIME = %d;
   Math.seedrandom(%s);
   core.startEpisodeReal();
-  return core.getUtterance();
+  const said = core.getUtterance(); // of three tasks with its parts, which nobody is told
+  return typeof said === "string" ? said : said.utterance;
 })()"""
 _UTTERANCE_END = "document.getElementById('query').getBoundingClientRect().bottom"
 _STANDING = "[WOB_DONE_GLOBAL, WOB_RAW_REWARD_GLOBAL]"

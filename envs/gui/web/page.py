@@ -98,6 +98,8 @@ class Page:
     def perform(self, action: Action) -> None:
         """Do it, and wait until the page has come to rest or `settle_ms` of its time are over."""
         deadline = Deadline(self._look.limit_s)
+        if self._look.form == "mobile":  # a page that names no width of its own is drawn smaller, or zoomed
+            self.hands.scale = self._look.scale * self._value("visualViewport.scale", deadline, None)
         if action == SystemButton("back"):
             self._back(deadline)
         for beat in self.hands.beats(action):

@@ -204,7 +204,9 @@ def question(draw: Draw) -> Setup:
         before = alarms[alarms.index(wanted) - 1].minutes
         alarms = tuple(alarm._replace(on=alarm not in off) for alarm in alarms)
         said = next(alarm.label for alarm in alarms if alarm.on and alarm.minutes > before)
-        goal = f"Which alarm that is switched on rings first after {time_text(before)}?"
+        goal = (
+            f"Which alarm that is switched on rings first after {time_text(before)}? Answer with its label."
+        )
     return Setup(
         goal=f"{goal} Look it up in the app {tr('Clock')}.",
         data={"clock": Kept(alarms)},

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vlrl.envs.gui.emu.env import EmuEnv
+from vlrl.envs.gui.emu.env import LEAST, EmuEnv
 from vlrl.envs.gui.emu.task import TEMPLATES
 from vlrl.envs.gui.emu.tasks.basics import CHOICES
 from vlrl.errors import ConfigError
@@ -39,6 +39,37 @@ def test_the_oracle_goes_on_where_places_are_written_coarsely() -> None:
         env.reset({}, seed)
         assert not env.step(env.oracle()).terminated
         assert env.step(env.oracle()).info["success"]
+
+
+def won(env: EmuEnv, seed: int) -> bool:
+    env.reset({}, seed)
+    while not (result := env.step(env.oracle())).terminated and not result.truncated:
+        pass
+    return bool(result.info["success"])
+
+
+@pytest.mark.parametrize("task", ["paint/frame", "paint/erase", "files/drag"])
+def test_the_oracle_goes_on_after_a_drag_that_is_written_coarsely(task: str) -> None:
+    env = EmuEnv(tasks=task, size=[1280, 800], shown_size=[644, 392], codec="qwen2_5_computer_use")
+    assert all(won(env, seed) for seed in range(3))
+
+
+@pytest.mark.parametrize("codec", ["qwen3_mobile_use", "uitars_1_5"])
+@pytest.mark.parametrize("task", ["browser/open_page", "forms/checkout", "paint/connect", "sheet/total"])
+def test_the_oracle_of_a_phone_speaks_its_grammars(codec: str, task: str) -> None:
+    """They have no chords; UI-TARS' drag is the finger that scrolls, Qwen's swipe the one that draws."""
+    env = EmuEnv(form="mobile", tasks=task, difficulty=2, codec=codec)
+    assert all(won(env, seed) for seed in range(2))
+
+
+@pytest.mark.parametrize("form", ["desktop", "mobile"])
+@pytest.mark.parametrize(
+    "task", ["calendar/when", "clock/add_alarm", "files/drag", "forms/flight", "paint/fill"]
+)
+def test_the_least_screen_is_enough_for_the_largest_letters(form: Any, task: str) -> None:
+    if form in TEMPLATES[task].forms:
+        env = EmuEnv(size=LEAST[form], form=form, tasks=task, scale=125, font_size=14)
+        assert all(won(env, seed) for seed in range(3))
 
 
 def test_a_wrong_button_ends_it_without_reward() -> None:
@@ -87,6 +118,8 @@ def test_the_task_and_the_looks_come_from_the_seed_or_are_pinned() -> None:
     [
         ({"form": "watch"}, "form='watch'"),
         ({"size": [10, 10]}, "size="),
+        ({"size": [560, 420]}, "desktop from .640, 480."),
+        ({"size": [320, 568], "form": "mobile"}, "mobile from .384, 704."),
         ({"tasks": "editr/*"}, "names none of"),
         ({"tasks": []}, "no task"),
         ({"difficulty": 4}, "difficulty=4"),

@@ -35,8 +35,8 @@ from vlrl.envs.gui.emu.env import EmuEnv
 from vlrl.envs.gui.emu.opening import opening
 from vlrl.envs.gui.emu.task import TEMPLATES
 
-SIZE = (640, 480)
-POINTS = st.tuples(st.integers(-5, SIZE[0] + 5), st.integers(-5, SIZE[1] + 5))
+SIZES = {"desktop": (640, 480), "mobile": (480, 704)}
+POINTS = st.tuples(st.integers(-5, 645), st.integers(-5, 709))
 MAYBE = st.none() | POINTS
 BUTTONS = st.sampled_from(["left", "middle", "right"])
 MODIFIERS = st.lists(st.sampled_from(["ctrl", "shift", "alt", "super"]), max_size=2).map(tuple)
@@ -82,7 +82,7 @@ def test_any_actions_are_taken_and_give_the_same_again(
 ) -> None:
     """Played through, from a snapshot in the middle, and shown by a desktop that has painted nothing."""
 
-    looks: dict[str, Any] = {"form": form, "size": SIZE, "theme": theme, "bar_side": bar_side}
+    looks: dict[str, Any] = {"form": form, "size": SIZES[form], "theme": theme, "bar_side": bar_side}
     first = Bench(page, **looks).desktop
     cut = min(cut, len(actions) - 1)
     for action in actions[:cut]:

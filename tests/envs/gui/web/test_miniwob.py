@@ -73,6 +73,13 @@ def test_replays_of_all_tasks_are(seed: int, world: MiniWob) -> None:
         check_replay(world, name, seed)
 
 
+def test_the_goal_is_the_sentence_that_the_page_shows(world: MiniWob) -> None:
+    for name in ("email-inbox-nl-turk", "email-inbox-forward-nl", "email-inbox-forward-nl-turk", "click-tab"):
+        world.reset({"name": name}, 3)
+        shown = world.page.evaluate("document.getElementById('query').textContent")
+        assert world.goal == " ".join(shown.split()), name
+
+
 def test_two_seeds_differ(world: MiniWob) -> None:
     goals = set()
     for seed in range(4):
