@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import Any
 
+import numpy as np
+
+from vlrl.envs.gui.actions import Answer
+from vlrl.envs.gui.codecs.codec import ActionError, View
+from vlrl.envs.gui.codecs.open import open_codec
 from vlrl.envs.gui.emu import apps, tasks
 from vlrl.envs.gui.emu.desktop import Desktop
-from vlrl.envs.gui.emu.task import TEMPLATES, Template
+from vlrl.envs.gui.emu.strings import speak
+from vlrl.envs.gui.emu.task import TEMPLATES, Draw, Template
 from vlrl.envs.gui.emu.variation import CHOICES, Variation
-from vlrl.envs.gui.env import GuiEnv
+from vlrl.envs.gui.env import GuiEnv, GuiRules
 from vlrl.envs.gui.screen import Form
 from vlrl.errors import ConfigError
+from vlrl.processors.coordinates import Canvas
 
 SIZES = {"desktop": (640, 480), "mobile": (384, 704)}
 LEAST = {"desktop": (640, 480), "mobile": (384, 704)}
@@ -58,6 +66,14 @@ class EmuEnv(GuiEnv):
                 f"gui/emu option difficulty={difficulty!r}; give a level 1 to 3 or [least, most]"
             )
         chosen = chosen_templates([tasks] if isinstance(tasks, str) else tasks, form, (low, high))
+        grammar = str(options.get("codec", GuiRules().codec))
+        if not _can_answer(grammar):
+            chosen = [template for template in chosen if not asks(template, form)]
+            if not chosen:
+                raise ConfigError(
+                    f"gui/emu: the tasks {tasks!r} ask for an answer, which the codec {grammar!r} has no "
+                    "word for; docs/gui_actions.md says which have"
+                )
         desktop = Desktop(_size(size, form), form, chosen, (low, high), Variation(pins))
         super().__init__(desktop, **options)
 
@@ -85,6 +101,23 @@ def chosen_templates(patterns: Sequence[str], form: Form, difficulty: tuple[int,
             f"gui/emu: no task of {list(patterns)} is for {form} at difficulty {list(difficulty)}"
         )
     return found
+
+
+@cache
+def asks(template: Template, form: Form) -> bool:
+    """Whether its tasks are questions, which end with an answer."""
+    looks = {**Variation({}).draw(0), "form": form}
+    speak(looks["language"])
+    return template.make(Draw(np.random.default_rng(0), template.levels[0], looks)).answer is not None
+
+
+def _can_answer(grammar: str) -> bool:
+    canvas = Canvas((480, 640), (480, 640))
+    try:
+        open_codec(grammar).format(Answer("1"), View(canvas, (0, 0)))
+    except ActionError:
+        return False
+    return True
 
 
 def _size(size: Sequence[int] | None, form: Form) -> tuple[int, int]:

@@ -72,6 +72,16 @@ def test_the_least_screen_is_enough_for_the_largest_letters(form: Any, task: str
         assert all(won(env, seed) for seed in range(3))
 
 
+def test_a_grammar_without_a_word_for_answers_is_asked_nothing() -> None:
+    env = EmuEnv(tasks="*", codec="gui_r1")
+    names = {template.name for template in env.backend.templates}  # type: ignore[attr-defined]
+    assert {"mail/secret", "sheet/question"}.isdisjoint(names)
+    assert len(names) > 80
+    assert {template.name for template in EmuEnv().backend.templates} > names  # type: ignore[attr-defined]
+    with pytest.raises(ConfigError, match="'gui_r1' has no word for"):
+        EmuEnv(tasks="mail/secret", codec="gui_r1")
+
+
 def test_a_wrong_button_ends_it_without_reward() -> None:
     env = EmuEnv(tasks="basics/click_button", language="en")
     env.reset({}, 3)
