@@ -1,13 +1,15 @@
 """Whether training on older tokens costs accuracy: the quickstart's task at several ages of its tokens.
 
-    python benchmarks/staleness.py --runs 0:truncated 1:truncated 4:truncated 4:none --seeds 0 1 2
+    python benchmarks/staleness.py --runs 0:none 1:none 4:none 4:uncorrected --seeds 0 1 2
 
-A run is STALENESS:CORRECTION. Every run of a seed begins with the same warm start (`vlrl quickstart`'s) and
-trains the same rows by quickstart.yaml, with a continuous engine in async mode. So that a run is as stale as
-it says, on a fast machine and on a slow one, every step waits until all that may be drawn is drawn: with
-pipeline_depth = STALENESS + 1 each token is then exactly STALENESS updates old, but for the first steps.
-With --free nothing waits, and the age is what the machine makes of it; `lag` has it either way. A run with a
-result is not repeated; results lie under --out, a JSON file each. Nothing is timed: other jobs do no harm.
+A run is STALENESS:CORRECTION, an algorithm.correction.kind: "none" is PPO's own, the ratio to the policy that
+drew, clipped; "uncorrected" takes old tokens for new ones. Every run of a seed begins with the same warm start
+(`vlrl quickstart`'s) and trains the same rows by quickstart.yaml, with a continuous engine in async mode. So
+that a run is as stale as it says, on a fast machine and on a slow one, every step waits until all that may be
+drawn is drawn: with pipeline_depth = STALENESS + 1 each token is then exactly STALENESS updates old, but for
+the first steps. With --free nothing waits, and the age is what the machine makes of it; `lag` has it either
+way. A run with a result is not repeated; results lie under --out, a JSON file each. Nothing is timed: other
+jobs do no harm.
 """
 
 from __future__ import annotations
@@ -185,7 +187,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    runs = ["0:truncated", "1:truncated", "4:truncated", "4:none"]
+    runs = ["0:none", "1:none", "4:none", "4:uncorrected"]
     parser.add_argument("--runs", nargs="+", default=runs, metavar="STALENESS:CORRECTION")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--steps", type=int, default=240)
