@@ -6,6 +6,7 @@ import io
 import json
 import os
 import signal
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,14 @@ def parity(completion, answer):
 def ranks() -> list[int]:
     """Process ids of the living trainer ranks under this process."""
     return [pid for pid in descendants(os.getpid()) if name_of(pid).startswith("ray::TrainerRank")]
+
+
+def ranks_left(limit_s: float = 60.0) -> list[int]:
+    """Those that have not gone after a while: Ray ends processes, and does not wait for them."""
+    end = time.monotonic() + limit_s
+    while (living := ranks()) and time.monotonic() < end:
+        time.sleep(0.2)
+    return living
 
 
 def name_of(pid: int) -> str:
@@ -129,7 +138,7 @@ def test_killed_ranks_cost_the_steps_since_the_checkpoint_and_change_nothing(
     assert "restart 1 of 3, from the beginning, as there is no checkpoint yet" in events[0]["text"]
     assert "restart 2 of 3, from the last checkpoint" in events[1]["text"]
     assert lines(whole, "events.jsonl") == []
-    assert ranks() == []
+    assert ranks_left() == []
 
 
 def test_supervised_training_too(new_run: Any, local_ray: None) -> None:
@@ -145,7 +154,7 @@ def test_too_many_deaths_end_the_run_and_say_so(new_run: Any, local_ray: None) -
         EngineError, match=r"restarted trainer.max_restarts=1 times, and has died again: .* rank \d of 2"
     ):
         run(config, [1, 2], sft.train)
-    assert ranks() == []
+    assert ranks_left() == []
     assert run(config, [], sft.train, resume=True)[-1] == NUM_STEPS - 1
 
 
@@ -153,4 +162,4 @@ def test_a_signal_while_a_dead_trainer_is_cleared_away_stops_the_run(new_run: An
     config = new_run("stopped", every=1)
     with pytest.raises(Interrupted, match="continue with --resume"):
         run(config, [1], sft.train, also=lambda: os.kill(os.getpid(), signal.SIGTERM))
-    assert ranks() == []
+    assert ranks_left() == []
