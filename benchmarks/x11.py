@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vlrl.envs.gui.actions import Action, Click, OpenApp
+from vlrl.envs.gui.actions import Action, Click, OpenApp, Wait
 from vlrl.envs.gui.x11.backend import X11Backend
 from vlrl.envs.gui.x11.desktop import Desktop, Machine
 from vlrl.envs.gui.x11.settle import QUIET_S
@@ -61,6 +61,8 @@ def resets(pool: int, count: int) -> list[float]:
 def clicks(desktop: Desktop, seed: int) -> Iterator[Action]:
     """In one of the apps."""
     desktop.perform(OpenApp(APPS[seed % len(APPS)]))
+    while not desktop.windows():  # on a busy machine it takes longer than a desktop waits for
+        desktop.perform(Wait(100))
     x0, y0, x1, y1 = desktop.windows()[-1].box
     rng = np.random.default_rng(seed)
     while True:
