@@ -65,24 +65,18 @@ class Page:
 
     def _prepare(self, seed: int, deadline: Deadline) -> None:
         look = self._look
-        width, height = look.size
-        metrics: dict[str, Any] = {
-            "width": width,
-            "height": height,
-            "screenWidth": width,
-            "screenHeight": height,
-        }
-        metrics |= {"deviceScaleFactor": look.scale, "dontSetVisibleSize": True}
-        shown_width, shown_height = look.shown or look.size
+        (width, height), (shown_width, shown_height) = look.size, look.shown or look.size
+        page = {"width": width, "height": height, "deviceScaleFactor": look.scale}
+        screen = {"screenWidth": width, "screenHeight": height, "dontSetVisibleSize": True}
         touch = {"enabled": look.form == "mobile", "maxTouchPoints": 1}
         calm = {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]}
         first = f"({script('clock.js')})({EPOCH_MS},{seed % 2**32});({script('pickers.js')})();"
-        first += f"({script('select.js')})({(look.shown or look.size)[1]})"
+        first += f"({script('select.js')})({shown_height})"
         commands: list[tuple[str, dict[str, Any]]] = [
             ("Page.enable", {}),
             ("Network.enable", {"maxTotalBufferSize": 0}),
             ("Fetch.enable", {"patterns": [{"urlPattern": "*"}]}),
-            ("Emulation.setDeviceMetricsOverride", {**metrics, "mobile": look.form == "mobile"}),
+            ("Emulation.setDeviceMetricsOverride", {**page, **screen, "mobile": look.form == "mobile"}),
             ("Emulation.setVisibleSize", {"width": shown_width, "height": shown_height}),
             ("Emulation.setTouchEmulationEnabled", touch if touch["enabled"] else {"enabled": False}),
             ("Emulation.setFocusEmulationEnabled", {"enabled": True}),
