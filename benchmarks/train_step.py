@@ -229,7 +229,10 @@ def _cpu_rate(config: dict[str, Any], num_tokens: int, threads: int) -> float:
     """Operations per second of a matmul as large as a step's widest, with the sides' threads."""
     import torch
 
+    from vlrl.cpu_products import choose_products
+
     torch.set_num_threads(threads)
+    choose_products()  # as vlrl's side does; the floor is for the better of torch's libraries
     text = config["text_config"]
     return matmul_rate(min(num_tokens, 4096), text["hidden_size"], text["intermediate_size"])
 

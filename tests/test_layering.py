@@ -55,6 +55,7 @@ LAYERS: dict[str, set[str]] = {
         "tree_attention",
         "sequence_parallel",
         "attention",
+        "cpu_products",
         "logprobs",
         "token_logprobs",
         "model_parts",

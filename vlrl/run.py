@@ -189,7 +189,8 @@ class Run:
             self._stack.callback(self.policy.close)
         if self._train:
             self.phases.seconds["start trainer"] = self.trainer.wait_ready()
-            self.console.note(f"attention: {self.trainer.attention()}")
+            for choice in self.trainer.choices():
+                self.console.note(choice)
         if self._generate:
             self.phases.seconds["start vLLM"] = self.policy.wait_ready()
             self.setting = Setting(self.policy, processor, self.host, config, timeline=self.timeline)

@@ -86,9 +86,10 @@ class Trainer:
         """Parameters of the policy without adapters, tied ones once; after wait_ready."""
         return sum(int(np.prod(shape)) for _, _, shape in self._layout)
 
-    def attention(self) -> str:
-        """The language model's attention and why it is that one, in words."""
-        return str(cluster.call(self._ranks[:1], "attention")[0])
+    def choices(self) -> list[str]:
+        """What rank 0 chose for its machine and why, in words: attention, and on a CPU who multiplies."""
+        chosen: list[str] = cluster.call(self._ranks[:1], "choices")[0]
+        return chosen
 
     def step(
         self, batch: Batch, objective: Objective, lr: float

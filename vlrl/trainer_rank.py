@@ -16,6 +16,7 @@ import torch
 from vlrl.attention import choose
 from vlrl.batch import MicroBatch
 from vlrl.config import Config
+from vlrl.cpu_products import choose_products
 from vlrl.errors import EngineError
 from vlrl.lags import lag_sums
 from vlrl.logprobs import DeviceBatch, TreeLogprobs
@@ -87,7 +88,10 @@ class TrainerRank:
             timeout=timedelta(seconds=self._config.trainer.timeout_s),
             verbose=False,
         )
-        self._attention, self._attention_reason = choose(self._config.trainer.attention, self._device)
+        self._attention, attention = choose(self._config.trainer.attention, self._device)
+        self._choices = [f"attention: {attention}"]
+        if not on_gpu:
+            self._choices.append(f"float32 products: {choose_products()}")
         model = load_model(self._config)
         size = self._config.trainer.sequence_parallel
         require_heads(model.get_decoder().config.num_attention_heads, size)
@@ -110,9 +114,9 @@ class TrainerRank:
         )
         return time.perf_counter() - begin
 
-    def attention(self) -> str:
-        """The language model's attention, in words."""
-        return self._attention_reason
+    def choices(self) -> list[str]:
+        """What was chosen for this machine and why, in words."""
+        return self._choices
 
     def parameters(self) -> list[tuple[str, str, tuple[int, ...]]]:
         """(name in Hugging Face format, dtype, whole shape) of every parameter; tied ones once."""

@@ -56,6 +56,10 @@ def matmul_rate(device: str, dtype: str) -> float:
     """Operations/s of a square product on this machine: the best of three, a second at most on a CPU."""
     import torch
 
+    from vlrl.cpu_products import choose_products
+
+    if device == "cpu":
+        choose_products()  # as a rank does
     width = 1024 if device == "cpu" else 8192
     a = torch.randn(width, width, device=device).to(getattr(torch, dtype))
     best = float("inf")

@@ -1,0 +1,53 @@
+"""Which library multiplies float32 matrices on a CPU: torch's default is not the quicker one everywhere.
+
+torch gives float32 products to MKL, which leaves AVX-512 unused on other processors than Intel's. oneDNN, in
+torch too, uses it, but is asked only where bfloat16 within a product is allowed; on a processor without tiles
+for bfloat16 it computes in float32 even so. That it does is tried, not believed.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+SIZE = 512
+"""Rows and columns of the products that are tried."""
+MOST_ERROR = 1e-5
+"""Against float64, relative to the largest entry. float32 comes to 1e-6, bfloat16 to 1e-3."""
+
+
+def choose_products(cpu_name: str | None = None) -> str:
+    """Let this process multiply float32 matrices by oneDNN where MKL is slow; which it is, in words.
+
+    No clock decides, so runs that are begun twice or resumed compute the same bits.
+
+    Args:
+        cpu_name: the processor's; this one's if not given.
+    """
+    name = cpu_name or str(torch.cpu.get_capabilities().get("cpu_name", "unknown processor"))
+    allow_onednn(False)
+    if "Intel" in name or not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
+        return f"torch's default on {name}"
+    allow_onednn(True)
+    error = largest_error()
+    if error > MOST_ERROR:
+        allow_onednn(False)
+        return f"torch's default on {name}; oneDNN is not as exact there, relative error {error:.0e}"
+    return f"oneDNN on {name}, where MKL uses half of the vectors; relative error {error:.0e}"
+
+
+def allow_onednn(allowed: bool) -> None:
+    """Set what is named after precision, and decides on a CPU who computes a float32 product."""
+    torch.set_float32_matmul_precision("medium" if allowed else "highest")
+
+
+def largest_error() -> float:
+    """Of products as a forward and a backward pass have them, see MOST_ERROR."""
+    generator = torch.Generator().manual_seed(0)
+    left, right = (torch.randn(SIZE, SIZE, generator=generator) for _ in range(2))
+    return max(_error(left, right), _error(left.T, right), _error(left, right.T))
+
+
+def _error(left: Tensor, right: Tensor) -> float:
+    exact = left.double() @ right.double()
+    return float((left @ right - exact).abs().max() / exact.abs().max())
