@@ -39,7 +39,7 @@ SEVEN = ModelShape(
             "language_layers": 6_527_000_000, "head": 545_000_000},
     trained={"vision_tower": 630_000_000, "projector": 45_000_000, "embeddings": 545_000_000,
              "language_layers": 6_527_000_000, "head": 545_000_000},
-    adapters=0, language=stack(28, 3584, 18944, 233_000_000), vision=stack(32, 1280, 3420, 20_000_000),
+    adapters=0, adapted_outputs={}, language=stack(28, 3584, 18944, 233_000_000), vision=stack(32, 1280, 3420, 20_000_000),
     vocab=152064, patch=14, patches_per_token=4, weight_bytes=2,
 )  # fmt: skip
 
@@ -76,6 +76,7 @@ def test_freezing_and_adapters_leave_less_to_train(tiny_model: Path) -> None:
         make_config(tiny_model, lora={"rank": 2, "targets": ["*.0.self_attn.q_proj.weight"]})
     )
     assert adapted.num_trained == adapted.adapters == 2 * (128 + 128)
+    assert adapted.adapted_outputs == {"language_layers": 128}
     assert adapted.num_params == whole.num_params
     config.model.freeze = ["nothing"]
     with pytest.raises(ConfigError, match="names no parameter"):
@@ -269,6 +270,19 @@ def test_the_segment_holds_what_is_sent() -> None:
         config = make_config(lora={"sync": sync})
         segments[sync] = predict(config, PROMPTS, GPU, adapted).memory.segment
     assert segments == {"merged": 2 * SEVEN.num_params, "adapter": 2 * 40_000_000}
+
+
+def test_adapters_products_are_counted_where_the_heap_keeps_their_places() -> None:
+    """On a CPU; all layers' at once, or with recomputed activations one layer's."""
+    width, config = 28 * 1000, make_config()
+    adapted = replace(SEVEN, adapted_outputs={"language_layers": width})
+    for device, recomputed, layers in (("cpu", False, 28), ("cpu", True, 1), ("cuda", False, 0)):
+        machine = Machine(device, 0, 1e11)
+        chosen = with_trainer(config, gradient_checkpointing=recomputed)
+        with_holes, without = (predict(chosen, PROMPTS, machine, shape) for shape in (adapted, SEVEN))
+        tokens = workload(SEVEN, PROMPTS, chosen).slice_tokens
+        expected = 2 * 1000 * layers * tokens * SEVEN.weight_bytes
+        assert with_holes.memory.activations - without.memory.activations == expected
 
 
 def test_zero3s_static_part_is_the_papers() -> None:

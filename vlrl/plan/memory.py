@@ -84,7 +84,7 @@ def rank_memory(shape: ModelShape, work: Workload, config: Config, device: str) 
         gradients=trained * FLOAT32 + bucket,
         optimizer=int(trained * (FLOAT32 + 2 * MOMENT_BYTES[config.optim.state])),
         activations=_language_activations(shape, work, config, device),
-        vision=_vision_activations(shape, work, config),
+        vision=_vision_activations(shape, work, config, device),
         logits=_logits(shape, work, config),
         update=3 * trained * FLOAT32,  # gradients made flat, and two of AdamW's intermediate results
         process=PROCESS_BYTES[device],
@@ -161,17 +161,31 @@ def _language_activations(shape: ModelShape, work: Workload, config: Config, dev
     keys = key_values(shape.language, num_keys, repeated=repeated) // num_slices
     recomputed = recomputes(config.trainer.gradient_checkpointing, "language")
     saved = _stack_bytes(shape.language, tokens, keys, size, recomputed)
-    return saved + mask * size + 3 * tokens * shape.language.hidden * size
+    holes = _adapter_holes(shape, "language_layers", tokens, recomputed, device)
+    return saved + holes + mask * size + 3 * tokens * shape.language.hidden * size
 
 
-def _vision_activations(shape: ModelShape, work: Workload, config: Config) -> int:
+def _adapter_holes(shape: ModelShape, part: str, num_tokens: int, recomputed: bool, device: str) -> int:
+    """An adapter's product and the same scaled: given back at once, and on a CPU not used again.
+
+    What autograd saves next to them is smaller or larger, so glibc's heap keeps their places as holes.
+    """
+    if device == "cuda":
+        return 0
+    layers = (shape.language if part == "language_layers" else shape.vision).num_layers
+    holes = 2 * shape.adapted_outputs.get(part, 0) * num_tokens * shape.weight_bytes
+    return holes // layers if recomputed else holes
+
+
+def _vision_activations(shape: ModelShape, work: Workload, config: Config, device: str) -> int:
     patches, size = work.slice_patches, shape.weight_bytes
     pixels = patches * 3 * 2 * shape.patch**2 * FLOAT32
     keys = key_values(shape.vision, patches, repeated=True)
     if not shape.trained.get("vision_tower"):
         return pixels + (layer_values(shape.vision) * patches + keys) * size
     recomputed = recomputes(config.trainer.gradient_checkpointing, "vision")
-    return pixels + _stack_bytes(shape.vision, patches, keys, size, recomputed)
+    holes = _adapter_holes(shape, "vision_tower", patches, recomputed, device)
+    return pixels + holes + _stack_bytes(shape.vision, patches, keys, size, recomputed)
 
 
 def _logits(shape: ModelShape, work: Workload, config: Config) -> int:

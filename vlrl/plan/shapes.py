@@ -55,6 +55,7 @@ class ModelShape:
         params: whole parameters by part (`vlrl.model_parts`).
         trained: of those, the trained ones; an adapter counts to the part that it sits in.
         adapters: parameters of the adapters; 0 without LoRA.
+        adapted_outputs: values that the linear maps with an adapter answer with, of all layers, by part.
         language: the decoder.
         vision: the tower.
         vocab: entries of the head.
@@ -66,6 +67,7 @@ class ModelShape:
     params: Mapping[str, int]
     trained: Mapping[str, int]
     adapters: int
+    adapted_outputs: Mapping[str, int]
     language: Stack
     vision: Stack
     vocab: int
@@ -97,22 +99,24 @@ def read_shape(config: Config) -> ModelShape:
     model = empty_model(config)
     found = model.config
     freeze(model, config.model.freeze)
-    params, trained, adapters = Counter[str](), Counter[str](), 0
+    params, trained, adapters, outputs = Counter[str](), Counter[str](), 0, Counter[str]()
     for name, parameter in model.named_parameters():
         params[part_of(name)] += parameter.numel()
         if parameter.requires_grad and config.lora is None:
             trained[part_of(name)] += parameter.numel()
     if config.lora is not None:
         for name in adapter_targets(model, config.lora):
-            size = config.lora.rank * sum(model.get_submodule(name).weight.shape)
-            trained[part_of(f"{name}.weight")] += size
-            adapters += size
+            shape, part = model.get_submodule(name).weight.shape, part_of(f"{name}.weight")
+            trained[part] += config.lora.rank * sum(shape)
+            adapters += config.lora.rank * sum(shape)
+            outputs[part] += shape[0]
     text, vision = found.get_text_config(), found.vision_config
     merge = getattr(vision, "spatial_merge_size", None)
     return ModelShape(
         params=dict(params),
         trained=dict(trained),
         adapters=adapters,
+        adapted_outputs=dict(outputs),
         language=_stack(model, "language_layers", text),
         vision=_stack(model, "vision_tower", vision),
         vocab=text.vocab_size,
