@@ -39,7 +39,8 @@ SEVEN = ModelShape(
             "language_layers": 6_527_000_000, "head": 545_000_000},
     trained={"vision_tower": 630_000_000, "projector": 45_000_000, "embeddings": 545_000_000,
              "language_layers": 6_527_000_000, "head": 545_000_000},
-    adapters=0, adapted_outputs={}, language=stack(28, 3584, 18944, 233_000_000), vision=stack(32, 1280, 3420, 20_000_000),
+    adapters=0, adapted_outputs={},
+    language=stack(28, 3584, 18944, 233_000_000), vision=stack(32, 1280, 3420, 20_000_000),
     vocab=152064, patch=14, patches_per_token=4, weight_bytes=2,
 )  # fmt: skip
 
