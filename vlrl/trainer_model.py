@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -134,8 +133,7 @@ def make_optimizer(parameters: Iterable[torch.nn.Parameter], options: OptimConfi
         ConfigError: if 8bit is asked for and bitsandbytes is not installed.
     """
     trained = [p for p in parameters if p.requires_grad]
-    # Fused: in one pass over the states, without the intermediate results that are as large as they.
-    kind: Any = partial(torch.optim.AdamW, fused=True)
+    kind: Any = torch.optim.AdamW  # not fused: on a CPU its last bits depend on how long a slice is
     if options.state == "8bit":
         try:
             from bitsandbytes.optim import AdamW8bit
