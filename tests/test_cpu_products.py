@@ -11,6 +11,8 @@ import torch.nn.functional as F
 from vlrl import cpu_products
 from vlrl.cpu_products import allow_onednn, choose_products
 
+AMD = {"cpu_name": "AMD EPYC", "avx512_bw": True}
+
 
 @pytest.fixture(autouse=True)
 def _setting_kept() -> Iterator[None]:
@@ -34,28 +36,33 @@ def exactness(rows: int, width: int, columns: int) -> float:
     return max(float((a - b).abs().max() / b.abs().max()) for a, b in zip(found, exact, strict=True))
 
 
-def test_intels_processors_keep_the_default() -> None:
-    assert choose_products("Intel Xeon") == "torch's default on Intel Xeon"
+@pytest.mark.parametrize(
+    "processor",
+    [{"cpu_name": "Intel Xeon", "avx512_bw": True}, {"cpu_name": "AMD Zen 3", "avx512_bw": False}],
+)
+def test_processors_that_mkl_uses_whole_keep_the_default(processor: dict[str, object]) -> None:
+    """Intel's, and those that have no AVX-512 to leave unused: torch would not ask oneDNN there."""
+    assert choose_products(processor) == f"torch's default on {processor['cpu_name']}"
     assert torch.get_float32_matmul_precision() == "highest"
 
 
 @pytest.mark.parametrize("shape", [(1, 64, 64), (7, 384, 1152), (560, 1152, 384), (2048, 128, 256)])
 def test_products_are_as_exact_as_float32_whatever_is_chosen(shape: tuple[int, int, int]) -> None:
     """On a processor with bfloat16 tiles, where oneDNN would use them, the default has to stay."""
-    choose_products("AMD EPYC")
+    choose_products(AMD)
     assert exactness(*shape) < cpu_products.MOST_ERROR
 
 
 def test_what_is_not_exact_enough_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu_products, "largest_error", lambda: 2e-3)
-    reason = choose_products("AMD EPYC")
+    reason = choose_products(AMD)
     assert "not as exact there, relative error 2e-03" in reason
     assert torch.get_float32_matmul_precision() == "highest"
 
 
 def test_exact_enough_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu_products, "largest_error", lambda: 1e-6)
-    assert choose_products("AMD EPYC").startswith("oneDNN on AMD EPYC")
+    assert choose_products(AMD).startswith("oneDNN on AMD EPYC")
     assert torch.get_float32_matmul_precision() == "medium"
 
 

@@ -7,6 +7,9 @@ for bfloat16 it computes in float32 even so. That it does is tried, not believed
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -16,17 +19,20 @@ MOST_ERROR = 1e-5
 """Against float64, relative to the largest entry. float32 comes to 1e-6, bfloat16 to 1e-3."""
 
 
-def choose_products(cpu_name: str | None = None) -> str:
-    """Let this process multiply float32 matrices by oneDNN where MKL is slow; which it is, in words.
+def choose_products(processor: Mapping[str, Any] | None = None) -> str:
+    """Let this process multiply float32 matrices by oneDNN where MKL leaves AVX-512 unused; which, in words.
 
     No clock decides, so runs that are begun twice or resumed compute the same bits.
 
     Args:
-        cpu_name: the processor's; this one's if not given.
+        processor: as `torch.cpu.get_capabilities` describes one; this one if not given.
     """
-    name = cpu_name or str(torch.cpu.get_capabilities().get("cpu_name", "unknown processor"))
+    found = torch.cpu.get_capabilities() if processor is None else processor
+    name = str(found.get("cpu_name", "unknown processor"))
     allow_onednn(False)
-    if "Intel" in name or not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
+    has_avx512 = found.get("avx512_bw", False)  # torch asks for vl and dq too, which come with it
+    is_built = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    if "Intel" in name or not has_avx512 or not is_built:
         return f"torch's default on {name}"
     allow_onednn(True)
     error = largest_error()

@@ -10,7 +10,7 @@ from vlrl.plan.shapes import ModelShape, Stack
 from vlrl.plan.workload import Workload
 
 REACHED = {"cpu": 0.4, "cuda": 0.4}
-"""Share of the matmul rate that a training step reaches, all else included: on two CPUs 0.25 to 0.6, by model
+"""Share of the matmul rate that a training step reaches, all else included: on two CPUs 0.25 to 0.7, by model
 and hour; of a GPU it is assumed."""
 
 
