@@ -18,6 +18,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "vlrl"
 MAX_LINES = 300
+MAX_CONTRACT_LINES = 400  # contracts and config: one place that says everything beats two that hop
 
 # Imports go downwards in this list: a module may import from its own layer and from those above it here.
 LAYERS: dict[str, set[str]] = {
@@ -316,8 +317,9 @@ def test_contracts_load_no_framework() -> None:
 def test_a_file_is_short_and_named_for_what_it_does(file: Path) -> None:
     assert "util" not in file.stem, f"{file.name}: name it for what it does"
     lines = len(file.read_text().splitlines())
-    assert lines <= MAX_LINES, (
-        f"{file.relative_to(ROOT)} has {lines} lines, {MAX_LINES} are allowed: split it by job"
+    allowed = MAX_CONTRACT_LINES if layer_of(module_of(file)) == 0 else MAX_LINES
+    assert lines <= allowed, (
+        f"{file.relative_to(ROOT)} has {lines} lines, {allowed} are allowed: split it by job"
     )
 
 
