@@ -30,6 +30,7 @@ LAYERS: dict[str, set[str]] = {
         "batch",
         "protocols",
         "section",
+        "strict_yaml",
         "async_options",
         "options",
         "data_options",

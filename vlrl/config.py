@@ -33,6 +33,7 @@ from vlrl.options import (
     SftConfig,
     TrainerConfig,
 )
+from vlrl.strict_yaml import load_yaml
 
 
 class Config(Section):
@@ -167,7 +168,7 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
         hint = f"; did you mean {path.parent / near[0]}?" if near else ""
         raise ConfigError(f"config file {path} does not exist{hint}")
     try:
-        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+        tree = load_yaml(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not valid YAML: {error}") from error
     if not isinstance(tree, dict):
@@ -216,7 +217,7 @@ def _apply_override(tree: dict[str, Any], override: str) -> None:
         if not isinstance(node, dict | list):
             raise ConfigError(f"override {override!r}: {parent!r} is a value, not a section")
     try:
-        value = yaml.safe_load(_with_float_point(text))
+        value = load_yaml(text)
     except yaml.YAMLError as error:
         raise ConfigError(f"override {override!r}: the value is not valid YAML: {error}") from error
     node = _only_item(node, leaf)
@@ -244,14 +245,6 @@ def _list_index(part: str, key: str, items: list[Any]) -> int:
     if not part.isdigit() or int(part) >= len(items):
         raise ConfigError(f"override {key!r}: {part!r} must be an index below {len(items)}")
     return int(part)
-
-
-def _with_float_point(text: str) -> str:
-    """YAML 1.1 reads 1e-3 as a string; a person means a number."""
-    try:
-        return repr(float(text)) if "e" in text.lower() else text
-    except ValueError:
-        return text
 
 
 def _explain(error: dict[str, Any], tree: dict[str, Any]) -> str:

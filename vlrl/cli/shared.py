@@ -37,6 +37,8 @@ def options_of(given: list[str] | None, what: str) -> dict[str, Any]:
     """
     import yaml
 
+    from vlrl.strict_yaml import load_yaml
+
     options: dict[str, Any] = {}
     for each in given or []:
         key, equals, text = each.partition("=")
@@ -49,7 +51,7 @@ def options_of(given: list[str] | None, what: str) -> dict[str, Any]:
             if not isinstance(node, dict):
                 raise ConfigError(f"{what}{each!r}: {parent!r} was given a value before")
         try:
-            node[leaf] = yaml.safe_load(text)
+            node[leaf] = load_yaml(text)
         except yaml.YAMLError as error:
             raise ConfigError(f"{what}{each!r}: the value is not valid YAML: {error}") from error
     return options

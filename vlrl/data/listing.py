@@ -13,6 +13,7 @@ from vlrl.data.record import Concatenation, Reader, Record
 from vlrl.data.text_files import JsonlReader, JsonReader, existing_file, holds_lines
 from vlrl.errors import DataError
 from vlrl.seeds import derive_seed
+from vlrl.strict_yaml import load_yaml
 
 STRATEGY = re.compile(r"(first|end|random):(\d+)(%?)")
 
@@ -45,7 +46,7 @@ def open_listing(path: str, image_root: str | None = None, seed: int = 0) -> Con
     """
     file = existing_file(path)
     try:
-        tree = yaml.safe_load(file.read_text(encoding="utf-8"))
+        tree = load_yaml(file.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise DataError(f"{file} is not valid YAML: {error}") from error
     entries = tree.get("datasets") if isinstance(tree, dict) else None

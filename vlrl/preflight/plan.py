@@ -14,6 +14,7 @@ from vlrl.errors import ConfigError
 from vlrl.preflight.records import Job, Source, Split, Splits
 from vlrl.processors.auto import looks_like_a_folder
 from vlrl.rewards.scoring.compose import ComposedReward
+from vlrl.strict_yaml import load_yaml
 
 NO_MODEL = "none given"
 """model.path of the config that is made up around a bare data file."""
@@ -81,7 +82,7 @@ def _lists_data_files(path: Path) -> bool:
     if not path.is_file():
         return False
     try:
-        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+        tree = load_yaml(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError):
         return False  # whoever reads it next says what is wrong
     return isinstance(tree, dict) and "datasets" in tree and not tree.keys() & Config.model_fields.keys()

@@ -1,0 +1,52 @@
+"""YAML as people mean it: a key that stands twice is an error, and 1e-3 is a number."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+
+
+class DuplicateKey(yaml.constructor.ConstructorError):
+    """A mapping has a key twice; plain YAML keeps the last value in silence."""
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """SafeLoader without its two silent readings."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Refuse a key that stands twice in the text; one that `<<` merges may be overridden."""
+        first: dict[Any, yaml.Node] = {}
+        for key_node, _ in node.value if isinstance(node, yaml.MappingNode) else ():
+            if key_node.tag == "tag:yaml.org,2002:merge" or not isinstance(key_node, yaml.ScalarNode):
+                continue
+            key = self.construct_object(key_node)
+            if key in first:
+                lines = first[key].start_mark.line + 1, key_node.start_mark.line + 1
+                raise DuplicateKey(
+                    None,
+                    None,
+                    f"the key {key!r} stands twice, on line {lines[0]} and on line {lines[1]}; remove one",
+                    None,
+                )
+            first[key] = key_node
+        return super().construct_mapping(node, deep)
+
+
+# YAML 1.1 wants a point and a sign in a number with an exponent, and reads 1e-3 and 1.5e3 as text.
+_StrictLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"[-+]?([0-9]+\.?|[0-9]*\.[0-9]+)[eE][-+]?[0-9]+$"),
+    list("-+.0123456789"),
+)
+
+
+def load_yaml(text: str) -> Any:
+    """The value of a YAML text.
+
+    Raises:
+        yaml.YAMLError: for what is no YAML; `DuplicateKey`, a kind of it, names both lines of a key that
+            stands twice.
+    """
+    return yaml.load(text, _StrictLoader)
