@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Literal
 
 from vlrl.envs.gui.scratch import scratch_folder
+from vlrl.envs.gui.spawner import spawn
 from vlrl.errors import ConfigError
 
 Sandbox = Literal["require", "warn"]
@@ -108,7 +109,7 @@ def start(sandbox: Sandbox, scale: float) -> tuple[subprocess.Popen[bytes], int,
     drawn = f"--force-device-scale-factor={scale:g}"
     arguments = [*_FLAGS.split(), *_AWAY, *bare, drawn, f"--user-data-dir={home}/profile"]
     with open(folder / "log", "wb") as log:
-        process = subprocess.Popen(
+        process = spawn(
             [*launch, *box, program, *arguments],
             pass_fds=(commands[0], answers[1]),
             stdin=subprocess.DEVNULL,

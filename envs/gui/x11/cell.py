@@ -19,9 +19,9 @@ from contextlib import suppress
 
 from vlrl.env_host.failure import EnvFailure
 from vlrl.envs.gui.scratch import scratch_folder
+from vlrl.envs.gui.spawner import spawn
 from vlrl.envs.gui.x11 import box
 from vlrl.envs.gui.x11.processes import end_all, name_of, tree
-from vlrl.envs.gui.x11.spawner import spawn
 from vlrl.errors import ResourceError
 
 _MOST_PROCESSES = 256

@@ -20,7 +20,7 @@ _Order = tuple[Sequence[str], dict[str, Any], "Future[Any]"]
 class _Spawner:
     def __init__(self) -> None:
         self._orders: SimpleQueue[_Order] = SimpleQueue()
-        threading.Thread(target=self._serve, name="vlrl-x11-spawner", daemon=True).start()
+        threading.Thread(target=self._serve, name="vlrl-spawner", daemon=True).start()
 
     def __call__(self, argv: Sequence[str], options: dict[str, Any]) -> subprocess.Popen[bytes]:
         future: Future[Any] = Future()
