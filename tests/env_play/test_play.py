@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
+from browser_page import BrowserPage
 from builders import make_config
 from PIL import Image
 
@@ -134,6 +135,29 @@ def test_an_episode_is_played_and_seen(play: Any) -> None:
     status, value = client.ask("act", text="more")
     assert status == 409
     assert "begin a new one" in value["error"]
+
+
+def test_arrow_keys_move_where_moves_have_their_names(play: Any, tmp_path: Path) -> None:
+    assert play()("view")["arrows"] == {}  # clicks only
+    client = play("visual/frozen_lake")
+    view = client("view")
+    assert set(view["arrows"].values()) == {"up", "down", "left", "right"}
+    with BrowserPage(client.server.url, tmp_path / "profile") as page:
+        page.until("typeof view !== 'undefined' && view && !document.getElementById('send').disabled")
+        for key, code in (("ArrowDown", 40), ("ArrowRight", 39)):
+            count = page.value("view.turns.length")
+            named = {"key": key, "code": key, "windowsVirtualKeyCode": code}
+            page.call("Input.dispatchKeyEvent", type="rawKeyDown", **named)
+            page.call("Input.dispatchKeyEvent", type="keyUp", **named)
+            page.until(f"view.turns.length === {count + 1} && !document.getElementById('send').disabled")
+        assert page.value("view.turns.map(turn => turn.action).join(' ')") == (
+            "<action>down</action> <action>right</action>"
+        )
+        page.value(
+            "document.getElementById('action').value = 'le'; document.getElementById('action').focus()"
+        )
+        page.call("Input.dispatchKeyEvent", type="rawKeyDown", **named)  # moves the caret of what is written
+        assert page.value("view.turns.length") == 2 and page.errors == []
 
 
 def test_a_new_episode_has_the_next_seed_or_the_one_given(play: Any) -> None:

@@ -19,7 +19,7 @@ from vlrl.viewer.rollouts import build_cards, token_spans
 class Page(HTMLParser):
     """Tags with their attributes, and the text; fails on a tag that is not closed in order."""
 
-    VOID = ("meta", "img", "br", "line", "rect", "circle", "polyline")
+    VOID = ("meta", "img", "br", "input", "line", "rect", "circle", "polyline", "path")
 
     def __init__(self, text):
         super().__init__()
@@ -58,6 +58,26 @@ def test_the_page_shows_the_headline_the_charts_and_16_rollouts(run_dir):
     assert len(page.of_class("attempt")) == 2 * NUM_ROLLOUTS
     headings = [t for t in ("Reward in training", "Held-out accuracy", "policy/entropy", "Seconds per step")]
     assert all(heading in page.text for heading in headings)
+
+
+def test_rollouts_are_filtered_by_what_changed_and_failed(run_dir):
+    before, after = (
+        [json.loads(line) for line in (run_dir / f"rollouts/{name}.jsonl").read_text().splitlines()]
+        for name in ("before", "after")
+    )
+    for record, reward in zip(before[:4], (0.0, 1.0, 1.0, 0.5), strict=True):
+        record["reward"] = reward
+    for record, reward in zip(after[:4], (1.0, 1.0, 1.0, None), strict=True):
+        record["reward"] = reward
+    after[2]["outcome"] = "truncated"
+    for name, records in (("before", before[:4]), ("after", after[:4])):
+        (run_dir / f"rollouts/{name}.jsonl").write_text("\n".join(map(json.dumps, records)) + "\n")
+    page = page_of(run_dir)
+    picked = [
+        {"changed", "failed"} & set(attrs["class"].split()) for tag, attrs in page.tags if tag == "article"
+    ]
+    assert picked == [{"changed"}, set(), {"failed"}, {"changed", "failed"}]
+    assert "all 4" in page.text and "changed 2" in page.text and "failed 2" in page.text
 
 
 def test_nothing_is_fetched_and_nothing_runs(run_dir):

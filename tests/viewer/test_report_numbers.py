@@ -1,11 +1,14 @@
 """What a report makes of a run's numbers: the verdict, its interval, the held-out points, the charts."""
 
+import re
 import xml.etree.ElementTree as ET
 
+import numpy as np
 import pytest
 from digit_run import NUM_STEPS, edit_summary
 
 from vlrl.viewer.charts import Series, line_chart, short, smooth, thin, ticks
+from vlrl.viewer.page import TEMPLATES
 from vlrl.viewer.report import heldout_series
 from vlrl.viewer.run import load_run
 from vlrl.viewer.verdict import verdict, wilson
@@ -53,9 +56,57 @@ def test_the_interval_is_wilsons():
 
 
 def test_charts_are_well_formed_and_gaps_break_the_line():
-    svg = ET.fromstring(line_chart([Series("a<b", [(0, 1.0), (1, 2.0), (2, None), (3, 1.5), (4, 1.0)])]))
-    assert len(svg.findall("polyline")) == 2
-    assert [t.text for t in svg.iter("title")][2] == "step 2: a<b \N{EN DASH}"
+    chart = ET.fromstring(line_chart([Series("a<b", [(0, 1.0), (1, 2.0), (2, None), (3, 1.5), (4, 1.0)])]))
+    assert len(chart.findall(".//polyline[@class='s0']")) == 2
+    assert [column.findtext("span") for column in chart.iter("label")][2] == "step 2: a<b \N{EN DASH}"
+    assert {column.get("name") for column in chart.iter("input")} == {"a<b"}  # one group: one tab stop
+
+
+def tick_texts(points, axis="y"):
+    chart = ET.fromstring(line_chart([Series("a", points)]))
+    return [tick.text for tick in chart.findall(f".//span[@class='tick {axis}']")]
+
+
+@pytest.mark.parametrize("value", [0.0, 1e-9, 0.4, 7.0, 1e6])
+def test_a_flat_chart_of_what_is_never_negative_has_no_negative_axis(value):
+    labels = tick_texts([(0, value), (1, value)])
+    assert len(labels) > 1 and not any(label.startswith("-") for label in labels)
+
+
+@pytest.mark.parametrize("low", [0.0, 0.9991, 1000.0, 123456.0, 2e7, -0.5])
+@pytest.mark.parametrize("span", [1e-6, 1e-3, 0.5, 3000.0])
+def test_no_two_ticks_say_the_same(low, span):
+    labels = tick_texts([(0, low), (1, low + span)])
+    assert len(set(labels)) == len(labels) > 1
+
+
+def luminance(color):
+    """Relative luminance, WCAG 2.2."""
+    channels = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color]
+    return float(np.dot(channels, (0.2126, 0.7152, 0.0722)))
+
+
+def contrast(one, other):
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_every_text_can_be_read_on_every_ground(scheme):
+    style = (TEMPLATES / "style.css.j2").read_text()
+    root = re.findall(r":root \{(.*?)\}", style, re.DOTALL)[scheme]
+    colors = {
+        name: np.array([int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)])
+        for name, digits in re.findall(r"--(\w+): #(\w{6})", root)
+    }
+    texts = ("ink", "soft", "faint", "good", "bad", "c0", "c1", "c2", "c3", "c4", "c5")
+    assert min(contrast(colors[t], colors[g]) for t in texts for g in ("ground", "card")) >= 4.5
+    act = np.array([int(x) / 255 for x in re.findall(r"--act: (\d+) (\d+) (\d+)", root)[0]])
+    shades = [
+        float(alpha) for alpha in re.findall(r"\.p\d \{ background: rgb\(var\(--act\) / ([\d.]+)\)", style)
+    ]
+    assert len(shades) == 5
+    assert all(contrast(colors["ink"], a * act + (1 - a) * colors["card"]) >= 4.5 for a in shades)
 
 
 @pytest.mark.parametrize("points", [[], [(0, None)], [(0, 5.0)], [(0, 0.0), (1, 0.0)], [(5, 1e-9), (6, 2e9)]])

@@ -17,6 +17,17 @@ from vlrl.protocols import Observation, StepResult
 
 TAG = re.compile(r"<(\w+)>.*</\1>\s*", re.DOTALL)
 
+ARROWS = {
+    "ArrowUp": ("up", "north"),
+    "ArrowDown": ("down", "south"),
+    "ArrowLeft": ("left", "west"),
+    "ArrowRight": ("right", "east"),
+}
+"""The keys of a browser, and the actions that they may stand for."""
+
+NUM_SAMPLED_ACTIONS = 64
+"""Enough to miss one of four equally likely actions once in 10^7 games."""
+
 
 @dataclass(frozen=True, slots=True)
 class Move:
@@ -36,6 +47,7 @@ class Game:
         first: what it showed first.
         moves: made so far.
         tag: that actions are written in, such as "action"; "" if that is not known.
+        arrows: which action an arrow key stands for, of those that the environment's random agent takes.
     """
 
     def __init__(self, name: str, options: Mapping[str, Any], task: Mapping[str, Any], seed: int) -> None:
@@ -49,6 +61,7 @@ class Game:
         self.can_undo = self.env.has("snapshot") and self.env.has("restore")
         self.start(seed)
         self.tag = self._tag()
+        self.arrows = self._arrows()
 
     def start(self, seed: int) -> None:
         """Begin the episode of a seed.
@@ -132,6 +145,14 @@ class Game:
                 return ""
         match = TAG.fullmatch(sample)
         return match[1] if match else ""
+
+    def _arrows(self) -> dict[str, str]:
+        if not self.env.has("random_action"):
+            return {}
+        rng = np.random.default_rng(0)
+        texts = {str(self.env.call("random_action", rng)) for _ in range(NUM_SAMPLED_ACTIONS)}
+        actions = {re.sub(r"</?\w+>", "", text).strip().lower() for text in texts}
+        return {key: word for key, words in ARROWS.items() for word in words if word in actions}
 
     def _refuse(self, problems: list[str]) -> None:
         if problems:

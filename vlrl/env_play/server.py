@@ -175,6 +175,7 @@ class PlayServer(ThreadingHTTPServer):
             "system_prompt": game.env.system_prompt,
             "tools": [tool["function"]["name"] for tool in game.env.tools],
             "tag": game.tag,
+            "arrows": game.arrows,
             "screen": screen_of(game.env),
             "task": game.first.text,
             "observation": _shown(game.observation),

@@ -1,13 +1,15 @@
-"""Charts: inline SVG for the page, which takes its colours from the page's style, and PNG for a README.
+"""Charts: HTML with inline SVG for the page, which gives them colours and size, and PNG for a README.
 
-Hovering needs no script: every column of a chart is a <g class="hit"> with a <title>.
+Only shapes are SVG, stretched to the page's width; labels are HTML, so that they keep their size on a phone.
+A column's values show on hovering, on a tap, and by keyboard: the columns are one group of radio buttons,
+which a browser makes a single tab stop that the arrow keys go through. No script is needed.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 from pathlib import Path
@@ -22,8 +24,11 @@ NOTHING = "\N{EN DASH}"
 MAX_COLUMNS = 160
 """Points drawn per line or bars per chart; longer runs are averaged down to this many."""
 
-MARGIN = (10, 8, 24, 46)
-"""Top, right, bottom and left of the plot, in SVG units (about pixels)."""
+SPAN = 1000
+"""Units of the plot's view box, across and down."""
+
+TICK_CHAR_PX = 6.3
+"""Width of a digit of a tick's label, see `.tick` in style.css.j2."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,83 +43,73 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The plot's rectangle and the numbers it spans."""
+    """The numbers that the plot's rectangle spans, and its height on the page in pixels."""
 
-    width: int
-    height: int
     x: tuple[float, float]
     y: tuple[float, float]
-    margin: tuple[int, int, int, int] = field(default=MARGIN)
+    height: int
 
     def px(self, x: float) -> float:
-        """Horizontal SVG coordinate of a step."""
-        left, right = self.margin[3], self.width - self.margin[1]
-        return round(left + (x - self.x[0]) / (self.x[1] - self.x[0]) * (right - left), 1)
+        """Horizontal coordinate of a step, in the plot's units."""
+        return round((x - self.x[0]) / (self.x[1] - self.x[0]) * SPAN, 1)
 
     def py(self, y: float) -> float:
-        """Vertical SVG coordinate of a value."""
-        top, bottom = self.margin[0], self.height - self.margin[2]
-        return round(bottom - (y - self.y[0]) / (self.y[1] - self.y[0]) * (bottom - top), 1)
+        """Vertical coordinate of a value, in the plot's units."""
+        return round((self.y[1] - y) / (self.y[1] - self.y[0]) * SPAN, 1)
 
 
 def line_chart(
     series: Sequence[Series],
     *,
-    width: int = 560,
     height: int = 220,
     y_range: tuple[float, float] | None = None,
     target: float | None = None,
 ) -> str:
-    """Lines over steps as an <svg>.
+    """Lines over steps as a <div class="chart">.
 
     Args:
-        series: drawn in this order; their names appear on hovering.
-        width: of the view box; the page scales it.
-        height: of the view box.
+        series: drawn in this order; their names appear beside the values.
+        height: in pixels; the width is the page's.
         y_range: fixed range of values; by default that of the data.
         target: value of a dashed line.
     """
     thinned = [Series(s.name, thin(s.points), s.color, s.mark) for s in series]
     values = [y for s in thinned for _, y in s.points if y is not None] + ([] if target is None else [target])
     steps = [x for s in thinned for x, _ in s.points]
-    frame = Frame(width, height, _padded(steps, 0.0), y_range or _padded(values, 0.06))
-    body = [_axes(frame)]
-    if target is not None:
-        y = frame.py(target)
-        left, right = frame.margin[3], width - frame.margin[1]
-        body.append(f'<line class="target" x1="{left}" x2="{right}" y1="{y}" y2="{y}"/>')
+    frame = Frame(_padded(steps, 0.0), y_range or _padded(values, 0.06), height)
+    body = [] if target is None else [_line("target", [(0, frame.py(target)), (SPAN, frame.py(target))])]
     body += [_draw(s, frame) for s in thinned]
-    body.append(_hits(thinned, frame))
-    return _svg(width, height, body, ", ".join(s.name for s in series))
+    told: dict[float, list[str]] = {}
+    for s in thinned:
+        for x, y in s.points:
+            told.setdefault(x, []).append(f"{s.name} {short(y, 4)}")
+    words = [(x, f"step {x:g}: " + ", ".join(told[x])) for x in sorted(told)]
+    return _chart(frame, body, words, ", ".join(s.name for s in series))
 
 
 def stacked_chart(
-    steps: Sequence[float],
-    parts: Sequence[tuple[str, Sequence[float]]],
-    *,
-    width: int = 560,
-    height: int = 220,
+    steps: Sequence[float], parts: Sequence[tuple[str, Sequence[float]]], *, height: int = 220
 ) -> str:
-    """Bars of parts on top of each other as an <svg>; each part has one value per step."""
+    """Bars of parts on top of each other as a <div class="chart">; each part has one value per step, in s."""
     columns = [thin(list(zip(steps, values, strict=True))) for _, values in parts]
     xs = [x for x, _ in columns[0]]
     totals = [sum(column[i][1] or 0.0 for column in columns) for i in range(len(xs))]
     gap = (xs[-1] - xs[0]) / (len(xs) - 1) if len(xs) > 1 else 1.0
-    frame = Frame(width, height, (xs[0] - gap / 2, xs[-1] + gap / 2), (0.0, max(*totals, 1e-9) * 1.05))
+    frame = Frame((xs[0] - gap / 2, xs[-1] + gap / 2), (0.0, max(*totals, 1e-9) * 1.05), height)
     bar = max(0.5, 0.86 * (frame.px(xs[0] + gap) - frame.px(xs[0])))
-    body = [_axes(frame)]
+    body, words = [], []
     for i, x in enumerate(xs):
-        base, rects, words = 0.0, [], [f"step {x:g}: {totals[i]:.2f} s"]
+        base, told = 0.0, [f"step {x:g}: {totals[i]:.2f} s"]
         for color, ((name, _), column) in enumerate(zip(parts, columns, strict=True)):
             value = column[i][1] or 0.0
             top, bottom = frame.py(base + value), frame.py(base)
             left = round(frame.px(x) - bar / 2, 1)
             size = f'width="{bar:.1f}" height="{bottom - top:.1f}"'
-            rects.append(f'<rect class="f{color}" x="{left}" y="{top}" {size}/>')
-            words.append(f"{name} {value:.2f} s")
+            body.append(f'<rect class="f{color}" x="{left}" y="{top}" {size}/>')
+            told.append(f"{name} {value:.2f} s")
             base += value
-        body.append(f'<g class="bar">{"".join(rects)}<title>{escape(", ".join(words))}</title></g>')
-    return _svg(width, height, body, "seconds per step")
+        words.append((x, ", ".join(told)))
+    return _chart(frame, body, words, "seconds per step")
 
 
 def thin(points: Sequence[Point], limit: int = MAX_COLUMNS) -> list[Point]:
@@ -158,78 +153,110 @@ def short(value: float | None, digits: int = 3) -> str:
         mantissa, exponent = f"{value:.{digits - 2}e}".split("e")
         return f"{mantissa.removesuffix('.0')}e{int(exponent)}"
     if abs(value) >= 1000:
-        return f"{value:,.0f}"
+        return f"{value:,.{max(0, digits - 4)}f}"
     return f"{value:.{digits}g}"
+
+
+def tick_labels(values: Sequence[float]) -> list[str]:
+    """Labels of rising ticks, with as many digits as tell them apart; 3 at least."""
+    for digits in range(3, 17):
+        labels = [short(value, digits) for value in values]
+        if len(set(labels)) == len(labels):
+            break
+    return labels
 
 
 def _padded(values: Sequence[float], pad: float) -> tuple[float, float]:
     """Range of the values, widened by a share; never empty."""
     low, high = (min(values), max(values)) if values else (0.0, 1.0)
     if high - low <= 1e-12 * max(1.0, abs(high)):
-        half = abs(high) / 2 or 0.5
-        return low - half, high + half
-    # A quantity that is never negative keeps its axis at or above zero.
+        # All alike: around the value, but a quantity that is not negative has no negative axis.
+        half = abs(high) / 2
+        return (low - half, high + half) if half else (0.0, 1.0)
     bottom = low - pad * (high - low)
     return (0.0 if low >= 0 > bottom else bottom), high + pad * (high - low)
 
 
-def _svg(width: int, height: int, body: Sequence[str], label: str) -> str:
-    head = f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{escape(label)}">'
-    return head + "".join(body) + "</svg>"
+def _chart(frame: Frame, body: Sequence[str], words: Sequence[tuple[float, str]], label: str) -> str:
+    """The plot with its axes and columns.
+
+    Args:
+        frame: of the plot.
+        body: SVG elements, in the plot's units.
+        words: (step, what its column tells), by rising steps.
+        label: what the chart shows, for those who do not see it.
+    """
+    levels = ticks(*frame.y, count=max(3, frame.height // 52))
+    rules = [_line("rule", [(0, frame.py(y)), (SPAN, frame.py(y))]) for y in levels]
+    labels = tick_labels(levels)
+    left = round(max(4, *map(len, labels)) * TICK_CHAR_PX + 12)
+    svg = (
+        f'<svg viewBox="0 0 {SPAN} {SPAN}" preserveAspectRatio="none" aria-hidden="true">'
+        f"{''.join([*rules, *body])}</svg>"
+    )
+    beside = [
+        f'<span class="tick y" style="top:{_share(frame.py(y))}">{text}</span>'
+        for y, text in zip(levels, labels, strict=True)
+    ]
+    below = [
+        f'<span class="tick x" style="left:{_share(frame.px(x))}">{x:g}</span>'
+        for x in ticks(*frame.x, count=5)
+        if x == int(x)  # steps are whole
+    ]
+    plot = "".join([svg, *beside, *below, _columns(frame, words, label)])
+    return (
+        f'<div class="chart" role="group" aria-label="{escape(label)}" '
+        f'style="height:{frame.height}px;--left:{left}px"><div class="plot">{plot}</div></div>'
+    )
 
 
-def _axes(frame: Frame) -> str:
-    top, right, bottom, left = frame.margin
-    floor, end = frame.height - bottom, frame.width - right
-    out = []
-    for y in ticks(*frame.y, count=max(3, (floor - top) // 44)):
-        py = frame.py(y)
-        out.append(f'<line class="rule" x1="{left}" x2="{end}" y1="{py}" y2="{py}"/>')
-        out.append(f'<text class="tick" x="{left - 7}" y="{py + 3.5}" text-anchor="end">{short(y)}</text>')
-    for x in ticks(*frame.x, count=max(2, (end - left) // 90)):
-        if x == int(x):  # steps are whole
-            px = frame.px(x)
-            out.append(f'<text class="tick" x="{px}" y="{floor + 16}" text-anchor="middle">{x:g}</text>')
-    return "".join(out)
+def _share(units: float) -> str:
+    return f"{units * 100 / SPAN:.2f}%"
+
+
+def _line(kind: str, points: Sequence[tuple[float, float]]) -> str:
+    return f'<polyline class="{kind}" points="{" ".join(f"{x},{y}" for x, y in points)}"/>'
+
+
+def _dot(kind: str, x: float, y: float) -> str:
+    """A round dot in a stretched plot: the round end of a line without length."""
+    return f'<path class="dot {kind}" d="M{x} {y}h0"/>'
 
 
 def _draw(series: Series, frame: Frame) -> str:
     known = [(frame.px(x), None if y is None else frame.py(y)) for x, y in series.points]
+    color = f"s{series.color}"
     if series.mark in ("dots", "rings"):
-        path = " ".join(f"{x},{y}" for x, y in known if y is not None)
-        link = f'<polyline class="s{series.color} faint" points="{path}"/>'
-        kind = f"f{series.color}" if series.mark == "dots" else f"s{series.color} ring"
-        circles = [f'<circle class="{kind}" cx="{x}" cy="{y}" r="4"/>' for x, y in known if y is not None]
-        return link + "".join(circles)
-    kind = f"s{series.color}" + (" faint" if series.mark == "faint" else "")
+        whole = [(x, y) for x, y in known if y is not None]
+        kind = color if series.mark == "dots" else f"{color} ring"
+        dots = [_dot(kind, x, y) for x, y in whole]
+        if series.mark == "rings":
+            dots += [_dot("hole", x, y) for x, y in whole]
+        return _line(f"{color} faint", whole) + "".join(dots)
     out = []
     for gap, run in groupby(known, key=lambda point: point[1] is None):
         if not gap:
-            points = [f"{x},{y}" for x, y in run]
+            points = [(x, y) for x, y in run if y is not None]
             if len(points) == 1:
-                x, y = points[0].split(",")
-                out.append(f'<circle class="f{series.color}" cx="{x}" cy="{y}" r="2"/>')
-            out.append(f'<polyline class="{kind}" points="{" ".join(points)}"/>')
+                out.append(_dot(f"{color} small", *points[0]))
+            out.append(_line(color + (" faint" if series.mark == "faint" else ""), points))
     return "".join(out)
 
 
-def _hits(series: Sequence[Series], frame: Frame) -> str:
-    """Invisible columns that show a guide line and the values when hovered."""
-    values: dict[float, list[str]] = {}
-    for s in series:
-        for x, y in s.points:
-            values.setdefault(x, []).append(f"{s.name} {short(y, 4)}")
-    xs = sorted(values)
-    top, floor = frame.margin[0], frame.height - frame.margin[2]
+def _columns(frame: Frame, words: Sequence[tuple[float, str]], group: str) -> str:
+    """Invisible columns that show a guide line and their words: hovered, tapped or reached by arrow keys."""
+    at = [frame.px(x) for x, _ in words]
     out = []
-    for i, x in enumerate(xs):
-        px = frame.px(x)
-        left = px if i == 0 else (px + frame.px(xs[i - 1])) / 2
-        right = px if i == len(xs) - 1 else (px + frame.px(xs[i + 1])) / 2
-        box = f'x="{left - 1:.1f}" y="{top}" width="{right - left + 2:.1f}" height="{floor - top}"'
-        line = f'<line x1="{px}" x2="{px}" y1="{top}" y2="{floor}"/>'
-        words = escape(f"step {x:g}: " + ", ".join(values[x]))
-        out.append(f'<g class="hit"><rect {box}/>{line}<title>{words}</title></g>')
+    for i, (px, (_, text)) in enumerate(zip(at, words, strict=True)):
+        left = 0.0 if i == 0 else (px + at[i - 1]) / 2
+        right = SPAN if i == len(at) - 1 else (px + at[i + 1]) / 2
+        side = " late" if px > SPAN / 2 else ""
+        guide = _share((px - left) / max(right - left, 1e-9) * SPAN)
+        place = f"left:{_share(left)};width:{_share(right - left)};--at:{guide}"
+        out.append(
+            f'<label class="column{side}" style="{place}">'
+            f'<input type="radio" name="{escape(group)}"/><span>{escape(text)}</span></label>'
+        )
     return "".join(out)
 
 

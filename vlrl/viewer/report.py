@@ -186,7 +186,7 @@ def _curves(run: Run) -> list[Figure]:
 def _multiple(run: Run, name: str) -> Figure:
     points = run.series(name)
     known = [y for _, y in points if y is not None]
-    chart = line_chart([Series(name, points)], width=320, height=130)
+    chart = line_chart([Series(name, points)], height=130)
     latest = f"{short(known[0])} → {short(known[-1])}" if known else "never finite"
     return Figure(name, describe(name), Markup(chart), latest=latest)
 

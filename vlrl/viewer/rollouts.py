@@ -22,6 +22,9 @@ MAX_RUN = 600
 LIKELY = (0.99, 0.9, 0.5, 0.1)
 """Probabilities that part the five shades of a drawn token, from sure to surprising."""
 
+NOT_SCORED = "not scored"
+"""Stands where there is no reward."""
+
 TIMES = "\N{MULTIPLICATION SIGN}"
 
 
@@ -49,6 +52,11 @@ class Attempt:
     failure: str = ""
     strip: Strip | None = None
 
+    @property
+    def is_scored(self) -> bool:
+        """True if it has a reward."""
+        return self.reward != NOT_SCORED
+
 
 @dataclass(frozen=True, slots=True)
 class Card:
@@ -66,6 +74,19 @@ class Card:
     def is_episode(self) -> bool:
         """True if any attempt is shown as a film strip."""
         return any(attempt.strip for attempt in self.attempts)
+
+    @property
+    def has_changed(self) -> bool:
+        """True if the attempts earned different rewards, as they are shown."""
+        return len({attempt.reward for attempt in self.attempts}) > 1
+
+    @property
+    def has_failed(self) -> bool:
+        """True if the last attempt has no score, was cut short, or earned less than the best one shown."""
+        last = self.attempts[-1]
+        if last.quality is not None:
+            return last.outcome != "ok" or last.quality < 1
+        return last.outcome != "ok" or not last.is_scored
 
 
 def build_cards(run_dir: Path, columns: Sequence[tuple[str, Sequence[Record]]], limit: int) -> list[Card]:
@@ -151,7 +172,7 @@ def _attempt(
         heading=heading,
         spans=_fitting(spans, room),
         outcome=str(record.get("outcome", "")),
-        reward="not scored" if reward is None else f"{reward:.2f}",
+        reward=NOT_SCORED if reward is None else f"{reward:.2f}",
         quality=None if reward is None or high <= low else (reward - low) / (high - low),
         parts=[(name, short(value)) for name, value in (record.get("parts") or {}).items()],
         advantage=f"{advantage:+.2f}" if advantage else "",
