@@ -14,6 +14,7 @@ from vlrl.advantage import group_advantages, tree_advantages
 from vlrl.credit import assign_credit
 from vlrl.errors import ConfigError
 from vlrl.options import AlgorithmConfig
+from vlrl.rounding import summed
 from vlrl.types import Score
 
 REWARDS = st.floats(-100, 100, width=32)
@@ -31,6 +32,44 @@ def test_equal_rewards_whose_mean_is_off_by_rounding_still_have_exactly_zero(sca
     assert group_advantages([reward] * n, scale_by_std=scale).tolist() == [0.0] * n
     float32 = np.full(n, reward, np.float32).tolist()
     assert group_advantages(float32, scale_by_std=scale).tolist() == [0.0] * n
+
+
+FAILED = [-0.19, -0.19, -0.19, -0.19000000000000003, -0.19000000000000006, -0.19, -0.19, -0.19000000000000006]
+"""Returns of eight episodes of FrozenLake that were paid -0.01 a move and failed alike."""
+
+
+@pytest.mark.parametrize("scale", [True, False])
+def test_rewards_that_differ_in_their_last_bits_are_equal(scale: bool) -> None:
+    assert not group_advantages(FAILED, scale_by_std=scale).any()
+    for of_part in tree_advantages(FAILED, [0, 0, 0, 0, 4, 4, 4, 4], scale_by_std=scale):
+        assert not of_part.any()
+    rewards = [*FAILED[:4], 1.0, 1.0, 1.0, 1.0]
+    before, after = tree_advantages(rewards, [0, 0, 0, 0, 4, 4, 4, 4], scale_by_std=scale)
+    assert before.all()
+    assert not after.any()  # and with it the zero-variance filter's question
+    before, after = tree_advantages([-0.19, 0.0, -0.19000000000000006, 0.0], [0, 0, 2, 2], scale_by_std=scale)
+    assert not before.any()
+
+
+@given(
+    st.lists(st.integers(-300, 300), min_size=1, max_size=20).flatmap(
+        lambda steps: st.tuples(st.just(steps), st.lists(st.permutations(steps), min_size=1, max_size=7))
+    ),
+    st.booleans(),
+)
+def test_returns_of_the_same_hundredths_in_other_orders_have_no_advantages(
+    histories: tuple[list[int], list[list[int]]], scale: bool
+) -> None:
+    first, others = histories
+    played = [first, *others, [sum(first)]]  # the last one is paid all at once
+    returns = [sum(step * 0.01 for step in steps) for steps in played]
+    if sum(first) == 0:  # then only `summed` can know that what is left is rounding
+        returns = [summed(step * 0.01 for step in steps) for steps in played]
+    assert not group_advantages(returns, scale_by_std=scale).any()
+    trees = [0] * len(returns) + [1] * len(returns)
+    before, after = tree_advantages([*returns, *returns], trees, scale_by_std=scale)
+    assert not before.any()
+    assert not after.any()
 
 
 @pytest.mark.parametrize("size", [1e-201, 1.0, 1e200])
@@ -53,7 +92,7 @@ def test_dr_grpo_only_subtracts_the_mean() -> None:
 def test_scaled_advantages_ignore_an_affine_change_of_the_reward(
     rewards: list[float], scale: float, shift: float
 ) -> None:
-    if np.ptp(rewards) < 1e-3:
+    if np.ptp(rewards) < 1e-3:  # beyond what an affine change may make rounding of
         return
     changed = [scale * r + shift for r in rewards]
     before = group_advantages(rewards, scale_by_std=True)

@@ -64,7 +64,7 @@ def test_an_episode_s_advantage_is_every_drawn_token_s() -> None:
 @given(st.lists(st.floats(-2, 2), min_size=1, max_size=6), st.just(0.0) | st.floats(0.1, 1.0))
 def test_returns_are_the_discounted_sum_of_what_is_to_come(rewards: list[float], discount: float) -> None:
     expected = [sum(discount**k * r for k, r in enumerate(rewards[t:])) for t in range(len(rewards))]
-    assert np.allclose(returns(np.array(rewards, np.float32), discount), expected, atol=1e-5)
+    assert np.allclose(returns(np.array(rewards, np.float64), discount), expected, atol=1e-5)
 
 
 def test_a_score_beyond_the_turns_own_rewards_falls_on_the_last_turn() -> None:
@@ -72,9 +72,42 @@ def test_a_score_beyond_the_turns_own_rewards_falls_on_the_last_turn() -> None:
     assert turn_rewards(episode([([1], 0.25, "a"), ([1], 1, "b")])).tolist() == [0.25, 1.0]
 
 
+@given(
+    st.lists(st.integers(-30, 30), min_size=1, max_size=12).flatmap(
+        lambda steps: st.lists(st.permutations(steps), min_size=2, max_size=4)
+    ),
+    st.sampled_from(["discounted", "turn_groups", "state_groups"]),
+)
+def test_equal_returns_of_decimal_rewards_in_other_orders_are_worth_the_same_at_the_start(
+    histories: list[list[int]], credit: str
+) -> None:
+    """All are in "start" at first, and everything to come is worth the same there, whatever the order."""
+    played = [
+        episode([([5], 0.01 * step, f"{n}.{i}" if i else "start") for i, step in enumerate(steps)])
+        for n, steps in enumerate(histories)
+    ]
+    scaled = {"scale_by_std": True, "credit": credit}
+    group = Group(played)
+    assign_credit([group], AlgorithmConfig(**scaled))
+    first = [next(a for a, trained in ledgers[0] if trained) for ledgers in by_token(group)]
+    if credit == "discounted":  # among all turns of the group
+        assert np.ptp(first) < 1e-5
+    else:
+        assert not np.any(first)
+
+
+def test_what_rounding_leaves_for_the_last_turn_is_nothing() -> None:
+    """Environments' rewards of 0.1, 0.2 and 0 score 0.3 or its neighbour: no last turn is better for it."""
+    turns: list[TURN] = [([1], 0.1, "a"), ([1], 0.2, "b"), ([1], 0, "c")]
+    assert 0.1 + 0.2 != 0.3
+    for total in (0.3, 0.1 + 0.2):
+        assert turn_rewards(episode(turns, total=total)).tolist() == [0.1, 0.2, 0.0]
+    assert returns(np.array([0.1, 0.2, -0.3]), 1.0)[0] == 0.0
+
+
 def test_discounted_advantages_by_hand() -> None:
     """γ = ½: returns (¼, ½, 1) and (0); their mean is 7/16."""
-    rewards = [np.array([0, 0, 1], np.float32), np.array([0], np.float32)]
+    rewards = [np.array([0, 0, 1], np.float64), np.array([0], np.float64)]
     found = discounted_advantages(rewards, discount=0.5, scale_by_std=False)
     assert [x.tolist() for x in found] == [[-3 / 16, 1 / 16, 9 / 16], [-7 / 16]]
     scaled = discounted_advantages(rewards, discount=0.5, scale_by_std=True)
@@ -97,7 +130,7 @@ def test_turn_groups_by_hand() -> None:
 
 def test_state_advantages_by_hand() -> None:
     """GiGPO: both are in "a" and "b"; "c" was met once. γ = ½."""
-    rewards = [np.array([0, 1], np.float32), np.array([0, 0, 0], np.float32)]
+    rewards = [np.array([0, 1], np.float64), np.array([0, 0, 0], np.float64)]
     states = [["a", "b"], ["a", "c", "b"]]
     found = state_advantages(rewards, states, discount=0.5, scale_by_std=False)
     # a: returns ½ and 0; b: 1 and 0.
@@ -115,7 +148,7 @@ def test_gigpo_is_the_sum_of_both() -> None:
 def test_advantages_sum_to_zero_within_every_state(turns: list[tuple[str, float]]) -> None:
     half = len(turns) // 2
     parts = [turns[:half], turns[half:]]
-    rewards = [np.array([r for _, r in part], np.float32) for part in parts]
+    rewards = [np.array([r for _, r in part], np.float64) for part in parts]
     states = [[state for state, _ in part] for part in parts]
     found = np.concatenate(state_advantages(rewards, states, discount=1.0, scale_by_std=False))
     names = np.array([state for state, _ in turns])

@@ -24,6 +24,7 @@ MAX_CONTRACT_LINES = 400  # contracts and config: one place that says everything
 LAYERS: dict[str, set[str]] = {
     "contracts": {
         "errors",
+        "rounding",
         "seeds",
         "types",
         "ledger",

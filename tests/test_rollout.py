@@ -20,11 +20,14 @@ from builders import (
 )
 
 from vlrl.credit import assign_credit
+from vlrl.envs.visual.frozen_lake import FrozenLake
 from vlrl.errors import DataError, ScoringError
+from vlrl.filters import zero_variance
 from vlrl.pack import pack
 from vlrl.rewards.scoring.compose import RewardFailure
 from vlrl.rollout import ScoreFn, require_room, require_scored, rollout_groups, score_groups
 from vlrl.session import Session
+from vlrl.stats import rollout_stats
 from vlrl.types import Generation, Group, Sampling, Score, Trajectory
 
 CONFIG = make_config(rollout={"prompts_per_step": 3, "group_size": 4, "max_tokens": 5, "temperature": 0.7})
@@ -95,6 +98,30 @@ def test_a_completion_cut_at_max_tokens_is_truncated() -> None:
 
     groups = draw(Cut(say("")))
     assert [t.outcome for t in groups[0].trajectories] == ["ok", "ok", "truncated", "ok"]
+
+
+def test_episodes_of_frozen_lake_that_failed_alike_teach_nothing() -> None:
+    """Nineteen moves at -0.01 each, one or several an action: eight equal failures have no advantages."""
+    trajectories = []
+    for index in range(8):
+        env = FrozenLake(level=1, step_penalty=0.01, max_steps=19, max_moves=3, image_size=96)
+        env.reset({}, 0)
+        session, ended, rng = Session(make_sample([1]), index), False, np.random.default_rng(index)
+        while not ended:
+            moves = ",".join(["up"] * int(rng.integers(1, 4)))  # against the wall: nothing moves
+            session.append_action(make_generation([65]))
+            result = env.step(f"<action>{moves}</action>")
+            session.grade(result.reward, invalid=False)
+            ended = result.terminated or result.truncated
+        trajectories.append(session.trajectory("", "truncated", 0.0))
+    assert len({sum(turn.reward for turn in t.turns) for t in trajectories}) > 1  # rounding does differ
+    for trajectory in trajectories:
+        trajectory.score = Score(trajectory.episode_return, {})
+    group = Group(trajectories)
+    assign_credit([group], CONFIG.algorithm)
+    assert not any(advantages_of(group))
+    assert not zero_variance(group)
+    assert rollout_stats([group], [])["reward/zero_variance_groups"] == 1.0
 
 
 # Law 7: a failure is not a reward.

@@ -27,6 +27,11 @@ def test_rewards_parts_and_lengths_are_averaged_over_trajectories() -> None:
     assert stats["reward/zero_variance_groups"] == 0.5
 
 
+def test_rewards_that_differ_by_rounding_alone_have_no_variance() -> None:
+    stats = rollout_stats([scored(-0.19, -0.19000000000000006), scored(0.3, 0.1 + 0.2)], failures=[])
+    assert stats["reward/zero_variance_groups"] == 1.0
+
+
 def test_sources_have_their_own_parts_and_means() -> None:
     """A part that one source's rewards do not have is no zero there."""
     group, other = scored(1.0, 3.0), make_group([2, 2], sample=make_sample(source="boxes"))

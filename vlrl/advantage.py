@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from vlrl.errors import ConfigError
 from vlrl.ledger import FloatArray
+from vlrl.rounding import all_equal
 
 
 def group_advantages(rewards: Sequence[float], *, scale_by_std: bool) -> FloatArray:
@@ -20,8 +21,8 @@ def group_advantages(rewards: Sequence[float], *, scale_by_std: bool) -> FloatAr
             (arXiv 2503.20783, Eq. 3), which drops it to avoid favouring groups of little spread.
 
     Returns:
-        [n] float32. Exactly zero when all rewards are equal: a float32 mean of equal rewards is off by
-        rounding, and dividing that by a tiny deviation would be a gradient made of noise.
+        [n] float32. Exactly zero when the rewards differ by rounding alone (`vlrl.rounding.all_equal`):
+        dividing that by its own deviation would be a gradient made of noise.
 
     Raises:
         ConfigError: for n = 1, which has no baseline.
@@ -29,7 +30,7 @@ def group_advantages(rewards: Sequence[float], *, scale_by_std: bool) -> FloatAr
     values = np.asarray(rewards, dtype=np.float64)
     if values.size < 2:
         raise ConfigError("a group baseline needs rollout.group_size ≥ 2, got 1")
-    if values.max() == values.min():
+    if all_equal(values):
         return np.zeros(values.size, dtype=np.float32)
     if scale_by_std:
         values = _sized(values)
@@ -59,7 +60,8 @@ def tree_advantages(
         scale_by_std: divide by the standard deviation of the group's rewards.
 
     Returns:
-        [n] float32 before and [n] float32 after, exactly zero where the values are equal.
+        [n] float32 before and [n] float32 after, exactly zero where the values compared differ by rounding
+        alone: those of all trees, or those of one tree's leaves.
 
     Raises:
         ConfigError: for a single tree, which has no baseline.
@@ -70,11 +72,16 @@ def tree_advantages(
     leaves = {tree: values[np.asarray(trees) == tree] for tree in trees}
     if len(leaves) < 2:
         raise ConfigError("a tree needs another one as baseline; lower episodes.branching.num_branches")
-    nodes = {tree: _mean(of_tree) for tree, of_tree in leaves.items()}
-    root = _mean(np.asarray(list(nodes.values())))
-    node = np.asarray([nodes[tree] for tree in trees])
-    scale = values.std(ddof=1) if scale_by_std and values.max() > values.min() else 1.0
-    return ((node - root) / scale).astype(np.float32), ((values - node) / scale).astype(np.float32)
+    means = {tree: float(of_tree.mean()) for tree, of_tree in leaves.items()}
+    level = all_equal(list(means.values()))
+    root = float(np.mean(list(means.values())))
+    before = np.asarray([0.0 if level else means[tree] - root for tree in trees])
+    flat = {tree: all_equal(of_tree) for tree, of_tree in leaves.items()}
+    after = np.asarray(
+        [0.0 if flat[tree] else value - means[tree] for tree, value in zip(trees, values, strict=True)]
+    )
+    scale = values.std(ddof=1) if scale_by_std and not all_equal(values) else 1.0
+    return (before / scale).astype(np.float32), (after / scale).astype(np.float32)
 
 
 def _sized(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -82,8 +89,3 @@ def _sized(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     _, exponent = np.frexp(np.abs(values).max())
     sized: npt.NDArray[np.float64] = np.ldexp(values, -exponent)
     return sized
-
-
-def _mean(values: npt.NDArray[np.float64]) -> float:
-    """Of equal values their own, to the last bit: a difference must not be noise."""
-    return float(values[0] if values.max() == values.min() else values.mean())

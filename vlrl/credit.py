@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from vlrl.advantage import group_advantages, tree_advantages
 from vlrl.errors import ConfigError
 from vlrl.ledger import BoolArray
 from vlrl.options import AlgorithmConfig
+from vlrl.rounding import RESIDUE, summed
 from vlrl.types import Credit, FloatArray, Group, Trajectory
+
+Rewards: TypeAlias = npt.NDArray[np.float64]
+"""[num_turns]; in float32 the decimal rewards of different histories would differ by more than they must."""
 
 MaskFn = Callable[[Trajectory], Sequence[BoolArray]]
 """trajectory → for each ledger, [num_tokens] bool: which tokens may be trained."""
@@ -85,28 +91,29 @@ def _of_trees(
     return advantages
 
 
-def turn_rewards(trajectory: Trajectory) -> FloatArray:
+def turn_rewards(trajectory: Trajectory) -> Rewards:
     """[num_turns] rewards that sum to the score: what each turn was given, and the rest on the last turn."""
     rewards = np.asarray([turn.reward for turn in trajectory.turns], dtype=np.float64)
     total = trajectory.score.total if trajectory.score is not None else 0.0
     if len(rewards):
-        rewards[-1] += total - rewards.sum()
-    values: FloatArray = rewards.astype(np.float32)
-    return values
+        rewards[-1] = summed([total, *(-rewards[:-1])])
+    return rewards
 
 
-def returns(rewards: FloatArray, discount: float) -> FloatArray:
-    """[num_turns] G_t = Σ_k γ^k · r_{t+k}, the rewards still to come."""
-    found = np.zeros(len(rewards), np.float32)
-    running = 0.0
+def returns(rewards: Rewards, discount: float) -> Rewards:
+    """[num_turns] G_t = Σ_k γ^k · r_{t+k}, the rewards still to come; 0 where only rounding is left."""
+    found = np.zeros(len(rewards), np.float64)
+    running = largest = 0.0
     for index in range(len(rewards) - 1, -1, -1):
-        running = float(rewards[index]) + discount * running
-        found[index] = running
+        reward = float(rewards[index])
+        running = reward + discount * running
+        largest = max(abs(reward), discount * largest)
+        found[index] = running = running if abs(running) > RESIDUE * largest else 0.0
     return found
 
 
 def discounted_advantages(
-    rewards: Sequence[FloatArray], *, discount: float, scale_by_std: bool
+    rewards: Sequence[Rewards], *, discount: float, scale_by_std: bool
 ) -> list[FloatArray]:
     """Each turn's return against the mean (and deviation) of all turns of its group.
 
@@ -121,7 +128,7 @@ def discounted_advantages(
 
 
 def state_advantages(
-    rewards: Sequence[FloatArray], states: Sequence[Sequence[str]], *, discount: float, scale_by_std: bool
+    rewards: Sequence[Rewards], states: Sequence[Sequence[str]], *, discount: float, scale_by_std: bool
 ) -> list[FloatArray]:
     """GiGPO's step-level advantage (arXiv 2505.10978, §4.2): a turn's return among those of its state.
 

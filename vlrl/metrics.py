@@ -60,7 +60,7 @@ METRICS: Mapping[str, Metric] = {
     "reward/mean": Metric("Mean reward of the step's completions"),
     "reward/std": Metric("Standard deviation of reward over the step's completions"),
     "reward/zero_variance_groups": Metric(
-        "Share of groups whose rewards are all equal: they teach nothing", "fraction"
+        "Share of groups whose rewards are all equal but for rounding: they teach nothing", "fraction"
     ),
     "completion/num_tokens_mean": Metric("Mean length of a completion", "tokens"),
     "completion/truncated_fraction": Metric("Share of completions cut at rollout.max_tokens", "fraction"),

@@ -9,6 +9,7 @@ import numpy as np
 
 from vlrl.credit import repeated
 from vlrl.metrics import EPISODE_COUNTS, SOURCE_REWARD
+from vlrl.rounding import all_equal
 from vlrl.types import Group, Score, Trajectory
 
 
@@ -23,7 +24,7 @@ def rollout_stats(groups: Sequence[Group], failures: Sequence[object]) -> dict[s
     scores = [t.score for t in trajectories if t.score is not None]
     totals = np.asarray([s.total for s in scores] or [np.nan], dtype=np.float64)
     scored = [g for g in groups if not g.failed]
-    flat = [len({t.score.total for t in g.trajectories if t.score}) == 1 for g in scored]
+    flat = [all_equal([t.score.total for t in g.trajectories if t.score]) for g in scored]
     return {
         "reward/mean": float(totals.mean()),
         "reward/std": float(totals.std()),

@@ -23,6 +23,7 @@ from vlrl.ledger import IntArray as IntArray
 from vlrl.ledger import Ledger as Ledger
 from vlrl.ledger import Turn as Turn
 from vlrl.ledger import VersionSpan as VersionSpan
+from vlrl.rounding import summed
 
 ByteArray: TypeAlias = npt.NDArray[np.uint8]
 
@@ -278,7 +279,7 @@ class Trajectory:
     @property
     def episode_return(self) -> float:
         """Sum of what the environment gave."""
-        return sum(turn.reward for turn in self.turns)
+        return summed(turn.reward for turn in self.turns)
 
 
 @dataclass(slots=True)

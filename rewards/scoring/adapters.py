@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 from vlrl.errors import ConfigError
 from vlrl.rewards.scoring.author import Declaration, Scored, declaration
 from vlrl.rewards.scoring.signature import is_async, named
+from vlrl.rounding import summed
 
 Adapter: TypeAlias = Literal["auto", "plain", "trl", "trl_text", "verifiers", "easyr1", "vlm_r1"]
 
@@ -219,7 +220,7 @@ def _verifiers(found: Any, name: str) -> Adapted:
 
         def weighted(returned: Mapping[Any, Any]) -> Scored:
             notes = {getattr(f, "__name__", "reward"): float(returned[f]) for f, _ in pairs}
-            return Scored(sum(weight * float(returned[f]) for f, weight in pairs), notes)
+            return Scored(summed(weight * float(returned[f]) for f, weight in pairs), notes)
 
         return call
 

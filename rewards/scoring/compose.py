@@ -24,6 +24,7 @@ from vlrl.options import RewardConfig, ScoringConfig
 from vlrl.processors.coordinates import Canvas
 from vlrl.rewards.scoring.execute import Executor, Request
 from vlrl.rewards.scoring.functions import CONTEXT_NAMES, RewardFunction, Value, find_reward
+from vlrl.rounding import summed
 from vlrl.trouble import Trouble
 from vlrl.types import Score, Trajectory
 
@@ -163,7 +164,7 @@ def total(
             holds = value >= reward.gate if _higher_is_better(term) else value <= reward.gate
             is_open = is_open and holds
     counted = [share if is_open or is_gate else min(0.0, share) for is_gate, share in shares]
-    return _clipped(sum(counted, 0.0), clip)
+    return _clipped(summed(counted), clip)
 
 
 def weight_at(weight: float | Sequence[tuple[int, float]], step: int) -> float:

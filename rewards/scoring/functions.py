@@ -14,6 +14,7 @@ from vlrl.registry import resolve
 from vlrl.rewards.scoring.adapters import Adapter, adapt
 from vlrl.rewards.scoring.author import Declaration, Scored, declaration
 from vlrl.rewards.scoring.signature import is_async, named
+from vlrl.rounding import summed
 from vlrl.trouble import MESSAGE_CHARS, Trouble, finite
 
 Value: TypeAlias = tuple[float, dict[str, float]]
@@ -165,7 +166,7 @@ def as_value(returned: Any, label: str) -> Value:
         if not returned:
             raise ValueError("returned no parts")
         parts = {str(name): finite(number, str(name)) for name, number in returned.items()}
-        return finite(sum(parts.values()), label), parts
+        return finite(summed(parts.values()), label), parts
     value = finite(returned, label)
     return value, {label: value}
 

@@ -14,6 +14,7 @@ from vlrl.env_check.observed import problems_of
 from vlrl.envs.observe import digest_of
 from vlrl.envs.plain import PlainEnv
 from vlrl.protocols import Observation, StepResult
+from vlrl.rounding import summed
 from vlrl.seeds import derive_seed
 
 Policy = Callable[["Watched | PlainEnv", np.random.Generator], str]
@@ -150,7 +151,7 @@ class Played:
     @property
     def solved(self) -> bool:
         """What info["success"] says; without it, that the rewards sum to more than 0."""
-        return sum(self.rewards) > 0 if self.success is None else self.success
+        return summed(self.rewards) > 0 if self.success is None else self.success
 
 
 def play(env: Watched, request: Request, index: int, policy: Policy) -> Played:

@@ -14,6 +14,7 @@ from vlrl.env_check.observed import problems_of
 from vlrl.envs.plain import PlainEnv
 from vlrl.errors import DataError, NoOracle
 from vlrl.protocols import Observation, StepResult
+from vlrl.rounding import summed
 
 TAG = re.compile(r"<(\w+)>.*</\1>\s*", re.DOTALL)
 
@@ -122,7 +123,7 @@ class Game:
     @property
     def total(self) -> float:
         """Sum of the rewards."""
-        return float(sum(move.result.reward for move in self.moves))
+        return summed(move.result.reward for move in self.moves)
 
     @property
     def success(self) -> bool | None:

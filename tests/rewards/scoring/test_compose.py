@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from builders import make_sample, make_trajectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vlrl.advantage import group_advantages
 from vlrl.config import parse_config
 from vlrl.errors import ConfigError
 from vlrl.options import RewardConfig
@@ -330,6 +332,22 @@ def test_opening_a_gate_never_lowers_what_the_others_give(
     assert of(threshold) >= of(threshold - 1) - 1e-9
     plain = sum(w * v for w, v in zip(weights[1:], values[1:], strict=True))
     assert of(threshold) == pytest.approx(plain, abs=1e-9)
+
+
+def test_weights_that_add_up_to_the_same_are_worth_the_same() -> None:
+    """0.1 + 0.2 and 0.3 are one reward, and 0.1 + 0.2 - 0.3 is none; in whatever order rewards are named."""
+    weights = (0.1, 0.2, 0.3)
+
+    def of(order: Sequence[int], values: Sequence[float]) -> float:
+        configs = [RewardConfig(name="answer_exact", weight=weights[i]) for i in order]
+        terms = [Term(n, "x", config, find_reward(config.name)) for n, config in enumerate(configs)]
+        return total(terms, [values[i] for i in order], step=0)
+
+    for order in permutations(range(3)):
+        assert of(order, (1, 1, -1)) == 0.0
+        assert of(order, (1, 1, 1)) == of((0, 1, 2), (1, 1, 1))
+        both = [of(order, (1, 1, 0)), of(order, (0, 0, 1))]
+        assert not group_advantages(both, scale_by_std=True).any()
 
 
 def test_parts_of_one_name_are_told_apart(gated: str) -> None:
