@@ -37,6 +37,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "repetition_penalty": "vlrl.rewards.repetition:repetition_penalty",
         "word_accuracy": "vlrl.rewards.ocr:word_accuracy",
         "character_accuracy": "vlrl.rewards.ocr:character_accuracy",
+        "teds": "vlrl.rewards.table:teds",
         "box_iou": "vlrl.rewards.grounding:box_iou",
         "box_iou_threshold": "vlrl.rewards.grounding:box_iou_threshold",
         "box_giou": "vlrl.rewards.grounding:box_giou",
