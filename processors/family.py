@@ -21,7 +21,7 @@ from vlrl.processors.media_store import MediaStore
 from vlrl.processors.messages import media_parts, message_of, split_parts, text_of
 from vlrl.processors.mrope import text_positions
 from vlrl.processors.plan import MediaPlan, plan_media, resolve_media
-from vlrl.processors.template import ChatTemplate
+from vlrl.processors.template import ChatTemplate, without_opened
 from vlrl.session import Said
 from vlrl.types import (
     EnvTask,
@@ -85,7 +85,6 @@ class FamilyProcessor(ABC):
         self.template = ChatTemplate(self._hf, special)
         self._expansion = lru_cache(maxsize=4096)(self._expand_ids)
 
-    # What a family says of itself.
     @property
     def engine_options(self) -> Mapping[str, Any]:
         """What vLLM passes to its own copy of transformers' processor, so that it changes nothing."""
@@ -117,8 +116,6 @@ class FamilyProcessor(ABC):
     ) -> tuple[IntArray, int]:
         """([3, num_tokens] int64 positions of expanded tokens, the position that follows)."""
         return text_positions(len(token_ids), start), start + len(token_ids)
-
-    # The protocol.
 
     def sample(self, row: Row) -> Sample:
         """Resolve a row's media and render its prompt; see the protocol."""
@@ -153,16 +150,16 @@ class FamilyProcessor(ABC):
         """Render a conversation that ends where the assistant is to speak."""
         return self._encode(messages, [m.shape for m in media], tools, "prompt")
 
-    def encode_target(self, text: str) -> IntArray:
-        """Tokens of an assistant's turn and the token that ends it: [num_tokens] int64."""
-        ids = self._tokenizer.encode(self.answer_prefix + text, add_special_tokens=False)
+    def encode_target(self, text: str, opened: str = "") -> IntArray:
+        """Tokens of an assistant's turn and the token that ends it: [num_tokens] int64; see the protocol."""
+        text = self.answer_prefix + without_opened(text, opened)
+        ids = self._tokenizer.encode(text, add_special_tokens=False)
         return np.asarray([*ids, self._end_of_turn], dtype=np.int64)
 
     def decode(self, token_ids: IntArray) -> str:
         """Text of drawn tokens without the one that ends the turn; other special tokens are shown."""
         ids = token_ids.tolist()
-        if ids and ids[-1] in self.stop_token_ids:
-            ids = ids[:-1]
+        ids = ids[:-1] if ids and ids[-1] in self.stop_token_ids else ids
         return str(self._tokenizer.decode(ids, skip_special_tokens=False))
 
     def token_texts(self, token_ids: IntArray) -> list[str]:
@@ -179,8 +176,8 @@ class FamilyProcessor(ABC):
         return Said(messages[0], tuple(self._resolve(plan, where) for plan in plans))
 
     def act(self, session: Session, generation: Generation) -> str:
-        """Append what was drawn to the session and return its text."""
-        text = self.decode(generation.token_ids)
+        """Append what was drawn to the session and return the whole assistant message."""
+        text = session.opened + self.decode(generation.token_ids)
         session.append_action(generation, text, said=text.removeprefix(self.answer_prefix))
         return text
 
@@ -190,13 +187,14 @@ class FamilyProcessor(ABC):
         spelled = self.template.render([said.message for said in session.shown], tools, opening=True)
         last = session.last_turn
         if last is not None and last.action[1] == len(session.token_ids):
-            spelled += last.text + (self.end_of_turn if session.token_ids[-1] == self._end_of_turn else "")
+            said = last.text.removeprefix(self.template.opened(spelled))
+            spelled += said + (self.end_of_turn if session.token_ids[-1] == self._end_of_turn else "")
         full = self.template.render([said.message for said in seen], tools, opening=True)
         media, known = [m for said in seen for m in said.media], [m.sha256 for m in session.media]
         if full.startswith(spelled) and [m.sha256 for m in media[: len(known)]] == known:
             media = media[len(known) :]
             delta = full[len(spelled) :]
-            prompt = self._tokenize(delta, [m.shape for m in media], where, session.next_position)
+            prompt = self._tokenize(delta, [m.shape for m in media], where, session.next_position, full)
             session.append_observation(prompt, media, seen)
         else:
             session.fork(self._tokenize(full, [m.shape for m in media], where, 0), media, seen)
@@ -219,17 +217,16 @@ class FamilyProcessor(ABC):
             count = sum(len(media_parts(m)) for m in messages[start:index])
             shapes = [m.shape for m in media[:count]]
             context = self._tokenize(opened[len(written) :], shapes, where, position)
-            action_ids = self.encode_target(text_of(message))
+            said = without_opened(text_of(message), context.opened)
+            action_ids = self.encode_target(said)
             turns.append(ReferenceTurn(context, tuple(media[:count]), action_ids))
             media, position, start = media[count:], context.next_position + len(action_ids), index
-            written = opened + self.answer_prefix + text_of(message) + self.end_of_turn
+            written = opened + self.answer_prefix + said + self.end_of_turn
         return turns
 
     def save(self, folder: Path) -> None:
         """Write tokenizer, template and image settings beside a model's weights."""
         self._hf.save_pretrained(folder)
-
-    # How.
 
     def _planned(self, row: Row) -> tuple[tuple[Mapping[str, Any], ...], list[MediaPlan], str]:
         where = f"sample {row.get('id', '?')!r}"
@@ -257,8 +254,10 @@ class FamilyProcessor(ABC):
     ) -> Prompt:
         return self._tokenize(self.template.render(messages, tools, opening=True), shapes, where, 0)
 
-    def _tokenize(self, text: str, shapes: Sequence[MediaShape], where: str, position: int) -> Prompt:
-        """Tokens of rendered text, placeholders expanded, positions going on from `position`."""
+    def _tokenize(
+        self, text: str, shapes: Sequence[MediaShape], where: str, position: int, whole: str = ""
+    ) -> Prompt:
+        """Tokens of a rendered text, the last part of `whole`; positions go on from `position`."""
         engine_ids = np.asarray(self._tokenizer.encode(text, add_special_tokens=False), dtype=np.int64)
         places = np.flatnonzero(self.is_placeholder(engine_ids))
         wanted = [self._placeholders[shape.kind] for shape in shapes]
@@ -274,7 +273,8 @@ class FamilyProcessor(ABC):
             cursor = int(place) + 1
         token_ids = np.concatenate([*pieces, engine_ids[cursor:]])
         position_ids, next_position = self.positions(token_ids, shapes, position)
-        return Prompt(token_ids, engine_ids, position_ids, next_position, tuple(starts))
+        opened = self.template.opened(whole or text)
+        return Prompt(token_ids, engine_ids, position_ids, next_position, tuple(starts), opened)
 
     def is_placeholder(self, token_ids: IntArray) -> npt.NDArray[np.bool_]:
         """Which tokens stand for a picture or a video; quicker than np.isin."""

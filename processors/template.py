@@ -9,6 +9,12 @@ from typing import Any
 
 from vlrl.errors import DataError
 
+_TAG = re.compile(r"<([A-Za-z][\w-]*)>")
+_TAGS = re.compile(r"(?:<([A-Za-z][\w-]*)>\s*(?:</\1>\s*)?)+\Z")
+"""Tags that end a text: opened, as a template that has the model think writes them, or empty."""
+_SAID = "Xq7"
+"""What no template writes by itself."""
+
 
 class ChatTemplate:
     """Messages to text; text from elsewhere is kept from looking like the template's own."""
@@ -44,6 +50,33 @@ class ChatTemplate:
             )
         return self._rendered(messages, tools, opening)
 
+    def opened(self, text: str) -> str:
+        """What a rendered conversation that ends with the assistant's opening has of the message itself.
+
+        Templates of models that think write "<think>" there, or an empty thought where they are not to: the
+        message begins with it, and the model goes on from there. Only tags count, opened or empty.
+        """
+        start = text.rfind(self._header) if self._header else -1
+        tail = text[start + len(self._header) :].lstrip() if start >= 0 else ""
+        return tail if _TAGS.match(tail) else ""
+
+    @cached_property
+    def _header(self) -> str:
+        """What opens the assistant's turn, without the beginning of the message and blanks before it."""
+        asked = {"role": "user", "content": [{"type": "text", "text": "?"}]}
+        closed, opening = (self._rendered([asked], (), is_open) for is_open in (False, True))
+        pairs = enumerate(zip(closed, opening, strict=False))
+        written = opening[next((i for i, (a, b) in pairs if a != b), len(closed)) :]
+        if (tags := _TAGS.search(written)) is None:
+            return written.rstrip()
+        answer = {"role": "assistant", "content": [{"type": "text", "text": _SAID}]}
+        after = self._rendered([asked, answer, asked], (), False).rpartition(_SAID)[2]
+        end = tags.start()
+        for tag in _TAG.finditer(written, end):
+            if f"</{tag[1]}>" in after:  # the template closes it around every message: it is the header's
+                end = tag.end()
+        return written[:end].rstrip()
+
     @cached_property
     def _offers_tools(self) -> bool:
         """Whether tools change what is written."""
@@ -77,3 +110,14 @@ class ChatTemplate:
     def broken_up(self, text: str) -> str:
         """The text with a space inside every special token: what an environment says may quote the model."""
         return self._special.sub(lambda found: f"{found.group()[0]} {found.group()[1:]}", text)
+
+
+def without_opened(text: str, opened: str) -> str:
+    """An assistant's message without what the template has written of it, if it begins with that.
+
+    White space after the tag may differ: what the template wrote is what the model saw.
+    """
+    if not opened or text.startswith(opened):
+        return text[len(opened) :]
+    tag = opened.rstrip()
+    return text[len(tag) :].lstrip() if text.startswith(tag) else text

@@ -52,7 +52,8 @@ class Turn:
     Attributes:
         context: span of what was seen since the last action.
         action: span of what was drawn.
-        text: the decoded action, for environments, rewards and people; never re-encoded to train on.
+        text: the assistant's whole message, which is the decoded action after what the chat template opened
+            (`Prompt.opened`), for environments, rewards and people; never re-encoded to train on.
         finished: False if the action was cut at rollout.max_tokens.
         reward: what the environment gave for it.
         invalid: the environment could not read it as an action.

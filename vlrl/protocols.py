@@ -50,8 +50,11 @@ class Processor(Protocol):
         """Render a conversation that ends where the assistant is to speak."""
         ...
 
-    def encode_target(self, text: str) -> IntArray:
-        """Tokens of an assistant's turn, the stop token included: [num_tokens] int64."""
+    def encode_target(self, text: str, opened: str = "") -> IntArray:
+        """Tokens of an assistant's turn, the stop token included: [num_tokens] int64.
+
+        What the chat template has opened of the message, see `Prompt.opened`, is not written again.
+        """
         ...
 
     def decode(self, token_ids: IntArray) -> str:
@@ -74,7 +77,10 @@ class Processor(Protocol):
         ...
 
     def act(self, session: Session, generation: Generation) -> str:
-        """Append what was drawn to the session and return its text."""
+        """Append what was drawn to the session and return the whole assistant message.
+
+        It is what the chat template opened of the message (`Prompt.opened`) and the text of the tokens.
+        """
         ...
 
     def show(self, session: Session, seen: Sequence[Said]) -> None:

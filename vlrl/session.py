@@ -44,6 +44,7 @@ class Session:
         engine_ids: the same with one placeholder per medium, as the engine takes it.
         media: in ledger order.
         next_position: rotary position of the next token.
+        opened: what the template has written of the assistant's next message, see `Prompt.opened`.
     """
 
     def __init__(self, sample: Sample, group_index: int, seen: str = "") -> None:
@@ -85,7 +86,7 @@ class Session:
         self.media += media
         self._position_ids.append(prompt.position_ids)
         self._logprobs += [0.0] * len(prompt.token_ids)
-        self.next_position = prompt.next_position
+        self.next_position, self.opened = prompt.next_position, prompt.opened
         if shown is not None:
             self.shown = tuple(shown)
 
@@ -94,7 +95,7 @@ class Session:
 
         Args:
             generation: the tokens.
-            text: what they say.
+            text: the whole assistant message: what the template opened of it, and what the tokens say.
             said: the same as a message's content, if a chat template writes part of it by itself.
         """
         start, count = len(self.token_ids), len(generation.token_ids)

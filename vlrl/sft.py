@@ -104,7 +104,8 @@ def supervised_group(sample: Sample, processor: Processor, train_on: TrainOn = "
         train_on: every assistant's turn, or only the last, all else being context.
     """
     if train_on == "last":
-        turns = [ReferenceTurn(sample.prompt, sample.media, processor.encode_target(sample.target or ""))]
+        action_ids = processor.encode_target(sample.target or "", sample.prompt.opened)
+        turns = [ReferenceTurn(sample.prompt, sample.media, action_ids)]
     else:
         turns = processor.reference_turns(sample)
     session = Session(replace(sample, prompt=turns[0].context, media=turns[0].media), group_index=0)

@@ -116,6 +116,8 @@ class Prompt:
         position_ids: [3, num_tokens] int64, mRoPE time, height and width; equal rows in a family without it.
         next_position: position of the token that follows the prompt.
         media_starts: of each medium the index in token_ids where its placeholder begins.
+        opened: what the chat template has written of the assistant's message, such as "<think>"; "" for
+            most templates. The tokens hold it; the text that rewards and environments get begins with it.
 
     Example: "<v><img></v>Hi" with a 2-token image has engine_ids [v, img, /v, Hi] and token_ids
     [v, img, img, /v, Hi].
@@ -126,6 +128,7 @@ class Prompt:
     position_ids: IntArray
     next_position: int
     media_starts: tuple[int, ...] = ()
+    opened: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +227,8 @@ class Trajectory:
         sample: what was asked.
         group_index: which of the group's n trajectories.
         ledgers: what was seen and drawn; more than one if the context was rewritten on the way.
-        completion: the decoded last action, for rewards and people; never re-encoded.
+        completion: the last assistant message, for rewards and people; never re-encoded. It is the decoded
+            last action after what the chat template opened of the message (`Prompt.opened`).
         outcome: how it ended.
         score: None until rewarded; stays None when env or reward failed (law 7).
         duration_s: wall time of the episode.

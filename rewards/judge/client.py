@@ -28,6 +28,7 @@ REMINDER = (
     "the allowed range, and nothing else."
 )
 
+_THOUGHT = re.compile(r"(?:<(?:think|thinking)>)?(?:(?!</?think(?:ing)?>).)*</think(?:ing)?>", re.DOTALL)
 _FENCE = re.compile(r"```(?:json)?\n(.*)\n```", re.DOTALL)
 
 
@@ -79,10 +80,16 @@ async def ask(endpoint: Endpoint, question: Question, read: Callable[[Mapping[st
 def parse_verdict(text: str) -> dict[str, Any]:
     """The reply as a JSON object: the whole of it, or the whole of one fence. Nothing is searched for.
 
+    A server without a parser for thoughts sends them inline, before the object: one <think> part, whose
+    opening tag may have been in the judge's prompt, is left out. Two of them are no verdict: a thought that
+    quotes the end of a thought must not decide what follows it.
+
     Raises:
         UnreadableVerdict: for anything else, a repeated key among it.
     """
     text = text.strip()
+    if not text.startswith("{") and (thought := _THOUGHT.match(text)):  # an object may speak of tags
+        text = text[thought.end() :].strip()
     fence = _FENCE.fullmatch(text)
     try:
         found = json.loads(fence[1] if fence else text, object_pairs_hook=_once, parse_constant=_no_constant)

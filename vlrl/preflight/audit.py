@@ -79,7 +79,7 @@ class Auditor:
         num_tokens, answer = len(sample.prompt.token_ids), "a completion"
         room = prompt_limit(self._job.config, self._job.sources[source])
         if not source_rewards(self._job.config, self._job.sources[source]):
-            target = self._processor.encode_target(sample.target or "")
+            target = self._processor.encode_target(sample.target or "", sample.prompt.opened)
             room, answer = prompt_room(self._job.config, len(target)), "its target"
         if num_tokens > room:
             num_media = sum(medium.num_tokens for medium in sample.media)

@@ -198,7 +198,7 @@ def _spans(sample: Sample, source: Source, look: Look) -> tuple[list[TokenSpan],
     train_on = look.config.sft.train_on
     (trajectory,) = supervised_group(sample, processor, train_on).trajectories
     if train_on == "last":
-        ids: IntArray = processor.encode_target(sample.target)
+        ids: IntArray = processor.encode_target(sample.target, sample.prompt.opened)
         turns = [ReferenceTurn(sample.prompt, sample.media, ids)]
     else:
         turns = processor.reference_turns(sample)

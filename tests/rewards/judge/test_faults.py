@@ -163,7 +163,10 @@ UNREADABLE = [
     '{"score": NaN}', '{"score": Infinity}', '{"score": 1e400}', '{"score": -1e400}', '{"score": 10.01}',
     '{"score": -0.01}', '{"score": 11}', '{"score": 1' + "0" * 5000 + "}", '{"score": 1, "score": 10}',
     'The answer is right. {"score": 10}', '{"score": 10} as I said', '{"score": 10}\n{"score": 0}',
-    '```json\n{"score": 10}\n```\nbut', "<think>{}</think>", '{"a":' * 50_000, "[" * 100_000,
+    '```json\n{"score": 10}\n```\nbut', "<think>{}</think>", '<think>{"score": 10}',
+    '<think>quoted: </think>{"score": 10}</think>{"score": 0}',
+    '<think>a</think><think>b</think>{"score": 10}',
+    'It is right. <think>a</think>{"score": 10}', '{"a":' * 50_000, "[" * 100_000,
 ]  # fmt: skip
 
 
@@ -196,6 +199,21 @@ def test_a_refusal_is_no_verdict(server: JudgeServer, message: dict[str, Any]) -
     "content", ['{"score": 5}', ' \n{"score": 5.0, "more": 1}\n', '```json\n{"score": 5}\n```']
 )
 def test_a_verdict_may_stand_in_white_space_or_one_fence(server: JudgeServer, content: str) -> None:
+    server.script.append(Reply(content))
+    assert score(server) == 0.5 and len(server.seen) == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '<think>\nit says 8 {"score": 10}\n</think>\n\n{"score": 5}',
+        'it says 8\n</think>\n\n{"score": 5}',  # the judge's own template opened the tag
+        '<think></think>```json\n{"score": 5}\n```',
+        '<thinking>so</thinking> {"score": 5}',
+        '{"reason": "its </think> is open", "score": 5}',
+    ],
+)
+def test_a_judges_thought_before_its_verdict_is_left_out(server: JudgeServer, content: str) -> None:
     server.script.append(Reply(content))
     assert score(server) == 0.5 and len(server.seen) == 1
 
