@@ -108,7 +108,7 @@ class World:
         samples = [
             make_sample(id=f"p{t.position}", metadata={"flat": t.position in self.flat}) for t in tickets
         ]
-        paths = [(0, ticket.position // 2) for ticket in tickets]
+        paths = [(0, ticket.position // 2, ticket.position) for ticket in tickets]
         drawn = await rollout_groups(samples, self.setting, seed_paths=paths)
         failures = await score_groups(drawn.groups, score)
         assign_credit(drawn.groups, self.config.algorithm)
@@ -128,7 +128,7 @@ def ids(batch: Batch) -> list[str]:
 
 def varied(world: World, position: int) -> bool:
     """Whether the scripted policy's group at a position has both letters."""
-    seeds = [derive_seed(0, position // 2, f"p{position}", index, 0) for index in range(4)]
+    seeds = [derive_seed(0, position // 2, position, f"p{position}", index, 0) for index in range(4)]
     return len({seed % 2 for seed in seeds}) == 2 and position not in world.flat
 
 

@@ -46,6 +46,22 @@ def test_accuracy_is_told_of_each_value_of_a_key() -> None:
     assert whole.summary()["parts"]["level=easy"]["accuracy_greedy"] == 1.0
 
 
+def test_a_row_held_out_twice_is_sampled_twice_and_every_evaluation_alike() -> None:
+    policy = ScriptedPolicy(lambda session, sampling: [65])
+    config = configured()
+    setting = make_setting(policy, TextProcessor(), config)
+    rows = [row(0), row(0), row(1)]
+    seeds = []
+    for of_them in (rows, rows, rows[:2]):  # the last as an evaluation of fewer rows in between
+        policy.asked.clear()
+        with ComposedReward(config.rewards, inline=True) as reward:
+            asyncio.run(evaluate(of_them, setting, reward))
+        seeds.append([sampling.seed for _, sampling in policy.asked if sampling.temperature > 0])
+    assert seeds[0] == seeds[1]
+    assert seeds[2] == seeds[0][:2]
+    assert len(set(seeds[0])) == 3
+
+
 def test_without_keys_there_is_one_number() -> None:
     whole = evaluated([row(0, level="easy")], configured())
     assert whole.summary() == {"accuracy_greedy": 1.0, "accuracy_sampled": 1.0, "num_samples": 1}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from builders import (
 
 from vlrl.credit import assign_credit
 from vlrl.envs.visual.frozen_lake import FrozenLake
+from vlrl.episode_options import StragglerConfig
 from vlrl.errors import DataError, ScoringError
 from vlrl.filters import zero_variance
 from vlrl.pack import pack
@@ -50,6 +52,21 @@ def test_no_two_requests_of_a_run_are_given_the_same_seed() -> None:
     seeds = [sampling.seed for _, sampling in policy.asked]
     assert len(seeds) == 3 * 3 * 4
     assert len(set(seeds)) == len(seeds)
+
+
+@pytest.mark.parametrize("options", [{}, {"stragglers": StragglerConfig(policy="redundancy", num_extra=1)}])
+def test_a_row_that_appears_twice_in_a_step_is_sampled_with_other_seeds(options: Any) -> None:
+    twice = [SAMPLES[0], SAMPLES[1], SAMPLES[0]]
+    policy = ScriptedPolicy(lambda session, sampling: [65 + sampling.seed % 26 for _ in range(8)])
+    setting = make_setting(policy, TextProcessor(), CONFIG)
+    first, again = (
+        asyncio.run(rollout_groups(twice, setting, seed_path=(0, 4), **options)).groups for _ in range(2)
+    )
+    num_asked = len(policy.asked) // 2
+    assert len({sampling.seed for _, sampling in policy.asked[:num_asked]}) == num_asked
+    said = [[t.completion for t in group.trajectories] for group in first]
+    assert said[0] != said[2]
+    assert said == [[t.completion for t in group.trajectories] for group in again]
 
 
 def test_the_same_step_of_the_same_run_is_given_the_same_seeds() -> None:

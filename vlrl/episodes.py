@@ -19,10 +19,11 @@ from vlrl.stragglers import Episode
 from vlrl.types import Sample, Sampling, Trajectory
 
 SeedPath = Sequence[int | str]
+"""(run seed, step or purpose, position of the row, …): the position tells two occurrences of a row apart."""
 
 
 def sampling_of(config: RolloutConfig, *seed_path: int | str, greedy: bool = False) -> Sampling:
-    """The sampling of one action; the seed path is (run seed, step, sample id, group index, turn)."""
+    """The sampling of one action; the seed path ends in (…, sample id, group index, turn)."""
     return Sampling(
         temperature=0.0 if greedy else config.temperature,
         top_p=config.top_p,
@@ -118,7 +119,7 @@ class Episodes:
 
         place = number * self._num_episodes + index
         setting = replace(self._setting, policy=self._lockstep.at(place))
-        batch = seed_path[-1] if seed_path else None
+        batch = seed_path[1] if len(seed_path) > 1 else None
         try:
             with setting.timeline.span("episode", "play", sample=sample.id, group_index=index, batch=batch):
                 return await play_episode(

@@ -117,7 +117,9 @@ async def draw_groups(run: Run, tickets: Sequence[Ticket[list[Group]]]) -> Round
     drawn = await rollout_groups(
         [row.sample for row in rows],
         run.setting,
-        seed_paths=[(config.run.seed, t.position // config.rollout.prompts_per_step) for t in tickets],
+        seed_paths=[
+            (config.run.seed, t.position // config.rollout.prompts_per_step, t.position) for t in tickets
+        ],
         stragglers=config.episodes.stragglers,
         branching=config.episodes.branching,
     )

@@ -73,8 +73,9 @@ async def rollout_groups(
     Args:
         samples: what is asked.
         setting: policy, processor, environments and the options.
-        seed_path: (run seed, step); sample id, group index and turn are added here.
-        seed_paths: of each sample, instead.
+        seed_path: (run seed, step); the sample's number here, sample id, group index and turn are added, so
+            that a row that appears twice is not given the same completions twice.
+        seed_paths: of each sample, instead, with its position in the run's sequence of samples; no two alike.
         group_size: episodes per sample; the config's if None.
         greedy: take the likeliest token.
         stragglers: what is done about slow episodes; None waits for all.
@@ -91,7 +92,7 @@ async def rollout_groups(
     episodes = Episodes(
         samples,
         setting,
-        seed_paths=seed_paths or [seed_path] * len(samples),
+        seed_paths=seed_paths or [(*seed_path, number) for number in range(len(samples))],
         greedy=greedy,
         num_episodes=num_drawn,
         branching=branching or BranchingConfig(),

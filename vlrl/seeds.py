@@ -6,7 +6,7 @@ import hashlib
 
 
 def derive_seed(*path: int | str) -> int:
-    """A 63-bit seed from a path such as (run seed, step, sample id, group index, turn).
+    """A 63-bit seed from a path such as (run seed, step, position, sample id, group index, turn).
 
     Distinct paths give distinct seeds up to hash collision (2⁻⁶³ a pair); the parts are length-marked,
     so ("a", "bc") and ("ab", "c") differ.

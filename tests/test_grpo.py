@@ -1,0 +1,76 @@
+"""What tickets become: the seeds of a run that has fewer rows than prompts in a step."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from builders import ScriptedPolicy, TextProcessor, make_config, make_sample, make_setting
+
+from vlrl.buffer import State, Ticket
+from vlrl.data import Prepared, SampleStream
+from vlrl.grpo import draw_groups
+from vlrl.rewards.scoring.compose import ComposedReward
+from vlrl.run import Run
+from vlrl.types import Group, Row
+
+GROUP_SIZE = 3
+
+
+class Rows:
+    """Two rows, one of which has the id of a row of another source."""
+
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, index: int) -> Row:
+        return {"id": f"r{index}"}
+
+
+def play(rounds: Sequence[Sequence[int]], *, prompts_per_step: int = 4) -> dict[int, list[tuple[str, int]]]:
+    """By position the (sample, seed) of what was asked, for tickets that are drawn in these rounds."""
+    config = make_config(rollout={"prompts_per_step": prompts_per_step, "group_size": GROUP_SIZE})
+    policy = ScriptedPolicy(lambda session, sampling: [65])
+    stream = SampleStream(
+        [Rows()],
+        lambda row, source: Prepared(make_sample([1, 2], id=row["id"], answer="A")),
+        batch_size=prompts_per_step,
+        seed=0,
+    )
+    reward = ComposedReward(config.rewards, inline=True)
+    setting = make_setting(policy, TextProcessor(), config)
+    run = cast(Run, SimpleNamespace(config=config, stream=stream, setting=setting, reward=reward, masks=()))
+    found: dict[int, list[tuple[str, int]]] = {}
+    try:
+        for positions in rounds:
+            tickets: list[Ticket[list[Group]]] = [Ticket(p, State.RUNNING, 0) for p in positions]
+            policy.asked.clear()
+            drawn = asyncio.run(draw_groups(run, tickets))
+            assert [len(groups) for groups in drawn.groups] == [1] * len(tickets)
+            asked = [(session.sample.id, sampling.seed) for session, sampling in policy.asked]
+            for number, position in enumerate(positions):
+                found[position] = asked[number * GROUP_SIZE : (number + 1) * GROUP_SIZE]
+    finally:
+        stream.close()
+    return found
+
+
+def test_training_on_fewer_rows_than_prompts_in_a_step_samples_each_of_them_afresh() -> None:
+    asked = [each for of_one in play([range(4), range(4, 8)]).values() for each in of_one]
+    assert {sample for sample, _ in asked} == {"r0", "r1"}
+    assert len({seed for _, seed in asked}) == len(asked) == 8 * GROUP_SIZE
+
+
+@pytest.mark.parametrize(
+    "rounds",
+    [
+        [[7], [2], [0], [1], [3], [6], [5], [4]],  # async mode: each ticket for itself, whichever is first
+        [range(4), range(4, 8), [5], [2]],  # stale or lost ones are drawn again
+        [range(4, 8), [0, 3], [1, 2]],  # a resumed run, a refilled batch
+    ],
+)
+def test_a_position_has_the_same_seeds_whenever_and_with_whatever_it_is_drawn(rounds: Any) -> None:
+    assert dict(sorted(play(rounds).items())) == play([range(4), range(4, 8)])
