@@ -65,6 +65,8 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "ui_r1": "vlrl.rewards.gui:ui_r1",
         "codec_click_in_box": "vlrl.envs.gui.codec_rewards:codec_click_in_box",
         "codec_click_distance": "vlrl.envs.gui.codec_rewards:codec_click_distance",
+        "image_ssim": "vlrl.rewards.image_similarity:image_ssim",
+        "image_clip": "vlrl.rewards.image_similarity:image_clip",
         "temporal_iou": "vlrl.rewards.video:temporal_iou",
         "event_order": "vlrl.rewards.video:event_order",
         "think_answer_format": "vlrl.rewards.format:think_answer_format",
