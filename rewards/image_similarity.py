@@ -191,4 +191,5 @@ def _reference(trajectory: Trajectory, media_index: int) -> Pixels:
 
 def _pixels(medium: Media) -> Pixels:
     """Its last frame."""
-    return medium.frames[-1]
+    last: Pixels = medium.frames[-1]
+    return last
