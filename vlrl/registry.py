@@ -75,6 +75,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "episode_return": "vlrl.rewards.episode:episode_return",
         "success": "vlrl.rewards.episode:success",
         "judge": "vlrl.rewards.judge.scores:judge",
+        "rubric": "vlrl.rewards.rubric:rubric",
         "judge_pairwise": "vlrl.rewards.judge.scores:judge_pairwise",
     },
     "datasets": {
