@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from vlrl.envs.gui.emu import files
+from vlrl.envs.gui.emu import files, limits
 from vlrl.envs.gui.emu.events import Event, Reply
 from vlrl.envs.gui.emu.state import Files, Window, World
 from vlrl.envs.gui.emu.strings import tr
@@ -64,7 +64,11 @@ class Reader:
 
 
 class System(Reader):
-    """What an app may do; `handle` gets one. Each call leaves a new `world`."""
+    """What an app may do; `handle` gets one. Each call leaves a new `world`.
+
+    What would make the desktop larger than `limits` allow is not done: the user reads why in a dialog, and
+    the call returns False.
+    """
 
     def __init__(self, world: World, window: Window) -> None:
         super().__init__(world, window.app)
@@ -75,37 +79,42 @@ class System(Reader):
         self.focused: str | None = None
         self.selects = False
 
-    def write(self, path: str, content: Any) -> None:
+    def write(self, path: str, content: Any) -> bool:
         """Make or overwrite a file, and the folders it is in."""
-        self._files(files.write(self.world.files, path, content, self.world.time_ms))
+        return self._files(files.write(self.world.files, path, content, self.world.time_ms))
 
-    def make_folder(self, path: str) -> None:
+    def make_folder(self, path: str) -> bool:
         """Make a folder."""
-        self.write(path, None)
+        return self.write(path, None)
 
     def delete(self, path: str) -> None:
         """Remove a file, or a folder with all that is in it."""
-        self._files(files.delete(self.world.files, path))
+        self.world = self.world._replace(files=files.delete(self.world.files, path))
 
-    def move(self, path: str, to: str) -> None:
+    def move(self, path: str, to: str) -> bool:
         """Rename or move a file, or a folder with all that is in it; `to` is its whole new path."""
-        self._files(files.move(self.world.files, path, to))
+        return self._files(files.move(self.world.files, path, to))
 
-    def copy(self, path: str, to: str) -> None:
+    def copy(self, path: str, to: str) -> bool:
         """Copy a file, or a folder with all that is in it."""
-        self._files(files.copy(self.world.files, path, to))
+        return self._files(files.copy(self.world.files, path, to))
 
     def set(self, key: str, value: Any) -> None:
         """Change a setting of the system; those of `look.LOOK_SETTINGS` show at once."""
         self.world = self.world._replace(settings={**self.world.settings, key: value})
 
-    def keep(self, data: Any) -> None:
+    def keep(self, data: Any) -> bool:
         """Keep something beyond the life of the window."""
-        self.keep_for(self._app, data)
+        return self.keep_for(self._app, data)
 
-    def keep_for(self, app: str, data: Any) -> None:
+    def keep_for(self, app: str, data: Any) -> bool:
         """Put something among what another app keeps, as a mail that arrives."""
+        size = limits.size_of(data)
+        if size > limits.STORE_SIZE and size > limits.size_of(self.world.store.get(app)):
+            self.refuse(limits.STORE_FULL)
+            return False
         self.world = self.world._replace(store={**self.world.store, app: data})
+        return True
 
     def open(self, app: str, argument: str = "") -> None:
         """Start an app on something: a path, or what the app understands."""
@@ -122,6 +131,10 @@ class System(Reader):
     ) -> None:
         """Ask by a dialog: Reply(id, key of the pressed button); its keys are those of dialogs.BUTTONS."""
         self._dialog("dialog.message", "\x1f".join((text, icon, title, *buttons)), id)
+
+    def refuse(self, words: str) -> None:
+        """Say why something is not done: `words` of `limits`."""
+        self.message("refused", tr(words), icon="warning")
 
     def prompt(self, id: str, text: str, value: str = "") -> None:
         """Ask for a line of text: Reply(id, text), or None."""
@@ -154,8 +167,13 @@ class System(Reader):
     def _dialog(self, app: str, argument: str, id: str) -> None:
         self.to_open.append((app, argument, self.window.number, id))
 
-    def _files(self, changed: Files) -> None:
+    def _files(self, changed: Files) -> bool:
+        refusal = limits.disk_refusal(changed)
+        if refusal:
+            self.refuse(refusal)
+            return False
         self.world = self.world._replace(files=changed)
+        return True
 
 
 @dataclass(frozen=True)

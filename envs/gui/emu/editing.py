@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from vlrl.envs.gui.emu import limits
 from vlrl.envs.gui.emu import text as texts
 from vlrl.envs.gui.emu.events import Change
 from vlrl.envs.gui.emu.state import Interface, TextCursor, Undo, World, with_window
-from vlrl.envs.gui.emu.update import deliver
+from vlrl.envs.gui.emu.update import deliver, refuse
 from vlrl.envs.gui.emu.widgets.base import View
 from vlrl.envs.gui.emu.widgets.entry import Entry, row_of
 
@@ -55,9 +56,11 @@ def scroll_by(world: World, number: int, view: View, id: str, pixels: int) -> Wo
 
 
 def change_text(world: World, number: int, entry: Entry, text: str, cursor: TextCursor, view: View) -> World:
-    """A text field has a new text: remember the old one, move the cursor, tell the app."""
+    """A text field has a new text: remember the old one, move the cursor, tell the app; not if too long."""
     if text == entry.text:
         return set_cursor(world, number, entry.id, cursor)
+    if len(text) > max(len(entry.text), limits.AREA_CHARS if entry.lines > 1 else limits.FIELD_CHARS):
+        return refuse(world, number, limits.TOO_LONG)
     interface = interface_of(world, number)
     undo = Undo(entry.id, entry.text, entry.cursor(view), interface.undo)
     cursors = {**interface.cursors, entry.id: cursor}
@@ -111,19 +114,22 @@ def show_caret(world: World, number: int, view: View, id: str) -> World:
 
 
 def _shortened(undo: Undo) -> Undo:
-    """Without what is too old, now and then."""
-    count, step = 0, undo.before
-    while step is not None:
-        count, step = count + 1, step.before
-        if count >= 2 * UNDO_STEPS:
-            kept, steps = undo, []
-            for _ in range(UNDO_STEPS):
-                steps.append(kept)
-                assert kept.before is not None
-                kept = kept.before
-            chain: Undo | None = None
-            for one in reversed(steps):
-                chain = one._replace(before=chain)
-            assert chain is not None
-            return chain
-    return undo
+    """Without what is too old or more than a window may keep, now and then."""
+    count, chars, kept = 0, 0, 0
+    step: Undo | None = undo
+    while step is not None and count < 2 * UNDO_STEPS and chars <= limits.UNDO_CHARS:
+        count, chars = count + 1, chars + len(step.text)
+        kept += chars <= limits.UNDO_CHARS
+        step = step.before
+    if step is None and kept == count:
+        return undo
+    steps, step = [], undo
+    for _ in range(max(1, min(kept, UNDO_STEPS))):
+        assert step is not None
+        steps.append(step)
+        step = step.before
+    chain: Undo | None = None
+    for one in reversed(steps):
+        chain = one._replace(before=chain)
+    assert chain is not None
+    return chain

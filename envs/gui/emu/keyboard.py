@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from vlrl.envs.gui.emu import editing, menus, update, wm
+from vlrl.envs.gui.emu import editing, limits, menus, update, wm
 from vlrl.envs.gui.emu.events import KeyPress
 from vlrl.envs.gui.emu.paint import Layer
 from vlrl.envs.gui.emu.scene import BAR, Scene, on_screen
@@ -15,30 +16,39 @@ from vlrl.envs.gui.emu.widgets.entry import Entry
 from vlrl.envs.gui.emu.widgets.menus import MenuBar
 
 MODIFIERS = ("ctrl", "alt", "shift", "super")
+_ENDS = re.compile(r"[\n\t]")
+_NAMES = {"\n": "enter", "\t": "tab", " ": "space"}
 SHIFTED = dict(zip("`1234567890-=[]\\;',./", '~!@#$%^&*()_+{}|:"<>?', strict=True))
 
 
 def type_text(scene: Scene, world: World, written: str) -> World:
-    """Type a text: whole runs of letters into a text field, key by key elsewhere."""
-    run = ""
-    for character in written:
-        if character == "\n" or character == "\t":
-            world = key(scene, _type_run(scene, world, run), (), "enter" if character == "\n" else "tab")
-            run = ""
-        elif character.isprintable():
-            run += character
-    return _type_run(scene, world, run)
+    """Type a text: whole lines into a text field, all of it into an area, key by key elsewhere.
 
-
-def _type_run(scene: Scene, world: World, run: str) -> World:
-    found = focused(scene, world)
-    if not run or world.popup is not None:
-        return world
-    if found is not None and isinstance(found[1].widget, Entry):
-        layer, entry = found[0], found[1].widget
-        return insert(scene, world, layer, entry, run) if entry.enabled else world
-    for character in run:
-        world = key(scene, world, (), "space" if character == " " else character)
+    After `limits.KEYS` keys that were pressed one by one the rest is not typed: each may rebuild a window.
+    """
+    rest = "".join(one for one in written if one in "\n\t" or one.isprintable())
+    pressed = 0
+    while rest:
+        front, taken = wm.front(world), _ENDS.split(rest, maxsplit=1)[0]
+        found = None if world.popup is not None else focused(scene, world)
+        if found is not None and isinstance(found[1].widget, Entry) and found[1].widget.enabled:
+            layer, entry = found[0], found[1].widget
+            taken = rest.partition("\t")[0] if entry.lines > 1 else taken
+            world = insert(scene, world, layer, entry, taken) if taken else world
+        elif world.popup is None and front is not None:
+            taken = ""
+        rest = rest[len(taken) :]
+        after = wm.front(world)
+        if after is not None and after is not front and after.reply == "refused":
+            return world
+        if not rest:
+            break
+        if taken and rest[0] not in "\n\t":
+            continue
+        if pressed == limits.KEYS:
+            return world if after is None else update.refuse(world, after.number, limits.TOO_MANY_KEYS)
+        world = key(scene, world, (), _NAMES.get(rest[0], rest[0]))
+        rest, pressed = rest[1:], pressed + 1
     return world
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from vlrl.envs.gui.actions import Pixel
-from vlrl.envs.gui.emu import editing, menus, text, wm
+from vlrl.envs.gui.emu import editing, limits, menus, text, wm
 from vlrl.envs.gui.emu.events import Change
 from vlrl.envs.gui.emu.frame import Frame, TitleBar
 from vlrl.envs.gui.emu.paint import Layer
@@ -119,7 +119,8 @@ def move(scene: Scene, world: World, to: Pixel) -> World:
         case "resize":
             return wm.resize_window(world, held.window, held.data, held.id, dx, dy)
         case "stroke":
-            return world._replace(held=held._replace(path=(*held.path, to)))
+            path = held.path if len(held.path) >= limits.STROKE_POINTS else (*held.path, to)
+            return world._replace(held=held._replace(path=path))
         case "text" | "slider" | "thumb":
             return _drag_within(scene, world, held, dy)
         case _:

@@ -19,6 +19,8 @@ from vlrl.types import ByteArray
 
 Painter: TypeAlias = Callable[..., ByteArray]
 CACHED_BYTES = 96_000_000
+CACHED_CHARS = 120
+"""Longest line of a text field whose letters are cached."""
 FINE = 4
 """Samples a pixel in each direction, where an edge is not straight."""
 
@@ -98,7 +100,10 @@ def line(
         shift: pixels of the text that lie left of the picture.
     """
     pixels = _paper(width, height, behind)
-    cover = coverage(font, text)[:, shift : shift + width] if text else np.zeros((height, 0), np.uint8)
+    cover = np.zeros((height, 0), np.uint8)
+    if text:  # a line that is longer than most is seen in part, and would be large to cache
+        cover = (coverage(font, text) if len(text) <= CACHED_CHARS else face(font).coverage(text))[:, shift:]
+        cover = cover[:, :width]
     top = max(0, (height - cover.shape[0]) // 2)
     cover = cover[: height - top]
     down, across = cover.shape

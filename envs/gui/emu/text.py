@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from vlrl.envs.gui.emu.glyphs import Font, face, text_width
+from vlrl.envs.gui.emu.glyphs import Font, face
 from vlrl.envs.gui.emu.state import TextCursor
 
 Spans = tuple[tuple[int, int], ...]
+CACHED_CHARS = 400
+"""Longest line whose breaks are cached."""
 
 
 def clamped(cursor: TextCursor, text: str) -> TextCursor:
@@ -81,7 +83,7 @@ def column_at(text: str, x: int, font: Font) -> int:
     return len(text)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def wrap(text: str, width: int, font: Font) -> Spans:
     """(start, end) of every line of a text broken to a width in pixels, between words where there are any.
 
@@ -94,9 +96,13 @@ def wrap(text: str, width: int, font: Font) -> Spans:
     return tuple(spans)
 
 
-@lru_cache(maxsize=4096)
 def _wrap_paragraph(text: str, width: int, font: Font) -> Spans:
-    if text_width(font, text) <= width:
+    """The caches keep no long texts: 4096 of them would be as much as a model likes to type."""
+    return (_wrapped_short if len(text) <= CACHED_CHARS else _wrapped)(text, width, font)
+
+
+def _wrapped(text: str, width: int, font: Font) -> Spans:
+    if face(font).width(text) <= width:
         return ((0, len(text)),)
     advances, spans = face(font).advances, []
     start = at = 0
@@ -109,8 +115,11 @@ def _wrap_paragraph(text: str, width: int, font: Font) -> Spans:
         while at > width and index > start:  # what begins after a gap may be too long itself
             end = gap if gap > start else index
             spans.append((start, end))
-            start, at = end, text_width(font, text[end : index + 1])
+            start, at = end, face(font).width(text[end : index + 1])
     return (*spans, (start, len(text)))
+
+
+_wrapped_short = lru_cache(maxsize=4096)(_wrapped)
 
 
 def _beside(text: str, at: int, forward: bool, word: bool) -> int:

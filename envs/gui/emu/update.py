@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from vlrl.envs.gui.emu import wm
+from vlrl.envs.gui.emu import limits, wm
 from vlrl.envs.gui.emu.app import APPS, Reader, System
 from vlrl.envs.gui.emu.events import Change, Closing, Command, Event, Open
 from vlrl.envs.gui.emu.state import TextCursor, World, with_window
+from vlrl.envs.gui.emu.strings import tr
 
 MAX_CHAIN = 32
 """Events that one event may lead to; an app that opens itself for ever is stopped here."""
@@ -36,8 +37,15 @@ def launch(world: World, app: str, argument: str = "", parent: int = 0, reply: s
             if window.app == app and not window.parent:
                 world = wm.to_front(world, window.number)
                 return deliver(world, window.number, Open(argument)) if argument else world
+    if len(world.windows) >= limits.WINDOWS:
+        return world
     state = APPS[app].start(argument, Reader(world, app))
     return wm.open_window(world, app, state, parent, reply)
+
+
+def refuse(world: World, number: int, words: str) -> World:
+    """Say why something is not done, in a dialog of a window: `words` of `limits`."""
+    return launch(world, "dialog.message", "\x1f".join((tr(words), "warning", "", "ok")), number, "refused")
 
 
 def request_close(world: World, number: int) -> World:

@@ -9,6 +9,7 @@ from vlrl.envs.gui.emu import sites
 from vlrl.envs.gui.emu.app import App, Reader, System, register
 from vlrl.envs.gui.emu.events import Activate, Change, Command, Event, KeyPress, Open
 from vlrl.envs.gui.emu.icon_shapes import ICONS
+from vlrl.envs.gui.emu.limits import HISTORY
 from vlrl.envs.gui.emu.menus import edit_items
 from vlrl.envs.gui.emu.sites.site import SITES, Site, left, link, page
 from vlrl.envs.gui.emu.strings import add_words, tr
@@ -230,7 +231,7 @@ def _go(state: Browser, address: str) -> Browser:
     host = host.lower().removeprefix("www.")
     known = f"{host}/{path}" if host in SITES else START if host in ("", START) else address.strip()
     tab = state.shown
-    history = (*tab.history[: tab.at + 1], known)
+    history = (*tab.history[: tab.at + 1], known)[-HISTORY:]
     return _shown(state, replace(tab, history=history, at=len(history) - 1, fields=()))
 
 

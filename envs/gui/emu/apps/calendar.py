@@ -218,7 +218,8 @@ def _save(state: Calendar, kept: tuple[Appointment, ...], system: System) -> Cal
     made = Appointment(state.day.strip(), state.time, state.title.strip())
     index = len(kept) if state.editing == -1 else state.editing
     assert index is not None
-    system.keep((*kept[:index], made, *kept[index + 1 :]))
+    if not system.keep((*kept[:index], made, *kept[index + 1 :])):
+        return state
     month = int(made.day[:4]), int(made.day[5:7])
     return replace(state, month=month, chosen=made.day, event=index, editing=None)
 

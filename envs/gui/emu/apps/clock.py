@@ -231,7 +231,8 @@ def _on_alarm(state: Clock, what: str, now: Kept, system: System) -> Clock:
 def _save(state: Clock, now: Kept, system: System) -> Clock:
     alarm = Alarm(state.hour * 60 + state.minute, state.label.strip(), state.weekdays)
     others = [other for n, other in enumerate(now.alarms) if state.mode == "new" or n != state.alarm]
-    system.keep(now._replace(alarms=tuple(sorted([*others, alarm]))))
+    if not system.keep(now._replace(alarms=tuple(sorted([*others, alarm])))):
+        return state
     return replace(state, mode="list", alarm=None)
 
 

@@ -183,7 +183,8 @@ def _save(state: Contacts, system: System) -> Contacts:
         system.focus("name", select=True)
         system.message("taken", tr("This name is taken."), icon="warning")
         return state
-    system.keep(sorted_people((*others, contact)))
+    if not system.keep(sorted_people((*others, contact))):
+        return state
     return replace(state, person=contact.name, mode="view")
 
 

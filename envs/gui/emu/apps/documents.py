@@ -134,7 +134,8 @@ def _save(state: D, system: System) -> D:
         name, ending = state.suggested
         system.choose_file("save", "save", f"{state.home}/{tr(name)}{ending}")
         return state
-    system.write(state.path, state.stored())
+    if not system.write(state.path, state.stored()):
+        return replace(state, after="")
     return _go_on(replace(state, saved=state.content), system)
 
 

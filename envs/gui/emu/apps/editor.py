@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
+from vlrl.envs.gui.emu import limits
 from vlrl.envs.gui.emu.app import App, Reader, System, register
 from vlrl.envs.gui.emu.apps import documents
 from vlrl.envs.gui.emu.apps.documents import Document
@@ -115,6 +116,10 @@ def handle(state: Editor, event: Event, system: System) -> Editor:
             system.focus("text" if state.is_finding else "query")
             return replace(state, is_finding=not state.is_finding)
         case Command("replace_all") if state.query:
+            grown = state.text.count(state.query) * (len(state.other) - len(state.query))
+            if grown > 0 and len(state.text) + grown > limits.AREA_CHARS:
+                system.refuse(limits.TOO_LONG)
+                return state
             return replace(state, text=state.text.replace(state.query, state.other))
     return documents.handle(state, event, system)
 

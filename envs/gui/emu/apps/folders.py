@@ -67,8 +67,7 @@ def handle(state: Folders, event: Event, system: System) -> Folders:
             system.make_folder(_free(files.join(state.folder, name.strip()), system))
         case Reply("rename", str(name)) if _is_name(name) and name.strip() != files.base(state.asked):
             to = _free(files.join(files.parent(state.asked), name.strip()), system)
-            system.move(state.asked, to)
-            return replace(state, chosen=(to,))
+            return replace(state, chosen=(to,)) if system.move(state.asked, to) else state
         case Reply("empty", "yes"):
             for path in system.list(TRASH):
                 system.delete(path)
@@ -126,7 +125,8 @@ def _put(state: Folders, how: str, paths: tuple[str, ...], to: str, system: Syst
         if to == path or to.startswith(path + "/"):
             continue
         target = _free(files.join(to, files.base(path)), system)
-        (system.move if how == "cut" else system.copy)(path, target)
+        if not (system.move if how == "cut" else system.copy)(path, target):
+            break
         put.append(target)
     taken = ("", ()) if how == "cut" else state.taken
     return replace(state, taken=taken, chosen=tuple(put) if to == state.folder else ())

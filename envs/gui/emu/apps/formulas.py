@@ -22,6 +22,10 @@ FUNCTIONS: dict[str, Callable[[Sequence[float]], float]] = {
 }
 MAX_DEPTH = 40
 """Parentheses and references inside one another."""
+MAX_FORMULA = 512
+"""Longest formula in characters: with each cell evaluated once, this bounds what a table costs."""
+Known: TypeAlias = dict[tuple[int, int], float]
+"""(column, row) → the number that a formula came to, of the cells that were evaluated already."""
 
 
 class FormulaError(Exception):
@@ -33,16 +37,25 @@ def content(cells: Cells, column: int, row: int) -> str:
     return cells[row][column] if row < len(cells) and column < len(cells[row]) else ""
 
 
-@lru_cache(maxsize=20_000)
 def shown(cells: Cells, column: int, row: int) -> str:
     """What a cell shows: its text, or the number that its formula comes to."""
     text = content(cells, column, row)
-    if not text.startswith("="):
-        return text
-    try:
-        return written(_formula(cells, text, ((column, row),)))
-    except FormulaError as error:
-        return str(error)
+    return text if not text.startswith("=") else _evaluated(cells)[column, row]
+
+
+@lru_cache(maxsize=128)
+def _evaluated(cells: Cells) -> dict[tuple[int, int], str]:
+    """What every formula of a table shows. Row by row, each once: a cell may be referred to 600 times."""
+    found: dict[tuple[int, int], str] = {}
+    known: Known = {}
+    for row, line in enumerate(cells):
+        for column, text in enumerate(line):
+            if text.startswith("="):
+                try:
+                    found[column, row] = written(_number_of(cells, text, (column, row), (), known))
+                except FormulaError as error:
+                    found[column, row] = str(error)
+    return found
 
 
 def written(number: float) -> str:
@@ -60,28 +73,37 @@ def moved(text: str, row_of: Callable[[int], int | None]) -> str:
     return REFERENCE.sub(follow, text) if text.startswith("=") else text
 
 
-def _formula(cells: Cells, text: str, trail: tuple[tuple[int, int], ...]) -> float:
-    number = _Parser(cells, text, trail).whole()
-    if not math.isfinite(number):
-        raise FormulaError("#NUM!")
-    return number
+def _number_of(
+    cells: Cells, text: str, place: tuple[int, int], trail: tuple[tuple[int, int], ...], known: Known
+) -> float:
+    """What a formula at a place comes to; `trail` are the places whose formulas need it."""
+    if place not in known:
+        if len(text) > MAX_FORMULA:
+            raise FormulaError("#ERROR!")
+        number = _Parser(cells, text, (*trail, place), known).whole()
+        if not math.isfinite(number):
+            raise FormulaError("#NUM!")
+        known[place] = number
+    return known[place]
 
 
-def _number_in(cells: Cells, place: tuple[int, int], trail: tuple[tuple[int, int], ...]) -> float | None:
+def _number_in(
+    cells: Cells, place: tuple[int, int], trail: tuple[tuple[int, int], ...], known: Known
+) -> float | None:
     """The number in a cell; None where there is a text or nothing."""
     if place in trail:
         raise FormulaError("#CYCLE!")
     text = content(cells, *place)
     if text.startswith("="):
-        return _formula(cells, text, (*trail, place))
+        return _number_of(cells, text, place, trail, known)
     return float(text) if NUMBER.fullmatch(text.strip()) else None
 
 
 class _Parser:
     """Reads one formula from left to right and reckons as it goes."""
 
-    def __init__(self, cells: Cells, text: str, trail: tuple[tuple[int, int], ...]) -> None:
-        self.cells, self.trail, self.depth = cells, trail, len(trail)
+    def __init__(self, cells: Cells, text: str, trail: tuple[tuple[int, int], ...], known: Known) -> None:
+        self.cells, self.trail, self.depth, self.known = cells, trail, len(trail), known
         self.tokens: list[tuple[str, str]] = []
         at = 1
         while text[at:].strip():
@@ -142,7 +164,7 @@ class _Parser:
         if kind == "number":
             return float(text)
         if kind == "cell":
-            number = _number_in(self.cells, _place(text), self.trail)
+            number = _number_in(self.cells, _place(text), self.trail, self.known)
             if number is None and content(self.cells, *_place(text)):
                 raise FormulaError("#VALUE!")
             return number or 0.0
@@ -169,13 +191,13 @@ class _Parser:
                 for y in range(min(row, row2), max(row, row2) + 1)
                 for x in range(min(column, column2), max(column, column2) + 1)
             ]
-            found = (_number_in(self.cells, place, self.trail) for place in places)
+            found = (_number_in(self.cells, place, self.trail, self.known) for place in places)
             return [number for number in found if number is not None]
         if [kind for kind, _ in self.tokens[:1]] == ["cell"] and self.tokens[1:2] in (
             [("sign", ",")],
             [("sign", ")")],
         ):
-            number = _number_in(self.cells, _place(self.tokens.pop(0)[1]), self.trail)
+            number = _number_in(self.cells, _place(self.tokens.pop(0)[1]), self.trail, self.known)
             return [] if number is None else [number]
         return [self._sum()]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from vlrl.envs.gui.emu import files
+from vlrl.envs.gui.emu import files, limits
 from vlrl.envs.gui.emu.app import App, Reader, System, register
 from vlrl.envs.gui.emu.apps.mail_view import Mail, build
 from vlrl.envs.gui.emu.apps.mailbox import FOLDERS, Letter, find, letters_of
@@ -68,6 +68,9 @@ def _do(state: Mail, command: str, letter: Letter, system: System) -> Mail:
         case ["reply" | "forward"]:
             quoted = "\n".join(f"> {line}" for line in letter.text.split("\n"))
             is_reply = command == "reply"
+            if len(quoted) > limits.AREA_CHARS or len(letter.subject) > limits.FIELD_CHARS:
+                system.refuse(limits.TOO_LONG)
+                return state
             return replace(
                 state,
                 is_writing=True,

@@ -123,8 +123,7 @@ def handle(path: str, event: Event, fields: Fields, system: System) -> str:
                 tuple(key for key in INTERESTS if fields.get(f"likes.{key}")),
                 bool(fields.get("newsletter", True)),
             )
-            system.keep_for("club", (*members(system), member))
-            return "/welcome"
+            return "/welcome" if system.keep_for("club", (*members(system), member)) else path
     return path
 
 

@@ -159,8 +159,8 @@ def handle(path: str, event: Event, fields: Fields, system: System) -> str:
                 return path
             booking = Booking(path.rpartition("/")[2], name, seat, bool(fields.get("bag")))
             known = airline(system)
-            system.keep_for("fly", replace(known, bookings=(*known.bookings, booking)))
-            return "/booked"
+            booked = replace(known, bookings=(*known.bookings, booking))
+            return "/booked" if system.keep_for("fly", booked) else path
     return path
 
 

@@ -116,8 +116,7 @@ def handle(path: str, event: Event, fields: Fields, system: System) -> str:
                 return path
             number = 1 + max((one.number for one in known), default=0)
             new = Thread(number, fields.get("board", BOARDS[0]), title, (Post(ME, text),))
-            system.keep_for("forum", (*known, new))
-            return f"/thread/{number}"
+            return f"/thread/{number}" if system.keep_for("forum", (*known, new)) else path
         case Command("post") if thread is not None:
             text = str(fields.get("reply", "")).strip()
             fields[PROBLEM] = "" if text else "There is nothing to post."
