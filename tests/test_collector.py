@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from builders import (
     TextProcessor,
+    advantages_of,
     make_config,
     make_generation,
     make_group,
@@ -27,7 +28,7 @@ from vlrl.buffer import Buffer, Limits, State, Ticket
 from vlrl.collector import Batch, Collector, Groups, Round, oldest_version
 from vlrl.config import Config
 from vlrl.credit import assign_credit
-from vlrl.errors import DataError, EnvError, InternalError
+from vlrl.errors import ConfigError, DataError, EnvError, InternalError
 from vlrl.filters import NamedFilter, failed, first_refusal, length, reward_range, truncated, zero_variance
 from vlrl.registry import resolve
 from vlrl.rollout import Drawn, require_played, rollout_groups, score_groups
@@ -450,6 +451,36 @@ def test_zero_variance_keeps_what_has_an_advantage() -> None:
     assert not zero_variance(scored([-0.19, -0.19000000000000006, -0.19]))  # but for rounding
     assert not zero_variance(scored([0.0, 1.0, None]))  # failed: masked
     assert not zero_variance(make_group([2, 2], advantages=[0.0, 0.0]))
+
+
+def parted(*accuracies: float | None, lengths: Sequence[float]) -> Group:
+    """Scores of an accuracy and a penalty for length; None could not be scored."""
+    group = Group([make_trajectory(make_sample(), [1], index=i) for i in range(len(accuracies))])
+    for member, accuracy, penalty in zip(group.trajectories, accuracies, lengths, strict=True):
+        parts = {"exact": accuracy or 0.0, "overlong": penalty}
+        member.score = None if accuracy is None else Score(sum(parts.values()), parts)
+    assign_credit([group], make_config().algorithm)
+    return group
+
+
+def test_zero_variance_of_a_named_reward_is_the_criterion_of_dapo() -> None:
+    """All are right and one of them is a little too long: the total differs, the accuracy does not."""
+    all_right = parted(*[1.0] * 8, lengths=[0.0] * 7 + [-0.1])
+    assert zero_variance(all_right)
+    assert advantages_of(all_right) == pytest.approx([0.354] * 7 + [-2.475], abs=1e-3)
+    assert not zero_variance(all_right, reward="exact")
+    assert not zero_variance(parted(0.0, 0.0, lengths=[0.0, -0.5]), reward="exact")
+    assert zero_variance(parted(1.0, 0.0, lengths=[0.0, -0.1]), reward="exact")
+    assert not zero_variance(parted(1.0, 0.0, lengths=[-1.0, 0.0]), reward="exact")  # no advantage is left
+    assert zero_variance(parted(1.0, 0.0, lengths=[0.0, -0.1]), reward=["iou", "exact"])  # of two sources
+    assert reward_range(all_right, reward="exact", lowest=1.0)
+    assert not reward_range(all_right, lowest=1.0)
+
+
+def test_a_filter_of_a_reward_that_is_not_there_names_those_that_are() -> None:
+    for keeps in (zero_variance, reward_range):
+        with pytest.raises(ConfigError, match=r"batch\.filters: reward 'exakt' .* has exact, overlong"):
+            keeps(parted(1.0, 0.0, lengths=[0.0, 0.0]), reward="exakt")
 
 
 def test_the_other_filters() -> None:

@@ -65,8 +65,9 @@ class FilterConfig(Section):
     """Which groups are trained."""
 
     name: str
-    """zero_variance, failed, length (min_tokens, max_tokens), truncated (max_share), reward_range (lowest,
-    highest), or ./file.py:function of a `vlrl.types.Group` that says whether to keep it."""
+    """zero_variance (reward), failed, length (min_tokens, max_tokens), truncated (max_share), reward_range
+    (lowest, highest, reward; reward is total or the name of a part such as the accuracy), or
+    ./file.py:function of a `vlrl.types.Group` that says whether to keep it."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Passed to it by name."""
 
