@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vlrl.errors import ConfigError
 from vlrl.processors.coordinates import Canvas
+from vlrl.rewards.inner import inner_reward
 from vlrl.rewards.scoring.author import reward
-from vlrl.rewards.scoring.functions import RewardFunction, as_value, find_reward
 from vlrl.types import Media
 
 
@@ -98,10 +96,9 @@ def cosine_length(
             f"wrong_short={wrong_short}, wrong_long={wrong_long}, correct_short={correct_short}, "
             f"correct_long={correct_long}"
         )
-    function = _accuracy(accuracy, json.dumps(accuracy_options or {}))
+    inner = inner_reward(accuracy, accuracy_options, "cosine_length")
     given = {**context, "num_tokens": num_tokens, "canvases": canvases}
-    returned = function.invoke(completion, answer, {k: v for k, v in given.items() if function.wants(k)})
-    is_right = as_value(returned, function.label)[0] >= threshold
+    is_right = inner(completion, answer, given) >= threshold
     short, long = (correct_short, correct_long) if is_right else (wrong_short, wrong_long)
     share = min(num_tokens, max_tokens) / max_tokens
     return long + (short - long) * (1.0 + math.cos(math.pi * share)) / 2.0
@@ -112,13 +109,3 @@ def cosine_length_media(
 ) -> float:
     """`cosine_length` of an accuracy that looks at the pixels of media; the same options."""
     return cosine_length(completion, answer, num_tokens=num_tokens, media=media, **context)
-
-
-@functools.lru_cache(maxsize=16)
-def _accuracy(name: str, options: str) -> RewardFunction:
-    function = find_reward(name, json.loads(options))
-    if function.in_driver or function.declared.batched:
-        raise ConfigError(
-            f"cosine_length: accuracy={name!r} must be a plain function, not async, batched or gpu"
-        )
-    return function

@@ -67,7 +67,7 @@ class VersionedPolicy:
         self.version = version
 
 
-async def score(trajectories: Sequence[Trajectory], step: int) -> list[Score]:
+async def score(trajectories: Sequence[Trajectory], step: int, groups: Sequence[int]) -> list[Score]:
     """1 for a; of the rows named in `flat` everything is worth the same."""
     return [Score(float(t.completion == "a" and not t.sample.metadata.get("flat")), {}) for t in trajectories]
 

@@ -66,7 +66,7 @@ def test_a_step_with_failing_episodes_completes(num_groups: int) -> None:
         with setting.host:
             return await rollout_groups(samples, setting, seed_path=(0, 0))
 
-    async def score(trajectories: list[Trajectory], step: int) -> list[Score]:
+    async def score(trajectories: list[Trajectory], step: int, groups: list[int]) -> list[Score]:
         return [Score(t.episode_return, {}) for t in trajectories]
 
     before = children(), set(os.listdir("/proc/self/fd"))

@@ -147,7 +147,9 @@ def test_episodes_of_frozen_lake_that_failed_alike_teach_nothing() -> None:
 def failing(sample_id: str, group_index: int) -> ScoreFn:
     """A score that is the group index, but for one trajectory that has none."""
 
-    async def score(trajectories: Sequence[Trajectory], step: int) -> list[Score | RewardFailure]:
+    async def score(
+        trajectories: Sequence[Trajectory], step: int, groups: Sequence[int]
+    ) -> list[Score | RewardFailure]:
         return [
             RewardFailure("x", sample_id, f"broken at step {step}", "Traceback: line 1")
             if (t.sample.id, t.group_index) == (sample_id, group_index)
@@ -190,7 +192,9 @@ def test_too_many_failures_end_the_run_with_the_first_tracebacks() -> None:
 
 
 def test_an_error_of_our_own_is_not_swallowed_as_a_failure() -> None:
-    async def score(trajectories: Sequence[Trajectory], step: int) -> list[Score | RewardFailure]:
+    async def score(
+        trajectories: Sequence[Trajectory], step: int, groups: Sequence[int]
+    ) -> list[Score | RewardFailure]:
         raise KeyError("a bug")
 
     with pytest.raises(KeyError):

@@ -15,8 +15,9 @@ from vlrl.setting import Setting
 from vlrl.stragglers import cut_off, first_done, has_failed
 from vlrl.types import Group, Sample, Score, Trajectory
 
-ScoreFn = Callable[[Sequence[Trajectory], int], Awaitable[Sequence[Score | RewardFailure]]]
-"""(trajectories, step) → their scores or why there is none, in order: `ComposedReward.score_all`."""
+ScoreFn = Callable[[Sequence[Trajectory], int, Sequence[int]], Awaitable[Sequence[Score | RewardFailure]]]
+"""(trajectories, step, number of each one's group) → their scores or why there is none, in order:
+`ComposedReward.score_all`."""
 
 SHOWN_FAILURES = 3
 """Tracebacks in the message that ends a run."""
@@ -139,9 +140,10 @@ async def score_groups(groups: Sequence[Group], score: ScoreFn, step: int = 0) -
 
     An episode that failed is not scored.
     """
-    trajectories = [t for g in groups for t in g.trajectories if not t.failed]
+    numbered = [(t, number) for number, g in enumerate(groups) for t in g.trajectories if not t.failed]
+    trajectories, numbers = [t for t, _ in numbered], [number for _, number in numbered]
     failures = []
-    for trajectory, result in zip(trajectories, await score(trajectories, step), strict=True):
+    for trajectory, result in zip(trajectories, await score(trajectories, step, numbers), strict=True):
         if isinstance(result, RewardFailure):
             failures.append(result)
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, overload
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -21,6 +21,8 @@ class Declaration:
         batched: it takes lists (completions, answers, and every context name) of one length and returns a
             list of that length. It scores each sample by itself: what shares a batch is not promised.
         batch_size: most samples of one batched call.
+        group: it is batched, and one call holds all completions of one prompt that are to be scored, and no
+            others: episodes that failed are not among them, so there may be any number from 1 on.
         gpu: it is bound to the GPU: it runs in a thread of the driver, one call at a time, and not in the
             pool, whose workers see no GPU. A hang there can be reported but not ended.
         higher_is_better: False (an error rate, a distance) asks for negative weights, and turns a gate round.
@@ -30,6 +32,7 @@ class Declaration:
     range: tuple[float, float] | None = None
     batched: bool = False
     batch_size: int = 64
+    group: bool = False
     gpu: bool = False
     higher_is_better: bool = True
 
@@ -56,6 +59,7 @@ def reward(
     range: tuple[float, float] | None = None,
     batched: bool = False,
     batch_size: int = 64,
+    group: bool = False,
     gpu: bool = False,
     higher_is_better: bool = True,
 ) -> Callable[[Function], Function]: ...
@@ -70,6 +74,8 @@ def reward(function: Any = None, **options: Any) -> Any:
         ValueError: for a range whose ends are the wrong way round, or a batch_size below 1.
     """
     declared = Declaration(**options)
+    if declared.group:
+        declared = replace(declared, batched=True)
     if declared.range is not None and not declared.range[0] < declared.range[1]:
         raise ValueError(f"@reward: range={declared.range} must be (lowest, highest)")
     if declared.batch_size < 1:

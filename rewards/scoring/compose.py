@@ -106,13 +106,21 @@ class ComposedReward:
         return result
 
     async def score_all(
-        self, trajectories: Sequence[Trajectory], step: int = 0
+        self, trajectories: Sequence[Trajectory], step: int = 0, groups: Sequence[int] | None = None
     ) -> list[Score | RewardFailure]:
-        """Score finished trajectories under the weights of a step, in their order."""
+        """Score finished trajectories under the weights of a step, in their order.
+
+        Args:
+            trajectories: to be scored.
+            step: of training.
+            groups: of each the number of its group, for rewards that see all completions of a prompt; None
+                puts every one in a group of its own.
+        """
         terms = [self._own_terms.get(t.sample.source, self._terms) for t in trajectories]
+        numbers: Sequence[int | None] = groups if groups is not None else [None] * len(trajectories)
         requests = [
-            Request(term.number, t.completion, t.sample.answer, context_of(t, step, term.function))
-            for t, chosen in zip(trajectories, terms, strict=True)
+            Request(term.number, t.completion, t.sample.answer, context_of(t, step, term.function), number)
+            for t, chosen, number in zip(trajectories, terms, numbers, strict=True)
             for term in chosen
         ]
         results = iter(await self._executor.run(requests))

@@ -32,12 +32,14 @@ class Request:
         completion: the model's text.
         answer: the sample's.
         context: by name, what the reward wants of the sample; never more (it may be pickled).
+        group: number of the group that the sample is scored in; None is a group of its own.
     """
 
     reward: int
     completion: str
     answer: Any
     context: Mapping[str, Any]
+    group: int | None = None
 
 
 class Executor:
@@ -101,9 +103,7 @@ class Executor:
         pooled: list[tuple[int, list[int]]] = []
         running = []
         for which, indices in by_reward.items():
-            declared = self._functions[which].declared
-            size = declared.batch_size if declared.batched and not alone else 1
-            jobs = [indices[start : start + size] for start in range(0, len(indices), size)]
+            jobs = self._jobs(which, indices, requests, alone=alone)
             if self._functions[which].in_driver:
                 running.append(self._in_driver(which, jobs, requests, results))
             else:
@@ -111,6 +111,19 @@ class Executor:
         if pooled:
             running.append(self._in_pool(pooled, requests, results))
         await asyncio.gather(*running)
+
+    def _jobs(self, which: int, indices: list[int], requests: Sequence[Request], *, alone: bool) -> Jobs:
+        """The calls that score some requests of a reward; a group is scored whole, at a second attempt."""
+        declared = self._functions[which].declared
+        if not declared.group:
+            size = declared.batch_size if declared.batched and not alone else 1
+            return [indices[start : start + size] for start in range(0, len(indices), size)]
+        members: dict[Any, list[int]] = defaultdict(list)
+        for index, request in enumerate(requests):
+            if request.reward == which:
+                members[(index,) if request.group is None else request.group].append(index)
+        pending = set(indices)
+        return [group for group in members.values() if not pending.isdisjoint(group)]
 
     async def _in_pool(
         self,
@@ -165,9 +178,10 @@ class Executor:
 
 
 def _note(results: dict[int, Value | Trouble], job: Sequence[int], outcome: Outcome) -> None:
-    """Write down the results of one call."""
+    """Write down the results of one call; of a group that is scored again, those that had failed."""
     for place, index in enumerate(job):
-        results[index] = outcome if isinstance(outcome, Trouble) else outcome[place]
+        if index not in results or isinstance(results[index], Trouble):
+            results[index] = outcome if isinstance(outcome, Trouble) else outcome[place]
 
 
 async def _in_thread(
