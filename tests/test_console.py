@@ -2,11 +2,13 @@ import io
 import json
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 from rich.console import Console
 
-from vlrl.console import HEADING_EVERY, TrainConsole, duration
+from vlrl.console import HEADING_EVERY, SILENCE_S, TrainConsole, duration
 
 STEP = {
     "reward/mean": 0.512,
@@ -35,21 +37,64 @@ class Clock:
         return self.now
 
 
-def run(total, steps, terminal=False, values=STEP):
+def run(total, steps, terminal=False, values=STEP, seconds=2.0):
     out, clock = io.StringIO(), Clock()
     console = Console(file=out, force_terminal=terminal, width=80, highlight=False, color_system=None)
     with TrainConsole("digits", total, console=console, clock=clock) as display:
         display.phase("GRPO")
         for step in steps:
-            clock.now += 2.0
+            clock.now += seconds
             display.step(step, values)
     return out.getvalue()
 
 
-def test_plain_output_has_one_unbroken_line_every_ten_steps_and_the_last():
-    lines = [line for line in run(25, range(25)).splitlines() if "/25" in line]
-    assert [line.split()[0] for line in lines] == ["0/25", "10/25", "20/25", "24/25"]
+def test_plain_output_has_an_unbroken_line_by_time_and_the_last_steps_from_one():
+    lines = [line for line in run(25, range(25)).splitlines() if "/25" in line]  # 2 s a step
+    assert [line.split()[0] for line in lines] == ["1/25", "6/25", "11/25", "16/25", "21/25", "25/25"]
     assert "\x1b" not in "".join(lines)
+
+
+def test_slow_steps_have_a_line_each():
+    lines = [line for line in run(4, range(4), seconds=25.0).splitlines() if "/4" in line]
+    assert [line.split()[0] for line in lines] == ["1/4", "2/4", "3/4", "4/4"]
+
+
+def test_a_log_is_never_silent_for_longer_than_half_a_minute():
+    out, clock = io.StringIO(), Clock()
+    with TrainConsole("t", 9, console=Console(file=out), clock=clock) as display:
+        display.phase("starting engines")
+        for _ in range(3):
+            clock.now += SILENCE_S
+            display.break_silence()
+            display.break_silence()  # said already
+        display.phase("GRPO", 9)
+        clock.now += 5.0
+        display.step(0, STEP)
+        clock.now += 29.0
+        display.break_silence()
+        clock.now += 1.0
+        display.break_silence()
+    said = [line for line in out.getvalue().splitlines() if line.startswith("… ")]
+    assert said == [
+        "… starting engines, for 30.0 s",
+        "… starting engines, for 1 min 00 s",
+        "… starting engines, for 1 min 30 s",
+        "… GRPO, step 2/9, for 30.0 s",
+    ]
+
+
+def test_a_thread_sees_to_it_and_ends_with_the_display(monkeypatch):
+    monkeypatch.setattr("vlrl.console.SILENCE_S", 0.1)
+    out = io.StringIO()
+    with TrainConsole("t", 9, console=Console(file=out)) as display:
+        display.phase("starting engines")
+        deadline = time.monotonic() + 60
+        while out.getvalue().count("… starting engines, for") < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert out.getvalue().count("… starting engines, for") >= 2
+    for thread in [thread for thread in threading.enumerate() if thread.name == "console"]:
+        thread.join(60)
+        assert not thread.is_alive()
 
 
 def test_the_line_shows_reward_parts_and_the_split_of_the_time():
@@ -59,7 +104,7 @@ def test_the_line_shows_reward_parts_and_the_split_of_the_time():
         "step reward exact tokens KL entropy clip |grad| tok/s step s = gen + reward + train + sync + wait"
     )
     assert heading.split() == words.split()
-    numbers = "0/5 0.512 0.400 21.5 1.2e-06 0.810 1.2% 0.700 1730 1.25 0.60 0.01 0.50 0.10 0.04"
+    numbers = "1/5 0.512 0.400 21.5 1.2e-06 0.810 1.2% 0.700 1730 1.25 0.60 0.01 0.50 0.10 0.04"
     assert line.split()[: len(numbers.split())] == numbers.split()
     assert "std" not in heading
 

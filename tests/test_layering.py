@@ -88,6 +88,8 @@ LAYERS: dict[str, set[str]] = {
             "events",
             "file_digests",
             "interrupts",
+            "run_lock",
+            "config_history",
         ),
         *(
             "env_host",

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from vlrl.config import Config
 from vlrl.errors import CheckpointError, ConfigError, ResourceError
 from vlrl.file_digests import DIGESTS_FILE, damage, sync, sync_entry, write_digests
 
@@ -54,6 +55,7 @@ def written_aside(final: Path) -> Iterator[Path]:
     try:
         aside.mkdir(parents=True)
         yield aside
+        _open_to_umask(aside)
         sync(aside)
         if final.exists():
             old = final.parent / f".{final.name}.old"
@@ -73,6 +75,14 @@ def written_aside(final: Path) -> Iterator[Path]:
         raise
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+
+
+def _open_to_umask(folder: Path) -> None:
+    """Give files the mode that the umask allows, as the folder has it: safetensors makes its own 0600."""
+    allowed = folder.stat().st_mode & 0o666
+    for path in folder.rglob("*"):
+        if path.is_file() and (mode := path.stat().st_mode & 0o777) | allowed != mode:
+            path.chmod(mode | allowed)
 
 
 def save_checkpoint(run_dir: Path, state: RunState, write: Callable[[Path], None], *, keep: int) -> Path:
@@ -123,6 +133,18 @@ def latest_checkpoint(run_dir: Path, tell: TellFn = lambda event, text: None) ->
         f"--resume: every checkpoint under {folder} is damaged: {'; '.join(damages)}. Bring one back from a "
         "copy, or remove the folder and run without --resume"
     )
+
+
+def require_same_run(state: RunState, config: Config) -> None:
+    """Raise ConfigError if a config cannot go on from a checkpoint's state."""
+    for key, then, now in (
+        ("run.seed", state.seed, config.run.seed),
+        ("trainer.num_ranks", state.num_ranks, config.trainer.num_ranks),
+    ):
+        if then != now:
+            raise ConfigError(
+                f"--resume: the checkpoint was written with {key}={then}, the config says {now}"
+            )
 
 
 def checkpoints(run_dir: Path) -> list[Path]:

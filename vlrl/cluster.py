@@ -67,11 +67,17 @@ def cluster(config: Config) -> Iterator[None]:
 
 @contextmanager
 def _signals_kept() -> Iterator[None]:
-    """Ray's start puts a handler on SIGTERM that aborts the process; afterwards the one before is back."""
+    """Ray's start puts a handler on SIGTERM that aborts the process; afterwards the one before is back.
+
+    Raises:
+        KeyboardInterrupt: in place of the SystemExit that Ray's handler makes of a SIGTERM meanwhile.
+    """
     numbers = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
     handlers = {number: signal.getsignal(number) for number in numbers}
     try:
         yield
+    except SystemExit as error:
+        raise KeyboardInterrupt from error
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import statistics
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -36,8 +38,11 @@ COLUMNS = (
 HEADING_EVERY = 25
 """Lines between repeated headings."""
 
-PLAIN_EVERY = 10
-"""Steps between lines where there is no terminal: a log, not a display."""
+PLAIN_EVERY_S = 10.0
+"""Least time between two steps' lines where there is no terminal: a log, not a display."""
+
+SILENCE_S = 30.0
+"""A log never says nothing for longer: a line tells what is at work, and for how long."""
 
 ETA_WINDOW = 50
 """Steps whose median duration the time left is computed from."""
@@ -78,6 +83,9 @@ class TrainConsole:
         self._phase: tuple[str, float] | None = None
         self._step_times: deque[float] = deque(maxlen=ETA_WINDOW)
         self._last_step_at: float | None = None
+        self._last_line_at, self._last_step_line_at = clock(), -math.inf
+        self._num_done = 0
+        self._ended = threading.Event()
         self._heading = ""
         self._lines_since_heading = 0
         self._progress = Progress(
@@ -99,11 +107,14 @@ class TrainConsole:
     def __enter__(self) -> Self:
         self._console.print(Text(self._title, style="bold"))
         self._progress.start()
+        if not self._console.is_terminal:
+            threading.Thread(target=self._break_silence, name="console", daemon=True).start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._ended.set()
         self._end_phase(failed=kind is not None)
         self._progress.stop()
 
@@ -112,6 +123,7 @@ class TrainConsole:
         self._end_phase()
         self._phase = (name, self._clock())
         self._last_step_at = self._clock()
+        self._last_step_line_at, self._num_done = -math.inf, 0
         self._heading = ""
         self._progress.update(self._task, description=f"{self._title} · {name}")
         if total_steps is not None:
@@ -122,8 +134,9 @@ class TrainConsole:
             self._print(Text(f"{name} …"))
 
     def step(self, step: int, values: Mapping[str, float]) -> None:
-        """Show step number `step`, counted from 0, and its metrics."""
+        """Show the metrics of step number `step`, counted from 0; people are shown numbers from 1 on."""
         now = self._clock()
+        self._num_done = step + 1
         if self._last_step_at is not None:
             self._step_times.append(now - self._last_step_at)
         self._last_step_at = now
@@ -131,7 +144,8 @@ class TrainConsole:
         words = "" if left is None else f"{duration(left)} left"
         self._progress.update(self._task, completed=min(step + 1, self._total), left=words)
         last = step + 1 >= self._total
-        if self._console.is_terminal or last or step % PLAIN_EVERY == 0:
+        if self._console.is_terminal or last or now - self._last_step_line_at >= PLAIN_EVERY_S:
+            self._last_step_line_at = now
             self._print_line(step, values, "" if self._console.is_terminal else words)
 
     def note(self, text: str) -> None:
@@ -145,7 +159,7 @@ class TrainConsole:
         return statistics.median(self._step_times) * max(0, self._total - step - 1)
 
     def _print_line(self, step: int, values: Mapping[str, float], words: str) -> None:
-        cells = [("step", f"{step}/{self._total}")]
+        cells = [("step", f"{step + 1}/{self._total}")]
         for name, heading, spec in COLUMNS:
             if name in values:
                 cells.append((heading, format(values[name], spec)))
@@ -165,6 +179,24 @@ class TrainConsole:
         self._lines_since_heading += 1
         self._print(line)
 
+    def _break_silence(self) -> None:
+        """Of a thread: say what is at work when nothing was said for SILENCE_S."""
+        while not self._ended.wait(self._silence_left()):
+            self.break_silence()
+
+    def _silence_left(self) -> float:
+        return max(0.1, SILENCE_S - (self._clock() - self._last_line_at))
+
+    def break_silence(self) -> None:
+        """Say what is at work and for how long, if nothing was said for SILENCE_S."""
+        phase, now = self._phase, self._clock()
+        if phase is None or now - self._last_line_at < SILENCE_S:
+            return
+        name, start = phase
+        if self._num_done and self._last_step_at is not None:
+            name, start = f"{name}, step {self._num_done + 1}/{self._total}", self._last_step_at
+        self._print(Text(f"… {name}, for {duration(now - start)}"))
+
     def _end_phase(self, failed: bool = False) -> None:
         if self._phase is None:
             return
@@ -174,6 +206,7 @@ class TrainConsole:
         self._print(Text.assemble((mark, style), f" {name}  {duration(self._clock() - start)}"))
 
     def _print(self, text: Text) -> None:
+        self._last_line_at = self._clock()
         # Soft wrap: in a log a line stays one line, whatever width rich guesses.
         self._progress.console.print(text, soft_wrap=True)
 

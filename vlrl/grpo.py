@@ -61,7 +61,7 @@ def train_once(config: Config, console: TrainConsole, resume: bool) -> dict[str,
             for step in run.steps():
                 metrics = grpo_step(run, step)
                 if config.eval.every and (step + 1) % config.eval.every == 0 and step + 1 < config.num_steps:
-                    metrics |= hold_out(run, f"after step {step}", config.eval.during_samples)
+                    metrics |= hold_out(run, f"after step {step + 1}", config.eval.during_samples)
                 run.sinks.log(step, metrics)
                 console.step(step, metrics)
         console.phase("finishing")
@@ -80,7 +80,7 @@ def grpo_step(run: Run, step: int) -> dict[str, float]:
     run.samples.log(step, drawn.tickets)
     if drawn.failures:  # masked and counted (law 7); the first says what to mend
         failures = len(drawn.failures)
-        run.console.note(f"step {step}: {failures} completions could not be scored; {drawn.failures[0]}")
+        run.console.note(f"step {step + 1}: {failures} completions could not be scored; {drawn.failures[0]}")
     judged = [*drawn.groups, *drawn.dropped]
     metrics = rollout_stats(judged, drawn.failures) | episode_stats(judged, drawn.counts)
     metrics |= {name: float(count) for name, count in drawn.rows.items()}
@@ -94,17 +94,17 @@ def grpo_step(run: Run, step: int) -> dict[str, float]:
             if index == 0 and difference is not None:
                 metrics |= {"parity/max_abs_logprob_diff": difference}
                 if config.parity.every_step:
-                    require_parity(difference, sample_id, config, when=f"step {step}")
+                    require_parity(difference, sample_id, config, when=f"step {step + 1}")
         metrics |= mean_of_updates(updates)
         if metrics.get("optim/skipped_fraction"):
-            run.console.note(f"step {step}: a gradient was not finite, so its update was left out")
+            run.console.note(f"step {step + 1}: a gradient was not finite, so its update was left out")
     with clock.measure("sync"):
         run.aside(run.trainer.write_weights)
         paused_s = run.aside(run.policy.load_weights, run.trainer.manifest, step + 1)
         run.timeline.ended("generator", "paused", paused_s, version=step + 1)
         run.collector.advance(step + 1)
         if config.weights.probe_every and (step + 1) % config.weights.probe_every == 0:
-            check_parity(run, when=f"after the update of step {step}")
+            check_parity(run, when=f"after the update of step {step + 1}")
     return metrics | clock.metrics(num_drawn_tokens(drawn.drawn))
 
 

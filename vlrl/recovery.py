@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TypeAlias
 
 from vlrl.checkpoint import checkpoints
 from vlrl.config import Config
 from vlrl.console import TrainConsole
 from vlrl.errors import EngineError, TrainerDied
 from vlrl.events import Events
+from vlrl.summary import finished
 
-T = TypeVar("T")
+Summary: TypeAlias = dict[str, object]
 
 
-def with_restarts(attempt: Callable[[bool], T], config: Config, console: TrainConsole, resume: bool) -> T:
-    """What an attempt at the run returns, which is made anew each time its trainer dies.
+def with_restarts(
+    attempt: Callable[[bool], Summary], config: Config, console: TrainConsole, resume: bool
+) -> Summary:
+    """The summary of an attempt at the run, which is made again each time its trainer dies.
 
     Everything of the attempt before is gone by then, engines included, so the next one is what `--resume` is:
     it redoes the steps since the checkpoint with the same samples, and its metrics take the place of theirs.
-    A run that had no checkpoint yet begins again.
+    A run that had no checkpoint yet begins again. One that is finished is not resumed: nothing is started.
 
     Args:
         attempt: of whether it is to resume; it closes all that it opened, whatever happens.
@@ -30,6 +33,12 @@ def with_restarts(attempt: Callable[[bool], T], config: Config, console: TrainCo
     Raises:
         EngineError: if the trainer dies once more than trainer.max_restarts.
     """
+    if resume and (summary := finished(config)) is not None:
+        console.note(
+            f"{config.run_dir} is finished: {summary['num_steps']} steps are done, its model is in "
+            f"{config.run_dir / 'model'}; to go on, raise num_steps"
+        )
+        return summary
     most, num_restarts = config.trainer.max_restarts, 0
     while True:
         try:

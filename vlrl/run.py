@@ -5,26 +5,32 @@ from __future__ import annotations
 import asyncio
 import gc
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, Self, TypeVar
 
-import yaml
-
 from vlrl.agent_episode import require_agents
 from vlrl.branch_points import try_branches
 from vlrl.buffer import Buffer, Limits
-from vlrl.checkpoint import RunState, checkpoints, latest_checkpoint, save_checkpoint, written_aside
+from vlrl.checkpoint import (
+    RunState,
+    checkpoints,
+    latest_checkpoint,
+    require_same_run,
+    save_checkpoint,
+    written_aside,
+)
 from vlrl.clock import Clock as Clock
 from vlrl.cluster import cluster
 from vlrl.collector import CheckFn, Collector, DrawFn
 from vlrl.config import Config
+from vlrl.config_history import Change, changes_since, described, require_resumable, write_config
 from vlrl.console import TrainConsole
 from vlrl.env_host.host import EnvHost
-from vlrl.errors import ConfigError, DataError, EngineError, Interrupted, TrainerDied
+from vlrl.errors import ConfigError, EngineError, Interrupted, TrainerDied
 from vlrl.events import Events
 from vlrl.generator import VllmPolicy
 from vlrl.interrupts import Interrupts
@@ -32,11 +38,12 @@ from vlrl.metrics import MetricSinks
 from vlrl.processors.auto import open_processor
 from vlrl.registry import resolve
 from vlrl.rewards.scoring.compose import ComposedReward
-from vlrl.run_data import RunData, Sources
+from vlrl.run_data import RunData, Sources, require_targets
+from vlrl.run_lock import run_lock
 from vlrl.sample_log import SampleLog
 from vlrl.save_interval import SaveInterval
 from vlrl.setting import Setting
-from vlrl.summary import write_summary
+from vlrl.summary import SUMMARY_FILE, write_summary
 from vlrl.timeline import Timeline
 from vlrl.trainer import Trainer, rendezvous_port
 from vlrl.types import Group, Sample
@@ -73,8 +80,10 @@ class Run:
         self.config, self.console = config, console
         self.phases = Clock()
         self.events = Events(config.run_dir, console)
-        self._resume = latest_checkpoint(config.run_dir, self.events.tell) if resume else None
-        self.first_step = self._resume[1].next_step if self._resume else 0
+        self._is_resumed = resume
+        self._resume: tuple[Path, RunState] | None = None
+        self._changes: list[Change] = []
+        self.first_step = 0
         self._train, self._generate = train, generate
         self._stack = ExitStack()
         self._buffer: Buffer[list[Group]] | None = None
@@ -112,8 +121,9 @@ class Run:
         config = self.config
         self._stack.enter_context(self.interrupts)
         self._stack.callback(self.timeline.close)
-        self._check_folder()
         if self._train:
+            self._stack.enter_context(run_lock(config.run_dir, self.events.tell))
+            self._find_checkpoint()
             rendezvous_port(config.trainer.master_port)
         sources = Sources.open(config)
         if self._generate:
@@ -138,39 +148,40 @@ class Run:
             self._stack.callback(self.host.close)
             if self._train and config.episodes.branching.num_branches > 1:
                 self.runner.run(try_branches(self.first_samples, self.host))
+        self.interrupts.check()
         self.console.phase("starting engines")
         with self.phases.measure("start engines"):
             self._start_engines()
+        self.interrupts.check()
         # What libraries have loaded stays: without this every full collection, one in some ten steps, looks
         # at all of it again and stops the event loop for half a second.
         gc.freeze()
         self._stack.callback(gc.unfreeze)
         return self
 
-    def _check_folder(self) -> None:
-        if self._resume is None:
-            run_dir = self.config.run_dir
-            if self._train and checkpoints(run_dir):
+    def _find_checkpoint(self) -> None:
+        """Of a resumed run, the checkpoint to go on from; a new one's folder must be new."""
+        config, run_dir = self.config, self.config.run_dir
+        if not self._is_resumed:
+            if checkpoints(run_dir):
                 raise ConfigError(
                     f"{run_dir} holds an earlier run; go on with --resume, give another run.name, or "
                     "remove it"
                 )
             return
-        state, config = self._resume[1], self.config
-        for key, then, now in (
-            ("run.seed", state.seed, config.run.seed),
-            ("trainer.num_ranks", state.num_ranks, config.trainer.num_ranks),
-        ):
-            if then != now:
-                raise ConfigError(
-                    f"--resume: the checkpoint was written with {key}={then}, the config says {now}"
-                )
+        self._changes = changes_since(run_dir, config)
+        require_resumable(self._changes)
+        self._resume = latest_checkpoint(run_dir, self.events.tell)
+        state = self._resume[1]
+        require_same_run(state, config)
+        self.first_step = self.interrupts.saved = state.next_step
+        if self._changes:
+            self.events.tell("config_changed", described(self._changes, self.first_step))
 
     def _open_folder(self) -> None:
         run_dir = self.config.run_dir
-        run_dir.mkdir(parents=True, exist_ok=True)
-        tree = self.config.model_dump(mode="json")
-        (run_dir / "config.yaml").write_text(yaml.safe_dump(tree, sort_keys=False), encoding="utf-8")
+        write_config(run_dir, self.config, self.first_step, changed=bool(self._changes))
+        (run_dir / SUMMARY_FILE).unlink(missing_ok=True)  # of fewer steps: the run is not finished any more
         resume_step = self.first_step if self._resume else None
         self.sinks = MetricSinks(run_dir, self.config.logging, resume_step=resume_step)
         self._stack.callback(self.sinks.close)
@@ -241,18 +252,22 @@ class Run:
         Raises:
             Interrupted: after the save that a signal asked for.
         """
-        interval, last = SaveInterval(self.config.checkpoint), self.config.num_steps - 1
+        interval, num_steps = SaveInterval(self.config.checkpoint), self.config.num_steps
+        self.interrupts.check()
+        self.interrupts.graceful = True
         try:
-            for step in range(self.first_step, self.config.num_steps):
-                self.interrupts.graceful = True
+            for step in range(self.first_step, num_steps):
+                self.interrupts.step = step + 1
                 yield step
-                stop = self.interrupts.requested
-                if stop or step == last or interval.is_due(step):
+                if self.interrupts.requested or step + 1 == num_steps or interval.is_due(step):
                     self.save(step + 1)
                     interval.saved()
-                if stop:
-                    raise Interrupted(f"stopped after step {step}, saved; continue with --resume")
-                self.interrupts.graceful = False
+                if self.interrupts.requested:
+                    if self.interrupts.saved <= step:  # it came since the line above that asks
+                        self.save(step + 1)
+                    raise Interrupted(
+                        f"stopped after step {step + 1} of {num_steps}, saved; continue with --resume"
+                    )
         finally:  # whoever has had enough of steps may be interrupted again
             self.interrupts.graceful = False
 
@@ -262,7 +277,9 @@ class Run:
             config = self.config
             tickets = None if self._buffer is None else self._buffer.snapshot()
             state = RunState(next_step, config.run.seed, config.trainer.num_ranks, tickets)
-            return save_checkpoint(config.run_dir, state, self._write_model, keep=config.checkpoint.keep)
+            folder = save_checkpoint(config.run_dir, state, self._write_model, keep=config.checkpoint.keep)
+        self.interrupts.saved = next_step
+        return folder
 
     def export_model(self) -> Path:
         """Write the trained model to RUN/model, in Hugging Face format."""
@@ -281,12 +298,3 @@ class Run:
     def write_summary(self, **values: Any) -> dict[str, Any]:
         """Write summary.json and return it, see `vlrl.summary`."""
         return write_summary(self.config, self.phases, values)
-
-
-def require_targets(samples: Sequence[Sample]) -> None:
-    """Raise DataError for a sample without a target."""
-    for sample in samples:
-        if not sample.target:
-            raise DataError(
-                f"sample {sample.id!r} has no 'target': supervised training needs the assistant's text"
-            )

@@ -12,7 +12,7 @@ from vlrl.config import Config
 from vlrl.data import Prepared, Rows, SampleStream, StreamedRows, open_source
 from vlrl.data.overlong import fit_row
 from vlrl.data_options import DatasetConfig
-from vlrl.errors import ConfigError
+from vlrl.errors import ConfigError, DataError
 from vlrl.options import RewardConfig
 from vlrl.protocols import Processor
 from vlrl.types import Row, Sample
@@ -140,6 +140,15 @@ class RunData:
         if self._supervised:
             answer = len(self._processor.encode_target(row.get("target") or ""))
         return prompt_room(self._config, answer)
+
+
+def require_targets(samples: Sequence[Sample]) -> None:
+    """Raise DataError for a sample without a target."""
+    for sample in samples:
+        if not sample.target:
+            raise DataError(
+                f"sample {sample.id!r} has no 'target': supervised training needs the assistant's text"
+            )
 
 
 def prompt_room(config: Config, num_answer_tokens: int) -> int:

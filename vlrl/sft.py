@@ -16,7 +16,8 @@ from vlrl.metrics import read_metrics
 from vlrl.pack import pack
 from vlrl.protocols import Processor
 from vlrl.recovery import with_restarts
-from vlrl.run import Clock, Run, require_targets
+from vlrl.run import Clock, Run
+from vlrl.run_data import require_targets
 from vlrl.schedule import learning_rate
 from vlrl.session import Session
 from vlrl.types import Generation, Group, ReferenceTurn, Sample, Score, VersionSpan
@@ -89,7 +90,7 @@ def sft_step(run: Run, step: int) -> dict[str, float]:
         lr = learning_rate(config.optim, step, config.num_steps)
         update, _, _ = run.trainer.step(batch, "sft", lr)
         if update["optim/skipped_fraction"]:
-            run.console.note(f"step {step}: the gradient was not finite, so the update was left out")
+            run.console.note(f"step {step + 1}: the gradient was not finite, so the update was left out")
     num_tokens = sum(g.trajectories[0].num_action_tokens for g in groups)
     loss = {"sft/loss": update.pop("policy/loss")}
     return {**loss, **update, **run.stream.metrics, **clock.metrics(num_tokens)}

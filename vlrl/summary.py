@@ -25,6 +25,22 @@ REPORTED_PACKAGES = (
 )
 
 
+SUMMARY_FILE = "summary.json"
+"""Written last: a run's folder has it if and only if the run is finished."""
+
+
+def finished(config: Config) -> dict[str, Any] | None:
+    """The summary of a run that has done config.num_steps, or was done before; None if there is work left."""
+    folder = config.run_dir
+    try:
+        summary = json.loads((folder / SUMMARY_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(summary, dict) or not (folder / "model").is_dir():
+        return None
+    return summary if int(summary.get("num_steps", 0)) >= config.num_steps else None
+
+
 def write_summary(config: Config, phases: Clock, values: Mapping[str, Any]) -> dict[str, Any]:
     """Write RUN/summary.json and return it; `values` come after what every run has, seconds last."""
     summary = {
@@ -38,9 +54,9 @@ def write_summary(config: Config, phases: Clock, values: Mapping[str, Any]) -> d
         "seconds_by_phase": {name: round(s, 3) for name, s in phases.seconds.items()},
         "seconds_total": round(phases.total, 3),
     }
-    aside = config.run_dir / "summary.json.part"
+    aside = config.run_dir / f"{SUMMARY_FILE}.part"
     aside.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
-    os.replace(aside, config.run_dir / "summary.json")
+    os.replace(aside, config.run_dir / SUMMARY_FILE)
     return summary
 
 

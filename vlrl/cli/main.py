@@ -1,128 +1,16 @@
-"""`vlrl`: the commands and what they share: errors without tracebacks, exit codes, JSON results.
-
-Exit codes: 0 done, 1 failed, 2 wrong usage or config, 130 interrupted.
-"""
+"""Where `vlrl` begins: signals are handled before anything is imported that takes time."""
 
 from __future__ import annotations
 
-import errno
-import json
 import sys
-import tempfile
-import traceback
-from typing import Any
 
-import typer
-from rich.console import Console
-from rich.text import Text
-
-from vlrl import __version__
-from vlrl.cli import (
-    config,
-    data,
-    doctor,
-    env,
-    evaluate,
-    plan,
-    quickstart,
-    report,
-    reward,
-    rollout,
-    sft,
-    train,
-)
-from vlrl.errors import ConfigError, EngineError, InternalError, Interrupted, ResourceError, VlrlError
-
-# Newer typers carry a click of their own, whose exceptions are not those of the package click.
-UsageError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
-
-app = typer.Typer(
-    name="vlrl",
-    help="Train vision-language models with reinforcement learning.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
-)
-app.command("train")(train.command)
-app.command("sft")(sft.command)
-app.command("eval")(evaluate.command)
-app.command("rollout")(rollout.command)
-app.command("report")(report.command)
-app.command("plan")(plan.command)
-app.command("doctor")(doctor.command)
-app.command("quickstart")(quickstart.command)
-app.add_typer(config.app, name="config")
-app.add_typer(data.app, name="data")
-app.add_typer(reward.app, name="reward")
-app.add_typer(env.app, name="env")
-
-
-def _show_version(value: bool) -> None:
-    if value:
-        typer.echo(f"vlrl {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _root(
-    version: bool = typer.Option(
-        False, "--version", callback=_show_version, is_eager=True, help="Print the version and exit."
-    ),
-) -> None:
-    """Train vision-language models with reinforcement learning."""
+from vlrl.interrupts import signals_while_starting
 
 
 def main() -> None:
-    """Run a command; a failure is one message on stderr, and with --debug a traceback as well."""
+    """Run the command of sys.argv and exit with its code, see `vlrl.cli.app`."""
     arguments = sys.argv[1:]
-    debug, as_json = "--debug" in arguments, "--json" in arguments
-    try:
-        code = app([a for a in arguments if a != "--debug"], prog_name="vlrl", standalone_mode=False) or 0
-        if code == Interrupted.exit_code:  # typer turns a KeyboardInterrupt into this
-            raise KeyboardInterrupt
-    except (KeyboardInterrupt, typer.Abort):
-        code = _fail(Interrupted("interrupted; what was not checkpointed is lost"), as_json)
-    except Exception as error:
-        if isinstance(error, UsageError):
-            error.show()
-            code = _fail(ConfigError(error.format_message()), as_json, shown=True)
-        else:
-            code = _fail(_explained(error), as_json, shown=False)
-            if debug:
-                traceback.print_exception(error)
-    sys.exit(code)
+    with signals_while_starting(as_json="--json" in arguments):
+        from vlrl.cli.app import run
 
-
-def _explained(error: Exception) -> VlrlError:
-    """Any failure as one with a thing, a place and a remedy."""
-    if isinstance(error, VlrlError):
-        kept = isinstance(error, EngineError)
-        return type(error)(f"{error}; traceback: {_keep_traceback(error)}") if kept else error
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        place = error.filename or "a file of the run"
-        return ResourceError(
-            f"the disk is full: {place} could not be written; free some space or set run.dir"
-        )
-    if isinstance(error, OSError) and error.filename:
-        return ResourceError(f"{error.filename}: {error.strerror}; check the path and its permissions")
-    return InternalError(
-        f"{type(error).__name__}: {error}; this is a bug of vlrl or of a plug-in, please report it with the "
-        f"traceback in {_keep_traceback(error)}"
-    )
-
-
-def _keep_traceback(error: Exception) -> str:
-    """Write the traceback where it can be found after a long run that was not started with --debug."""
-    descriptor, path = tempfile.mkstemp(prefix="vlrl-error-", suffix=".txt")
-    with open(descriptor, "w", encoding="utf-8") as file:
-        traceback.print_exception(error, file=file)
-    return path
-
-
-def _fail(error: VlrlError, as_json: bool, *, shown: bool = False) -> int:
-    if as_json:
-        print(json.dumps({"error": str(error), "kind": type(error).__name__}))
-    if not shown:
-        Console(stderr=True).print(Text.assemble(("error: ", "bold red"), str(error)), soft_wrap=True)
-    return error.exit_code
+        sys.exit(run(arguments))

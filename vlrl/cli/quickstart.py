@@ -17,6 +17,7 @@ from vlrl.config import Config, load_config
 from vlrl.console import TrainConsole
 from vlrl.errors import ConfigError
 from vlrl.processors.messages import text_of
+from vlrl.run_lock import LOCK_FILE, require_unlocked
 
 NUM_CORPUS_ROWS = 200
 
@@ -118,7 +119,8 @@ def _placed(config: Config, name: str, model_path: Path) -> Config:
 
 def _remove_run(folder: Path) -> None:
     """Remove an earlier quickstart's folder, and nothing that is not one."""
-    known = {"config.yaml", "config.json", "checkpoints", "metrics.jsonl"}
+    known = {"config.yaml", "config.json", "checkpoints", "metrics.jsonl", LOCK_FILE}
     if folder.exists() and any(folder.iterdir()) and not known & {p.name for p in folder.iterdir()}:
         raise ConfigError(f"{folder} exists and is not an earlier run; choose another --out")
+    require_unlocked(folder)
     shutil.rmtree(folder, ignore_errors=True)

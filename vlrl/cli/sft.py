@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vlrl.cli.failures import told_of
 from vlrl.cli.shared import (
     ConfigArgument,
     DebugOption,
@@ -26,7 +27,7 @@ def command(
 
     from vlrl import sft
 
-    with TrainConsole(f"SFT {loaded.run.name}", loaded.num_steps, json_mode=json) as console:
+    with told_of(loaded), TrainConsole(f"SFT {loaded.run.name}", loaded.num_steps, json_mode=json) as console:
         summary = sft.train(loaded, console, resume=resume)
         console.note(f"model: {loaded.run_dir / 'model'}")
     print_result({**summary, "model": str(loaded.run_dir / "model")}, json)

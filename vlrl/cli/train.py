@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vlrl.cli.failures import told_of
 from vlrl.cli.shared import (
     ConfigArgument,
     DebugOption,
@@ -32,7 +33,10 @@ def command(
     from vlrl import grpo
     from vlrl.viewer.report import write_report
 
-    with TrainConsole(f"GRPO {loaded.run.name}", loaded.num_steps, json_mode=json) as console:
+    with (
+        told_of(loaded),
+        TrainConsole(f"GRPO {loaded.run.name}", loaded.num_steps, json_mode=json) as console,
+    ):
         summary = grpo.train(loaded, console, resume=resume)
         report = write_report(loaded.run_dir)
         console.note(f"report: {report}")

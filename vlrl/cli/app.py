@@ -1,0 +1,101 @@
+"""`vlrl`: the commands and what they share: errors without tracebacks, exit codes, JSON results.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or config, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import traceback
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from vlrl import __version__
+from vlrl.cli import (
+    config,
+    data,
+    doctor,
+    env,
+    evaluate,
+    plan,
+    quickstart,
+    report,
+    reward,
+    rollout,
+    sft,
+    train,
+)
+from vlrl.cli.failures import explained
+from vlrl.errors import ConfigError, Interrupted, VlrlError
+
+# Newer typers carry a click of their own, whose exceptions are not those of the package click.
+UsageError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+
+app = typer.Typer(
+    name="vlrl",
+    help="Train vision-language models with reinforcement learning.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+)
+app.command("train")(train.command)
+app.command("sft")(sft.command)
+app.command("eval")(evaluate.command)
+app.command("rollout")(rollout.command)
+app.command("report")(report.command)
+app.command("plan")(plan.command)
+app.command("doctor")(doctor.command)
+app.command("quickstart")(quickstart.command)
+app.add_typer(config.app, name="config")
+app.add_typer(data.app, name="data")
+app.add_typer(reward.app, name="reward")
+app.add_typer(env.app, name="env")
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        typer.echo(f"vlrl {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(
+        False, "--version", callback=_show_version, is_eager=True, help="Print the version and exit."
+    ),
+) -> None:
+    """Train vision-language models with reinforcement learning."""
+
+
+def run(arguments: list[str]) -> int:
+    """Run a command and return its exit code; a failure is one message on stderr.
+
+    With --debug there is a traceback as well.
+    """
+    debug, as_json = "--debug" in arguments, "--json" in arguments
+    try:
+        code = app([a for a in arguments if a != "--debug"], prog_name="vlrl", standalone_mode=False) or 0
+        if code == Interrupted.exit_code:  # typer turns a KeyboardInterrupt into this
+            raise KeyboardInterrupt
+    except (KeyboardInterrupt, typer.Abort):
+        return _fail(Interrupted("interrupted"), as_json)
+    except Exception as error:
+        if isinstance(error, UsageError):
+            error.show()
+            return _fail(ConfigError(error.format_message()), as_json, shown=True)
+        code = _fail(explained(error), as_json, shown=False)
+        if debug:
+            traceback.print_exception(error)
+    return int(code)
+
+
+def _fail(error: VlrlError, as_json: bool, *, shown: bool = False) -> int:
+    if as_json:
+        print(json.dumps({"error": str(error), "kind": type(error).__name__}))
+    if not shown:
+        Console(stderr=True).print(Text.assemble(("error: ", "bold red"), str(error)), soft_wrap=True)
+    return error.exit_code
