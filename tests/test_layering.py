@@ -69,6 +69,7 @@ LAYERS: dict[str, set[str]] = {
         "save_interval",
         "concurrency",
         "stats",
+        "learning_signal",
         "published",
         "trouble",
     },
@@ -90,6 +91,7 @@ LAYERS: dict[str, set[str]] = {
             "interrupts",
             "run_lock",
             "config_history",
+            "media_files",
         ),
         *(
             "env_host",

@@ -119,6 +119,9 @@ class DataConfig(Section):
     """What happens to a longer prompt: the row is dropped (another is drawn in its place), its oldest turns
     are dropped whole with their media until it fits, it is kept (where generator.max_model_len has room), or
     the run stops. All but the last are counted in the metrics."""
+    on_broken: Literal["error", "drop"] = "error"
+    """What happens to a row that cannot be read or has a broken or missing medium: the run stops and names
+    it, or another takes its place; the metrics and the summary count them, and the first ones are named."""
     num_workers: int = Field(2, ge=1)
     """Threads that resolve media ahead of training."""
     prefetch_steps: int = Field(1, ge=0)

@@ -19,6 +19,12 @@ class DataError(VlrlError):
     """A dataset, row or medium that cannot be used."""
 
 
+class DatasetMissing(DataError):
+    """A dataset's file or folder that is not there: exit code 2, as for every other wrong path."""
+
+    exit_code = 2
+
+
 class EngineError(VlrlError):
     """vLLM, DeepSpeed or Ray failed, or what they report breaks one of the laws."""
 

@@ -124,6 +124,10 @@ METRICS: Mapping[str, Metric] = {
     "data/num_dropped_overlong": Metric(
         "Rows left out since their prompts are too long; others took their place", "count"
     ),
+    "data/num_dropped_broken": Metric(
+        "Rows left out since they or their media cannot be read (data.on_broken); others took their place",
+        "count",
+    ),
     "data/num_dropped_turns": Metric("Messages taken out of conversations so that they fit", "count"),
     "data/num_kept_overlong": Metric("Prompts beyond data.max_prompt_tokens that were kept", "count"),
     "time_s/generate": Metric("Drawing completions", "s"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from vlrl.config import Config
 from vlrl.data import Prepared, Rows, SampleStream, StreamedRows, open_source
-from vlrl.data.overlong import fit_row
+from vlrl.data.overlong import PromptTooLong, fit_row
 from vlrl.data_options import DatasetConfig
 from vlrl.errors import ConfigError, DataError
 from vlrl.options import RewardConfig
@@ -19,6 +19,11 @@ from vlrl.types import Row, Sample
 
 HELDOUT_BATCH = 256
 """Held-out rows resolved at once, where all of them are wanted."""
+
+MAX_TOLD = 5
+"""Broken rows that are named; the metrics count all."""
+
+TellFn = Callable[[str, str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +70,18 @@ class RunData:
 
     Attributes:
         stream: the training samples of each step.
-        num_heldout_dropped: held-out rows left out so far, their prompts being too long.
+        num_heldout_dropped: held-out rows left out so far, too long or broken.
     """
 
-    def __init__(self, config: Config, sources: Sources, processor: Processor, *, supervised: bool) -> None:
+    def __init__(
+        self,
+        config: Config,
+        sources: Sources,
+        processor: Processor,
+        *,
+        supervised: bool,
+        tell: TellFn = lambda event, text: None,
+    ) -> None:
         """Start the stream's threads.
 
         Args:
@@ -76,12 +89,14 @@ class RunData:
             sources: opened.
             processor: makes samples of rows.
             supervised: leave room for a row's target instead of for rollout.max_tokens.
+            tell: of an event's name and a sentence: the first rows that data.on_broken drops.
 
         Raises:
             ConfigError: if data.max_prompt_tokens leaves no room for a completion.
         """
         self._config, self._sources, self._processor = config, sources, processor
-        self._supervised = supervised
+        self._supervised, self._tell, self._num_told = supervised, tell, 0
+        self._drops = config.data.on_broken == "drop"
         longest = config.data.max_prompt_tokens or 0
         if not supervised and longest + config.rollout.max_tokens > config.generator.max_model_len:
             raise ConfigError(
@@ -96,12 +111,11 @@ class RunData:
             seed=config.run.seed,
             num_workers=config.data.num_workers,
             prefetch_steps=config.data.prefetch_steps,
+            on_broken=self._broken if self._drops else None,
         )
         self.num_heldout_dropped = 0
         self._heldout: list[Sample] = []
-        self._heldout_rows: Iterator[tuple[Row, str]] = (
-            (row, source.name) for source in sources.heldout for row in source.rows
-        )
+        self._heldout_rows = self._read_heldout()
 
     def close(self) -> None:
         """Stop the threads."""
@@ -117,11 +131,43 @@ class RunData:
             if not (batch := list(islice(self._heldout_rows, most))):
                 break
             with ThreadPoolExecutor(self._config.data.num_workers) as executor:
-                prepared = list(executor.map(lambda pair: self._prepare(*pair), batch))
+                prepared = list(executor.map(self._prepare_heldout, batch))
             samples = [each.sample for each in prepared if each.sample is not None]
             self.num_heldout_dropped += len(prepared) - len(samples)
             self._heldout += samples
         return self._heldout[:num_samples]
+
+    def _read_heldout(self) -> Iterator[tuple[Row, str]]:
+        for source in self._sources.heldout:
+            if isinstance(source.rows, StreamedRows) or not self._drops:
+                yield from ((row, source.name) for row in source.rows)
+                continue
+            for index in range(len(source.rows)):
+                try:
+                    row = source.rows[index]
+                except DataError as error:
+                    self._broken(str(error))
+                    self.num_heldout_dropped += 1
+                    continue
+                yield row, source.name
+
+    def _prepare_heldout(self, pair: tuple[Row, str]) -> Prepared:
+        try:
+            return self._prepare(*pair)
+        except PromptTooLong:
+            raise
+        except DataError as error:
+            if not self._drops:
+                raise
+            self._broken(str(error))
+            return Prepared(None, reason=str(error), is_broken=True)
+
+    def _broken(self, reason: str) -> None:
+        """Tell of a dropped row; there may be thousands, and all are counted."""
+        self._num_told += 1
+        if self._num_told <= MAX_TOLD:
+            last = "; further ones are only counted" if self._num_told == MAX_TOLD else ""
+            self._tell("row_dropped", f"a row is left out (data.on_broken=drop): {reason}{last}")
 
     def _prepare(self, row: Row, source: str) -> Prepared:
         """A row as a sample whose prompt leaves room for the answer."""

@@ -44,7 +44,7 @@ def run_lock(run_dir: Path, tell: Callable[[str, str], None] = lambda event, tex
         run_dir.mkdir(parents=True, exist_ok=True)
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except OSError as error:
-        raise ResourceError(f"{path} cannot be written: {error.strerror}; check run.dir") from error
+        raise ResourceError(f"{run_dir}: {error.strerror}; a run must write there: check run.dir") from error
     try:
         _lock(file, run_dir, tell)
         _write(file, {"pid": os.getpid(), "host": socket.gethostname(), "started": _now()})

@@ -19,6 +19,7 @@ from builders import picture
 from PIL import Image
 
 from vlrl.checkpoint import RunState, save_checkpoint
+from vlrl.run_lock import LOCK_FILE
 
 
 @pytest.fixture(autouse=True)
@@ -148,7 +149,9 @@ def test_an_unknown_reward_dataset_or_processor(fails: Fails) -> None:
 
 
 def test_no_dataset_file(fails: Fails) -> None:
-    assert "dataset file rows.jsonl does not exist" in fails(1, "DataError", "data.train.name=rows.jsonl")
+    assert "dataset file rows.jsonl does not exist" in fails(
+        2, "DatasetMissing", "data.train.name=rows.jsonl"
+    )
 
 
 def test_an_empty_dataset(fails: Fails, tmp_path: Path) -> None:
@@ -200,8 +203,10 @@ def test_too_little_shared_memory(fails: Fails, tmp_path: Path) -> None:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Every file below with its content."""
-    return {str(p): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    """Every file below with its content, but for the lock, which is empty when nobody holds it."""
+    found = {str(p): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    assert found.pop(str(folder / LOCK_FILE), b"") == b""
+    return found
 
 
 @pytest.fixture

@@ -110,6 +110,21 @@ def test_every_bad_row_is_named_and_left_out(vlrl: Any, tmp_path: Path) -> None:
     assert vlrl("data", "check", "good.jsonl").code == 0
 
 
+def test_two_rows_of_one_id_are_not_clean(vlrl: Any, tmp_path: Path) -> None:
+    rows = [make_row(i % 3, None, f"question {i}") for i in range(4)]
+    rows += [make_row(1, None, "question 1")]  # repeated whole: one reason is enough
+    file = write_rows(tmp_path / "rows.jsonl", rows)
+    result = vlrl("data", "check", file, "--json")
+    assert result.code == 1
+    assert [(row["row"], [p["reason"] for p in row["problems"]]) for row in result.json["bad"]] == [
+        (3, ["duplicate id"]),
+        (4, ["duplicate"]),
+    ]
+    assert (
+        "the id of 'r0' (data.train, row 0), another row" in result.json["bad"][0]["problems"][0]["message"]
+    )
+
+
 def test_a_cleaned_file_elsewhere_says_where_its_pictures_are(vlrl: Any, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     file = write_rows(tmp_path / "data" / "rows.jsonl", good_rows(tmp_path / "data", 2))

@@ -10,6 +10,7 @@ import pytest
 from builders import make_sample
 
 from vlrl.data import Prepared, SampleStream
+from vlrl.data.overlong import PromptTooLong
 from vlrl.errors import DataError
 from vlrl.types import Row
 
@@ -150,7 +151,7 @@ def test_a_row_that_is_too_long_is_replaced_and_counted(streams: Any) -> None:
 
 def test_rows_that_are_all_too_long_stop_the_run(streams: Any) -> None:
     stream = streams(12, prepare=lambda row, source: Prepared(None, reason="sample 'x' needs 9 tokens"))
-    with pytest.raises(DataError, match=r"\d+ rows in a row were too long .* sample 'x' needs 9"):
+    with pytest.raises(DataError, match=r"64 rows in a row .*\(64 too long .* 0 broken.* sample 'x' needs 9"):
         stream.batch(0)
 
 
@@ -168,3 +169,40 @@ def test_no_thread_is_left_behind(streams: Any) -> None:
     assert any(t.name.startswith("samples") for t in threading.enumerate())
     stream.close()
     assert not any(t.name.startswith("samples") for t in threading.enumerate())
+
+
+def breaks(row: dict[str, Any], source: int) -> Prepared:
+    if int(row["id"]) % 3 == 0:
+        raise DataError(f"row {row['id']}: its picture is broken")
+    return prepare(row, source)
+
+
+def test_a_broken_row_is_an_error(streams: Any) -> None:
+    with pytest.raises(DataError, match="its picture is broken"):
+        streams(12, prepare=breaks).batch(0)
+
+
+def test_a_broken_row_is_replaced_counted_and_told_of_if_that_is_wanted(streams: Any) -> None:
+    told: list[str] = []
+    stream = streams(12, prepare=breaks, on_broken=told.append, prefetch_steps=0)
+    samples = stream.batch(0)
+    assert all(int(sample.id) % 3 for sample in samples)
+    assert stream.metrics["data/num_dropped_broken"] == len(told) > 0
+    assert stream.metrics["data/num_dropped_overlong"] == 0
+    again = streams(12, prepare=breaks, on_broken=told.append, num_workers=3)
+    assert [s.id for s in again.batch(0)] == [s.id for s in samples]
+
+
+def test_a_row_that_cannot_be_read_is_one_too(streams: Any) -> None:
+    told: list[str] = []
+    stream = streams(14, batch=14, on_broken=told.append, prefetch_steps=0)
+    assert "13" not in ids(stream, 0)
+    assert (stream.metrics["data/num_dropped_broken"], told) == (1.0, ["row 13 is broken"])
+
+
+def test_a_prompt_that_may_not_be_too_long_is_an_error_all_the_same(streams: Any) -> None:
+    def too_long(row: dict[str, Any], source: int) -> Prepared:
+        raise PromptTooLong("needs 9 tokens, set data.overlong to drop")
+
+    with pytest.raises(PromptTooLong):
+        streams(12, prepare=too_long, on_broken=lambda reason: None).batch(0)

@@ -6,7 +6,7 @@ import glob
 import re
 from pathlib import Path
 
-from vlrl.errors import DataError
+from vlrl.errors import DatasetMissing
 
 BRACES = re.compile(r"\{([^{}]*)\}")
 RANGE = re.compile(r"(\d+)\.\.(\d+)")
@@ -25,7 +25,7 @@ def expand(name: str) -> list[Path]:
             continue
         matches = sorted(Path(match) for match in glob.glob(pattern, recursive=True))
         if not matches:
-            raise DataError(f"dataset file {pattern} does not exist (looked in {Path.cwd()})")
+            raise DatasetMissing(f"dataset file {pattern} does not exist (looked in {Path.cwd()})")
         found += [path for path in matches if path.is_file()]
     return found
 

@@ -12,6 +12,10 @@ from vlrl.types import Row
 Overlong: TypeAlias = Literal["drop", "trim", "error"]
 
 
+class PromptTooLong(DataError):
+    """A prompt that does not fit where data.overlong=error; the row itself is not broken."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fitted:
     """A row that fits, or none.
@@ -38,7 +42,7 @@ def fit_row(row: Row, num_tokens: Callable[[Row], int], room: int, policy: Overl
             stay; if those alone do not fit it is dropped), or "error".
 
     Raises:
-        DataError: naming the sample, if policy is "error" and it does not fit.
+        PromptTooLong: naming the sample, if policy is "error" and it does not fit.
     """
     needed = num_tokens(row)
     if needed <= room:
@@ -48,7 +52,7 @@ def fit_row(row: Row, num_tokens: Callable[[Row], int], room: int, policy: Overl
         "data.max_prompt_tokens, or lower processor.max_pixels"
     )
     if policy == "error":
-        raise DataError(f"{reason}, or set data.overlong to drop or trim")
+        raise PromptTooLong(f"{reason}, or set data.overlong to drop or trim")
     if policy == "trim":
         messages = row["messages"]
         while (shorter := without_oldest_turn(messages)) is not None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from vlrl.data.draws import Draws, IndexedDraws, StreamedDraws
 from vlrl.data.mixture import Mixture
+from vlrl.data.overlong import PromptTooLong
 from vlrl.data.rows import StreamedRows
 from vlrl.errors import DataError
 from vlrl.protocols import Dataset
@@ -27,12 +28,14 @@ class Prepared:
         sample: made of it; None if its prompt is too long, and another row is to take its place.
         num_dropped_turns: messages taken out of it so that it fits.
         reason: why there is no sample.
+        is_broken: a row that cannot be read or has a broken medium, and not one that is too long.
         is_overlong: it is longer than data.max_prompt_tokens, and kept.
     """
 
     sample: Sample | None
     num_dropped_turns: int = 0
     reason: str = ""
+    is_broken: bool = False
     is_overlong: bool = False
 
 
@@ -42,6 +45,7 @@ class Drawn:
 
     sample: Sample
     num_dropped_rows: int
+    num_broken_rows: int
     num_dropped_turns: int
     is_overlong: bool
 
@@ -51,6 +55,7 @@ def row_counts(drawn: Sequence[Drawn]) -> Counter[str]:
     return Counter(
         {
             "data/num_dropped_overlong": sum(d.num_dropped_rows for d in drawn),
+            "data/num_dropped_broken": sum(d.num_broken_rows for d in drawn),
             "data/num_dropped_turns": sum(d.num_dropped_turns for d in drawn),
             "data/num_kept_overlong": sum(d.is_overlong for d in drawn),
         }
@@ -75,6 +80,7 @@ class SampleStream:
         weights: Sequence[float] = (1.0,),
         num_workers: int = 1,
         prefetch_steps: int = 1,
+        on_broken: Callable[[str], None] | None = None,
     ) -> None:
         """Start the threads.
 
@@ -86,8 +92,11 @@ class SampleStream:
             weights: share of each source.
             num_workers: threads.
             prefetch_steps: steps prepared ahead of the one asked for.
+            on_broken: called, from threads, with what is wrong with a row that is dropped; without it such a
+                row is an error.
         """
         self._to_sample, self._batch_size, self._prefetch_steps = prepare, batch_size, prefetch_steps
+        self._on_broken = on_broken
         self._mixture = Mixture(weights, seed)
         self._draws: list[Draws] = []
         for index, source in enumerate(sources):
@@ -103,7 +112,7 @@ class SampleStream:
         """Samples of a step; starts preparing those after it.
 
         Raises:
-            DataError: for a row that cannot be used, or if too many in a row do not fit.
+            DataError: for a row that cannot be used, or if too many in a row are dropped.
         """
         positions = range(step * self._batch_size, (step + 1) * self._batch_size)
         drawn = [future.result() for future in self.prepare(positions)]
@@ -125,10 +134,26 @@ class SampleStream:
         return self._executor.submit(self._draw, *self._mixture.draw(position))
 
     def _draw(self, source: int, position: int) -> Drawn:
+        num_overlong = num_broken = 0
         for attempt in range(MAX_ATTEMPTS):
-            prepared = self._to_sample(self._draws[source].row(position, attempt), source)
+            prepared = self._prepared(source, position, attempt)
             if prepared.sample is not None:
-                return Drawn(prepared.sample, attempt, prepared.num_dropped_turns, prepared.is_overlong)
+                turns, is_overlong = prepared.num_dropped_turns, prepared.is_overlong
+                return Drawn(prepared.sample, num_overlong, num_broken, turns, is_overlong)
+            num_broken += prepared.is_broken
+            num_overlong += not prepared.is_broken
         raise DataError(
-            f"{MAX_ATTEMPTS} rows in a row were too long for a prompt; the last: {prepared.reason}"
+            f"{MAX_ATTEMPTS} rows in a row could not be used ({num_overlong} too long for a prompt, "
+            f"{num_broken} broken); the last: {prepared.reason}"
         )
+
+    def _prepared(self, source: int, position: int, attempt: int) -> Prepared:
+        try:
+            return self._to_sample(self._draws[source].row(position, attempt), source)
+        except PromptTooLong:
+            raise
+        except DataError as error:
+            if self._on_broken is None:
+                raise
+            self._on_broken(str(error))
+            return Prepared(None, reason=str(error), is_broken=True)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlrl.data.record import MappedFile, Record
-from vlrl.errors import DataError
+from vlrl.errors import DataError, DatasetMissing
 from vlrl.types import IntArray
 
 BLOCK = 1 << 26
@@ -115,7 +115,7 @@ def existing_file(path: str) -> Path:
         DataError: if it does not.
     """
     if not Path(path).is_file():
-        raise DataError(f"dataset file {path} does not exist (looked in {Path.cwd()})")
+        raise DatasetMissing(f"dataset file {path} does not exist (looked in {Path.cwd()})")
     return Path(path)
 
 

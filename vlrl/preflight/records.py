@@ -22,6 +22,7 @@ Reason = Literal[
     "reference not rewarded",
     "duplicate",
     "contradiction",
+    "duplicate id",
     "in the held-out rows",
     "medium in the held-out rows",
     "kills the reader",

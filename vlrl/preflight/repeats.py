@@ -20,6 +20,7 @@ def with_repeats(sources: Sequence[Source], audits: Sequence[RowAudit]) -> list[
     first: dict[tuple[str, Content], RowAudit] = {}
     held_rows: dict[Content, RowAudit] = {}
     held_media: dict[str, RowAudit] = {}
+    by_id: dict[tuple[int, str], RowAudit] = {}
     for audit in audits:
         if sources[audit.source].split == "eval" and _is_known(audit):
             held_rows.setdefault(audit.content, audit)
@@ -32,6 +33,9 @@ def with_repeats(sources: Sequence[Source], audits: Sequence[RowAudit]) -> list[
             earlier = first.setdefault((split, audit.content), audit)
             if earlier is not audit:
                 found.append(_repeat(earlier, audit, sources))
+            named = by_id.setdefault((audit.source, audit.id), audit)
+            if named is not audit and not found:
+                found.append(_same_id(named, sources))
             if split == "train":
                 found += _leaks(audit, held_rows, held_media, sources)
         out.append(replace(audit, problems=(*audit.problems, *found)))
@@ -57,6 +61,14 @@ def _repeat(earlier: RowAudit, audit: RowAudit, sources: Sequence[Source]) -> Pr
     if earlier.answer_sha256 == audit.answer_sha256:
         return Problem("duplicate", same)
     return Problem("contradiction", f"{same}, but with another answer: at most one of them is right")
+
+
+def _same_id(named: RowAudit, sources: Sequence[Source]) -> Problem:
+    text = (
+        f"the id of {_place(named, sources)}, another row: errors, samples.jsonl and rollouts name rows by "
+        "it; give each row its own, or none, and it is named by file and line"
+    )
+    return Problem("duplicate id", text)
 
 
 def _leaks(
