@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from vlrl.errors import ConfigError
 from vlrl.rewards.extract import Part, references, scored_text
 from vlrl.rewards.math_pool import same_value
+from vlrl.rewards.math_text import is_passed_over, undressed, unnamed
 from vlrl.rewards.scoring.author import reward
 
 Boxed: TypeAlias = Literal["allowed", "required", "last"]
@@ -91,7 +92,7 @@ def _expression(text: str, boxed: Boxed) -> str | None:
         if len(text) >= len(left + right) and text.startswith(left) and text.endswith(right):
             text = text[len(left) : -len(right)].strip()
             break
-    text = _THOUSANDS.sub("", text)
+    text = undressed(_THOUSANDS.sub("", text))
     usable = 0 < len(text) <= MAX_EXPRESSION_CHARS and not _DELIMITER_INSIDE.search(text)
     return text if usable else None
 
@@ -108,6 +109,12 @@ def _braced(text: str) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def _same(answer: str, said: str | None, unevaluated: bool, limit_s: float) -> bool:
+    if said is not None and ("=" in answer) != ("=" in said):
+        answer, said = unnamed(answer), unnamed(said)
+    if is_passed_over(answer):  # what it says cannot be read, so it must be said in the same words
+        return said is not None and "".join(said.split()) == "".join(answer.split())
+    if said is not None and is_passed_over(said):
+        said = None
     if said is not None and _TWO_NUMBERS.search(said) and not _TWO_NUMBERS.search(answer):
         said = None  # math-verify adds them up
     if said is not None and _INTEGER.fullmatch(answer) and _INTEGER.fullmatch(said):

@@ -11,16 +11,20 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 import resource
 import signal
 import sys
+from fractions import Fraction
 from typing import Any
 
 from math_verify import LatexExtractionConfig, parse, verify
 from sympy import Add, And, Basic, Eq, Integer, Mul, Number, Pow, Rational, Set, Symbol, Tuple
 from sympy.core.expr import UnevaluatedExpr
 from sympy.core.relational import Relational
+
+from vlrl.rewards.math_text import spelled
 
 _MOST_BYTES = 1 << 30
 # LaTeX only: math-verify's other reader gives the text to sympy's parse_expr, which runs it (law 10).
@@ -38,7 +42,9 @@ def main() -> None:
     replies = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(os.open(os.devnull, os.O_RDWR), 1)
     os.dup2(1, 2)  # what libraries print must fill no pipe
-    _is_said(_read("x^2+1"), {"said": "1+x^2", "unevaluated": True})  # what loads late counts for no request
+    _is_said(
+        _read("x^2+1"), {"answer": "x^2+1", "said": "1+x^2", "unevaluated": True}
+    )  # what loads late counts for no request
     for line in sys.stdin:
         request = json.loads(line)
         signal.setitimer(signal.ITIMER_PROF, request["limit_s"])  # its default action ends the process
@@ -75,25 +81,33 @@ def _is_said(answer: list[Any], request: dict[str, Any]) -> bool:
     if not said:
         return False
     try:
+        if request["said"] == request["answer"]:
+            return True
         if isinstance(answer[0], str) or isinstance(said[0], str):
             return bool(answer[-1] == said[-1])
-        return _agree(answer[0], said[0], request["unevaluated"])
+        return _agree(answer[0], said[0], request["said"], request["unevaluated"])
     except Exception:  # as above
         return False
 
 
-def _agree(answer: Any, said: Any, unevaluated: bool) -> bool:
+def _agree(answer: Any, said: Any, text: str, unevaluated: bool) -> bool:
     """math-verify's judgement, with its holes closed."""
     answer_is_relation = isinstance(answer, Relational | And)
     if isinstance(said, Relational | And) and not answer_is_relation:
         sides = _sides(said)
-        return bool(sides) and all(_agree(answer, side, unevaluated) for side in sides)
+        texts = text.split("=")[-len(sides) :]
+        return bool(sides) and all(
+            _agree(answer, side, its, unevaluated) for side, its in zip(sides, texts, strict=True)
+        )
     if isinstance(said, Set | Tuple):
         if not isinstance(answer, Set | Tuple) and not answer_is_relation:
             return False
         if len(getattr(said, "_unsorted_args", said.args)) != len(said.args):
             return False
-    if not unevaluated and _is_written_out(answer) and not _is_written_out(said):
+    if not unevaluated and _is_written_out(said):
+        if not _is_spelled(said, text):
+            return False
+    elif not unevaluated and _is_written_out(answer):
         return False
     return bool(verify([answer], [said], timeout_seconds=None))
 
@@ -121,6 +135,14 @@ def _is_written_out(value: Any) -> bool:
         numbers = [f for f in plain if not _is_reciprocal(f)]
         return len(numbers) <= 1 and len(plain) - len(numbers) <= 1 and all(map(_is_written_out, numbers))
     return False
+
+
+def _is_spelled(value: Any, text: str) -> bool:
+    r"""Whether a number is the one that its digits spell: the reader makes 10 of \binom{5}{2}, 7 of 5{2}."""
+    magnitude = abs(value.doit())
+    if isinstance(magnitude, Rational):
+        return any(Fraction(int(magnitude.p), int(magnitude.q)) == each for each in spelled(text))
+    return any(math.isclose(float(magnitude), each, rel_tol=1e-12) for each in spelled(text))
 
 
 def _is_reciprocal(value: Any) -> bool:
