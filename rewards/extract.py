@@ -15,9 +15,9 @@ Part: TypeAlias = Literal["answer", "whole"]
 MAX_CHARS = 20_000
 """Longer texts are no answer: what compares two texts takes time in the product of their lengths."""
 
-# The whole completion, nothing before, between (but space) or after; neither part may hold a tag.
+# The whole completion, nothing but white space before, between or after; neither part may hold a tag.
 THINK_ANSWER = re.compile(
-    r"<think>((?:(?!</?think>|</?answer>).)*)</think>\s*<answer>((?:(?!</?think>|</?answer>).)*)</answer>\s*",
+    r"\s*<think>((?:(?!</?think>|</?answer>).)*)</think>\s*<answer>((?:(?!</?think>|</?answer>).)*)</answer>\s*",
     re.DOTALL,
 )
 

@@ -43,10 +43,12 @@ def math(
     1}; of several references any will do. Source: math-verify 0.9, as TRL's accuracy reward uses it, with
     these holes closed: a false chain ("7 = 8") does not have the value of its last side; a list is no
     number, also if its elements are all the same, nor are two numbers in a row their sum; nothing is counted
-    twice in a set; and where the answer is a plain number, so must the expression be, unless `unevaluated`:
-    "4+4" restates the question. Empty text, words around an expression that is not boxed, all answers at
-    once, several boxes and the answer repeated score 0; so does what takes more than `limit_s` of a
-    processor or a gigabyte, or has more than 2,000 characters.
+    twice in a set; nothing is passed over ("3 \ldots 4" is not 7); and where the answer is a plain number, so
+    must the expression be, unless `unevaluated`: "4+4" and \binom{5}{2} restate the question. Fonts, braces
+    and a name around a value (\text{30}, {30}, AB = 30) do not count (`vlrl.rewards.math_text`). Empty text,
+    words around an expression that is not boxed, all answers at once, several boxes and the answer repeated
+    score 0; so does what takes more than `limit_s` of a processor or a gigabyte, or has more than 2,000
+    characters.
 
     Args:
         completion: what the model wrote.

@@ -20,6 +20,7 @@ GOOD = "<think>3+5</think>\n<answer>8</answer>"
     [
         (GOOD, 1.0),
         ("<think></think><answer>8</answer>", 1.0),
+        ("\n " + GOOD + " \n", 1.0),
         ("", 0.0),
         ("8", 0.0),
         ("<THINK></THINK><ANSWER>8</ANSWER>", 0.0),
