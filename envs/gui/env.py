@@ -98,8 +98,9 @@ class GuiEnv:
     def step(self, action: str) -> StepResult:
         """Do what the text says.
 
-        info has success, invalid, progress, settled, gui_action, num_steps, and point: where it acted,
-        "x,y x,y" in pixels of the screen before it. With the option widgets also widget, "role name", and
+        info has success, invalid, progress, settled, gui_action, num_steps, agent_error: the agent broke the
+        world itself, which ends the episode and is scored; and point: where it acted, "x,y x,y" in pixels of
+        the screen before it. With the option widgets also widget, "role name", and
         widget_box, "x0,y0,x1,y1", of what lay at the first of them.
         """
         if self._screen is None or self._ended:
@@ -165,6 +166,7 @@ class GuiEnv:
             "progress": verdict.progress,
             "settled": self._shown().settled,
             "num_steps": self._num_steps,
+            "agent_error": bool(verdict.agent_error),
             **told,
         }
         if verdict.reward is not None:

@@ -62,6 +62,7 @@ class Verdict:
         side_effects: what changed that should not have, in words.
         ended: the world itself is over, as a page that counts the first click.
         reward: what the world itself pays, -1 to 1; None of one that pays nothing.
+        agent_error: what the agent broke, so that the world cannot go on; it has ended without success.
     """
 
     success: bool
@@ -70,6 +71,7 @@ class Verdict:
     side_effects: tuple[str, ...] = ()
     ended: bool = False
     reward: float | None = None
+    agent_error: str = ""
 
 
 class Backend(Protocol):

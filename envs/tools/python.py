@@ -31,7 +31,7 @@ class Python:
             sandbox: "required" needs bubblewrap; "unsafe_subprocess" is a plain process with this user's
                 rights, network and files.
             time_limit_s: processor time of a process; wall time is four times that.
-            memory_mib: address space of one process.
+            memory_mib: address space of one process, and memory of all of them together.
             num_processes: processes and threads at once, two of them the sandbox's own.
             max_output_chars: longest output shown; of more, the beginning and the end.
 
@@ -70,6 +70,8 @@ class Python:
         output = shortened(ended.output.decode(errors="replace").strip(), self._most_chars)
         if ended.out_of_time:
             raise ToolError(f"the program ran longer than {self._limits.time_s:g} s. {output}".strip())
+        if ended.exceeded:
+            raise ToolError(f"the program was ended: it had {ended.exceeded}. {output}".strip())
         if ended.status is None or ended.status < 0:
             raise ToolError(f"the program was killed, perhaps for want of memory. {output}".strip())
         pictures = _picture(ended.picture)

@@ -19,11 +19,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from vlrl.envs.process_tree import num_files, tree, usage_of
+from vlrl.envs.syscall_filter import syscall_filter
 from vlrl.errors import ConfigError, ResourceError
 
 HOME = "/home/model"
@@ -38,6 +40,10 @@ _MOST_PICTURE_BYTES = 1 << 23
 _FILE_BYTES = 1 << 25
 _TMPFS_BYTES = 1 << 26
 _NUM_FILES = 64
+_MOST_FILES = 20_000  # each costs the kernel a kilobyte that no limit on bytes of a file system counts
+_LOOK_S = 0.05
+_ADDRESS_FACTOR = 3
+"""Address spaces of all processes together over `Limits.memory_mib`: a child has its parent's again."""
 _PLACES = ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/sbin", "/etc/ld.so.cache")
 _ENVIRONMENT = {
     "PATH": "/usr/bin:/bin",
@@ -59,7 +65,7 @@ class Limits:
     Attributes:
         time_s: processor time of one process; wall time is four times that, so that a busy machine ends no
             code that computes.
-        memory_mib: address space of one process.
+        memory_mib: address space of one process, and memory of all of them together.
         num_processes: processes and threads at once, the sandbox's own two included.
     """
 
@@ -78,12 +84,14 @@ class Ended:
             time or ended the program that watches it.
         picture: bytes of the file PICTURE, empty if there is none.
         out_of_time: whether a limit on time ended it.
+        exceeded: what it had too much of when it was ended for that, in words.
     """
 
     output: bytes
     status: int | None
     picture: bytes
     out_of_time: bool
+    exceeded: str = ""
 
 
 @functools.cache  # of success alone: what is raised is not kept
@@ -123,6 +131,7 @@ def run_python(code: str, files: Mapping[str, bytes], limits: Limits, *, sandbox
     reading, writing = os.pipe()
     with (
         tempfile.TemporaryFile() as request,
+        tempfile.TemporaryFile() as filtered,
         tempfile.TemporaryDirectory(prefix="vlrl-python-") as folder,
         os.fdopen(reading, "rb", buffering=0) as reply,
     ):
@@ -130,14 +139,24 @@ def run_python(code: str, files: Mapping[str, bytes], limits: Limits, *, sandbox
         request.write(_header({name: len(content) for name, content in contents.items()}, limits, sandboxed))
         request.writelines(contents.values())
         request.seek(0)
-        command = [*(_bubblewrap() if sandboxed else []), program, "-s", "-P", "-c", source, str(writing)]
+        filtered.write(syscall_filter() or b"")
+        filtered.seek(0)
+        command = [
+            *(_bubblewrap(filtered.fileno()) if sandboxed else []),
+            program,
+            "-s",
+            "-P",
+            "-c",
+            source,
+            str(writing),
+        ]
         try:
             process = subprocess.Popen(
                 command,
                 stdin=request,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
-                pass_fds=(writing,),
+                pass_fds=(writing, filtered.fileno()),
                 start_new_session=True,
                 cwd=folder,
                 env=_ENVIRONMENT if sandboxed else {**_ENVIRONMENT, "HOME": folder, "TMPDIR": folder},
@@ -146,7 +165,7 @@ def run_python(code: str, files: Mapping[str, bytes], limits: Limits, *, sandbox
             raise ResourceError(f"tool 'python': no process can be started: {error}") from error
         finally:
             os.close(writing)
-        return _watch(process, reply.fileno(), time.monotonic() + _WALL_FACTOR * limits.time_s)
+        return _watch(process, reply.fileno(), limits, HOME if sandboxed else "")
 
 
 def _header(sizes: Mapping[str, int], limits: Limits, sandboxed: bool) -> bytes:
@@ -172,16 +191,19 @@ def _header(sizes: Mapping[str, int], limits: Limits, sandboxed: bool) -> bytes:
     return json.dumps(said).encode() + b"\n"
 
 
-def _watch(process: subprocess.Popen[bytes], reply: int, deadline: float) -> Ended:
+def _watch(process: subprocess.Popen[bytes], reply: int, limits: Limits, home: str) -> Ended:
     """Read both pipes until the program that watches the code closes its own, then end whatever is left."""
     assert process.stdout is not None
-    printed, replied = process.stdout.fileno(), b""
-    output = _Kept()
+    printed, replied, exceeded = process.stdout.fileno(), b"", ""
+    output, deadline = _Kept(), time.monotonic() + _WALL_FACTOR * limits.time_s
     with selectors.DefaultSelector() as selector, process.stdout:
         selector.register(printed, selectors.EVENT_READ)
         selector.register(reply, selectors.EVENT_READ)
-        while reply in selector.get_map() and (left_s := deadline - time.monotonic()) > 0:
-            for key, _ in selector.select(left_s):
+        look_at = time.monotonic() + _LOOK_S
+        while reply in selector.get_map() and not exceeded and (now := time.monotonic()) < deadline:
+            if now >= look_at:
+                exceeded, look_at = _excess(process.pid, limits, home), time.monotonic() + _LOOK_S
+            for key, _ in selector.select(min(deadline - now, _LOOK_S)):
                 data = os.read(key.fd, 1 << 16)
                 if not data:
                     selector.unregister(key.fd)
@@ -189,7 +211,7 @@ def _watch(process: subprocess.Popen[bytes], reply: int, deadline: float) -> End
                     output.add(data)
                 elif len(replied) <= _MOST_PICTURE_BYTES + 16:
                     replied += data
-        late = reply in selector.get_map()
+        late = reply in selector.get_map() and not exceeded
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -199,7 +221,18 @@ def _watch(process: subprocess.Popen[bytes], reply: int, deadline: float) -> End
                 output.add(data)
     line, _, picture = replied.partition(b"\n")
     status = int(line) if line.removeprefix(b"-").isdigit() else None
-    return Ended(output.bytes(), status, picture, late or status == -signal.SIGXCPU)
+    return Ended(output.bytes(), status, picture, late or status == -signal.SIGXCPU, exceeded)
+
+
+def _excess(root: int, limits: Limits, home: str) -> str:
+    """What its processes together have too much of; empty if they keep their limits; `home` is a box's."""
+    pids, most = tree(root), limits.memory_mib << 20
+    usage = usage_of(pids)
+    if usage.memory > most or usage.address > _ADDRESS_FACTOR * most:
+        return f"more than {limits.memory_mib} MiB of memory"
+    if home and num_files(f"/proc/{pids[-1]}/root{home}") > _MOST_FILES:
+        return f"more than {_MOST_FILES} files"
+    return ""
 
 
 class _Kept:
@@ -220,16 +253,17 @@ class _Kept:
         return self._head + between + self._tail
 
 
-@functools.cache
-def _bubblewrap() -> tuple[str, ...]:
-    """The command that runs the command after it in the sandbox."""
+def _bubblewrap(filtered: int) -> tuple[str, ...]:
+    """The command that runs the command after it in the sandbox; a descriptor has the filter of its calls."""
     apart = ("--unshare-pid", "--unshare-ipc", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
     bwrap = shutil.which("bwrap") or "bwrap"
     outside = (bwrap, *apart, "--die-with-parent", "--new-session", *_system(), "--proc", "/proc")
     inside = (
         *("--unshare-user", "--disable-userns", "--die-with-parent", "--cap-drop", "ALL"),
         *("--dev", "/dev", "--remount-ro", "/dev"),
-        *("--size", str(_TMPFS_BYTES), "--tmpfs", HOME, "--remount-ro", "/", "--chdir", HOME, "--"),
+        *("--size", str(_TMPFS_BYTES), "--tmpfs", HOME, "--remount-ro", "/", "--chdir", HOME),
+        *(("--seccomp", str(filtered)) if syscall_filter() else ()),
+        "--",
     )
     if os.geteuid() != 0:
         return (*outside, *inside)
@@ -239,7 +273,8 @@ def _bubblewrap() -> tuple[str, ...]:
     return (*outside, *folders, "--", *drop, bwrap, "--ro-bind", "/", "/", *inside)
 
 
-def _system() -> list[str]:
+@functools.cache
+def _system() -> Sequence[str]:
     """The files inside: Debian's, and this Python with its packages."""
     # A virtual environment's Python is a link, perhaps by way of others.
     roots = {Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).resolve().parent.parent}

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from vlrl.envs.gui.x11.desktop import Machine
-from vlrl.envs.gui.x11.processes import tree
+from vlrl.envs.process_tree import tree
 
 MACHINE = Machine((800, 600))
 

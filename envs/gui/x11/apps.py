@@ -16,30 +16,32 @@ class App:
         argv: what starts it; paths may follow.
         package: Debian's package of it.
         icon: as the task bar finds it.
-        lonely: it gives the agent a shell, and must not see the other apps' processes.
+        commands: it runs any command that the agent likes, and so may be ended by the agent at any time.
     """
 
     title: str
     argv: tuple[str, ...]
     package: str
     icon: str
-    lonely: bool = False
+    commands: bool = False
 
 
 _ICONS = "/usr/share/icons/Adwaita/48x48/legacy/{}.png"
 _SHELL = ("/bin/bash", "--norc", "--noprofile")
 APPS: Mapping[str, App] = {
     "mousepad": App("Text Editor", ("mousepad",), "mousepad", _ICONS.format("accessories-text-editor")),
-    "pcmanfm": App("Files", ("pcmanfm", "--new-win"), "pcmanfm", _ICONS.format("system-file-manager")),
+    "pcmanfm": App(
+        "Files", ("pcmanfm", "--new-win"), "pcmanfm", _ICONS.format("system-file-manager"), commands=True
+    ),
     "galculator": App("Calculator", ("galculator",), "galculator", "galculator"),
-    "mtpaint": App("Paint", ("mtpaint",), "mtpaint", "mtpaint"),
+    "mtpaint": App("Paint", ("mtpaint",), "mtpaint", "mtpaint", commands=True),
     "gpicview": App("Image Viewer", ("gpicview",), "gpicview", "gpicview"),
     "xterm": App(
         "Terminal",
         ("xterm", "-fa", "DejaVu Sans Mono", "-fs", "11", "-e", *_SHELL),
         "xterm",
         _ICONS.format("utilities-terminal"),
-        lonely=True,
+        commands=True,
     ),
 }
 

@@ -11,6 +11,7 @@ import numpy as np
 from vlrl.env_host.failure import EnvFailure
 from vlrl.envs.gui.actions import Action, Answer, Finish
 from vlrl.envs.gui.screen import Element, Form, Screen, Verdict
+from vlrl.envs.gui.x11.cell import Broken
 from vlrl.envs.gui.x11.desktop import Desktop, Machine
 from vlrl.envs.gui.x11.home import Tree, read_home
 from vlrl.envs.gui.x11.pool import pool_of
@@ -22,7 +23,8 @@ from vlrl.seeds import derive_seed
 class X11Backend:
     """Tasks on real desktops, a fresh one each episode; see `vlrl.envs.gui.screen.Backend`.
 
-    What dies on a desktop is raised as an EnvFailure that names it: by the call that finds out.
+    What dies on a desktop is raised as an EnvFailure that names it: by the call that finds out. What the
+    agent itself brings to an end, such as the window manager, is its failure: the episode ends, scored.
     """
 
     form: Form = "desktop"
@@ -59,8 +61,9 @@ class X11Backend:
             desktop.write(setup.files)
         self._before: Tree = read_home(desktop.home)
         self._last: Action | None = None
-        self._num_done = 0
-        return desktop.look()
+        self._num_done, self._broken = 0, ""
+        self._screen = desktop.look()
+        return self._screen
 
     @property
     def goal(self) -> str:
@@ -73,17 +76,29 @@ class X11Backend:
         return self._current.max_steps
 
     def perform(self, action: Action) -> Screen:
-        """Do it, wait until the screen has settled, show it."""
-        if isinstance(action, Answer | Finish):
-            self._last = action
-            return self._running.look()
-        self._num_done += 1
-        return self._running.perform(action)
+        """Do it, wait until the screen has settled, show it; if that breaks the desktop, its last screen."""
+        desktop = self._running
+        try:
+            if isinstance(action, Answer | Finish):
+                self._last = action
+                self._screen = desktop.look()
+            else:
+                self._num_done += 1
+                self._screen = desktop.perform(action)
+        except Broken as broken:
+            self._broken = broken.reason
+        return self._screen
 
     def verdict(self) -> Verdict:
-        """How the task stands, by the files as they are now."""
+        """How the task stands, by the files as they are now; failed on a desktop that its agent broke."""
         desktop = self._running
-        desktop.check()
+        try:
+            if not self._broken:
+                desktop.check()
+        except Broken as broken:
+            self._broken = broken.reason
+        if self._broken:
+            return Verdict(False, 0.0, side_effects=(self._broken,), ended=True, agent_error=self._broken)
         try:
             after = read_home(desktop.home)
         except OSError as error:
@@ -97,7 +112,7 @@ class X11Backend:
 
     def elements(self) -> Sequence[Element]:
         """The windows, front one last; what is in them, apps keep to themselves."""
-        windows = self._running.windows()
+        windows = [] if self._broken else self._running.windows()
         return [
             Element("window", window.title, window.box, "", _FOCUSED if window is windows[-1] else _PLAIN)
             for window in windows

@@ -47,16 +47,23 @@ def inner_box() -> list[str]:
         *("bwrap", "--unshare-user", "--unshare-pid", "--die-with-parent", "--new-session"),
         *("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"),
         *("--size", str(_DEVICE_BYTES), "--tmpfs", "/dev/shm", "--size", str(_TMP_BYTES), "--tmpfs", "/tmp"),
-        *("--tmpfs", "/run", "--ro-bind", "/tmp/.X11-unix", "/tmp/.X11-unix"),
-        *("--bind", HOME, HOME, "--chdir", HOME, "--"),
+        *("--ro-bind", "/tmp/.X11-unix", "/tmp/.X11-unix", "--tmpfs", "/run", "--bind", HOME, HOME),
+        # These two are half of the machine's memory in size.
+        *("--remount-ro", "/dev", "--remount-ro", "/run", "--chdir", HOME, "--"),
     ]
 
 
-def lonely_box() -> list[str]:
-    """The command, within the inner box, that hides the other apps' processes from the command after it."""
+def app_box(filtered: str = "") -> list[str]:
+    """The command, within the inner box, that runs an app: it sees no other's processes, and makes no boxes.
+
+    Args:
+        filtered: the descriptor that has the filter of its system calls; "" for none.
+    """
     return [
-        *("bwrap", "--unshare-user", "--unshare-pid", "--die-with-parent", "--bind", "/", "/"),
-        *("--dev-bind", "/dev", "/dev", "--proc", "/proc", "--"),
+        *("bwrap", "--unshare-user", "--disable-userns", "--unshare-pid", "--die-with-parent"),
+        *("--bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc"),
+        *(("--seccomp", filtered) if filtered else ()),
+        "--",
     ]
 
 
@@ -92,7 +99,7 @@ def try_box() -> None:
     """
     if shutil.which("bwrap") is None:
         raise NoBoxError("the program bwrap is missing (Debian: bubblewrap)")
-    argv = [*outer_box(), *inner_box(), *lonely_box(), "true"]
+    argv = [*outer_box(), *inner_box(), *app_box(), "true"]
     try:
         tried = subprocess.run(argv, capture_output=True, timeout=60, cwd="/", **as_nobody())
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -12,6 +12,7 @@ import os
 import select
 import shlex
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,40 +21,20 @@ from contextlib import suppress
 from vlrl.env_host.failure import EnvFailure
 from vlrl.envs.gui.scratch import scratch_folder
 from vlrl.envs.gui.spawner import spawn
-from vlrl.envs.gui.x11 import box
-from vlrl.envs.gui.x11.processes import end_all, name_of, tree
+from vlrl.envs.gui.x11 import box, guard, shells
+from vlrl.envs.gui.x11.processes import end_all, name_of
+from vlrl.envs.process_tree import tree
+from vlrl.envs.syscall_filter import syscall_filter
 from vlrl.errors import ResourceError
 
-_MOST_PROCESSES = 256
 _MARK = "VLRL_X11_DESKTOP"
-
-# Orders are read a line at a time. Standard output tells the host who ended how, the server's and the window
-# manager's deaths first of all; standard error, the number of the display once the server takes connections.
-_OUTER = """
-exec 3>&1 4>&2 >/dev/null 2>&1
-cd {run}
-mkfifo -m 600 apps
-( Xvfb {display} -screen 0 {width}x{height}x24 -fbdir {run} -displayfd 4 {access} -nolisten tcp -noreset \\
-    -r -s 0 -dpi 96 </dev/null 3>&-; echo "Xvfb $?" >&3 ) &
-exec 4>&-
-( {inner_box} /bin/sh -c {inner} <>apps; echo "launcher $?" >&3 ) &
-while read -r order argument; do
-  case $order in
-    display) DISPLAY=:$argument; export DISPLAY ;;
-    manage) ( icewm </dev/null 3>&-; echo "icewm $?" >&3 ) & ;;
-  esac
-done
-"""
-# `run NAME COMMAND …` starts an app and says how it ended.
-_INNER = """
-ulimit -c 0{ulimits}
-cd {home}
-echo "up 0" >&3
-run() {{ name=$1; shift; ( "$@" </dev/null 3>&-; echo "$name $?" >&3 ) & }}
-while read -r order; do eval "$order"; done
-"""
 _VITAL = ("Xvfb", "icewm", "launcher")
+_KILLED = (128 + signal.SIGKILL, 128 + signal.SIGTERM)
 _NEWS_S = 0.2
+
+
+class Broken(EnvFailure):
+    """A desktop that ended by what was done on it: its agent's failure, if it has one."""
 
 
 class Cell:
@@ -87,7 +68,8 @@ class Cell:
             for folder in (self.home, self._run, self.settings):
                 os.mkdir(folder)
         self._ended: dict[str, int] = {}
-        self._lonely: set[str] = set()
+        self._commanding: set[str] = set()
+        self._condemned = ""
         self._unread, self._handles, self._display = b"", list[int](), -1
         self._start(
             size,
@@ -98,6 +80,7 @@ class Cell:
         except BaseException:
             self.close()
             raise
+        guard.watch(self)
 
     def path(self, name: str) -> str:
         """Where this process finds what is at an absolute path beside the X server."""
@@ -132,12 +115,18 @@ class Cell:
         """Start the window manager."""
         self._order("manage")
 
-    def order_to_launch(self, name: str, argv: Sequence[str], lonely: bool = False) -> str:
-        """What to write to `launcher` to start an app; `lonely`: it sees no other app's processes."""
-        if lonely and self.boxed:
-            self._lonely.add(name)
-            argv = [*box.lonely_box(), *argv]
+    def order_to_launch(self, name: str, argv: Sequence[str], commands: bool = False) -> str:
+        """What to write to `launcher` to start an app; `commands`: it runs any command (`apps.App`)."""
+        if commands:
+            self._commanding.add(name)
+        if self.boxed:
+            argv = [*box.app_box(shells.FILTER_FD if self._filters else ""), *argv]
         return shlex.join(["run", name, *argv])
+
+    @property
+    def filter(self) -> str:
+        """The file of the filter of the apps' system calls, as the apps see it."""
+        return f"{self.settings}/filter"
 
     @property
     def launcher(self) -> str:
@@ -164,25 +153,44 @@ class Cell:
         return self._ended
 
     def check(self) -> None:
-        """See whether everything runs that has to, and no app was killed.
+        """See whether everything runs that has to, and nobody outside has killed an app.
+
+        Nobody inside can signal the server or the window manager: what ends them otherwise than by being
+        killed is a request or a bug that something inside has found. An app that crashes is merely gone.
 
         Raises:
             EnvFailure: naming what died.
+            Broken: if it was what happened on the desktop that ended it.
         """
         ended = self.ended()
-        if (
-            "icewm" in ended and "Xvfb" not in ended
-        ):  # it ends for want of a server, and may be heard of first
+        if "icewm" in ended and "Xvfb" not in ended:  # without a server it ends, and may be heard of first
             self._wait(time.monotonic() + _NEWS_S)
             ended = self.ended()
+        if self._condemned:
+            raise Broken("died", f"gui/x11: the desktop was ended: {self._condemned}")
         for name in _VITAL:
             if name in ended:
-                raise EnvFailure("died", f"gui/x11: {name} ended with status {ended[name]}")
+                failure = EnvFailure if ended[name] in _KILLED else Broken
+                raise failure("died", f"gui/x11: {name} ended with status {ended[name]}")
         for name, status in ended.items():
-            if status > 128 and name not in self._lonely:
+            if status in _KILLED and name not in self._commanding:
                 raise EnvFailure("died", f"gui/x11: the app {name} was ended by signal {status - 128}")
         if self._process.poll() is not None:
             raise EnvFailure("died", f"gui/x11: the desktop ended with status {self._process.returncode}")
+
+    @property
+    def root(self) -> int:
+        """The process that all others descend from."""
+        return self._process.pid
+
+    def condemn(self, reason: str) -> None:
+        """End all of it, as it is more than this machine can bear."""
+        if self._process.poll() is not None:
+            return
+        self._condemned = reason
+        for pid in tree(self.root)[:0:-1]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def check_for(self, limit_s: float) -> None:
         """The same, giving the news some time to arrive."""
@@ -196,6 +204,7 @@ class Cell:
         handles, self._handles = self._handles, []
         if not handles:
             return
+        guard.leave(self)
         end_all(self._process, None if self.boxed else f"{_MARK}={self._mark}")
         assert self._process.stdin is not None
         self._process.stdin.close()
@@ -205,19 +214,19 @@ class Cell:
             self._remove_plain_files()
 
     @property
+    def _filters(self) -> bool:
+        return self.boxed and syscall_filter() is not None
+
+    @property
     def _mark(self) -> str:
         return self._folder or "boxed"
 
     def _start(self, size: tuple[int, int], environment: Mapping[str, str]) -> None:
-        inner = _INNER.format(home=self.home, ulimits=f"; ulimit -p {_MOST_PROCESSES}" if self.boxed else "")
-        outer = _OUTER.format(
-            run=self._run,
-            width=size[0],
-            height=size[1],
-            display=":0" if self.boxed else "",
-            access="-ac" if self.boxed else "",  # nobody else reaches its socket
-            inner_box=shlex.join(box.inner_box()) if self.boxed else "",
-            inner=shlex.quote(inner),
+        outer = shells.outer_shell(
+            shells.inner_shell(self.home, self.filter if self._filters else "", boxed=self.boxed),
+            size,
+            self._run,
+            boxed=self.boxed,
         )
         self._status, status = os.pipe()
         self._ready, ready = os.pipe()

@@ -13,13 +13,15 @@ from vlrl.envs.gui.actions import Action, Move, OpenApp
 from vlrl.envs.gui.screen import PixelBox, Screen
 from vlrl.envs.gui.x11.apps import APPS, environment, settings_files
 from vlrl.envs.gui.x11.box import Sandbox
-from vlrl.envs.gui.x11.cell import Cell
+from vlrl.envs.gui.x11.cell import Broken, Cell
 from vlrl.envs.gui.x11.files import write_files
 from vlrl.envs.gui.x11.framebuffer import Framebuffer
 from vlrl.envs.gui.x11.inputs import Inputs
-from vlrl.envs.gui.x11.processes import tree
+from vlrl.envs.gui.x11.processes import rest_of
 from vlrl.envs.gui.x11.settle import settle
 from vlrl.envs.gui.x11.wire import Connection, XError
+from vlrl.envs.process_tree import tree
+from vlrl.envs.syscall_filter import syscall_filter
 
 BOOT_S = 30.0
 _BACKGROUND = 0x3A6EA5
@@ -189,6 +191,10 @@ class Desktop:
             yield
         except (XError, OSError) as error:
             self._cell.check_for(_TOLD_S)
+            server = self._cell.workers()[0]
+            if isinstance(error, XError) and not rest_of([server]).is_busy:
+                # It has nothing to do and does not answer: another client has it, or had us cut off.
+                raise Broken("died", f"gui/x11: the X server, taken by a program on it, {error}") from error
             raise EnvFailure("died", f"gui/x11: the X server {error}") from error
         self._cell.check()
 
@@ -200,13 +206,14 @@ class Desktop:
 
     def _order(self, name: str, *paths: str) -> str:
         app = APPS[name]
-        return self._cell.order_to_launch(name, (*app.argv, *paths), app.lonely)
+        return self._cell.order_to_launch(name, (*app.argv, *paths), app.commands)
 
     def _write_settings(self) -> None:
         cell = self._cell
         folder = os.open(cell.path(cell.settings), os.O_RDONLY | os.O_DIRECTORY)
         try:
-            write_files(folder, settings_files(cell.launcher, cell.settings, self._order))
+            files = settings_files(cell.launcher, cell.settings, self._order)
+            write_files(folder, {**files, "filter": syscall_filter() or b""})
         finally:
             os.close(folder)
 

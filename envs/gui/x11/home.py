@@ -2,17 +2,19 @@
 
 An agent can write anything there, links to this machine's files among it. So every path is walked a folder at
 a time from a handle on the home that was opened before any app ran, no link is followed, only plain files are
-read, and not too much of them.
+read, and not too much of them, one by one and in all.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import stat
 from collections.abc import Mapping
 
-MOST_BYTES = 1 << 22
-MOST_ENTRIES = 2000
+MOST_BYTES, MOST_BYTES_IN_ALL = 1 << 22, 1 << 25
+MOST_ENTRIES, MOST_LOOKED_AT = 2000, 20_000
+"""Of files and folders that count, and of names, hidden ones included."""
 _MOST_DEPTH = 12
 FOLDER, OTHER = b"\0folder", b"\0other"
 """Stand for what is no plain file: a folder; a link, a pipe, a file too large or not to be read."""
@@ -24,12 +26,15 @@ Tree = Mapping[str, bytes]
 def read_home(home: int) -> Tree:
     """All files whose path has no part that begins with a dot: those belong to the apps.
 
+    A file's holes count as its content does: a disk of 32 MiB has room for any number of sparse files. Those
+    that find no room any more are OTHER, which no task's file is.
+
     Args:
         home: a handle on the folder.
     """
-    found: dict[str, bytes] = {}
-    _walk(home, "", found, _MOST_DEPTH)
-    return found
+    reading = _Reading()
+    reading.walk(home, "", _MOST_DEPTH)
+    return reading.found
 
 
 def changes(before: Tree, after: Tree) -> list[str]:
@@ -37,35 +42,49 @@ def changes(before: Tree, after: Tree) -> list[str]:
     return sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
 
 
-def _walk(folder: int, prefix: str, found: dict[str, bytes], depth: int) -> None:
-    with os.scandir(folder) as entries:
-        names = sorted(entry.name for entry in entries if not entry.name.startswith("."))
-    for name in names:
-        if len(found) >= MOST_ENTRIES:
-            return
-        path = prefix + name
-        found[path] = OTHER
-        try:
-            handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
-        except OSError:  # a link, a socket, or gone
-            continue
-        try:
-            found[path] = _content(handle)
-            if found[path] is FOLDER and depth:
-                _walk(handle, path + "/", found, depth - 1)
-        except OSError:  # taken away while it was read
-            continue
-        finally:
-            os.close(handle)
+class _Reading:
+    """One reading of the home, and what is left of its bounds."""
 
+    def __init__(self) -> None:
+        self.found: dict[str, bytes] = {}
+        self._bytes_left, self._names_left = MOST_BYTES_IN_ALL, MOST_LOOKED_AT
 
-def _content(handle: int) -> bytes:
-    status = os.fstat(handle)
-    if stat.S_ISDIR(status.st_mode):
-        return FOLDER
-    if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
-        return OTHER
-    data = b""
-    while len(data) <= MOST_BYTES and (more := os.read(handle, MOST_BYTES)):
-        data += more
-    return data if len(data) <= MOST_BYTES else OTHER
+    def walk(self, folder: int, prefix: str, depth: int) -> None:
+        """Read a folder, in the order of names."""
+        for name in self._names(folder):
+            if len(self.found) >= MOST_ENTRIES:
+                return
+            path = prefix + name
+            self.found[path] = OTHER
+            try:
+                flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+                handle = os.open(name, flags, dir_fd=folder)
+            except OSError:  # a link, a socket, or gone
+                continue
+            try:
+                self.found[path] = self._content(handle)
+                if self.found[path] is FOLDER and depth:
+                    self.walk(handle, path + "/", depth - 1)
+            except OSError:  # taken away while it was read
+                continue
+            finally:
+                os.close(handle)
+
+    def _names(self, folder: int) -> list[str]:
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in itertools.islice(entries, self._names_left)]
+        self._names_left -= len(names)
+        return sorted(name for name in names if not name.startswith("."))
+
+    def _content(self, handle: int) -> bytes:
+        status = os.fstat(handle)
+        if stat.S_ISDIR(status.st_mode):
+            return FOLDER
+        most = min(MOST_BYTES, self._bytes_left)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > most:
+            return OTHER
+        data = b""
+        while len(data) <= most and (more := os.read(handle, most + 1 - len(data))):
+            data += more
+        self._bytes_left -= min(len(data), most)
+        return data if len(data) <= most else OTHER

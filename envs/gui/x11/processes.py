@@ -12,25 +12,17 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import NamedTuple
 
+from vlrl.envs.process_tree import read_proc, tree
+
 _POLL = {"x86_64": b"7"}.get(platform.machine(), b"")
 _END_S = 10.0
 _BUSY_STATES = b"RD"  # running or waiting for its turn; waiting for a disk
 
 
-def tree(*roots: int) -> list[int]:
-    """Processes and all that descend from them, parents before their children."""
-    found = list(roots)
-    for parent in found:  # grows meanwhile
-        with suppress(OSError):  # it has ended
-            for thread in os.listdir(f"/proc/{parent}/task"):
-                found.extend(map(int, _read(f"/proc/{parent}/task/{thread}/children").split()))
-    return found
-
-
 def name_of(pid: int) -> str:
     """A process's name; "" if it has ended."""
     with suppress(OSError):
-        return _read(f"/proc/{pid}/comm").decode(errors="replace").strip()
+        return read_proc(f"/proc/{pid}/comm").decode(errors="replace").strip()
     return ""
 
 
@@ -58,9 +50,9 @@ def rest_of(pids: Iterable[int]) -> Rest:
     for pid in pids:
         with suppress(OSError):  # it has ended
             for thread in os.listdir(f"/proc/{pid}/task"):
-                if _read(f"/proc/{pid}/task/{thread}/stat").rpartition(b") ")[2][:1] in _BUSY_STATES:
+                if read_proc(f"/proc/{pid}/task/{thread}/stat").rpartition(b") ")[2][:1] in _BUSY_STATES:
                     return Rest(True, timer_s)
-                call = _read(f"/proc/{pid}/task/{thread}/syscall").split()
+                call = read_proc(f"/proc/{pid}/task/{thread}/syscall").split()
                 timer_s = min(timer_s, _poll_timeout(call))
     return Rest(False, timer_s)
 
@@ -97,15 +89,6 @@ def end_all(process: subprocess.Popen[bytes], mark: str | None) -> None:
     process.wait()
 
 
-def _read(path: str) -> bytes:
-    """A file of /proc, which is shorter than this; a third of the time that open() takes."""
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        return os.read(handle, 1 << 16)
-    finally:
-        os.close(handle)
-
-
 def _kill(pid: int) -> None:
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
@@ -116,6 +99,6 @@ def _marked(mark: str) -> list[int]:
     for name in os.listdir("/proc"):
         if name.isdigit():
             with suppress(OSError):
-                if mark.encode() in _read(f"/proc/{name}/environ").split(b"\0"):
+                if mark.encode() in read_proc(f"/proc/{name}/environ").split(b"\0"):
                     found.append(int(name))
     return found

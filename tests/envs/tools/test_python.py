@@ -1,10 +1,12 @@
 """Python in a sandbox: what programs can do, and what they cannot. Without bubblewrap: that it is refused."""
 
 import os
+import platform
 import shutil
 import socket
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -153,6 +155,54 @@ def test_endless_output_is_ended(python: Tool) -> None:
 
 def test_a_memory_bomb_is_ended(python: Tool) -> None:
     assert "MemoryError" in said(python.run({"code": "x = [bytes(10**7) for _ in range(10**6)]"}))
+
+
+HOARDERS = {
+    "memfd": "f = os.memfd_create('x')",
+    "System V segment": "import ctypes; libc = ctypes.CDLL(None, use_errno=True)\n"
+    "if libc.shmget(0, 1 << 20, 0o1600) == -1: raise OSError(ctypes.get_errno(), '')",
+    "message queue": "import ctypes; libc = ctypes.CDLL(None, use_errno=True)\n"
+    "if libc.msgget(0, 0o1600) == -1: raise OSError(ctypes.get_errno(), '')",
+}
+if platform.machine() == "x86_64":
+    HOARDERS["i386 call"] = (
+        "import ctypes, mmap\n"  # mov eax, 356 (memfd_create); int 0x80; ret
+        "page = mmap.mmap(-1, 4096, prot=7); page.write(b'\\xb8\\x64\\x01\\x00\\x00\\xcd\\x80\\xc3')\n"
+        "at = ctypes.addressof(ctypes.c_char.from_buffer(page))\n"
+        "raised = ctypes.CFUNCTYPE(ctypes.c_int)(at)()\n"
+        "if raised < 0: raise OSError(-raised, '')"
+    )
+
+
+@only_sandboxed
+@pytest.mark.parametrize("hoarder", HOARDERS)
+def test_memory_that_no_process_is_charged_for_is_not_given(python: Tool, hoarder: str) -> None:
+    code = f"import os\ntry:\n{textwrap.indent(HOARDERS[hoarder], '    ')}\n    print('given')\n"
+    code += "except OSError as error:\n    print(os.strerror(error.errno))"
+    assert said(python.run({"code": code})) == "Function not implemented"
+
+
+@only_sandboxed
+@pytest.mark.parametrize(("kind", "memory_mib"), [("private", 400), ("shared", 400), ("put away", 180)])
+def test_memory_is_bounded_in_sum(kind: str, memory_mib: int) -> None:
+    """Four processes, each within its limit; the pages of the third kind are in no page table any more."""
+    takes = {
+        "private": "x = bytearray(b'x') * (150 << 20)",
+        "shared": "m = mmap.mmap(-1, 150 << 20); m.write(b'x' * len(m))",
+        "put away": "m = mmap.mmap(-1, 150 << 20)\nfor _ in range(150): m.write(bytes(1 << 20))",
+    }
+    code = f"import mmap, os, time\nos.fork(), os.fork()\n{takes[kind]}\n"
+    code += "m.madvise(mmap.MADV_DONTNEED)\n" if kind == "put away" else ""
+    result = opened(memory_mib=memory_mib, time_limit_s=2).run(
+        {"code": code + "time.sleep(3); print('held')"}
+    )
+    assert f"more than {memory_mib} MiB" in said(result, failed=True)
+
+
+@only_sandboxed
+def test_a_flood_of_files_is_ended(python: Tool) -> None:
+    code = "for n in range(10**7): open(str(n), 'w').close()"
+    assert "files" in said(python.run({"code": code}), failed=True)
 
 
 @only_sandboxed
@@ -318,10 +368,8 @@ def test_without_a_sandbox_it_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_pa
         opened()
     (tmp_path / "bwrap").write_text("#!/bin/sh\necho 'No permissions to create new namespace'\nexit 1\n")
     (tmp_path / "bwrap").chmod(0o755)
-    sandbox._bubblewrap.cache_clear()
     with pytest.raises(ConfigError, match=r"does not start here: No permissions to create new namespace\. "):
         opened()
-    sandbox._bubblewrap.cache_clear()
 
 
 def test_the_unsafe_way_must_be_asked_for() -> None:
