@@ -111,10 +111,10 @@ def test_a_group_of_one_is_refused_by_the_config() -> None:
         make_config(rollout={"group_size": 1})
 
 
-def test_a_group_with_a_failed_member_gets_zeros_and_leaves_the_others_alone() -> None:
-    failed, fine = make_group([2, 2, 2], failed=True), make_group([2, 2])
-    assign_credit([failed, fine], AlgorithmConfig(scale_by_std=False))
-    assert advantages_of(failed) == [0.0, 0.0, 0.0]
+def test_a_failed_member_has_no_part_in_the_baseline_and_none_in_other_groups() -> None:
+    part, fine = make_group([2, 2, 2], failed=True), make_group([2, 2])
+    assign_credit([part, fine], AlgorithmConfig(scale_by_std=False))
+    assert advantages_of(part) == [-0.5, 0.5, 0.0]
     assert advantages_of(fine) == [-0.5, 0.5]
 
 

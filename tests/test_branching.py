@@ -21,7 +21,7 @@ from vlrl.rollout import Drawn, rollout_groups
 from vlrl.run import Run
 from vlrl.session import Session
 from vlrl.stats import episode_stats, num_drawn_tokens
-from vlrl.types import EnvTask, Ledger, Sample, Sampling, Trajectory
+from vlrl.types import EnvTask, Ledger, Sample, Sampling, Score, Trajectory
 
 FILE = Path(__file__).parent / "helpers" / "episodes.py"
 
@@ -244,24 +244,39 @@ def test_a_branch_that_fails_once_is_played_again_from_the_branch_point_and_nobo
 
 
 @pytest.mark.parametrize(
-    ("step", "outcomes"),
+    ("step", "outcomes", "num_trained"),
     [
-        ("3", ["env_error"] * 2),  # both trunks, so that nothing branches
-        ("snapshot 2", ["env_error"] * 2),
-        ("restored 3", ["ok", "env_error"] * 2),
+        ("3", ["env_error"] * 2, 0),  # both trunks, so that nothing branches
+        ("snapshot 2", ["env_error"] * 2, 0),
+        ("restored 3", ["ok", "env_error"] * 2, 2),  # the trunks are left, to be compared with each other
     ],
 )
-def test_a_tree_that_fails_every_time_masks_its_group_alone(step: str, outcomes: list[str]) -> None:
+def test_trees_that_fail_every_time_are_left_out_of_their_group_alone(
+    step: str, outcomes: list[str], num_trained: int
+) -> None:
     bad = sample_of({"start": 4, "fails": {step: "raise"}}, id="bad")
     minus = ScriptedPolicy(lambda session, sampling: [ord("-")])
     drawn = play([bad, sample_of({"start": 4}, id="good")], minus, config_of(2))
     failed, good = drawn.groups
     assert [t.outcome for t in failed.trajectories] == outcomes
     assert drawn.counts == Counter(env_raised=4, failed_episodes=2)
-    assert failed.failed
     assert [t.outcome for t in good.trajectories] == ["ok"] * 4
+    for number, trajectory in enumerate(t for t in failed.trajectories if not t.failed):
+        trajectory.score = Score(float(number), {})
     assign_credit(drawn.groups[:1], make_config().algorithm)
-    assert not any(a.any() for credit in failed.credits for a in credit.advantages)
+    assert failed.failed == (num_trained == 0)
+    assert sum(a.any() for credit in failed.credits for a in credit.advantages) == num_trained
+
+
+def test_a_single_tree_that_failures_left_is_compared_within_itself() -> None:
+    group = play([sample_of({"start": 4})], ScriptedPolicy(by_seed), config_of(2)).groups[0]
+    for trajectory, reward in zip(group.trajectories, (1.0, 0.0, None, None), strict=True):
+        trajectory.score = None if reward is None else Score(reward, {})
+    assign_credit([group], make_config(algorithm={"scale_by_std": False}).algorithm)
+    for trajectory, credit, after in zip(group.trajectories, group.credits, (0.5, -0.5, 0, 0), strict=True):
+        of_turns = [float(credit.advantages[0][turn.action[0]]) for turn in trajectory.turns]
+        num_shared = trajectory.num_shared
+        assert of_turns == [0.0] * num_shared + [after] * (len(of_turns) - num_shared)
 
 
 # What is refused, before an engine starts.

@@ -21,8 +21,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vlrl.batch import Batch, MicroBatch
-from vlrl.credit import graded
-from vlrl.pack import pack, token_weights
+from vlrl.credit import assign_credit, graded
+from vlrl.options import AlgorithmConfig
+from vlrl.pack import counted, pack, token_weights
 from vlrl.session import Session
 from vlrl.types import Group, Ledger, Media, Score
 
@@ -159,10 +160,10 @@ def test_every_token_is_trained_once_however_the_groups_are_cut(
         aggregation=aggregation,
         sequence_parallel=shared_by,
     )
-    weights = token_weights([g for g in groups if not g.failed], aggregation, MAX_COMPLETION)
+    weights = token_weights(counted(groups), aggregation, MAX_COMPLETION)
     expected = sorted(
         (t.sample.id, int(token), float(logprob), float(advantage), round(float(np.float32(weight)), 7))
-        for group, group_weights in zip([g for g in groups if not g.failed], weights, strict=True)
+        for group, group_weights in zip(counted(groups), weights, strict=True)
         for t, advantage, weight in zip(group.trajectories, advantages_of(group), group_weights, strict=True)
         for ledger in t.ledgers
         for token, logprob in zip(
@@ -237,7 +238,9 @@ def test_a_rank_without_work_gets_as_many_micro_batches_of_one_ignored_token() -
 
 
 def test_a_batch_of_failed_groups_alone_still_has_a_micro_batch() -> None:
-    [[idle]] = lay_out([make_group([2, 2], failed=True)])
+    group = make_group([2, 2], failed=True)
+    assign_credit([group], AlgorithmConfig())  # one score is left, without a baseline
+    [[idle]] = lay_out([group])
     assert idle.target_ids.size == 0
 
 
@@ -279,6 +282,7 @@ def test_a_failed_group_is_left_out_and_does_not_count(aggregation: Any) -> None
         make_group([4, 1], sample=make_sample(id="b")),
     ]
     broken = make_group([5, 5], sample=make_sample(id="broken"), failed=True)
+    assign_credit([broken], AlgorithmConfig())
     with_failure = lay_out([fine[0], broken, fine[1]], aggregation=aggregation)
     assert trained(with_failure) == trained(lay_out(fine, aggregation=aggregation))
 

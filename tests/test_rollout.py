@@ -24,7 +24,8 @@ from vlrl.credit import assign_credit
 from vlrl.envs.visual.frozen_lake import FrozenLake
 from vlrl.episode_options import StragglerConfig
 from vlrl.errors import DataError, ScoringError
-from vlrl.filters import zero_variance
+from vlrl.filters import failed, zero_variance
+from vlrl.options import AlgorithmConfig
 from vlrl.pack import pack
 from vlrl.rewards.scoring.compose import RewardFailure
 from vlrl.rollout import ScoreFn, require_room, require_scored, rollout_groups, score_groups
@@ -160,20 +161,50 @@ def failing(sample_id: str, group_index: int) -> ScoreFn:
     return score
 
 
-def test_a_reward_that_fails_masks_its_group_and_no_other() -> None:
+@pytest.mark.parametrize("aggregation", ["token", "sequence", "constant"])
+@pytest.mark.parametrize("credit", ["episode", "discounted", "turn_groups", "state_groups"])
+def test_a_completion_that_cannot_be_scored_is_left_out_and_the_others_are_a_group(
+    aggregation: Any, credit: Any
+) -> None:
+    """Rewards 0, none, 2, 3: the three have the advantages and weights of a group of three."""
+    options = AlgorithmConfig(scale_by_std=False, credit=credit)
     groups = draw(ScriptedPolicy(say("xy")))
     failures = asyncio.run(score_groups(groups, failing("s1", 1), step=3))
     assert [str(failure) for failure in failures] == ["reward 'x', sample 's1': broken at step 3"]
+    assert [g.failed for g in groups] == [False, False, False]
+    assign_credit(groups, options)
+    times = 2 if credit == "state_groups" else 1  # all are in one state: both of its summands are the same
+    assert np.allclose(advantages_of(groups[1]), times * np.array([-5 / 3, 0.0, 1 / 3, 4 / 3]))
+    assert [credit.num_trained for credit in groups[1].credits] == [2, 0, 2, 2]
+    assert all(failed(groups[i]) == (i != 1) for i in range(3))  # the filter drops such a group, if wanted
+    without = [*groups[:1], Group([t for t in groups[1].trajectories if t.score]), *groups[2:]]
+    assign_credit(without, options)
+    weights = []
+    for batch_of in (groups, without):
+        [micro_batches] = pack(
+            batch_of, no_pixels, num_ranks=1, max_tokens=1000, aggregation=aggregation,
+            max_completion_tokens=5, keep_zero_advantage=True,
+        )  # fmt: skip
+        weights.append([m.weights.tolist() for m in micro_batches])
+    assert weights[0] == weights[1]
+
+
+@pytest.mark.parametrize("num_scored", [0, 1])
+def test_a_group_of_fewer_than_two_scores_has_no_baseline_and_does_not_count(num_scored: int) -> None:
+    groups = draw(ScriptedPolicy(say("xy")))
+    asyncio.run(score_groups(groups, failing("", 0)))
+    for trajectory in groups[1].trajectories[num_scored:]:
+        trajectory.score = None
     assert [g.failed for g in groups] == [False, True, False]
-    assert [t.score.total for t in groups[2].trajectories if t.score] == [0.0, 1.0, 2.0, 3.0]
-    assign_credit(groups, CONFIG.algorithm)
-    assert not any(advantages_of(groups[1]))
-    batch = pack(
-        groups, no_pixels, num_ranks=1, max_tokens=1000, aggregation="token", max_completion_tokens=5,
-        keep_zero_advantage=True,
-    )  # fmt: skip
-    assert {i for m in batch[0] for i in m.token_sample_ids} == {"s0", "s2"}
-    assert np.isclose(sum(m.weights.sum() for m in batch[0]), 1.0)
+    for credit in ("episode", "discounted", "turn_groups", "state_groups"):
+        assign_credit(groups, AlgorithmConfig(credit=credit))
+        assert not any(advantages_of(groups[1]))
+        [micro_batches] = pack(
+            groups, no_pixels, num_ranks=1, max_tokens=1000, aggregation="sequence", max_completion_tokens=5,
+            keep_zero_advantage=True,
+        )  # fmt: skip
+        assert {i for m in micro_batches for i in m.token_sample_ids} == {"s0", "s2"}
+        assert np.isclose(sum(m.weights.sum() for m in micro_batches), 1.0)
 
 
 def test_too_many_failures_end_the_run_with_the_first_tracebacks() -> None:

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
-from builders import ScriptedPolicy, TextProcessor, make_config, make_setting, text_prompt
+import pytest
+from builders import (
+    ScriptedPolicy,
+    TextProcessor,
+    advantages_of,
+    make_config,
+    make_setting,
+    no_pixels,
+    text_prompt,
+)
 
+from vlrl.credit import assign_credit
 from vlrl.envs.tasks import EnvTasks
+from vlrl.options import AlgorithmConfig
+from vlrl.pack import pack
 from vlrl.rollout import Drawn, rollout_groups
 from vlrl.session import Session
-from vlrl.types import EnvTask, Sample, Sampling
+from vlrl.stats import rollout_stats
+from vlrl.types import EnvTask, Sample, Sampling, Score
 
 OPTIONS = {"id": "classic/tictactoe_v3", "image": False, "text": True}
 
@@ -83,6 +97,70 @@ def test_an_invalid_move_is_answered_to_the_side_that_made_it() -> None:
 def test_a_side_without_turns_left_ends_the_game_for_both() -> None:
     drawn = play(moves([0, 1, 2], [3, 4]), episodes={"max_turns": 2})
     assert {t.outcome for g in drawn.groups for t in g.trajectories} == {"truncated"}
+
+
+DUEL = """
+from vlrl.protocols import Observation, StepResult
+
+class Duel:
+    agents = ("first", "second")
+
+    def reset(self, task, seed):
+        self._num = 0
+        return {"first": Observation("begin")}
+
+    def step(self, actions):
+        [(agent, text)] = actions.items()
+        self._num += 1
+        other = "second" if agent == "first" else "first"
+        if text == "stop" or self._num == 4:  # who did not act yet has ended, too
+            return {each: StepResult(Observation(), 1.0, True, False) for each in self.agents}
+        return {other: StepResult(Observation("go on"), 0.5, False, False)}
+
+    def close(self):
+        pass
+"""
+
+
+@pytest.mark.parametrize("credit", ["episode", "discounted", "turn_groups", "state_groups"])
+@pytest.mark.parametrize("num_stopped", [1, 2, 3])
+def test_an_agent_that_acted_in_one_episode_or_none_has_no_baseline_and_the_run_goes_on(
+    num_stopped: int, credit: Any, tmp_path: Path
+) -> None:
+    """The first agent ends some of the three episodes before the second one's turn has come."""
+    (tmp_path / "duel.py").write_text(DUEL)
+    policy = ScriptedPolicy(
+        lambda session, sampling: [ord(c) for c in ("stop" if session.group_index < num_stopped else "go")]
+    )
+    sample = Sample("d", (), (), text_prompt([1]), env=EnvTask(f"{tmp_path / 'duel.py'}:Duel"))
+    config = make_config(
+        rollout={"prompts_per_step": 2, "group_size": 3, "max_tokens": 32},
+        generator={"max_model_len": 4096}, trainer={"max_tokens_per_micro_batch": 4096},
+    )  # fmt: skip
+
+    async def run() -> Drawn:
+        setting = make_setting(policy, TextProcessor(), config)
+        with setting.host:
+            return await rollout_groups([sample], setting, seed_path=(0, 0))
+
+    groups = asyncio.run(run()).groups
+    for group in groups:
+        for trajectory in group.trajectories:
+            trajectory.score = Score(trajectory.episode_return + trajectory.group_index, {})
+    assert [len(g.trajectories) for g in groups] == [3, 3 - num_stopped][: 2 - (num_stopped == 3)]
+    assign_credit(groups, AlgorithmConfig(credit=credit))
+    first, *second = groups
+    assert not first.failed
+    for group in second:
+        assert group.failed == (len(group.trajectories) < 2)
+        assert any(advantages_of(group)) != group.failed
+    [micro_batches] = pack(
+        groups, no_pixels, num_ranks=1, max_tokens=4096, aggregation="token", max_completion_tokens=5,
+        keep_zero_advantage=True,
+    )  # fmt: skip
+    trained = {name for m in micro_batches for name in m.token_sample_ids}
+    assert trained == {g.trajectories[0].sample.id for g in groups if not g.failed}
+    assert rollout_stats(groups, [])["groups/num_without_baseline"] == float(num_stopped == 2)
 
 
 def test_with_an_opponent_inside_it_is_an_episode_of_one() -> None:

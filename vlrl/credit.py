@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -24,7 +25,10 @@ MaskFn = Callable[[Trajectory], Sequence[BoolArray]]
 
 
 def assign_credit(groups: Sequence[Group], options: AlgorithmConfig, masks: Sequence[MaskFn] = ()) -> None:
-    """Fill each group's credits in place; of a group with a failed member they are zeros (law 7).
+    """Fill each group's credits in place; a member that failed has no part in them (law 7).
+
+    It has zeros, and the others are compared among themselves. All have zeros in a group with fewer than two
+    scores.
 
     Args:
         groups: scored.
@@ -32,29 +36,29 @@ def assign_credit(groups: Sequence[Group], options: AlgorithmConfig, masks: Sequ
         masks: a token is trained if all of them say so.
     """
     for group in groups:
-        turns = _of_turns(group, options)
-        group.credits = [
-            spread(trajectory, advantages, (*masks, repeated))
-            for trajectory, advantages in zip(group.trajectories, turns, strict=True)
-        ]
+        scored = [] if group.failed else group.scored
+        of_turns = iter(_of_turns(scored, options) if scored else ())
+        group.credits = []
+        for trajectory in group.trajectories:
+            counts = bool(scored) and trajectory.score is not None
+            advantages = next(of_turns) if counts else np.zeros(len(trajectory.turns), np.float32)
+            own = (*masks, repeated) if counts else (nothing,)
+            group.credits.append(replace(spread(trajectory, advantages, own), counts=counts))
 
 
 def graded(trajectories: Sequence[Trajectory], advantages: Sequence[float]) -> Group:
-    """A group in which every token of a trajectory has the same advantage: [n] numbers."""
+    """A group in which every token of a trajectory that has a score has the same advantage: [n] numbers."""
     return Group(
         list(trajectories),
         [
-            spread(t, np.full(len(t.turns), advantage, np.float32))
+            replace(spread(t, np.full(len(t.turns), advantage, np.float32)), counts=t.score is not None)
             for t, advantage in zip(trajectories, advantages, strict=True)
         ],
     )
 
 
-def _of_turns(group: Group, options: AlgorithmConfig) -> list[FloatArray]:
-    """The advantage of each turn of each trajectory: [n] of [num_turns]."""
-    if group.failed:
-        return [np.zeros(len(t.turns), np.float32) for t in group.trajectories]
-    trajectories = group.trajectories
+def _of_turns(trajectories: Sequence[Trajectory], options: AlgorithmConfig) -> list[FloatArray]:
+    """The advantage of each turn of each scored trajectory, at least two of them: [n] of [num_turns]."""
     rewards = [turn_rewards(t) for t in trajectories]
     if options.credit == "discounted":
         return discounted_advantages(rewards, discount=options.discount, scale_by_std=options.scale_by_std)
@@ -79,9 +83,16 @@ def _of_turns(group: Group, options: AlgorithmConfig) -> list[FloatArray]:
 def _of_trees(
     trajectories: Sequence[Trajectory], totals: Sequence[float], options: AlgorithmConfig
 ) -> list[FloatArray]:
-    """The turns before a branch point by their tree, those after it within their tree: [n] of [num_turns]."""
+    """The turns before a branch point by their tree, those after it within their tree: [n] of [num_turns].
+
+    Where failures left a single tree, nothing is known of the turns before its branch point.
+    """
     trees = [t.group_index if t.trunk is None else t.trunk for t in trajectories]
-    among, within = tree_advantages(totals, trees, scale_by_std=options.scale_by_std)
+    if len(set(trees)) > 1:
+        among, within = tree_advantages(totals, trees, scale_by_std=options.scale_by_std)
+    else:
+        within = group_advantages(totals, scale_by_std=options.scale_by_std)
+        among = np.zeros_like(within)
     advantages = []
     for number, trajectory in enumerate(trajectories):
         num_shared = trajectory.num_shared if trajectory.trunk is not None else len(trajectory.turns)
@@ -190,6 +201,11 @@ def repeated(trajectory: Trajectory) -> list[BoolArray]:
     """Leaves out the turns before a branch point, but in the trunk: what was drawn once is trained once."""
     first = trajectory.num_shared if trajectory.trunk != trajectory.group_index else 0
     return _but_turns(trajectory, lambda number: number < first)
+
+
+def nothing(trajectory: Trajectory) -> list[BoolArray]:
+    """Leaves out everything."""
+    return [np.zeros(len(ledger.token_ids), np.bool_) for ledger in trajectory.ledgers]
 
 
 def _but_turns(trajectory: Trajectory, left_out: Callable[[int], bool]) -> list[BoolArray]:

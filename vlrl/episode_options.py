@@ -26,7 +26,7 @@ class EnvConfig(Section):
     """A step that takes longer has failed."""
     attempts: int = Field(2, ge=1)
     """An episode whose environment failed is played again from the start, with the same seed, so often in
-    all; then its group is masked."""
+    all; then it is left out of its group."""
 
 
 class ContextConfig(Section):

@@ -87,7 +87,7 @@ class Episodes:
         async with self._places:
             self._lockstep.start()
             [trunk] = await self._play(number, index, points=points)
-            if trunk.failed:  # and with it the group, so nothing would come of the others
+            if trunk.failed:  # there is nothing to branch off
                 return [trunk]
             origin = points.chosen(len(trunk.turns))
             others = range(index + 1, index + self._branching.num_branches)

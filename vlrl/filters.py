@@ -46,8 +46,8 @@ def zero_variance(group: Group, *, reward: str | Sequence[str] = TOTAL) -> bool:
 
 
 def failed(group: Group) -> bool:
-    """Keeps groups all of whose members were played and scored."""
-    return not group.failed
+    """Keeps groups all of whose members were played and scored; without it the others are trained."""
+    return not group.failed and len(group.scored) == len(group.trajectories)
 
 
 def length(group: Group, *, min_tokens: int = 0, max_tokens: int | None = None) -> bool:

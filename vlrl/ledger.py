@@ -129,10 +129,13 @@ class Credit:
     Attributes:
         advantages: [num_ledgers] of [num_tokens] float32.
         trained: [num_ledgers] of [num_tokens] bool; only where the policy drew the token.
+        counts: False for a trajectory that could not be scored or has nobody to be compared with: it is no
+            sequence of the batch's averages (law 7), while one whose tokens are all masked is.
     """
 
     advantages: tuple[FloatArray, ...]
     trained: tuple[BoolArray, ...]
+    counts: bool = True
 
     @property
     def num_trained(self) -> int:

@@ -90,7 +90,7 @@ METRICS: Mapping[str, Metric] = {
         "Share of pictures whose features a frozen tower had given before", "fraction"
     ),
     "throughput/tokens_per_s": Metric("Drawn tokens per second of step time", "tokens/s"),
-    "failures/reward": Metric("Completions that could not be scored; their groups are left out", "count"),
+    "failures/reward": Metric("Completions that could not be scored; their groups are without them", "count"),
     "failures/env_raised": Metric(
         "Attempts at an episode whose environment raised or answered nonsense", "count"
     ),
@@ -100,12 +100,15 @@ METRICS: Mapping[str, Metric] = {
     "failures/agent_raised": Metric("Attempts whose agent raised", "count"),
     "failures/replayed_episodes": Metric("Episodes that did well after an attempt that failed", "count"),
     "failures/failed_episodes": Metric(
-        "Episodes of which every attempt failed; their groups are left out", "count"
+        "Episodes of which every attempt failed; they are left out of their groups", "count"
     ),
     "failures/cut_off_episodes": Metric("Episodes that were too slow and are left out", "count"),
     "failures/surplus_episodes": Metric("Redundant episodes that are left out", "count"),
     "failures/replaced_engines": Metric("Engines whose process died and was replaced in the step", "count"),
     "failures/redrawn_requests": Metric("Requests lost with an engine and drawn again by the next", "count"),
+    "groups/num_without_baseline": Metric(
+        "Groups that are not trained, as fewer than two of their members have a score", "count"
+    ),
     "groups/dropped_share": Metric(
         "Share of the groups drawn for the batch that filters dropped", "fraction"
     ),

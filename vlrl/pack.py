@@ -69,7 +69,7 @@ def pack(
     """Lay groups out for one optimizer step.
 
     Args:
-        groups: scored, with credits; failed groups are left out and do not count (law 7).
+        groups: with credits; members whose credit does not count are left out (law 7).
         pixels: the processor's pixel function.
         num_ranks: of the trainer; each gets the same number of micro-batches.
         max_tokens: of a micro-batch; a tree of more is split and its shared tokens repeated, and only a
@@ -89,11 +89,11 @@ def pack(
     Returns:
         [num_ranks][num_micro_batches] of MicroBatch.
     """
-    counted = [g for g in groups if not g.failed]
-    weights = token_weights(counted, aggregation, max_completion_tokens)
+    groups = counted(groups)
+    weights = token_weights(groups, aggregation, max_completion_tokens)
     keys = Keys()
     branches: list[Branch] = []
-    for group, group_weights in zip(counted, weights, strict=True):
+    for group, group_weights in zip(groups, weights, strict=True):
         of_group = branches_of(group, group_weights, keys)
         if keep_zero_advantage or any(b.advantages[b.trained].any() for b in of_group):
             branches += of_group
@@ -116,6 +116,15 @@ def pack(
         [part.micro_batch(pixels, others) for part, others in zip(parts, of_rank, strict=True)]
         for parts, of_rank in zip(ranks, elsewhere, strict=True)
     ]
+
+
+def counted(groups: Sequence[Group]) -> list[Group]:
+    """The members of each group whose credit counts."""
+    found = []
+    for group in groups:
+        members = [pair for pair in zip(group.trajectories, group.credits, strict=True) if pair[1].counts]
+        found.append(Group([t for t, _ in members], [credit for _, credit in members]))
+    return found
 
 
 def _elsewhere(ranks: Sequence[Sequence[Slice]]) -> list[list[Elsewhere]]:

@@ -13,7 +13,7 @@ from vlrl.errors import DataError, EnvError, ScoringError
 from vlrl.rewards.scoring.compose import RewardFailure
 from vlrl.setting import Setting
 from vlrl.stragglers import cut_off, first_done, has_failed
-from vlrl.types import Group, Sample, Score, Trajectory
+from vlrl.types import SMALLEST_GROUP, Group, Sample, Score, Trajectory
 
 ScoreFn = Callable[[Sequence[Trajectory], int, Sequence[int]], Awaitable[Sequence[Score | RewardFailure]]]
 """(trajectories, step, number of each one's group) → their scores or why there is none, in order:
@@ -21,9 +21,6 @@ ScoreFn = Callable[[Sequence[Trajectory], int, Sequence[int]], Awaitable[Sequenc
 
 SHOWN_FAILURES = 3
 """Tracebacks in the message that ends a run."""
-
-SMALLEST_GROUP = 2
-"""Trajectories that can be a baseline for each other."""
 
 
 def require_room(sample_id: str, num_prompt_tokens: int, max_tokens: int, max_model_len: int) -> None:
@@ -124,7 +121,8 @@ async def rollout_groups(
 def groups_of(episodes: Sequence[list[Trajectory]]) -> list[Group]:
     """The episodes (or trees of them) of a sample as one group, or as one for each of their agents.
 
-    A failed episode, which may not know its agents, is in every group, so that all of them are masked.
+    A failed episode, which may not know its agents, is in every group, unscored. An agent that acted in one
+    episode alone has a group without a baseline (`Group.failed`); one that acted in none has no group.
     """
     failed = [trajectory for episode in episodes if has_failed(episode) for trajectory in episode]
     by_agent: dict[str, list[Trajectory]] = {}

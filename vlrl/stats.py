@@ -24,7 +24,7 @@ def rollout_stats(groups: Sequence[Group], failures: Sequence[object]) -> dict[s
     scores = [t.score for t in trajectories if t.score is not None]
     totals = np.asarray([s.total for s in scores] or [np.nan], dtype=np.float64)
     scored = [g for g in groups if not g.failed]
-    flat = [all_equal([t.score.total for t in g.trajectories if t.score]) for g in scored]
+    flat = [all_equal([t.score.total for t in g.scored if t.score]) for g in scored]
     return {
         "reward/mean": float(totals.mean()),
         "reward/std": float(totals.std()),
@@ -33,6 +33,7 @@ def rollout_stats(groups: Sequence[Group], failures: Sequence[object]) -> dict[s
         "reward/zero_variance_groups": float(np.mean(flat)) if flat else 0.0,
         "completion/num_tokens_mean": _mean([t.num_action_tokens for t in trajectories]),
         "completion/truncated_fraction": _mean([t.outcome == "truncated" for t in trajectories]),
+        "groups/num_without_baseline": float(len(groups) - len(scored)),
         "failures/reward": float(len(failures)),
     }
 

@@ -27,6 +27,9 @@ from vlrl.rounding import summed
 
 ByteArray: TypeAlias = npt.NDArray[np.uint8]
 
+SMALLEST_GROUP = 2
+"""Trajectories that can be a baseline for each other."""
+
 Outcome = Literal["ok", "truncated", "agent_error", "env_error", "timeout"]
 Row: TypeAlias = Mapping[str, Any]
 """A dataset row: `id`, `messages`, and optionally `answer`, `target`, `metadata`, `env`, `tools`.
@@ -300,5 +303,10 @@ class Group:
 
     @property
     def failed(self) -> bool:
-        """True if any member could not be scored: the whole group is masked (law 7)."""
-        return any(t.score is None for t in self.trajectories)
+        """True if fewer than two members have a score: no baseline, so nothing of it is trained (law 7)."""
+        return len(self.scored) < SMALLEST_GROUP
+
+    @property
+    def scored(self) -> list[Trajectory]:
+        """The members that have a score; the others failed, and have no part in the group's baseline."""
+        return [t for t in self.trajectories if t.score is not None]
