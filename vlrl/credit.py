@@ -103,9 +103,14 @@ def _of_trees(
 
 
 def turn_rewards(trajectory: Trajectory) -> Rewards:
-    """[num_turns] rewards that sum to the score: what each turn was given, and the rest on the last turn."""
+    """[num_turns] rewards that sum to the score: what each turn was given, and the rest on the last turn.
+
+    A turn is given rewards by its environment, and by process rewards (`Score.turns`).
+    """
     rewards = np.asarray([turn.reward for turn in trajectory.turns], dtype=np.float64)
     total = trajectory.score.total if trajectory.score is not None else 0.0
+    if trajectory.score is not None and trajectory.score.turns:
+        rewards += trajectory.score.turns
     if len(rewards):
         rewards[-1] = summed([total, *(-rewards[:-1])])
     return rewards

@@ -78,6 +78,8 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "group_diversity": "vlrl.rewards.group:group_diversity",
         "group_length": "vlrl.rewards.group:group_length",
         "group_rank": "vlrl.rewards.group:group_rank",
+        "turn_process": "vlrl.rewards.process:turn_process",
+        "step_process": "vlrl.rewards.process:step_process",
         "rubric": "vlrl.rewards.rubric:rubric",
         "judge_pairwise": "vlrl.rewards.judge.scores:judge_pairwise",
     },

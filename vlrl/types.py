@@ -216,10 +216,17 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A reward and its named parts. `total` is what the advantage sees."""
+    """A reward and its named parts. `total` is what the advantage sees.
+
+    Attributes:
+        total: of the episode.
+        parts: name → value, as the rewards returned them.
+        turns: [num_turns] what of the total process rewards gave to each turn; empty without one.
+    """
 
     total: float
     parts: Mapping[str, float]
+    turns: tuple[float, ...] = ()
 
 
 @dataclass(slots=True)

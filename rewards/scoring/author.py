@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, overload
 
@@ -44,10 +44,13 @@ class Scored:
     Attributes:
         value: what counts; None if the reward does not apply to the sample: then nothing counts or is logged.
         notes: name → finite number, each logged as a part of its own.
+        turns: what of the value each turn of the episode earned, in order; they sum to it. Without them the
+            last turn earned all. `algorithm.credit` says what they are for.
     """
 
     value: float | None
     notes: Mapping[str, float] = field(default_factory=dict)
+    turns: Sequence[float] = ()
 
 
 @overload

@@ -146,33 +146,63 @@ class ComposedReward:
     def _composed(
         self, trajectory: Trajectory, terms: Sequence[Term], results: Sequence[Value | Trouble], step: int
     ) -> Score | RewardFailure:
-        values: list[float] = []
+        values: list[Value] = []
         parts: dict[str, float] = {}
+        num_turns = len(trajectory.turns)
         for term, result in zip(terms, results, strict=True):
             if isinstance(result, Trouble):
                 return RewardFailure(term.label, trajectory.sample.id, result.reason, result.trace)
-            values.append(result[0])
+            if result.turns and len(result.turns) != num_turns:
+                reason = f"returned values of {len(result.turns)} turns for an episode of {num_turns}"
+                return RewardFailure(term.label, trajectory.sample.id, reason)
+            values.append(result)
             # A function's own name is not the label of its second use; a part that is taken is told apart.
-            for part, number in result[1].items():
+            for part, number in result.parts.items():
                 name = term.label if part == term.function.label else part
                 parts[f"{term.label}.{name}" if name in parts else name] = number
-        return Score(total(terms, values, step, self._scoring.clip), parts)
+        numbers = [value.number for value in values]
+        turns = _turn_shares([v.turns for v in values], factors(terms, numbers, step), num_turns)
+        return Score(total(terms, numbers, step, self._scoring.clip), parts, turns)
 
 
 def total(
     terms: Sequence[Term], values: Sequence[float], step: int, clip: tuple[float, float] | None = None
 ) -> float:
     """The formula on top of this file, of the terms' values at a step."""
-    shares, is_open = [], True
+    shares = [share for share, _ in _shares(terms, values, step)]
+    return _clipped(summed(shares), clip)
+
+
+def factors(terms: Sequence[Term], values: Sequence[float], step: int) -> list[float]:
+    """What each term's value is multiplied with to give its share of the total, before the total's clip."""
+    return [factor for _, factor in _shares(terms, values, step)]
+
+
+def _shares(terms: Sequence[Term], values: Sequence[float], step: int) -> list[tuple[float, float]]:
+    """What each term adds to the total, and that over its value: (share, factor)."""
+    is_open = True
     for term, value in zip(terms, values, strict=True):
-        reward = term.reward
-        clipped = _clipped(value, reward.clip)
-        shares.append((reward.gate is not None, weight_at(reward.weight, step) * clipped))
-        if reward.gate is not None:
-            holds = value >= reward.gate if _higher_is_better(term) else value <= reward.gate
-            is_open = is_open and holds
-    counted = [share if is_open or is_gate else min(0.0, share) for is_gate, share in shares]
-    return _clipped(summed(counted), clip)
+        if (gate := term.reward.gate) is not None:
+            is_open = is_open and (value >= gate if _higher_is_better(term) else value <= gate)
+    shares = []
+    for term, value in zip(terms, values, strict=True):
+        weight = weight_at(term.reward.weight, step)
+        share = weight * _clipped(value, term.reward.clip)
+        if is_open or term.reward.gate is not None or share < 0:
+            shares.append((share, share / value if value else weight))
+        else:
+            shares.append((0.0, 0.0))
+    return shares
+
+
+def _turn_shares(
+    of_terms: Sequence[Sequence[float]], by: Sequence[float], num_turns: int
+) -> tuple[float, ...]:
+    """What the terms that say so add to the total, by turn; empty if none does."""
+    told = [(turns, factor) for turns, factor in zip(of_terms, by, strict=True) if turns]
+    if not told:
+        return ()
+    return tuple(summed(factor * turns[number] for turns, factor in told) for number in range(num_turns))
 
 
 def weight_at(weight: float | Sequence[tuple[int, float]], step: int) -> float:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from vlrl.errors import ConfigError
 from vlrl.registry import resolve
@@ -17,8 +17,20 @@ from vlrl.rewards.scoring.signature import is_async, named
 from vlrl.rounding import summed
 from vlrl.trouble import MESSAGE_CHARS, Trouble, finite
 
-Value: TypeAlias = tuple[float, dict[str, float]]
-"""(what counts, name → number of every part to log)."""
+
+class Value(NamedTuple):
+    """What a reward returned, checked.
+
+    Attributes:
+        number: what counts.
+        parts: name → number of every part to log.
+        turns: what of the number each turn earned; empty if the reward does not say.
+    """
+
+    number: float
+    parts: dict[str, float]
+    turns: tuple[float, ...] = ()
+
 
 CONTEXT_NAMES = frozenset(
     {
@@ -100,13 +112,13 @@ class RewardFunction:
 
     def _checked(self, returned: Any) -> Value | Trouble:
         try:
-            value, parts = as_value(returned, self.label)
+            value = as_value(returned, self.label)
         except ValueError as error:
             return Trouble(str(error)[:MESSAGE_CHARS])
-        low, high = self.declared.range or (value, value)
-        if parts and not low - _TOLERANCE <= value <= high + _TOLERANCE:
-            return Trouble(f"{self.label}={value!r} is outside its declared range [{low}, {high}]")
-        return value, parts
+        low, high = self.declared.range or (value.number, value.number)
+        if value.parts and not low - _TOLERANCE <= value.number <= high + _TOLERANCE:
+            return Trouble(f"{self.label}={value.number!r} is outside its declared range [{low}, {high}]")
+        return value
 
 
 def find_reward(
@@ -148,7 +160,7 @@ def find_reward(
 
 
 def as_value(returned: Any, label: str) -> Value:
-    """What a reward returned as (value, parts).
+    """What a reward returned.
 
     A number is its own part; a mapping's parts are summed; of a `Scored` the notes only inform.
 
@@ -156,19 +168,28 @@ def as_value(returned: Any, label: str) -> Value:
         ValueError: for anything else, and for a number that is not finite.
     """
     if type(returned) is float and math.isfinite(returned):
-        return returned, {label: returned}
+        return Value(returned, {label: returned})
     if isinstance(returned, Scored):
         if returned.value is None:
-            return 0.0, {}
+            return Value(0.0, {})
         value = finite(returned.value, label)
-        return value, {label: value, **{n: finite(v, n) for n, v in returned.notes.items()}}
+        parts = {label: value, **{n: finite(v, n) for n, v in returned.notes.items()}}
+        return Value(value, parts, _turns(returned.turns, value, label))
     if isinstance(returned, Mapping):
         if not returned:
             raise ValueError("returned no parts")
         parts = {str(name): finite(number, str(name)) for name, number in returned.items()}
-        return finite(summed(parts.values()), label), parts
+        return Value(finite(summed(parts.values()), label), parts)
     value = finite(returned, label)
-    return value, {label: value}
+    return Value(value, {label: value})
+
+
+def _turns(given: Sequence[float], value: float, label: str) -> tuple[float, ...]:
+    """What each turn earned, which must be the value in all."""
+    turns = tuple(finite(number, f"{label}.turns") for number in given)
+    if turns and abs(summed(turns) - value) > _TOLERANCE * max(1.0, *map(abs, turns)):
+        raise ValueError(f"{label}: its turns sum to {summed(turns):g}, its value is {value:g}")
+    return turns
 
 
 def _filled(function: Any, name: str, *, batched: bool) -> tuple[list[str], list[inspect.Parameter]]:
