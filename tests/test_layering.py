@@ -48,6 +48,7 @@ LAYERS: dict[str, set[str]] = {
         "credit",
         "loss",
         "off_policy",
+        "ordered",
         "lags",
         "filters",
         "timeline",

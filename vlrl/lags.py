@@ -9,6 +9,7 @@ from torch import Tensor
 
 from vlrl.loss import kl_k3
 from vlrl.off_policy import Surrogate
+from vlrl.ordered import sums_by
 
 Sums = npt.NDArray[np.float64]
 """[NUM_LAGS, NUM_COLUMNS]; the last row is of that age and all above."""
@@ -44,7 +45,7 @@ def lag_sums(
     )
     values = torch.stack([column.double() for column in columns], dim=1)
     rows = version_lags.clamp(0, NUM_LAGS - 1).long()
-    sums: Sums = values.new_zeros(NUM_LAGS, len(COLUMNS)).index_add(0, rows, values).cpu().numpy()
+    sums: Sums = sums_by(rows, values, NUM_LAGS).cpu().numpy()
     return sums
 
 

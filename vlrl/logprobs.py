@@ -13,6 +13,7 @@ from torch.distributed import ProcessGroup
 
 from vlrl.attention import KINDS, Kind, install
 from vlrl.batch import MicroBatch
+from vlrl.ordered import rows_of
 from vlrl.sequence_parallel import SharedAttention
 from vlrl.step_features import StepFeatures, sum_of, tower_features
 from vlrl.token_logprobs import CHUNK_BYTES, HeadLogprobs
@@ -101,7 +102,7 @@ class TreeLogprobs(nn.Module):
             (trainer_logprobs [M] float32 nats, entropy [M] float32 nats).
         """
         hidden = self._hidden(batch, kept or StepFeatures())
-        picked = hidden[0, batch.source_index]
+        picked = rows_of(hidden[0], batch.source_index)
         logprobs, entropy = self.head(picked, batch.target_ids)
         return logprobs, entropy
 

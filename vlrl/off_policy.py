@@ -21,6 +21,7 @@ from torch import Tensor
 from vlrl.async_options import CorrectionConfig
 from vlrl.loss import clipped_surrogate
 from vlrl.options import AlgorithmConfig
+from vlrl.ordered import sums_by
 
 if TYPE_CHECKING:
     from vlrl.logprobs import DeviceBatch
@@ -48,8 +49,7 @@ def sequence_sums(values: Tensor, sequence_ids: Tensor) -> Tensor:
     """Every token gets its sequence's sum: [M] and [M] int64 → [M]."""
     if not len(values):
         return values
-    sums = values.new_zeros(int(sequence_ids.max()) + 1).index_add(0, sequence_ids, values)
-    return sums[sequence_ids]
+    return sums_by(sequence_ids, values, int(sequence_ids.max()) + 1)[sequence_ids]
 
 
 def corrected_surrogate(

@@ -186,6 +186,9 @@ class TrainerConfig(Section):
     auto is flex on a GPU where a trial of it works, else blocks; the run says at its start which it is."""
     logits_chunk_mib: int = Field(64, ge=1)
     """Memory of one chunk of float32 logits; all tokens' logits are never held at once."""
+    deterministic: bool = True
+    """Only operations whose sums have a fixed order, so that one seed gives one run bit for bit. False lets
+    torch, cuDNN and NCCL choose the fastest; docs/training_step.md has what either costs."""
     gradient_checkpointing: bool | Literal["vision", "language"] = False
     """Recompute activations in the backward pass, everywhere or on one side: less memory, a third slower."""
     offload_optimizer: bool = False

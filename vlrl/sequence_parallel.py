@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.distributed.nn.functional import all_to_all_single
 
 from vlrl.errors import ConfigError
+from vlrl.ordered import sums_by
 from vlrl.tree_attention import TreeAttention
 
 
@@ -57,7 +58,7 @@ def shared_sums(group: dist.ProcessGroup, values: Tensor, sequence_ids: Tensor) 
     """
     num_sequences = sequence_ids.max() + 1 if len(sequence_ids) else sequence_ids.new_zeros(())
     dist.all_reduce(num_sequences, dist.ReduceOp.MAX, group)
-    sums = values.new_zeros(int(num_sequences)).index_add(0, sequence_ids, values)
+    sums = sums_by(sequence_ids, values, int(num_sequences))
     dist.all_reduce(sums, dist.ReduceOp.SUM, group)
     return sums[sequence_ids]
 

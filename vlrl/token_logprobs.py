@@ -145,6 +145,7 @@ class _TokenLogprobs(torch.autograd.Function):
                 grad = own_logprobs.add_(entropy[:, None]).mul_(-of_entropy).sub_(scale).mul_(probs)
             inside = (target_ids >= columns.start) & (target_ids < columns.stop)
             place = (target_ids - columns.start).clamp(0, columns.stop - columns.start - 1)
+            # One place a row: nothing meets, so the order of CUDA's atomic additions has no effect.
             grad.scatter_add_(1, place[:, None], scale * inside[:, None])
             here = banned[(banned >= columns.start) & (banned < columns.stop)] - columns.start
             grad.index_fill_(1, here, 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import socket
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -18,6 +19,7 @@ from vlrl.batch import Batch
 from vlrl.config import Config
 from vlrl.errors import EngineError, ResourceError
 from vlrl.lags import lag_metrics
+from vlrl.ordered import ENVIRONMENT
 from vlrl.step_result import StepResult, StepSums
 from vlrl.trainer_lora import sent_alone
 from vlrl.trainer_offload import OffloadFolder, with_folder
@@ -42,6 +44,8 @@ class Trainer:
         ranks = config.trainer.num_ranks
         master = ("127.0.0.1", rendezvous_port(config.trainer.master_port))
         env = {"OMP_NUM_THREADS": str(cluster.num_threads(config, num_processes=ranks))}
+        if config.trainer.deterministic:
+            env |= {name: os.environ.get(name, value) for name, value in ENVIRONMENT.items()}
         if not cluster.gpu_available():
             env["DS_ACCELERATOR"] = "cpu"
         self._ranks = [

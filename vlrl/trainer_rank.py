@@ -22,6 +22,7 @@ from vlrl.lags import lag_sums
 from vlrl.logprobs import DeviceBatch, TreeLogprobs
 from vlrl.loss import kl_k3, negative_log_likelihood, weighted_sum
 from vlrl.off_policy import SumsFn, corrected_surrogate, sequence_sums
+from vlrl.ordered import choose_ordered, ordered
 from vlrl.published import save_as_published
 from vlrl.sequence_parallel import join_group, require_heads, shared_sums
 from vlrl.step_features import StepFeatures
@@ -78,6 +79,7 @@ class TrainerRank:
         begin = time.perf_counter()
         import deepspeed
 
+        choose_ordered(self._config.trainer.deterministic)
         on_gpu = torch.cuda.is_available()
         if not on_gpu:
             # Unless told otherwise, DeepSpeed compiles a shared-memory all-reduce for a minute; gloo has one.
@@ -138,7 +140,7 @@ class TrainerRank:
 
     def step(self, micro_batches: Sequence[MicroBatch], objective: Objective, lr: float) -> StepResult:
         """One optimizer step over this rank's micro-batches."""
-        with self._profiler.step():
+        with self._profiler.step(), ordered():
             return self._step(micro_batches, objective, lr)
 
     def _step(self, micro_batches: Sequence[MicroBatch], objective: Objective, lr: float) -> StepResult:
@@ -174,7 +176,7 @@ class TrainerRank:
     def logprobs(self, micro_batches: Sequence[MicroBatch]) -> list[FloatArray]:
         """Trainer logprobs of each micro-batch's trained tokens, without gradient: [M] float32 each."""
         kept = StepFeatures()
-        with torch.no_grad():
+        with torch.no_grad(), ordered():
             return [
                 self._engine(DeviceBatch.of(m, self._device), kept)[0].float().cpu().numpy()
                 for m in micro_batches

@@ -6,6 +6,7 @@ experts; episodes that part at any token, branch from each other, or share only 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from builders import family_config, make_generation, observe, picture
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sharers import Sharers
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from vlrl import tree_attention
 from vlrl.attention import Kind
@@ -34,6 +36,14 @@ from vlrl.types import Group, Ledger, Score
 
 TOLERANCE = 1e-5
 CPU = torch.device("cpu")
+# torch's list of what raises under use_deterministic_algorithms on CUDA, as far as it is differentiable or a
+# network may call it; `interpolate` is "nearest" or an upsample of one of these names. `histc` is not here:
+# the mixtures of experts give it integers on CUDA, which add up to the same in any order.
+NOT_ORDERED_ON_CUDA = re.compile(
+    r"aten\.(avg_pool3d_backward|_?adaptive_(avg|max)_pool\dd_backward|fractional_max_pool\dd_backward|max_unpool|"
+    r"_?upsample_(linear1d|bilinear2d|bicubic2d|trilinear3d)(_aa)?_backward|reflection_pad\dd_backward|nll_loss|"
+    r"_ctc_loss_backward|_embedding_bag|put_|bincount|median|grid_sampler_\dd_backward)"
+)
 VIDEO_FAMILIES = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe")
 
 
@@ -249,6 +259,38 @@ def test_slices_of_two_ranks_add_up_to_the_whole(family: Family, sharers: Sharer
     names = {name for _, gradients in answers for name in gradients}
     summed = {n: sum(torch.tensor(g[n]) for _, g in answers if n in g) for n in names}
     assert_same_gradients(summed, expected)  # type: ignore[arg-type]
+
+
+class Operations(TorchDispatchMode):
+    """Keeps the names of those that sum in no fixed order on CUDA and have no ordered algorithm there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.num_seen, self.without_order = 0, set[str]()
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        self.num_seen += 1
+        output = func(*args, **(kwargs or {}))
+        of_floats = isinstance(output, torch.Tensor) and output.is_floating_point()
+        if NOT_ORDERED_ON_CUDA.match(str(func)) or (str(func).startswith("aten.cumsum") and of_floats):
+            self.without_order.add(str(func))
+        return output
+
+
+def test_every_operation_of_both_passes_has_an_ordered_algorithm_on_cuda(family: Family) -> None:
+    """With trainer.deterministic torch refuses the others there, and law 8 cannot hold without it."""
+    [[batch]] = pack(
+        family.groups(FORKED), family.ours.pixels, num_ranks=1, max_tokens=4096, aggregation="token",
+        max_completion_tokens=8, keep_zero_advantage=True,
+    )  # fmt: skip
+    wrapped = TreeLogprobs(family.model, temperature=1.0, banned_token_ids=family.ours.banned_token_ids)
+    with Operations() as operations:
+        logprobs, entropy = wrapped(DeviceBatch.of(batch, CPU))
+        family.gradients(logprobs.sum() + entropy.sum())
+    assert operations.num_seen > 100
+    assert not operations.without_order
 
 
 def test_a_prompt_is_shared_up_to_where_another_picture_begins(family: Family) -> None:

@@ -1,0 +1,135 @@
+"""What sums in a fixed order cost: seconds of forward and backward over one packed batch, side by side.
+
+    .venv/bin/python benchmarks/ordered.py --json
+
+index      trained tokens taken by plain indexing, whose backward pass adds in whatever order threads arrive
+ordered    by `vlrl.ordered.rows_of`
+strict     the same under torch.use_deterministic_algorithms: trainer.deterministic=true
+
+The sides take turns, in an order that changes from round to round; printed are medians and the median of each
+round's ratio to `index`. On a GPU the model is bfloat16.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+SIDES = ("index", "ordered", "strict")
+
+
+def make_batch(folder: Path, groups: int, size: int, length: int) -> tuple[Any, Any, Any]:
+    """(model, banned token ids, micro-batch) of a tiny Qwen2.5-VL: groups of `size` completions."""
+    from transformers import AutoModelForImageTextToText
+
+    from vlrl.config import parse_config
+    from vlrl.credit import graded
+    from vlrl.envs.visual.digit_sum import DigitSum, corpus
+    from vlrl.pack import pack
+    from vlrl.processors.auto import open_processor
+    from vlrl.session import Session
+    from vlrl.tiny import build_tiny_qwen2_5_vl
+    from vlrl.types import Generation, Score, VersionSpan
+
+    build_tiny_qwen2_5_vl(folder, corpus(DigitSum()))
+    config = parse_config(
+        {
+            "model": {"path": str(folder)},
+            "data": {"train": {"name": "digit_sum"}},
+            "rewards": [{"name": "answer_exact"}],
+            "generator": {"max_model_len": 4096},
+        }
+    )
+    processor = open_processor(config)
+    rng = np.random.default_rng(0)
+    made = []
+    for number in range(groups):
+        image = rng.integers(0, 255, (112, 112, 3), dtype=np.uint8)
+        parts = [{"type": "image", "image": image}, {"type": "text", "text": f"Add {number}."}]
+        sample = processor.sample({"id": str(number), "messages": [{"role": "user", "content": parts}]})
+        members = []
+        for index in range(size):
+            session = Session(sample, index)
+            session.append_action(
+                Generation(
+                    rng.integers(0, 200, length),
+                    rng.normal(-3, 0.3, length).astype(np.float32),
+                    (VersionSpan(0, 0, length),),
+                    True,
+                )
+            )
+            members.append(session.trajectory("", "ok", 0.0))
+            members[-1].score = Score(float(index), {})
+        made.append(graded(members, rng.normal(size=size).tolist()))
+    [[batch]] = pack(
+        made, processor.pixels, num_ranks=1, max_tokens=2**20, aggregation="token",
+        max_completion_tokens=length, keep_zero_advantage=True,
+    )  # fmt: skip
+    model = AutoModelForImageTextToText.from_pretrained(folder, attn_implementation="sdpa").train()
+    return model, processor.banned_token_ids, batch
+
+
+def measure(rounds: int, groups: int, size: int, length: int) -> dict[str, Any]:
+    """Seconds of every round, side by side."""
+    import torch
+
+    from vlrl import logprobs, ordered
+
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    with tempfile.TemporaryDirectory() as folder:
+        model, banned, batch = make_batch(Path(folder) / "tiny", groups, size, length)
+    model = model.to(device, torch.bfloat16 if device.type == "cuda" else torch.float32)
+    wrapped = logprobs.TreeLogprobs(model, temperature=1.0, banned_token_ids=banned)
+    on_device = logprobs.DeviceBatch.of(batch, device)
+    seconds: dict[str, list[float]] = {side: [] for side in SIDES}
+    for number in range(rounds + 1):  # the first one warms up
+        for side in np.random.default_rng(number).permutation(SIDES).tolist():
+            logprobs.rows_of = (lambda table, index: table[index]) if side == "index" else ordered.rows_of
+            ordered.choose_ordered(side == "strict")
+            model.zero_grad(set_to_none=True)
+            begin = time.perf_counter()
+            values, _ = wrapped(on_device)
+            (values * on_device.weights * on_device.advantages).sum().backward()
+            if device.type == "cuda":
+                torch.cuda.synchronize()
+            if number:
+                seconds[side].append(time.perf_counter() - begin)
+    ratios = {s: [a / b for a, b in zip(seconds[s], seconds["index"], strict=True)] for s in SIDES}
+    return {
+        "device": str(device),
+        "num_tokens": len(batch.input_ids),
+        "num_trained": len(batch.target_ids),
+        "seconds": {side: statistics.median(values) for side, values in seconds.items()},
+        "ratio": {side: statistics.median(values) for side, values in ratios.items()},
+    }
+
+
+def main() -> None:
+    """Parse, measure, print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--groups", type=int, default=16)
+    parser.add_argument("--size", type=int, default=8, help="completions of a group")
+    parser.add_argument("--length", type=int, default=24, help="tokens of a completion")
+    parser.add_argument("--json", action="store_true", help="print the figures as one line of JSON")
+    args = parser.parse_args()
+    found = measure(args.rounds, args.groups, args.size, args.length)
+    if args.json:
+        print(json.dumps(found))
+        return
+    print(f"{found['num_tokens']:,} tokens, {found['num_trained']:,} trained, on {found['device']}")
+    for side in SIDES:
+        print(f"{side:8} {1e3 * found['seconds'][side]:8.1f} ms {found['ratio'][side]:6.3f}")
+
+
+if __name__ == "__main__":
+    main()
