@@ -102,6 +102,41 @@ def test_each_side_is_clipped_only_when_the_step_would_go_further_out(
     assert math.isclose(trainer.grad.item(), expected, rel_tol=1e-9, abs_tol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("ratio", "advantage", "gradient", "loss", "is_clipped"),
+    [
+        (2.9, -0.5, 1.45, 1.45, False),  # bad and likelier, but not too far: push down
+        (3.1, -0.5, 0.0, 1.5, True),  # beyond c = 3 the loss is -c · A
+        (math.exp(500), -0.5, 0.0, 1.5, True),  # beyond float32
+        (3.1, 0.5, 0.0, -0.64, True),  # PPO's own bound
+        (math.exp(500), 0.5, 0.0, -0.64, True),
+        (math.exp(-500), 0.5, 0.0, 0.0, False),
+        (math.exp(-500), -0.5, 0.0, 0.4, True),
+        (3.1, 0.0, 0.0, 0.0, False),
+    ],
+)
+def test_dual_clip_bounds_what_a_bad_token_can_weigh(
+    ratio: float, advantage: float, gradient: float, loss: float, is_clipped: bool
+) -> None:
+    """Ye et al., arXiv 1912.09729, Eq. 5: max(min(ρA, clip(ρ)A), cA) for A < 0; finite at any ratio."""
+    trainer = torch.tensor([math.log(ratio)], requires_grad=True)
+    found, clipped = clipped_surrogate(
+        trainer, torch.zeros(1), torch.tensor([advantage]), clip_low=0.2, clip_high=0.28, dual_clip=3.0
+    )
+    found.sum().backward()
+    assert trainer.grad is not None
+    assert trainer.grad.item() == pytest.approx(gradient, rel=1e-5)
+    assert found.item() == pytest.approx(loss, rel=1e-5, abs=1e-7)
+    assert clipped.item() is is_clipped
+
+
+def test_without_a_dual_clip_a_bad_token_weighs_its_ratio() -> None:
+    trainer = torch.tensor([math.log(50.0)], requires_grad=True)
+    surrogate(trainer, torch.zeros(1), torch.tensor([-1.0]))[0].sum().backward()
+    assert trainer.grad is not None
+    assert trainer.grad.item() == pytest.approx(50.0)
+
+
 def test_on_policy_the_gradient_is_reinforce() -> None:
     trainer = torch.tensor([-1.0, -2.0], requires_grad=True)
     advantages = torch.tensor([2.0, -3.0])

@@ -81,7 +81,9 @@ def test_without_correction_it_is_ppo_around_the_sampler_to_the_last_bit() -> No
         sampler, advantages, torch.zeros(64, dtype=torch.int64), torch.zeros(64, dtype=torch.int64)
     )
     found = corrected_surrogate(trainer, drawn, options())
-    expected, clipped = clipped_surrogate(trainer, sampler, advantages, clip_low=0.2, clip_high=0.28)
+    expected, clipped = clipped_surrogate(
+        trainer, sampler, advantages, clip_low=0.2, clip_high=0.28, dual_clip=3.0
+    )
     assert torch.equal(found.loss, expected) and torch.equal(found.stopped, clipped)
     assert not found.limited.any()
 
@@ -190,7 +192,8 @@ def test_dppo_masks_by_probability_moved_in_the_advantages_direction(
 ) -> None:
     surrogate, gradient = run([trainer], tokens([sampler], [advantage]), kind="dppo", dppo_threshold=0.2)
     assert surrogate.stopped.tolist() == [is_masked]
-    assert gradient == pytest.approx([0.0 if is_masked else -trainer / sampler * advantage])
+    weight = min(trainer / sampler, 20.0)
+    assert gradient == pytest.approx([0.0 if is_masked else -weight * advantage])
 
 
 @settings(deadline=None)
@@ -210,6 +213,81 @@ def test_the_interpolated_proximal_is_used_and_gives_no_gradient() -> None:
     surrogate, gradient = run([0.45, 0.45], drawn, kind="decoupled", proximal="interpolated")
     assert surrogate.loss.tolist() == pytest.approx([-1.5 * 1.28, 1.5 * 1.5])
     assert gradient == pytest.approx([0.0, 2.25])
+
+
+FAR = {
+    # kind: gradient for A = -1 and for A = +1 of a token with log π_b = -14 and log π_θ = -5, ρ = e^9 = 8103
+    "none": (0.0, 0.0),  # dual clip, PPO's clip
+    "uncorrected": (1.0, -1.0),  # π_p is π_θ
+    "truncated": (2.0, -2.0),
+    "decoupled": (20.0, -20.0),
+    "masked": (0.0, 0.0),
+    "icepop": (0.0, 0.0),
+    "dppo": (20.0, -20.0),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("kind", FAR)
+def test_no_token_weighs_more_than_its_bound_however_far_the_policy_has_moved(
+    kind: str, dtype: torch.dtype
+) -> None:
+    for log_ratio in (9.0, 200.0):  # e^200 is beyond float32
+        drawn = Tokens(
+            torch.tensor([-5.0 - log_ratio] * 2, dtype=dtype),
+            torch.tensor([-1.0, 1.0], dtype=dtype),
+            torch.tensor([0, 0]),
+            torch.tensor([0, 1]),
+        )
+        logprobs = torch.tensor([-5.0] * 2, dtype=dtype, requires_grad=True)
+        surrogate = corrected_surrogate(logprobs, drawn, options(kind=kind))
+        surrogate.loss.sum().backward()
+        assert logprobs.grad is not None
+        assert logprobs.grad.tolist() == pytest.approx(FAR[kind])
+        assert torch.isfinite(surrogate.loss).all()
+        if kind in ("decoupled", "dppo", "truncated"):
+            assert surrogate.limited.all()
+
+
+@pytest.mark.parametrize(("lag", "gradient"), [(1, 0.0), (4, 0.0), (12, 20 * math.exp(0.75))])
+def test_the_interpolated_proximal_is_bounded_on_both_of_its_sides(lag: int, gradient: float) -> None:
+    """π_θ / π_p = e^(9/d) is dual-clipped at 3, π_p / π_b = e^(9 - 9/d) capped at 20."""
+    drawn = tokens([math.exp(-14)], [-1.0], lags=[lag])
+    _, found = run([math.exp(-5)], drawn, kind="decoupled", proximal="interpolated")
+    assert found == pytest.approx([gradient])
+
+
+def test_a_cap_of_ones_own_is_read_by_every_kind_that_has_one() -> None:
+    for kind in ("decoupled", "dppo", "truncated"):
+        _, gradient = run(
+            [0.6],
+            tokens([0.1], [-1.0]),
+            kind=kind,
+            cap=4.0,
+        )
+        assert gradient == pytest.approx([4.0])
+        _, free = run([0.6], tokens([0.1], [-1.0]), kind=kind, cap=INF)
+        assert free == pytest.approx([6.0])
+    for kind in ("none", "icepop", "uncorrected"):
+        with pytest.raises(ValidationError, match=r"cap=4\.0 is of no meaning"):
+            CorrectionConfig(kind=kind, cap=4.0)  # type: ignore[arg-type]
+
+
+@settings(deadline=None)
+@given(st.floats(-30, 30), st.floats(-2, 2), st.sampled_from(sorted(FAR)))
+def test_no_gradient_exceeds_the_bound_times_the_advantage(
+    log_ratio: float, advantage: float, kind: str
+) -> None:
+    trainer = torch.tensor([-1e-3], dtype=torch.float64, requires_grad=True)
+    drawn = Tokens(
+        trainer.detach() - log_ratio,
+        torch.tensor([advantage], dtype=torch.float64),
+        torch.tensor([0]),
+        torch.tensor([0]),
+    )
+    corrected_surrogate(trainer, drawn, options(kind=kind)).loss.sum().backward()
+    assert trainer.grad is not None
+    assert abs(float(trainer.grad)) <= 20 * abs(advantage) + 1e-9
 
 
 @pytest.mark.parametrize("kind", ["none", "decoupled", "dppo"])

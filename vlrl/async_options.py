@@ -13,19 +13,21 @@ class CorrectionConfig(Section):
     """What is done about the difference between the policy that drew a token and the one that learns from it.
 
     π_b drew the token (its recorded log-probability), π_p is the proximal policy, which the trust region is
-    around, π_θ the one that learns; ρ = π_p / π_b. `vlrl.off_policy` has the formulas and their papers.
+    around, π_θ the one that learns; ρ = π_p / π_b. `vlrl.off_policy` has the formulas and their papers. In
+    every kind the weight of a single token is bounded: that of clipped ratios by algorithm.dual_clip.
     """
 
     kind: Literal["none", "truncated", "masked", "icepop", "decoupled", "dppo", "uncorrected"] = "none"
-    """none: PPO's clipped ratio π_θ / π_b. The others clip π_θ / π_p and weight the token by ρ: whole
-    (decoupled PPO), at most `cap` (truncated importance sampling), 0 above `cap` (masked importance
-    sampling), or 0 outside [icepop_low, icepop_high] (IcePop). dppo: the ratio π_θ / π_b without clipping,
-    but no token whose probability has moved by more than dppo_threshold in the direction of its advantage.
-    uncorrected: π_θ / π_p is clipped and ρ ignored, as if π_p had drawn the token; to compare with."""
+    """none: PPO's clipped ratio π_θ / π_b. The others clip π_θ / π_p and weight the token by ρ: at most
+    `cap`, which is large (decoupled PPO) or small (truncated importance sampling), 0 above `cap` (masked
+    importance sampling), or 0 outside [icepop_low, icepop_high] (IcePop). dppo: the ratio π_θ / π_b, at most
+    `cap`, without clipping, but no token whose probability has moved by more than dppo_threshold in the
+    direction of its advantage. uncorrected: π_θ / π_p is clipped and ρ ignored, as if π_p had drawn the
+    token; to compare with."""
     level: Literal["token", "sequence"] = "token"
     """Of ρ in truncated and masked: the token's own, or the product over all trained tokens of its ledger."""
-    cap: float = Field(2.0, ge=1)
-    """Largest weight of truncated and masked."""
+    cap: float | None = Field(None, ge=1)
+    """Largest weight; null is 2 for truncated and masked, 20 for decoupled and dppo; .inf is none."""
     icepop_low: float = Field(0.5, gt=0, le=1)
     """Lowest ρ that is trained, α."""
     icepop_high: float = Field(5.0, ge=1)
@@ -37,6 +39,11 @@ class CorrectionConfig(Section):
     above 1; or between π_b and π_θ by the token's age, without one (A-3PO)."""
     staleness_power: float = Field(0.0, ge=0)
     """A token drawn d updates ago counts (1 + d)^-power; 0 is off."""
+
+    @property
+    def largest_weight(self) -> float:
+        """`cap`, or what it is for this kind."""
+        return self.cap if self.cap is not None else 2.0 if self.kind in ("truncated", "masked") else 20.0
 
     @property
     def recomputes(self) -> bool:
@@ -52,7 +59,7 @@ class CorrectionConfig(Section):
         if self.proximal == "interpolated" and self.kind in ("none", "dppo"):
             raise ValueError(f"kind={self.kind} has no proximal policy; set kind=decoupled, or leave it out")
         readers = {
-            "cap": ("truncated", "masked"),
+            "cap": ("truncated", "masked", "decoupled", "dppo"),
             "icepop_low": ("icepop",),
             "icepop_high": ("icepop",),
             "dppo_threshold": ("dppo",),

@@ -5,6 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+MAX_LOG_RATIO = 20.0
+"""Nats; e^20 is 4.9e8."""
+
 
 def clipped_surrogate(
     trainer_logprobs: Tensor,
@@ -13,10 +16,13 @@ def clipped_surrogate(
     *,
     clip_low: float,
     clip_high: float,
+    dual_clip: float | None = None,
 ) -> tuple[Tensor, Tensor]:
     """PPO's objective (arXiv 1707.06347, Eq. 7) with DAPO's separate bounds (arXiv 2503.14476, Eq. 8).
 
-    loss_t = -min(ρ_t A_t, clip(ρ_t, 1 - clip_low, 1 + clip_high) A_t),  ρ_t = π_trainer / π_sampler.
+    loss_t = -min(ρ_t A_t, clip(ρ_t, 1 - clip_low, 1 + clip_high) A_t),  ρ_t = π_trainer / π_sampler, and if
+    A_t < 0 at most -dual_clip · A_t (Ye et al., arXiv 1912.09729, Eq. 5): there the minimum has no bound, and
+    one token that has become much likelier would outweigh the batch.
 
     Args:
         trainer_logprobs: [M] nats, with gradient.
@@ -24,14 +30,25 @@ def clipped_surrogate(
         advantages: [M].
         clip_low: how far the ratio may fall below 1 before its gradient stops.
         clip_high: how far it may rise above 1.
+        dual_clip: the ratio, above 1, from which the gradient of a token with a negative advantage stops;
+            None is never.
 
     Returns:
-        (loss [M], clipped [M] bool: the clipped branch was the smaller, so the gradient is zero).
+        (loss [M], clipped [M] bool: a bound was reached, so the gradient is zero).
     """
-    ratio = torch.exp(trainer_logprobs - sampler_logprobs)
+    ratio = ratio_of(trainer_logprobs - sampler_logprobs)
     free = ratio * advantages
     bounded = ratio.clamp(1.0 - clip_low, 1.0 + clip_high) * advantages
-    return -torch.minimum(free, bounded), bounded < free
+    value, clipped = torch.minimum(free, bounded), bounded < free
+    if dual_clip is not None:
+        is_far = (advantages < 0) & (ratio > dual_clip)
+        value, clipped = torch.where(is_far, dual_clip * advantages, value), clipped | is_far
+    return -value, clipped
+
+
+def ratio_of(log_ratios: Tensor) -> Tensor:
+    """Exp of [M] nats within ±20: beyond, neither value nor gradient grows, so that 0 · ∞ cannot make nan."""
+    return log_ratios.clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO).exp()
 
 
 def kl_k3(trainer_logprobs: Tensor, reference_logprobs: Tensor) -> Tensor:

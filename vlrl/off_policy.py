@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from vlrl.async_options import CorrectionConfig
-from vlrl.loss import clipped_surrogate
+from vlrl.loss import clipped_surrogate, ratio_of
 from vlrl.options import AlgorithmConfig
 from vlrl.ordered import sums_by
 
@@ -67,10 +67,14 @@ def corrected_surrogate(
     correction, sampler = options.correction, drawn.sampler_logprobs
     age = staleness_weights(drawn.version_lags, correction.staleness_power)
     if correction.kind == "dppo":
-        loss, stopped = divergence_masked(
-            trainer_logprobs, sampler, drawn.advantages, threshold=correction.dppo_threshold
+        loss, stopped, limited = divergence_masked(
+            trainer_logprobs,
+            sampler,
+            drawn.advantages,
+            threshold=correction.dppo_threshold,
+            cap=correction.largest_weight,
         )
-        return Surrogate(age * loss, stopped, torch.zeros_like(stopped))
+        return Surrogate(age * loss, stopped, limited)
     if correction.kind == "none":
         anchor, weights = sampler, torch.ones_like(sampler)
         limited = torch.zeros_like(sampler, dtype=torch.bool)
@@ -78,7 +82,12 @@ def corrected_surrogate(
         anchor = proximal_logprobs(trainer_logprobs, drawn, correction)
         weights, limited = importance_weights(anchor - sampler, drawn.sequence_ids, correction, sums)
     loss, stopped = clipped_surrogate(
-        trainer_logprobs, anchor, drawn.advantages, clip_low=options.clip_low, clip_high=options.clip_high
+        trainer_logprobs,
+        anchor,
+        drawn.advantages,
+        clip_low=options.clip_low,
+        clip_high=options.clip_high,
+        dual_clip=options.dual_clip,
     )
     return Surrogate(age * weights * loss, stopped, limited)
 
@@ -111,7 +120,8 @@ def importance_weights(
 ) -> tuple[Tensor, Tensor]:
     """The weight f(ρ) of each token, ρ = π_p / π_b.
 
-    decoupled  ρ                       Hilton et al., arXiv 2110.00641, §3; AReaL, arXiv 2505.24298, Eq. 5
+    decoupled  min(ρ, C)               Hilton et al., arXiv 2110.00641, §3; AReaL, arXiv 2505.24298, Eq. 5
+                                       (without a bound: C is large)
     truncated  min(ρ, C)               Yao et al. 2025, "Your efficient RL framework secretly brings you
                                        off-policy RL training"; Ionides 2008, "Truncated importance sampling"
     masked     ρ if ρ ≤ C, else 0      Liu, Li et al. 2025, "When speed kills stability", §4.2
@@ -132,39 +142,43 @@ def importance_weights(
     if correction.level == "sequence":
         log_ratios = sums(log_ratios, sequence_ids)
     ratios = log_ratios.exp()
-    if correction.kind == "truncated":
-        return ratios.clamp(max=correction.cap), ratios > correction.cap
+    cap = correction.largest_weight
+    if correction.kind in ("truncated", "decoupled"):
+        return ratios.clamp(max=cap), ratios > cap
     if correction.kind == "masked":
-        limited = ratios > correction.cap
-    elif correction.kind == "icepop":
-        limited = (ratios < correction.icepop_low) | (ratios > correction.icepop_high)
+        limited = ratios > cap
     else:
-        limited = torch.zeros_like(ratios, dtype=torch.bool)
+        limited = (ratios < correction.icepop_low) | (ratios > correction.icepop_high)
     return ratios.masked_fill(limited, 0.0), limited  # not a product: infinity times 0 is no number
 
 
 def divergence_masked(
-    trainer_logprobs: Tensor, sampler_logprobs: Tensor, advantages: Tensor, *, threshold: float
-) -> tuple[Tensor, Tensor]:
+    trainer_logprobs: Tensor, sampler_logprobs: Tensor, advantages: Tensor, *, threshold: float, cap: float
+) -> tuple[Tensor, Tensor, Tensor]:
     """DPPO's objective with the binary total variation (Qi et al., arXiv 2602.04879): -M · π_θ/π_b · A.
 
     M = 0 if the token's probability has already moved by more than δ in the direction of its advantage:
     π_θ - π_b > δ and A > 0, or π_b - π_θ > δ and A < 0. A ratio bound stops rare tokens early and lets
-    frequent ones move far; this one is on the probability itself.
+    frequent ones move far; this one is on the probability itself. A rare token's ratio has no bound then: its
+    gradient is at most that of the ratio C, -C · A.
 
     Args:
         trainer_logprobs: [M] nats, with gradient.
         sampler_logprobs: [M] nats.
         advantages: [M].
         threshold: δ.
+        cap: C.
 
     Returns:
-        (loss [M], masked [M] bool).
+        (loss [M], masked [M] bool, capped [M] bool).
     """
     moved = trainer_logprobs.detach().exp() - sampler_logprobs.exp()
     masked = moved * advantages.sign() > threshold
-    ratio = torch.exp(trainer_logprobs - sampler_logprobs)
-    return -(ratio * advantages).masked_fill(masked, 0.0), masked
+    log_ratios = trainer_logprobs - sampler_logprobs
+    free = ratio_of(log_ratios.detach())
+    ratio = free.clamp(max=cap) * (log_ratios - log_ratios.detach()).exp()  # that is 1 and has the gradient
+    capped = ~masked & (free > cap)
+    return -(ratio * advantages).masked_fill(masked, 0.0), masked, capped
 
 
 def staleness_weights(version_lags: Tensor, power: float) -> Tensor:

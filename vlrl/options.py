@@ -154,6 +154,9 @@ class AlgorithmConfig(Section):
     """Lower trust bound of the probability ratio."""
     clip_high: float = Field(0.28, ge=0)
     """Upper trust bound (DAPO's clip-higher)."""
+    dual_clip: float | None = Field(3.0, gt=1)
+    """Ratio from which a token with a negative advantage is left alone, as PPO has no upper bound there
+    (dual-clip PPO, arXiv 1912.09729; verl's clip_ratio_c). Null is none; correction.kind=dppo has a cap."""
     kl_coef: float = Field(0.0, ge=0)
     """Weight of KL to the starting model; above 0 the trainer holds a frozen reference copy."""
     entropy_coef: float = Field(0.0, ge=0)
