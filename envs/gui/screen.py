@@ -12,6 +12,8 @@ from vlrl.types import ByteArray
 Form = Literal["desktop", "mobile"]
 PixelBox: TypeAlias = tuple[int, int, int, int]
 """(x0, y0, x1, y1) in pixels of the screen: from x0 to before x1."""
+UNCLEAN = 0.5
+"""Share of the progress that is left when something else was changed, too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from vlrl.envs.gui.actions import Answer, Finish
 from vlrl.envs.gui.emu.intents import Intent
+from vlrl.envs.gui.emu.records import changed_records
 from vlrl.envs.gui.emu.state import World
-from vlrl.envs.gui.screen import Verdict
+from vlrl.envs.gui.screen import UNCLEAN, Verdict
 
 Predicate: TypeAlias = Callable[[World], bool]
 T = TypeVar("T")
-UNCLEAN = 0.5
-"""Share of the progress that is left when something else was changed, too."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +57,9 @@ class Setup:
         settings: of the system, besides those of the looks.
         data: app → what it keeps.
         windows: (app, argument) of what is open at the start, the front one last.
-        changes: what may change: "file:/Documents/a.txt", "setting:volume", "data:mail"; with * and ?. All
-            else that changes is a side effect and costs the success.
+        changes: the records that may change, by the names of `records`: "file:/Documents/a.txt",
+            "setting:volume", "data:mail/14"; a * at the end stands for any ending. All else that changes is a
+            side effect and costs the success.
         answer: what the agent has to say, in a task that asks for something; compared without regard to case,
             blanks and a final full stop. Numbers and words alike.
         over: a predicate for "this can no longer succeed"; ends the episode.
@@ -145,25 +144,11 @@ def _plain(text: str) -> str:
 
 
 def side_effects(setup: Setup, initial: World, world: World) -> tuple[str, ...]:
-    """What has changed on the disk, in the settings and in the apps' data, and may not."""
-    changed = [
-        *_differences("file", initial.files, world.files, lambda file: file.content),
-        *_differences("setting", initial.settings, world.settings, lambda value: value),
-        *_differences("data", initial.store, world.store, lambda value: value),
-    ]
-    return tuple(name for name in changed if not any(fnmatchcase(name, allowed) for allowed in setup.changes))
+    """The records that have changed and may not; see `records`."""
+    changed = changed_records(initial, world)
+    return tuple(name for name in changed if not any(_covers(allowed, name) for allowed in setup.changes))
 
 
-def _differences(
-    kind: str, before: Mapping[str, Any], after: Mapping[str, Any], content: Callable[[Any], Any]
-) -> list[str]:
-    if before is after:
-        return []
-    names = {**before, **after}
-    missing = object()
-    return [
-        f"{kind}:{name}"
-        for name in names
-        if before.get(name, missing) is not after.get(name, missing)
-        and (name not in before or name not in after or content(before[name]) != content(after[name]))
-    ]
+def _covers(allowed: str, name: str) -> bool:
+    """A star stands at the end alone: in a name, such as a question's, it and its like mean themselves."""
+    return name == allowed or (allowed.endswith("*") and name.startswith(allowed[:-1]))

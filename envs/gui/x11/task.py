@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from vlrl.envs.gui.actions import Action, Answer, Finish
-from vlrl.envs.gui.screen import Verdict
+from vlrl.envs.gui.screen import UNCLEAN, Verdict
 from vlrl.envs.gui.x11.home import Tree, changes
 
 Predicate = Callable[[Tree], bool]
@@ -73,6 +73,6 @@ def judge(setup: Setup, before: Tree, after: Tree, last: Action | None) -> Verdi
     )
     gave_up = isinstance(last, Finish) and not last.success
     success = all(reached.values()) and not harm and not gave_up
-    most = len(reached) if success else len(reached) - 1
-    progress = 0.0 if gave_up else min(sum(reached.values()), most) / len(reached)
+    share = sum(reached.values()) / max(1, len(reached))
+    progress = 1.0 if success else 0.0 if gave_up else share * (UNCLEAN if harm else 1.0)
     return Verdict(success, progress, reached, harm)

@@ -38,12 +38,17 @@ CHORDS = {
 }
 SIGNS = {"plus": "+", "minus": "−", "times": "×", "divide": "÷"}
 DIGITS = 12
+TAPE_LINES = 50
 ERROR = "Error"
 _context = Context(prec=DIGITS)
 
 
 class Kept(NamedTuple):
-    """What outlives the window: the memory, and the results so far."""
+    """What outlives the window.
+
+    Attributes:
+        tape: the last steps, as "12 + 30 = 42"; a number alone where there was nothing to do.
+    """
 
     memory: str = "0"
     tape: tuple[str, ...] = ()
@@ -114,7 +119,7 @@ def _press(state: Calculator, id: str, system: System) -> Calculator:
         enough = len(before) >= DIGITS
         return replace(state, shown=before if enough else before + id, is_new=False)
     if id in SIGNS:
-        state = _worked_out(state)
+        state = _worked_out(state, system)
         return replace(state, first=state.shown, sign=id, is_new=True)
     if id.startswith("memory_"):
         return _memory(state, id, system)
@@ -123,10 +128,9 @@ def _press(state: Calculator, id: str, system: System) -> Calculator:
             before = "0" if state.is_new else state.shown
             return replace(state, shown=before if "." in before else before + ".", is_new=False)
         case "equals":
-            state = _worked_out(state)
-            kept: Kept = system.data or Kept()
-            system.keep(kept._replace(tape=(*kept.tape, state.shown)))
-            return state
+            if not _is_pending(state):
+                _noted(state.shown, system)
+            return _worked_out(state, system)
         case "clear":
             return Calculator()
         case "back" if not state.is_new:
@@ -139,9 +143,19 @@ def _press(state: Calculator, id: str, system: System) -> Calculator:
     return state
 
 
-def _worked_out(state: Calculator) -> Calculator:
+def _is_pending(state: Calculator) -> bool:
+    """Whether there is a step to be done."""
+    return bool(state.sign) and not (state.is_new and not state.first)
+
+
+def _noted(line: str, system: System) -> None:
+    kept: Kept = system.data or Kept()
+    system.keep(kept._replace(tape=(*kept.tape, line)[-TAPE_LINES:]))
+
+
+def _worked_out(state: Calculator, system: System) -> Calculator:
     """After what was to be done is done."""
-    if not state.sign or (state.is_new and not state.first):
+    if not _is_pending(state):
         return replace(state, is_new=True)
     left, right = Decimal(state.first), Decimal(state.shown)
     try:
@@ -156,7 +170,9 @@ def _worked_out(state: Calculator) -> Calculator:
                 result = _context.divide(left, right)
     except DecimalException:
         return Calculator(ERROR)
-    return Calculator(written(result))
+    shown = written(result)
+    _noted(f"{state.first} {SIGNS[state.sign]} {state.shown} = {shown}", system)
+    return Calculator(shown)
 
 
 def _memory(state: Calculator, id: str, system: System) -> Calculator:

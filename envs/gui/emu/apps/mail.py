@@ -112,7 +112,9 @@ def _send(state: Mail, letters: tuple[Letter, ...], system: System) -> Mail:
         is_read=True,
         files=(*attached, *state.forwarded),
     )
-    system.keep((letter, *letters))
+    outbox = system.data_of("outbox") or ()  # the mailbox forgets what is deleted; what was sent is sent
+    if not system.keep((letter, *letters)) or not system.keep_for("outbox", (*outbox, letter)):
+        return state
     return replace(state, is_writing=False)
 
 

@@ -7,6 +7,7 @@ from vlrl.envs.gui.emu.apps.contacts import Contact, named, people, sorted_peopl
 from vlrl.envs.gui.emu.apps.formulas import written
 from vlrl.envs.gui.emu.apps.tables import dumped, name_of, with_cell
 from vlrl.envs.gui.emu.intents import Intent, choose, click, key, open_app, slide, type_into
+from vlrl.envs.gui.emu.records import alarm_record, contact_record
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.task import Draw, Setup, template
@@ -78,7 +79,7 @@ def alarm_from_note(draw: Draw) -> Setup:
             "alarm": (2, lambda world: has_alarm(world, alarms, alarm)),
             **({"note": lambda world: text_of(world, path) == done} if draw.level == 3 else {}),
         },
-        changes=["data:clock", *([f"file:{path}"] if draw.level == 3 else [])],
+        changes=[alarm_record(alarm), *([f"file:{path}"] if draw.level == 3 else [])],
         oracle=[
             *read_note(note),
             open_app("contacts"),
@@ -113,7 +114,7 @@ def report(draw: Draw) -> Setup:
             "text": lambda world: text_of(world, path) == result,
             **({"alarm": lambda world: has_alarm(world, alarms, alarm)} if draw.level == 3 else {}),
         },
-        changes=[f"file:{sheet.path}", f"file:{path}", *(["data:clock"] if draw.level == 3 else [])],
+        changes=[f"file:{sheet.path}", f"file:{path}", *([alarm_record(alarm)] if draw.level == 3 else [])],
         oracle=[
             *opened(sheet),
             *entered(cell, f"={name}({letter}2:{letter}{sheet.last})"),
@@ -147,7 +148,7 @@ def new_person(draw: Draw) -> Setup:
             "contact": lambda world: people(world.store.get("contacts")) == sorted_people((*known, new)),
             "row": lambda world: world.read(guest_list.path) == dumped(wanted),
         },
-        changes=["data:contacts", f"file:{guest_list.path}"],
+        changes=[contact_record(new.name), f"file:{guest_list.path}"],
         oracle=[
             *read_note(note),
             open_app("contacts"),
@@ -220,7 +221,11 @@ def moving(draw: Draw) -> Setup:
             "alarm": lambda world: has_alarm(world, alarms, alarm),
             **({"volume": lambda world: world.settings["volume"] == loud} if draw.level == 3 else {}),
         },
-        changes=["data:contacts", "data:clock", *(["setting:volume"] if draw.level == 3 else [])],
+        changes=[
+            contact_record(old.name),
+            alarm_record(alarm),
+            *(["setting:volume"] if draw.level == 3 else []),
+        ],
         oracle=[
             *read_note(note),
             open_app("contacts"),

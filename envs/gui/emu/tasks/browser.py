@@ -12,12 +12,13 @@ from vlrl.envs.gui.emu.intents import (
     open_app,
     type_into,
 )
+from vlrl.envs.gui.emu.records import bookmark_record
 from vlrl.envs.gui.emu.sites import fly, forum, wiki
 from vlrl.envs.gui.emu.sites.site import price
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.task import Draw, Setup, template
-from vlrl.envs.gui.emu.tasks.letters import address, mailbox, numbered, sent
+from vlrl.envs.gui.emu.tasks.letters import address, mailbox, numbered, sending, sent
 from vlrl.envs.gui.emu.tasks.web import Land, browse, flights, follow, is_at, lands, library, talk, visit
 
 WIKI = f"{wiki.HOST}/"
@@ -71,7 +72,7 @@ def bookmark(draw: Draw) -> Setup:
             "there": lambda world: is_at(page_of(titles[0]))(world) or bool(world.store.get("browser")),
             "kept": (2, lambda world: world.store.get("browser") == wanted),
         },
-        changes=["data:browser"],
+        changes=[bookmark_record(address) for address in wanted],
         oracle=oracle,
     )
 
@@ -265,7 +266,7 @@ def to_mail(draw: Draw) -> Setup:
             "looked": is_at(page_of(land.capital)),
             "sent": (3, sent(letters, (sender, "Re: A question", str(land.founded)))),
         },
-        changes=["data:mail"],
+        changes=sending(letters, (sender, "Re: A question")),
         oracle=[
             open_app("mail"),
             choose("letter", number),

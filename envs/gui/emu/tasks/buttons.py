@@ -9,7 +9,7 @@ from vlrl.envs.gui.emu.apps.board import Board, argument
 from vlrl.envs.gui.emu.intents import click
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import add_words, tr
-from vlrl.envs.gui.emu.task import Draw, Setup, template
+from vlrl.envs.gui.emu.task import Draw, Predicate, Setup, template
 from vlrl.envs.gui.emu.theme import TONES
 
 add_words("""
@@ -98,10 +98,13 @@ def _setup(
     else:
         reached = {count: partial(_begins_with, tuple(wanted[:count])) for count in counts}
         may_go_on = partial(_is_beginning_of, tuple(wanted))
+    milestones: dict[str, Predicate] = {f"pressed {count}": test for count, test in reached.items()}
+    last, has_all = milestones.popitem()
+    milestones[last] = lambda world: has_all(world) and may_go_on(world)  # and nothing else was pressed
     return Setup(
         goal=goal,
         windows=[("board", argument(board))],
-        milestones={f"pressed {count}": test for count, test in reached.items()},
+        milestones=milestones,
         over=lambda world: not may_go_on(world) or not world.windows,
         changes=["data:board"],
         oracle=[click(id) for id in wanted],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from vlrl.envs.gui.emu.apps.calculator import SIGNS, Kept
 from vlrl.envs.gui.emu.intents import Intent, answer, click, key, open_app, type_into, write
 from vlrl.envs.gui.emu.state import World
-from vlrl.envs.gui.emu.task import Draw, Setup, template
+from vlrl.envs.gui.emu.task import Draw, Predicate, Setup, template
 from vlrl.envs.gui.emu.tasks.words import LINES, STEMS
 
 SAID = {"plus": "plus", "minus": "minus", "times": "times", "divide": "divided by"}
@@ -50,21 +50,36 @@ def _written(numbers: list[int], signs: list[str], names: dict[str, str]) -> str
     return " ".join(parts)
 
 
+def _tape(world: World) -> tuple[str, ...]:
+    kept: Kept | None = world.store.get("calculator")
+    return kept.tape if kept is not None else ()
+
+
 def _came_out(world: World, number: int) -> bool:
-    kept = world.store.get("calculator")
-    return kept is not None and kept.tape[-1:] == (str(number),)
+    """Whether this was the last result."""
+    return bool(_tape(world)) and _tape(world)[-1].rpartition(" ")[2] == str(number)
+
+
+def _is_worked_out(numbers: list[int], signs: list[str]) -> Predicate:
+    """Whether it was worked out step by step, from left to right; the result alone, typed in, is not that."""
+    steps, total = [], numbers[0]
+    for sign, number in zip(signs, numbers[1:], strict=True):
+        result = {"plus": total + number, "minus": total - number, "times": total * number}.get(sign)
+        result = total // number if result is None else result
+        steps.append(f"{total} {SIGNS[sign]} {number} = {result}")
+        total = result
+    return lambda world: _tape(world)[-len(steps) :] == tuple(steps)
 
 
 @template("calculator/compute", levels=(1, 2, 3))
 def compute(draw: Draw) -> Setup:
     """Work something out; the result is to stand there."""
-    numbers, signs, total = _sum(draw)
+    numbers, signs, _ = _sum(draw)
     opening = [] if draw.level == 1 else [open_app("calculator")]
     return Setup(
         goal=f"Use the calculator, key by key from left to right: {_written(numbers, signs, SIGNS)} =",
         windows=[("calculator", "")] if draw.level == 1 else [],
-        milestones={"result": lambda world: _came_out(world, total)},
-        changes=["data:calculator"],
+        milestones={"result": _is_worked_out(numbers, signs)},
         oracle=[*opening, *_typed(numbers, signs)],
     )
 
@@ -80,9 +95,8 @@ def say(draw: Draw) -> Setup:
         goal=f"What is {_written(numbers, signs, SAID)}, one step after the other? Work it out with the "
         "calculator and answer with the number.",
         windows=[("calculator", "")] if draw.level < 3 else [],
-        milestones={"worked out": lambda world: _came_out(world, total)},
+        milestones={"worked out": _is_worked_out(numbers, signs)},
         answer=str(total),
-        changes=["data:calculator"],
         oracle=[*([open_app("calculator")] if draw.level == 3 else []), *by_keys, answer(str(total))],
     )
 
@@ -102,7 +116,7 @@ def memory(draw: Draw) -> Setup:
         milestones={
             "memory": lambda world: world.store["calculator"].memory == total,
         },
-        changes=["data:calculator"],
+        changes=["data:calculator/memory"],
         oracle=[click("key.memory_clear"), *adding],
     )
 
@@ -118,7 +132,6 @@ def percent(draw: Draw) -> Setup:
         windows=[("calculator", "")] if draw.level == 1 else [],
         milestones={"worked out": lambda world: _came_out(world, total)},
         answer=str(total),
-        changes=["data:calculator"],
         oracle=[*([open_app("calculator")] if draw.level == 2 else []), *keys, answer(str(total))],
     )
 
@@ -135,10 +148,10 @@ def into_file(draw: Draw) -> Setup:
         files={path: draw.pick(LINES)},
         windows=[("editor", path)],
         milestones={
-            "worked out": lambda world: _came_out(world, total),
+            "worked out": _is_worked_out(numbers, signs),
             "saved": (2, lambda world: str(world.read(path)).strip() == str(total)),
         },
-        changes=["data:calculator", f"file:{path}"],
+        changes=[f"file:{path}"],
         oracle=[
             open_app("calculator"),
             *_typed(numbers, signs),

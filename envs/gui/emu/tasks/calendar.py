@@ -7,6 +7,7 @@ from functools import partial
 
 from vlrl.envs.gui.emu.apps.calendar import FIRST_MONTH, HOURS, MONTHS, Appointment
 from vlrl.envs.gui.emu.intents import Intent, answer, choose, click, context, drag, open_app, type_into
+from vlrl.envs.gui.emu.records import event_record
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.task import Draw, Setup, template
 from vlrl.envs.gui.emu.tasks.words import TITLES
@@ -72,7 +73,7 @@ def add(draw: Draw) -> Setup:
             **{f"added {index}": partial(_is_added, one, len(before)) for index, one in enumerate(wanted)},
             "nothing else": lambda world: sorted(_kept(world)) == sorted((*before, *wanted)),
         },
-        changes=["data:calendar"],
+        changes=[event_record(one) for one in wanted],
         oracle=oracle,
     )
 
@@ -91,7 +92,7 @@ def delete(draw: Draw) -> Setup:
         windows=windows,
         milestones={"deleted": lambda world: _kept(world) == left},
         over=lambda world: not set(left) <= set(_kept(world)),
-        changes=["data:calendar"],
+        changes=[event_record(gone)],
         oracle=[*going, click(f"day.{gone.day}"), context(f"event.{events.index(gone)}", "delete")],
     )
 
@@ -117,7 +118,7 @@ def move(draw: Draw) -> Setup:
             "day": lambda world: any(one.day == day and one.title == old.title for one in _kept(world)),
             "as it should be": lambda world: sorted(_kept(world)) == sorted(after),
         },
-        changes=["data:calendar"],
+        changes=[event_record(old), event_record(new)],
         oracle=[
             *going,
             click(f"day.{old.day}"),
@@ -131,7 +132,7 @@ def move(draw: Draw) -> Setup:
 
 @template("calendar/drag", levels=(1, 2), forms=("desktop",))
 def drag_event(draw: Draw) -> Setup:
-    """Drag an event onto another day."""
+    """Move an event to another day; dragging is the shortest way."""
     events = _events(draw, 3 + draw.level, draw.level - 1)
     old = draw.pick(events)
     free = [f"{old.day[:8]}{day:02d}" for day in range(1, 29) if f"{day:02d}" != old.day[8:]]
@@ -139,11 +140,12 @@ def drag_event(draw: Draw) -> Setup:
     after = tuple(new if one == old else one for one in events)
     windows, going = _going(draw.level - 1, draw)
     return Setup(
-        goal=f"In the calendar, drag “{old.title}” of {_said(old.day)} onto {_said(new.day)}.",
+        goal=f"In the calendar, move “{old.title}” of {_said(old.day)} to {_said(new.day)} "
+        "(events can be dragged).",
         data={"calendar": tuple(events)},
         windows=windows,
         milestones={"moved": lambda world: _kept(world) == after},
-        changes=["data:calendar"],
+        changes=[event_record(old), event_record(new)],
         oracle=[*going, click(f"day.{old.day}"), drag(f"event.{events.index(old)}", f"day.{new.day}")],
     )
 
@@ -161,7 +163,7 @@ def rename(draw: Draw) -> Setup:
         data={"calendar": tuple(events)},
         windows=windows,
         milestones={"changed": lambda world: _kept(world) == after},
-        changes=["data:calendar"],
+        changes=[event_record(old), event_record(old._replace(title=title))],
         oracle=[
             *going,
             click(f"day.{old.day}"),

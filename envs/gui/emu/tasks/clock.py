@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vlrl.envs.gui.emu.apps.alarms import Alarm, Kept, kept, time_text
 from vlrl.envs.gui.emu.intents import Intent, answer, choose, click, context, open_app, slide, type_into
+from vlrl.envs.gui.emu.records import alarm_record
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.task import Draw, Predicate, Setup, template
@@ -46,7 +47,7 @@ def changed(
         data={"clock": Kept(alarms)},
         windows=[("clock", "")] if is_open else [],
         milestones={f"change {n}": share(n) for n in range(1, count + 1)},
-        changes=["data:clock"],
+        changes=sorted(map(alarm_record, news | gone)),
         oracle=[*([] if is_open else [open_app("clock")]), *steps],
     )
 
@@ -144,7 +145,7 @@ def timer(draw: Draw) -> Setup:
         goal=f"Start a timer of {said}{f' and {seconds} seconds' if seconds else ''}.",
         windows=[("clock", "alarms")] if draw.level == 1 else [],
         milestones={"runs": lambda world: kept(world.store.get("clock")).timer_ms == wanted},
-        changes=["data:clock"],
+        changes=["data:clock/timer"],
         over=lambda world: kept(world.store.get("clock")).timer_ms not in (0, wanted),
         oracle=[
             *([] if draw.level == 1 else [open_app("clock")]),
@@ -180,7 +181,7 @@ def laps(draw: Draw) -> Setup:
             "laps": (2, lambda world: counted(world) == count),
             "stopped": is_stopped,
         },
-        changes=["data:clock"],
+        changes=["data:clock/stopwatch"],
         over=lambda world: counted(world) > count,
         oracle=[
             *([] if draw.level == 1 else [open_app("clock")]),

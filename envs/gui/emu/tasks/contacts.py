@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from vlrl.envs.gui.emu.apps.contacts import Contact, named, people
 from vlrl.envs.gui.emu.intents import Intent, answer, click, open_app, type_into
+from vlrl.envs.gui.emu.records import contact_record
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.task import Draw, Predicate, Setup, template
@@ -45,15 +48,16 @@ def setup(
     known: tuple[Contact, ...],
     milestones: dict[str, Predicate],
     steps: list[Intent],
+    names: Iterable[str],
 ) -> Setup:
-    """With the contacts open at level 1 and 2."""
+    """With the contacts open at level 1 and 2; `names` are those of the contacts that may change."""
     is_open = draw.level < 3
     return Setup(
         goal=goal if is_open else f"In the app {tr('Contacts')}: {goal}",
         data={"contacts": known},
         windows=[("contacts", "")] if is_open else [],
         milestones=milestones,
-        changes=["data:contacts"],
+        changes=[contact_record(name) for name in names],
         oracle=[*([] if is_open else [open_app("contacts")]), *steps],
     )
 
@@ -76,7 +80,7 @@ def add(draw: Draw) -> Setup:
     goal = " and ".join(f"add the contact {c.name} ({fact})" for c, fact in zip(news, facts, strict=True))
     names = {contact.name for contact in news}
     milestones = {contact.name: both(is_kept(contact), others_are(known, names)) for contact in news}
-    return setup(draw, goal[0].upper() + goal[1:] + ".", known, milestones, steps)
+    return setup(draw, goal[0].upper() + goal[1:] + ".", known, milestones, steps, sorted(names))
 
 
 @template("contacts/edit", levels=(1, 2, 3))
@@ -96,7 +100,8 @@ def edit(draw: Draw) -> Setup:
         words.append(f"the {WORDS[key]} of {old.name} to {text}")
         steps += [*(back(draw) if steps else []), *chosen(old.name)]
         steps += [click("edit"), type_into(key, text), click("save")]
-    return setup(draw, f"Change {' and '.join(words)}.", known, milestones, steps)
+    names = [old.name for old in olds]
+    return setup(draw, f"Change {' and '.join(words)}.", known, milestones, steps, names)
 
 
 @template("contacts/delete", levels=(1, 2, 3))
@@ -122,7 +127,7 @@ def delete(draw: Draw) -> Setup:
 
         return holds
 
-    return setup(draw, goal, known, {name: is_gone(name) for name in gone}, steps)
+    return setup(draw, goal, known, {name: is_gone(name) for name in gone}, steps, gone)
 
 
 @template("contacts/rename", levels=(1, 2))
@@ -141,7 +146,8 @@ def rename(draw: Draw) -> Setup:
         return named(world.store.get("contacts"), old.name) is None
 
     renamed = both(is_kept(new), others_are(known, {old.name, name}), is_old_gone)
-    return setup(draw, f"{goal}. Change the contact.", known, {"renamed": renamed}, steps)
+    goal = f"{goal}. Change the contact."
+    return setup(draw, goal, known, {"renamed": renamed}, steps, (old.name, name))
 
 
 @template("contacts/look_up", levels=(1, 2, 3))

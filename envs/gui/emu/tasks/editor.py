@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from vlrl.envs.gui.emu.apps.calendar import FIRST_MONTH, HOURS, MONTHS, Appointment
 from vlrl.envs.gui.emu.files import base
 from vlrl.envs.gui.emu.intents import (
@@ -16,9 +18,11 @@ from vlrl.envs.gui.emu.intents import (
     type_into,
     write,
 )
+from vlrl.envs.gui.emu.records import event_record, trash_record
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.task import Draw, Setup, template
 from vlrl.envs.gui.emu.tasks.files import HOME, row
+from vlrl.envs.gui.emu.tasks.files_lookup import is_in_the_trash
 from vlrl.envs.gui.emu.tasks.words import FOLDERS, LINES, STEMS, TITLES
 
 NAMES = ("Nora", "Omar", "Lena", "Pavel", "Aiko", "Bruno", "Clara", "Dario", "Emil", "Fatou", "Greta", "Hugo")
@@ -184,11 +188,11 @@ def into_calendar(draw: Draw) -> Setup:
         files={path: said},
         milestones={
             "in the calendar": (2, lambda world: world.store.get("calendar") == (wanted,)),
-            **({"deleted": lambda world: world.read(trashed) == said} if draw.level == 2 else {}),
+            **({"deleted": partial(is_in_the_trash, path, said)} if draw.level == 2 else {}),
         },
         changes=[
-            "data:calendar",
-            *(["data:files", f"file:{path}", "file:/Trash*"] if draw.level == 2 else []),
+            event_record(wanted),
+            *([trash_record(trashed), f"file:{path}", "file:/Trash", f"file:{trashed}"] * (draw.level == 2)),
         ],
         oracle=[
             open_app("files"),

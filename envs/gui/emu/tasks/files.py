@@ -119,13 +119,13 @@ def _moved(draw: Draw, pairs: Sequence[tuple[str, str]], before: dict[str, str])
 
 @template("files/drag", levels=(1, 2, 3), forms=("desktop",))
 def drag_into_folder(draw: Draw) -> Setup:
-    """Drag as many files as the level says into a folder."""
+    """Move as many files as the level says into a folder; dragging is the shortest way."""
     target, other = draw.picks(FOLDERS, 2)
     before = contents(draw, 4)
     files = list(before)[: draw.level]
     pairs = [(path, f"{HOME}/{target}/{base(path)}") for path in files]
     return Setup(
-        goal=f"Drag {' and '.join(map(base, files))} into the folder {target}.",
+        goal=f"Move {' and '.join(map(base, files))} into the folder {target} (files can be dragged).",
         files={f"{HOME}/{target}": None, f"{HOME}/{other}": None, **before},
         windows=[("files", HOME)],
         oracle=[drag(row(path), row(f"{HOME}/{target}")) for path in files],
@@ -145,7 +145,7 @@ def cut_and_paste(draw: Draw) -> Setup:
     back = [] if start == HOME else [click("up")]
     where = "" if start == HOME else f" from {source}"
     return Setup(
-        goal=f"Cut {base(path)}{where} and paste it into the folder {target} in Documents.",
+        goal=f"Move {base(path)}{where} into the folder {target} in Documents.",
         files={f"{HOME}/{target}": None, f"{HOME}/{source}": None, **before},
         windows=windows,
         oracle=[

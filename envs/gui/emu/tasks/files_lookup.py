@@ -6,6 +6,7 @@ from functools import partial
 
 from vlrl.envs.gui.emu.files import base
 from vlrl.envs.gui.emu.intents import answer, click, context, double_click, menu, open_app, type_into
+from vlrl.envs.gui.emu.records import trash_record
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.task import Draw, Setup, template
@@ -13,8 +14,10 @@ from vlrl.envs.gui.emu.tasks.files import HOME, contents, opening, row
 from vlrl.envs.gui.emu.tasks.words import FOLDERS, LINES, STEMS
 
 
-def _is_in_the_trash(path: str, text: str, world: World) -> bool:
-    return bool(world.read(f"/Trash/{base(path)}") == text)
+def is_in_the_trash(path: str, text: str, world: World) -> bool:
+    """Whether a file was deleted, and can be restored to where it was."""
+    trashed, origins = f"/Trash/{base(path)}", dict(world.store.get("files") or ())
+    return bool(world.read(trashed) == text and origins.get(trashed) == path)
 
 
 @template("files/delete", levels=(1, 2, 3))
@@ -27,11 +30,12 @@ def delete(draw: Draw) -> Setup:
         goal=f"Delete {' and '.join(map(base, files))} from Documents (the trash keeps them).",
         files=before,
         windows=windows,
-        milestones={base(path): partial(_is_in_the_trash, path, before[path]) for path in files},
+        milestones={base(path): partial(is_in_the_trash, path, before[path]) for path in files},
         changes=[
             *(f"file:{path}" for path in files),
             *(f"file:/Trash/{base(path)}" for path in files),
-            *("file:/Trash", "data:files"),
+            *(trash_record(f"/Trash/{base(path)}") for path in files),
+            "file:/Trash",
         ],
         oracle=[*going, *(context(row(path), "delete") for path in files)],
     )
@@ -51,7 +55,7 @@ def restore(draw: Draw) -> Setup:
         data={"files": origins},
         windows=[("files", "/Trash")] if draw.level == 1 else [],
         milestones={"restored": lambda world: world.read(back) == before[path] and path not in world.files},
-        changes=[f"file:{back}", f"file:{path}", "data:files"],
+        changes=[f"file:{back}", f"file:{path}", trash_record(path)],
         oracle=[*(going if draw.level == 2 else []), context(row(path), "restore")],
     )
 
@@ -59,15 +63,15 @@ def restore(draw: Draw) -> Setup:
 @template("files/empty_trash", levels=(1, 2))
 def empty_trash(draw: Draw) -> Setup:
     """Empty the trash and say yes to the question."""
-    before = contents(draw, 2 + draw.level, "/Trash")
+    trashed = contents(draw, 2 + draw.level, "/Trash")
     going = [open_app("files"), click("up"), double_click(row("/Trash"))]
     return Setup(
         goal="Empty the trash.",
-        files={**before, **contents(draw, 3)},
-        data={"files": tuple((path, f"{HOME}/{base(path)}") for path in before)},
+        files={**trashed, **contents(draw, 3)},
+        data={"files": tuple((path, f"{HOME}/{base(path)}") for path in trashed)},
         windows=[("files", "/Trash")] if draw.level == 1 else [],
-        milestones={"emptied": lambda world: not any(path in world.files for path in before)},
-        changes=["file:/Trash/*", "data:files"],
+        milestones={"emptied": lambda world: not any(path in world.files for path in trashed)},
+        changes=[*(f"file:{path}" for path in trashed), *map(trash_record, trashed)],
         oracle=[*(going if draw.level == 2 else []), menu("file", "empty"), click("yes")],
     )
 
@@ -149,12 +153,16 @@ def search_and_delete(draw: Draw) -> Setup:
     path = draw.pick(list(before))
     stem = base(path).removesuffix(".txt")
     return Setup(
-        goal=f"Somewhere in the folders of Documents is {base(path)}. Find it with “{tr('Search')}” "
-        "and delete it.",
+        goal=f"Somewhere in the folders of Documents is {base(path)}. Delete it (“{tr('Search')}” finds it).",
         files=before,
         windows=[("files", HOME)] if draw.level == 2 else [],
-        milestones={"deleted": lambda world: world.read(f"/Trash/{base(path)}") == before[path]},
-        changes=[f"file:{path}", f"file:/Trash/{base(path)}", "file:/Trash", "data:files"],
+        milestones={"deleted": partial(is_in_the_trash, path, before[path])},
+        changes=[
+            f"file:{path}",
+            f"file:/Trash/{base(path)}",
+            "file:/Trash",
+            trash_record(f"/Trash/{base(path)}"),
+        ],
         oracle=[
             *([open_app("files")] if draw.level == 3 else []),
             type_into("query", stem),

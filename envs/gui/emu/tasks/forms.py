@@ -6,6 +6,7 @@ from typing import Any
 
 from vlrl.envs.gui.emu.apps.mailbox import Letter, person
 from vlrl.envs.gui.emu.intents import Intent, choose, click, open_app, type_into
+from vlrl.envs.gui.emu.records import booking_record, cart_record, member_record, order_record
 from vlrl.envs.gui.emu.sites import club, fly, shop
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.task import Draw, Predicate, Setup, template
@@ -53,7 +54,7 @@ def cart(draw: Draw) -> Setup:
             ),
             "added": (2, cart_is(*things)),
         },
-        changes=["data:shop"],
+        changes=[cart_record(key, colour) for key, colour, _ in things],
         oracle=oracle,
     )
 
@@ -74,7 +75,7 @@ def bargain(draw: Draw) -> Setup:
             ),
             "added": (2, cart_is((one.key, colour, 1))),
         },
-        changes=["data:shop"],
+        changes=[cart_record(one.key, colour)],
         oracle=[*browse(SHOP), choose("category", category), choose("order", "price"), *add(one, colour, 1)],
     )
 
@@ -98,7 +99,7 @@ def change_cart(draw: Draw) -> Setup:
         goal=goal + ". Do not order.",
         data={"shop": shop.Shop(known.goods, tuple(things))},
         milestones={"cart": is_at(CART), "changed": (2, cart_is(*after))},
-        changes=["data:shop"],
+        changes=[cart_record(*thing[:2]) for thing in (gone, more)[: draw.level]],
         oracle=oracle,
     )
 
@@ -156,7 +157,7 @@ def checkout(draw: Draw) -> Setup:
             **({} if draw.level == 1 else {"till": is_at(f"{shop.HOST}/checkout", f"{shop.HOST}/thanks")}),
             "ordered": (2, is_ordered(order)),
         },
-        changes=["data:shop"],
+        changes=[order_record(order.name), cart_record(*thing[:2])],
         oracle=[*start[draw.level], *fill(order)],
     )
 
@@ -183,7 +184,7 @@ def order_by_mail(draw: Draw) -> Setup:
             ),
             "ordered": (3, is_ordered(order)),
         },
-        changes=["data:shop", "data:mail"],
+        changes=[order_record(order.name)],
         oracle=[
             open_app("mail"),
             choose("letter", number),
@@ -220,7 +221,7 @@ def sign_up(draw: Draw) -> Setup:
             ),
             "joined": (3, lambda world: world.store.get("club") == (member,)),
         },
-        changes=["data:club"],
+        changes=[member_record(name)],
         oracle=[
             *([] if draw.level == 1 else [*browse(f"{club.HOST}/"), *follow(f"{club.HOST}/join")]),
             *(type_into(id, text) for id, text in texts.items()),
@@ -267,7 +268,7 @@ def flight(draw: Draw) -> Setup:
             ),
             "booked": (2, lambda world: world.store["fly"].bookings == (booking,)),
         },
-        changes=["data:fly"],
+        changes=[booking_record(booking.flight, booking.name)],
         oracle=[
             *([] if draw.level == 1 else search),
             click(f"book.{chosen.number}"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from vlrl.envs.gui.emu.intents import choose, click, type_into
+from vlrl.envs.gui.emu.records import post_record, thread_record
 from vlrl.envs.gui.emu.sites import forum
 from vlrl.envs.gui.emu.task import Draw, Setup, template
 from vlrl.envs.gui.emu.tasks.web import browse, follow, is_at, talk
@@ -41,7 +42,7 @@ def like(draw: Draw) -> Setup:
         goal=f"In the thread “{thread.title}” at {forum.HOST}, like what {names} wrote, and nothing else.",
         data={"forum": known},
         milestones={"found": is_at(where), "liked": (2, lambda world: world.store["forum"] == after)},
-        changes=["data:forum"],
+        changes=[post_record(thread.number, index) for index in wanted],
         oracle=[
             *browse(f"{forum.HOST}/"),
             *follow(where),
@@ -62,7 +63,7 @@ def reply(draw: Draw) -> Setup:
         goal=f"Reply in the thread “{thread.title}” at {forum.HOST}: “{text}”",
         data={"forum": known},
         milestones={"found": is_at(where), "posted": (2, lambda world: world.store["forum"] == after)},
-        changes=["data:forum"],
+        changes=[post_record(thread.number, len(thread.posts))],
         oracle=[*browse(f"{forum.HOST}/"), *follow(where), type_into("reply", text), click("post")],
     )
 
@@ -89,6 +90,10 @@ def begin(draw: Draw) -> Setup:
             "form": lambda world: is_at(f"{forum.HOST}/new")(world) or len(world.store["forum"]) > len(known),
             "posted": (2, lambda world: world.store["forum"] == after),
         },
-        changes=["data:forum"],
+        changes=[
+            name(one.number)
+            for one in after[len(known) :]
+            for name in (thread_record, lambda n: post_record(n, 0))
+        ],
         oracle=oracle,
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 from vlrl.envs.gui.emu.apps.mailbox import Letter, person
+from vlrl.envs.gui.emu.records import letter_record, outbox_record
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.task import Draw, Predicate
 
@@ -101,12 +102,21 @@ def sent(letters: tuple[Letter, ...], *wanted: tuple[str, str, str], **values: o
     before = _unread(letters)
     expected = {_plain(Letter(0, "sent", *one, **values)) for one in wanted}  # type: ignore[arg-type]
 
+    def are_those(found: Collection[Letter]) -> bool:
+        return len(found) == len(wanted) and {_plain(one) for one in found} == expected
+
     def were_sent(world: World) -> bool:
         after = _unread(world.store["mail"])
-        new = after - before
-        return before <= after and len(new) == len(wanted) and {_plain(one) for one in new} == expected
+        return before <= after and are_those(after - before) and are_those(world.store.get("outbox") or ())
 
     return were_sent
+
+
+def sending(letters: Collection[Letter], *wanted: tuple[str, str]) -> list[str]:
+    """The records that change when letters (to, subject) are sent: they get the next numbers."""
+    first = 1 + max(letter.number for letter in letters)
+    numbers = range(first, first + len(wanted))
+    return [*map(letter_record, numbers), *(outbox_record(*one) for one in wanted)]
 
 
 def _plain(letter: Letter) -> Letter:

@@ -7,6 +7,7 @@ from typing import Any
 
 from vlrl.envs.gui.emu.apps.mailbox import FOLDERS, Letter, person
 from vlrl.envs.gui.emu.intents import Intent, answer, choose, click, context, drag, open_app, type_into
+from vlrl.envs.gui.emu.records import letter_record
 from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.task import Draw, Predicate, Setup, template
 from vlrl.envs.gui.emu.tasks.letters import (
@@ -16,6 +17,7 @@ from vlrl.envs.gui.emu.tasks.letters import (
     holds,
     mailbox,
     numbered,
+    sending,
     sent,
     signed,
 )
@@ -63,7 +65,7 @@ def sorting(
         goal=goal,
         data={"mail": letters},
         milestones={**first, "all": (2, holds(changed(letters, wanted, **values)))},
-        changes=["data:mail"],
+        changes=[letter_record(number) for number in wanted],
         oracle=[open_app("mail"), *oracle],
     )
 
@@ -148,7 +150,6 @@ def secret(draw: Draw) -> Setup:
         milestones={
             "found": lambda world: (mail := world.app("mail")) is not None and mail.letter == wanted.number
         },
-        changes=["data:mail"],
         answer=str(number),
         oracle=[open_app("mail"), *find, choose("letter", wanted.number), answer(str(number))],
     )
@@ -167,7 +168,6 @@ def count(draw: Draw) -> Setup:
         "oldest? Answer as “4, 17 May”.",
         data={"mail": letters},
         milestones={"looked": lambda world: world.app("mail") is not None},
-        changes=["data:mail"],
         answer=said,
         oracle=[open_app("mail"), type_into("query", sender), choose("letter", oldest.number), answer(said)],
     )
@@ -208,7 +208,7 @@ def compose(draw: Draw) -> Setup:
             ),
             "sent": (3, sent(letters, *pairs)),
         },
-        changes=["data:mail"],
+        changes=sending(letters, *((to, topic) for to, topic, _ in pairs)),
         oracle=oracle,
     )
 
@@ -237,7 +237,7 @@ def reply(draw: Draw) -> Setup:
             "begun": answering(letter),
             "sent": (2, sent(letters, (letter.other, f"Re: {letter.subject}", text))),
         },
-        changes=["data:mail"],
+        changes=sending(letters, (letter.other, f"Re: {letter.subject}")),
         oracle=[*opened(letter), click("reply"), *writing("", "", text)],
     )
 
@@ -255,7 +255,7 @@ def forward(draw: Draw) -> Setup:
             "begun": answering(letter),
             "sent": (2, sent(letters, (to, f"Fwd: {letter.subject}", quoted))),
         },
-        changes=["data:mail"],
+        changes=sending(letters, (to, f"Fwd: {letter.subject}")),
         oracle=[*opened(letter), click("forward"), type_into("to", to), click("send")],
     )
 
@@ -281,6 +281,6 @@ def tidy(draw: Draw) -> Setup:
         goal=f"Tidy up the {tr('Inbox')} of {tr('Mail')}: {told}. Leave the rest as it is.",
         data={"mail": letters},
         milestones={**marks, "tidy": (2, holds(after))},
-        changes=["data:mail"],
+        changes=[letter_record(letter.number) for _, _, letter, _ in steps],
         oracle=oracle,
     )

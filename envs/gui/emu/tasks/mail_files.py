@@ -5,9 +5,10 @@ from __future__ import annotations
 from vlrl.envs.gui.emu.apps.calendar import HOURS, Appointment
 from vlrl.envs.gui.emu.apps.mailbox import Letter, person
 from vlrl.envs.gui.emu.intents import Intent, choose, click, menu, open_app, type_into
+from vlrl.envs.gui.emu.records import event_record
 from vlrl.envs.gui.emu.task import Draw, Setup, template
 from vlrl.envs.gui.emu.tasks.calendar import put_in
-from vlrl.envs.gui.emu.tasks.letters import address, mailbox, numbered, sent
+from vlrl.envs.gui.emu.tasks.letters import address, mailbox, numbered, sending, sent
 from vlrl.envs.gui.emu.tasks.mail import COUNTS, SECRETS, opened, some, writing
 
 PAPERS = ("plan", "offer", "menu", "agenda", "rules", "prices", "timetable", "minutes")
@@ -44,7 +45,7 @@ def save_attachment(draw: Draw) -> Setup:
             "opened": lambda world: (mail := world.app("mail")) is not None and mail.letter == letter.number,
             "saved": (2, lambda world: world.read(path) == texts[which]),
         },
-        changes=["data:mail", f"file:{path}"],
+        changes=[f"file:{path}"],
         oracle=[*opened(letter), click(f"attachment.{which}"), *rename, click("accept")],
     )
 
@@ -71,7 +72,7 @@ def attach(draw: Draw) -> Setup:
             ),
             "sent": (3, sent(letters, (to, "Papers", "Here you are."), files=attached)),
         },
-        changes=["data:mail"],
+        changes=sending(letters, (to, "Papers")),
         oracle=[open_app("mail"), click("new"), *adding, *writing(to, "Papers", "Here you are.")],
     )
 
@@ -97,7 +98,7 @@ def to_file(draw: Draw) -> Setup:
             ),
             "saved": (2, lambda world: str(world.read(path)).strip() == number),
         },
-        changes=["data:mail", f"file:{path}"],
+        changes=[f"file:{path}"],
         oracle=[
             open_app("mail"),
             *search,
@@ -147,7 +148,7 @@ def from_file(draw: Draw) -> Setup:
             ),
             "sent": (3, sent(letters, (sender, "Re: A question", text))),
         },
-        changes=["data:mail"],
+        changes=sending(letters, (sender, "Re: A question")),
         oracle=[*opened(letter), *looked, open_app("mail"), click("reply"), *writing("", "", text)],
     )
 
@@ -181,6 +182,6 @@ def to_calendar(draw: Draw) -> Setup:
             "one": lambda world: any(one in (world.store.get("calendar") or ()) for one in wanted),
             "all": (2, lambda world: sorted(world.store.get("calendar") or ()) == sorted(wanted)),
         },
-        changes=["data:mail", "data:calendar"],
+        changes=[event_record(one) for one in wanted],
         oracle=oracle,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from vlrl.envs.gui.emu.apps.paint import SIZE
 from vlrl.envs.gui.emu.apps.pictures import NUMBERS, Picture, blank, changed, filled, region
@@ -15,6 +15,8 @@ from vlrl.envs.gui.emu.tasks.shapes import INKS, KINDS, Shape, drawn, shapes
 NAMES = ("shapes", "poster", "sketch", "flag", "pattern", "picture", "draft", "cards")
 NEAR = 12
 """Pixels by which a hand may miss."""
+WOBBLE = 4
+"""Pixels by which a side may be crooked."""
 
 
 def opened(name: str) -> list[Intent]:
@@ -125,6 +127,34 @@ def _is_whole(picture: Picture, a: Shape, b: Shape, number: int) -> bool:
     return True
 
 
+def is_rectangle(places: Collection[tuple[int, int]]) -> bool:
+    """Whether pixels are the four sides of a rectangle, straight and whole, as a hand draws them.
+
+    Of every row and column but the outermost few, the first and the last pixel lie within WOBBLE of the
+    outermost ones, and none lies further than NEAR from all four sides.
+    """
+    edges = [(min(axis), max(axis)) for axis in zip(*places, strict=True)]
+    for along in (0, 1):
+        lines: dict[int, list[int]] = {}
+        for place in places:
+            lines.setdefault(place[1 - along], []).append(place[along])
+        (first, last), (top, bottom) = edges[along], edges[1 - along]
+        for at in range(top + WOBBLE, bottom - WOBBLE + 1):
+            line = lines.get(at)
+            if line is None or min(line) > first + WOBBLE or max(line) < last - WOBBLE:
+                return False
+    return all(
+        min(abs(at - edge) for at, both in zip(place, edges, strict=True) for edge in both) <= NEAR
+        for place in places
+    )
+
+
+def _is_beside(place: tuple[int, int], picture: Picture) -> bool:
+    """Whether a pixel is one of a shape, or touches one."""
+    beside = [(place[0] + i, place[1] + j) for i in (-1, 0, 1) for j in (-1, 0, 1)]
+    return any(picture.has(*near) and picture.at(*near) for near in beside)
+
+
 @template("paint/frame", levels=(1, 2, 3))
 def frame(draw: Draw) -> Setup:
     """A rectangle around one shape and no other."""
@@ -142,13 +172,8 @@ def frame(draw: Draw) -> Setup:
         within = not outside[place] and all(
             outside[(other.sides[1] - 1) * now.width + other.middle[0]] for other in found[1:]
         )
-        xs, ys = [x for x, _, _ in new], [y for _, y, _ in new]
-        edges = (min(xs), max(xs)), (min(ys), max(ys))
-        is_thin = all(
-            min(abs(x - edge) for edge in edges[0]) <= NEAR or min(abs(y - edge) for edge in edges[1]) <= NEAR
-            for x, y, _ in new
-        )
-        return within and is_thin
+        places = [(x, y) for x, y, _ in new]
+        return within and is_rectangle(places) and not any(_is_beside(place, picture) for place in places)
 
     goal = f"Draw a {colour} rectangle around {shape.words} that touches none of the shapes."
     corners = (max(1, x0 - 8), max(1, y0 - 8)), (min(SIZE[0] - 2, x1 + 8), min(SIZE[1] - 2, y1 + 8))

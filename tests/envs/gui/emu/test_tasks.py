@@ -162,8 +162,8 @@ def test_side_effects_are_named_and_may_be_allowed() -> None:
     del files["/Documents/other.txt"]
     changed = world._replace(files=files, store={"mail": ()})
     named = set(side_effects(desktop.setup, world, changed))
-    assert named == {"file:/new.txt", "file:/Documents/other.txt", "data:mail"}
-    allowing = Setup("", [], changes=("file:*", "data:mail"))
+    assert named == {"file:/new.txt", "file:/Documents/other.txt", "data:mail/1"}
+    allowing = Setup("", [], changes=("file:*", "data:mail/1"))
     assert side_effects(allowing, world, changed) == ()
     same = world._replace(files={p: f._replace(time_ms=5) for p, f in world.files.items()})
     assert side_effects(desktop.setup, world, same) == ()  # saved again as it was

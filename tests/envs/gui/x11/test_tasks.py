@@ -107,6 +107,7 @@ COPY = Setup(
         ({"a.txt": b"one", "c.txt": b"one"}, False, 0.5),
         ({**BEFORE, "c.txt": b"one", "d": FOLDER}, False, 0.5),
         ({**BEFORE, "c.txt": OTHER}, False, 0.5),
+        ({"a.txt": b"one", "c.txt": b"on"}, False, 0.25),  # half of it, with damage: half of that
     ],
 )
 def test_milestones_count_and_what_else_was_changed_costs_the_success(
