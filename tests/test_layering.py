@@ -39,6 +39,7 @@ LAYERS: dict[str, set[str]] = {
         "episode_options",
         "memory_options",
         "config",
+        "installed",
         "registry",
         "metrics",
     },

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import difflib
-import functools
 import hashlib
-import importlib
 import importlib.util
+import re
 import sys
 import threading
 import traceback
 from collections.abc import Mapping
-from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from vlrl.errors import ConfigError
+from vlrl.installed import Plugin, import_plugin, installed
 
 BUILT_IN: Mapping[str, Mapping[str, str]] = {
     "rewards": {
@@ -178,32 +177,47 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
 """kind → name → "module:attribute"; a stranger's entry points in the group vlrl.<kind> read the same."""
 
 
+class Ignored(NamedTuple):
+    """An installed plug-in that its name does not lead to, and why."""
+
+    name: str
+    plugin: Plugin
+    reason: str
+
+
 def resolve(kind: str, name: str) -> Any:
     """Find a plug-in.
 
     Args:
         kind: one of BUILT_IN's.
-        name: a registered name, or "path/to/file.py:attribute".
+        name: a registered name, "package.module:attribute", or "path/to/file.py:attribute".
 
     Raises:
-        ConfigError: naming the nearest name, or what is wrong with the file.
+        ConfigError: naming the nearest name, or what is wrong with the file or the package.
     """
     if ".py:" in name:
         path, attribute = name.rsplit(":", 1)
         return _attribute(_load_file(Path(path), kind), attribute, name)
     table = available(kind)
+    if name not in table and _MODULE.fullmatch(name):
+        module, _, attribute = name.partition(":")
+        return _attribute(import_plugin(module, f"plug-in {name!r}"), attribute, name)
     if name not in table:
         near = difflib.get_close_matches(name, table, n=1, cutoff=0.4)
         hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(table)) or 'none'}."
         raise ConfigError(
-            f"no {kind.removesuffix('s')} is named {name!r}; {hint} A file is given as ./file.py:attribute"
+            f"no {kind.removesuffix('s')} is named {name!r}; {hint} A file is given as ./file.py:attribute, "
+            "a module as package.module:attribute"
         )
+    what = f"plug-in {name!r} ({table[name]})"
+    if name not in BUILT_IN[kind]:
+        owners = installed(kind)[name]
+        what = f"plug-in {name!r} ({table[name]}) of {owners[0].package}"
+        if len(owners) > 1:
+            each = " and ".join(f"{owner.package} ({owner.target})" for owner in owners)
+            raise ConfigError(f"{name!r} is registered by {each}: name the module:attribute that you mean")
     module, _, attribute = table[name].partition(":")
-    try:
-        imported = importlib.import_module(module)
-    except ImportError as error:  # of a stranger's package, or of one that this plug-in needs
-        raise ConfigError(f"plug-in {name!r} ({table[name]}) cannot be imported: {error}") from error
-    return _attribute(imported, attribute, name)
+    return _attribute(import_plugin(module, what), attribute, name)
 
 
 def available(kind: str) -> dict[str, str]:
@@ -214,13 +228,21 @@ def available(kind: str) -> dict[str, str]:
     """
     if kind not in BUILT_IN:
         raise ConfigError(f"no plug-ins of kind {kind!r}; kinds are {', '.join(BUILT_IN)}")
-    return {**_installed(kind), **BUILT_IN[kind]}
+    return {**{name: owners[0].target for name, owners in installed(kind).items()}, **BUILT_IN[kind]}
 
 
-@functools.cache
-def _installed(kind: str) -> dict[str, str]:
-    """Of installed packages: to ask hundreds takes 10 ms, and every episode asks for its environment."""
-    return {point.name: point.value for point in entry_points(group=f"vlrl.{kind}")}
+def ignored(kind: str) -> list[Ignored]:
+    """Installed plug-ins that are named like a built-in, or like another package's."""
+    found = []
+    for name, owners in sorted(installed(kind).items()):
+        for owner in owners if name in BUILT_IN[kind] else owners[1:]:
+            rival = "a built-in" if name in BUILT_IN[kind] else owners[0].package
+            reason = f"{owner.package} registers {name!r} too, and is not heard: {rival} has the name"
+            found.append(Ignored(name, owner, f"{reason}. Use it as {owner.target}"))
+    return found
+
+
+_MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
 
 _LOADING = threading.RLock()
@@ -247,13 +269,13 @@ def _loaded(path: Path, kind: str) -> Any:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # a stranger's code: whatever it raises, half a module must not stay behind
+    except (Exception, SystemExit) as error:  # a stranger's code: half a module must not stay behind
         del sys.modules[name]
         raise ConfigError(f"plug-in file {path}: {_blame(error, path)}") from error
     return module
 
 
-def _blame(error: Exception, path: Path) -> str:
+def _blame(error: BaseException, path: Path) -> str:
     """What a plug-in file raised, and the last of its lines that took part."""
     if isinstance(error, SyntaxError):
         return f"line {error.lineno}: SyntaxError: {error.msg}"

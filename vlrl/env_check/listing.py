@@ -7,18 +7,20 @@ from typing import Any
 
 from vlrl.envs.visual.question import QuestionEnv
 from vlrl.errors import ConfigError
-from vlrl.registry import BUILT_IN, available, resolve
+from vlrl.registry import BUILT_IN, available, ignored, resolve
 
 
 def list_envs() -> list[dict[str, Any]]:
-    """Every registered environment; one whose package cannot be imported is listed with the reason."""
+    """Every registered environment; one that cannot be used is listed with the reason and its package."""
     rows = []
     for name, target in sorted(available("envs").items()):
         built_in = name in BUILT_IN["envs"]
         try:
             rows.append({**_described(name, target), "built_in": built_in})
-        except ConfigError as error:
+        except (ConfigError, TypeError, ValueError) as error:  # the last two of an odd callable's signature
             rows.append({"name": name, "target": target, "built_in": built_in, "problem": str(error)})
+    for name, plugin, reason in ignored("envs"):
+        rows.append({"name": name, "target": plugin.target, "built_in": False, "problem": reason})
     return rows
 
 

@@ -7,20 +7,22 @@ import json
 from typing import Any
 
 from vlrl.errors import ConfigError
-from vlrl.registry import BUILT_IN, available
+from vlrl.registry import BUILT_IN, available, ignored
 from vlrl.reward_check.result import place_of
 from vlrl.rewards.scoring.functions import CONTEXT_NAMES, RewardFunction, find_reward
 
 
 def list_rewards() -> list[dict[str, Any]]:
-    """Every registered reward; one whose package cannot be imported is listed with the reason."""
+    """Every registered reward; one that cannot be used is listed with the reason and its package."""
     rows = []
     for name, target in sorted(available("rewards").items()):
         built_in = name in BUILT_IN["rewards"]
         try:
             rows.append({**describe(name), "built_in": built_in})
-        except ConfigError as error:
+        except (ConfigError, TypeError, ValueError) as error:  # the last two of an odd callable's signature
             rows.append({"name": name, "target": target, "built_in": built_in, "problem": str(error)})
+    for name, plugin, reason in ignored("rewards"):
+        rows.append({"name": name, "target": plugin.target, "built_in": False, "problem": reason})
     return rows
 
 
