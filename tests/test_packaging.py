@@ -30,6 +30,7 @@ def package_files() -> set[str]:
     folders = [ROOT / "vlrl", *(ROOT / "vlrl" / name for name in LINKED)]
     files = [file for folder in folders for file in folder.rglob("*.py")]
     files += [ROOT / "vlrl" / "py.typed", *(ROOT / "vlrl" / "viewer" / "templates").glob("*")]
+    files += (ROOT / "vlrl" / "plan" / "models").glob("*/*.json")
     gui = ROOT / "vlrl" / "envs" / "gui"
     files += [*(gui / "emu").glob("glyphs.[!p]*"), *(gui / "web").glob("*.js")]
     return {str(file.relative_to(ROOT)) for file in files}

@@ -18,8 +18,9 @@ from vlrl.credit import graded
 from vlrl.errors import ConfigError
 from vlrl.model_parts import part_of
 from vlrl.pack import pack
+from vlrl.plan.changes import fitting_changes
 from vlrl.plan.memory import key_values, layer_values
-from vlrl.plan.predict import GIB, Machine, fitting_changes, predict
+from vlrl.plan.predict import GIB, Machine, predict
 from vlrl.plan.shapes import ModelShape, Stack, read_shape
 from vlrl.plan.workload import Prompts, workload
 from vlrl.tree_attention import BlockAttention, block_sizes
@@ -197,7 +198,9 @@ def test_sharing_sequences_is_suggested_where_heads_allow(tiny_model: Path) -> N
     config.rollout.prompts_per_step = 64
     needed = predict(config, PROMPTS, replace(GPU, memory_bytes=0)).needed_bytes
     tight = replace(GPU, memory_bytes=int((needed - 2**19) / (1 - config.generator.gpu_memory_utilization)))
-    assert "trainer.sequence_parallel=2" in [key for key, _ in fitting_changes(config, PROMPTS, tight)]
+    assert "trainer.sequence_parallel=2" in [
+        key for key, _ in fitting_changes(config, PROMPTS, tight).fitting
+    ]
 
 
 def test_what_is_frozen_costs_no_backward_pass() -> None:
@@ -302,13 +305,13 @@ def test_changes_that_are_suggested_fit_and_a_hopeless_case_has_none(tiny_model:
     config.rollout.prompts_per_step = 256
     needed = predict(config, PROMPTS, Machine("cpu", 0, 1e11)).needed_bytes
     tight = Machine("cpu", needed - 2**20, 1e11)
-    changes = fitting_changes(config, PROMPTS, tight)
+    changes = fitting_changes(config, PROMPTS, tight).fitting
     assert "trainer.gradient_checkpointing=true" in [key for key, _ in changes]
     assert all(plan.needed_bytes <= tight.memory_bytes for _, plan in changes)
-    assert fitting_changes(config, PROMPTS, Machine("cpu", GIB, 1e11)) == []
+    assert fitting_changes(config, PROMPTS, Machine("cpu", GIB, 1e11)).fitting == []
     lora = make_config(tiny_model, lora={"rank": 2})
     tight = Machine("cpu", predict(lora, PROMPTS, Machine("cpu", 0, 1e11)).needed_bytes - 2**20, 1e11)
-    assert "lora.sync=adapter" in [key for key, _ in fitting_changes(lora, PROMPTS, tight)]
+    assert "lora.sync=adapter" in [key for key, _ in fitting_changes(lora, PROMPTS, tight).fitting]
 
 
 @pytest.mark.parametrize("family", ["qwen2_5_vl", "qwen3_vl", "internvl"])

@@ -211,11 +211,12 @@ class TrainConsole:
         self._progress.console.print(text, soft_wrap=True)
 
 
-def duration(seconds: float) -> str:
-    """Seconds for people: 4.2 s, 3 min 05 s, 2 h 10 min."""
+def duration(seconds: float, digits: int = 1) -> str:
+    """Seconds for people: 4.2 s, 3 min 05 s, 2 h 10 min, 3 d 4 h; `digits` after the point below a minute."""
     if round(seconds, 1) < 60:
-        return f"{seconds:.1f} s"
+        return f"{seconds:.{digits}f} s"
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 60:
         return f"{minutes} min {rest:02d} s"
-    return f"{minutes // 60} h {minutes % 60:02d} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"

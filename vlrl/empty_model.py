@@ -8,8 +8,12 @@ from vlrl.config import Config
 from vlrl.errors import ConfigError
 
 
-def empty_model(config: Config) -> Any:
+def empty_model(config: Config, found: Any = None) -> Any:
     """The model of a config on the meta device; of a hub model config.json is enough.
+
+    Args:
+        config: names the model.
+        found: its transformers config, where the caller has it; else it is read from model.path.
 
     Raises:
         ConfigError: if there is no config.json.
@@ -19,7 +23,8 @@ def empty_model(config: Config) -> Any:
 
     path = config.model.path
     try:
-        found = AutoConfig.from_pretrained(path, trust_remote_code=config.processor.trust_remote_code)
+        if found is None:
+            found = AutoConfig.from_pretrained(path, trust_remote_code=config.processor.trust_remote_code)
     except (OSError, ValueError) as error:
         raise ConfigError(f"model.path={path!r}: no config.json found ({error})") from error
     with torch.device("meta"):

@@ -27,6 +27,9 @@ class RunConfig(Section):
     """Parent folder of all runs."""
     seed: int = Field(0, ge=0)
     """Every random choice derives from it (law 8)."""
+    check_memory: Literal["error", "warn", "off"] = "error"
+    """Whether a run that `vlrl plan` says cannot fit this machine is refused before engines start, with the
+    changes that would make it fit; warned of; or not looked for."""
 
 
 class ModelConfig(Section):

@@ -35,6 +35,7 @@ from vlrl.events import Events
 from vlrl.generator import VllmPolicy
 from vlrl.interrupts import Interrupts
 from vlrl.metrics import MetricSinks
+from vlrl.plan.room import require_room
 from vlrl.processors.auto import open_processor
 from vlrl.registry import resolve
 from vlrl.rewards.scoring.compose import ComposedReward
@@ -140,6 +141,8 @@ class Run:
             require_targets(self.first_samples)
         else:
             require_agents(self.first_samples, config)
+        if self._train:
+            require_room(config, self.first_samples, self.console.note, engine=self._generate)
         if self._train:
             self._open_folder()
         self.runner = self._stack.enter_context(asyncio.Runner())

@@ -64,3 +64,25 @@ def test_a_gpu_that_is_not_here_must_be_described(vlrl: Any, config_only: Path) 
     given = ("--device", "cuda", "--memory-gib", 80, "--teraflops", 400)
     assert vlrl("plan", CONFIG, where, *given).code == 0
     assert vlrl("plan", CONFIG, where, "--device", "tpu").code == 2
+
+
+def test_a_hub_model_is_planned_offline_and_says_what_was_tried(
+    vlrl: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The help's own example: no hub is asked, times are for people, and nothing fits 4 GiB."""
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    recipe = CONFIG.parent / "vlm_r1_rec.yaml"
+    given = ("plan", recipe, "--device", "cuda", "--teraflops", 10, "--json")
+    result = vlrl(*given, "--memory-gib", 80)
+    assert result.code == 0, result.err
+    assert result.json["num_params"] == 3_754_622_976
+    assert result.json["num_gpus"] == 8
+    assert " h " in next(line for line in result.err.splitlines() if line.startswith("train:"))
+    assert "disk: " in result.err
+    assert result.json["disk_bytes"] > 2 * result.json["checkpoint_bytes"]
+    small = vlrl(*given, "--memory-gib", 4)
+    assert small.code == 1
+    assert "nothing fits 4.00 GiB of what was tried" in small.err
+    for change in ("lora.rank=32", "algorithm.kl_coef=0", "trainer.offload_optimizer=true"):
+        assert change in small.err
+        assert any(change in tried for tried in small.json["tried"])

@@ -7,8 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from vlrl.options import RayConfig
+from vlrl.plan.model_config import hub_trouble
 from vlrl.segment_files import orphans
 
 Status = Literal["ok", "warning", "failed"]
@@ -35,7 +34,6 @@ TESTED: Mapping[str, str] = {
 
 OLDEST_PYTHON = (3, 11)
 PROBE_TIMEOUT_S = 60.0
-HUB_TIMEOUT_S = 3.0
 GIB = 2**30
 INSTALL = "`make install` in a checkout puts the tested set into .venv"
 
@@ -252,14 +250,10 @@ def check_compiler() -> Check:
 def check_hub(environment: Mapping[str, str]) -> Check:
     """Whether models can be fetched by name."""
     name = "Hugging Face"
-    if environment.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
-        return Check(name, "ok", "offline (HF_HUB_OFFLINE is set): models from folders and from the cache")
     endpoint = environment.get("HF_ENDPOINT", "https://huggingface.co")
-    try:
-        urllib.request.urlopen(urllib.request.Request(endpoint, method="HEAD"), timeout=HUB_TIMEOUT_S).close()
-    except urllib.error.HTTPError:
-        pass  # it answered
-    except (OSError, ValueError) as error:
-        remedy = "give model.path a folder, or set HF_HUB_OFFLINE=1 to use the cache without waiting"
-        return Check(name, "warning", f"{endpoint} cannot be reached ({error})", remedy)
-    return Check(name, "ok", f"{endpoint} answers")
+    if not (trouble := hub_trouble(environment)):
+        return Check(name, "ok", f"{endpoint} answers")
+    if "HF_HUB_OFFLINE" in trouble:
+        return Check(name, "ok", "offline (HF_HUB_OFFLINE is set): models from folders and from the cache")
+    remedy = "give model.path a folder, or set HF_HUB_OFFLINE=1 to use the cache without waiting"
+    return Check(name, "warning", trouble, remedy)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,8 +9,10 @@ import typer
 from vlrl.cli.shared import ConfigArgument, DebugOption, JsonOption, OverridesArgument, print_result
 from vlrl.config import load_config
 from vlrl.errors import ConfigError
+from vlrl.plan.room import change_lines, free_bytes, host_memory, time_words, verdict
 
 if TYPE_CHECKING:
+    from vlrl.config import Config
     from vlrl.plan.predict import Machine, Plan
 
 GIB = 2**30
@@ -48,13 +49,15 @@ def command(
     json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Predict memory and time before anything is loaded: `vlrl plan configs/vlm_r1_rec.yaml --memory-gib 80`.
+    """Predict memory and time: `vlrl plan my.yaml --device cuda --memory-gib 80 --teraflops 700`.
 
-    Of a hub model only config.json is read. Exit code 1 if the run does not fit, with changes that would.
+    Nothing is loaded: of a hub model config.json is enough, and that of common models comes with vlrl. Exit
+    code 1 if the run does not fit, with changes that would make it fit.
     """
     loaded = load_config(config, overrides or [])
 
-    from vlrl.plan.predict import fitting_changes, predict
+    from vlrl.plan.changes import Changes, fitting_changes
+    from vlrl.plan.predict import predict
     from vlrl.plan.workload import Prompts
 
     if device not in ("auto", "cpu", "cuda"):
@@ -67,20 +70,23 @@ def command(
         completion_tokens=completion_tokens or loaded.rollout.max_tokens,
     )
     plan = predict(loaded, prompts, machine)
-    fits = plan.needed_bytes <= machine.memory_bytes
-    changes = [] if fits else fitting_changes(loaded, prompts, machine)
-    _show(plan, machine, err=json)
-    for key, changed in changes:
-        typer.echo(f"  {changed.needed_bytes / GIB:8.2f} GiB with {key}", err=json)
-    found = [{"change": key, "needed_bytes": changed.needed_bytes} for key, changed in changes]
+    fits = plan.fits(machine)
+    changes = Changes([], [], None) if fits else fitting_changes(loaded, prompts, machine)
+    free = free_bytes(loaded.run_dir)
+    _show(plan, machine, loaded, free, err=json)
+    for line in change_lines(changes, machine) if not fits else ():
+        typer.echo(line, err=json)
+    found = [{"change": key, "needed_bytes": changed.needed_bytes} for key, changed in changes.fitting]
+    total_s = plan.train_seconds * loaded.num_steps
+    answer = {"fits": fits, "memory_bytes": machine.memory_bytes, **plan.as_json(), "changes": found}
     print_result(
-        {"fits": fits, "memory_bytes": machine.memory_bytes, **plan.as_json(), "changes": found}, json
+        answer | {"tried": changes.tried, "train_seconds_total": total_s, "free_disk_bytes": free}, json
     )
     if not fits:
         raise typer.Exit(1)
 
 
-def _show(plan: Plan, machine: Machine, *, err: bool) -> None:
+def _show(plan: Plan, machine: Machine, config: Config, free: int, *, err: bool) -> None:
     """Every part by name, and whether it fits."""
 
     def say(text: str) -> None:
@@ -93,15 +99,18 @@ def _show(plan: Plan, machine: Machine, *, err: bool) -> None:
     for name, meaning in MEANINGS.items():
         say(f"  {getattr(plan.memory, name) / GIB:8.2f} GiB  {meaning}")
     say(f"  {plan.memory.peak / GIB:8.2f} GiB  peak of a trainer rank")
-    say(f"  {plan.engine_bytes / GIB:8.2f} GiB  the engine, KV cache included")
+    least = f"; {plan.engine_floor_bytes / GIB:.2f} at least" if plan.engine_floor_bytes else ""
+    say(f"  {plan.engine_bytes / GIB:8.2f} GiB  the engine, KV cache included{least}")
     if machine.device == "cuda":
         say(f"host: {(plan.memory.segment + plan.memory.host) / GIB:.2f} GiB (weight segment, offloaded)")
     else:
         say(f"  {plan.memory.segment / GIB:8.2f} GiB  the weight segment")
-    say(f"train: {plan.train_flops:.3g} operations, about {plan.train_seconds:.2f} s a step")
-    verdict = "fits in" if plan.needed_bytes <= machine.memory_bytes else "does not fit in"
-    say(f"{plan.needed_bytes / GIB:.2f} GiB {verdict} the {machine.memory_bytes / GIB:.2f} GiB "
-        f"of {'one GPU' if machine.device == 'cuda' else 'this host'}")  # fmt: skip
+    say(f"disk: {plan.disk_bytes / GIB:.2f} GiB in {config.run_dir}: a checkpoint is "
+        f"{plan.checkpoint_bytes / GIB:.2f}, checkpoint.keep={config.checkpoint.keep} of them stay; "
+        f"{free / GIB:.2f} GiB free{'' if free >= plan.disk_bytes else ', which is not enough'}")  # fmt: skip
+    say(f"train: {plan.train_flops:.3g} operations, {time_words(plan, config.num_steps)}; sampling, rewards "
+        "and environments come on top")  # fmt: skip
+    say(verdict(plan, machine))
 
 
 def _machine(dtype: str, device: str, memory_gib: float | None, teraflops: float | None) -> Machine:
@@ -120,6 +129,6 @@ def _machine(dtype: str, device: str, memory_gib: float | None, teraflops: float
     elif chosen == "cuda":
         memory = torch.cuda.get_device_properties(0).total_memory
     else:
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        memory = host_memory()
     rate = teraflops * 1e12 if teraflops is not None else matmul_rate(chosen, dtype)
     return Machine(chosen, memory, rate)

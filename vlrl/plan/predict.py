@@ -1,20 +1,23 @@
-"""One prediction of a run, and the changes that would make it fit."""
+"""One prediction of a run: memory of a rank and of the host, disk, and the trainer's time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from vlrl.config import Config
 from vlrl.plan.duration import train_flops, train_seconds
-from vlrl.plan.memory import RankMemory, rank_memory
+from vlrl.plan.memory import MOMENT_BYTES, RankMemory, rank_memory
 from vlrl.plan.shapes import ModelShape, read_shape
 from vlrl.plan.workload import Prompts, Workload, workload
 
 GIB = 2**30
 ENGINE_PROCESS_BYTES = 1 * GIB
 """The engine's libraries and buffers on a CPU."""
+ENGINE_BUFFER_BYTES = 2 * GIB
+"""Of a GPU, that an engine needs beside weights and KV cache: context, one pass's activations; assumed."""
+MASTER_BYTES = 4
+"""Of a trained weight's float32 copy, which a checkpoint holds beside both moments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +43,13 @@ class Plan:
         shape: of the model.
         work: of one step.
         memory: of one rank.
-        engine_bytes: of the engines on the same device: weights and KV cache.
-        needed_bytes: of a GPU that a rank and the engine share; of the host on a CPU, all processes together.
+        engine_bytes: of an engine on its device: weights and KV cache.
+        engine_floor_bytes: the least an engine can work with: its weights and the KV cache of one sequence.
+        needed_bytes: of a GPU that a rank and the engine share, or of the fuller one where they do not; of
+            the host on a CPU, all processes together.
+        num_gpus: that ranks and engines reserve; 0 on a CPU.
+        checkpoint_bytes: of one checkpoint: model, float32 weights, both moments.
+        disk_bytes: of the run's folder at its largest: kept checkpoints, the one being written, the model.
         train_flops: of one step.
         train_seconds: of one step without drawing, rewards and sync.
     """
@@ -50,17 +58,44 @@ class Plan:
     work: Workload
     memory: RankMemory
     engine_bytes: int
+    engine_floor_bytes: int
     needed_bytes: int
+    num_gpus: int
+    checkpoint_bytes: int
+    disk_bytes: int
     train_flops: float
     train_seconds: float
+
+    @property
+    def engine_fits(self) -> bool:
+        """Whether the engine's share holds the model and a sequence."""
+        return self.engine_floor_bytes <= self.engine_bytes
+
+    def fits(self, machine: Machine) -> bool:
+        """Whether the machine's memory is enough for ranks and engines."""
+        return self.needed_bytes <= machine.memory_bytes and self.engine_fits
 
     def as_json(self) -> dict[str, Any]:
         """All numbers, in bytes and seconds."""
         return asdict(self) | {"num_params": self.shape.num_params, "num_trained": self.shape.num_trained}
 
 
-def predict(config: Config, prompts: Prompts, machine: Machine, shape: ModelShape | None = None) -> Plan:
-    """Predict a run; `shape` is read from model.path unless given.
+def predict(
+    config: Config,
+    prompts: Prompts,
+    machine: Machine,
+    shape: ModelShape | None = None,
+    *,
+    engine: bool = True,
+) -> Plan:
+    """Predict a run.
+
+    Args:
+        config: the whole config.
+        prompts: what the config does not say of its data.
+        machine: that it is to run on.
+        shape: read from model.path unless given.
+        engine: false for supervised training, which has none.
 
     Raises:
         ConfigError: see `read_shape`.
@@ -68,84 +103,61 @@ def predict(config: Config, prompts: Prompts, machine: Machine, shape: ModelShap
     shape = shape or read_shape(config)
     work = workload(shape, prompts, config)
     memory = rank_memory(shape, work, config, machine.device)
-    ranks = config.trainer.num_ranks
+    ranks, generator = config.trainer.num_ranks, config.generator
+    parallel = generator.tensor_parallel_size
+    weights = shape.num_params * shape.weight_bytes
+    one_sequence = kv_bytes_per_token(shape) * generator.max_model_len
+    num_gpus = 0
     if machine.device == "cpu":
-        weights = shape.num_params * shape.weight_bytes
-        engine = weights + config.generator.cpu_kv_cache_gib * GIB + ENGINE_PROCESS_BYTES
-        engine *= config.generator.num_replicas
-        needed = ranks * memory.peak + memory.segment + engine + int(config.ray.object_store_gib * GIB)
+        cache = generator.cpu_kv_cache_gib * GIB
+        reserved = weights + cache + ENGINE_PROCESS_BYTES
+        floor = weights + one_sequence + ENGINE_PROCESS_BYTES
+        engines = reserved * generator.num_replicas * engine
+        needed = ranks * memory.peak + memory.segment + engines + int(config.ray.object_store_gib * GIB)
     else:
-        engine = int(machine.memory_bytes * config.generator.gpu_memory_utilization)
-        needed = memory.peak + engine
+        reserved = int(machine.memory_bytes * generator.gpu_memory_utilization)
+        floor = (weights + one_sequence) // parallel + ENGINE_BUFFER_BYTES
+        apart = not shares_gpu(config)
+        needed = max(memory.peak, reserved * engine) if apart else memory.peak + reserved * engine
+        whole = generator.num_replicas * (parallel if apart else 1)
+        num_gpus = (ranks + whole if apart else max(ranks, whole)) if engine else ranks
     flops = train_flops(shape, work, config)
-    seconds = train_seconds(flops, ranks, machine.rate, machine.device)
-    return Plan(shape, work, memory, engine, needed, flops, seconds)
+    checkpoint = checkpoint_bytes(shape, config)
+    return Plan(
+        shape=shape,
+        work=work,
+        memory=memory,
+        engine_bytes=reserved * engine,
+        engine_floor_bytes=floor * engine,
+        needed_bytes=needed,
+        num_gpus=num_gpus,
+        checkpoint_bytes=checkpoint,
+        # The next one is written aside before the oldest is removed.
+        disk_bytes=(min(config.checkpoint.keep, _num_saved(config)) + (_num_saved(config) > 1)) * checkpoint
+        + weights,
+        train_flops=flops,
+        train_seconds=train_seconds(flops, ranks, machine.rate, machine.device),
+    )
 
 
-def fitting_changes(config: Config, prompts: Prompts, machine: Machine) -> list[tuple[str, Plan]]:
-    """Changes of the config that make it fit, the mildest first, each tried; all of them if none does alone.
-
-    Returns:
-        [("key=value …", the plan with it)], empty if nothing helps.
-    """
-    found: list[tuple[str, Plan]] = []
-    together, keys = config, list[str]()
-    num_heads = read_shape(config).language.num_heads
-    for key, changed in _changes(config, machine, num_heads):
-        plan = predict(changed, prompts, machine)
-        if plan.needed_bytes <= machine.memory_bytes:
-            found.append((key, plan))
-    if found:
-        return found
-    for key, changed in _changes_in_turn(config, machine, num_heads):
-        together, keys = changed, [*keys, key]
-        plan = predict(together, prompts, machine)
-        if plan.needed_bytes <= machine.memory_bytes:
-            return [(" ".join(keys), plan)]
-    return []
+def shares_gpu(config: Config) -> bool:
+    """Whether an engine is put beside a rank on one GPU, by what both reserve (`vlrl.cluster`)."""
+    generator = config.generator
+    return generator.tensor_parallel_size == 1 and generator.gpus + config.trainer.gpus_per_rank <= 1
 
 
-def _changes(config: Config, machine: Machine, num_heads: int) -> Iterator[tuple[str, Config]]:
-    """Single changes, from those that only cost time to those that train less."""
-    trainer, floor = config.trainer, config.generator.max_model_len
-    if trainer.gradient_checkpointing is not True:
-        yield "trainer.gradient_checkpointing=true", _with(config, "trainer", gradient_checkpointing=True)
-    if trainer.max_tokens_per_micro_batch > floor:
-        tokens = max(floor, trainer.max_tokens_per_micro_batch // 4)
-        key = f"trainer.max_tokens_per_micro_batch={tokens}"
-        yield key, _with(config, "trainer", max_tokens_per_micro_batch=tokens)
-    if machine.device == "cuda" and not trainer.offload_optimizer:
-        yield "trainer.offload_optimizer=true", _with(config, "trainer", offload_optimizer=True)
-    size = 2 * trainer.sequence_parallel
-    if machine.device == "cuda" and trainer.num_ranks % size == 0 and num_heads % size == 0:
-        yield f"trainer.sequence_parallel={size}", _with(config, "trainer", sequence_parallel=size)
-    if config.model.dtype == "float32":
-        yield "model.dtype=bfloat16", _with(config, "model", dtype="bfloat16")
-    shares_memory = machine.device == "cpu" and config.weights.transport == "shared_memory"
-    if shares_memory and config.lora is not None and config.lora.sync == "merged":
-        yield "lora.sync=adapter", _with(config, "lora", sync="adapter")
-    if not config.model.freeze and config.lora is None:
-        frozen = ["vision_tower", "projector"]
-        yield "model.freeze=[vision_tower,projector]", _with(config, "model", freeze=frozen)
-    if machine.device == "cuda":
-        ranks = trainer.num_ranks * 2
-        yield f"trainer.num_ranks={ranks}", _with(config, "trainer", num_ranks=ranks)
+def checkpoint_bytes(shape: ModelShape, config: Config) -> int:
+    """One checkpoint: the whole model, and of what is trained the float32 copy and both moments."""
+    states = shape.num_trained * (MASTER_BYTES + 2 * MOMENT_BYTES[config.optim.state])
+    return (shape.num_params + shape.adapters) * shape.weight_bytes + int(states)
 
 
-def _changes_in_turn(config: Config, machine: Machine, num_heads: int) -> Iterator[tuple[str, Config]]:
-    """Each change on top of those before it."""
-    done: set[str] = set()
-    while True:
-        following = [
-            (k, c) for k, c in _changes(config, machine, num_heads) if k.partition("=")[0] not in done
-        ]
-        if not following:
-            return
-        key, config = following[0]
-        done.add(key.partition("=")[0])
-        yield key, config
+def _num_saved(config: Config) -> int:
+    """Checkpoints that a whole run writes, by steps; the last step's is always one."""
+    every = config.checkpoint.every
+    return -(-config.num_steps // every) if every else 1
 
 
-def _with(config: Config, section: str, **values: Any) -> Config:
-    changed = getattr(config, section).model_copy(update=values)
-    return config.model_copy(update={section: changed})
+def kv_bytes_per_token(shape: ModelShape) -> int:
+    """Of the engine's cache: keys and values of all layers."""
+    return 2 * shape.language.num_layers * shape.language.key_heads * shape.weight_bytes

@@ -86,18 +86,24 @@ class ModelShape:
         return sum(self.trained.values())
 
 
-def read_shape(config: Config) -> ModelShape:
+def read_shape(config: Config, *, fetch: bool = True) -> ModelShape:
     """Build the model of a config without memory and count; of a hub model config.json is enough.
+
+    Args:
+        config: the whole config.
+        fetch: ask the hub for a config.json that is nowhere on this machine, see `find_model_config`.
 
     Raises:
         ConfigError: if there is no config.json, or freezing or adapters name nothing.
     """
     from vlrl.empty_model import empty_model
     from vlrl.model_parts import freeze, part_of
+    from vlrl.plan.model_config import find_model_config
     from vlrl.trainer_lora import adapter_targets
 
-    model = empty_model(config)
-    found = model.config
+    remote = config.processor.trust_remote_code
+    found = find_model_config(config.model.path, remote_code=remote, fetch=fetch)
+    model = empty_model(config, found)
     freeze(model, config.model.freeze)
     params, trained, adapters, outputs = Counter[str](), Counter[str](), 0, Counter[str]()
     for name, parameter in model.named_parameters():

@@ -220,7 +220,12 @@ def _time_rows(run: Run) -> list[tuple[str, str, str, str]]:
     parts = _time_parts(run)
     everything = sum(sum(values) for _, values in parts)
     return [
-        (name, f"{statistics.median(values):.3f} s", duration(sum(values)), f"{sum(values) / everything:.0%}")
+        (
+            name,
+            duration(statistics.median(values), 3),
+            duration(sum(values)),
+            f"{sum(values) / everything:.0%}",
+        )
         for name, values in parts
         if values and everything > 0
     ]
