@@ -86,3 +86,18 @@ def test_a_hub_model_is_planned_offline_and_says_what_was_tried(
     for change in ("lora.rank=32", "algorithm.kl_coef=0", "trainer.offload_optimizer=true"):
         assert change in small.err
         assert any(change in tried for tried in small.json["tried"])
+
+
+@pytest.mark.parametrize("command", ["train", "sft"])
+def test_training_that_cannot_fit_is_refused_before_engines_start(
+    vlrl: Any, tiny_model: Path, command: str
+) -> None:
+    """A KV cache of 100 TiB, or 4,000 ranks on one host: Ray is never started for it."""
+    where = (f"model.path={tiny_model}", "data.train.options.num_rows=16", "data.eval=[]", "run.dir=runs")
+    large = "generator.cpu_kv_cache_gib=100000" if command == "train" else "trainer.num_ranks=4000"
+    config = CONFIG if command == "train" else CONFIG.parent / "quickstart_sft.yaml"
+    result = vlrl(command, config, *where, large, "--json")
+    assert result.code == 1, result.err
+    assert "predicted not to fit" in result.json["error"]
+    assert "run.check_memory=warn" in result.json["error"]
+    assert "starting engines" not in result.err

@@ -195,7 +195,7 @@ def _without_needless(
     planned: Callable[[Config], Plan],
 ) -> list[tuple[str, ...]]:
     """The overrides without which the others do not fit; of two of which one is enough the harsher goes."""
-    kept = [(override,) for change in changes for override in change]
+    kept: list[tuple[str, ...]] = [(override,) for change in changes for override in change]
     for change in reversed(kept):
         fewer = [other for other in kept if other != change]
         try:
