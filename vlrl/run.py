@@ -137,13 +137,9 @@ class Run:
         self._stack.callback(self.data.close)
         self.stream = self.data.stream
         self.first_samples = self.stream.batch(self.first_step)  # a broken row shows before an engine starts
-        if not self._generate:
-            require_targets(self.first_samples)
-        else:
-            require_agents(self.first_samples, config)
+        require_agents(self.first_samples, config) if self._generate else require_targets(self.first_samples)
         if self._train:
             require_room(config, self.first_samples, self.console.note, engine=self._generate)
-        if self._train:
             self._open_folder()
         self.runner = self._stack.enter_context(asyncio.Runner())
         if self._generate:
