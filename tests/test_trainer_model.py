@@ -9,7 +9,7 @@ import torch
 
 from vlrl.errors import ConfigError
 from vlrl.memory_options import OptimConfig
-from vlrl.trainer_model import make_optimizer
+from vlrl.trainer_model import make_optimizer, set_options
 
 
 def parameters() -> list[torch.nn.Parameter]:
@@ -31,3 +31,17 @@ def test_8_bit_moments_without_bitsandbytes_say_what_to_install(monkeypatch: pyt
         ConfigError, match=r"optim\.state=8bit needs bitsandbytes: pip install 'vlrl\[8bit\]'"
     ):
         make_optimizer(parameters(), OptimConfig(state="8bit"))
+
+
+def test_a_checkpoint_s_options_give_way_to_the_config_s() -> None:
+    weight = torch.nn.Parameter(torch.zeros(2))
+    old = make_optimizer([weight], OptimConfig())
+    new = make_optimizer([weight], OptimConfig(betas=(0.8, 0.9), eps=1e-6, lr=3.0))
+    new.load_state_dict(old.state_dict())
+    assert set_options(new.param_groups, OptimConfig(betas=(0.8, 0.9), eps=1e-6)) == [
+        "optim.betas: (0.9, 0.95) in the checkpoint, (0.8, 0.9) from here on",
+        "optim.eps: 1e-08 in the checkpoint, 1e-06 from here on",
+    ]
+    assert new.param_groups[0]["betas"] == (0.8, 0.9) and new.param_groups[0]["eps"] == 1e-6
+    new.param_groups[0]["betas"] = [0.8, 0.9]
+    assert set_options(new.param_groups, OptimConfig(betas=(0.8, 0.9), eps=1e-6)) == []

@@ -206,7 +206,8 @@ class Run:
             self.setting = Setting(self.policy, processor, self.host, config, timeline=self.timeline)
             self._stack.callback(lambda: self.runner.run(self.setting.endpoint.close()))
         if self._resume is not None:
-            self.trainer.load(self._resume[0])
+            for change in self.trainer.load(self._resume[0]):
+                self.console.note(change)
             if self._generate:
                 self.trainer.write_weights()
                 self.policy.load_weights(self.trainer.manifest, self.first_step)

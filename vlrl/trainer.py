@@ -200,10 +200,17 @@ class Trainer:
             whole = self.manifest
         self._save("save_model", folder, whole)
 
-    def load(self, folder: Path) -> None:
-        """Read the state that `save` wrote; `write_weights` sends its weights."""
-        cluster.call(self._ranks, "load_state", [str(folder / "state")] * len(self._ranks))
+    def load(self, folder: Path) -> list[str]:
+        """Read the state that `save` wrote; `write_weights` sends its weights.
+
+        Returns:
+            What the config has changed of the optimizer since then, in words: the config's options hold.
+        """
+        changes: list[list[str]] = cluster.call(
+            self._ranks, "load_state", [str(folder / "state")] * len(self._ranks)
+        )
         self._written = False
+        return changes[0]
 
     def _save(self, method: str, folder: Path, *arguments: Any) -> None:
         try:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch.distributed import ProcessGroup
 
@@ -146,6 +147,28 @@ def make_optimizer(parameters: Iterable[torch.nn.Parameter], options: OptimConfi
         trained, lr=options.lr, betas=options.betas, eps=options.eps, weight_decay=options.weight_decay
     )
     return made
+
+
+def set_options(groups: Iterable[dict[str, Any]], options: OptimConfig) -> list[str]:
+    """Give an optimizer's groups the config's options in place of those that a checkpoint brought along.
+
+    The learning rate is not among them: the schedule sets it at every step.
+
+    Args:
+        groups: `param_groups`, after `load_state_dict`.
+        options: the config's.
+
+    Returns:
+        What changed, a sentence an option.
+    """
+    changes: dict[str, str] = {}
+    for group in groups:
+        for name in ("betas", "eps", "weight_decay"):
+            saved, wanted = group[name], getattr(options, name)
+            if not np.array_equal(saved, wanted):  # betas may have become a list
+                changes[name] = f"optim.{name}: {saved} in the checkpoint, {wanted} from here on"
+            group[name] = wanted
+    return list(changes.values())
 
 
 def make_leaves(module: TreeLogprobs) -> None:

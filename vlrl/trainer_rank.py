@@ -43,6 +43,7 @@ from vlrl.trainer_model import (
     load_model,
     make_leaves,
     make_optimizer,
+    set_options,
     with_logprobs,
 )
 from vlrl.trainer_offload import bring_back, states_in_memory
@@ -203,8 +204,8 @@ class TrainerRank:
             state["in_memory"] = states_in_memory(self._engine.optimizer)
         self._engine.save_checkpoint(path, tag="zero", client_state=state)
 
-    def load_state(self, path: str) -> None:
-        """Read what save_state wrote."""
+    def load_state(self, path: str) -> list[str]:
+        """Read what save_state wrote; what the config has changed of the optimizer since then, in words."""
         loaded, client_state = self._engine.load_checkpoint(path, tag="zero")
         if loaded is None:
             raise EngineError(
@@ -213,6 +214,7 @@ class TrainerRank:
         torch.set_rng_state(client_state["rng"])
         if self._swaps:
             bring_back(self._engine.optimizer, client_state["in_memory"])
+        return set_options(self._engine.optimizer.param_groups, self._config.optim)
 
     def _reference_logprobs(self, batch: DeviceBatch, kept: StepFeatures) -> torch.Tensor | None:
         """The starting model's logprobs [M], by the same layout; None if the algorithm needs none."""
