@@ -22,7 +22,7 @@ quickstart: install ## train a small vision-language model on this machine and w
 test: dev ecosystem-env ## run the tests (the slow proofs apart), two files at a time
 	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
-test-slow: dev ecosystem-env ## run the slow proofs
+test-slow: dev ecosystem-env trl-env ## run the slow proofs
 	@$(BIN)/python -m pytest -m slow --timeout 1800 -o faulthandler_timeout=2400
 
 check: dev ## ruff and mypy --strict

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import io
-import json
 import os
 import statistics
 import tempfile
@@ -37,6 +36,7 @@ from vlrl.config import Config, parse_config
 from vlrl.console import TrainConsole
 from vlrl.envs.visual.digit_sum import DigitSum, corpus
 from vlrl.grpo import draw_groups, grpo_step, require_drawn
+from vlrl.json_stdout import parse_with_json, print_json
 from vlrl.rollout import rollout_groups
 from vlrl.run import Run
 from vlrl.timeline import TIMELINE_FILE, Span, overlap_s, read_timeline
@@ -269,15 +269,14 @@ def main() -> None:
     parser.add_argument("--max-staleness", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--picture", type=Path, help="PNG of the last round of both modes")
-    parser.add_argument("--json", action="store_true")
-    args = parser.parse_args()
+    args = parse_with_json(parser)
     rounds, drawing = measure(args)
     result = figures(args, rounds, drawing)
     if args.picture:
         panels = [Panel(f"{m}: {p[-1].seconds:.1f} s", p[-1].spans) for m, p in rounds.items()]
         draw_gantt(args.picture, panels)
     if args.json:
-        print(json.dumps(result))
+        print_json(result)
         return
     for name, value in result.items():
         print(f"{name:24} {value}")

@@ -23,6 +23,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from vlrl.json_stdout import parse_with_json, print_json
+
 TARGET_S = 180.0
 NUM_SCENES = 24
 INSTRUCTION = "How many balls are in the picture? Answer with <think>…</think><answer>number</answer>."
@@ -118,8 +120,7 @@ def main() -> None:
     )
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--workers", type=int, help="processes; by default what the command takes")
-    parser.add_argument("--json", action="store_true", help="print the figures as one line of JSON")
-    arguments = parser.parse_args()
+    arguments = parse_with_json(parser)
     with tempfile.TemporaryDirectory(prefix="vlrl-data-check-") as name:
         folder = Path(name)
         write_rows(folder, arguments.rows, len(os.sched_getaffinity(0)))
@@ -127,7 +128,7 @@ def main() -> None:
         found = measure(write_config(folder), arguments.workers)
     found |= {"jpeg_mib": mib, "num_cores": len(os.sched_getaffinity(0)), "load": os.getloadavg()[0]}
     if arguments.json:
-        print(json.dumps({name: round(value, 3) for name, value in found.items()}))
+        print_json({name: round(value, 3) for name, value in found.items()})
         return
     rate = found["num_rows"] / found["seconds"]
     print(f"{found['num_rows']:,} rows, {mib:.0f} MiB of JPEG: {found['seconds']:.1f} s, {rate:.0f} rows/s")

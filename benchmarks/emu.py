@@ -24,6 +24,7 @@ import numpy as np
 from vlrl.envs.gui.actions import Action, Click, Drag, Key, Move, Scroll, TypeText
 from vlrl.envs.gui.emu.desktop import Desktop
 from vlrl.envs.gui.emu.env import EmuEnv
+from vlrl.json_stdout import parse_with_json, print_json
 
 SIZES = {"640x480": (640, 480), "1280x800": (1280, 800)}
 EPISODE = 60
@@ -135,8 +136,7 @@ def main() -> None:
     )
     parser.add_argument("--episodes", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+    options = parse_with_json(parser)
     figures: dict[str, object] = {"load_average": os.getloadavg()[0]}
     for name, size in SIZES.items():
         rate, wall_rate, same, kinds = steps_per_second(size, options.episodes, options.rounds)
@@ -148,7 +148,10 @@ def main() -> None:
             "snapshot_restore_us": round(snapshot_restore_us(size, 1000), 2),
         }
         figures["actions"] = dict(kinds)
-    print(json.dumps(figures) if options.json else json.dumps(figures, indent=2))
+    if options.json:
+        print_json(figures)
+    else:
+        print(json.dumps(figures, indent=2))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import statistics
 import time
@@ -25,6 +24,7 @@ from PIL import Image
 
 from vlrl.env_host.host import EnvHost
 from vlrl.episode_options import EnvConfig
+from vlrl.json_stdout import parse_with_json, print_json
 from vlrl.protocols import Observation, StepResult
 from vlrl.types import EnvTask
 
@@ -107,11 +107,10 @@ def main() -> None:
     parser.add_argument("--num-steps", type=int, default=400)
     parser.add_argument("--at-once", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json", action="store_true")
-    arguments = parser.parse_args()
+    arguments = parse_with_json(parser)
     found = measure(arguments.num_steps, arguments.rounds, arguments.at_once)
     if arguments.json:
-        print(json.dumps(found))
+        print_json(found)
         return
     for name, value in found.items():
         print(f"{name:28} {value}")

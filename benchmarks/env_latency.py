@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import statistics
 import time
 from collections.abc import Mapping
@@ -21,6 +20,7 @@ import numpy as np
 
 from vlrl.config import parse_config
 from vlrl.env_host.host import EnvHost
+from vlrl.json_stdout import parse_with_json, print_json
 from vlrl.protocols import Observation, StepResult
 from vlrl.rollout import rollout_groups
 from vlrl.session import Said, Session
@@ -141,8 +141,7 @@ def main() -> None:
     parser.add_argument("--latency-s", type=float, default=0.2)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--lockstep", action="store_true", help="draw when all wait")
-    parser.add_argument("--json", action="store_true")
-    args = parser.parse_args()
+    args = parse_with_json(parser)
     ideal_s = args.steps * args.latency_s
     seconds: dict[str, list[float]] = {"async": [], "thread": [], "process": []}
     for _ in range(args.rounds):  # in turn, so that a busy moment falls on all alike
@@ -156,7 +155,7 @@ def main() -> None:
         **{f"{n}_share_of_ideal": round(ideal_s / statistics.median(f), 3) for n, f in seconds.items()},
     }
     if args.json:
-        print(json.dumps(result))
+        print_json(result)
         return
     for name, value in result.items():
         print(f"{name:24} {value}")

@@ -26,6 +26,7 @@ import httpx2
 import numpy as np
 
 from vlrl.envs.open import open_env
+from vlrl.json_stdout import parse_with_json, print_json
 from vlrl.protocols import Observation, StepResult
 
 SIZE = (480, 640)
@@ -99,11 +100,10 @@ def of_one(url: str, noise: bool, num_steps: int) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--num-steps", type=int, default=300)
-    parser.add_argument("--json", action="store_true")
-    arguments = parser.parse_args()
+    arguments = parse_with_json(parser)
     found = measure(arguments.num_steps)
     if arguments.json:
-        print(json.dumps(found))
+        print_json(found)
         return
     for name, value in found.items():
         print(f"{name:12} {value}")

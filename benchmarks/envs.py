@@ -11,7 +11,6 @@ of several steps also resets a second, and for videos frames a second. Target: 5
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from typing import Any
 
@@ -19,6 +18,7 @@ import numpy as np
 
 from vlrl.envs.open import open_env
 from vlrl.envs.visual.question import QuestionEnv
+from vlrl.json_stdout import parse_with_json, print_json
 from vlrl.registry import BUILT_IN
 
 TARGET_PER_S = 500.0
@@ -70,15 +70,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--json", action="store_true", help="one machine-readable line")
     parser.add_argument("--size", type=int, default=224, help="side of a picture in pixels")
     parser.add_argument("--seconds", type=float, default=0.4, help="measured of each level")
     parser.add_argument("--only", nargs="*", default=[], help="names of environments")
-    args = parser.parse_args()
+    args = parse_with_json(parser)
     names = args.only or sorted(name for name in BUILT_IN["envs"] if name.startswith("visual/"))
     found = {name: figures(name, args.size, args.seconds) for name in names}
     if args.json:
-        print(json.dumps({"image_size": args.size, "target_per_s": TARGET_PER_S, "envs": found}))
+        print_json({"image_size": args.size, "target_per_s": TARGET_PER_S, "envs": found})
         return
     print(f"{'':24}{'obs/s':>8}{'slowest level':>16}{'resets/s':>10}{'frames/s':>10}")
     for name, figure in found.items():

@@ -20,6 +20,7 @@ from typing import Any
 from vlrl.envs.gui.actions import Click
 from vlrl.envs.gui.codecs.codec import ActionError, Codec, View
 from vlrl.envs.gui.codecs.open import CODECS, open_codec
+from vlrl.json_stdout import parse_with_json, print_json
 from vlrl.processors.coordinates import Canvas
 
 VIEW = View(Canvas((800, 1280), (812, 1288)), (0, 0))
@@ -99,13 +100,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--long", type=int, default=1_000_000, help="characters of the hostile texts")
-    arguments = parser.parse_args()
+    arguments = parse_with_json(parser)
     found = measure(arguments.rounds, arguments.long)
     if arguments.json:
-        print(json.dumps(found))
+        print_json(found)
         return
     print(f"json.loads of a call: {found['floor_json_us']} µs")
     for name, of in found["codecs"].items():

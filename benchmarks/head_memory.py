@@ -8,13 +8,14 @@ Each variant runs in a process of its own, whose peak resident memory is read be
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
 import resource
 import statistics
 import time
 from collections.abc import Callable
 from typing import Any
+
+from vlrl.json_stdout import parse_with_json, print_json
 
 MIB = 2**20
 
@@ -93,14 +94,13 @@ def main() -> None:
     parser.add_argument("--dtype", choices=["float32", "bfloat16"], default="float32")
     parser.add_argument("--chunks", type=int, nargs="+", default=[16, 64, 256, 1024], help="MiB")
     parser.add_argument("--steps", type=int, default=3)
-    parser.add_argument("--json", action="store_true", help="one JSON object as the last line")
-    args = parser.parse_args()
+    args = parse_with_json(parser)
     result = measure(args)
     print(f"all logits in float32: {result['all_logits_mib']} MiB")
     for name, values in result["variants"].items():
         print(f"{name:>9}: {values['extra_peak_mib']:8.1f} MiB more, {values['seconds']:.3f} s")
     if args.json:
-        print(json.dumps(result))
+        print_json(result)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ turns in one run; medians over rounds. Both sides' patches must be equal, number
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import subprocess
 import sys
@@ -31,6 +30,7 @@ import numpy as np
 from PIL import Image
 
 from vlrl.data_options import MediaConfig, ProcessorConfig, VideoConfig
+from vlrl.json_stdout import parse_with_json, print_json
 from vlrl.processors.media_store import MediaStore
 from vlrl.processors.video import VideoRequest
 from vlrl.processors.video_decoder import VideoDecoder
@@ -262,8 +262,7 @@ def main() -> None:
     parser.add_argument("--group-size", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--video-seconds", type=int, default=10)
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    args = parser.parse_args()
+    args = parse_with_json(parser)
     with tempfile.TemporaryDirectory() as folder:
         report = {
             "pictures": measure(Pictures(Path(folder), args.pictures, args.group_size), args.rounds),
@@ -272,7 +271,7 @@ def main() -> None:
             "peak_mib": {side: peak_mib(side, args.group_size) for side in ("plain", "cold")},
         }
     if args.json:
-        print(json.dumps(report))
+        print_json(report)
         return
     for name in ("pictures", "video", "video_one_use"):
         for side, seconds in report[name]["seconds"].items():

@@ -20,7 +20,6 @@ Peers, measured on a machine of this class (2 cores): BrowserGym 0.14.3 takes 2.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import threading
@@ -35,6 +34,7 @@ import numpy as np
 from vlrl.envs.gui.actions import Action, Click, Drag, Key, Scroll, TypeText, Wait
 from vlrl.envs.gui.web import browser
 from vlrl.envs.gui.web.miniwob import MiniWob
+from vlrl.json_stdout import parse_with_json, print_json
 
 TARGETS = {"reset_ms": 100.0, "step_ms": 35.0, "steps_per_s": 100.0}
 AT_ONCE = (1, 4, 8)
@@ -155,11 +155,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--json", action="store_true", help="one machine-readable line")
     parser.add_argument("--tasks", type=int, default=125, help="how many of them, by the alphabet")
     parser.add_argument("--seconds", type=float, default=10.0, help="measured for each number at once")
     parser.add_argument("--scale", type=int, default=3, help="pixels of the picture to a pixel of the page")
-    args = parser.parse_args()
+    args = parse_with_json(parser)
     worlds = [MiniWob(scale=args.scale) for _ in range(max(AT_ONCE))]
     names = worlds[0].tasks[: args.tasks]
     found: dict[str, Any] = {"targets": TARGETS, "load": round(os.getloadavg()[0], 1)}
@@ -175,7 +174,7 @@ def main() -> None:
     for world in worlds:
         world.close()
     if args.json:
-        print(json.dumps(found))
+        print_json(found)
         return
     for name, figure in found.items():
         print(f"{name:14}{figure}")

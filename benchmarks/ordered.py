@@ -13,7 +13,6 @@ round's ratio to `index`. On a GPU the model is bfloat16.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import tempfile
@@ -22,6 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from vlrl.json_stdout import parse_with_json, print_json
 
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 SIDES = ("index", "ordered", "strict")
@@ -120,11 +121,10 @@ def main() -> None:
     parser.add_argument("--groups", type=int, default=16)
     parser.add_argument("--size", type=int, default=8, help="completions of a group")
     parser.add_argument("--length", type=int, default=24, help="tokens of a completion")
-    parser.add_argument("--json", action="store_true", help="print the figures as one line of JSON")
-    args = parser.parse_args()
+    args = parse_with_json(parser)
     found = measure(args.rounds, args.groups, args.size, args.length)
     if args.json:
-        print(json.dumps(found))
+        print_json(found)
         return
     print(f"{found['num_tokens']:,} tokens, {found['num_trained']:,} trained, on {found['device']}")
     for side in SIDES:

@@ -11,7 +11,6 @@ apart: recomputed activations, a frozen tower, adapters, a larger micro-batch.
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
 import os
 import resource
@@ -26,6 +25,7 @@ from train_groups import make_groups, random_pixels
 from train_shapes import IMAGE_PAD, PATCH, build_model
 
 from vlrl.config import Config, parse_config
+from vlrl.json_stdout import parse_with_json, print_json
 from vlrl.plan.duration import matmul_rate
 from vlrl.plan.predict import Machine, predict
 from vlrl.plan.workload import Prompts
@@ -134,8 +134,7 @@ def main() -> None:
     parser.add_argument("--completion-tokens", type=int, default=48)
     parser.add_argument("--max-tokens", type=int, default=2048, help="token slots of a micro-batch")
     parser.add_argument("--steps", type=int, default=2)
-    parser.add_argument("--json", action="store_true", help="one JSON object as the last line")
-    args = parser.parse_args()
+    args = parse_with_json(parser)
     import torch
 
     with tempfile.TemporaryDirectory() as folder:
@@ -149,7 +148,7 @@ def main() -> None:
                   f"{one['measured_s']:.2f} measured ({one['time_ratio']:.2f})", flush=True)  # fmt: skip
     worst = max(abs(one["memory_ratio"] - 1) for one in found.values())
     if args.json:
-        print(json.dumps({"worst_memory_error": worst, "settings": found}))
+        print_json({"worst_memory_error": worst, "settings": found})
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import tempfile
 import time
@@ -22,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from vlrl.json_stdout import parse_with_json, print_json
 from vlrl.options import RewardConfig, ScoringConfig
 from vlrl.rewards.scoring.compose import ComposedReward, RewardFailure
 from vlrl.rewards.text import answer_exact
@@ -117,11 +117,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--num-scores", type=int, default=40_000)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--json", action="store_true")
-    arguments = parser.parse_args()
+    arguments = parse_with_json(parser)
     found = measure(arguments.num_scores, arguments.repeats)
     if arguments.json:
-        print(json.dumps(found))
+        print_json(found)
         return
     for name, value in found.items():
         print(f"{name:28} {value}")

@@ -27,6 +27,7 @@ from typing import Any
 from vlrl.cli.quickstart import Task, corpus_of
 from vlrl.config import Config, load_config
 from vlrl.console import TrainConsole
+from vlrl.json_stdout import parse_with_json, print_json
 from vlrl.metrics import METRICS_FILE, read_metrics
 
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
@@ -195,8 +196,7 @@ def main() -> None:
     parser.add_argument("--heldout", type=int, default=1024, help="rows that accuracy is measured on")
     parser.add_argument("--free", action="store_true", help="do not wait: the machine makes the age")
     parser.add_argument("--out", type=Path, default=Path("runs/staleness"))
-    parser.add_argument("--json", action="store_true")
-    args = parser.parse_args()
+    args = parse_with_json(parser)
     args.out.mkdir(parents=True, exist_ok=True)
     results = []
     for seed in args.seeds:
@@ -207,7 +207,7 @@ def main() -> None:
                 result_of(Case(int(staleness), correction or "none", seed, args.free), model, args)
             )
     if args.json:
-        print(json.dumps({"runs": results, "summary": summary_of(results)}))
+        print_json({"runs": results, "summary": summary_of(results)})
         return
     print_table(results)
     print_table(summary_of(results))

@@ -9,12 +9,12 @@ fractions, decimals and roots, none of them twice, so that no result is remember
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import time
 from collections.abc import Iterator
 from typing import Any
 
+from vlrl.json_stdout import parse_with_json, print_json
 from vlrl.registry import resolve
 
 THOUGHT = "The picture shows two birds and a tree, so one more than before. " * 10
@@ -67,8 +67,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    as_json = parser.parse_args().json
+    as_json = parse_with_json(parser).json
     rates = {}
     for name, (form, options) in ANSWERS.items():
         texts = [form.format(n=n) for n in range(3001)]
@@ -76,7 +75,7 @@ def main() -> None:
     for kind, pairs in mathematics(random.Random(0)):
         rates[f"math, {kind}"] = calls_per_s("math", pairs, {})
     if as_json:
-        print(json.dumps({name: round(rate) for name, rate in rates.items()}))
+        print_json({name: round(rate) for name, rate in rates.items()})
         return
     for name, rate in rates.items():
         print(f"{name:24}{rate:12,.0f} calls/s")

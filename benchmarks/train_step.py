@@ -25,7 +25,6 @@ TRL cannot), `speedup_rows` and `memory_ratio_rows`, and both comparisons whole.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import signal
 import sys
@@ -41,6 +40,8 @@ from step_job import BenchmarkError, Job
 from step_report import Round, check_equal_losses, check_equal_work, report, summarize
 from step_rounds import alternate, say
 from step_side import Side
+
+from vlrl.json_stdout import parse_with_json, print_json
 
 ROOT = Path(__file__).resolve().parent.parent
 WHOLE, TRAINER = ("vlrl", "trl"), ("packed", "rows")
@@ -63,10 +64,9 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", choices=("whole", "trainer"), help="one of the two comparisons")
     parser.add_argument("--micro-batch", type=int, help="completions TRL trains at a time; default: all")
-    parser.add_argument("--json", action="store_true", help="last line of stdout: one JSON object")
     parser.add_argument("--keep", type=Path, help="a folder for models, rows and logs, kept afterwards")
     parser.add_argument("--trl-python", type=Path, default=ROOT / ".venv-trl" / "bin" / "python")
-    options = parser.parse_args(argv)
+    options = parse_with_json(parser, argv)
     _check(parser, options)
     return options
 
@@ -286,7 +286,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         say(f"train_step: {error}")
         return 1
     if options.json:
-        print(json.dumps(result))
+        print_json(result)
     return 0
 
 

@@ -9,13 +9,13 @@ programs matter little. vlrl's block size is the default of BLOCK_TOKENS in vlrl
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from typing import Any
 
 import torch
 
 from vlrl import tree_attention
+from vlrl.json_stdout import parse_with_json, print_json
 from vlrl.tree_attention import BlockAttention, DenseAttention
 
 BLOCKS = (32, 64, 128, 256, 512)
@@ -71,11 +71,10 @@ def main() -> None:
     """Parse, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--json", action="store_true", help="one JSON object as the last line")
-    args = parser.parse_args()
+    args = parse_with_json(parser)
     results = measure(args.repeats)
     if args.json:
-        print(json.dumps(results))
+        print_json(results)
 
 
 if __name__ == "__main__":

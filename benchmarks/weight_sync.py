@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import statistics
 import tempfile
 import time
@@ -34,6 +33,7 @@ from vlrl import cluster
 from vlrl.config import Config, parse_config
 from vlrl.envs.visual.digit_sum import DigitSum, corpus
 from vlrl.generator import VllmPolicy
+from vlrl.json_stdout import parse_with_json, print_json
 from vlrl.processors.auto import open_processor
 from vlrl.protocols import Processor
 from vlrl.session import Session
@@ -209,13 +209,12 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--lora", choices=("merged", "adapter"))
-    parser.add_argument("--json", action="store_true", help="one JSON object, by size")
-    arguments = parser.parse_args()
+    arguments = parse_with_json(parser)
     figures = {
         size: measure(size, arguments.transport, arguments.rounds, arguments.lora) for size in arguments.sizes
     }
     if arguments.json:
-        print(json.dumps({"transport": arguments.transport, **figures}))
+        print_json({"transport": arguments.transport, **figures})
         return
     for size, of_size in figures.items():
         print(size, arguments.transport, {name: round(value, 3) for name, value in of_size.items()})

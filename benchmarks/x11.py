@@ -12,7 +12,6 @@ with one of the apps.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -27,6 +26,7 @@ from vlrl.envs.gui.x11.backend import X11Backend
 from vlrl.envs.gui.x11.desktop import Desktop, Machine
 from vlrl.envs.gui.x11.settle import QUIET_S
 from vlrl.envs.gui.x11.tasks import TASKS
+from vlrl.json_stdout import parse_with_json, print_json
 
 TARGETS = {
     "cold_reset_ms": 500,
@@ -140,12 +140,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--json", action="store_true", help="one machine-readable line")
     parser.add_argument("--desktops", type=int, default=32, help="desktops at once")
     parser.add_argument("--launches", type=int, default=100, help="app launches looked at twice")
     parser.add_argument("--repeats", type=int, default=10, help="resets of each kind; clicks in each app")
     parser.add_argument("--seconds", type=float, default=5.0, help="of stepping all desktops")
-    args = parser.parse_args()
+    args = parse_with_json(parser)
     stale, launches = stale_launches(args.launches)
     found: dict[str, float] = {
         "cold_reset_ms": round(statistics.median(resets(0, args.repeats)), 1),
@@ -158,7 +157,7 @@ def main() -> None:
         **together(args.desktops, args.seconds),
     }
     if args.json:
-        print(json.dumps({**found, "targets": TARGETS}))
+        print_json({**found, "targets": TARGETS})
         return
     for name, value in found.items():
         print(f"{name:18}{value:>10}{f'   target {TARGETS[name]}' if name in TARGETS else ''}")

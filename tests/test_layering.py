@@ -91,6 +91,7 @@ LAYERS: dict[str, set[str]] = {
             "events",
             "file_digests",
             "interrupts",
+            "json_stdout",
             "run_lock",
             "config_history",
             "media_files",

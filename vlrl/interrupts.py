@@ -22,6 +22,8 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
 
+from vlrl.json_stdout import stdout_descriptor
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 EXIT_CODE = 130
 STARTING = "interrupted while the command was starting; nothing was changed"
@@ -98,7 +100,7 @@ def signals_while_starting(*, as_json: bool = False) -> Iterator[None]:
     def handle(number: int, frame: FrameType | None) -> None:
         if _Starting.requested or _is_import(frame):
             if as_json:
-                write(1, json.dumps({"error": STARTING, "kind": "Interrupted"}) + "\n")
+                write(stdout_descriptor(), json.dumps({"error": STARTING, "kind": "Interrupted"}) + "\n")
             say(f"error: {STARTING}")
             os._exit(EXIT_CODE)
         _Starting.requested = True

@@ -25,7 +25,7 @@ def test_it_prints_its_figure(root: Path) -> None:
     """Different losses of the two sides would end it with an error."""
     child = run(root, "--case", "a", "--only", "trainer", "--groups", "2", *SMALL)
     assert child.returncode == 0, child.stderr
-    figures = json.loads(child.stdout.splitlines()[-1])
+    figures = json.loads(child.stdout)
     alone = figures["trainer"]
     packed, rows = alone["packed"], alone["rows"]
     assert figures["against"] == "rows"
@@ -37,11 +37,10 @@ def test_it_prints_its_figure(root: Path) -> None:
 
 def test_a_whole_step_stands_beside_trl_s(root: Path) -> None:
     """Unequal prompts or numbers of tokens would end it with an error."""
-    if not (root / ".venv-trl").exists():
-        pytest.skip("TRL's environment is not there: make trl-env")
+    assert (root / ".venv-trl").exists(), "TRL's environment is not there: make trl-env, or make test-slow"
     child = run(root, "--case", "a", "--only", "whole", "--groups", "2", *SMALL)
     assert child.returncode == 0, child.stderr
-    figures = json.loads(child.stdout.splitlines()[-1])
+    figures = json.loads(child.stdout)
     vlrl, trl = (figures["whole"][name] for name in ("vlrl", "trl"))
     assert figures["against"] == "trl"
     assert figures["speedup"] == pytest.approx(trl["median"] / vlrl["median"])

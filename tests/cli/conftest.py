@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -42,8 +43,14 @@ def vlrl(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp
     def run(*arguments: object) -> Result:
         monkeypatch.setattr(sys, "argv", ["vlrl", *map(str, arguments)])
         capfd.readouterr()
-        with pytest.raises(SystemExit) as stopped:
-            main()
+        stdout = os.dup(1)  # a command with --json keeps it until its process ends
+        try:
+            with pytest.raises(SystemExit) as stopped:
+                main()
+        finally:
+            os.dup2(stdout, 1)
+            os.close(stdout)
+            monkeypatch.setattr("vlrl.json_stdout._stdout", None)
         captured = capfd.readouterr()
         return Result(int(stopped.value.code or 0), captured.out, captured.err)
 

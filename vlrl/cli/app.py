@@ -5,7 +5,6 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or config, 130 interrupted.
 
 from __future__ import annotations
 
-import json
 import traceback
 from typing import Any
 
@@ -30,6 +29,7 @@ from vlrl.cli import (
 )
 from vlrl.cli.failures import explained
 from vlrl.errors import ConfigError, Interrupted, VlrlError
+from vlrl.json_stdout import claim_stdout, print_json
 
 # Newer typers carry a click of their own, whose exceptions are not those of the package click.
 UsageError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
@@ -77,6 +77,8 @@ def run(arguments: list[str]) -> int:
     With --debug there is a traceback as well.
     """
     debug, as_json = "--debug" in arguments, "--json" in arguments
+    if as_json:
+        claim_stdout()
     try:
         code = app([a for a in arguments if a != "--debug"], prog_name="vlrl", standalone_mode=False) or 0
         if code == Interrupted.exit_code:  # typer turns a KeyboardInterrupt into this
@@ -95,7 +97,7 @@ def run(arguments: list[str]) -> int:
 
 def _fail(error: VlrlError, as_json: bool, *, shown: bool = False) -> int:
     if as_json:
-        print(json.dumps({"error": str(error), "kind": type(error).__name__}))
+        print_json({"error": str(error), "kind": type(error).__name__})
     if not shown:
         Console(stderr=True).print(Text.assemble(("error: ", "bold red"), str(error)), soft_wrap=True)
     return error.exit_code

@@ -7,7 +7,7 @@ import json as jsonlib
 import typer
 import yaml
 
-from vlrl.cli.shared import ConfigArgument, DebugOption, JsonOption, OverridesArgument
+from vlrl.cli.shared import ConfigArgument, DebugOption, JsonOption, OverridesArgument, print_result
 from vlrl.config import Config, load_config
 
 app = typer.Typer(help="Look at the options.", no_args_is_help=True)
@@ -22,10 +22,15 @@ def show(
 ) -> None:
     """Print a config with its defaults and overrides: `vlrl config show configs/quickstart.yaml`."""
     tree = load_config(config, overrides or []).model_dump(mode="json")
-    typer.echo(jsonlib.dumps(tree) if json else yaml.safe_dump(tree, sort_keys=False))
+    print_result(tree, json)
+    if not json:
+        typer.echo(yaml.safe_dump(tree, sort_keys=False))
 
 
 @app.command("schema")
 def schema(json: JsonOption = False, debug: DebugOption = False) -> None:
     """Print every option's meaning, type and default, as JSON Schema: `vlrl config schema > schema.json`."""
-    typer.echo(jsonlib.dumps(Config.model_json_schema(), indent=None if json else 2))
+    tree = Config.model_json_schema()
+    print_result(tree, json)
+    if not json:
+        typer.echo(jsonlib.dumps(tree, indent=2))

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from vlrl.errors import ConfigError
+from vlrl.json_stdout import print_json
 
 ConfigArgument = Annotated[Path, typer.Argument(help="YAML file, for instance configs/quickstart.yaml.")]
 OverridesArgument = Annotated[
     list[str] | None, typer.Argument(help="Overrides: section.key=value …", metavar="[KEY=VALUE]…")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print a machine-readable result as the last line.")]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print a machine-readable result, and only it, to stdout.")
+]
 DebugOption = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
 ResumeOption = Annotated[bool, typer.Option("--resume", help="Go on from the run's last checkpoint.")]
 
 
 def print_result(result: dict[str, Any], as_json: bool) -> None:
-    """Print the machine-readable result as the last line of stdout, if it was asked for."""
+    """Print the machine-readable result to stdout, if it was asked for; it is all that stdout then holds."""
     if as_json:
-        print(json.dumps(result))
+        print_json(result)
 
 
 def options_of(given: list[str] | None, what: str) -> dict[str, Any]:
