@@ -74,6 +74,7 @@ LAYERS: dict[str, set[str]] = {
         "learning_signal",
         "published",
         "trouble",
+        "listening",
     },
     "plug-ins and data flow": {
         *("processors", "rewards", "envs"),

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from vlrl.endpoint.server import MODEL
+from vlrl.endpoint.server import MODEL, api_key
 from vlrl.errors import ConfigError, VlrlError
 from vlrl.registry import resolve
 from vlrl.rewards.strict_json import Unreadable, strict_json
@@ -26,8 +26,6 @@ from vlrl.types import EnvTask
 
 AGENT = "agent"
 """The name of this environment that is none: the agent brings its own."""
-API_KEY = "vlrl"
-"""For clients that insist on one; what is secret is the episode's address."""
 TAIL_BYTES = 16_384
 """Of a program's output, as much as is read from its end."""
 
@@ -104,7 +102,7 @@ class FunctionAgent:
         future: asyncio.Future[Any] = loop.create_future()
         worker = _Worker()
         own = copy.deepcopy(task)  # every episode must find it the same
-        arguments = {"base_url": base_url, "api_key": API_KEY, "model": MODEL, "task": own, "seed": seed}
+        arguments = {"base_url": base_url, "api_key": api_key(), "model": MODEL, "task": own, "seed": seed}
 
         def work() -> None:
             returned, raised = None, None
@@ -170,7 +168,7 @@ class ProgramAgent:
         environment = {
             **os.environ,
             "OPENAI_BASE_URL": base_url,
-            "OPENAI_API_KEY": API_KEY,
+            "OPENAI_API_KEY": api_key(),
             "OPENAI_MODEL": MODEL,
             "VLRL_TASK": json.dumps(dict(task)),
             "VLRL_SEED": str(seed),

@@ -92,6 +92,9 @@ class EpisodeConfig(Section):
     context: ContextConfig = ContextConfig()
     stragglers: StragglerConfig = StragglerConfig()
     branching: BranchingConfig = BranchingConfig()
+    endpoint_host: str = "127.0.0.1"
+    """Address at which agents reach the policy. Another than this machine's own, such as 0.0.0.0, lets other
+    machines in, and needs a secret in VLRL_ENDPOINT_TOKEN, which agents are given as their API key."""
     max_failed_share: float = Field(0.2, ge=0, le=1)
     """A step of which more episodes fail ends the run; 0 is at the first failure, 1 never."""
 

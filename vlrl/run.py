@@ -43,7 +43,7 @@ from vlrl.run_data import RunData, Sources, require_targets
 from vlrl.run_lock import run_lock
 from vlrl.sample_log import SampleLog
 from vlrl.save_interval import SaveInterval
-from vlrl.setting import Setting
+from vlrl.setting import Setting, endpoint_of
 from vlrl.summary import SUMMARY_FILE, write_summary
 from vlrl.timeline import Timeline
 from vlrl.trainer import Trainer, rendezvous_port
@@ -189,7 +189,7 @@ class Run:
             self._stack.callback(self.samples.close)
 
     def _start_engines(self) -> None:
-        config, processor = self.config, self.processor
+        config, processor, timeline = self.config, self.processor, self.timeline
         self._stack.enter_context(cluster(config))
         if self._train:
             self.trainer = self._trainer = Trainer(config, processor.banned_token_ids)
@@ -203,7 +203,7 @@ class Run:
                 self.console.note(choice)
         if self._generate:
             self.phases.seconds["start vLLM"] = self.policy.wait_ready()
-            self.setting = Setting(self.policy, processor, self.host, config, timeline=self.timeline)
+            self.setting = Setting(self.policy, processor, self.host, config, endpoint_of(config), timeline)
             self._stack.callback(lambda: self.runner.run(self.setting.endpoint.close()))
         if self._resume is not None:
             for change in self.trainer.load(self._resume[0]):

@@ -35,10 +35,19 @@ class Setting:
     processor: Processor
     host: EnvHost
     config: Config
-    endpoint: Endpoint = field(default_factory=Endpoint)
+    endpoint: Endpoint
     timeline: Timeline = field(default_factory=Timeline)
     said: OrderedDict[tuple[str, str], Said] = field(default_factory=OrderedDict)
     """(role, digest) → what was made of an observation lately, NUM_SAID of them."""
+
+
+def endpoint_of(config: Config) -> Endpoint:
+    """The endpoint of a run's agents; nothing is started yet.
+
+    Raises:
+        ConfigError: if other machines reach it and there is no key for them.
+    """
+    return Endpoint(config.episodes.endpoint_host)
 
 
 async def said_of(observation: Observation, sample_id: str, setting: Setting) -> Said:

@@ -16,7 +16,7 @@ from vlrl.episode_options import ContextConfig
 from vlrl.processors.messages import text_of
 from vlrl.protocols import Policy
 from vlrl.session import Said, Session
-from vlrl.setting import Setting
+from vlrl.setting import Setting, endpoint_of
 from vlrl.types import (
     FloatArray,
     Generation,
@@ -225,4 +225,4 @@ def observe(processor: Any, session: Session, text: str, images: Sequence[Any] =
 def make_setting(policy: Policy, processor: Any, config: Config) -> Setting:
     """What episodes are played with; nothing of the host is started before there is an environment."""
     host = EnvHost(config.env, max_open=config.episodes.max_episodes)
-    return Setting(policy, processor, host, config)
+    return Setting(policy, processor, host, config, endpoint_of(config))

@@ -59,15 +59,22 @@ class Counting:
 
 
 @contextmanager
-def serving(name: str = COUNTING, options: Mapping[str, Any] | None = None, **settings: Any) -> Iterator[str]:
+def serving(
+    name: str = COUNTING,
+    options: Mapping[str, Any] | None = None,
+    *,
+    host: str = "127.0.0.1",
+    token: str = TOKEN,
+    **settings: Any,
+) -> Iterator[str]:
     """The server's address."""
     ready, address = threading.Event(), list[str]()
     loop, stop = asyncio.new_event_loop(), asyncio.Event()
     failed: list[BaseException] = []
 
     async def serve() -> None:
-        server = EnvServer(ServeOptions(name, options or {}, TOKEN, **settings))
-        async with server.open("127.0.0.1", 0) as url:
+        server = EnvServer(ServeOptions(name, options or {}, token, **settings))
+        async with server.open(host, 0) as url:
             address.append(url)
             ready.set()
             await stop.wait()

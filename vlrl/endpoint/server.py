@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import hmac
 import json
+import os
 import secrets
 import time
 from collections.abc import AsyncIterator
@@ -15,11 +17,13 @@ from vlrl.endpoint.record import Record
 from vlrl.endpoint.refusal import Refused
 from vlrl.endpoint.reply import Reply, completion, events
 from vlrl.endpoint.request import Asked, read_request
+from vlrl.listening import reached_at, require_secret
 
 if TYPE_CHECKING:
     from aiohttp import web
 
-HOST = "127.0.0.1"
+TOKEN_VARIABLE = "VLRL_ENDPOINT_TOKEN"
+"""The environment variable with the key that every client must have; without it any key will do."""
 MODEL = "policy"
 """The one model there is; requests may name any."""
 MAX_BODY_BYTES = 256 * 2**20
@@ -37,7 +41,14 @@ class _Open:
 class Endpoint:
     """Serves the policy to agents, in one event loop; nothing is started before there is an agent."""
 
-    def __init__(self) -> None:
+    def __init__(self, host: str = "127.0.0.1") -> None:
+        """Choose the address.
+
+        Raises:
+            ConfigError: if other machines reach it and there is no key for them.
+        """
+        self._host, self._key = host, os.environ.get(TOKEN_VARIABLE, "")
+        require_secret(host, self._key, f"set {TOKEN_VARIABLE} to a secret that agents give as their API key")
         self._runner: web.AppRunner | None = None
         self._starting = asyncio.Lock()
         self._port = 0
@@ -54,7 +65,7 @@ class Endpoint:
         token = secrets.token_urlsafe(24)
         self._open[token] = of_episode = _Open(record)
         try:
-            yield f"http://{HOST}:{self._port}/{token}/v1"
+            yield f"http://{reached_at(self._host)}:{self._port}/{token}/v1"
         finally:
             del self._open[token]
             self._ended[token] = None
@@ -81,7 +92,7 @@ class Endpoint:
             app.router.add_route("*", "/{rest:.*}", self._elsewhere)
             self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
             await self._runner.setup()
-            await web.TCPSite(self._runner, HOST, 0).start()
+            await web.TCPSite(self._runner, self._host, 0).start()
             self._port = self._runner.addresses[0][1]
 
     async def _completions(self, request: web.Request) -> web.StreamResponse:
@@ -125,12 +136,22 @@ class Endpoint:
         return _refusal(Refused(f"nothing is served here; there is {known}", status=404, code="not_found"))
 
     def _episode(self, request: web.Request) -> _Open:
+        given = request.headers.get("Authorization", "").removeprefix("Bearer ").encode()
+        if self._key and not hmac.compare_digest(given, self._key.encode()):
+            raise Refused(
+                f"no API key, or a wrong one; it is in {TOKEN_VARIABLE}", status=401, code="api_key"
+            )
         token = request.match_info["token"]
         if token in self._open:
             return self._open[token]
         if token in self._ended:
             raise _over()
         raise Refused("no episode has this address", status=404, code="unknown_episode")
+
+
+def api_key() -> str:
+    """What agents are given as their API key: some clients insist on one."""
+    return os.environ.get(TOKEN_VARIABLE) or "vlrl"
 
 
 async def _json(request: web.Request) -> Any:

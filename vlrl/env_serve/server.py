@@ -30,6 +30,7 @@ from vlrl.env_serve.sessions import Refused, Sessions
 from vlrl.env_serve.wire import CONTENT_TYPE, Form, dumps
 from vlrl.episode_options import EnvConfig
 from vlrl.errors import ConfigError, ResourceError, VlrlError
+from vlrl.listening import reached_at, require_secret
 from vlrl.processors.coordinates import Canvas
 from vlrl.types import EnvTask
 
@@ -84,11 +85,13 @@ class EnvServer:
 
         Raises:
             ConfigError, EnvFailure: of the environment's constructor.
+            ConfigError: if other machines reach it and its token is none.
             ResourceError: if the port is in use.
         """
         from aiohttp import web
 
         options = self._options
+        require_secret(host, options.token, "give --token, or VLRL_ENV_TOKEN, a secret")
         with EnvHost(options.config, max_open=options.max_sessions) as envs:
             await self._learn(envs)
             sessions = Sessions(envs, options.name, options.options, options.max_sessions, options.lease_s)
@@ -100,8 +103,7 @@ class EnvServer:
                     await web.TCPSite(runner, host, port).start()
                 except OSError as error:
                     raise ResourceError(f"{host} port {port}: {error.strerror}; give --port 0") from error
-                name = f"[{host}]" if ":" in host else host
-                yield f"http://{name}:{runner.addresses[0][1]}"
+                yield f"http://{reached_at(host)}:{runner.addresses[0][1]}"
             finally:
                 expiry.cancel()
                 await sessions.close()

@@ -13,7 +13,7 @@ from vlrl.envs.gui.web.chrome import Sandbox
 from vlrl.envs.gui.web.gate import BLANK, ORIGIN, Gate
 from vlrl.envs.gui.web.look import Look, script
 from vlrl.envs.gui.web.page import Page
-from vlrl.envs.gui.web.pipe import BrowserFailure, Deadline
+from vlrl.envs.gui.web.pipe import BrowserFailure, Deadline, Overdue
 from vlrl.envs.gui.web.pointer import draw_pointer
 from vlrl.errors import ConfigError
 
@@ -63,7 +63,13 @@ class WebBackend:
             self._num_pages += 1
             if self._num_pages % SWEEP_EVERY == 0:
                 self._anchor.sweep()
-        self._page = Page(browser, self._context, ORIGIN + address, self._gate, self._look, seed)
+        try:
+            self._page = Page(
+                browser, self._context, ORIGIN + address, self._gate, self._look, seed, on_hang=self.close
+            )
+        except Overdue:
+            self.close()
+            raise
         return self._page
 
     def perform(self, action: Action) -> Screen:
@@ -95,7 +101,7 @@ class WebBackend:
         return found
 
     def close(self) -> None:
-        """See `Backend`."""
+        """See `Backend`; ends the process of the pages, be it that it computes for ever."""
         browser, self._browser = self._browser, None
         self._page = self._anchor = None
         if browser is not None:

@@ -30,6 +30,8 @@ _FONTS = {
     Path("/usr/share/fonts/truetype/liberation"): "fonts-liberation",
     Path("/usr/share/fonts/opentype/ipafont-gothic"): "fonts-ipafont-gothic",  # Japanese and Chinese signs
 }
+_HOME_BYTES, _SHARED_BYTES = 1 << 29, 1 << 30
+"""Of what all pages store, and of the pictures and messages on their way between the browser's processes."""
 _NOWHERE = "127.0.0.1:9"
 # The browser wants its pipes as descriptors 3 and 4; whatever becomes of them, it dies with its driver.
 _LAUNCH = """
@@ -189,7 +191,9 @@ def _box(folder: Path, home: Path) -> Sequence[str]:
         *("--die-with-parent", "--new-session", "--hostname", "web"),
         *("--ro-bind", "/usr", "/usr", *links, "--ro-bind-try", "/etc/alternatives", "/etc/alternatives"),
         *("--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache", "--proc", "/proc", "--dev", "/dev"),
-        *("--tmpfs", "/tmp", "--dir", str(home), "--ro-bind", symbols, symbols),
+        *("--size", str(_SHARED_BYTES), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"),
+        *("--size", str(_HOME_BYTES), "--tmpfs", "/tmp", "--dir", str(home)),
+        *("--ro-bind", symbols, symbols, "--remount-ro", "/"),
         *("--ro-bind-try", str(folder / "fonts.conf"), f"{home}/fonts.conf", "--chdir", str(home), "--"),
     )
 

@@ -74,6 +74,13 @@
       for (let i = 0; i < bytes.length; i++) bytes[i] = draw();
       return array;
     },
+    randomUUID: () => {
+      const bytes = crypto.getRandomValues(new Uint8Array(16));
+      bytes[6] = (bytes[6] & 15) | 64; // version 4, RFC 9562
+      bytes[8] = (bytes[8] & 63) | 128;
+      const digits = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+      return digits.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+    },
   });
 
   // The browser has one clipboard for all its pages; every page here has its own.
@@ -95,6 +102,16 @@
     event.preventDefault();
     document.execCommand("insertText", false, held);
   });
+  if (window.Clipboard)
+    define(Clipboard.prototype, {
+      writeText: async (text) => { held = String(text); },
+      readText: async () => held,
+      write: async (items) => {
+        for (const item of items)
+          if (item.types.includes("text/plain")) held = await (await item.getType("text/plain")).text();
+      },
+      read: async () => [new ClipboardItem({ "text/plain": new Blob([held], { type: "text/plain" }) })],
+    });
 
   // A button held on text within a box that scrolls would scroll it when the pointer leaves the box, by the
   // browser's own time: the driver keeps such a pointer within. (Scroll bars, and pages that drag by themselves,

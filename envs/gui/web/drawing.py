@@ -14,6 +14,8 @@ from vlrl.envs.gui.web.browser import Browser
 from vlrl.envs.gui.web.pipe import BrowserFailure, Deadline
 from vlrl.types import ByteArray
 
+_SHARE = 0.2
+"""Of the time for an action, after which a frame is given up: all other pages wait for it."""
 _PNG = {"format": "png", "optimizeForSpeed": True}
 
 
@@ -54,6 +56,7 @@ class Drawing:
     def _draw(self, what: Mapping[str, Any], deadline: Deadline) -> dict[str, Any]:
         command = "HeadlessExperimental.beginFrame"
         with self._browser.drawing:  # while one page draws, another's frame would end the browser
-            drawn = deadline.wait(self._browser.pipe.send(command, what, self._session), "a frame")
+            sent = self._browser.pipe.send(command, what, self._session)
+            drawn = deadline.part(_SHARE).wait(sent, "a frame")
         self._is_changed |= drawn["hasDamage"]
         return drawn

@@ -22,7 +22,7 @@ class MiniWobEnv(GuiEnv):
         step_ms: int = 48,
         settle_ms: int = 640,
         limit_s: float = 30.0,
-        sandbox: Sandbox = "warn",
+        sandbox: Sandbox = "require",
         reward: str = "raw",
         **rules: Any,
     ) -> None:
@@ -44,7 +44,7 @@ class WebEnv(GuiEnv):
         step_ms: int = 48,
         settle_ms: int = 640,
         limit_s: float = 30.0,
-        sandbox: Sandbox = "warn",
+        sandbox: Sandbox = "require",
         **rules: Any,
     ) -> None:
         """See `WebFolder` and `GuiRules`."""

@@ -56,7 +56,7 @@ class WebFolder(WebBackend):
         step_ms: int = 48,
         settle_ms: int = 640,
         limit_s: float = 30.0,
-        sandbox: Sandbox = "warn",
+        sandbox: Sandbox = "require",
     ) -> None:
         """Open a folder.
 
@@ -69,7 +69,7 @@ class WebFolder(WebBackend):
             step_ms: see `Look`.
             settle_ms: the same.
             limit_s: the same.
-            sandbox: "require" refuses to run where there is none.
+            sandbox: "require", or "warn" to go on without one, loudly, where none can be made.
 
         Raises:
             ConfigError: for an option out of range, or a folder without such tasks.

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-ORIGIN = "http://task.invalid"
+ORIGIN = "https://task.invalid"
 """RFC 2606 promises that the name leads nowhere."""
 BLANK = f"{ORIGIN}/.blank"
 """An empty page of the same origin: it keeps the process of an environment's pages alive between episodes."""

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from vlrl.envs.gui.screen import Form
+
+EPOCH_MS = 1_767_268_800_000
+"""What a page takes for the present when it is opened: noon of the first of January 2026, UTC."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +47,27 @@ class Look:
 def script(name: str) -> str:
     """A script of this folder."""
     return (files(__package__) / name).read_text(encoding="utf-8")
+
+
+def set_up_commands(look: Look, seed: int) -> Sequence[tuple[str, dict[str, Any]]]:
+    """(method, parameters) of the DevTools Protocol that a page is sent before it loads."""
+    (width, height), (shown_width, shown_height) = look.size, look.shown or look.size
+    page = {"width": width, "height": height, "deviceScaleFactor": look.scale}
+    screen = {"screenWidth": width, "screenHeight": height, "dontSetVisibleSize": True}
+    touch = {"enabled": look.form == "mobile", "maxTouchPoints": 1}
+    calm = {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]}
+    first = f"({script('clock.js')})({EPOCH_MS},{seed % 2**32});({script('pickers.js')})();"
+    first += f"({script('select.js')})({shown_height})"
+    return [
+        ("Page.enable", {}),
+        ("Network.enable", {"maxTotalBufferSize": 0}),
+        ("Fetch.enable", {"patterns": [{"urlPattern": "*"}]}),
+        ("Emulation.setDeviceMetricsOverride", {**page, **screen, "mobile": look.form == "mobile"}),
+        ("Emulation.setVisibleSize", {"width": shown_width, "height": shown_height}),
+        ("Emulation.setTouchEmulationEnabled", touch if touch["enabled"] else {"enabled": False}),
+        ("Emulation.setFocusEmulationEnabled", {"enabled": True}),
+        ("Emulation.setEmulatedMedia", calm),
+        ("Input.setInterceptDrags", {"enabled": True}),
+        ("Page.addScriptToEvaluateOnNewDocument", {"source": first, "runImmediately": True}),
+        ("Runtime.runIfWaitingForDebugger", {}),
+    ]

@@ -103,7 +103,7 @@ class MiniWob(WebBackend):
         step_ms: int = 48,
         settle_ms: int = 640,
         limit_s: float = 30.0,
-        sandbox: Sandbox = "warn",
+        sandbox: Sandbox = "require",
     ) -> None:
         """Choose the tasks.
 
@@ -113,7 +113,7 @@ class MiniWob(WebBackend):
             step_ms: see `Look`, and so the others.
             settle_ms: the same.
             limit_s: the same.
-            sandbox: "require" refuses to run where there is none.
+            sandbox: "require", or "warn" to go on without one, loudly, where none can be made.
 
         Raises:
             ConfigError: for an option out of range, or if something is not installed.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import wait
+from contextlib import contextmanager
 from typing import Any
 
 from vlrl.envs.gui.actions import Action, SystemButton
@@ -13,12 +14,10 @@ from vlrl.envs.gui.web.browser import Browser
 from vlrl.envs.gui.web.drawing import Drawing
 from vlrl.envs.gui.web.gate import ORIGIN, Gate
 from vlrl.envs.gui.web.inputs import Beat, Hands
-from vlrl.envs.gui.web.look import Look, script
-from vlrl.envs.gui.web.pipe import Answer, BrowserFailure, Deadline
+from vlrl.envs.gui.web.look import Look, set_up_commands
+from vlrl.envs.gui.web.pipe import Answer, BrowserFailure, Deadline, Overdue
 from vlrl.types import ByteArray
 
-EPOCH_MS = 1_767_268_800_000
-"""What a page takes for the present when it is opened: noon of the first of January 2026, UTC."""
 LOADING_LIMIT_S = 5.0
 """What is still loading after so much real time is not waited for."""
 MOST_PICTURES = 4
@@ -40,13 +39,22 @@ class Page:
         settled: whether it had come to rest when it was last waited for.
     """
 
-    def __init__(self, browser: Browser, context: str, url: str, gate: Gate, look: Look, seed: int) -> None:
-        """Open a page and wait until it has loaded.
+    def __init__(
+        self,
+        browser: Browser,
+        context: str,
+        url: str,
+        gate: Gate,
+        look: Look,
+        seed: int,
+        on_hang: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Open a page and wait until it has loaded; `on_hang` is called if it later does not answer in time.
 
         Raises:
             BrowserFailure: if the browser died or the page did not load in time.
         """
-        self._browser, self._gate, self._look = browser, gate, look
+        self._browser, self._gate, self._look, self._on_hang = browser, gate, look, on_hang
         self._changed = threading.Condition()
         self._loading: set[str] = {"page"}
         self._drag: Mapping[str, Any] | None = None
@@ -64,41 +72,23 @@ class Page:
         self._arrive(deadline)
 
     def _prepare(self, seed: int, deadline: Deadline) -> None:
-        look = self._look
-        (width, height), (shown_width, shown_height) = look.size, look.shown or look.size
-        page = {"width": width, "height": height, "deviceScaleFactor": look.scale}
-        screen = {"screenWidth": width, "screenHeight": height, "dontSetVisibleSize": True}
-        touch = {"enabled": look.form == "mobile", "maxTouchPoints": 1}
-        calm = {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]}
-        first = f"({script('clock.js')})({EPOCH_MS},{seed % 2**32});({script('pickers.js')})();"
-        first += f"({script('select.js')})({shown_height})"
-        commands: list[tuple[str, dict[str, Any]]] = [
-            ("Page.enable", {}),
-            ("Network.enable", {"maxTotalBufferSize": 0}),
-            ("Fetch.enable", {"patterns": [{"urlPattern": "*"}]}),
-            ("Emulation.setDeviceMetricsOverride", {**page, **screen, "mobile": look.form == "mobile"}),
-            ("Emulation.setVisibleSize", {"width": shown_width, "height": shown_height}),
-            ("Emulation.setTouchEmulationEnabled", touch if touch["enabled"] else {"enabled": False}),
-            ("Emulation.setFocusEmulationEnabled", {"enabled": True}),
-            ("Emulation.setEmulatedMedia", calm),
-            ("Input.setInterceptDrags", {"enabled": True}),
-            ("Page.addScriptToEvaluateOnNewDocument", {"source": first, "runImmediately": True}),
-            ("Runtime.runIfWaitingForDebugger", {}),
-        ]
+        commands = set_up_commands(self._look, seed)
         answers = [self._send(method, params) for method, params in commands]
         for answer, (method, _) in zip(answers, commands, strict=True):
             deadline.wait(answer, method)
 
     def perform(self, action: Action) -> None:
         """Do it, and wait until the page has come to rest or `settle_ms` of its time are over."""
-        deadline = Deadline(self._look.limit_s)
-        if self._look.form == "mobile":  # a page that names no width of its own is drawn smaller, or zoomed
-            self.hands.scale = self._look.scale * self._value("visualViewport.scale", deadline, None)
-        if action == SystemButton("back"):
-            self._back(deadline)
-        for beat in self.hands.beats(action):
-            self._beat(beat, deadline)
-        self._rest(deadline)
+        with self._limited() as deadline:
+            if (
+                self._look.form == "mobile"
+            ):  # a page that names no width of its own is drawn smaller, or zoomed
+                self.hands.scale = self._look.scale * self._value("visualViewport.scale", deadline, None)
+            if action == SystemButton("back"):
+                self._back(deadline)
+            for beat in self.hands.beats(action):
+                self._beat(beat, deadline)
+            self._rest(deadline)
 
     def evaluate(self, expression: str, *, isolated: bool = False) -> Any:
         """The value of an expression, in the page's own world or in one that shares only its document.
@@ -106,29 +96,45 @@ class Page:
         Raises:
             BrowserFailure: if it throws.
         """
-        deadline = Deadline(self._look.limit_s)
-        return self._value(expression, deadline, self._world(deadline) if isolated else None)
+        with self._limited() as deadline:
+            return self._value(expression, deadline, self._world(deadline) if isolated else None)
 
     def picture(self) -> ByteArray:
         """What it looks like: [height, width, 3] uint8; taken again if drawing it has set something off."""
-        deadline = Deadline(self._look.limit_s)
-        for _ in range(MOST_PICTURES - 1):
-            pixels = self._drawing.pixels(deadline)
-            if not self.settled or self._value(_IS_QUIET % self._look.settle_ms, deadline, None):
-                return pixels
-            self._rest(deadline)
-        return self._drawing.pixels(deadline)
+        with self._limited() as deadline:
+            for _ in range(MOST_PICTURES - 1):
+                pixels = self._drawing.pixels(deadline)
+                if not self.settled or self._value(_IS_QUIET % self._look.settle_ms, deadline, None):
+                    return pixels
+                self._rest(deadline)
+            return self._drawing.pixels(deadline)
+
+    @contextmanager
+    def _limited(self) -> Iterator[Deadline]:
+        """The time that a call has."""
+        try:
+            yield Deadline(self._look.limit_s)
+        except Overdue:
+            self._on_hang()
+            raise
 
     def _take_in(self, inputs: Sequence[Answer], deadline: Deadline) -> None:
-        """Wait until the page has had them: what moves is taken in when a frame begins."""
+        """Wait until the page has had them: what moves is taken in when a frame begins.
+
+        A page that computes for ever takes no frame either; all others would wait for it.
+        """
         for answer in inputs:
             while deadline.left_s and not wait([answer], INPUT_S).done:
+                alive = self._send("Runtime.evaluate", {"expression": "0"})
+                if not wait([alive], deadline.left_s).done:
+                    break
                 self._drawing.frame(deadline)
             deadline.wait(answer, "an input")
 
     def rest(self) -> None:
         """Wait until it has come to rest."""
-        self._rest(Deadline(self._look.limit_s))
+        with self._limited() as deadline:
+            self._rest(deadline)
 
     @property
     def gone(self) -> str:
@@ -232,7 +238,7 @@ class Page:
         if self.gone:
             raise BrowserFailure(self.gone)
         if not arrived:
-            raise BrowserFailure(f"the page did not load within {deadline.limit_s:g} s")
+            raise Overdue(f"the page did not load within {deadline.limit_s:g} s")
 
     def _world(self, deadline: Deadline) -> int:
         frame = deadline.wait(self._send("Page.getFrameTree", {}), "its frames")["frameTree"]["frame"]["id"]

@@ -27,12 +27,20 @@ class BrowserFailure(Exception):
     """The browser or a page died, hung or refused a command: an environment's failure, never a reward."""
 
 
+class Overdue(BrowserFailure):
+    """It did not answer in time."""
+
+
 class Deadline:
     """A moment until which something has to be done."""
 
     def __init__(self, limit_s: float) -> None:
         self.limit_s = limit_s
         self._at = time.monotonic() + limit_s
+
+    def part(self, share: float) -> Deadline:
+        """One that is not after this, and not later than a share of the whole from now."""
+        return Deadline(min(self.left_s, self.limit_s * share))
 
     @property
     def left_s(self) -> float:
@@ -43,12 +51,13 @@ class Deadline:
         """The answer.
 
         Raises:
-            BrowserFailure: if the browser refused, died, or did not answer in time.
+            BrowserFailure: if the browser refused or died.
+            Overdue: if it did not answer in time.
         """
         try:
             return answer.result(self.left_s)
         except FutureTimeout:
-            raise BrowserFailure(f"the browser did not answer {what} within {self.limit_s:g} s") from None
+            raise Overdue(f"the browser did not answer {what} within {self.limit_s:g} s") from None
 
 
 class Pipe:

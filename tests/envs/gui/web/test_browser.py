@@ -115,7 +115,7 @@ def test_nothing_is_left_of_a_driver_that_was_killed(tmp_path: Path) -> None:
     code = f"""
         import time
         from vlrl.envs.gui.web.folder import WebFolder
-        web = WebFolder({str(tmp_path)!r})
+        web = WebFolder({str(tmp_path)!r}, sandbox='warn')
         web.reset({{}}, 0)
         print("ready", flush=True)
         time.sleep(600)

@@ -58,11 +58,11 @@ def test_nothing_else_is(gate: Gate, path: str) -> None:
     "url",
     [
         *(
-            "http://task.invalid.evil.com/a",
-            "http://task.invalid:80@evil/a",
-            "https://task.invalid/a%20b.html",
+            "https://task.invalid.evil.com/a",
+            "https://task.invalid:443@evil/a",
+            "http://task.invalid/a%20b.html",
         ),
-        *("file:///etc/passwd", "http://127.0.0.1/", "ftp://x/", "http://task.invalid:81/a%20b.html"),
+        *("file:///etc/passwd", "http://127.0.0.1/", "ftp://x/", "https://task.invalid:81/a%20b.html"),
     ],
 )
 def test_no_other_place_is_reached(gate: Gate, url: str) -> None:

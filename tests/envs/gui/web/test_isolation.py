@@ -41,7 +41,8 @@ ESCAPES = """<body><a id=out href="http://127.0.0.1:PORT/link" target=_blank>out
     () => postMessage("refused")); new WebSocket("ws://${outside}/worker");`;
   const worker = new Worker(URL.createObjectURL(new Blob([work])));
   worker.onmessage = (event) => tried.worker = event.data;
-  tried.service = "serviceWorker" in navigator ? "there" : "none";
+  note("service", navigator.serviceWorker.register("/service.js"));
+  note("transport", new WebTransport(`https://${outside}/`).ready);
 </script>"""
 
 
@@ -92,20 +93,19 @@ def walls(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
 @pytest.mark.filterwarnings("ignore:the browser's sandbox")
 def test_a_page_gets_nowhere(walls: str, outside: tuple[int, list[str]], open_page: Open) -> None:
     port, came = outside
-    web = open_page(ESCAPES.replace("PORT", str(port)))
+    web = open_page(ESCAPES.replace("PORT", str(port)), sandbox="warn")
     for link in ("out", "file"):
         box = next(e.box for e in web.elements() if e.name == link)
         web.perform(Click((box[0] + 4, box[1] + 4)))
         if link == "out":
             tried = web.page.evaluate(
-                "new Promise((done) => { const look = () => Object.keys(tried).length > 7 && tried.worker ?"
+                "new Promise((done) => { const look = () => Object.keys(tried).length > 9 && tried.worker ?"
                 " done(tried) : window[Symbol.for('vlrl')].settle(16, 16).then(look);"
                 " look(); })"
             )
     web.perform(Wait(500))
     assert "REACHED" not in tried.values(), tried
-    assert (tried["popup"], tried["worker"]) == ("refused", "refused")
-    assert tried["service"] == "none"
+    assert {tried[how] for how in ("popup", "worker", "service", "transport")} == {"refused"}
     shown = web.page.evaluate(
         "document.documentElement.outerHTML + (window.local?.contentDocument?.body.innerText ?? '')"
     )
