@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from vlrl.batch import Batch
 from vlrl.layout import ALONE, Elsewhere, PixelsFn, Slice, slices_of
-from vlrl.prefix_tree import Branch, Identity, Keys, Node, distinct, grow, num_pairs, preorder
+from vlrl.ledger import IntArray
+from vlrl.prefix_tree import Branch, Identity, Keys, distinct, grow, preorder
 from vlrl.types import Group
 
 Aggregation = Literal["token", "sequence", "constant"]
@@ -39,17 +42,6 @@ class Unit:
     num_tokens: int
     num_pixels: int
     cost: float
-
-    @classmethod
-    def of(cls, branches: Sequence[Branch]) -> Unit:
-        """Measure some branches."""
-        nodes = [node for node, _ in preorder(grow(branches))]
-        num_tokens = sum(node.end - node.start for node in nodes)
-        shown = distinct([medium for node in nodes for medium, _ in node.media])
-        num_pixels = sum(medium.frames[..., 0].size for medium in shown.values())
-        pairs = sum(map(num_pairs, nodes))
-        cost = num_tokens + pairs / PAIRS_PER_TOKEN + num_pixels / PIXELS_PER_TOKEN
-        return cls(tuple(branches), num_tokens, num_pixels, cost)
 
 
 def pack(
@@ -178,36 +170,89 @@ def branches_of(group: Group, weights: Sequence[float], keys: Keys) -> list[Bran
     ]
 
 
-def _units(node: Node, max_tokens: int) -> list[Unit]:
-    """The branches beneath a node, those together that are worth it and fit."""
-    parts = [Unit.of([branch]) for branch in node.ending]
-    parts += [unit for child in node.children.values() for unit in _units(child, max_tokens)]
-    if not worth_sharing(node.end, [part.num_tokens for part in parts]):
-        return parts
-    units: list[list[Unit]] = []
-    used = 0
-    for part in parts:
-        if units and used + part.num_tokens - node.end <= max_tokens:
-            units[-1].append(part)
-            used += part.num_tokens - node.end
-        else:
-            units.append([part])
-            used = part.num_tokens
-    return [u[0] if len(u) == 1 else Unit.of([b for part in u for b in part.branches]) for u in units]
+class Tree:
+    """Branches in the order of their tree; a unit is a run of neighbours, from one branch to another.
+
+    What each shares with the one before it is known once, so that tokens and pairs of any run are differences
+    of running sums, and nothing is measured anew when runs are joined.
+    """
+
+    def __init__(self, branches: Sequence[Branch]) -> None:
+        self._branches: list[Branch] = []
+        nodes, begins, shared = list(preorder(grow(branches))), list[int](), list[int]()
+        for node, _ in nodes:
+            begins.append(len(self._branches))
+            shared += [node.end] * len(node.ending)
+            self._branches += node.ending
+        ends = begins.copy()
+        for number in range(len(nodes) - 1, -1, -1):
+            node, parent = nodes[number]
+            ends[number] = max(ends[number], begins[number] + len(node.ending))
+            if parent >= 0:
+                ends[parent] = max(ends[parent], ends[number])
+                if begins[number] > begins[parent] and begins[number] < len(shared):
+                    shared[begins[number]] = nodes[parent][0].end
+        if shared:
+            shared[0] = 0
+        self._nodes = [(node.end, *ends_of) for (node, _), *ends_of in zip(nodes, begins, ends, strict=True)]
+        self._lengths = np.array([branch.keys.shape[1] for branch in self._branches], np.int64)
+        self._own = np.cumsum(self._lengths - np.array(shared, np.int64))
+        self._own_pairs = np.cumsum(_pairs(self._lengths) - _pairs(np.array(shared, np.int64)))
+
+    def units(self, max_tokens: int) -> list[Unit]:
+        """Those together that are worth it and fit: decided at every node, from the leaves to the root."""
+        if not self._branches:
+            return []
+        begins = np.ones(len(self._branches), bool)
+        for num_shared, begin, end in reversed(self._nodes):
+            firsts = begin + np.flatnonzero(begins[begin:end])
+            sizes = self._num_tokens(firsts, np.append(firsts[1:], end) - 1)
+            if not worth_sharing(num_shared, sizes):
+                continue
+            if not (sizes[1:] + sizes[:-1] - num_shared <= max_tokens).any():
+                continue  # nothing fits, which the loop would find out one by one
+            used = max_tokens + 1
+            for first, size in zip(firsts.tolist(), sizes.tolist(), strict=True):
+                fits = used + size - num_shared <= max_tokens
+                begins[first] = not fits
+                used = used + size - num_shared if fits else size
+        firsts = np.flatnonzero(begins)
+        lasts = np.append(firsts[1:], len(begins)) - 1
+        tokens = self._num_tokens(firsts, lasts).tolist()
+        pairs = (_pairs(self._lengths[firsts]) + self._own_pairs[lasts] - self._own_pairs[firsts]).tolist()
+        return [
+            self._unit(*of_one) for of_one in zip(firsts.tolist(), lasts.tolist(), tokens, pairs, strict=True)
+        ]
+
+    def _num_tokens(self, firsts: IntArray, lasts: IntArray) -> IntArray:
+        """Of runs of branches: [num_runs]."""
+        return self._lengths[firsts] + self._own[lasts] - self._own[firsts]
+
+    def _unit(self, first: int, last: int, num_tokens: int, num_pairs: int) -> Unit:
+        branches = self._branches[first : last + 1]
+        shown = distinct([m for b in branches for m in b.ledger.media[: b.num_media]])
+        num_pixels = sum(medium.frames[..., 0].size for medium in shown.values())
+        cost = num_tokens + num_pairs / PAIRS_PER_TOKEN + num_pixels / PIXELS_PER_TOKEN
+        return Unit(tuple(branches), num_tokens, num_pixels, cost)
 
 
-def worth_sharing(num_shared: int, sizes: Sequence[int]) -> bool:
+def _pairs(lengths: IntArray) -> IntArray:
+    """Pairs of a query and a key that it sees, in paths of so many tokens."""
+    return lengths * (lengths + 1) // 2
+
+
+def worth_sharing(num_shared: int, sizes: Sequence[int] | IntArray) -> bool:
     """Whether parts of these sizes are kept together for the tokens that they share."""
-    return num_shared * (len(sizes) - 1) >= MIN_SHARE * sum(sizes)
+    return num_shared * (len(sizes) - 1) >= MIN_SHARE * int(np.sum(sizes))
 
 
 def _deal(branches: Sequence[Branch], num_ranks: int, max_tokens: int) -> list[list[Unit]]:
     """The units of each rank. Large ones are cut smaller only if that spares the slowest rank much."""
-    tree = grow(branches)
-    best = deal(_units(tree, max_tokens), num_ranks)
+    tree = Tree(branches)
+    best = deal(tree.units(max_tokens), num_ranks)
     num_tokens = sum(unit.num_tokens for of_one in best for unit in of_one)
     for parts in (num_ranks, 2 * num_ranks, 4 * num_ranks) if num_ranks > 1 else ():
-        finer = deal(_units(tree, min(max_tokens, num_tokens // parts)), num_ranks)
+        finer = deal(tree.units(min(max_tokens, num_tokens // parts)), num_ranks)
         if _slowest(finer) < MIN_GAIN * _slowest(best):
             best = finer
     return best
@@ -234,13 +279,15 @@ def fill(units: Sequence[Unit], max_tokens: int, max_pixels: int | None) -> list
     The ranks meet in every micro-batch, so all ranks do their costliest one at the same time.
     """
     bins: list[list[Unit]] = []
+    limits = np.array([max_tokens, np.inf if max_pixels is None else max_pixels])
+    left = np.zeros((len(units), 2))  # tokens and pixels that each bin has room for
     for unit in units:
-        for found in bins:
-            num_tokens = sum(u.num_tokens for u in found) + unit.num_tokens
-            num_pixels = sum(u.num_pixels for u in found) + unit.num_pixels
-            if num_tokens <= max_tokens and (max_pixels is None or num_pixels <= max_pixels):
-                found.append(unit)
-                break
+        size = np.array([unit.num_tokens, unit.num_pixels])
+        room = np.flatnonzero((left[: len(bins)] >= size).all(axis=1))
+        if len(room):
+            bins[room[0]].append(unit)
+            left[room[0]] -= size
         else:
+            left[len(bins)] = limits - size
             bins.append([unit])
     return sorted(bins, key=lambda of_one: -sum(unit.cost for unit in of_one))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -34,6 +36,11 @@ class Branch:
     trained: BoolArray
     token_weight: float
     keys: IntArray
+
+    @property
+    def num_media(self) -> int:
+        """Media that begin in its inputs."""
+        return bisect_left(self.ledger.media_starts, self.keys.shape[1])
 
 
 class Keys:
@@ -82,11 +89,8 @@ class Node:
     def media(self) -> list[tuple[Media, int]]:
         """What is shown in its tokens, and the place on its path at which each begins."""
         ledger = self.branch.ledger
-        return [
-            (medium, start)
-            for medium, start in zip(ledger.media, ledger.media_starts, strict=True)
-            if self.start <= start < self.end
-        ]
+        first, last = (bisect_left(ledger.media_starts, place) for place in (self.start, self.end))
+        return list(zip(ledger.media[first:last], ledger.media_starts[first:last], strict=True))
 
     def fork(self, place: int) -> None:
         """Cut in two at `place`, so that another way can begin there."""
@@ -96,33 +100,57 @@ class Node:
 
 
 def grow(branches: Sequence[Branch]) -> Node:
-    """The tree of some branches: a root without tokens, forks as late as the keys allow."""
+    """The tree of some branches: a root without tokens, forks as late as the keys allow.
+
+    Sorted by their keys, branches that share tokens are neighbours, and what two neighbours share is where
+    the second one leaves the first one's path: the work is linear in the tokens, however deep the tree is.
+    Children are in the order in which the branches came, and so is what ends at a node.
+    """
     root = Node(branches[0], 0, 0) if branches else _nothing()
-    for branch in branches:
-        _insert(root, branch)
+    number = {branch: place for place, branch in enumerate(branches)}
+    path, before = [root], None
+    for branch in sorted(branches, key=lambda each: each.keys.T.tobytes()):
+        _append(path, branch, 0 if before is None else _num_shared(before, branch))
+        before = branch
+    _order(root, number)
     return root
 
 
-def _insert(root: Node, branch: Branch) -> None:
-    node, num_tokens = root, branch.keys.shape[1]
-    while node.end < num_tokens:
-        key = _key(branch, node.end)
-        child = node.children.get(key)
-        if child is None:
-            child = node.children[key] = Node(branch, node.end, num_tokens)
-        else:
-            place = _first_difference(child, branch)
-            if place < child.end:
-                child.fork(place)
-        node = child
-    node.ending.append(branch)
+def _append(path: list[Node], branch: Branch, num_shared: int) -> None:
+    """Put a branch beside the one before it, which ends the path, and make it end the path."""
+    left = None
+    while path[-1].end > num_shared:
+        left = path.pop()
+    if left is not None and path[-1].end < num_shared:
+        left.fork(num_shared)
+        path.append(left)
+    if (num_tokens := branch.keys.shape[1]) > num_shared:
+        child = Node(branch, num_shared, num_tokens)
+        path[-1].children[_key(branch, num_shared)] = child
+        path.append(child)
+    path[-1].ending.append(branch)
 
 
-def _first_difference(node: Node, branch: Branch) -> int:
-    """The place where a branch leaves a node's tokens, or the node's end."""
-    end = min(node.end, branch.keys.shape[1])
-    same = (node.branch.keys[:, node.start : end] == branch.keys[:, node.start : end]).all(axis=0)
-    return end if same.all() else node.start + int(same.argmin())
+def _order(root: Node, number: dict[Branch, int]) -> None:
+    """Put children and endings into the order of the branches; a node's own is the first one beneath it."""
+    first: dict[int, int] = {}
+    for node, _ in reversed(list(preorder(root))):
+        node.ending.sort(key=number.__getitem__)
+        node.children = dict(sorted(node.children.items(), key=lambda each: first[id(each[1])]))
+        beneath = [number[branch] for branch in node.ending[:1]]
+        beneath += [first[id(child)] for child in islice(node.children.values(), 1)]
+        first[id(node)] = min(beneath, default=0)
+    branches = list(number)
+    for node, _ in preorder(root):
+        if branches:
+            node.branch = branches[first[id(node)]]
+
+
+def _num_shared(first: Branch, second: Branch) -> int:
+    """Tokens with which both begin."""
+    end = min(first.keys.shape[1], second.keys.shape[1])
+    same = (first.keys[:, :end] == second.keys[:, :end]).all(axis=0)
+    return end if same.all() else int(same.argmin())
 
 
 def _key(branch: Branch, place: int) -> tuple[int, ...]:
