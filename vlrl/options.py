@@ -60,7 +60,9 @@ class RewardConfig(Section):
     add is not counted. True is 1."""
     clip: tuple[float, float] | None = None
     """Lowest and highest value that counts; logged is what the reward returned."""
-    adapter: Literal["auto", "plain", "trl", "trl_text", "verifiers", "easyr1", "vlm_r1"] = "auto"
+    adapter: Literal[
+        "auto", "plain", "trl", "trl_text", "verifiers", "easyr1", "vlm_r1", "verl", "openrlhf", "slime"
+    ] = "auto"
     """Whose convention the function follows; auto goes by its signature. trl_text has texts for messages."""
     timeout_s: float | None = Field(None, gt=0)
     """Time limit of one call; null is scoring's."""

@@ -1,4 +1,4 @@
-"""Rewards written for other projects, called as those projects call them: TRL, verifiers, EasyR1, VLM-R1.
+"""Rewards written for other projects, called as those call them: TRL, VLM-R1, EasyR1, verifiers and others.
 
 Their functions are used by path and unchanged. What is said here of a project's convention was read in its
 sources; the docs list what each function is given.
@@ -8,53 +8,52 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from types import SimpleNamespace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from vlrl.errors import ConfigError
-from vlrl.rewards.scoring.author import Declaration, Scored, declaration
+from vlrl.rewards.scoring.adapted import (
+    Adapted,
+    Invoke,
+    assistant,
+    last_text,
+    plain_messages,
+    then,
+    total,
+)
+from vlrl.rewards.scoring.author import Scored, declaration
+from vlrl.rewards.scoring.frameworks import openrlhf, positional_easyr1, recognised, slime, verl
 from vlrl.rewards.scoring.signature import is_async, named
 from vlrl.rounding import summed
 
-Adapter: TypeAlias = Literal["auto", "plain", "trl", "trl_text", "verifiers", "easyr1", "vlm_r1"]
+Adapter: TypeAlias = Literal[
+    "auto",
+    "plain",
+    "trl",
+    "trl_text",
+    "verifiers",
+    "easyr1",
+    "vlm_r1",
+    "verl",
+    "openrlhf",
+    "slime",
+]
 
-Invoke: TypeAlias = Callable[[Any, Any, Mapping[str, Any]], Any]
+_FRAMEWORKS: Mapping[str, Callable[[Callable[..., Any], str], Adapted]] = {
+    "verl": verl,
+    "openrlhf": openrlhf,
+    "slime": slime,
+}
 
 ANSWER_COLUMNS = ("answer", "solution", "ground_truth", "target", "label")
 """Names under which a TRL or VLM-R1 function may ask for the sample's answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Adapted:
-    """A stranger's reward with what it needs from us.
-
-    Attributes:
-        parameters: its own, for checking options.
-        wanted: context names and metadata keys it is to be given.
-        takes_rest: give it all of the metadata.
-        batched: whether a call takes lists.
-        is_async: whether a call returns an awaitable.
-        bind: options → (completion, answer, context) → what it returned.
-    """
-
-    parameters: list[inspect.Parameter]
-    wanted: frozenset[str]
-    takes_rest: bool
-    batched: bool
-    is_async: bool
-    bind: Callable[[Mapping[str, Any]], Invoke]
-
-    def declare(self, declared: Declaration) -> Declaration:
-        """What the author said, with this convention's batching."""
-        return replace(declared, batched=self.batched)
-
-
 def adapt(found: Any, adapter: Adapter, name: str) -> Adapted | None:
     """Wrap a function of another project; None for one in vlrl's own convention.
 
-    "auto" takes what cannot be meant otherwise: a rubric object, a first parameter reward_input(s), and,
-    where nothing was declared by @reward, a parameter called completions.
+    "auto" takes what cannot be meant otherwise: a rubric object and, where nothing was declared by @reward, a
+    first parameter reward_input(s), a parameter called completions, and what `frameworks.recognised` knows.
 
     Raises:
         ConfigError: for an object that the adapter cannot call.
@@ -69,6 +68,8 @@ def adapt(found: Any, adapter: Adapter, name: str) -> Adapted | None:
         raise ConfigError(f"reward {name!r} is a {type(found).__name__}, not a function")
     if adapter == "easyr1":
         return _easyr1(found, name)
+    if adapter in _FRAMEWORKS:
+        return _FRAMEWORKS[adapter](found, name)
     return _trl(found, name, adapter)
 
 
@@ -80,7 +81,9 @@ def _recognised(found: Any) -> Adapter:
     names = list(inspect.signature(found).parameters)
     if names[:1] in (["reward_input"], ["reward_inputs"]):
         return "easyr1"
-    return "trl" if "completions" in names else "plain"
+    if "completions" in names:
+        return "trl"
+    return cast(Adapter, recognised(names) or "plain")
 
 
 def _trl(function: Callable[..., Any], name: str, adapter: Adapter) -> Adapted:
@@ -104,8 +107,8 @@ def _trl(function: Callable[..., Any], name: str, adapter: Adapter) -> Adapted:
             prompts = context.get("prompt", [()] * count)
             texts = adapter == "trl_text"
             given: dict[str, Any] = {key: value for key, value in context.items() if key != "prompt"}
-            given["prompts"] = [_text(p) if texts else _plain_messages(p) for p in prompts]
-            given["completions"] = list(completions) if texts else [_assistant(c) for c in completions]
+            given["prompts"] = [last_text(p) if texts else plain_messages(p) for p in prompts]
+            given["completions"] = list(completions) if texts else [assistant(c) for c in completions]
             for column in ANSWER_COLUMNS:
                 if column in asked or (rest and column == "answer"):
                     given.setdefault(column, list(answers))
@@ -121,7 +124,7 @@ def _trl(function: Callable[..., Any], name: str, adapter: Adapter) -> Adapted:
             return [Scored(None) if value is None else value for value in values]
 
         def call(completions: Any, answers: Any, context: Mapping[str, Any]) -> Any:
-            return _then(function(**columns(completions, answers, context)), finish)
+            return then(function(**columns(completions, answers, context)), finish)
 
         return call
 
@@ -142,7 +145,7 @@ def _vlm_r1_columns(
     methods = [method] * len(bare) if method is None or isinstance(method, str) else method
     return {
         "solution": [f"<answer> {each} </answer>" for each in bare],
-        "problem": [_text(prompt) for prompt in prompts],
+        "problem": [last_text(prompt) for prompt in prompts],
         "accu_reward_method": [each or "default" for each in methods],
     }
 
@@ -154,25 +157,27 @@ def _easyr1(function: Callable[..., Any], name: str) -> Adapted:
     ("sequential" or "batch"), else the name of the parameter: reward_inputs is a list.
     """
     parameters = list(inspect.signature(function).parameters.values())
-    kind = getattr(function, "__globals__", {}).get("REWARD_TYPE")
-    batched = kind == "batch" if kind else bool(parameters) and parameters[0].name.endswith("s")
     if not parameters:
         raise ConfigError(f"reward {name!r} takes no reward_input: no function for adapter easyr1")
+    kind = getattr(function, "__globals__", {}).get("REWARD_TYPE")
+    batched = kind == "batch" if kind else parameters[0].name.endswith("s")
+
+    if len(parameters) > 1 and parameters[1].default is inspect.Parameter.empty:
+        return positional_easyr1(function)
 
     def finish(score: Any) -> Scored:
-        if not isinstance(score, Mapping) or "overall" not in score:
+        if not isinstance(score, Mapping):
             raise ValueError(f"an EasyR1 score must be a mapping with 'overall', not {repr(score)[:100]}")
-        notes = {key: value for key, value in score.items() if key != "overall" and value is not None}
-        return Scored(score["overall"], notes)
+        return total(score, "overall")
 
     def bind(options: Mapping[str, Any]) -> Invoke:
         def single(completion: str, answer: Any, context: Mapping[str, Any]) -> Any:
             row = _reward_input(completion, context["num_tokens"], answer)
-            return _then(function(row, **options), finish)
+            return then(function(row, **options), finish)
 
         def batch(completions: Sequence[str], answers: Sequence[Any], context: Mapping[str, Any]) -> Any:
             rows = zip(completions, context["num_tokens"], answers, strict=True)
-            return _then(function([_reward_input(*row) for row in rows], **options), finish_all)
+            return then(function([_reward_input(*row) for row in rows], **options), finish_all)
 
         def finish_all(scores: Any) -> list[Scored]:
             return [finish(score) for score in scores]
@@ -234,8 +239,8 @@ def _verifiers_values(completion: str, answer: Any, context: Mapping[str, Any]) 
     columns = {key: value for key, value in context.items() if key != "prompt"}
     state = {
         **columns,
-        "prompt": _plain_messages(context.get("prompt", ())),
-        "completion": _assistant(completion),
+        "prompt": plain_messages(context.get("prompt", ())),
+        "completion": assistant(completion),
         "answer": answer,
         "task": columns.get("task", "default"),
         "info": columns.get("info") or {},
@@ -252,34 +257,5 @@ def _rubric_functions(found: Any) -> list[tuple[Callable[..., Any], float]] | No
     return list(zip(functions, weights or [1.0] * len(functions), strict=True))
 
 
-def _then(returned: Any, finish: Callable[[Any], Any]) -> Any:
-    """finish(returned), later if it has to be awaited."""
-    if not inspect.isawaitable(returned):
-        return finish(returned)
-
-    async def later() -> Any:
-        return finish(await returned)
-
-    return later()
-
-
 async def _gathered(returned: Mapping[Any, Any], finish: Callable[[Mapping[Any, Any]], Any]) -> Any:
     return finish({f: await v if isinstance(v, Awaitable) else v for f, v in returned.items()})
-
-
-def _assistant(completion: str) -> list[dict[str, str]]:
-    return [{"role": "assistant", "content": completion}]
-
-
-def _plain_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    return [dict(message) for message in messages]
-
-
-def _text(messages: Sequence[Mapping[str, Any]]) -> str:
-    """The texts of the last message, without its media."""
-    if not messages:
-        return ""
-    content = messages[-1].get("content", "")
-    if isinstance(content, str):
-        return content
-    return "".join(part["text"] for part in content if part.get("type") == "text")

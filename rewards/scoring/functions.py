@@ -178,6 +178,11 @@ def as_value(returned: Any, label: str) -> Value:
     if isinstance(returned, Mapping):
         if not returned:
             raise ValueError("returned no parts")
+        if "overall" in returned and len(returned) > 1:  # EasyR1's total and its summands
+            raise ValueError(
+                "returned 'overall' beside its parts, which would count twice: say adapter: easyr1, or "
+                "return Scored(overall, parts)"
+            )
         parts = {str(name): finite(number, str(name)) for name, number in returned.items()}
         return Value(finite(summed(parts.values()), label), parts)
     value = finite(returned, label)

@@ -20,7 +20,10 @@ OptionOption = Annotated[
     list[str] | None, typer.Option("--option", help="An option of the reward: key=value; may be repeated.")
 ]
 AdapterOption = Annotated[
-    str, typer.Option(help="Whose convention the function follows: auto, plain, trl, trl_text, verifiers, …")
+    str,
+    typer.Option(
+        help="Whose convention the function follows: auto, plain, trl, verl, openrlhf, slime, easyr1, …"
+    ),
 ]
 
 
