@@ -147,6 +147,7 @@ LAYERS: dict[str, set[str]] = {
         "run",
         "summary",
         "recovery",
+        "resume",
         "parity",
         "grpo",
         "sft",

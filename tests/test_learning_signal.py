@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ from builders import make_sample, make_trajectory
 
 from vlrl.credit import graded
 from vlrl.learning_signal import LearningSignal, is_silent
+from vlrl.metrics import MetricSinks
+from vlrl.options import LoggingConfig
 from vlrl.types import Group
 
 SILENT = {"reward/zero_variance_groups": 1.0, "reward/mean": 0.0}
@@ -76,8 +79,15 @@ def test_long_completions_are_shortened_and_missing_ones_said() -> None:
     assert told.endswith("No completion could be scored at all")
 
 
-def test_a_run_without_any_signal_ends_with_a_verdict() -> None:
-    assert LearningSignal.verdict([SILENT, LOUD]) == (1, "")
-    assert LearningSignal.verdict([]) == (0, "")
-    num_silent, sentence = LearningSignal.verdict([SILENT, SILENT])
-    assert num_silent == 2 and sentence.startswith("none of the run's 2 steps had anything to learn from")
+@pytest.mark.parametrize(("steps", "num_told"), [([SILENT, LOUD], 0), ([], 0), ([SILENT, SILENT], 1)])
+def test_a_run_without_any_signal_ends_with_a_verdict(
+    tmp_path: Path, steps: list[dict[str, float]], num_told: int
+) -> None:
+    with MetricSinks(tmp_path, LoggingConfig(tensorboard=False)) as sinks:
+        for step, metrics in enumerate(steps):
+            sinks.log(step, metrics)
+            sinks.log(step, {"heldout/accuracy_greedy": 0.5})
+    told: list[str] = []
+    LearningSignal(lambda event, text: told.append(f"{event}: {text}")).finish(tmp_path)
+    assert len(told) == num_told
+    assert all("none of the run's 2 steps had anything to learn from" in text for text in told)

@@ -26,6 +26,7 @@ from enum import StrEnum
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
+from vlrl.config import Config
 from vlrl.errors import InternalError
 
 T = TypeVar("T")
@@ -75,6 +76,17 @@ class Limits:
     pipeline_depth: int = 1
     max_staleness: int = 0
     over_sampling: float = 1.0
+
+    @classmethod
+    def of(cls, config: Config) -> Limits:
+        """A run's: in synchronous training a batch is drawn when the one before has been trained."""
+        streams = config.async_.streams
+        return cls(
+            config.rollout.prompts_per_step,
+            pipeline_depth=config.async_.pipeline_depth if streams else 1,
+            max_staleness=config.async_.max_staleness if streams else 0,
+            over_sampling=config.batch.over_sampling,
+        )
 
     @property
     def tickets_per_batch(self) -> int:

@@ -67,16 +67,18 @@ def cluster(config: Config) -> Iterator[None]:
 
 @contextmanager
 def _signals_kept() -> Iterator[None]:
-    """Ray's start puts a handler on SIGTERM that aborts the process; afterwards the one before is back.
+    """Ray's start puts handlers on SIGTERM that end the process; afterwards the one before is back.
 
     Raises:
-        KeyboardInterrupt: in place of the SystemExit that Ray's handler makes of a SIGTERM meanwhile.
+        KeyboardInterrupt: in place of the SystemExit that Ray's own handler makes of a SIGTERM meanwhile. Its
+            core's prints the stack, calls the handler before, and would abort the process 3 s later.
     """
     numbers = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
     handlers = {number: signal.getsignal(number) for number in numbers}
     try:
         yield
-    except SystemExit as error:
+    except (SystemExit, KeyboardInterrupt) as error:
+        signal.alarm(0)
         raise KeyboardInterrupt from error
     finally:
         for number, handler in handlers.items():

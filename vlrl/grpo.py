@@ -68,6 +68,7 @@ def train_once(config: Config, console: TrainConsole, resume: bool) -> dict[str,
         run.runner.run(run.collector.close())
         after = hold_out(run, "after training", config.eval.num_samples, keep_as="after")
         run.export_model()
+        run.signal.finish(config.run_dir)
         return run.write_summary(num_parameters=run.trainer.num_parameters, **verdict(config, before, after))
 
 
@@ -105,6 +106,7 @@ def grpo_step(run: Run, step: int) -> dict[str, float]:
         run.collector.advance(step + 1)
         if config.weights.probe_every and (step + 1) % config.weights.probe_every == 0:
             check_parity(run, when=f"after the update of step {step + 1}")
+    run.signal.note(step, metrics, judged)
     return metrics | clock.metrics(num_drawn_tokens(drawn.drawn))
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
+from vlrl.metrics import METRICS_FILE, read_metrics
 from vlrl.types import Group, Trajectory
 
 SILENT_STEPS = 10
@@ -51,16 +53,15 @@ class LearningSignal:
             )
             self._tell("no_learning_signal", text + _example(groups))
 
-    @staticmethod
-    def verdict(steps: Sequence[Mapping[str, float | None]]) -> tuple[int, str]:
-        """(steps without a signal, a sentence if that is all of them, else "") of a run's metrics."""
-        num_silent = sum(is_silent(step) for step in steps)
-        if not steps or num_silent < len(steps):
-            return num_silent, ""
-        return num_silent, (
-            f"none of the run's {len(steps)} steps had anything to learn from: the model is as before. "
-            "Try the reward on its completions: vlrl reward score REWARD RUN/rollouts/after.jsonl"
-        )
+    def finish(self, run_dir: Path) -> None:
+        """Tell of a run none of whose steps, resumed ones too, had anything to learn from."""
+        steps = [step for step in read_metrics(run_dir / METRICS_FILE) if _EVEN in step]
+        if steps and all(map(is_silent, steps)):
+            self._tell(
+                "nothing_learnt",
+                f"none of the run's {len(steps)} steps had anything to learn from: the model is as before. "
+                f"Try the reward on its completions: vlrl reward score REWARD {run_dir}/rollouts/after.jsonl",
+            )
 
 
 def _example(groups: Sequence[Group]) -> str:

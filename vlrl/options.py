@@ -96,6 +96,8 @@ class ScoringConfig(Section):
     """A call in the pool that takes longer is a failure, and its worker is replaced."""
     async_timeout_s: float = Field(600.0, gt=0)
     """The same for an async reward (a judge), which may have to wait for others."""
+    num_tried: int = Field(2, ge=0)
+    """Samples whose references each reward is called on before engines start; 0 calls none."""
     memory_gib: float = Field(4.0, gt=0.1)
     """Data of one worker, its libraries' included; what needs more is a failure."""
     clip: tuple[float, float] | None = None

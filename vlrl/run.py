@@ -15,29 +15,26 @@ from typing import Any, Self, TypeVar
 from vlrl.agent_episode import require_agents
 from vlrl.branch_points import try_branches
 from vlrl.buffer import Buffer, Limits
-from vlrl.checkpoint import (
-    RunState,
-    checkpoints,
-    latest_checkpoint,
-    require_same_run,
-    save_checkpoint,
-    written_aside,
-)
+from vlrl.checkpoint import RunState, save_checkpoint, written_aside
 from vlrl.clock import Clock as Clock
 from vlrl.cluster import cluster
 from vlrl.collector import CheckFn, Collector, DrawFn
 from vlrl.config import Config
-from vlrl.config_history import Change, changes_since, described, require_resumable, write_config
+from vlrl.config_history import write_config
 from vlrl.console import TrainConsole
 from vlrl.env_host.host import EnvHost
-from vlrl.errors import ConfigError, EngineError, Interrupted, TrainerDied
+from vlrl.errors import EngineError, Interrupted, TrainerDied
 from vlrl.events import Events
 from vlrl.generator import VllmPolicy
 from vlrl.interrupts import Interrupts
+from vlrl.learning_signal import LearningSignal
+from vlrl.media_files import look_for_media
 from vlrl.metrics import MetricSinks
 from vlrl.plan.room import require_room
+from vlrl.preflight.first_calls import call_rewards_first
 from vlrl.processors.auto import open_processor
 from vlrl.registry import resolve
+from vlrl.resume import find_beginning
 from vlrl.rewards.scoring.compose import ComposedReward
 from vlrl.run_data import RunData, Sources, require_targets
 from vlrl.run_lock import run_lock
@@ -72,6 +69,7 @@ class Run:
         timeline: of who did what when, with logging.timeline.
         first_step: 0, or where the checkpoint left off.
         samples: where it is noted which ones a step trains.
+        signal: watches whether steps have anything to learn from.
         phases: seconds by phase, for the summary.
     """
 
@@ -81,9 +79,9 @@ class Run:
         self.config, self.console = config, console
         self.phases = Clock()
         self.events = Events(config.run_dir, console)
+        self.signal = LearningSignal(self.events.tell)
         self._is_resumed = resume
         self._resume: tuple[Path, RunState] | None = None
-        self._changes: list[Change] = []
         self.first_step = 0
         self._train, self._generate = train, generate
         self._stack = ExitStack()
@@ -124,16 +122,21 @@ class Run:
         self._stack.callback(self.timeline.close)
         if self._train:
             self._stack.enter_context(run_lock(config.run_dir, self.events.tell))
-            self._find_checkpoint()
+            self._begin = find_beginning(config, resume=self._is_resumed, tell=self.events.tell)
+            self._resume, self.first_step = self._begin.checkpoint, self._begin.step
+            self.interrupts.saved = self.first_step
             rendezvous_port(config.trainer.master_port)
         sources = Sources.open(config)
+        if self._train:
+            look_for_media((*sources.train, *sources.heldout), config, self.events.tell)
         if self._generate:
             self.reward = ComposedReward(config.rewards, sources.rewards, config.scoring)
             self._stack.callback(self.reward.close)
             self.masks = [resolve("masks", name) for name in config.algorithm.masks]
         self.console.phase("loading the processor")
         self.processor = open_processor(config)
-        self.data = RunData(config, sources, self.processor, supervised=not self._generate)
+        supervised, tell = not self._generate, self.events.tell
+        self.data = RunData(config, sources, self.processor, supervised=supervised, tell=tell)
         self._stack.callback(self.data.close)
         self.stream = self.data.stream
         self.first_samples = self.stream.batch(self.first_step)  # a broken row shows before an engine starts
@@ -143,6 +146,8 @@ class Run:
             self._open_folder()
         self.runner = self._stack.enter_context(asyncio.Runner())
         if self._generate:
+            first = self.first_samples[: config.scoring.num_tried]
+            call_rewards_first(first, self.reward, self.processor, self.runner, tell)
             self.host = EnvHost(config.env, max_open=config.episodes.max_episodes)
             self._stack.callback(self.host.close)
             if self._train and config.episodes.branching.num_branches > 1:
@@ -158,28 +163,9 @@ class Run:
         self._stack.callback(gc.unfreeze)
         return self
 
-    def _find_checkpoint(self) -> None:
-        """Of a resumed run, the checkpoint to go on from; a new one's folder must be new."""
-        config, run_dir = self.config, self.config.run_dir
-        if not self._is_resumed:
-            if checkpoints(run_dir):
-                raise ConfigError(
-                    f"{run_dir} holds an earlier run; go on with --resume, give another run.name, or "
-                    "remove it"
-                )
-            return
-        self._changes = changes_since(run_dir, config)
-        require_resumable(self._changes)
-        self._resume = latest_checkpoint(run_dir, self.events.tell)
-        state = self._resume[1]
-        require_same_run(state, config)
-        self.first_step = self.interrupts.saved = state.next_step
-        if self._changes:
-            self.events.tell("config_changed", described(self._changes, self.first_step))
-
     def _open_folder(self) -> None:
         run_dir = self.config.run_dir
-        write_config(run_dir, self.config, self.first_step, changed=bool(self._changes))
+        write_config(run_dir, self.config, self.first_step, changed=bool(self._begin.changes))
         (run_dir / SUMMARY_FILE).unlink(missing_ok=True)  # of fewer steps: the run is not finished any more
         resume_step = self.first_step if self._resume else None
         self.sinks = MetricSinks(run_dir, self.config.logging, resume_step=resume_step)
@@ -215,12 +201,7 @@ class Run:
     def collect(self, draw: DrawFn, check: CheckFn) -> None:
         """Make `self.collector`, which goes on where the checkpoint left off."""
         config, streams = self.config, self.config.async_.streams
-        limits = Limits(
-            config.rollout.prompts_per_step,
-            pipeline_depth=config.async_.pipeline_depth if streams else 1,
-            max_staleness=config.async_.max_staleness if streams else 0,
-            over_sampling=config.batch.over_sampling,
-        )
+        limits = Limits.of(config)
         buffer: Buffer[list[Group]] = Buffer(limits, num_cut=self.first_step)
         if self._resume is not None and self._resume[1].tickets is not None:
             drawn = pickle.loads((self._resume[0] / DRAWN_FILE).read_bytes())
@@ -243,7 +224,9 @@ class Run:
         dropped = self.data.num_heldout_dropped
         samples = self.data.heldout(num_samples)
         if self.data.num_heldout_dropped > dropped:
-            self.console.note(f"{self.data.num_heldout_dropped} held-out rows are too long and left out")
+            self.console.note(
+                f"{self.data.num_heldout_dropped} held-out rows are too long or broken: left out"
+            )
         return samples
 
     def steps(self) -> Iterator[int]:

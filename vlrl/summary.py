@@ -11,6 +11,8 @@ from typing import Any
 from vlrl.clock import Clock
 from vlrl.cluster import device_name
 from vlrl.config import Config
+from vlrl.learning_signal import is_silent
+from vlrl.metrics import METRICS_FILE, read_metrics
 
 REPORTED_PACKAGES = (
     "vlrl",
@@ -51,6 +53,7 @@ def write_summary(config: Config, phases: Clock, values: Mapping[str, Any]) -> d
         "device": device_name(),
         "versions": package_versions(),
         **values,
+        **counted(config),
         "seconds_by_phase": {name: round(s, 3) for name, s in phases.seconds.items()},
         "seconds_total": round(phases.total, 3),
     }
@@ -58,6 +61,16 @@ def write_summary(config: Config, phases: Clock, values: Mapping[str, Any]) -> d
     aside.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
     os.replace(aside, config.run_dir / SUMMARY_FILE)
     return summary
+
+
+def counted(config: Config) -> dict[str, int]:
+    """Over all steps of a run, resumed ones too: rows that were left out, and steps that taught nothing."""
+    steps = read_metrics(config.run_dir / METRICS_FILE)
+    totals = {
+        name: int(sum(step.get(f"data/{name}") or 0 for step in steps))
+        for name in ("num_dropped_broken", "num_dropped_overlong")
+    }
+    return totals | {"num_steps_without_signal": sum(is_silent(step) for step in steps)}
 
 
 def package_versions() -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from vlrl.preflight.records import Problem
 from vlrl.rewards.scoring.compose import ComposedReward, RewardFailure
 from vlrl.rewards.scoring.functions import find_reward
 from vlrl.session import Session
-from vlrl.types import Generation, Sample, Trajectory, VersionSpan
+from vlrl.types import Generation, IntArray, Sample, Trajectory, VersionSpan
 
 ANSWER_FORMS = (
     "{}",
@@ -58,7 +58,7 @@ class RewardTrial:
         empty = self._total(self._reward, sample, "")
         if isinstance(empty, str):
             yield Problem("reward fails", f"on an empty completion: {empty}")
-        references = _references(sample)
+        references = references_of(sample)
         tried = [self._total(self._reward, sample, text) for text in references]
         good = [total for total in tried if not isinstance(total, str)]
         if tried and not good:
@@ -73,16 +73,18 @@ class RewardTrial:
     def _total(self, reward: ComposedReward, sample: Sample, completion: str) -> float | str:
         """What a completion scores, or why it could not be scored."""
         try:
-            return self._runner.run(reward.score(self._trajectory(sample, completion))).total
+            return self._runner.run(reward.score(said_trajectory(sample, completion, self._encode))).total
         except RewardFailure as failure:
             return str(failure)
 
-    def _trajectory(self, sample: Sample, completion: str) -> Trajectory:
-        session = Session(sample, group_index=0)
-        ids = self._encode(completion)
-        spans = (VersionSpan(0, 0, len(ids)),)
-        session.append_action(Generation(ids, np.zeros(len(ids), np.float32), spans, finished=True))
-        return session.trajectory(completion, "ok", 0.0)
+
+def said_trajectory(sample: Sample, completion: str, encode: Callable[[str], IntArray]) -> Trajectory:
+    """What a reward is given for a completion that nobody sampled; `encode` makes its [num_tokens] tokens."""
+    session = Session(sample, group_index=0)
+    ids = encode(completion)
+    spans = (VersionSpan(0, 0, len(ids)),)
+    session.append_action(Generation(ids, np.zeros(len(ids), np.float32), spans, finished=True))
+    return session.trajectory(completion, "ok", 0.0)
 
 
 def encode_bytes(text: str) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -95,7 +97,7 @@ def _required(config: RewardConfig) -> set[str]:
     return set(find_reward(config.name, config.options, config.adapter).required)
 
 
-def _references(sample: Sample) -> list[str]:
+def references_of(sample: Sample) -> list[str]:
     """Completions that ought to be right, the likeliest first; none for a row that has nothing to compare."""
     if sample.target is not None:
         return [sample.target]
