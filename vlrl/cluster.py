@@ -10,13 +10,16 @@ import threading
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 import ray
+import ray._private.utils as private
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from vlrl.config import Config
 from vlrl.errors import EngineDied, EngineError, ResourceError, VlrlError
+from vlrl.interrupts import SIGNALS, say
 
 QUIET_ENVIRONMENT: Mapping[str, str] = {
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
@@ -67,22 +70,36 @@ def cluster(config: Config) -> Iterator[None]:
 
 @contextmanager
 def _signals_kept() -> Iterator[None]:
-    """Ray's start puts handlers on SIGTERM that end the process; afterwards the one before is back.
+    """While Ray starts, signals are only noted; afterwards the handlers before are back.
+
+    An exception in the middle of its core's construction leaves one that crashes at the end. Ray would put a
+    handler of its own on SIGTERM, that exits; its core puts another, which prints the stack, calls the one
+    before and has the process aborted 3 s later.
 
     Raises:
-        KeyboardInterrupt: in place of the SystemExit that Ray's own handler makes of a SIGTERM meanwhile. Its
-            core's prints the stack, calls the handler before, and would abort the process 3 s later.
+        KeyboardInterrupt: after Ray's start, if a signal came meanwhile.
     """
-    numbers = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
-    handlers = {number: signal.getsignal(number) for number in numbers}
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        signal.alarm(0)
+        came.append(number)
+        say("stopping as soon as Ray has started")
+
+    handlers = {number: signal.signal(number, note) for number in SIGNALS}
+    own, private.set_sigterm_handler = private.set_sigterm_handler, lambda handler: None
     try:
         yield
-    except (SystemExit, KeyboardInterrupt) as error:
-        signal.alarm(0)
-        raise KeyboardInterrupt from error
     finally:
+        private.set_sigterm_handler = own
         for number, handler in handlers.items():
             signal.signal(number, handler)
+    if came:
+        ray.shutdown()
+        raise KeyboardInterrupt
 
 
 def check_shared_memory(num_bytes: int, purpose: str) -> None:

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import textwrap
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -224,3 +225,24 @@ def test_an_installed_package_is_listed_tested_and_tests_itself(tmp_path: Path) 
     assert rows["clock_time"]["target"] == "vlrl_clock_reward.clock:clock_time"
     assert str(site) in rows["clock_time"]["place"]
     assert vlrl_json("reward", "test", "clock_time", "--data", "samples.jsonl")["ok"]
+
+
+def test_the_readmes_reward_is_sound_and_sees_answers_in_tags(vlrl: Any, root: Path, tmp_path: Path) -> None:
+    readme = (root / "README.md").read_text()
+    row = readme.partition("    # data.jsonl")[2].splitlines()[1]
+    code = textwrap.dedent(readme.partition("    # my_reward.py")[2].partition("\n")[2].split("    vlrl ")[0])
+    row = json.loads(row) | {"messages": [{"role": "user", "content": "How many cats?"}]}
+    rows = [row | {"id": str(i), "answer": str(i)} for i in range(2, 8)]
+    (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "my_reward.py").write_text(code)
+    result = vlrl("reward", "test", "./my_reward.py:score", "--data", "data.jsonl", "--json")
+    assert result.code == 0, result.err
+    statuses = {check["name"]: check["status"] for check in result.json["checks"]}
+    assert statuses["answer tags"] == "ok" and "fail" not in statuses.values()
+
+    (tmp_path / "my_reward.py").write_text(
+        "def score(completion, answer):\n    return float(completion.strip() == answer)\n"
+    )
+    result = vlrl("reward", "test", "./my_reward.py:score", "--data", "data.jsonl", "--json")
+    tags = next(check for check in result.json["checks"] if check["name"] == "answer tags")
+    assert tags["status"] == "warn" and "in <answer> tags scores nothing" in tags["found"]

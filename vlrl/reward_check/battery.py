@@ -18,6 +18,7 @@ Kind: TypeAlias = Literal["empty", "reference", "variant", "wrong", "hollow"]
 variant: the right answer in a shape that a reward may take or leave. wrong: another sample's answer.
 hollow: no answer; if one of these scores, the reward can be had for nothing."""
 
+IN_TAGS = "right, in answer tags"
 NUM_WRONG = 3
 NUM_REPEATS = 1000
 DEPTH = 50_000
@@ -129,7 +130,9 @@ def _variants(body: str, around: str) -> Iterator[Case]:
     ):
         if text != body:
             yield Case(f"right, {name}", "variant", put(around, text))
-    if around != "{}":
+    if around == "{}":
+        yield Case(IN_TAGS, "variant", f"<think></think><answer>{body}</answer>", in_form=False)
+    else:
         yield Case("right, without tags", "variant", body, in_form=False)
     yield Case("right, tags nested", "variant", f"<think><answer>{put(around, body)}</answer></think>", False)
     yield Case("right, tag not closed", "variant", f"<think></think><answer>{body}", in_form=False)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from vlrl.reward_check.battery import IN_TAGS
 from vlrl.reward_check.trial import Trial, Try
 from vlrl.trouble import Trouble
 
@@ -56,6 +57,7 @@ def run_checks(trial: Trial, margin: float = MARGIN) -> list[Check]:
         _wrong(trial),
         _hollow(trial, margin),
         _variance(trial),
+        _tags(trial, margin),
         _variants(trial, margin),
         _speed(trial),
     ]
@@ -249,6 +251,21 @@ def _variants(trial: Trial, margin: float) -> Check:
             counted[one.case.name] = counted.get(one.case.name, False) or pays
     taken = [name.removeprefix("right, ") for name, pays in counted.items() if pays]
     return Check("also counted", "info", "; ".join(taken) or "no odd spelling of the right answer")
+
+
+def _tags(trial: Trial, margin: float) -> Check:
+    """Whether a reward of bare answers sees one in tags: of a model that writes them, it would pay none."""
+    name, found = "answer tags", []
+    for one in (one for one in trial.tries if one.case.name == IN_TAGS and one.score is not None):
+        base, right = (
+            trial.score_of(one.sample, "empty") or 0.0,
+            trial.score_of(one.sample, "reference") or 0.0,
+        )
+        if (one.score or 0.0) - base <= margin * (right - base) + _EQUAL:
+            found.append(Finding(one, f"scores {one.score:g}, and the bare answer {right:g}"))
+    words = "the right answer in <answer> tags scores nothing: read it there, or ask for the bare answer"
+    fine = "the right answer is also seen where a model writes <answer> tags around it"
+    return Check(name, "warn" if found else "ok", words if found else fine, found)
 
 
 def _speed(trial: Trial) -> Check:
