@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from vlrl.section import Section
+from vlrl.section import Name, Section
 
 
 class CorrectionConfig(Section):
@@ -71,7 +71,7 @@ class CorrectionConfig(Section):
 class FilterConfig(Section):
     """Which groups are trained."""
 
-    name: str
+    name: Name
     """zero_variance (reward), failed, length (min_tokens, max_tokens), truncated (max_share), reward_range
     (lowest, highest, reward; reward is total or the name of a part such as the accuracy), or
     ./file.py:function of a `vlrl.types.Group` that says whether to keep it."""

@@ -17,6 +17,7 @@ from vlrl.engine_options import GeneratorConfig, WeightsConfig
 from vlrl.episode_options import EnvConfig, EpisodeConfig
 from vlrl.errors import ConfigError
 from vlrl.memory_options import LoraConfig, OptimConfig, ProfileConfig, VisionCacheConfig
+from vlrl.objects import with_names
 from vlrl.options import (
     AlgorithmConfig,
     CheckpointConfig,
@@ -68,6 +69,11 @@ class Config(Section):
     logging: LoggingConfig = LoggingConfig()
     ray: RayConfig = RayConfig()
     sft: SftConfig = SftConfig()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _objects_by_name(cls, tree: Any) -> Any:
+        return with_names(tree) if isinstance(tree, dict) else tree
 
     @model_validator(mode="after")
     def _consistent(self) -> Config:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from vlrl.options import RewardConfig, Section
+from vlrl.section import Name
 
 
 class VideoConfig(Section):
@@ -85,7 +86,7 @@ class MediaConfig(Section):
 class DatasetConfig(Section):
     """One source of rows."""
 
-    name: str
+    name: Name
     """A file or folder of rows, a dataset's name, a registered dataset, or ./file.py:attribute."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Passed to the reader by name: image_root, split, streaming, …; docs/data.md lists them by format."""

@@ -14,8 +14,9 @@ What it has not: a bonus for entropy (algorithm.entropy_coef), off too.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from vlrl.batch import Batch
 from vlrl.buffer import Ticket
@@ -28,7 +29,7 @@ from vlrl.data import row_counts
 from vlrl.evaluate import hold_out, hold_out_before, verdict
 from vlrl.pack import pack
 from vlrl.parity import check_parity, require_parity
-from vlrl.recovery import with_restarts
+from vlrl.recovery import run_to_end
 from vlrl.rewards.judge.stats import take_judge_metrics
 from vlrl.rollout import Drawn, require_played, require_scored, rollout_groups, score_groups
 from vlrl.run import Clock, Run
@@ -38,16 +39,19 @@ from vlrl.step_result import mean_of_updates
 from vlrl.types import Group
 
 
-def train(config: Config, console: TrainConsole, *, resume: bool = False) -> dict[str, object]:
+def train(
+    config: Config | Mapping[str, Any], console: TrainConsole | None = None, *, resume: bool = False
+) -> dict[str, object]:
     """Train by GRPO and return the run's summary, which is also written to summary.json.
 
-    A trainer that dies is restarted from the last checkpoint, see `vlrl.recovery`.
+    A trainer that dies is restarted from the last checkpoint, see `vlrl.recovery`. `config` may be a mapping,
+    and have functions and classes where it has names; in a notebook it runs beside the notebook's event loop.
 
     Raises:
         VlrlError: with what is wrong, where, and the remedy.
         Interrupted: after a clean save, on Ctrl-C or SIGTERM.
     """
-    return with_restarts(partial(train_once, config, console), config, console, resume)
+    return run_to_end(train_once, config, console, resume)
 
 
 def train_once(config: Config, console: TrainConsole, resume: bool) -> dict[str, object]:

@@ -20,7 +20,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, ClassVar
 
 from vlrl.json_stdout import stdout_descriptor
 
@@ -40,6 +40,8 @@ class Interrupts:
         saved: steps that the last checkpoint holds.
     """
 
+    _in_other_threads: ClassVar[set[Interrupts]] = set()
+
     def __init__(self) -> None:
         self.requested = self.graceful = self.closing = False
         self.step = self.saved = 0
@@ -51,19 +53,33 @@ class Interrupts:
         Raises:
             KeyboardInterrupt: if one came before, and whoever was at work swallowed its exception.
         """
-        if threading.current_thread() is threading.main_thread():
-            for number in SIGNALS:
-                self._previous[number] = signal.signal(number, self._handle)
-            if _Starting.requested:
-                raise KeyboardInterrupt
+        if threading.current_thread() is not threading.main_thread():
+            self._in_other_threads.add(self)
+            return self
+        for number in SIGNALS:
+            self._previous[number] = signal.signal(number, self._handle)
+        if _Starting.requested:
+            raise KeyboardInterrupt
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Give them back."""
+        self._in_other_threads.discard(self)
         for number, handler in self._previous.items():
             signal.signal(number, handler)
+
+    @classmethod
+    def ask_other_threads(cls) -> None:
+        """Ask the runs of threads that get no signals to stop: after their step, or where they look next."""
+        for interrupts in list(cls._in_other_threads):
+            if not interrupts.requested and not interrupts.closing:
+                words = (
+                    f"finishing step {interrupts.step}, then saving" if interrupts.graceful else "stopping"
+                )
+                say(words)
+            interrupts.requested = True
 
     def check(self) -> None:
         """Raise KeyboardInterrupt if a signal came: an exception within an import may have been swallowed."""

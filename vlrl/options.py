@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from vlrl.async_options import CorrectionConfig
+from vlrl.section import Name
 from vlrl.section import Section as Section
 
 
@@ -48,8 +49,8 @@ class ModelConfig(Section):
 class RewardConfig(Section):
     """One reward and what it counts for. `vlrl.rewards.scoring.compose` has the formula of the total."""
 
-    name: str
-    """A registered reward or ./file.py:function."""
+    name: Name
+    """A registered reward or ./file.py:function; from Python, a function."""
     weight: float | list[tuple[int, float]] = 1.0
     """The total is Σ weight · value; weight 0 only logs it. A list of [step, weight] is linear in between and
     constant outside: [[0, 1.0], [200, 0.2]]."""
@@ -150,7 +151,7 @@ class AlgorithmConfig(Section):
     """γ a turn, of all credits but the episode's; 0 pays a turn for its own reward alone."""
     state_weight: float = Field(1.0, ge=0)
     """ω, what the advantage among equal states counts for in state_groups."""
-    masks: list[str] = Field(default_factory=list)
+    masks: list[Name] = Field(default_factory=list)
     """Tokens left out of the loss: truncated (actions cut at rollout.max_tokens), invalid (actions that the
     environment could not read), all_but_last (turns before the last), or ./file.py:function of a trajectory
     that returns one bool array a ledger. Advantages are computed before."""

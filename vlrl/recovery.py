@@ -2,17 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, TypeAlias
 
 from vlrl.checkpoint import checkpoints
-from vlrl.config import Config
+from vlrl.config import Config, parse_config
 from vlrl.console import TrainConsole
 from vlrl.errors import EngineError, TrainerDied
+from vlrl.event_loop import beside_event_loop
 from vlrl.events import Events
 from vlrl.summary import finished
 
 Summary: TypeAlias = dict[str, object]
+
+
+def run_to_end(
+    train_once: Callable[[Config, TrainConsole, bool], Summary],
+    config: Config | Mapping[str, Any],
+    console: TrainConsole | None,
+    resume: bool,
+) -> Summary:
+    """`with_restarts` for whoever calls a page from Python: in a script, a thread, or a notebook.
+
+    Args:
+        train_once: the page's attempt, of a config, a console and whether it is to resume.
+        config: a config, or a mapping that is one; functions and classes may stand where it has names.
+        console: where progress is shown; by default on stdout.
+        resume: of the first attempt.
+
+    Raises:
+        ConfigError: for a mapping that is no config.
+    """
+    checked = config if isinstance(config, Config) else parse_config(dict(config))
+
+    def run() -> Summary:
+        if console is not None:
+            return with_restarts(partial(train_once, checked, console), checked, console, resume)
+        with TrainConsole(checked.run.name, checked.num_steps) as own:
+            return with_restarts(partial(train_once, checked, own), checked, own, resume)
+
+    return beside_event_loop(run)
 
 
 def with_restarts(

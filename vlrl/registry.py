@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from vlrl import objects
 from vlrl.errors import ConfigError
 from vlrl.installed import Plugin, import_plugin, installed
 
@@ -190,7 +191,8 @@ def resolve(kind: str, name: str) -> Any:
 
     Args:
         kind: one of BUILT_IN's.
-        name: a registered name, "package.module:attribute", or "path/to/file.py:attribute".
+        name: a registered name, "package.module:attribute", "path/to/file.py:attribute", or what
+            `vlrl.objects` made of an object.
 
     Raises:
         ConfigError: naming the nearest name, or what is wrong with the file or the package.
@@ -198,6 +200,8 @@ def resolve(kind: str, name: str) -> Any:
     if ".py:" in name:
         path, attribute = name.rsplit(":", 1)
         return _attribute(_load_file(Path(path), kind), attribute, name)
+    if objects.SUFFIX in name:
+        return objects.find(name)
     table = available(kind)
     if name not in table and _MODULE.fullmatch(name):
         module, _, attribute = name.partition(":")

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+from vlrl.objects import is_object, name_of
+
+Name = Annotated[str, BeforeValidator(lambda value: name_of(value) if is_object(value) else value)]
+"""Of a plug-in; a function or a class may stand for its own."""
 
 
 class Section(BaseModel):

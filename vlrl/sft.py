@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from vlrl.credit import graded
 from vlrl.metrics import read_metrics
 from vlrl.pack import pack
 from vlrl.protocols import Processor
-from vlrl.recovery import with_restarts
+from vlrl.recovery import run_to_end
 from vlrl.run import Clock, Run
 from vlrl.run_data import require_targets
 from vlrl.schedule import learning_rate
@@ -28,16 +27,19 @@ WINDOW = 10
 TrainOn = Literal["assistant", "last"]
 
 
-def train(config: Config, console: TrainConsole, *, resume: bool = False) -> dict[str, object]:
+def train(
+    config: Config | Mapping[str, Any], console: TrainConsole | None = None, *, resume: bool = False
+) -> dict[str, object]:
     """Minimise the targets' negative log-likelihood and return the run's summary.
 
-    A trainer that dies is restarted from the last checkpoint, see `vlrl.recovery`.
+    A trainer that dies is restarted from the last checkpoint, see `vlrl.recovery`. `config` may be a mapping,
+    and have functions and classes where it has names; in a notebook it runs beside the notebook's event loop.
 
     Raises:
         VlrlError: with what is wrong, where, and the remedy.
         Interrupted: after a clean save, on Ctrl-C or SIGTERM.
     """
-    return with_restarts(partial(train_once, config, console), config, console, resume)
+    return run_to_end(train_once, config, console, resume)
 
 
 def train_once(config: Config, console: TrainConsole, resume: bool) -> dict[str, object]:
