@@ -11,7 +11,7 @@ import time
 import pytest
 
 from vlrl.event_loop import beside_event_loop
-from vlrl.interrupts import Interrupts
+from vlrl.interrupts import Interrupts, _Starting
 
 
 def play() -> tuple[str, str]:
@@ -64,11 +64,30 @@ def test_ctrl_c_asks_it_to_finish_its_step(capfd: pytest.CaptureFixture[str]) ->
         threading.Thread(target=press).start()
         return beside_event_loop(run)
 
+    before = signal.getsignal(signal.SIGTERM)
     loop = asyncio.new_event_loop()  # asyncio.run would take Ctrl-C for itself, as notebooks do not
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         assert loop.run_until_complete(notebook()) == "saved"
     finally:
-        signal.signal(signal.SIGINT, before)
         loop.close()
     assert "finishing step 7, then saving" in capfd.readouterr().err
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_one_that_has_not_begun_yet_is_asked_when_it_does() -> None:
+    def run() -> bool:
+        os.kill(os.getpid(), signal.SIGINT)
+        deadline = time.monotonic() + 60
+        while not _Starting.requested and time.monotonic() < deadline:
+            time.sleep(0.01)
+        with Interrupts() as interrupts:
+            return interrupts.requested
+
+    async def notebook() -> bool:
+        return beside_event_loop(run)
+
+    loop = asyncio.new_event_loop()
+    try:
+        assert loop.run_until_complete(notebook())
+    finally:
+        loop.close()

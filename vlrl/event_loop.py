@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TypeVar
 
-from vlrl.interrupts import Interrupts
+from vlrl.interrupts import signals_passed_on
 
 T = TypeVar("T")
+
+WAKE_S = 0.5
+"""A signal that comes just before a thread begins to wait is only handled when it wakes."""
 
 
 def beside_event_loop(work: Callable[[], T]) -> T:
@@ -22,12 +25,8 @@ def beside_event_loop(work: Callable[[], T]) -> T:
         asyncio.get_running_loop()
     except RuntimeError:
         return work()
-    with ThreadPoolExecutor(1, thread_name_prefix="vlrl-run") as executor:
+    with signals_passed_on(), ThreadPoolExecutor(1, thread_name_prefix="vlrl-run") as executor:
         future = executor.submit(work)
-        while True:
-            try:
-                return future.result()
-            except KeyboardInterrupt:
-                if future.done():
-                    raise
-                Interrupts.ask_other_threads()
+        while not wait([future], timeout=WAKE_S).done:
+            continue
+        return future.result()

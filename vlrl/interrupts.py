@@ -55,6 +55,7 @@ class Interrupts:
         """
         if threading.current_thread() is not threading.main_thread():
             self._in_other_threads.add(self)
+            self.requested = _Starting.requested
             return self
         for number in SIGNALS:
             self._previous[number] = signal.signal(number, self._handle)
@@ -75,10 +76,7 @@ class Interrupts:
         """Ask the runs of threads that get no signals to stop: after their step, or where they look next."""
         for interrupts in list(cls._in_other_threads):
             if not interrupts.requested and not interrupts.closing:
-                words = (
-                    f"finishing step {interrupts.step}, then saving" if interrupts.graceful else "stopping"
-                )
-                say(words)
+                say(f"finishing step {interrupts.step}, then saving" if interrupts.graceful else "stopping")
             interrupts.requested = True
 
     def check(self) -> None:
@@ -126,6 +124,26 @@ def signals_while_starting(*, as_json: bool = False) -> Iterator[None]:
         yield
         return
     _Starting.requested = False
+    previous = {number: signal.signal(number, handle) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        _Starting.requested = False
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def signals_passed_on() -> Iterator[None]:
+    """While this thread, if it is the main one, waits for a run in another: both signals ask that to stop."""
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        _Starting.requested = True  # of a run that has not begun yet
+        Interrupts.ask_other_threads()
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     previous = {number: signal.signal(number, handle) for number in SIGNALS}
     try:
         yield
