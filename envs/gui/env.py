@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -136,6 +137,16 @@ class GuiEnv:
         width, height = self.backend.size
         point = int(rng.integers(width)), int(rng.integers(height))
         return self.codec.format(Click(point), self.view)
+
+    def null_actions(self) -> list[str]:
+        """What an agent that looks at nothing might always say, in the codec's words (`vlrl env check`)."""
+        width, height = self.backend.size
+        wanted = (Click((width // 2, height // 2)), Finish(), Finish(success=False))
+        said = []
+        for action in wanted:
+            with suppress(ActionError):
+                said.append(self.codec.format(action, self.view))
+        return said
 
     def snapshot(self) -> Any:
         """The episode as a value, if the backend's world is one."""

@@ -6,6 +6,7 @@ action, {"action": "click", "bbox": [x0, y0, x1, y1]} in original pixels, as `vl
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -53,6 +54,11 @@ _REMEDY = "Use gui/emu, gui/web or gui/miniwob"
 LEAST_PX, MOST_LETTERS = 6, 48
 ATTEMPTS = 16
 """Screens looked at for one that shows a widget with a name of its own."""
+NEAREST = 4
+"""Widgets near a place anywhere of which one is named."""
+MANY, ATTEMPTS_FOR_MANY = 6, 8
+"""So many such widgets make a good screen, and so many screens are looked at for one. An empty desktop shows
+one widget, its launcher: were it taken, clicking there without looking would be right in two rows of five."""
 
 
 class GuiGrounding:
@@ -122,21 +128,33 @@ class GuiGrounding:
         env: Any = open_env(self._env, self._options)
         roles: set[str] = set()
         try:
+            most, richest = 0, 0
             for attempt in range(ATTEMPTS):
-                seed = self.screen_seed(index, attempt)
-                rng = np.random.default_rng(derive_seed("gui grounding", seed))
-                shown = _reach(env, seed, rng, self._max_actions)
-                elements = env.backend.elements()
-                roles |= {element.role for element in elements}
-                named = nameable(elements, env.backend.size)
-                if named:
-                    return {"id": name, **_row(env, self._codec, shown, named, rng)}
+                found = self._screen(env, index, attempt)
+                named = found[1]
+                roles |= {element.role for element in env.backend.elements()}
+                if len(named) > most:
+                    most, richest = len(named), attempt
+                if most >= MANY or (most and attempt + 1 >= ATTEMPTS_FOR_MANY):
+                    break
+            if most:
+                shown, named, rng = found if richest == attempt else self._screen(env, index, richest)
+                return {"id": name, **_row(env, self._codec, shown, named, rng)}
         finally:
             env.close()
         raise DataError(
             f"sample {name!r}: none of {ATTEMPTS} screens shows a widget with a name of its own; "
             f"{self._env} tells of {', '.join(sorted(roles)) or 'nothing'}. {_REMEDY}"
         )
+
+    def _screen(
+        self, env: Any, index: int, attempt: int
+    ) -> tuple[Observation, list[tuple[Element, bool]], np.random.Generator]:
+        """One screen of a row: what is shown, what of it can be named, and what else is random in the row."""
+        seed = self.screen_seed(index, attempt)
+        rng = np.random.default_rng(derive_seed("gui grounding", seed))
+        shown = _reach(env, seed, rng, self._max_actions)
+        return shown, nameable(env.backend.elements(), env.backend.size), rng
 
     def screen_seed(self, index: int, attempt: int = 0) -> int:
         """The seed of a row's screen: even in train, odd in heldout, so that they cannot meet."""
@@ -211,6 +229,20 @@ def _reach(env: Any, seed: int, rng: np.random.Generator, max_actions: int) -> O
     return shown
 
 
+def _chosen(
+    named: Sequence[tuple[Element, bool]], size: tuple[int, int], rng: np.random.Generator
+) -> tuple[Element, bool]:
+    """One of the widgets nearest to a place anywhere: what stands in a corner of every screen is rare."""
+    x, y = rng.random(2) * size
+
+    def away(each: tuple[Element, bool]) -> float:
+        x0, y0, x1, y1 = each[0].box
+        return math.hypot((x0 + x1) / 2 - x, (y0 + y1) / 2 - y)
+
+    near = sorted(named, key=away)[:NEAREST]
+    return near[int(rng.integers(len(near)))]
+
+
 def _row(
     env: GuiEnv,
     codec: Codec,
@@ -218,7 +250,7 @@ def _row(
     named: Sequence[tuple[Element, bool]],
     rng: np.random.Generator,
 ) -> dict[str, Any]:
-    element, by_name = named[int(rng.integers(len(named)))]
+    element, by_name = _chosen(named, env.backend.size, rng)
     phrases = (*BY_NAME, *BY_ROLE) if by_name else BY_ROLE
     words = phrases[int(rng.integers(len(phrases)))].format(
         name=element.name.strip(), role=ROLES[element.role]

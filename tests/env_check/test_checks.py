@@ -109,10 +109,11 @@ def test_a_good_environment_keeps_the_contract() -> None:
     asked: list[str] = []
     result = check_env(request("Good", options={"color": 90}), on_step=asked.append)
     assert result["ok"]
-    assert {check["status"] for check in result["checks"]} == {"ok", "info"}
+    won_blindly = [check["name"] for check in result["checks"] if check["status"] not in ("ok", "info")]
+    assert won_blindly == ["null agents"]  # going right is always right
     assert [check["name"] for check in result["checks"]][3:5] == [SAME, ANOTHER]
     assert set(asked) >= {check["name"] for check in result["checks"]}
-    assert verdict(result) == "keeps the contract"
+    assert verdict(result) == "keeps the contract, 1 warning"
     oracle = next(check for check in result["checks"] if check["name"] == "oracle")
     assert oracle["found"].startswith("solves 6 of 6 episodes, mean return 1, rewards 0 to 1")
 

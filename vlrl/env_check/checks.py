@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vlrl.env_check import agents, conduct
+from vlrl.env_check import agents, conduct, nulls
 from vlrl.env_check.episodes import BrokenContract, Request, Watched
 from vlrl.env_check.leftovers import leaves_nothing
 from vlrl.env_check.library import library_says
@@ -21,6 +21,7 @@ QUESTIONS: dict[str, Question] = {
     "oracle": agents.oracle,
     agents.SHOWN: agents.heeds_how_it_is_shown,
     "random agent": agents.random_agent,
+    "null agents": nulls.null_check,
     "episodes end": agents.ends,
     "reset at any time": conduct.restarts,
     "snapshot and restore": conduct.restores,

@@ -9,6 +9,7 @@ from typing import Any
 from vlrl.config import Config
 from vlrl.data import open_dataset
 from vlrl.errors import DataError
+from vlrl.preflight.asked import asked_of
 from vlrl.preflight.content import answer_sha256, prompt_sha256, source_sha256
 from vlrl.preflight.plain import PlainSamples, row_media
 from vlrl.preflight.records import Job, MediumFacts, Problem, RowAudit, Source
@@ -71,6 +72,7 @@ class Auditor:
             prompt_sha256=prompt_sha256(record["messages"], record.get("env")),
             is_episode=bool(record.get("env")),
             answer_sha256=answer_sha256(record),
+            asked=asked_of(record, _only_size(sample)),
         )
 
     def _length_problems(self, sample: Sample, source: int) -> Iterator[Problem]:
@@ -105,6 +107,11 @@ class Auditor:
             num_tokens = medium.num_tokens if self._processor else None
             sha256 = source_sha256(part[part["type"]], self._job.config.media, f"sample {record['id']!r}")
             yield MediumFacts(medium.kind, sha256, height, width, len(medium.frames), num_tokens)
+
+
+def _only_size(sample: Sample | None) -> tuple[int, int] | None:
+    """(height, width) in original pixels of a row's one medium."""
+    return sample.media[0].original_size if sample is not None and len(sample.media) == 1 else None
 
 
 def prompt_limit(config: Config, source: Source) -> int:

@@ -8,6 +8,7 @@ from typing import Literal
 
 from vlrl.config import Config
 from vlrl.data_options import DatasetConfig
+from vlrl.preflight.nulls import Asked
 
 Split = Literal["train", "eval"]
 Splits = Literal["train", "eval", "all"]
@@ -98,6 +99,7 @@ class RowAudit:
         prompt_sha256: hash of the prompt's text, case and white space evened out; None if unreadable.
         answer_sha256: hash of answer and target.
         is_episode: it is played: many episodes may begin with the same picture.
+        asked: what it asks, for null policies; None if nothing can be said of its answer.
     """
 
     source: int
@@ -110,6 +112,7 @@ class RowAudit:
     prompt_sha256: str | None = None
     answer_sha256: str | None = None
     is_episode: bool = False
+    asked: Asked | None = None
 
     @property
     def content(self) -> tuple[str | None, ...]:

@@ -30,6 +30,8 @@ def show(result: Mapping[str, Any], console: Console) -> None:
         console.print(Text.assemble(("note: ", "yellow"), note), soft_wrap=True)
     if result["token_histogram"]:
         console.print(_histogram(result["token_histogram"], result["token_limit"], console.width))
+    if result["nulls"]:
+        console.print(_nulls(result["nulls"]))
     if any(source["bad_by_reason"] for source in result["sources"]):
         console.print(_reasons(result["sources"]))
     for row in result["bad"][:MAX_BAD_ROWS]:
@@ -67,6 +69,32 @@ def _table(sources: Sequence[Mapping[str, Any]]) -> Table:
         )
     if any(source["tokens"] for source in sources):
         table.caption = "tokens of the prompt: min/median/95th percentile/max; pixels: smallest … largest"
+        table.caption_justify = "left"
+    return table
+
+
+def _nulls(nulls: Sequence[Mapping[str, Any]]) -> Table:
+    """What policies that look at nothing get right, those marked that beat chance."""
+    table = _titled("Without looking")
+    table.add_column("source", overflow="fold")
+    table.add_column("answers")
+    table.add_column("policy")
+    for name in ("rows", "right", "chance"):
+        table.add_column(name, justify="right")
+    table.add_column("gives most")
+    for null in nulls:
+        style = "yellow" if null["marked"] else ""
+        table.add_row(
+            Text(_short(null["source"])),
+            null["kind"],
+            Text(null["policy"], style=style),
+            f"{null['num_rows']:,}",
+            Text(f"{null['score']:.3f}{' !' if null['marked'] else ''}", style=style),
+            f"{null['chance']:.3f}",
+            Text(null["example"]),
+        )
+    if any(null["marked"] for null in nulls):
+        table.caption = "! more than 0.05 and two standard errors above chance: won without looking"
         table.caption_justify = "left"
     return table
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from vlrl.preflight.nulls import Null, null_policies
 from vlrl.preflight.records import Checked, RowAudit, Source
 from vlrl.preflight.repeats import num_shared_media
 
@@ -16,7 +17,7 @@ MAX_BINS = 16
 
 
 def summarise(checked: Checked) -> dict[str, Any]:
-    """The whole result as JSON: sources, histogram of token lengths, overlap of the splits, every bad row."""
+    """The whole result as JSON: sources, token lengths, overlap of splits, null policies, every bad row."""
     audits, bad = checked.audits, checked.bad
     leaks = Counter(p.reason for audit in bad for p in audit.problems)
     return {
@@ -33,9 +34,28 @@ def summarise(checked: Checked) -> dict[str, Any]:
             "rows_in_both_splits": leaks["in the held-out rows"],
             "media_in_both_splits": num_shared_media(checked.sources, audits),
         },
+        "nulls": [
+            {"source": source.section, **_null(null)}
+            for index, source in enumerate(checked.sources)
+            for null in null_policies([a.asked for a in audits if a.source == index and a.asked])
+        ],
         "bad": [bad_row(checked, audit) for audit in bad],
         "notes": list(checked.notes),
         "duration_s": round(checked.duration_s, 3),
+    }
+
+
+def _null(null: Null) -> dict[str, Any]:
+    """One null policy on one source's rows of a kind."""
+    return {
+        "kind": null.kind,
+        "policy": null.name,
+        "num_rows": null.num_rows,
+        "score": round(null.score, 4),
+        "chance": round(null.chance, 4),
+        "error": round(null.error, 4),
+        "marked": null.is_marked,
+        "example": null.example,
     }
 
 
