@@ -135,7 +135,7 @@ def result_of(case: Case, model: Path, args: argparse.Namespace) -> dict[str, An
         found = accuracies | {
             "reward": mean_of("reward/mean", steps[-LAST_STEPS:]),
             "lag": mean_of("off_policy/lag_mean", steps),
-            "kl": mean_of("policy/kl", steps),
+            "kl": mean_of("policy/sampler_mismatch", steps),
             "ess": mean_of("off_policy/ess", steps),
             "clipped": mean_of("policy/clip_fraction", steps),
             "limited": mean_of("off_policy/limited_fraction", steps),

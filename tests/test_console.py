@@ -15,7 +15,7 @@ STEP = {
     "reward/exact": 0.4,
     "reward/std": 0.3,
     "completion/num_tokens_mean": 21.5,
-    "policy/kl": 1.2e-6,
+    "policy/sampler_mismatch": 1.2e-6,
     "policy/entropy": 0.81,
     "policy/clip_fraction": 0.012,
     "optim/grad_norm": 0.7,
@@ -100,9 +100,8 @@ def test_a_thread_sees_to_it_and_ends_with_the_display(monkeypatch):
 def test_the_line_shows_reward_parts_and_the_split_of_the_time():
     lines = run(5, range(1)).splitlines()
     heading, line = next((lines[i], lines[i + 1]) for i, text in enumerate(lines) if "reward" in text)
-    words = (
-        "step reward exact tokens KL entropy clip |grad| tok/s step s = gen + reward + train + sync + wait"
-    )
+    words = "step reward exact tokens mismatch entropy clip |grad| tok/s step s"
+    words += " = gen + reward + train + sync + wait"
     assert heading.split() == words.split()
     numbers = "1/5 0.512 0.400 21.5 1.2e-06 0.810 1.2% 0.700 1730 1.25 0.60 0.01 0.50 0.10 0.04"
     assert line.split()[: len(numbers.split())] == numbers.split()
@@ -181,3 +180,11 @@ def test_json_mode_does_not_draw_the_result_on_a_terminal(capsys):
 )
 def test_durations_are_written_for_people(seconds, words):
     assert duration(seconds) == words
+
+
+def test_kl_is_said_of_the_reference_alone():
+    plain = run(1, range(1))
+    assert "mismatch" in plain and "KL" not in plain
+    held = run(1, range(1), values={**STEP, "policy/kl_reference": 0.02})
+    heading, line = (text.split() for text in held.splitlines()[-3:-1]) if "KL" in held else ([], [])
+    assert "KL" in heading and "2.0e-02" in line

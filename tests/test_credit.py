@@ -36,7 +36,7 @@ def episode(
         session.grade(reward, invalid=number in flags.get("invalid", ()))
     trajectory = session.trajectory("", "ok", 0.0)
     value = sum(reward for _, reward, _ in turns) if total is None else total
-    trajectory.score = Score(value, {})
+    trajectory.score = Score(value, {}, tuple(reward for _, reward, _ in turns))
     return trajectory
 
 

@@ -22,12 +22,12 @@ def log_steps(run_dir, steps, resume_step=None):
 
 def test_one_flat_object_per_line_and_null_for_what_json_cannot_say(tmp_path):
     with MetricSinks(tmp_path, PLAIN) as sinks:
-        sinks.log(3, {"reward/mean": 0.5, "policy/kl": math.nan, "optim/grad_norm": math.inf})
+        sinks.log(3, {"reward/mean": 0.5, "policy/sampler_mismatch": math.nan, "optim/grad_norm": math.inf})
     (line,) = (tmp_path / "metrics.jsonl").read_text().splitlines()
     assert json.loads(line, parse_constant=pytest.fail) == {
         "step": 3,
         "reward/mean": 0.5,
-        "policy/kl": None,
+        "policy/sampler_mismatch": None,
         "optim/grad_norm": None,
     }
 
@@ -119,6 +119,8 @@ def test_every_metric_is_described_and_the_console_shows_known_ones():
     assert all(describe(name) for name in METRICS)
     assert is_reward_part("reward/exact") and "exact" in describe("reward/exact")
     assert "boxes.jsonl" in describe("reward_by_source/boxes.jsonl")
+    for name in ("policy/entropy", "policy/kl_reference", "policy/sampler_mismatch", "policy/clip_fraction"):
+        assert "trained tokens" in describe(name)  # not all that were sampled: groups without advantages
     assert "'zero_variance'" in describe("groups/dropped_zero_variance")
     assert describe("off_policy/ess_lag8_up") == "off_policy/ess, of tokens drawn 8 or more updates ago"
     assert describe("heldout/judge/gpt-9/num_calls") == "The judge gpt-9: calls"

@@ -369,7 +369,7 @@ def test_metrics_by_age_add_up_over_ranks() -> None:
     assert metrics["off_policy/clip_fraction_lag0"] == pytest.approx(0.5)
     assert metrics["off_policy/limited_fraction"] == pytest.approx(0.2)
     assert metrics["off_policy/limited_fraction_lag2"] == pytest.approx(0.5)
-    assert metrics["off_policy/kl_lag2"] == pytest.approx((3 - math.log(3) - 1) / 2, rel=1e-5)
+    assert metrics["off_policy/mismatch_lag2"] == pytest.approx((3 - math.log(3) - 1) / 2, rel=1e-5)
     assert metrics["off_policy/token_share_lag8_up"] == pytest.approx(0.2)
     assert "off_policy/ess_lag1" not in metrics
     assert all(describe(name) for name in metrics)

@@ -25,7 +25,7 @@ from vlrl.credit import assign_credit, graded
 from vlrl.options import AlgorithmConfig
 from vlrl.pack import counted, pack, token_weights
 from vlrl.session import Session
-from vlrl.types import Group, Ledger, Media, Score
+from vlrl.types import EnvTask, Group, Ledger, Media, Score
 
 MAX_COMPLETION = 16
 
@@ -263,6 +263,17 @@ def test_sequence_weights_give_every_completion_the_same_share() -> None:
 
 def test_constant_weights_do_not_depend_on_the_length() -> None:
     assert weights_of("constant") == [[1 / 64, 1 / 64], [1 / 64, 1 / 64]]
+
+
+def test_constant_weights_of_an_episode_are_one_over_all_that_it_may_say() -> None:
+    """An episode of at most 4 turns of at most 16 tokens has 64; a question beside it has 16."""
+    played = make_group([2, 6], sample=make_sample(env=EnvTask("any")))
+    asked = make_group([2, 6])
+    weights = token_weights([played, asked], "constant", 16, max_turns=4)
+    assert weights == [[1 / (4 * 64)] * 2, [1 / (4 * 16)] * 2]
+    longest = make_group([64, 64], sample=make_sample(env=EnvTask("any")))
+    [[weight, _]] = token_weights([longest], "constant", 16, max_turns=4)
+    assert 2 * 64 * weight == 1.0  # all that it may say: a mean over its tokens
 
 
 @given(st.lists(st.lists(st.integers(1, 20), min_size=2, max_size=6), min_size=1, max_size=5))

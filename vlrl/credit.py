@@ -105,9 +105,10 @@ def _of_trees(
 def turn_rewards(trajectory: Trajectory) -> Rewards:
     """[num_turns] rewards that sum to the score: what each turn was given, and the rest on the last turn.
 
-    A turn is given rewards by its environment, and by process rewards (`Score.turns`).
+    A turn is given its part of the total by process rewards, and by its environment if the run's rewards name
+    `episode_return` (`Score.turns`); what they do not name is paid to nobody.
     """
-    rewards = np.asarray([turn.reward for turn in trajectory.turns], dtype=np.float64)
+    rewards = np.zeros(len(trajectory.turns), dtype=np.float64)
     total = trajectory.score.total if trajectory.score is not None else 0.0
     if trajectory.score is not None and trajectory.score.turns:
         rewards += trajectory.score.turns

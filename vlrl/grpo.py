@@ -162,6 +162,7 @@ def minibatches(groups: Sequence[Group], run: Run, step: int) -> Iterator[Batch]
             max_pixels=config.trainer.max_pixels_per_micro_batch,
             aggregation=config.algorithm.aggregation,
             max_completion_tokens=config.rollout.max_tokens,
+            max_turns=config.episodes.max_turns,
             keep_zero_advantage=config.algorithm.kl_coef > 0 or config.algorithm.entropy_coef > 0,
             version=step,
             pictures_once=True,

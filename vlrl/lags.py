@@ -15,7 +15,7 @@ Sums = npt.NDArray[np.float64]
 """[NUM_LAGS, NUM_COLUMNS]; the last row is of that age and all above."""
 
 NUM_LAGS = 9
-COLUMNS = ("tokens", "kl", "ratio", "squared_ratio", "stopped", "limited")
+COLUMNS = ("tokens", "mismatch", "ratio", "squared_ratio", "stopped", "limited")
 
 
 def no_sums() -> Sums:
@@ -56,7 +56,7 @@ def lag_metrics(sums: Sums) -> dict[str, float]:
         return {}
     lags = np.arange(NUM_LAGS)
     found = {"off_policy/lag_mean": float(sums[:, 0] @ lags / total[0])}
-    overall = _rates(total)  # of which policy/kl and policy/clip_fraction are logged already
+    overall = _rates(total)  # of which policy/sampler_mismatch and policy/clip_fraction are logged already
     found |= {f"off_policy/{name}": overall[name] for name in ("ess", "limited_fraction")}
     if sums[1:, 0].any():
         for lag in lags[sums[:, 0] > 0]:
@@ -70,7 +70,7 @@ def _rates(row: npt.NDArray[np.float64]) -> dict[str, float]:
     values = dict(zip(COLUMNS, row.tolist(), strict=True))
     tokens = values["tokens"]
     return {
-        "kl": values["kl"] / tokens,
+        "mismatch": values["mismatch"] / tokens,
         # Kish's effective sample size (Survey Sampling, 1965, §11.2) as a share: (Σρ)² / (N Σρ²)
         "ess": values["ratio"] ** 2 / (tokens * values["squared_ratio"]),
         "clip_fraction": values["stopped"] / tokens,

@@ -30,7 +30,7 @@ DROPPED = "groups/dropped_"
 
 BY_LAG = {
     "token_share": "Share of the trained tokens",
-    "kl": "policy/kl",
+    "mismatch": "policy/sampler_mismatch",
     "ess": "off_policy/ess",
     "clip_fraction": "policy/clip_fraction",
     "limited_fraction": "off_policy/limited_fraction",
@@ -64,9 +64,19 @@ METRICS: Mapping[str, Metric] = {
     ),
     "completion/num_tokens_mean": Metric("Mean length of a completion", "tokens"),
     "completion/truncated_fraction": Metric("Share of completions cut at rollout.max_tokens", "fraction"),
-    "policy/entropy": Metric("Mean entropy of the trainer's next-token distribution", "nats"),
-    "policy/kl": Metric("KL of sampler and trainer on the drawn tokens, k3 estimate", "nats"),
-    "policy/kl_reference": Metric("KL to the frozen starting model, k3 estimate", "nats"),
+    "policy/entropy": Metric(
+        "Mean entropy of the trainer's next-token distribution, over the trained tokens: groups without "
+        "advantages are computed only if kl_coef or entropy_coef is above 0",
+        "nats",
+    ),
+    "policy/sampler_mismatch": Metric(
+        "How far the trainer is from what sampled: KL(sampler ‖ trainer) over the trained tokens, k3 "
+        "estimate; rounding alone if tokens are fresh",
+        "nats",
+    ),
+    "policy/kl_reference": Metric(
+        "KL to the frozen starting model, k3 estimate over the trained tokens", "nats"
+    ),
     "policy/clip_fraction": Metric("Share of trained tokens whose probability ratio was clipped", "fraction"),
     "off_policy/lag_mean": Metric("Mean age of the trained tokens", "updates"),
     "off_policy/ess": Metric(
@@ -84,6 +94,9 @@ METRICS: Mapping[str, Metric] = {
     "optim/grad_norm": Metric("Global gradient norm before clipping"),
     "optim/skipped_fraction": Metric(
         "Share of the step's updates that were left out, as their gradients were not finite", "fraction"
+    ),
+    "optim/empty_fraction": Metric(
+        "Share of the step's updates that were left out, as no token was trained", "fraction"
     ),
     "optim/lr": Metric("Learning rate"),
     "vision/cached_share": Metric(

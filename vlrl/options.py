@@ -157,7 +157,7 @@ class AlgorithmConfig(Section):
     that returns one bool array a ledger. Advantages are computed before."""
     aggregation: Literal["token", "sequence", "constant"] = "token"
     """Mean over all tokens of the batch (DAPO), mean over sequences of token means (GRPO), or sum over
-    tokens divided by num_sequences × max_tokens (Dr. GRPO)."""
+    tokens divided by num_sequences × max_tokens (Dr. GRPO), and × episodes.max_turns in environments."""
     clip_low: float = Field(0.2, ge=0, lt=1)
     """Lower trust bound of the probability ratio."""
     clip_high: float = Field(0.28, ge=0)

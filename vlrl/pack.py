@@ -52,6 +52,7 @@ def pack(
     max_tokens: int,
     aggregation: Aggregation,
     max_completion_tokens: int,
+    max_turns: int = 1,
     keep_zero_advantage: bool,
     max_pixels: int | None = None,
     version: int | None = None,
@@ -67,7 +68,8 @@ def pack(
         max_tokens: of a micro-batch; a tree of more is split and its shared tokens repeated, and only a
             single ledger may exceed it.
         aggregation: the averaging rule, see `token_weights`.
-        max_completion_tokens: Dr. GRPO's constant.
+        max_completion_tokens: most of an action; Dr. GRPO's constant.
+        max_turns: most actions of an episode.
         keep_zero_advantage: train groups whose advantages are all zero. They add nothing to the policy
             gradient, so they may be left out exactly; only terms of KL and entropy need them. They count
             in the averages either way.
@@ -82,7 +84,7 @@ def pack(
         [num_ranks][num_micro_batches] of MicroBatch.
     """
     groups = counted(groups)
-    weights = token_weights(groups, aggregation, max_completion_tokens)
+    weights = token_weights(groups, aggregation, max_completion_tokens, max_turns)
     keys = Keys()
     branches: list[Branch] = []
     for group, group_weights in zip(groups, weights, strict=True):
@@ -140,13 +142,13 @@ def _elsewhere(ranks: Sequence[Sequence[Slice]]) -> list[list[Elsewhere]]:
 
 
 def token_weights(
-    groups: Sequence[Group], aggregation: Aggregation, max_completion_tokens: int
+    groups: Sequence[Group], aggregation: Aggregation, max_completion_tokens: int, max_turns: int = 1
 ) -> list[list[float]]:
     """Weight of each trained token of each trajectory, [num_groups][n].
 
     "token": 1 / Σ|o| over the batch (DAPO, arXiv 2503.14476, Eq. 8). "sequence": 1 / (N·|o_i|) for N
-    sequences (GRPO, arXiv 2402.03300, Eq. 3). "constant": 1 / (N·max_completion_tokens) (Dr. GRPO, arXiv
-    2503.20783, §3.2).
+    sequences (GRPO, arXiv 2402.03300, Eq. 3). "constant": 1 / (N·most tokens of a sequence) (Dr. GRPO, arXiv
+    2503.20783, §3.2): max_completion_tokens, and max_turns times as many of an episode in an environment.
     """
     lengths = [[credit.num_trained for credit in g.credits] for g in groups]
     num_sequences = max(1, sum(len(row) for row in lengths))
@@ -155,7 +157,8 @@ def token_weights(
         return [[1.0 / num_tokens for _ in row] for row in lengths]
     if aggregation == "sequence":
         return [[1.0 / (num_sequences * max(1, n)) for n in row] for row in lengths]
-    return [[1.0 / (num_sequences * max_completion_tokens) for _ in row] for row in lengths]
+    turns = [[max_turns if t.sample.env else 1 for t in g.trajectories] for g in groups]
+    return [[1.0 / (num_sequences * max_completion_tokens * n) for n in row] for row in turns]
 
 
 def branches_of(group: Group, weights: Sequence[float], keys: Keys) -> list[Branch]:

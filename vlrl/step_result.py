@@ -21,7 +21,7 @@ class StepSums:
     num_fresh: int = 0
     loss: float = 0.0
     entropy: float = 0.0
-    kl: float = 0.0
+    mismatch: float = 0.0
     kl_reference: float = 0.0
     num_clipped: int = 0
     num_media: int = 0

@@ -98,7 +98,7 @@ class Trainer:
     def step(
         self, batch: Batch, objective: Objective, lr: float
     ) -> tuple[dict[str, float], float | None, str]:
-        """One optimizer step.
+        """One optimizer step; none if no rank has a trained token.
 
         Args:
             batch: [num_ranks][num_micro_batches].
@@ -110,6 +110,10 @@ class Trainer:
             the sample it was in).
         """
         n = len(self._ranks)
+        if not any(len(micro_batch.target_ids) for of_rank in batch for micro_batch in of_rank):
+            # Moments and weight decay would move the weights by what earlier steps saw; no rank is asked.
+            empty = {"policy/loss": 0.0, "optim/grad_norm": 0.0, "optim/empty_fraction": 1.0}
+            return empty | {"optim/skipped_fraction": 0.0, "optim/lr": lr}, None, ""
         self._written = False
         results: list[StepResult] = cluster.call(self._ranks, "step", batch, [objective] * n, [lr] * n)
         sums = sum((r.sums for r in results), StepSums())
@@ -119,12 +123,13 @@ class Trainer:
             "policy/loss": sums.loss,
             "optim/grad_norm": norm,
             "optim/skipped_fraction": float(not math.isfinite(norm)),  # by DeepSpeed, without a word
+            "optim/empty_fraction": 0.0,
             "optim/lr": lr,
         }
         if objective == "grpo" and sums.num_tokens:  # none, if every group's rewards were equal
             metrics |= {
                 "policy/entropy": sums.entropy / tokens,
-                "policy/kl": sums.kl / tokens,
+                "policy/sampler_mismatch": sums.mismatch / tokens,
                 "policy/clip_fraction": sums.num_clipped / tokens,
             } | lag_metrics(sums.by_lag)
             if self._config.algorithm.kl_coef > 0:

@@ -241,8 +241,8 @@ class TrainerRank:
         surrogate = corrected_surrogate(trainer_logprobs, batch, algorithm, self._sums)
         per_token, current = surrogate.loss, trainer_logprobs.detach()
         # KL(sampler || trainer), estimated on the sampler's own draws.
-        kl = kl_k3(batch.sampler_logprobs, current)
-        sums = StepSums(kl=float(kl.sum()), num_clipped=int(surrogate.stopped.sum()))
+        mismatch = kl_k3(batch.sampler_logprobs, current)
+        sums = StepSums(mismatch=float(mismatch.sum()), num_clipped=int(surrogate.stopped.sum()))
         sums.by_lag = lag_sums(current, batch.sampler_logprobs, batch.version_lags, surrogate)
         if reference_logprobs is not None:
             kl_reference = kl_k3(trainer_logprobs, reference_logprobs)

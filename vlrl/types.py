@@ -221,7 +221,8 @@ class Score:
     Attributes:
         total: of the episode.
         parts: name → value, as the rewards returned them.
-        turns: [num_turns] what of the total process rewards gave to each turn; empty without one.
+        turns: [num_turns] what of the total process rewards and the environment gave to each turn; empty if
+            the run's rewards name neither.
     """
 
     total: float

@@ -28,6 +28,9 @@ from vlrl.rounding import summed
 from vlrl.trouble import Trouble
 from vlrl.types import Score, Trajectory
 
+ENV_REWARD = "episode_return"
+"""The reward whose value each turn earned a part of: what its environment gave for it."""
+
 
 class RewardFailure(Exception):
     """A completion that could not be scored; law 7: not a reward.
@@ -155,6 +158,8 @@ class ComposedReward:
             if result.turns and len(result.turns) != num_turns:
                 reason = f"returned values of {len(result.turns)} turns for an episode of {num_turns}"
                 return RewardFailure(term.label, trajectory.sample.id, reason)
+            if term.reward.name == ENV_REWARD:
+                result = result._replace(turns=tuple(turn.reward for turn in trajectory.turns))
             values.append(result)
             # A function's own name is not the label of its second use; a part that is taken is told apart.
             for part, number in result.parts.items():

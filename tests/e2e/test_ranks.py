@@ -281,6 +281,28 @@ def test_a_gradient_that_is_no_number_is_left_out_and_told_of(
         assert_same_weights(after[ONE], two_after)
 
 
+def test_a_step_without_trained_tokens_moves_nothing_and_leaves_no_trace(
+    trainers: list[Trainer], processor: Any, tmp_path: Path
+) -> None:
+    """Moments and weight decay stay where they were: the next step is the one without it, bit by bit."""
+    real = [group(processor, *spec) for spec in MIXES["pictures everywhere"]]
+    equal = replace(real[0], credits=[replace(c, counts=False) for c in real[0].credits])
+    for which, trainer in enumerate(trainers):
+        batch, idle = (batches(groups, processor, 2048)[which] for groups in (real, [equal]))
+        trainer.step(batch, "grpo", 1e-2)  # moments
+        trainer.save(tmp_path / str(which))
+        before = weights(trainer)
+        trainer.step(batch, "grpo", 1e-2)
+        expected = weights(trainer)
+        trainer.load(tmp_path / str(which))
+        metrics, difference, _ = trainer.step(idle, "grpo", 1e-2)
+        assert (metrics["optim/empty_fraction"], difference) == (1.0, None)
+        after = weights(trainer)
+        assert all(torch.equal(after[n], before[n]) for n in before)
+        trainer.step(batch, "grpo", 1e-2)
+        assert all(torch.equal(value, expected[n]) for n, value in weights(trainer).items())
+
+
 def test_a_step_of_old_tokens_compares_none(trainers: list[Trainer], processor: Any) -> None:
     """A difference of 0 would say that the engines agree."""
     packed = batches([group(processor, *spec) for spec in MIXES["no pictures at all"]], processor, 2048)

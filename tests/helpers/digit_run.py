@@ -127,7 +127,7 @@ def step_metrics(step, rng):
         "completion/num_tokens_mean": 17 - 2 * skill + noise,
         "completion/truncated_fraction": 0.02 * (1 - skill),
         "policy/entropy": 0.6 - 0.45 * skill + noise / 3,
-        "policy/kl": math.nan if step == 7 else 2e-7 * rng.uniform(0.5, 2),
+        "policy/sampler_mismatch": math.nan if step == 7 else 2e-7 * rng.uniform(0.5, 2),
         "policy/clip_fraction": 0.01 * rng.random(),
         "optim/grad_norm": 0.9 * rng.uniform(0.6, 1.3),
         "throughput/tokens_per_s": 1100 * rng.uniform(0.9, 1.1),

@@ -132,6 +132,27 @@ def test_a_turn_is_paid_for_its_own_value_and_the_rest_is_on_the_last() -> None:
     assert turn_rewards(only).tolist() == [0.0, 1.5]
 
 
+@pytest.mark.parametrize(
+    ("rewards", "expected"),
+    [
+        ([{"name": "success"}], [0.0, 0.0]),  # the environment's numbers are not asked for
+        ([{"name": "success"}, PROCESS], [0.5, 0.5]),
+        ([{"name": "episode_return"}], [0.25, 1.0]),
+        ([{"name": "episode_return", "weight": 0.5}], [0.125, 0.5]),
+        ([{"name": "episode_return", "weight": 0.0}], [0.0, 0.0]),
+        ([{"name": "episode_return", "clip": (0, 1)}], [0.2, 0.8]),
+        ([{"name": "episode_return", "weight": -2.0}, PROCESS], [0.0, -1.5]),
+        ([{"name": "episode_return"}, {"name": "answer_exact", "gate": True}], [0.0, 0.0]),
+    ],
+)
+def test_the_environment_s_rewards_are_paid_to_turns_where_rewards_name_them(
+    rewards: list[dict[str, Any]], expected: list[float]
+) -> None:
+    one = scored(episode("up", "up", env=(0.25, 1.0)), *rewards)
+    assert turn_rewards(one).tolist() == pytest.approx(expected)
+    assert one.score is not None and one.score.total == pytest.approx(sum(expected))
+
+
 def test_credit_tells_turns_apart() -> None:
     tree = {
         "model": {"path": "x"},

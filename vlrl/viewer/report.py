@@ -29,7 +29,7 @@ from vlrl.viewer.verdict import verdict, wilson
 
 MULTIPLES = (
     "policy/entropy",
-    "policy/kl",
+    "policy/sampler_mismatch",
     "policy/kl_reference",
     "optim/grad_norm",
     "completion/num_tokens_mean",
