@@ -181,3 +181,18 @@ def test_a_limit_that_leaves_no_room_is_refused(open_data: Any, write: Any) -> N
     ):
         open_data(row, data={"max_prompt_tokens": 501})
     open_data(row, data={"max_prompt_tokens": 501}, supervised=True)
+
+
+def test_broken_held_out_rows_are_an_error_or_left_out_and_told_of(
+    write: Any, open_data: Any, tmp_path: Path
+) -> None:
+    train = {"name": write("t.jsonl", "9")}
+    heldout = {"name": write("h.jsonl", *"123")}
+    lines = Path(heldout["name"]).read_text().splitlines()
+    row = {"problem": "<image>What?", "images": ["gone.png"], "answer": "1"}
+    Path(heldout["name"]).write_text("\n".join([lines[0], "{torn", json.dumps(row), lines[2]]) + "\n")
+    with pytest.raises(DataError):
+        open_data(train, heldout)[0].heldout(None)
+    data, _ = open_data(train, heldout, data={"on_broken": "drop"})
+    assert len(data.heldout(None)) == 2
+    assert data.num_heldout_dropped == 2

@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from vlrl.config import Config
+from vlrl.config import Config, parse_config
+from vlrl.console import TrainConsole
 from vlrl.errors import ConfigError
+from vlrl.event_loop import beside_event_loop
 from vlrl.records import pictures_of, rollout_records, write_rollouts
 from vlrl.rewards.judge.stats import take_judge_metrics
 from vlrl.rewards.scoring.compose import ComposedReward
@@ -98,6 +100,35 @@ async def evaluate(
         )
 
     return of(None, len(samples), {part: of(part, num, {}) for part, num in sorted(counts.items())})
+
+
+def evaluate_model(config: Config | Mapping[str, Any], console: TrainConsole | None = None) -> Evaluation:
+    """`evaluate` the model of a config on its held-out rows, from Python: in a script, thread or notebook.
+
+    Args:
+        config: a config, or a mapping that is one; eval.num_samples bounds the rows.
+        console: where progress is shown; by default on stdout.
+
+    Raises:
+        ConfigError: without held-out rows, or for a mapping that is no config.
+    """
+    checked = config if isinstance(config, Config) else parse_config(dict(config))
+    if not checked.data.eval:
+        raise ConfigError("data.eval is not set; name the held-out rows there")
+
+    def work(shown: TrainConsole) -> Evaluation:
+        with Run(checked, shown, train=False, generate=True) as run:
+            samples = run.heldout(checked.eval.num_samples)
+            shown.phase(f"answering {len(samples)} held-out samples")
+            return run.runner.run(evaluate(samples, run.setting, run.reward))
+
+    def run_once() -> Evaluation:
+        if console is not None:
+            return work(console)
+        with TrainConsole(f"evaluate {checked.model.path}", 1) as own:
+            return work(own)
+
+    return beside_event_loop(run_once)
 
 
 def num_by_part(samples: Sequence[Sample], keys: Sequence[str]) -> Counter[str]:

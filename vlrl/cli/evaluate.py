@@ -19,16 +19,10 @@ def command(
     if not loaded.data.eval:
         raise ConfigError(f"{config}: data.eval is not set; name the held-out rows there")
 
-    from vlrl.evaluate import evaluate
-    from vlrl.run import Run
+    from vlrl.evaluate import evaluate_model
 
-    with (
-        TrainConsole(f"evaluate {loaded.model.path}", 1, json_mode=json) as console,
-        Run(loaded, console, train=False, generate=True) as run,
-    ):
-        samples = run.heldout(loaded.eval.num_samples)
-        console.phase(f"answering {len(samples)} held-out samples")
-        result = run.runner.run(evaluate(samples, run.setting, run.reward))
+    with TrainConsole(f"evaluate {loaded.model.path}", 1, json_mode=json) as console:
+        result = evaluate_model(loaded, console)
         for name, part in {"": result, **result.parts}.items():
             told = f"{part.accuracy_greedy:.3f} greedy, {part.accuracy_sampled:.3f} sampled"
             console.note(f"accuracy{name and f' of {name} ({part.num_samples})'}: {told}")
