@@ -70,7 +70,7 @@ def test_a_config_survives_being_written_and_read(file: Path) -> None:
         ("episodes={lockstep: false, stragglers: {num_extra: 2}}", ["num_extra=2", "policy=redundancy"]),
         ("algorithm.num_minibatches=3", ["num_minibatches=3", "rollout.prompts_per_step=16"]),
         ("rollout.max_tokens=5000", ["rollout.max_tokens=5000", "generator.max_model_len"]),
-        ("rewards=[answer_exact]", ["rewards.0", "'answer_exact'"]),
+        ("rewards=[3]", ["rewards.0", "got 3"]),
         ("model=null", ["model", "got None"]),
         ("no-equals-sign", ["'no-equals-sign'", "section.key=value"]),
         ("=3", ["'=3'", "section.key=value"]),
@@ -109,7 +109,7 @@ def test_a_list_is_addressed_by_an_index_it_has(file: Path, key: str) -> None:
 
 
 def test_a_scalar_in_a_list_has_no_keys(file: Path) -> None:
-    file.write_text(yaml.safe_dump({**SMALLEST, "rewards": ["answer_exact"]}))
+    file.write_text(yaml.safe_dump({**SMALLEST, "rewards": [3]}))
     with pytest.raises(ConfigError, match="'0' is a value, not a section"):
         load_config(file, ["rewards.0.weight=1"])
 

@@ -35,6 +35,7 @@ LAYERS: dict[str, set[str]] = {
         "objects",
         "async_options",
         "options",
+        "option_names",
         "data_options",
         "engine_options",
         "episode_options",

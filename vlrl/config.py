@@ -18,6 +18,7 @@ from vlrl.episode_options import EnvConfig, EpisodeConfig
 from vlrl.errors import ConfigError
 from vlrl.memory_options import LoraConfig, OptimConfig, ProfileConfig, VisionCacheConfig
 from vlrl.objects import with_names
+from vlrl.option_names import nearest_key
 from vlrl.options import (
     AlgorithmConfig,
     CheckpointConfig,
@@ -26,7 +27,7 @@ from vlrl.options import (
     ModelConfig,
     ParityConfig,
     RayConfig,
-    RewardConfig,
+    RewardList,
     RolloutConfig,
     RunConfig,
     ScoringConfig,
@@ -34,6 +35,7 @@ from vlrl.options import (
     SftConfig,
     TrainerConfig,
 )
+from vlrl.section import named_list
 from vlrl.strict_yaml import load_yaml
 
 
@@ -45,7 +47,8 @@ class Config(Section):
     processor: ProcessorConfig = ProcessorConfig()
     media: MediaConfig = MediaConfig()
     data: DataConfig
-    rewards: list[RewardConfig] = Field(default_factory=list)
+    rewards: RewardList = Field(default_factory=list)
+    """One or several; a name alone stands for {name: …}."""
     scoring: ScoringConfig = ScoringConfig()
     num_steps: int = Field(100, ge=1)
     """Training steps."""
@@ -210,6 +213,7 @@ def _apply_override(tree: dict[str, Any], override: str) -> None:
     key, equals, text = override.partition("=")
     if not equals or not key:
         raise ConfigError(f"override {override!r} must look like section.key=value")
+    _spell_out_parents(tree, key)
     *parents, leaf = _without_index_of_one(key, tree).split(".")
     node: Any = tree
     for parent in parents:
@@ -231,6 +235,17 @@ def _apply_override(tree: dict[str, Any], override: str) -> None:
         node[_list_index(leaf, key, node)] = value
     else:
         node[leaf] = value
+
+
+def _spell_out_parents(tree: dict[str, Any], key: str) -> None:
+    """A source or reward that is a name alone, as a mapping, where the override sets a part of it."""
+    section, _, rest = key.partition(".")
+    data = tree.get("data")
+    if section == "rewards" and isinstance(tree.get("rewards"), str | list) and rest:
+        tree["rewards"] = named_list(tree["rewards"])
+    split = rest.partition(".")[0]
+    if section == "data" and isinstance(data, dict) and isinstance(data.get(split), str | list):
+        data[split] = named_list(data[split])
 
 
 def _only_item(node: Any, part: str) -> Any:
@@ -256,13 +271,31 @@ def _list_index(part: str, key: str, items: list[Any]) -> int:
 def _explain(error: dict[str, Any], tree: dict[str, Any]) -> str:
     key = ".".join(_as_written(error["loc"], tree))
     if error["type"] == "extra_forbidden":
-        near = _nearest_key(key)
-        hint = f"; did you mean {near!r}?" if near else "; `vlrl config schema` lists the keys"
-        return f"unknown key {key!r}{hint}"
+        known = list(field_paths())
+        slip = difflib.get_close_matches(key, known, n=1, cutoff=0.75)
+        keys = (
+            [key] if slip else _leaves(key, error["input"])
+        )  # another project's section has keys of its own
+        return "\n".join(_unknown(each, known) for each in keys)
     if error["type"] == "missing":
         return f"missing key {key!r}"
     message = str(error["msg"]).removeprefix("Value error, ")
     return f"{key or 'config'}: {message} (got {error['input']!r})" if key else message
+
+
+def _unknown(key: str, known: Sequence[str]) -> str:
+    near = nearest_key(key, known)
+    hint = f"; did you mean {near!r}?" if near else "; docs/options.md and `vlrl config schema` list the keys"
+    return f"unknown key {key!r}{hint}"
+
+
+def _leaves(key: str, value: Any) -> Iterator[str]:
+    """The keys in an unknown section, which may be another project's: actor_rollout_ref.rollout.n."""
+    if not isinstance(value, dict) or not value:
+        yield key
+        return
+    for name, inner in value.items():
+        yield from _leaves(f"{key}.{name}", inner)
 
 
 def _as_written(loc: Sequence[int | str], tree: Any) -> Iterator[str]:
@@ -273,16 +306,3 @@ def _as_written(loc: Sequence[int | str], tree: Any) -> Iterator[str]:
         yield str(part)
         inside = isinstance(part, int) if isinstance(tree, list) else isinstance(tree, dict) and part in tree
         tree = tree[part] if inside else None
-
-
-def _nearest_key(key: str) -> str | None:
-    """The known key meant by an unknown one: of the same name elsewhere, or spelt alike."""
-    name = key.rsplit(".", 1)[-1]
-    known = list(field_paths())
-    by_name = {path.rsplit(".", 1)[-1]: path for path in reversed(known)}  # the first of each name wins
-    indexless = ".".join(part for part in key.split(".") if not part.isdigit())
-    alike = difflib.get_close_matches(indexless, known, n=1, cutoff=0.75)
-    if alike or name in by_name:
-        return alike[0] if alike else by_name[name]
-    near = difflib.get_close_matches(name, by_name, n=1, cutoff=0.6)
-    return by_name[near[0]] if near else None

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from vlrl.options import RewardConfig, Section
-from vlrl.section import Name
+from vlrl.options import RewardList, Section
+from vlrl.section import Name, named_list
 
 
 class VideoConfig(Section):
@@ -93,15 +93,15 @@ class DatasetConfig(Section):
     limit: int | None = Field(None, ge=1)
     """Use only the first this many rows."""
     shape: str = "auto"
-    """How rows are laid out: vlrl, vlm_r1, easy_r1, llava, openai, ./file.py:function, or auto: told from the
-    first row."""
+    """How rows are laid out: vlrl, trl, vlm_r1, easy_r1, llava, openai, ./file.py:function, or auto: told by
+    the first row."""
     columns: dict[str, str] = Field(default_factory=dict)
     """vlrl's field → the source's column, for instance {answer: solution, images: image_path}."""
     template: str | None = None
     """Jinja template of the user's text (its variables are the row's columns), or a path to one."""
     system: str | None = None
     """System message put before every conversation that has none."""
-    rewards: list[RewardConfig] = Field(default_factory=list)
+    rewards: RewardList = Field(default_factory=list)
     """Rewards of this source's rows; empty means the run's."""
     weight: float = Field(1.0, gt=0)
     """Share of this source in a mixture: rows are drawn in proportion to the weights."""
@@ -111,7 +111,7 @@ class DataConfig(Section):
     """Rows to train on and rows held out."""
 
     train: list[DatasetConfig] = Field(min_length=1)
-    """One source, or a list of them mixed by weight."""
+    """One source, or a list of them mixed by weight; a name alone stands for {name: …}."""
     eval: list[DatasetConfig] = Field(default_factory=list)
     """Held-out rows, all sources one after the other."""
     max_prompt_tokens: int | None = Field(None, ge=16)
@@ -133,7 +133,4 @@ class DataConfig(Section):
     def _one_or_many(cls, tree: Any) -> Any:
         if not isinstance(tree, dict):
             return tree
-        sources = {
-            k: [v] if isinstance(v, dict) else v or [] for k, v in tree.items() if k in ("train", "eval")
-        }
-        return {**tree, **sources}
+        return {**tree, **{k: named_list(v) for k, v in tree.items() if k in ("train", "eval")}}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from vlrl.async_options import CorrectionConfig
-from vlrl.section import Name
+from vlrl.section import Name, named_list
 from vlrl.section import Section as Section
 
 
@@ -28,7 +28,7 @@ class RunConfig(Section):
     """Parent folder of all runs."""
     seed: int = Field(0, ge=0)
     """Every random choice derives from it (law 8)."""
-    check_memory: Literal["error", "warn", "off"] = "error"
+    check_memory: Literal["error", "warn", "skip"] = "error"
     """Whether a run that `vlrl plan` says cannot fit this machine is refused before engines start, with the
     changes that would make it fit; warned of; or not looked for."""
 
@@ -86,6 +86,10 @@ class RewardConfig(Section):
     @classmethod
     def _rising_clip(cls, clip: Any) -> Any:
         return _interval(clip)
+
+
+RewardList: TypeAlias = Annotated[list[RewardConfig], BeforeValidator(named_list)]
+"""One or several; a name alone stands for {name: …}."""
 
 
 class ScoringConfig(Section):

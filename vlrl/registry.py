@@ -102,6 +102,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "vlrl": "vlrl.data.shapes:from_messages",
         "openai": "vlrl.data.shapes:from_messages",
         "llava": "vlrl.data.shapes:from_conversations",
+        "trl": "vlrl.data.shapes:from_trl",
         "easy_r1": "vlrl.data.shapes:from_problem",
         "vlm_r1": "vlrl.data.shapes:from_vlm_r1",
     },

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
@@ -11,6 +11,14 @@ from vlrl.objects import is_object, name_of
 
 Name = Annotated[str, BeforeValidator(lambda value: name_of(value) if is_object(value) else value)]
 """Of a plug-in; a function or a class may stand for its own."""
+
+
+def named_list(value: Any) -> Any:
+    """One or several plug-ins as a list of mappings: x.jsonl is {name: x.jsonl}; what is neither stays."""
+    if value is None:
+        return []
+    items = value if isinstance(value, list) else [value]
+    return [{"name": item} if isinstance(item, str) else item for item in items]
 
 
 class Section(BaseModel):

@@ -195,7 +195,7 @@ def test_a_port_in_use(fails: Fails) -> None:
 
 def test_too_little_shared_memory(fails: Fails, tmp_path: Path) -> None:
     gib = 1 + shutil.disk_usage("/dev/shm").total // 2**30
-    message = fails(1, "ResourceError", f"ray.object_store_gib={gib}")
+    message = fails(1, "ResourceError", f"ray.object_store_gib={gib}", "run.check_memory=skip")
     assert f"ray.object_store_gib={gib}" in message
     assert "/dev/shm has " in message
     assert "--shm-size" in message

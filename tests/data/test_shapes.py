@@ -286,3 +286,57 @@ def test_a_template_that_is_none_is_named(read: Any) -> None:
         read({"problem": "?", "answer": "x"}, template="{{ content")
     with pytest.raises(ConfigError, match=r"gone\.jinja does not exist"):
         read({"problem": "?", "answer": "x"}, template="gone.jinja")
+
+
+def test_trl_prompts_are_text_or_messages(read: Any) -> None:
+    """TRL's GRPO rows: a prompt, images in a column, and what rewards need in others."""
+    parts = [{"type": "image", "text": None}, {"type": "text", "text": "How many?"}]
+    plain, marked, spoken, asked = read(
+        {"prompt": "How many?", "image": "a.png", "solution": "<answer> 3 </answer>"},
+        {"prompt": "<image> and <image>?", "images": ["a.png", "b.png"], "answer": 2, "difficulty": "easy"},
+        {"prompt": [{"role": "system", "content": "Brief."}, {"role": "user", "content": parts}],
+         "images": ["a.png"], "solution": "3", "answer": "three"},
+        {"prompt": [{"role": "user", "content": "2+2"}], "answer": "4"},
+    )  # fmt: skip
+    assert spelled(plain["messages"][0]["content"]) == ["<a.png>", "How many?"]
+    assert (plain["answer"], "target" in plain) == ("3", False)
+    assert spelled(marked["messages"][0]["content"]) == ["<a.png>", " and ", "<b.png>", "?"]
+    assert (marked["answer"], marked["metadata"]) == (2, {"difficulty": "easy"})
+    assert [m["role"] for m in spoken["messages"]] == ["system", "user"]
+    assert spelled(spoken["messages"][1]["content"]) == ["<a.png>", "How many?"]
+    assert (spoken["answer"], spoken["metadata"]) == ("three", {"solution": "3"})
+    assert asked["messages"] == [{"role": "user", "content": "2+2"}]
+
+
+@pytest.mark.parametrize("as_messages", [False, True])
+def test_trl_completions_are_targets(read: Any, as_messages: bool) -> None:
+    """TRL's prompt-completion rows, which its SFT reads."""
+    prompt: Any = "What is it?"
+    completion: Any = "a cat"
+    if as_messages:
+        prompt, completion = (
+            [{"role": "user", "content": prompt}],
+            [{"role": "assistant", "content": completion}],
+        )
+    row, scored = read(
+        {"prompt": prompt, "completion": completion, "image": "a.png"},
+        {"prompt": prompt, "completion": completion, "answer": "cat"},
+    )
+    assert (row["target"], row["answer"]) == ("a cat", "a cat")
+    assert spelled(row["messages"][0]["content"]) == ["<a.png>", "What is it?"]
+    assert (scored["target"], scored["answer"]) == ("a cat", "cat")
+
+
+def test_trl_rows_that_are_wrong_name_their_place(read: Any) -> None:
+    for record, words in (
+        ({"prompt": 3}, "'prompt' must be a list of objects"),
+        ({"prompt": [{"role": "user"}]}, "content"),
+        ({"prompt": "<image>?", "images": []}, "1 <image> markers"),
+        ({"prompt": "a", "completion": [{"role": "user", "content": "b"}], "target": "c"}, None),
+    ):
+        if words is None:
+            assert read(record)[0]["target"] == "c"
+            continue
+        with pytest.raises(DataError, match=r"rows\.jsonl:1.*") as caught:
+            read(record)
+        assert words in str(caught.value)

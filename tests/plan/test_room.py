@@ -42,9 +42,9 @@ def test_a_run_that_cannot_fit_is_refused_with_the_remedy() -> None:
     assert "run.check_memory=warn" in words
 
 
-def test_it_can_be_a_warning_or_off() -> None:
+def test_it_can_be_a_warning_or_skipped() -> None:
     assert "does not fit" in " ".join(told(three_billion("warn")))
-    assert told(three_billion("off")) == []
+    assert told(three_billion("skip")) == []
 
 
 def test_what_fits_says_nothing(tiny_model: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as jsonlib
+from typing import Annotated
 
 import typer
 import yaml
@@ -28,8 +29,17 @@ def show(
 
 
 @app.command("schema")
-def schema(json: JsonOption = False, debug: DebugOption = False) -> None:
+def schema(
+    markdown: Annotated[bool, typer.Option("--markdown", help="As docs/options.md.")] = False,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
     """Print every option's meaning, type and default, as JSON Schema: `vlrl config schema > schema.json`."""
+    if markdown:
+        from vlrl.cli.options_page import options_page
+
+        typer.echo(options_page(), nl=False)
+        return
     tree = Config.model_json_schema()
     print_result(tree, json)
     if not json:

@@ -23,6 +23,8 @@ KEPT = ("id", "answer", "target", "env", "tools", "task", "metadata")
 COLUMNS = frozenset(
     {
         *KEPT,
+        "prompt",
+        "completion",
         "messages",
         "conversations",
         "problem",
@@ -52,13 +54,15 @@ def detect_shape(fields: Mapping[str, Any], place: str) -> str:
         return "vlrl"
     if "conversations" in fields:
         return "llava"
+    if "prompt" in fields:
+        return "trl"
     if "problem" in fields:
         return "vlm_r1" if "solution" in fields else "easy_r1"
     seen = ", ".join(map(repr, fields)) or "none"
     raise DataError(
         f"{place}: its columns ({seen}) fit no known shape: messages (vlrl, openai), conversations (llava), "
-        "problem with solution (vlm_r1) or with answer (easy_r1); `columns` says which column is which, for "
-        "instance columns: {problem: question, image: picture}"
+        "prompt (trl), problem with solution (vlm_r1) or with answer (easy_r1); `columns` says which column "
+        "is which, for instance columns: {problem: question, image: picture}"
     )
 
 
@@ -108,6 +112,27 @@ def from_vlm_r1(fields: Fields) -> dict[str, Any]:
         fields["conversations"] = turns
     row = from_conversations(fields) if "conversations" in fields else from_problem(fields)
     return row if solution is None else {**row, "answer": _untagged(solution)}
+
+
+def from_trl(fields: Fields) -> dict[str, Any]:
+    """TRL: `prompt` and `completion`, each text or messages; `image(s)`; `answer` or `solution` for rewards.
+
+    A completion ends with the assistant's turn, which is the target, and the answer where no column is.
+    """
+    system = fields.pop("system", None)
+    turns = _turns(fields.pop("prompt"), "user", "prompt")
+    turns += _turns(fields.pop("completion", []), "assistant", "completion")
+    row = _kept(fields)
+    if "answer" not in row and "solution" in fields:
+        row["answer"] = _untagged(fields.pop("solution"))
+    return {**row, "messages": [*([{"role": "system", "content": system}] if system else []), *turns]}
+
+
+def _turns(value: Any, role: str, column: str) -> list[dict[str, Any]]:
+    """Text as one turn of `role`, messages as they are."""
+    if isinstance(value, str):
+        return [{"role": role, "content": value}]
+    return [_message(message) for message in _items(value, column)]
 
 
 def _untagged(solution: Any) -> Any:
