@@ -94,13 +94,13 @@ def event_order(
     """
     if measure not in _MEASURES:
         raise ConfigError(f"measure={measure!r}; give one of {', '.join(_MEASURES)}")
-    items = _read_items(answer) if isinstance(answer, str) else _texts(answer)
+    items = read_items(answer) if isinstance(answer, str) else _texts(answer)
     if items is None or len(items) < 2 or len(set(items)) < len(items):
         raise ValueError(
             f"the sample's answer must be two or more different items in order, not {answer!r:.60}"
         )
     text = scored_text(completion, part)
-    said = None if text is None else _read_items(text)
+    said = None if text is None else read_items(text)
     if said is None or sorted(said) != sorted(items):
         return 0.0
     place = {item: number for number, item in enumerate(items)}
@@ -175,7 +175,7 @@ def _seconds(text: str) -> float:
     return total
 
 
-def _read_items(text: str) -> list[str] | None:
+def read_items(text: str) -> list[str] | None:
     """The items of a text in order; None if it is a broken list, or one of too many."""
     text = text.strip()
     if not text.startswith("["):

@@ -68,6 +68,8 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "image_ssim": "vlrl.rewards.image_similarity:image_ssim",
         "image_clip": "vlrl.rewards.image_similarity:image_clip",
         "temporal_iou": "vlrl.rewards.video:temporal_iou",
+        "track_iou": "vlrl.rewards.track:track_iou",
+        "depth_order": "vlrl.rewards.depth:depth_order",
         "event_order": "vlrl.rewards.video:event_order",
         "think_answer_format": "vlrl.rewards.format:think_answer_format",
         "tag_format": "vlrl.rewards.format:tag_format",
