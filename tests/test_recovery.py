@@ -85,3 +85,17 @@ def test_other_errors_end_it(config: Config, play: Play) -> None:
     with pytest.raises(DataError):
         play(attempts, False)
     assert attempts.resumed == [False]
+
+
+def test_one_cause_is_told_once(config: Config, play: Play) -> None:
+    class Alike(Attempts):
+        def __call__(self, resume: bool) -> str:
+            self.resumed.append(resume)
+            raise TrainerDied("rank 0 has died of too little memory")
+
+    with pytest.raises(EngineError, match="has died again: it died in the same way; mend"):
+        play(Alike(config, 9), False)
+    assert [text.split(";")[0] for text in events(config)] == [
+        "rank 0 has died of too little memory",
+        "it died in the same way",
+    ]

@@ -69,19 +69,21 @@ def with_restarts(
             f"{config.run_dir / 'model'}; to go on, raise num_steps"
         )
         return summary
-    most, num_restarts = config.trainer.max_restarts, 0
+    most, num_restarts, told = config.trainer.max_restarts, 0, ""
     while True:
         try:
             return attempt(resume)
         except TrainerDied as error:
+            words = "it died in the same way" if str(error) == told else str(error)
             if num_restarts == most:
                 raise EngineError(
                     f"the trainer was restarted trainer.max_restarts={most} times, and has died again: "
-                    f"{error}; mend the cause (too little memory is one: dmesg tells), then --resume"
+                    f"{words}; mend the cause (too little memory is one: dmesg tells), then --resume"
                 ) from error
             num_restarts += 1
             resume = bool(checkpoints(config.run_dir))
             place = "the last checkpoint" if resume else "the beginning, as there is no checkpoint yet"
             Events(config.run_dir, console).tell(
-                "trainer_restarted", f"{error}; restart {num_restarts} of {most}, from {place}"
+                "trainer_restarted", f"{words}; restart {num_restarts} of {most}, from {place}"
             )
+            told = str(error)

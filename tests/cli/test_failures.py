@@ -76,3 +76,13 @@ def test_an_error_with_a_remedy_needs_none(config: Config) -> None:
     with pytest.raises(DataError), told_of(config):
         raise error
     assert explained(error) is error and list(config.run_dir.iterdir()) == []
+
+
+def test_what_failed_side_by_side_is_told_as_one(config: Config) -> None:
+    """A task group wraps what its tasks raise; the group itself says nothing."""
+    inner = EngineError("the engine is lost")
+    with pytest.raises(ExceptionGroup) as raised, told_of(config):
+        raise ExceptionGroup("unhandled errors in a TaskGroup", [ExceptionGroup("inside", [inner]), inner])
+    told = explained(raised.value)
+    assert isinstance(told, EngineError)
+    assert str(told) == f"the engine is lost; traceback: {config.run_dir / 'error.txt'}"

@@ -48,7 +48,11 @@ def resume_command(arguments: list[str]) -> str:
 
 
 def explained(error: Exception) -> VlrlError:
-    """Any failure as one with a thing, a place and a remedy."""
+    """Any failure as one with a thing, a place and a remedy; of a group of them the first."""
+    folder = getattr(error, _FOLDER, None)
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+        setattr(error, _FOLDER, folder)
     if isinstance(error, VlrlError):
         kept = isinstance(error, EngineError)
         return type(error)(f"{error}; traceback: {_keep_traceback(error)}") if kept else error
