@@ -6,6 +6,7 @@ index      trained tokens taken by plain indexing, whose backward pass adds in w
 ordered    by `vlrl.ordered.rows_of`
 strict     the same under torch.use_deterministic_algorithms: trainer.deterministic=true
 
+Before that the lookup alone, forward and backward, at sizes (tokens, width, trained tokens) of larger models.
 The sides take turns, in an order that changes from round to round; printed are medians and the median of each
 round's ratio to `index`. On a GPU the model is bfloat16.
 """
@@ -26,6 +27,7 @@ from vlrl.json_stdout import parse_with_json, print_json
 
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 SIDES = ("index", "ordered", "strict")
+LOOKUPS = ((810, 128, 768), (4096, 2048, 3000), (8192, 1024, 8000))
 
 
 def make_batch(folder: Path, groups: int, size: int, length: int) -> tuple[Any, Any, Any]:
@@ -79,6 +81,31 @@ def make_batch(folder: Path, groups: int, size: int, length: int) -> tuple[Any, 
     return model, processor.banned_token_ids, batch
 
 
+def lookups(rounds: int) -> dict[str, dict[str, float]]:
+    """Median milliseconds of taking trained tokens' hidden states, forward and backward, by size and side."""
+    import torch
+
+    from vlrl.ordered import rows_of
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    found: dict[str, dict[str, float]] = {}
+    for tokens, width, trained in LOOKUPS:
+        table = torch.randn(tokens, width, device=device, requires_grad=True)
+        index, grad = torch.randint(0, tokens, (trained,), device=device), torch.randn(trained, width)
+        seconds: dict[str, list[float]] = {"index": [], "ordered": []}
+        for _ in range(rounds + 1):
+            for side, values in seconds.items():
+                begin = time.perf_counter()
+                picked = table[index] if side == "index" else rows_of(table, index)
+                torch.autograd.grad(picked, table, grad.to(device))
+                if device == "cuda":
+                    torch.cuda.synchronize()
+                values.append(time.perf_counter() - begin)
+        size = f"{tokens} x {width}, {trained}"
+        found[size] = {side: 1e3 * statistics.median(values[1:]) for side, values in seconds.items()}
+    return found
+
+
 def measure(rounds: int, groups: int, size: int, length: int) -> dict[str, Any]:
     """Seconds of every round, side by side."""
     import torch
@@ -122,10 +149,12 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=8, help="completions of a group")
     parser.add_argument("--length", type=int, default=24, help="tokens of a completion")
     args = parse_with_json(parser)
-    found = measure(args.rounds, args.groups, args.size, args.length)
+    found = {"lookup_ms": lookups(args.rounds), **measure(args.rounds, args.groups, args.size, args.length)}
     if args.json:
         print_json(found)
         return
+    for size, of_sides in found["lookup_ms"].items():
+        print(f"lookup {size}: " + ", ".join(f"{side} {ms:.2f} ms" for side, ms in of_sides.items()))
     print(f"{found['num_tokens']:,} tokens, {found['num_trained']:,} trained, on {found['device']}")
     for side in SIDES:
         print(f"{side:8} {1e3 * found['seconds'][side]:8.1f} ms {found['ratio'][side]:6.3f}")

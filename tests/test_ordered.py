@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from builders import make_group, open_tiny, picture, row
+from busy import busy_machine
 
 from vlrl.batch import MicroBatch
 from vlrl.errors import EngineError
@@ -27,15 +26,9 @@ PARALLEL = 32_768
 
 
 @pytest.fixture
-def busy_machine() -> Iterator[None]:
-    """Two processes that never rest, so that threads of one operation do not arrive together."""
-    children = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
-    try:
+def busy() -> Iterator[None]:
+    with busy_machine():
         yield
-    finally:
-        for child in children:
-            child.kill()
-            child.wait()
 
 
 def large_batch(processor: Any) -> MicroBatch:
@@ -62,7 +55,7 @@ def large_batch(processor: Any) -> MicroBatch:
 
 
 def test_a_batch_stepped_again_gives_the_same_gradients_on_a_busy_machine(
-    tiny_model: Path, busy_machine: None
+    tiny_model: Path, busy: None
 ) -> None:
     """Every parameter's, bit for bit. Plain indexing differed in 146 of 149 passes."""
     from transformers import AutoModelForImageTextToText
