@@ -155,6 +155,7 @@ LAYERS: dict[str, set[str]] = {
         "grpo",
         "sft",
         "evaluate",
+        "evaluation_files",
         "plan",
         "preflight",
         "reward_check",

@@ -367,3 +367,13 @@ def test_wrong_usage_is_2(vlrl: Any, tmp_path: Path, arguments: list[str], words
     result = vlrl("data", "check", *arguments)
     assert result.code == 2, result.err
     assert words in result.err
+
+
+def test_the_check_is_written_as_a_page(vlrl: Any, tmp_path: Path) -> None:
+    rows = [{"messages": [{"role": "user", "content": "1+1"}], "answer": "2"}, {"messages": []}]
+    (tmp_path / "rows.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    result = vlrl("data", "check", "rows.jsonl", "--html", "pages/check.html", "--json")
+    assert result.code == 1, result.err
+    page = (tmp_path / "pages" / "check.html").read_text(encoding="utf-8")
+    assert "1 of 2 rows have a problem" in page
+    assert result.json["bad"][0]["place"] in page

@@ -35,6 +35,7 @@ def check(
     model: ModelOption = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core.")] = None,
     clean: Annotated[Path | None, typer.Option(help="Write the good rows here, as .jsonl.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page here.", show_default=False)] = None,
     no_rewards: Annotated[bool, typer.Option("--no-rewards", help="Do not call the rewards.")] = False,
     warm_cache: Annotated[
         bool, typer.Option("--warm-cache", help="Keep the decoded media in media.cache_dir for training.")
@@ -42,7 +43,7 @@ def check(
     json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Go through every row before training: `vlrl data check my.yaml --clean good.jsonl`.
+    """Go through every row before training: `vlrl data check my.yaml --clean good.jsonl --html check.html`.
 
     Opens and decodes every medium, counts tokens, calls the rewards on the reference, and finds repeats and
     held-out rows among those to train on. Exit code 1 if anything is wrong.
@@ -66,6 +67,11 @@ def check(
         result["clean"] = [{"path": str(file.path), "image_root": file.image_root} for file in written]
         for file in written:
             typer.echo(f"good rows: {file.describe()}", err=json)
+    if html is not None:
+        from vlrl.viewer.data_check import write_check_page
+
+        write_check_page(html, Path(target).name, result)
+        typer.echo(f"page: {html}", err=json)
     print_result(result, json)
     if not result["ok"]:
         raise typer.Exit(1)

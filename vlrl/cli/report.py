@@ -12,17 +12,25 @@ from vlrl.errors import ConfigError
 
 
 def command(
-    run_dir: Annotated[Path, typer.Argument(help="Folder of a run, for instance runs/quickstart.")],
+    run_dir: Annotated[
+        Path, typer.Argument(help="Folder of a run, or a .jsonl file of rollouts.", metavar="RUN|FILE.jsonl")
+    ],
     json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
     """Write a run's report.html again from its files: `vlrl report runs/quickstart`.
 
-    With logging.timeline the run's last steps are drawn too, as timeline.png.
+    Of a file that `vlrl rollout` or `vlrl eval --out` wrote it is a page of its rollouts, beside it:
+    `vlrl report out.jsonl`. With logging.timeline the run's last steps are drawn too, as timeline.png.
     """
     from vlrl.viewer.gantt import draw_run
-    from vlrl.viewer.report import write_report
+    from vlrl.viewer.report import write_report, write_rollout_report
 
+    if run_dir.is_file():
+        page = write_rollout_report(run_dir)
+        typer.echo(f"report: {page}", err=json)
+        print_result({"report": str(page)}, json)
+        return
     if not (run_dir / "metrics.jsonl").is_file():
         raise ConfigError(f"{run_dir} is not a run's folder: it has no metrics.jsonl")
     path = write_report(run_dir)

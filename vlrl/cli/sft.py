@@ -26,8 +26,11 @@ def command(
     loaded = load_config(config, overrides or [])
 
     from vlrl import sft
+    from vlrl.viewer.report import write_report
 
     with told_of(loaded), TrainConsole(f"SFT {loaded.run.name}", loaded.num_steps, json_mode=json) as console:
         summary = sft.train(loaded, console, resume=resume)
+        report = write_report(loaded.run_dir)
         console.note(f"model: {loaded.run_dir / 'model'}")
-    print_result({**summary, "model": str(loaded.run_dir / "model")}, json)
+        console.note(f"report: {report}")
+    print_result({**summary, "model": str(loaded.run_dir / "model"), "report": str(report)}, json)

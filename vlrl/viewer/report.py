@@ -11,7 +11,9 @@ from typing import Any
 from markupsafe import Markup
 
 from vlrl.console import duration
+from vlrl.errors import ConfigError
 from vlrl.metrics import TIME_PARTS, describe, is_reward_part
+from vlrl.records import read_rollouts, run_dir_of
 from vlrl.viewer.charts import (
     NOTHING,
     Point,
@@ -43,6 +45,8 @@ MULTIPLES = (
 GREEDY, SAMPLED = "heldout/accuracy_greedy", "heldout/accuracy_sampled"
 
 DEFAULT_ROLLOUTS = 16
+MAX_COMPLETIONS = 512
+"""On the page of a file, all samples together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,36 @@ def write_report(run_dir: Path) -> Path:
     path = run_dir / "report.html"
     write_page(path, "report.html.j2", **context(run, rollouts))
     return path
+
+
+def write_rollout_report(path: Path, page: Path | None = None) -> Path:
+    """Write a page of a file of rollouts, of `vlrl rollout` or `vlrl eval --out`; return its path.
+
+    Args:
+        path: the .jsonl file. Of several steps the last is shown, of a sample every completion.
+        page: PATH with .html for its ending, unless given.
+
+    Raises:
+        ConfigError: if it holds no rollouts.
+    """
+    records = [record for record in read_rollouts(path) if "ledgers" in record]
+    if not records:
+        raise ConfigError(f"{path} holds no rollouts: each line is a JSON object as `vlrl rollout` writes it")
+    last = max(record.get("step") or 0 for record in records)
+    columns: dict[str, list[dict[str, Any]]] = {}
+    for record in records:
+        if (record.get("step") or 0) == last:
+            heading = f"{record.get('phase', 'rollout')}, completion {record.get('group_index', 0) + 1}"
+            columns.setdefault(heading, []).append(record)
+    scored = [record["reward"] for record in records if record.get("reward") is not None]
+    mean = f", mean reward {sum(scored) / len(scored):.3f}" if scored else ", none of them scored"
+    run = Run(name=path.name, summary={}, config={}, config_text="", metrics=[], columns=[])
+    page = page or path.with_suffix(".html")
+    limit = max(DEFAULT_ROLLOUTS, MAX_COMPLETIONS // len(columns))
+    cards = build_cards(run_dir_of(path), list(columns.items()), limit)
+    sentence = f"{len(records)} rollouts{mean}."
+    write_page(page, "report.html.j2", **{**context(run, cards), "tone": "open", "verdict": sentence})
+    return page
 
 
 def write_pictures(run_dir: Path, out_dir: Path) -> list[Path]:
