@@ -19,7 +19,7 @@ import socket
 import struct
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 LENGTH = struct.Struct("<Q")
@@ -40,7 +40,13 @@ class WorkerProcess:
     """
 
     def __init__(
-        self, module: str, arguments: Sequence[object] = (), *, memory_bytes: int, files: Sequence[int] = ()
+        self,
+        module: str,
+        arguments: Sequence[object] = (),
+        *,
+        memory_bytes: int,
+        files: Sequence[int] = (),
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         """Start it; it is not waited for.
 
@@ -49,6 +55,7 @@ class WorkerProcess:
             arguments: that `join_driver` returns, as text.
             memory_bytes: most bytes of data it may have.
             files: descriptors that it keeps.
+            environment: variables that it has beside, or in the place of, those given here.
         """
         self._channel, theirs = socket.socketpair()
         self.overdue_s: float | None = None
@@ -67,6 +74,7 @@ class WorkerProcess:
                 "PYTHONHASHSEED": "0",  # sets come in the same order in every worker
                 "OMP_NUM_THREADS": "1",
                 "CUDA_VISIBLE_DEVICES": "",
+                **(environment or {}),
             },
         )
         theirs.close()

@@ -7,12 +7,14 @@ import os
 import threading
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from vlrl.options import ScoringConfig
 from vlrl.rewards.scoring.functions import RewardFunction, Value
+from vlrl.rewards.scoring.isolated import isolated
 from vlrl.rewards.scoring.pool import Pool
+from vlrl.rewards.scoring.process import Watch
 from vlrl.rewards.scoring.worker import Outcome, perform
 from vlrl.trouble import Trouble, trouble
 
@@ -43,7 +45,11 @@ class Request:
 
 
 class Executor:
-    """Runs requests with a time limit, a memory limit and a second attempt."""
+    """Runs requests with a time limit, a memory limit and a second attempt.
+
+    Attributes:
+        seconds: of each request of the last run, as far as it ran in the pool; its share of a batch.
+    """
 
     def __init__(
         self,
@@ -52,6 +58,7 @@ class Executor:
         *,
         limits_s: Sequence[float | None] | None = None,
         inline: bool = False,
+        watch: Watch | None = None,
     ) -> None:
         """Nothing is started before there is a request.
 
@@ -60,11 +67,13 @@ class Executor:
             scoring: the limits.
             limits_s: of each reward, instead of scoring's; None is scoring's.
             inline: run all in this process, without limits: for callers that are killed from outside.
+            watch: run all in such workers, what is async or GPU-bound too, under the pool's time limit.
         """
-        self._functions, self._inline = list(functions), inline
+        self._functions, self._inline, self._watched = list(functions), inline, watch is not None
+        self.seconds: list[float] = []
         given = limits_s or [None] * len(self._functions)
         self._limits_s = [
-            limit or (scoring.async_timeout_s if function.in_driver else scoring.timeout_s)
+            limit or (scoring.async_timeout_s if self._runs_here(function) else scoring.timeout_s)
             for function, limit in zip(self._functions, given, strict=True)
         ]
         self._pool = Pool(
@@ -72,11 +81,13 @@ class Executor:
             self._limits_s,
             num_workers=scoring.num_workers or len(os.sched_getaffinity(0)),
             memory_bytes=int(scoring.memory_gib * 2**30),
+            watch=watch,
         )
 
     async def run(self, requests: Sequence[Request]) -> list[Value | Trouble]:
         """Results in the order of the requests; they depend on nothing but the requests."""
         results: dict[int, Value | Trouble] = {}
+        self.seconds = [0.0] * len(requests)
         pending = list(range(len(requests)))
         for attempt in range(REWARD_ATTEMPTS):
             await self._attempt(requests, pending, results, alone=attempt > 0)
@@ -104,13 +115,16 @@ class Executor:
         running = []
         for which, indices in by_reward.items():
             jobs = self._jobs(which, indices, requests, alone=alone)
-            if self._functions[which].in_driver:
+            if self._runs_here(self._functions[which]):
                 running.append(self._in_driver(which, jobs, requests, results))
             else:
                 pooled += [(which, job) for job in jobs]
         if pooled:
             running.append(self._in_pool(pooled, requests, results))
         await asyncio.gather(*running)
+
+    def _runs_here(self, function: RewardFunction) -> bool:
+        return function.in_driver and not self._watched
 
     def _jobs(self, which: int, indices: list[int], requests: Sequence[Request], *, alone: bool) -> Jobs:
         """The calls that score some requests of a reward; a group is scored whole, at a second attempt."""
@@ -133,11 +147,13 @@ class Executor:
     ) -> None:
         calls = [(which, *self._arguments(which, job, requests)) for which, job in jobs]
         if self._inline:
-            outcomes = [perform(self._functions[which], *arguments) for which, *arguments in calls]
+            done = [(perform(self._functions[which], *arguments), 0.0) for which, *arguments in calls]
         else:
-            outcomes = await self._pool.run(calls)
-        for (_, job), outcome in zip(jobs, outcomes, strict=True):
+            done = await self._pool.run(calls)
+        for (_, job), (outcome, seconds) in zip(jobs, done, strict=True):
             _note(results, job, outcome)
+            for index in job:
+                self.seconds[index] = seconds / len(job)
 
     async def _in_driver(
         self, which: int, jobs: Jobs, requests: Sequence[Request], results: dict[int, Value | Trouble]
@@ -168,8 +184,10 @@ class Executor:
     def _arguments(
         self, which: int, job: list[int], requests: Sequence[Request]
     ) -> tuple[Any, Any, Mapping[str, Any]]:
-        """Of one call: single values, or lists of them for a batched reward."""
+        """Of one call: single values, or lists of them for a batched reward; each sample's are its own."""
         chosen = [requests[index] for index in job]
+        if self._inline or self._functions[which].in_driver or len(job) > 1:  # else pickling copies them
+            chosen = [replace(r, answer=isolated(r.answer), context=isolated(r.context)) for r in chosen]
         if not self._functions[which].declared.batched:
             return chosen[0].completion, chosen[0].answer, chosen[0].context
         names = dict.fromkeys(name for request in chosen for name in request.context)

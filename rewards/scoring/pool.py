@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from vlrl.errors import ScoringError
 from vlrl.rewards.scoring.functions import RewardSource
-from vlrl.rewards.scoring.process import RewardProcess
+from vlrl.rewards.scoring.process import RewardProcess, Watch
 from vlrl.rewards.scoring.worker import LEAVING, STARTING, Call, Outcome
 from vlrl.trouble import Trouble, trouble
 
@@ -30,6 +30,7 @@ START_ATTEMPTS = 3
 CHUNK_S, CHUNK_CALLS = 0.05, 256
 """Calls handed out at once: about so long, and at most so many. Chunking changes no result."""
 _FIRST_GUESS_S = 0.01
+_PROTOCOL = pickle.HIGHEST_PROTOCOL
 
 
 class Pool:
@@ -42,6 +43,7 @@ class Pool:
         *,
         num_workers: int,
         memory_bytes: int,
+        watch: Watch | None = None,
     ) -> None:
         """Nothing is started before there is a call.
 
@@ -50,16 +52,18 @@ class Pool:
             limits_s: of each, how long a call may take.
             num_workers: most processes.
             memory_bytes: most bytes of data of one.
+            watch: what else the processes do.
         """
         self._sources, self._limits_s = list(sources), list(limits_s)
         self._num_workers, self._memory_bytes = num_workers, memory_bytes
+        self._watch = watch
         self._workers: set[RewardProcess] = set()
         self._idle: list[RewardProcess] = []
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._mean_s: dict[int, float] = {}
 
-    async def run(self, calls: Sequence[Call]) -> list[Outcome]:
-        """Perform calls; outcomes are in their order, whatever the number of workers.
+    async def run(self, calls: Sequence[Call]) -> list[tuple[Outcome, float]]:
+        """Perform calls: (outcome, seconds) in their order, whatever the number of workers.
 
         Raises:
             ScoringError: if workers do not start, or end while they import a plug-in.
@@ -71,7 +75,7 @@ class Pool:
                 group.create_task(self._serve(work))
         if work.broken is not None:
             raise ScoringError(work.broken)
-        return [work.outcomes[index] for index in range(len(calls))]
+        return [(work.outcomes[index], work.seconds.get(index, 0.0)) for index in range(len(calls))]
 
     def close(self) -> None:
         """End every worker; a later `run` starts new ones."""
@@ -101,7 +105,7 @@ class Pool:
                     return worker
                 self._discard(worker)
             if len(self._workers) < self._num_workers:
-                worker = RewardProcess(self._sources, self._memory_bytes)
+                worker = RewardProcess(self._sources, self._memory_bytes, self._watch)
                 self._workers.add(worker)
                 return worker
             free = asyncio.get_running_loop().create_future()
@@ -142,11 +146,13 @@ class Pool:
         """Have a chunk performed; what a dying worker leaves undone goes back to the queue."""
         calls = [work.calls[index] for index in chunk]
         try:
-            payload = pickle.dumps(calls, pickle.HIGHEST_PROTOCOL)
+            # One by one: what two calls share here they do not share there; none sees another's changes.
+            each = [(call[0], pickle.dumps(call[1:], _PROTOCOL)) for call in calls]
+            payload = pickle.dumps(each, _PROTOCOL)
         except Exception as error:  # a context that cannot be pickled, in whatever way
             self._undone(chunk, work, -1, trouble(error))
             return
-        watch = _Watch(worker, [self._limits_s[call[0]] for call in calls])
+        clock = _Clock(worker, [self._limits_s[call[0]] for call in calls])
         num_done = 0
         try:
             sent = await worker.send(payload)
@@ -156,11 +162,12 @@ class Pool:
                     return
                 for outcome, seconds in news:
                     work.outcomes[chunk[num_done]] = outcome
+                    work.seconds[chunk[num_done]] = seconds
                     which = calls[num_done][0]
                     self._mean_s[which] = 0.8 * self._mean_s.get(which, seconds) + 0.2 * seconds
                     num_done += 1
         finally:
-            watch.stop()
+            clock.stop()
         if num_done:
             work.num_not_started = 0
         left, present = chunk[num_done:], worker.present_call()[0]
@@ -202,6 +209,7 @@ class _Work:
     """The calls of one run: those to do, and the outcomes so far.
 
     Attributes:
+        seconds: of each call that was answered.
         alone: calls to be given out by themselves: one of them ended a worker.
         num_not_started: workers in a row that ended before their first call.
         broken: why the run ends.
@@ -211,12 +219,13 @@ class _Work:
         self.calls = calls
         self.queue = deque(range(len(calls)))
         self.outcomes: dict[int, Outcome] = {}
+        self.seconds: dict[int, float] = {}
         self.alone: set[int] = set()
         self.num_not_started = 0
         self.broken: str | None = None
 
 
-class _Watch:
+class _Clock:
     """Ends a worker whose present call is over its limit."""
 
     def __init__(self, worker: RewardProcess, limits_s: Sequence[float]) -> None:

@@ -6,21 +6,45 @@ import mmap
 import os
 import pickle
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from vlrl.rewards.scoring.functions import RewardSource
 from vlrl.rewards.scoring.worker import PROGRESS, STARTING
 from vlrl.worker_process import WorkerProcess
 
 
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Workers that do more than score, for who wants to know what a reward does.
+
+    Attributes:
+        module: is run in the place of `vlrl.rewards.scoring.worker`, whose `serve` it calls.
+        arguments: of its own.
+        environment: of its processes, see `WorkerProcess`.
+    """
+
+    module: str
+    arguments: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
 class RewardProcess(WorkerProcess):
     """One worker: it is given the rewards, then chunks of calls, and its progress can be seen."""
 
-    def __init__(self, sources: list[RewardSource], memory_bytes: int) -> None:
+    def __init__(self, sources: list[RewardSource], memory_bytes: int, watch: Watch | None = None) -> None:
         page = os.memfd_create("vlrl-reward")
         os.ftruncate(page, PROGRESS.size)
         self._page = mmap.mmap(page, PROGRESS.size)
         PROGRESS.pack_into(self._page, 0, STARTING, time.monotonic())
-        super().__init__("vlrl.rewards.scoring.worker", [page], memory_bytes=memory_bytes, files=[page])
+        module = watch.module if watch else "vlrl.rewards.scoring.worker"
+        super().__init__(
+            module,
+            [page, *(watch.arguments if watch else ())],
+            memory_bytes=memory_bytes,
+            files=[page],
+            environment=watch.environment if watch else None,
+        )
         os.close(page)
         self._first = [pickle.dumps(sources, pickle.HIGHEST_PROTOCOL)]
 

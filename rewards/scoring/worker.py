@@ -15,7 +15,7 @@ import pickle
 import socket
 import struct
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from vlrl.rewards.scoring.functions import RewardFunction, RewardSource, Value, find_reward
@@ -26,6 +26,9 @@ Call: TypeAlias = tuple[int, Any, Any, Mapping[str, Any]]
 """(number of the reward, completion, answer, context); the last three are lists for a batched reward."""
 Outcome: TypeAlias = Trouble | list[Value | Trouble]
 """Of one call: why it failed, or one result a sample."""
+
+Performer: TypeAlias = Callable[[RewardFunction | Trouble, Any, Any, Mapping[str, Any]], Outcome]
+"""Makes a call, as `perform` does."""
 
 PROGRESS = struct.Struct("<qd")
 """(index of the present call in its chunk, -1 outside calls; since when, in seconds of time.monotonic)."""
@@ -41,6 +44,17 @@ FLUSH_S = 0.02
 def main() -> None:
     """Serve until the driver is gone; its own argument is the shared memory."""
     channel, (page_fd,) = join_driver()
+    serve(channel, page_fd, perform)
+
+
+def serve(channel: socket.socket, page_fd: str, performer: Performer) -> None:
+    """Receive rewards and chunks of calls, answer each; never returns.
+
+    Args:
+        channel: to the driver.
+        page_fd: descriptor of the shared page.
+        performer: makes a call: `perform`, or what does more.
+    """
     os.set_inheritable(int(page_fd), False)
     page = mmap.mmap(int(page_fd), PROGRESS.size)
     sources: list[RewardSource] = pickle.loads(_receive(channel))
@@ -52,7 +66,7 @@ def main() -> None:
         except Exception as error:  # of a stranger's classes in the context
             _send(channel, trouble(error))
         else:
-            _serve(channel, page, sources, found, calls)
+            _serve(channel, page, sources, found, calls, performer)
 
 
 def _serve(
@@ -60,18 +74,25 @@ def _serve(
     page: mmap.mmap,
     sources: Sequence[RewardSource],
     found: dict[int, RewardFunction | Trouble],
-    calls: Sequence[Call],
+    calls: Sequence[tuple[int, bytes]],
+    performer: Performer,
 ) -> None:
     """Answer one chunk with lists of (outcome, seconds), in the order of the calls."""
     done: list[tuple[Outcome, float]] = []
     flushed = time.monotonic()
-    for index, (which, completion, answer, context) in enumerate(calls):
+    for index, (which, arguments) in enumerate(calls):
         if which not in found:
             PROGRESS.pack_into(page, 0, STARTING, time.monotonic())
             found[which] = _find(sources[which])
+        PROGRESS.pack_into(page, 0, index, time.monotonic())
         begin = time.monotonic()
-        PROGRESS.pack_into(page, 0, index, begin)
-        outcome = perform(found[which], completion, answer, context)
+        try:
+            completion, answer, context = pickle.loads(arguments)
+        except Exception as error:  # of a stranger's classes in the context
+            outcome: Outcome = trouble(error)
+        else:
+            begin = time.monotonic()
+            outcome = performer(found[which], completion, answer, context)
         end = time.monotonic()
         done.append((outcome, end - begin))
         leaves = isinstance(outcome, Trouble) and outcome.reason.startswith("MemoryError")

@@ -1,23 +1,25 @@
-"""Calls of one reward on completions, as training makes them, with limits; and how long they take."""
+"""Calls of one reward on completions, with training's arguments, in processes of their own under watch."""
 
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+import os
+import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from vlrl.errors import ConfigError
 from vlrl.options import ScoringConfig
+from vlrl.reward_check.watched import read_notes
 from vlrl.rewards.scoring.compose import context_of
 from vlrl.rewards.scoring.execute import Executor, Request
 from vlrl.rewards.scoring.functions import RewardFunction, Value
-from vlrl.rewards.scoring.worker import perform
+from vlrl.rewards.scoring.process import Watch
 from vlrl.session import Session
 from vlrl.trouble import Trouble
 from vlrl.types import Generation, Prompt, Sample, Trajectory, VersionSpan
@@ -29,13 +31,38 @@ _TOKEN_NAMES = frozenset({"trajectory", "turns", "completion_ids", "num_tokens"}
 
 
 class Calls:
-    """A pool that scores (sample, completion) pairs; a fresh one is a fresh process."""
+    """Processes that score (sample, completion) pairs under watch; fresh ones for every `Calls`.
 
-    def __init__(self, function: RewardFunction, timeout_s: float) -> None:
+    Attributes:
+        seconds: of each pair of the last `score`.
+    """
+
+    def __init__(self, function: RewardFunction, timeout_s: float, hash_seed: int = 0) -> None:
+        """Nothing is started before there is something to score.
+
+        Args:
+            function: the reward.
+            timeout_s: of one call, whatever kind the reward is of.
+            hash_seed: of the processes: sets come in another order under another one.
+        """
         self.function = function
-        scoring = ScoringConfig(timeout_s=timeout_s, async_timeout_s=max(timeout_s, 60.0))
-        self._executor = Executor([function], scoring)
+        self.seconds: list[float] = []
+        handle, path = tempfile.mkstemp(prefix="vlrl-reward-", suffix=".jsonl")
+        os.close(handle)
+        self._notes = Path(path)
+        environment = {"PYTHONHASHSEED": str(hash_seed), "PYTHONDONTWRITEBYTECODE": "1"}
+        if function.declared.gpu:
+            environment["CUDA_VISIBLE_DEVICES"] = os.environ.get("CUDA_VISIBLE_DEVICES", "0")
+        watch = Watch("vlrl.reward_check.watched", (path,), environment)
+        workers = 1 if function.declared.gpu else None
+        scoring = ScoringConfig(timeout_s=timeout_s, num_workers=workers)
+        self._executor = Executor([function], scoring, watch=watch)
         self._runner = asyncio.Runner()
+
+    @property
+    def notes(self) -> dict[str, list[str]]:
+        """What the calls did beside returning, see `vlrl.reward_check.watched`."""
+        return read_notes(self._notes)
 
     def __enter__(self) -> Self:
         """As a context, it ends its processes."""
@@ -47,6 +74,7 @@ class Calls:
         """End the processes."""
         self._executor.close()
         self._runner.close()
+        self._notes.unlink(missing_ok=True)
 
     def score(self, pairs: Sequence[tuple[Sample, str]]) -> list[Value | Trouble]:
         """One result a pair, in their order.
@@ -56,6 +84,7 @@ class Calls:
         """
         requests = [request(self.function, sample, text) for sample, text in pairs]
         results = self._runner.run(self._executor.run(requests))
+        self.seconds = self._executor.seconds
         for result in results:
             if isinstance(result, Trouble) and result.reason.startswith("ConfigError: "):
                 name = self.function.source.name
@@ -69,24 +98,6 @@ def request(function: RewardFunction, sample: Sample, text: str) -> Request:
     return Request(0, text, sample.answer, context)
 
 
-def time_calls(
-    function: RewardFunction, pairs: Sequence[tuple[Sample, str]], rounds: int
-) -> list[tuple[Value | Trouble, float]]:
-    """Call the reward here, on one pair at a time: (result, seconds) of every call, in the order of pairs."""
-    requests = [request(function, sample, text) for sample, text in pairs]
-    timed: list[tuple[Value | Trouble, float]] = []
-    with asyncio.Runner() as runner:
-        call = _caller(function, runner)
-        for one in requests[:1]:
-            call(one)  # what is imported or compiled at first is not the reward's speed
-        for _ in range(rounds):
-            for one in requests:
-                begin = time.perf_counter()
-                result = call(one)
-                timed.append((result, time.perf_counter() - begin))
-    return timed
-
-
 def require_fields(function: RewardFunction, samples: Sequence[Sample]) -> None:
     """Raise ConfigError if a sample has not the metadata that the reward cannot do without."""
     for sample in samples:
@@ -95,29 +106,6 @@ def require_fields(function: RewardFunction, samples: Sequence[Sample]) -> None:
                 f"reward {function.source.name!r} needs {name!r}, which sample {sample.id!r} has not: give "
                 f"data that has it with --data, or a value with --option {name}=…"
             )
-
-
-def _caller(function: RewardFunction, runner: asyncio.Runner) -> Callable[[Request], Value | Trouble]:
-    batched = function.declared.batched
-
-    def arguments(one: Request) -> tuple[Any, Any, Any]:
-        if not batched:
-            return one.completion, one.answer, one.context
-        return [one.completion], [one.answer], {name: [value] for name, value in one.context.items()}
-
-    def call(one: Request) -> Value | Trouble:
-        outcome = perform(function, *arguments(one))
-        return outcome if isinstance(outcome, Trouble) else outcome[0]
-
-    async def awaited(one: Request) -> Any:
-        return await function.invoke(*arguments(one))
-
-    def waited(one: Request) -> Value | Trouble:
-        with suppress(Exception):  # a stranger's; what it raises was seen in the pool already
-            return function.results(runner.run(awaited(one)), 1 if batched else None)[0]
-        return Trouble("failed")
-
-    return waited if function.is_async else call
 
 
 def _trajectory(function: RewardFunction, sample: Sample, text: str) -> Trajectory:

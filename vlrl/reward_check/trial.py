@@ -1,16 +1,16 @@
-"""A reward run over samples and the battery: in the pool, again in fresh processes, and here by the clock."""
+"""A reward run over samples and the battery: in processes under watch, and again in fresh ones."""
 
 from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from vlrl.errors import ConfigError
 from vlrl.reward_check.battery import Case, cases_of
-from vlrl.reward_check.calls import Calls, require_fields, time_calls
+from vlrl.reward_check.calls import Calls, require_fields
 from vlrl.reward_check.forms import TARGET, Form, candidates, put
 from vlrl.reward_check.samples import built_in_sets
 from vlrl.rewards.scoring.functions import RewardFunction, Value
@@ -47,7 +47,7 @@ class Try:
         result: of the first call.
         higher_is_better: as the reward was declared.
         again: values of later calls, NaN for one that failed.
-        seconds: of one call in this process; 0 if it was not timed.
+        seconds: of the first call; its share of a batch.
     """
 
     sample: Sample
@@ -88,6 +88,7 @@ class Trial:
         tries: all, sample by sample in the order of the battery.
         profile: what kind of reward this shows itself to be.
         seconds: of calls on ordinary completions.
+        notes: what calls did beside returning → details, see `vlrl.reward_check.watched`.
     """
 
     function: RewardFunction
@@ -97,6 +98,7 @@ class Trial:
     tries: Sequence[Try]
     profile: Profile
     seconds: Sequence[float]
+    notes: Mapping[str, Sequence[str]]
 
     def of(self, sample: Sample) -> list[Try]:
         """A sample's tries."""
@@ -147,16 +149,18 @@ def run_trial(
             form = find_form(calls, samples)[0]
         on_phase("running the battery")
         tries = _run_battery(calls, samples, form or ("text", "{}"), seed)
+        seconds = _time_ordinary(calls, tries, on_phase)
+        notes = calls.notes
     on_phase("running it again, in other processes and another order")
     fine = [one for one in tries[::-1] if one.trouble is None and one.seconds < SLOW_S]
     if function.in_driver:  # it may be a paid service: only what is ordinary is asked again
         fine = [one for one in fine if one.case.kind in ("reference", "wrong")]
-    with Calls(function, timeout_s) as calls:
+    with Calls(function, timeout_s, hash_seed=1) as calls:
         for one, result in zip(fine, calls.score(_pairs(fine)), strict=True):
-            _note_again(one, result)
-    on_phase("timing it")
-    seconds = _time_ordinary(function, tries)
-    return Trial(function, data, samples, form, tries, _profile(tries, samples, function), seconds)
+            one.again.append(float("nan") if isinstance(result, Trouble) else result.number)
+        for what, details in calls.notes.items():
+            notes.setdefault(what, details)
+    return Trial(function, data, samples, form, tries, _profile(tries, samples, function), seconds, notes)
 
 
 def find_form(calls: Calls, samples: Sequence[Sample]) -> tuple[Form | None, bool]:
@@ -234,8 +238,10 @@ def _run_battery(calls: Calls, samples: Sequence[Sample], form: Form, seed: int)
             cases = [case for case in cases if not case.fixed]
         results = calls.score([(sample, case.text) for case in cases])
         better = function.declared.higher_is_better
-        tried = [Try(sample, c, r, better) for c, r in zip(cases, results, strict=True)]
-        _time_once(function, [one for one in tried if one.trouble is None])
+        tried = [
+            Try(sample, case, result, better, seconds=seconds)
+            for case, result, seconds in zip(cases, results, calls.seconds, strict=True)
+        ]
         tries += tried
         skipped |= {one.case.name for one in tried if one.timed_out or one.seconds >= SLOW_S}
         if sum(one.timed_out for one in tried) > len(tried) / 2:  # it hangs on anything: enough is known
@@ -243,26 +249,15 @@ def _run_battery(calls: Calls, samples: Sequence[Sample], form: Form, seed: int)
     return tries
 
 
-def _note_again(one: Try, result: Value | Trouble) -> None:
-    one.again.append(float("nan") if isinstance(result, Trouble) else result[0])
-
-
-def _time_once(function: RewardFunction, tries: Sequence[Try]) -> None:
-    """Call what ended well in the pool once more, here and by the clock."""
-    if function.in_driver:
-        return
-    for one, (result, seconds) in zip(tries, time_calls(function, _pairs(tries), 1), strict=True):
-        one.seconds = seconds
-        _note_again(one, result)
-
-
-def _time_ordinary(function: RewardFunction, tries: Sequence[Try]) -> list[float]:
-    """Seconds of calls on ordinary completions, many of them."""
+def _time_ordinary(calls: Calls, tries: Sequence[Try], on_phase: Callable[[str], None]) -> list[float]:
+    """Seconds of calls on ordinary completions, many of them, in processes that have made such calls."""
+    on_phase("timing it")
     ordinary = [t for t in tries if t.trouble is None and t.case.kind in ("reference", "wrong", "empty")]
-    if function.is_async:
+    if calls.function.is_async:
         ordinary = ordinary[:NUM_TIMED_ASYNC]
-    rounds = 1 if function.is_async or not ordinary else -(-NUM_TIMED // len(ordinary))
-    return [seconds for _, seconds in time_calls(function, _pairs(ordinary), rounds)]
+    rounds = 1 if calls.function.is_async or not ordinary else -(-NUM_TIMED // len(ordinary))
+    calls.score(_pairs(ordinary * rounds))
+    return list(calls.seconds)
 
 
 def _pairs(tries: Sequence[Try]) -> list[tuple[Sample, str]]:

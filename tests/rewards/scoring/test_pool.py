@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -208,7 +209,8 @@ def test_a_worker_says_that_it_leaves_before_it_sends_its_last_result(
     page, seen = bytearray(worker.PROGRESS.size), list[int]()
     found = {0: replace(find_reward("answer_exact"), invoke=lambda completion, *_: eat(completion))}
     with pytest.raises(Left):
-        worker._serve(Channel(), page, [], found, [(0, "a", "b", {})] * 3)  # type: ignore[arg-type]
+        calls = [(0, pickle.dumps(("a", "b", {})))] * 3
+        worker._serve(Channel(), page, [], found, calls, worker.perform)  # type: ignore[arg-type]
     assert seen == [worker.LEAVING]
 
 
