@@ -100,28 +100,16 @@ def test_command(
     Overrides are of the data, such as shape=llava. Exit code 0 if it is sound; 1 if it raises, hangs, changes
     its mind, or pays for a completion without an answer.
     """
-    from vlrl.reward_check.checks import run_checks
-    from vlrl.reward_check.result import result_of
-    from vlrl.reward_check.samples import read_samples
+    from vlrl.reward_check.child import Job, run_in_child
     from vlrl.reward_check.show import show
-    from vlrl.reward_check.trial import run_trial
 
     if overrides and data is None:
         raise ConfigError(f"{overrides[0]!r} is an override of the data: give --data as well")
-    function = _find(reward, option, adapter)
-    samples = None if data is None else read_samples(data, overrides or [], limit)
+    checked = _checked(reward, option, adapter)
+    job = Job(checked, data, tuple(overrides or ()), limit, margin, timeout_s, seed)
     console = Console(stderr=json, highlight=False)
     with Console(stderr=True).status(reward) as status:
-        trial = run_trial(
-            function,
-            samples,
-            data or "",
-            timeout_s=timeout_s,
-            seed=seed,
-            limit=limit,
-            on_phase=lambda phase: status.update(f"{reward}: {phase}"),
-        )
-    result = result_of(trial, run_checks(trial, margin), margin)
+        result = run_in_child(job, lambda phase: status.update(f"{reward}: {phase}"))
     show(result, console)
     if html is not None:
         from vlrl.viewer.rewards import write_reward_page
@@ -163,11 +151,20 @@ def score_command(
 
 def _find(reward: str, option: list[str] | None, adapter: str, options: dict[str, Any] | None = None) -> Any:
     """The reward with its options, checked as a config's are."""
-    from vlrl.config import parse_config
     from vlrl.rewards.scoring.functions import find_reward
+
+    checked = _checked(reward, option, adapter, options)
+    return find_reward(checked.name, checked.options, checked.adapter)
+
+
+def _checked(
+    reward: str, option: list[str] | None, adapter: str, options: dict[str, Any] | None = None
+) -> Any:
+    """The entry of a config that these arguments make; the reward is not looked for."""
+    from vlrl.config import parse_config
 
     given = options_of(option, "--option ") if options is None else options
     entry = {"name": reward, "adapter": adapter, "options": given}
     tree = {"model": {"path": "none"}, "data": {"train": {"name": "none"}}, "rewards": [entry]}
     (checked,) = parse_config(tree, source="vlrl reward").rewards
-    return find_reward(checked.name, checked.options, checked.adapter)
+    return checked

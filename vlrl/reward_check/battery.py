@@ -9,13 +9,15 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from vlrl.reward_check.forms import Form, dressed, plainly_wrong, put, wrongness
+from vlrl.reward_check.forms import TARGET, Form, bodies, dressed, plainly_wrong, put, wrongness
+from vlrl.reward_check.misplaced import misplaced
 from vlrl.reward_check.samples import question_of
 from vlrl.types import Sample
 
-Kind: TypeAlias = Literal["empty", "reference", "variant", "wrong", "hollow"]
+Kind: TypeAlias = Literal["empty", "reference", "variant", "wrong", "misplaced", "hollow"]
 """empty: nothing said, the score that others are measured against. reference: the right answer.
 variant: the right answer in a shape that a reward may take or leave. wrong: another sample's answer.
+misplaced: the right answer but for one thing, see `vlrl.reward_check.misplaced`.
 hollow: no answer; if one of these scores, the reward can be had for nothing."""
 
 IN_TAGS = "right, in answer tags"
@@ -67,6 +69,7 @@ def cases_of(sample: Sample, samples: Sequence[Sample], form: Form, seed: int) -
         cases += _variants(body, around)
         cases += _hedges(around, body, wrong, _distinct(samples, form))
     cases += [Case(f"another sample's answer {n}", "wrong", put(around, w)) for n, w in enumerate(wrong, 1)]
+    cases += _misplaced(sample, form, around)
     in_form, bare = _both(around)
     hollow = [*_nothings(), *_confident(), *_numbers(), *_deep(), *_noise(seed), *_places_everywhere()]
     question = question_of(sample)
@@ -107,6 +110,19 @@ def _wrong_bodies(sample: Sample, samples: Sequence[Sample], form: Form) -> list
         if sample.answer is not None and plainly_wrong(other.answer, sample.answer)
     }
     return sorted(found, key=lambda text: -found[text])[:NUM_WRONG]
+
+
+def _misplaced(sample: Sample, form: Form, around: str) -> Iterator[Case]:
+    """A click, a box or an action, wrong in one thing; none where a target does not hold its answer."""
+    right = dressed(form, sample)
+    for name, answer in misplaced(sample) if around != "{}" or form[0] != TARGET else ():
+        body = dressed(form, replace(sample, answer=answer)) if form[0] != TARGET else None
+        if form[0] == TARGET and right is not None:
+            same = next((n for n, text in bodies(sample.answer).items() if text == right[1]), None)
+            text = bodies(answer).get(same) if same else None
+            body = (around, text) if text is not None else None
+        if body is not None and body[1] != (right or ("", ""))[1]:
+            yield Case(name, "misplaced", put(around, body[1]))
 
 
 def _distinct(samples: Sequence[Sample], form: Form) -> list[str]:

@@ -4,46 +4,19 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from collections.abc import Iterator
 
 from vlrl.reward_check.battery import IN_TAGS
+from vlrl.reward_check.check import Check, Finding
+from vlrl.reward_check.conduct import conduct, places
 from vlrl.reward_check.trial import Trial, Try
 from vlrl.trouble import Trouble
-
-Status: TypeAlias = Literal["ok", "warn", "fail", "info"]
 
 MARGIN = 0.1
 """Of the way from the empty completion's score to the right answer's, what a completion without an answer may
 earn."""
 _EQUAL = 1e-9
 _SLOW_S = 1.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Finding:
-    """One completion that a check speaks of."""
-
-    attempt: Try
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One question asked of the reward.
-
-    Attributes:
-        name: the question in two words.
-        status: only "fail" makes a reward unsound.
-        found: the answer, in a line.
-        findings: the completions it rests on, the worst first.
-    """
-
-    name: str
-    status: Status
-    found: str
-    findings: Sequence[Finding] = ()
 
 
 def run_checks(trial: Trial, margin: float = MARGIN) -> list[Check]:
@@ -53,8 +26,10 @@ def run_checks(trial: Trial, margin: float = MARGIN) -> list[Check]:
         _time_limit(trial),
         _range(trial),
         _determinism(trial),
+        *conduct(trial),
         _reference(trial),
         _wrong(trial),
+        *places(trial),
         _hollow(trial, margin),
         _variance(trial),
         _tags(trial, margin),

@@ -133,7 +133,7 @@ def _places(answer: Any) -> Iterator[list[float]]:
         for value in answer.values():
             yield from _places(value)
     elif isinstance(answer, Sequence) and not isinstance(answer, str | bytes):
-        if len(answer) == 4 and all(_is_number(v) for v in answer):
+        if len(answer) == 4 and all(is_number(v) for v in answer):
             yield [float(v) for v in answer]
         elif len(answer) > 2 and all(_is_pair(point) for point in answer):
             xs, ys = zip(*answer, strict=True)
@@ -147,9 +147,18 @@ def _apart(a: Sequence[float], b: Sequence[float]) -> bool:
     return a[2] < b[0] or b[2] < a[0] or a[3] < b[1] or b[3] < a[1]
 
 
+def as_places(answer: Any) -> Iterator[list[float]]:
+    """Every box in an answer, however deep, and every point as a box without area."""
+    yield from _places(answer)
+    values = answer.values() if isinstance(answer, Mapping) else (answer,)
+    for value in values:
+        if _is_pair(value):
+            yield [*value, *value]
+
+
 def _aimed(value: Any) -> Any:
     """A box as the point in its middle: where an agent would click."""
-    is_box = isinstance(value, Sequence) and len(value) == 4 and all(_is_number(v) for v in value)
+    is_box = isinstance(value, Sequence) and len(value) == 4 and all(is_number(v) for v in value)
     return _centre(value) if is_box else value
 
 
@@ -158,8 +167,9 @@ def _centre(box: Sequence[Any]) -> list[float]:
 
 
 def _is_pair(value: Any) -> bool:
-    return isinstance(value, Sequence) and len(value) == 2 and all(_is_number(v) for v in value)
+    return isinstance(value, Sequence) and len(value) == 2 and all(is_number(v) for v in value)
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether it is a number, and no truth value."""
     return isinstance(value, int | float) and not isinstance(value, bool)

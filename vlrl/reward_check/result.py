@@ -6,7 +6,8 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from vlrl.reward_check.checks import Check, Finding, is_hole
+from vlrl.reward_check.check import Check, Finding
+from vlrl.reward_check.checks import is_hole
 from vlrl.reward_check.trial import Trial, Try
 
 MAX_TEXT = 240

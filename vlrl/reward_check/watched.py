@@ -17,6 +17,7 @@ import inspect
 import json
 import os
 import pickle
+import re
 import sys
 import threading
 import time
@@ -33,6 +34,7 @@ from vlrl.worker_process import join_driver
 BLOCKED_S = 0.25
 """An event loop that did not turn for so long was blocked; imports at a first call do so too."""
 _BEAT_S = 0.01
+_NUMBERS = re.compile(r"[-_]?[0-9]+")
 
 _NETWORK = frozenset({"socket.connect", "socket.sendto", "socket.bind", "socket.getaddrinfo"})
 _PROCESSES = frozenset(
@@ -114,7 +116,7 @@ def _watched(
             notes.add("changes", name)
     for thread in set(threading.enumerate()) - threads:
         if thread.is_alive():
-            notes.add("threads", thread.name.rstrip("0123456789-_ "))
+            notes.add("threads", _NUMBERS.sub("", thread.name))
     is_batch = function.declared.batched and len(completion) > 1
     if is_batch and isinstance(outcome, Trouble) and "returned " in outcome.reason:
         notes.add("batch", outcome.reason.removeprefix("ValueError: "))
@@ -127,22 +129,26 @@ def _loop_watched(
     """`perform`, and for what is async how long the event loop stood still."""
     if not function.is_async:
         return perform(function, completion, answer, context)
-    stood_still = 0.0
+    stood_still, turned = 0.0, 0.0
+
+    def turn() -> None:
+        nonlocal stood_still, turned
+        now = time.monotonic()
+        stood_still, turned = max(stood_still, now - turned - _BEAT_S), now
 
     async def beating() -> None:
-        nonlocal stood_still
         while True:
-            begin = time.monotonic()
             await asyncio.sleep(_BEAT_S)
-            stood_still = max(stood_still, time.monotonic() - begin - _BEAT_S)
+            turn()
 
     async def invoke(returned: Any) -> Any:
+        nonlocal turned
+        turned = time.monotonic()
         beat = asyncio.ensure_future(beating())
-        await asyncio.sleep(0)
         try:
             return await returned
         finally:
-            await asyncio.sleep(0)
+            turn()
             beat.cancel()
 
     def call(completion: Any, answer: Any, context: Mapping[str, Any]) -> Any:
