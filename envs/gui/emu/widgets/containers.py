@@ -116,11 +116,18 @@ class Row(Column):
 
 
 def _share(room: int, sizes: list[int], grows: list[int]) -> list[int]:
-    """Lengths along the axis: each its own, what is left over or missing shared by those that grow."""
+    """Lengths along the axis: each its own; those that grow share what is left over, by how they grow.
+
+    What is missing is taken from them, too, but by how long they are: by how they grow, a list that grows most
+    had nothing left where the letters are large.
+    """
     total, needed = sum(grows), sum(sizes)
     left = room - needed
     if not total:
         return sizes if left >= 0 or not needed else [max(0, size * room // needed) for size in sizes]
+    if left < 0:
+        grows = [size if grow else 0 for size, grow in zip(sizes, grows, strict=True)]
+        total = sum(grows)
     lengths = list(sizes)
     for index, grow in enumerate(grows):
         if grow:

@@ -1,0 +1,77 @@
+"""Every task can be done on the least screen in the largest letters, on the largest screen in the smallest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import cycle, product
+from typing import Any
+
+import pytest
+
+from vlrl.envs.gui.emu.desktop import Desktop
+from vlrl.envs.gui.emu.env import LEAST, MOST, EmuEnv
+from vlrl.envs.gui.emu.reach import Stuck
+from vlrl.envs.gui.emu.task import TEMPLATES
+from vlrl.envs.gui.emu.variation import CHOICES
+from vlrl.envs.gui.screen import Form
+
+ROOM = ("font", "language", "bar_side")
+"""The looks that say how much room things need and have: all combinations; the others take turns."""
+TURNS = [key for key in CHOICES if key not in (*ROOM, "font_size", "scale")]
+
+
+def all_looks(form: Form) -> Iterator[dict[str, Any]]:
+    """Every font with every language and every side of the task bar; every value of the rest again and again."""
+    turns = {key: cycle(CHOICES[key]) for key in TURNS}
+    for values in product(*(CHOICES[key] for key in ROOM)):
+        looks = dict(zip(ROOM, values, strict=True)) | {key: next(turn) for key, turn in turns.items()}
+        if form == "desktop" or looks["bar_side"] == CHOICES["bar_side"][0]:  # a phone has no such bar
+            yield looks
+
+
+def failures(form: Form, names: list[str], seed: int, **options: Any) -> list[str]:
+    """Tasks that the oracle does not do, at every level; in words."""
+    desktop, failed = EmuEnv(form=form, **options).backend, []
+    assert isinstance(desktop, Desktop)
+    for name in names:
+        for level in TEMPLATES[name].levels:
+            desktop.reset({"name": name, "difficulty": level}, seed)
+            try:
+                for _ in range(desktop.max_steps):
+                    if desktop.verdict().success:
+                        break
+                    desktop.perform(desktop.oracle())
+            except Stuck as error:
+                failed.append(f"{name} {level} {seed} {options}: {error}")
+            else:
+                if not desktop.verdict().success:
+                    failed.append(f"{name} {level} {seed} {options}: {desktop.verdict().milestones}")
+    return failed
+
+
+@pytest.mark.parametrize("bar_side", CHOICES["bar_side"])
+def test_the_list_of_letters_keeps_its_height_in_the_largest_letters(bar_side: str) -> None:
+    """The one that failed: the letter that is read took the list's whole height."""
+    looks = {"scale": 125, "font_size": 14, "font": "roman", "bar_side": bar_side}
+    assert failures("desktop", ["mail/star", "mail/tidy"], 0, **looks) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["desktop", "mobile"])
+def test_every_task_in_every_look_on_the_least_screen(form: Form) -> None:
+    names = [name for name, template in sorted(TEMPLATES.items()) if form in template.forms]
+    failed: list[str] = []
+    for seed, looks in enumerate(all_looks(form)):
+        failed += failures(form, names, seed, size=LEAST[form], scale=125, font_size=14, **looks)
+    assert not failed, "\n".join(failed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["desktop", "mobile"])
+def test_every_task_on_the_largest_screen_in_the_smallest_letters(form: Form) -> None:
+    names = [name for name, template in sorted(TEMPLATES.items()) if form in template.forms]
+    failed: list[str] = []
+    for seed, name in enumerate(names):
+        looks = {"bar_side": CHOICES["bar_side"][seed % 3], "font": CHOICES["font"][seed % 3]}
+        failed += failures(form, [name], seed, size=MOST, scale=100, font_size=12, **looks)
+    assert not failed, "\n".join(failed)
