@@ -31,6 +31,7 @@ from vlrl.envs.gui.actions import (
 )
 from vlrl.envs.gui.codecs.codec import ActionError, View
 from vlrl.envs.gui.codecs.open import open_codec
+from vlrl.envs.gui.codecs.tolerance import Tolerance
 from vlrl.processors.coordinates import Canvas, CoordinateFrame, Point
 from vlrl.rewards.actions import Action as Said
 from vlrl.rewards.scoring.author import reward
@@ -72,6 +73,7 @@ def codec_click_in_box(
     *,
     canvases: Sequence[Canvas | Media],
     codec: str = "plain",
+    tolerance: Tolerance = "published",
     radius: float = 0.05,
     answer_frame: CoordinateFrame = PIXELS,
     media_index: int = -1,
@@ -86,7 +88,7 @@ def codec_click_in_box(
         ConfigError: for an unknown codec.
     """
     frames = frames_and_radius(canvases, media_index, PIXELS, answer_frame, radius)
-    said, true = read_by(codec, completion, frames.canvas), true_action(answer)
+    said, true = read_by(codec, completion, frames.canvas, tolerance), true_action(answer)
     places = targets(true, frames)
     return float(said is not None and said.kind == true.kind and hits(said, places, frames, radius))
 
@@ -98,6 +100,7 @@ def codec_click_distance(
     *,
     canvases: Sequence[Canvas | Media],
     codec: str = "plain",
+    tolerance: Tolerance = "published",
     sigma: float = 0.05,
     answer_frame: CoordinateFrame = PIXELS,
     media_index: int = -1,
@@ -111,17 +114,18 @@ def codec_click_distance(
         ConfigError: for an unknown codec, or unless sigma > 0.
     """
     frames = frames_and_radius(canvases, media_index, PIXELS, answer_frame, sigma)
-    said, true = read_by(codec, completion, frames.canvas), true_action(answer)
+    said, true = read_by(codec, completion, frames.canvas, tolerance), true_action(answer)
     return nearness(said, true, targets(true, frames), frames, sigma)
 
 
-def read_by(codec: str, text: str, canvas: Canvas | Media) -> Said | None:
+def read_by(codec: str, text: str, canvas: Canvas | Media, tolerance: Tolerance = "published") -> Said | None:
     """The action of a model's text in common words, without arguments; None if it is none or has none.
 
     Args:
         codec: its name.
         text: of the model, untrusted.
         canvas: the picture it speaks of.
+        tolerance: how much of its form is forgiven; see docs/gui_actions.md.
 
     Returns:
         With places in the picture's original pixels, to a 1024th of one.
@@ -130,7 +134,7 @@ def read_by(codec: str, text: str, canvas: Canvas | Media) -> Said | None:
         ConfigError: for an unknown codec.
     """
     seen = Canvas.of(canvas) if isinstance(canvas, Media) else canvas
-    reader = open_codec(codec)
+    reader = open_codec(codec, tolerance)
     try:
         action = reader.parse(text, _FineView(seen, _NOWHERE))
     except ActionError:  # what the model wrote is right or wrong

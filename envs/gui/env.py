@@ -13,6 +13,7 @@ from vlrl.envs.gui.actions import Action, Answer, Click, Finish, Pixel, points_o
 from vlrl.envs.gui.codecs.codec import ActionError, View
 from vlrl.envs.gui.codecs.next_words import next_words
 from vlrl.envs.gui.codecs.open import open_codec
+from vlrl.envs.gui.codecs.tolerance import Tolerance
 from vlrl.envs.gui.hits import element_at
 from vlrl.envs.gui.screen import Backend, Screen, Verdict
 from vlrl.errors import ConfigError
@@ -28,6 +29,8 @@ class GuiRules:
 
     Attributes:
         codec: the grammar of actions; see `vlrl env list` for their names.
+        tolerance: "strict", "published" or "lenient": how much the codec forgives in a text's form; see
+            docs/gui_actions.md. Actions that took a repair are counted in info.
         reward: "success" pays 1 at the end of an episode that reached its goal; "progress" pays each
             milestone when it is reached and takes back what is undone: the sum is the last progress; "raw"
             pays at the end what the world itself pays, of backends whose worlds do.
@@ -43,6 +46,7 @@ class GuiRules:
     """
 
     codec: str = "plain"
+    tolerance: Tolerance = "published"
     reward: RewardRule = "success"
     max_steps: int | None = None
     invalid_penalty: float = 0.0
@@ -72,7 +76,7 @@ class GuiEnv:
             self.rules = GuiRules(**rules)
         except TypeError as error:
             raise ConfigError(f"GUI options {sorted(rules)}: {error}") from error
-        self.backend, self.codec = backend, open_codec(self.rules.codec)
+        self.backend, self.codec = backend, open_codec(self.rules.codec, self.rules.tolerance)
         if self.rules.widgets and not hasattr(backend, "elements"):
             raise ConfigError(f"GUI option widgets=true: {type(backend).__name__} does not know its widgets")
         width, height = self.rules.shown_size or backend.size
@@ -90,6 +94,7 @@ class GuiEnv:
         self._canvas = None
         self._screen = self.backend.reset(task, seed)
         self._num_steps, self._paid, self._ended = 0, self.backend.verdict().progress, False
+        self._num_repaired = 0
         return self._show(f"Task: {self.backend.goal}")
 
     def seen(self, canvases: Sequence[Canvas]) -> None:
@@ -99,7 +104,8 @@ class GuiEnv:
     def step(self, action: str) -> StepResult:
         """Do what the text says.
 
-        info has success, invalid, progress, settled, gui_action, num_steps, agent_error: the agent broke the
+        info has success, invalid, progress, settled, gui_action, num_steps, lenient_actions: how many actions
+        so far were repaired (repairs names what this one took), agent_error: the agent broke the
         world itself, which ends the episode and is scored; and point: where it acted, "x,y x,y" in pixels of
         the screen before it. With the option widgets also widget, "role name", and
         widget_box, "x0,y0,x1,y1", of what lay at the first of them.
@@ -109,8 +115,12 @@ class GuiEnv:
         self._num_steps += 1
         view = self.view
         try:
-            done = self.codec.parse(action, view)
+            reading = self.codec.read(action, view)
+            done = reading.action
             told = {"invalid": False, "gui_action": repr(done)} | self._places(done, view.pointer)
+            self._num_repaired += bool(reading.repairs)
+            if reading.repairs:
+                told["repairs"] = " ".join(reading.repairs)
             self._screen = self.backend.perform(done)
         except ActionError as error:  # of the text, or of a machine that cannot do this
             said = f"That was no action: {error}."
@@ -151,11 +161,12 @@ class GuiEnv:
     def snapshot(self) -> Any:
         """The episode as a value, if the backend's world is one."""
         backend: Any = self.backend
-        return backend.snapshot(), self._screen, self._num_steps, self._paid, self._ended
+        counts = self._num_steps, self._num_repaired, self._paid, self._ended
+        return backend.snapshot(), self._screen, counts
 
     def restore(self, state: Any) -> None:
         """Go on from a snapshot."""
-        world, self._screen, self._num_steps, self._paid, self._ended = state
+        world, self._screen, (self._num_steps, self._num_repaired, self._paid, self._ended) = state
         backend: Any = self.backend
         backend.restore(world)
 
@@ -177,6 +188,7 @@ class GuiEnv:
             "progress": verdict.progress,
             "settled": self._shown().settled,
             "num_steps": self._num_steps,
+            "lenient_actions": self._num_repaired,
             "agent_error": bool(verdict.agent_error),
             **told,
         }

@@ -18,6 +18,7 @@ from vlrl.envs.gui.codecs.osworld_pyautogui import PyautoguiCodec
 from vlrl.envs.gui.codecs.plain import PlainCodec
 from vlrl.envs.gui.codecs.qwen_computer import QwenComputerCodec
 from vlrl.envs.gui.codecs.qwen_mobile import QwenMobileCodec
+from vlrl.envs.gui.codecs.tolerance import TOLERANCES, Tolerance, TolerantCodec
 from vlrl.envs.gui.codecs.uitars import UiTarsCodec
 from vlrl.errors import ConfigError
 from vlrl.processors.coordinates import CoordinateFrame
@@ -55,12 +56,18 @@ CODECS: Mapping[str, Entry] = {
 }
 
 
-def open_codec(name: str) -> Codec:
+def open_codec(name: str, tolerance: Tolerance = "published") -> TolerantCodec:
     """Make a codec: "NAME", or "NAME@FRAME" for coordinates in another frame than the grammar's own.
 
+    Args:
+        name: of the codec.
+        tolerance: how much it forgives; see `vlrl.envs.gui.codecs.tolerance`.
+
     Raises:
-        ConfigError: for an unknown name or frame.
+        ConfigError: for an unknown name, frame or tolerance.
     """
+    if tolerance not in TOLERANCES:
+        raise ConfigError(f"GUI codec {name!r}: tolerance={tolerance!r}; give {', '.join(TOLERANCES)}")
     grammar, _, frame = name.partition("@")
     if grammar not in CODECS:
         close = difflib.get_close_matches(grammar, CODECS, 1)
@@ -69,7 +76,8 @@ def open_codec(name: str) -> Codec:
     if "@" in name and frame not in FRAME_NAMES:
         raise ConfigError(f"GUI codec {name!r}: there is no frame {frame!r}; give {', '.join(FRAME_NAMES)}")
     entry = CODECS[grammar]
-    return entry.make(name, cast(CoordinateFrame, frame) if frame else entry.frame)
+    codec = entry.make(name, cast(CoordinateFrame, frame) if frame else entry.frame)
+    return TolerantCodec(codec, tolerance)
 
 
 def codec_list() -> str:

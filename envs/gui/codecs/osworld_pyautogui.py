@@ -34,7 +34,7 @@ from vlrl.envs.gui.actions import (
     TypeText,
     Wait,
 )
-from vlrl.envs.gui.codecs.call_text import Parameters, cut_call, said_in
+from vlrl.envs.gui.codecs.call_text import Parameters, Written, cut_call, said_in
 from vlrl.envs.gui.codecs.codec import ActionError, View
 from vlrl.envs.gui.codecs.escapes import python_text
 from vlrl.envs.gui.codecs.frames import Grid, shown_extent
@@ -83,6 +83,8 @@ _CLICKS: Mapping[str, tuple[Button, int]] = {
 }
 _PRESSED: Mapping[str, Button] = {**BUTTONS, "primary": "left", "secondary": "right"}
 
+MAX_STATEMENTS = 8
+"""Most calls that are looked at in one text."""
 # What may stand around a call: blanks, semicolons, comments, imports of the two modules.
 _AROUND = re.compile(r"(?:[\s;]+|#[^\n]*|import[ \t]+(?:pyautogui|time)(?=[\s;#]|\Z))*")
 
@@ -124,6 +126,24 @@ class PyautoguiCodec:
         if call is None:
             raise cannot_say(self.name, action)
         return f"```python\n{call}\n```"
+
+
+def statements(text: str, span: Span) -> list[Written]:
+    """The calls of a text that is nothing but calls, imports and comments.
+
+    Raises:
+        ActionError: kind "syntax" for anything else.
+    """
+    calls: list[Written] = []
+    start = span[0]
+    while len(calls) < MAX_STATEMENTS:
+        around = _AROUND.match(text, start, span[1])
+        start = around.end() if around else start
+        if start == span[1]:
+            break
+        calls.append(cut_call(text, (start, span[1])))
+        start = calls[-1].span[1]
+    return calls
 
 
 def _only_statement(text: str, span: Span) -> Span:

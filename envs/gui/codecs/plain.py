@@ -72,6 +72,8 @@ _PARAMETERS: Mapping[str, list[str]] = {
     "fail": [],
 }
 _WITH_TEXT = ("type", "key", "key_down", "key_up", "open", "answer")
+VERBS = frozenset((*_PARAMETERS, *_WITH_TEXT))
+"""The first words of actions."""
 
 _DESKTOP = """\
 click X Y; double_click X Y; triple_click X Y; right_click X Y; middle_click X Y; ctrl+click X Y
@@ -123,7 +125,7 @@ def _said(text: str, span: Span) -> tuple[Said, tuple[Modifier, ...]]:
     first = _WORD.search(text, *span)
     if not first:
         raise ActionError("no_action", "there is nothing between the tags", span)
-    modifiers, verb = _without_modifiers(first.group())
+    modifiers, verb = without_modifiers(first.group())
     end = first.end() + len(text[first.end() : span[1]].rstrip(" \t\r\n"))
     whole = first.start(), end
     if verb in _WITH_TEXT:
@@ -144,7 +146,7 @@ def _said(text: str, span: Span) -> tuple[Said, tuple[Modifier, ...]]:
     return Said(verb, whole, first.span(), given), modifiers
 
 
-def _without_modifiers(word: str) -> tuple[tuple[Modifier, ...], str]:
+def without_modifiers(word: str) -> tuple[tuple[Modifier, ...], str]:
     """ctrl+click is a click with ctrl held."""
     *held, verb = word.split("+")
     if verb not in {*_CLICKS, *_DRAGS} or not set(held) <= set(MODIFIERS):

@@ -118,8 +118,8 @@ class Row(Column):
 def _share(room: int, sizes: list[int], grows: list[int]) -> list[int]:
     """Lengths along the axis: each its own; those that grow share what is left over, by how they grow.
 
-    What is missing is taken from them, too, but by how long they are: by how they grow, a list that grows most
-    had nothing left where the letters are large.
+    What is missing is taken from them, too, but by how long they are: a list that grows most would have
+    nothing left where the letters are large.
     """
     total, needed = sum(grows), sum(sizes)
     left = room - needed
