@@ -35,3 +35,22 @@ TASK = {
 
 def say(env: Any, action: a.Action) -> Any:
     return env.step(env.codec.format(action, env.view))
+
+
+def typed_by(calls: Any) -> str:
+    """What calls of pyautogui type on a keyboard of X: its "<" is on a key of which shift makes ">"."""
+    typed, held = "", set[str]()
+    for name, arguments in calls:
+        match name:
+            case "write":
+                typed += arguments["message"].replace("<", ">")
+            case "keyDown" if arguments["key"] == "shift":
+                held.add("shift")
+            case "keyDown":
+                sign = arguments["key"]
+                typed += {",": "<", "<": ">"}.get(sign, sign) if "shift" in held else sign.replace("<", ">")
+            case "keyUp":
+                held.discard(arguments["key"])
+            case _:
+                raise AssertionError(name)
+    return typed

@@ -127,13 +127,13 @@ def _calls(action: Action) -> Iterator[_Call]:
         case TypeText(text):
             if not all(character in "\n\t" or " " <= character <= "~" for character in text):
                 raise _cannot("this desktop can type ASCII only")
-            yield "write", {"message": text}
+            yield from _typed(text)
         case Key(keys):
             yield from _holding(keys, [])
         case KeyDown(key):
-            yield "keyDown", {"key": key_name(key)}
+            yield from (("keyDown", {"key": name}) for name in _key_names(key))
         case KeyUp(key):
-            yield "keyUp", {"key": key_name(key)}
+            yield from (("keyUp", {"key": name}) for name in reversed(_key_names(key)))
         case Wait(duration_ms):
             yield "sleep", {"seconds": min(duration_ms, MAX_WAIT_MS) / 1000}
         case Answer() | Finish():
@@ -154,10 +154,28 @@ def _move(point: Pixel) -> _Call:
 
 
 def _holding(keys: tuple[str, ...], calls: list[_Call]) -> Iterator[_Call]:
-    names = [key_name(key) for key in keys]
+    names = [name for key in keys for name in _key_names(key)]
     yield from (("keyDown", {"key": name}) for name in names)
     yield from calls
     yield from (("keyUp", {"key": name}) for name in reversed(names))
+
+
+def _typed(text: str) -> Iterator[_Call]:
+    """Text as it is; pyautogui itself types ">" for "<".
+
+    On X's keyboards "<" is the first sign of the key beside the left shift key; pyautogui presses that key,
+    and shift with it, as it takes "<" for a shifted sign (its issues 198 and 465).
+    """
+    for number, part in enumerate(text.split("<")):
+        if number:
+            yield from _holding(("<",), [])
+        if part:
+            yield "write", {"message": part}
+
+
+def _key_names(name: str) -> tuple[str, ...]:
+    """A key of KEY_NAMES in pyautogui's words; one of them as a chord, see `_typed`."""
+    return ("shift", ",") if name == "<" else (key_name(name),)
 
 
 def key_name(name: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from gui_servers import OSWorld
-from machine_tasks import HOSTILE, PRINTS, QUICK, SIZE, TASK, say
+from machine_tasks import HOSTILE, PRINTS, QUICK, SIZE, TASK, say, typed_by
 
 from vlrl.env_host.failure import EnvFailure
 from vlrl.envs.gui import actions as a
@@ -28,6 +28,18 @@ def osworld(tmp_path: Path) -> Iterator[OSWorld]:
 def desktop(machine: OSWorld, **options: Any) -> OSWorldEnv:
     given = {"revert": [], "size": SIZE, "settle_s": 0.0, "deadlines": QUICK, **options}
     return OSWorldEnv([machine.server.url], **given)
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        *(a.TypeText(text) for text in ("a<b", "<", "<<a", "if (a<b && c>d) <br>\n", "a>b, c")),
+        *(a.Key(("<",)), a.KeyDown("<")),
+    ],
+)
+def test_osworld_less_than_is_typed_as_such(action: Any) -> None:
+    wanted = action.text if isinstance(action, a.TypeText) else "<"
+    assert typed_by(calls_of(action)) == wanted
 
 
 def test_osworld_an_episode(osworld: OSWorld) -> None:
@@ -57,7 +69,7 @@ def test_osworld_what_a_model_writes_is_typed_and_never_run(osworld: OSWorld, te
     env = desktop(osworld)
     env.reset(TASK, 0)
     env.step(env.codec.format(a.TypeText(text), env.view))
-    assert osworld.calls() == [["write", {"message": text}]]
+    assert typed_by(osworld.calls()) == text
     assert osworld.programs == {PROGRAM}, "always the same program"
     assert not list(osworld.folder.rglob("PWNED")) and not Path("PWNED").exists()
     env.close()
