@@ -23,6 +23,7 @@ from vlrl.envs.gui.web.backend import WebBackend, drawn_name, quoted
 from vlrl.envs.gui.web.chrome import Sandbox
 from vlrl.envs.gui.web.gate import Gate
 from vlrl.envs.gui.web.look import Look
+from vlrl.envs.gui.web.miniwob_marks import is_solved
 from vlrl.envs.gui.web.miniwob_oracle import next_action
 from vlrl.errors import ConfigError
 from vlrl.seeds import derive_seed
@@ -91,7 +92,7 @@ class MiniWob(WebBackend):
     """One of the tasks an episode.
 
     The verdict's reward is the page's own before it is scaled by time, -1 to 1; progress is its positive
-    part, success is a reward above 0.
+    part, success is what `miniwob_marks` says of it.
     """
 
     max_steps = MAX_STEPS
@@ -121,13 +122,16 @@ class MiniWob(WebBackend):
         self.tasks = chosen(tasks)
         look = Look(WINDOW_SIZE, float(scale), "desktop", step_ms, settle_ms, limit_s, shown=TASK_SIZE)
         super().__init__(Gate(pages_folder()), look, sandbox)
-        self._goal, self._verdict = "", Verdict(False, 0.0)
+        self._name = self._goal = ""
+        self._verdict = Verdict(False, 0.0)
         self._utterance_end, self._num_hints = 0.0, 0
 
     def reset(self, task: Mapping[str, Any], seed: int) -> Screen:
         """See `Backend`; task may have a name, else one is drawn by the seed."""
         rng = np.random.default_rng(derive_seed("miniwob", seed))
-        name = drawn_name(self.tasks, task, lambda number: int(rng.integers(number)), "gui/miniwob")
+        self._name = name = drawn_name(
+            self.tasks, task, lambda number: int(rng.integers(number)), "gui/miniwob"
+        )
         page = self.open(f"/miniwob/{name}.html", derive_seed("miniwob page", seed))
         self._goal = str(page.evaluate(_BEGIN % (NO_LIMIT_MS, quoted(str(seed)))))
         self._utterance_end = page.evaluate(_UTTERANCE_END) * self._look.scale
@@ -164,5 +168,5 @@ class MiniWob(WebBackend):
     def _look_up(self) -> None:
         done, reward = self.page.evaluate(_STANDING)
         reward = float(reward) if done else 0.0
-        won = reward > 0
+        won = is_solved(self._name, reward)
         self._verdict = Verdict(won, max(reward, 0.0), {"solved": won}, ended=bool(done), reward=reward)

@@ -27,6 +27,9 @@ class App:
 
 
 _ICONS = "/usr/share/icons/Adwaita/48x48/legacy/{}.png"
+CLICKS_MS = 80
+"""Clicks that follow each other within this are a double click: of one action, never of two (`inputs`)."""
+_CLICKS = ("-xrm", f"*multiClickTime: {CLICKS_MS}")
 _SHELL = ("/bin/bash", "--norc", "--noprofile")
 APPS: Mapping[str, App] = {
     "mousepad": App("Text Editor", ("mousepad",), "mousepad", _ICONS.format("accessories-text-editor")),
@@ -38,7 +41,7 @@ APPS: Mapping[str, App] = {
     "gpicview": App("Image Viewer", ("gpicview",), "gpicview", "gpicview"),
     "xterm": App(
         "Terminal",
-        ("xterm", "-fa", "DejaVu Sans Mono", "-fs", "11", "-e", *_SHELL),
+        ("xterm", "-fa", "DejaVu Sans Mono", "-fs", "11", *_CLICKS, "-e", *_SHELL),
         "xterm",
         _ICONS.format("utilities-terminal"),
         commands=True,
@@ -57,20 +60,20 @@ _SIMILAR_EVERYWHERE = {
     "XDG_RUNTIME_DIR": "/tmp",
     "OMP_NUM_THREADS": "1",
 }
-_GTK3 = """[Settings]
+_GTK3 = f"""[Settings]
 gtk-enable-animations = false
 gtk-cursor-blink = false
 gtk-theme-name = Adwaita
 gtk-icon-theme-name = Adwaita
 gtk-font-name = DejaVu Sans 10
 gtk-recent-files-enabled = false
-gtk-double-click-time = 10
+gtk-double-click-time = {CLICKS_MS}
 """
-_GTK2 = """gtk-cursor-blink = 0
+_GTK2 = f"""gtk-cursor-blink = 0
 gtk-icon-theme-name = "Adwaita"
 gtk-font-name = "DejaVu Sans 10"
 gtk-enable-animations = 0
-gtk-double-click-time = 10
+gtk-double-click-time = {CLICKS_MS}
 """
 # Nothing that moves by itself, no way to run a command or to end the session.
 _ICEWM = """Theme="win95/default.theme"
@@ -111,6 +114,7 @@ ToolTipDelay=60000
 MenuActivateDelay=1
 SubmenuMenuActivateDelay=1
 """
+_ICEWM += f"MultiClickTime={CLICKS_MS}\nClickMotionDelay=0\nFocusRequestFlashInterval=0\n"
 _OPENED_BY = """[Default Applications]
 image/png=gpicview.desktop
 text/plain=org.xfce.mousepad.desktop

@@ -27,12 +27,15 @@ from vlrl.envs.gui.actions import (
     Wait,
 )
 from vlrl.envs.gui.x11 import wire
+from vlrl.envs.gui.x11.apps import CLICKS_MS
 from vlrl.envs.gui.x11.keyboard import Keyboard, KeyPress
 
 _BUTTONS: dict[Button, int] = {"left": 1, "middle": 2, "right": 3}
 _WHEEL = {"up": 4, "down": 5, "left": 6, "right": 7}
 _DRAG_STEP_PX = 16
 _LONGEST_WAIT_MS = 30_000
+_APART_S = 1.5 * CLICKS_MS / 1000
+"""Between the clicks of two actions: how fast these follow each other must not make one click of theirs."""
 _MOST_NOTCHES = 100
 
 
@@ -44,9 +47,19 @@ class Inputs:
         self._connection, self._settle = connection, settle
         self._keyboard = Keyboard(connection)
         self._held: set[Button] = set()
+        self._pressed_at = -_APART_S
 
     def perform(self, action: Action) -> None:
         """Do it; what has no meaning on a desktop (buttons of a phone, an answer) does nothing."""
+        presses = isinstance(action, Click | ButtonDown | Drag | Swipe | LongPress)
+        if presses:
+            time.sleep(max(0.0, self._pressed_at + _APART_S - time.monotonic()))
+        self._perform(action)
+        self._connection.sync()
+        if presses:
+            self._pressed_at = time.monotonic()
+
+    def _perform(self, action: Action) -> None:
         match action:
             case Move(point=point):
                 self._move(point)
@@ -85,7 +98,6 @@ class Inputs:
                 self._connection.fake(wire.KEY_RELEASE, self._keyboard.named(key)[0])
             case Wait(duration_ms=duration_ms):
                 _sleep(duration_ms)
-        self._connection.sync()
 
     def _move(self, point: Pixel | None) -> None:
         if point is None:
