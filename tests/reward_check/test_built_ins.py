@@ -24,6 +24,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "soft_overlong": {"max_tokens": 200, "buffer": 50},
     "cosine_length": {"max_tokens": 1024, "accuracy": "answer_exact"},
     "cosine_length_media": {"max_tokens": 1024, "accuracy": "answer_exact"},
+    "keypoint_oks": {"sigmas": 0.05},
     "pattern_format": {"pattern": r"<think>[^<]*</think><answer>[^<]+</answer>"},
 }
 KINDS = {
@@ -50,14 +51,19 @@ SAMPLES = {
 # is worth half of what a right answer is. It is meant to stand beside an accuracy, which pays the other half.
 PAYS_FOR_LENGTH = {"cosine_length", "cosine_length_media"}
 # What these say is a served model's: test_judge.py tries one of them on a server of its own.
-NEED_A_SERVER = {"judge", "judge_pairwise"}
+NEED_A_SERVER = {"judge", "judge_pairwise", "rubric", "classifier"}
 # What these say is the environment's; `vlrl env check` asks it.
 NEED_AN_EPISODE = {"episode_return", "success"}
 # What these read is a codec's grammar, which no form of the battery is: their samples bring it as targets.
 IN_A_CODEC = {"codec_click_in_box", "codec_click_distance"}
+# What these compare are completions of a prompt with each other, turns, thoughts, or images: no form of the
+# battery is one. tests/rewards has batteries of their own.
+OF_GROUPS = {"group_diversity", "group_length", "group_rank"}
+OF_STEPS = {"turn_process", "step_process"}
+OF_IMAGES = {"image_ssim", "image_clip", "chart_code"}
 ALIASES = {"vlm_r1_rec", "vlm_r1_ovd"}
 
-NOT_TRIED = NEED_A_SERVER | NEED_AN_EPISODE | ALIASES
+NOT_TRIED = NEED_A_SERVER | NEED_AN_EPISODE | OF_GROUPS | OF_STEPS | OF_IMAGES | ALIASES
 
 
 def plain_clicks() -> list[Sample]:
@@ -72,11 +78,40 @@ def plain_clicks() -> list[Sample]:
     return found
 
 
+def own_samples(name: str) -> list[Sample] | None:
+    """Samples of rewards whose kind of answer is not among the built-in sets; None for the others."""
+    if name in IN_A_CODEC:
+        return plain_clicks()
+    sets = built_in_sets()
+    polygons, boxes = sets["polygon"], [sample.answer for sample in sets["box"]]
+
+    def answered(*answers: Any) -> list[Sample]:
+        return [replace(polygons[i], id=f"{name} {i}", answer=answer) for i, answer in enumerate(answers)]
+
+    def told(sample: Sample, answer: str) -> Sample:
+        return replace(sample, target=f"<think></think><answer>{answer}</answer>")
+
+    if name == "point_in_mask":
+        return [told(s, f"({s.answer[0][0] + 50},{s.answer[0][1] + 20})") for s in polygons]
+    if name == "keypoint_oks":
+        joints = ({"nose": [a, b], "left": [c, b], "tail": [a, d]} for a, b, c, d in boxes)
+        return answered(*joints)
+    if name == "teds":
+        rows = "<tr><td>oak {0}</td><td>silver {0}</td></tr>"
+        return answered(*(f"<table>{rows.format(i) * (2 + i % 3)}</table>" for i in range(len(polygons))))
+    if name == "track_iou":
+        return answered(*({str(k): [a + k, b, c + k, d] for k in range(4)} for a, b, c, d in boxes))
+    if name == "depth_order":
+        orders = [sample.answer for sample in sets["order"]]
+        depths = answered(*(dict(zip(order, (1.0, 2.0, 3.5, 7.0), strict=True)) for order in orders))
+        return [told(s, ", ".join(order)) for s, order in zip(depths, orders, strict=True)]
+    return None
+
+
 @pytest.mark.parametrize("name", sorted(BUILT_IN["rewards"].keys() - NOT_TRIED))
 def test_it_is_sound(name: str) -> None:
     function = find_reward(name, OPTIONS.get(name, {}))
-    samples = plain_clicks() if name in IN_A_CODEC else None
-    trial = run_trial(function, samples, "", timeout_s=10, seed=1, limit=4)
+    trial = run_trial(function, own_samples(name), "", timeout_s=10, seed=1, limit=4)
     failed = {check.name: check for check in run_checks(trial) if check.status == "fail"}
     if name in PAYS_FOR_LENGTH:
         assert set(failed) == {"no answer"}, failed
