@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias, cast
 
+from vlrl.envs.gui.actions import Answer
 from vlrl.envs.gui.codecs.androidworld import AndroidWorldCodec
 from vlrl.envs.gui.codecs.browsergym import BrowserGymCodec
-from vlrl.envs.gui.codecs.codec import Codec
+from vlrl.envs.gui.codecs.codec import ActionError, Codec, View
 from vlrl.envs.gui.codecs.computer_13 import Computer13Codec
 from vlrl.envs.gui.codecs.frames import FRAME_NAMES
 from vlrl.envs.gui.codecs.gui_r1 import GuiR1Codec
@@ -21,7 +22,7 @@ from vlrl.envs.gui.codecs.qwen_mobile import QwenMobileCodec
 from vlrl.envs.gui.codecs.tolerance import TOLERANCES, Tolerance, TolerantCodec
 from vlrl.envs.gui.codecs.uitars import UiTarsCodec
 from vlrl.errors import ConfigError
-from vlrl.processors.coordinates import CoordinateFrame
+from vlrl.processors.coordinates import Canvas, CoordinateFrame
 
 Maker: TypeAlias = Callable[[str, CoordinateFrame], Codec]
 
@@ -78,6 +79,15 @@ def open_codec(name: str, tolerance: Tolerance = "published") -> TolerantCodec:
     entry = CODECS[grammar]
     codec = entry.make(name, cast(CoordinateFrame, frame) if frame else entry.frame)
     return TolerantCodec(codec, tolerance)
+
+
+def can_answer(name: str) -> bool:
+    """Whether a codec has a word for the answer to a question."""
+    try:
+        open_codec(name).format(Answer("1"), View(Canvas((480, 640), (480, 640)), (0, 0)))
+    except ActionError:
+        return False
+    return True
 
 
 def codec_list() -> str:

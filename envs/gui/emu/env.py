@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from vlrl.envs.gui.actions import Answer
-from vlrl.envs.gui.codecs.codec import ActionError, View
-from vlrl.envs.gui.codecs.open import open_codec
+from vlrl.envs.gui.codecs.open import can_answer
 from vlrl.envs.gui.emu import apps, tasks
 from vlrl.envs.gui.emu.desktop import Desktop
 from vlrl.envs.gui.emu.strings import speak
@@ -20,7 +18,6 @@ from vlrl.envs.gui.emu.variation import CHOICES, Variation
 from vlrl.envs.gui.env import GuiEnv, GuiRules
 from vlrl.envs.gui.screen import Form
 from vlrl.errors import ConfigError
-from vlrl.processors.coordinates import Canvas
 
 SIZES = {"desktop": (640, 480), "mobile": (384, 704)}
 LEAST = {"desktop": (640, 480), "mobile": (384, 704)}
@@ -67,7 +64,7 @@ class EmuEnv(GuiEnv):
             )
         chosen = chosen_templates([tasks] if isinstance(tasks, str) else tasks, form, (low, high))
         grammar = str(options.get("codec", GuiRules().codec))
-        if not _can_answer(grammar):
+        if not can_answer(grammar):
             chosen = [template for template in chosen if not asks(template, form)]
             if not chosen:
                 raise ConfigError(
@@ -109,15 +106,6 @@ def asks(template: Template, form: Form) -> bool:
     looks = {**Variation({}).draw(0), "form": form}
     speak(looks["language"])
     return template.make(Draw(np.random.default_rng(0), template.levels[0], looks)).answer is not None
-
-
-def _can_answer(grammar: str) -> bool:
-    canvas = Canvas((480, 640), (480, 640))
-    try:
-        open_codec(grammar).format(Answer("1"), View(canvas, (0, 0)))
-    except ActionError:
-        return False
-    return True
 
 
 def _size(size: Sequence[int] | None, form: Form) -> tuple[int, int]:

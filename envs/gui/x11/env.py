@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, get_args
 
-from vlrl.envs.gui.env import GuiEnv
+import numpy as np
+
+from vlrl.envs.gui.codecs.open import can_answer
+from vlrl.envs.gui.env import GuiEnv, GuiRules
 from vlrl.envs.gui.x11.backend import X11Backend
 from vlrl.envs.gui.x11.box import Sandbox
 from vlrl.envs.gui.x11.desktop import Machine
+from vlrl.envs.gui.x11.task import Task
 from vlrl.envs.gui.x11.tasks import TASKS
 from vlrl.errors import ConfigError
 
@@ -56,5 +60,23 @@ class X11Env(GuiEnv):
         }
         if not chosen:
             raise ConfigError(f"env gui/x11: option tasks={tasks!r} matches none of {', '.join(TASKS)}")
+        chosen = answerable(chosen, str(rules.get("codec", GuiRules().codec)))
         machine = Machine((size[0], size[1]), sandbox, settle_s)
         super().__init__(X11Backend(machine, chosen, pool), **rules)
+
+
+def answerable(tasks: Mapping[str, Task], codec: str) -> dict[str, Task]:
+    """The tasks that can be done in a grammar: without questions where it has no word for an answer.
+
+    Raises:
+        ConfigError: if none is left.
+    """
+    if can_answer(codec):
+        return dict(tasks)
+    left = {n: task for n, task in tasks.items() if task.make(np.random.default_rng(0)).answer is None}
+    if not left:
+        raise ConfigError(
+            f"env gui/x11: the tasks {', '.join(tasks)} ask for an answer, which the codec {codec!r} has no "
+            "word for; docs/gui_actions.md says which have"
+        )
+    return left

@@ -11,9 +11,11 @@ import pytest
 from vlrl.envs.gui.actions import Answer, Click, Finish
 from vlrl.envs.gui.x11.backend import X11Backend
 from vlrl.envs.gui.x11.desktop import Machine
+from vlrl.envs.gui.x11.env import answerable
 from vlrl.envs.gui.x11.home import FOLDER, OTHER
 from vlrl.envs.gui.x11.task import Setup, judge
 from vlrl.envs.gui.x11.tasks import TASKS
+from vlrl.errors import ConfigError
 from vlrl.seeds import derive_seed
 
 SIZE = (1024, 768)
@@ -126,3 +128,11 @@ def test_an_answer_counts_whatever_its_case_and_spaces() -> None:
     setup = Setup("Which?", [], answer="Walnut.txt")
     assert judge(setup, {}, {}, Answer(" walnut.TXT\n")).success
     assert not judge(setup, {}, {}, Answer("walnut.txt or pepper.txt")).success
+
+
+def test_a_grammar_without_a_word_for_answers_is_asked_nothing() -> None:
+    asking = {name for name, task in TASKS.items() if task.make(np.random.default_rng(1)).answer is not None}
+    assert asking and set(answerable(TASKS, "uitars")) == set(TASKS)
+    assert set(answerable(TASKS, "gui_r1")) == set(TASKS) - asking
+    with pytest.raises(ConfigError, match="'gui_r1' has no word for"):
+        answerable({name: TASKS[name] for name in asking}, "gui_r1")
