@@ -157,6 +157,7 @@ LAYERS: dict[str, set[str]] = {
         "evaluate",
         "evaluation_files",
         "plan",
+        "starter",
         "preflight",
         "reward_check",
         "env_check",

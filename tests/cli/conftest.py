@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from vlrl import json_stdout
 from vlrl.cli.main import main
 
 
@@ -50,7 +51,7 @@ def vlrl(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp
         finally:
             os.dup2(stdout, 1)
             os.close(stdout)
-            monkeypatch.setattr("vlrl.json_stdout._stdout", None)
+            json_stdout._stdout = None  # by monkeypatch the next test would get this one's back
         captured = capfd.readouterr()
         return Result(int(stopped.value.code or 0), captured.out, captured.err)
 

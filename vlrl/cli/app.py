@@ -19,6 +19,7 @@ from vlrl.cli import (
     doctor,
     env,
     evaluate,
+    init,
     plan,
     quickstart,
     report,
@@ -42,6 +43,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
+app.command("init")(init.command)
 app.command("train")(train.command)
 app.command("sft")(sft.command)
 app.command("eval")(evaluate.command)
