@@ -163,7 +163,9 @@ def test_an_empty_dataset(fails: Fails, tmp_path: Path) -> None:
 
 def test_a_missing_image(fails: Fails, tmp_path: Path) -> None:
     message = fails(1, "DataError", f"data.train.name={write_rows(tmp_path, 'gone.png')}")
-    assert f"sample 'rows.jsonl:1': '{tmp_path}/gone.png' does not exist" in message
+    assert (
+        f"media files are missing: sample 'rows.jsonl:1': '{tmp_path}/gone.png'; check the paths" in message
+    )
 
 
 def test_a_truncated_image(fails: Fails, tmp_path: Path) -> None:

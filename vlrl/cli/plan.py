@@ -9,7 +9,6 @@ import typer
 from vlrl.cli.shared import ConfigArgument, DebugOption, JsonOption, OverridesArgument, print_result
 from vlrl.config import load_config
 from vlrl.errors import ConfigError
-from vlrl.plan.room import change_lines, free_bytes, host_memory, time_words, verdict
 
 if TYPE_CHECKING:
     from vlrl.config import Config
@@ -58,6 +57,7 @@ def command(
 
     from vlrl.plan.changes import Changes, fitting_changes
     from vlrl.plan.predict import predict
+    from vlrl.plan.room import change_lines, free_bytes
     from vlrl.plan.workload import Prompts
 
     if device not in ("auto", "cpu", "cuda"):
@@ -88,6 +88,7 @@ def command(
 
 def _show(plan: Plan, machine: Machine, config: Config, free: int, *, err: bool) -> None:
     """Every part by name, and whether it fits."""
+    from vlrl.plan.room import time_words, verdict
 
     def say(text: str) -> None:
         typer.echo(text, err=err)
@@ -119,6 +120,7 @@ def _machine(dtype: str, device: str, memory_gib: float | None, teraflops: float
 
     from vlrl.plan.duration import matmul_rate
     from vlrl.plan.predict import Machine
+    from vlrl.plan.room import host_memory
 
     here = "cuda" if torch.cuda.is_available() else "cpu"
     chosen = here if device == "auto" else device
