@@ -13,7 +13,7 @@ import pytest
 import typer
 import yaml
 
-from vlrl.cli.main import app
+from vlrl.cli.app import app
 from vlrl.config import Config, load_config, parse_config
 from vlrl.plan.model_config import known_models
 from vlrl.plan.predict import GIB, Machine, predict
