@@ -266,10 +266,10 @@ class Cell:
             raise EnvFailure("died", f"gui/x11: no X server: {said.decode(errors='replace').strip()}")
         self._display = int(said)
         self._inside = self.processes()[1] if self.boxed else self._process.pid
-        try:
-            self._apps = os.open(self.path(self.launcher), os.O_WRONLY | os.O_NONBLOCK)
+        try:  # as both ends of it: its reader, the launcher, may come later than the X server
+            self._apps = os.open(self.path(self.launcher), os.O_RDWR | os.O_NONBLOCK)
         except OSError as error:
-            raise EnvFailure("died", f"gui/x11: the desktop's launcher is gone: {error}") from error
+            raise EnvFailure("died", f"the desktop is gone: {error}") from error
         self._handles.append(self._apps)
         while "up" not in self.ended():
             self.check()

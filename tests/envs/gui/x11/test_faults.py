@@ -13,6 +13,7 @@ from x11_traces import MACHINE, descendants, traces
 
 from vlrl.env_host.failure import EnvFailure
 from vlrl.envs.gui.actions import Click, Key, OpenApp, TypeText
+from vlrl.envs.gui.x11 import shells
 from vlrl.envs.gui.x11.backend import X11Backend
 from vlrl.envs.gui.x11.desktop import Desktop
 from vlrl.envs.gui.x11.pool import pool_of
@@ -163,3 +164,11 @@ def test_resets_leave_nothing(episodes: int) -> None:
     assert traces() == files
     assert held() <= begin
     assert resident_mib() < begin_mib + 32
+
+
+def test_a_launcher_that_comes_late_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine the X server may be up before it."""
+    late = shells._OUTER.replace("( {inner_box}", "( sleep 0.5; {inner_box}")
+    assert late != shells._OUTER
+    monkeypatch.setattr(shells, "_OUTER", late)
+    Desktop(MACHINE).close()
