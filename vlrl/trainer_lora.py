@@ -19,6 +19,7 @@ from vlrl.config import Config
 from vlrl.errors import ConfigError
 from vlrl.memory_options import LoraConfig
 from vlrl.model_parts import matches, present
+from vlrl.trainer_offload import slice_of
 
 ADAPTER = "default"
 _BASE = ".base_layer."
@@ -107,7 +108,7 @@ def adapter_layout(model: nn.Module) -> list[tuple[str, str, tuple[int, ...]]]:
 def adapter_shards(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
     """(name by peft, this rank's flat slice) of every adapter's weight, in the order of `adapter_layout`."""
     for name, parameter in _own_parameters(model):
-        yield name, parameter.ds_tensor.detach()
+        yield name, slice_of(parameter)
 
 
 def merged_shards(
@@ -126,7 +127,7 @@ def merged_shards(
         published = base_name(name)
         if published is None:
             continue
-        shard = parameter.ds_tensor.detach()
+        shard = slice_of(parameter)
         path = name.partition(_BASE)[0]
         if path in adapted and name.endswith(".weight") and _BASE in name:
             low, high = (adapters[f"{path}.lora_{half}.weight"] for half in "AB")

@@ -111,14 +111,14 @@ def _vision_settings(model: Any, config: Config) -> str:
     return json.dumps(settings, sort_keys=True, default=str)
 
 
-def deepspeed_config(config: Config) -> Mapping[str, Any]:
-    """DeepSpeed's own config of a rank."""
+def deepspeed_config(config: Config, module: torch.nn.Module) -> Mapping[str, Any]:
+    """DeepSpeed's own config of a rank that splits a module."""
     low = config.model.dtype == "bfloat16"
     return {
         "train_micro_batch_size_per_gpu": 1,
         "gradient_accumulation_steps": 1,  # the boundary is set by hand: micro-batches vary in number
         "gradient_clipping": config.optim.max_grad_norm,
-        "zero_optimization": {"stage": 3, "overlap_comm": False, **zero_options(config)},
+        "zero_optimization": {"stage": 3, "overlap_comm": False, **zero_options(config, module)},
         "zero_allow_untested_optimizer": True,
         "zero_force_ds_cpu_optimizer": False,  # torch's AdamW does offloaded updates too, without a compiler
         "bf16": {"enabled": low},

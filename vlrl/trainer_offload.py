@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import torch
+from torch import nn
 
 from vlrl.config import Config
 from vlrl.errors import ConfigError
@@ -21,6 +22,7 @@ from vlrl.segment_files import hold, new_path, orphans
 InMemory: TypeAlias = list[dict[str, torch.Tensor]]
 """Of each of the optimizer's flat groups: its master weights and its states, as far as they are in memory."""
 MASTER = "master"
+BUFFERS_BESIDE_A_BLOCK = 5
 
 
 class OffloadFolder:
@@ -56,8 +58,17 @@ def with_folder(config: Config, folder: OffloadFolder) -> Config:
     return config.model_copy(update={"trainer": trainer})
 
 
-def zero_options(config: Config) -> Mapping[str, Any]:
-    """Of DeepSpeed's zero_optimization section.
+def of_reference(config: Config) -> Config:
+    """The config as the reference's engine is given it: DeepSpeed empties the folder in which it begins."""
+    folder = config.trainer.offload_dir
+    if folder is None:
+        return config
+    trainer = config.trainer.model_copy(update={"offload_dir": folder / "reference"})
+    return config.model_copy(update={"trainer": trainer})
+
+
+def zero_options(config: Config, module: nn.Module) -> Mapping[str, Any]:
+    """Of DeepSpeed's zero_optimization section, for the module that is split.
 
     Raises:
         ConfigError: if this machine has not what DeepSpeed needs to offload to a disk.
@@ -68,7 +79,72 @@ def zero_options(config: Config) -> Mapping[str, Any]:
         _require_async_io()
         place = {"device": "nvme", "nvme_path": str(trainer.offload_dir)}
     wanted = {"offload_optimizer": trainer.offload_optimizer, "offload_param": trainer.offload_parameters}
-    return {name: dict(place) for name, is_wanted in wanted.items() if is_wanted}
+    options: dict[str, Any] = {name: dict(place) for name, is_wanted in wanted.items() if is_wanted}
+    if _on_disk(config):
+        # By default the first 10^9 elements would stay in host memory, and a slice of over 10^8, or more than
+        # five at once, would end the run: fetching ahead fills the buffers that the next block needs.
+        options["offload_param"] |= {"max_in_cpu": 0, **_buffers(module, trainer.num_ranks)}
+        options |= {"stage3_prefetch_bucket_size": 0, "stage3_max_reuse_distance": 0}
+    return options
+
+
+def split_on_disk(module: nn.Module, config: Config, deepspeed_config: Mapping[str, Any]) -> None:
+    """Split a module whose slices go to a disk, where DeepSpeed would do it in the wrong precision.
+
+    `deepspeed.initialize` swaps through buffers in bfloat16 on a CPU without float16, whatever the model's
+    dtype is, and so rounds float32 weights. Its `zero.Init` takes the dtype from its config.
+    """
+    if _on_disk(config) and not torch.cuda.is_available():
+        import deepspeed
+
+        deepspeed.zero.Init(module=module, config_dict_or_path=dict(deepspeed_config))
+
+
+def same_norm(optimizer: Any) -> None:
+    """Let a ZeRO-3 optimizer whose states are offloaded take the gradients' norm as any other does.
+
+    DeepSpeed has two ways: in float64, and for offloaded states in float32. Where gradients are clipped, the
+    last bits of all weights depend on it.
+    """
+    partitions = optimizer._DeepSpeedZeroOptimizer_Stage3__param_id_to_grad_partition
+
+    def norm(parameters: Sequence[Any]) -> torch.Tensor:
+        gradients = [partitions[parameter.ds_id] for parameter in parameters]
+        total: torch.Tensor = optimizer.get_grad_norm_direct(gradients, parameters)
+        return total.cpu()
+
+    optimizer.complete_grad_norm_calculation_for_cpu_offload = norm
+
+
+def slice_of(parameter: Any) -> torch.Tensor:
+    """This rank's flat slice of a parameter that ZeRO-3 has split, read from the disk if it lies there."""
+    from deepspeed.runtime.swap_tensor.partitioned_param_swapper import PartitionedParamStatus
+
+    if parameter.ds_tensor.status != PartitionedParamStatus.NOT_AVAILABLE:
+        found: torch.Tensor = parameter.ds_tensor.detach()
+        return found
+    swapper = parameter.nvme_swapper
+    swapper.swap_in([parameter], async_op=False)
+    copy: torch.Tensor = parameter.ds_tensor.detach().clone()
+    swapper.remove_partition_and_release_buffers([parameter])
+    return copy
+
+
+def _on_disk(config: Config) -> bool:
+    """Whether slices of the weights lie on a disk."""
+    return config.trainer.offload_parameters and config.trainer.offload_dir is not None
+
+
+def _buffers(module: nn.Module, num_ranks: int) -> dict[str, int]:
+    """Host memory through which slices are read: one buffer for each that is in use at a time.
+
+    A block of layers is fetched whole; beside it the embedding and the head may be in use, each with what
+    belongs to it.
+    """
+    largest = max(parameter.numel() for parameter in module.parameters())
+    lists = (child for child in module.modules() if isinstance(child, nn.ModuleList))
+    in_block = max((len(list(block.parameters())) for blocks in lists for block in blocks), default=0)
+    return {"buffer_count": in_block + BUFFERS_BESIDE_A_BLOCK, "buffer_size": -(-largest // num_ranks) + 1}
 
 
 def states_in_memory(optimizer: Any) -> InMemory:

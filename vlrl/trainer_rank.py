@@ -46,7 +46,7 @@ from vlrl.trainer_model import (
     set_options,
     with_logprobs,
 )
-from vlrl.trainer_offload import bring_back, states_in_memory
+from vlrl.trainer_offload import bring_back, of_reference, same_norm, split_on_disk, states_in_memory
 from vlrl.trainer_profile import StepProfiler
 from vlrl.types import FloatArray
 from vlrl.weight_sender import WeightSender
@@ -104,9 +104,11 @@ class TrainerRank:
         module = self._wrapped(model)
         make_leaves(module)
         optimizer = make_optimizer(module.parameters(), self._config.optim)
-        self._engine, *_ = deepspeed.initialize(
-            model=module, optimizer=optimizer, config=deepspeed_config(self._config)
-        )
+        options = deepspeed_config(self._config, module)
+        split_on_disk(module, self._config, options)
+        self._engine, *_ = deepspeed.initialize(model=module, optimizer=optimizer, config=options)
+        if self._config.trainer.offload_optimizer:
+            same_norm(self._engine.optimizer)
         self._profiler = StepProfiler(
             self._config.profile, self._config.run_dir.absolute(), self._rank, self._engine.module
         )
@@ -259,7 +261,10 @@ class TrainerRank:
         # The features of a frozen tower are the policy's own: one cache serves both.
         module = self._wrapped(load_model(self._config))
         module.requires_grad_(False)
-        engine, *_ = deepspeed.initialize(model=module, config=deepspeed_config(self._config))
+        config = of_reference(self._config)
+        options = deepspeed_config(config, module)
+        split_on_disk(module, config, options)
+        engine, *_ = deepspeed.initialize(model=module, config=options)
         engine.eval()  # DeepSpeed's returns nothing
         return engine
 
