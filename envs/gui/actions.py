@@ -77,11 +77,16 @@ class Drag:
 
 @dataclass(frozen=True, slots=True)
 class Scroll:
-    """Turn the wheel by dx and dy pixels, positive to the right and down: towards what comes later."""
+    """Turn the wheel by dx and dy pixels, positive to the right and down: towards what comes later.
+
+    `within_page` is set where only a direction was said: then a backend that knows the part which scrolls
+    (gui/emu) goes no further than that part is high, so that nothing in it is skipped.
+    """
 
     dx: int = 0
     dy: int = 0
     point: Pixel | None = None
+    within_page: bool = False
 
 
 @dataclass(frozen=True, slots=True)

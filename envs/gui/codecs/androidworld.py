@@ -4,7 +4,8 @@ Sources, facts only: google-research/android_world, android_world/env/json_actio
 android_world/env/actuation.py for what they do, android_world/agents/m3a.py for the form. Coordinates are
 pixels of the screenshot; elements by `index` are refused, as a screenshot has no numbers.
 
-scroll moves the view by half of the screen in its direction, as a finger from the middle to the edge does;
+scroll moves the view by half of the screen in its direction, as a finger from the middle to the edge does,
+whatever was tapped before;
 swipe draws the finger from edge to edge, and "left" and "right" are the way that actuation.py has them:
 "left" draws it from the left edge to the right. input_text types into the field that has the focus and
 presses nothing after it: there it first clicks a place and presses enter at the end, which are actions of
@@ -24,6 +25,7 @@ from vlrl.envs.gui.actions import (
     Key,
     LongPress,
     OpenApp,
+    Pixel,
     Scroll,
     Swipe,
     SystemButton,
@@ -102,7 +104,8 @@ def _action(said: Said, grid: Grid) -> Action:
         case "long_press":
             return LongPress(said.xy(grid))
         case "scroll":
-            return scroll_towards(said.choice("direction", DIRECTIONS), grid.view, None)
+            way = said.choice("direction", DIRECTIONS)
+            return scroll_towards(way, grid.view, _middle(grid.view), max(grid.view.screen))
         case "swipe":
             return said.choice("direction", _swipes(grid.view))
         case "input_text" if said.has("x", "y"):
@@ -126,9 +129,13 @@ def _action(said: Said, grid: Grid) -> Action:
     raise said.unknown()
 
 
+def _middle(view: View) -> Pixel:
+    return view.screen[0] // 2, view.screen[1] // 2
+
+
 def _swipes(view: View) -> Mapping[str, Swipe]:
-    width, height = view.screen
-    x, y, right, bottom = width // 2, height // 2, width - 1, height - 1
+    (x, y), (width, height) = _middle(view), view.screen
+    right, bottom = width - 1, height - 1
     return {
         "down": Swipe((x, 0), (x, bottom), SWIPE_MS),
         "up": Swipe((x, bottom), (x, 0), SWIPE_MS),
@@ -146,7 +153,7 @@ def _members(action: Action, grid: Grid) -> dict[str, Any] | None:
             return {"action_type": "click" if count == 1 else "double_tap", **at(point)}
         case LongPress(point=point):
             return {"action_type": "long_press", **at(point)}
-        case Scroll(point=None):
+        case Scroll(point=point) if point in (None, _middle(grid.view)):
             way = direction_of(action)
             return {"action_type": "scroll", "direction": way} if way else None
         case Swipe(start=start, end=end):

@@ -5,8 +5,8 @@ and web (the lists of actions differ by data set; all of them are read), verl/ut
 for the form. The answer is a Python list of one dictionary; its authors evaluate it, here it is read as a
 literal. Points are pixels of the picture as it was given to the model; [-100, -100] stands for none.
 
-A scroll says its direction in input_text and goes by half of the screen; hotkey says its keys there. `select`
-and `close/delete` name no input that a mouse or keyboard could give and are refused.
+A scroll says its direction in input_text and goes by half of the screen, at most five notches; hotkey says
+its keys there. `select` and `close/delete` name no input that a mouse or keyboard could give and are refused.
 """
 
 from __future__ import annotations

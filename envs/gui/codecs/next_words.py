@@ -24,6 +24,7 @@ def next_words(codec: Codec, action: Action, view: View) -> str:
     Where drags and scrolls start where the pointer is, and it is elsewhere, that is the move there; asked
     again with the pointer at that place, the action itself. Where there is only a finger, a scroll
     is the swipe that moves what lies under it as far, a drag is a swipe, and enter is a phone's button.
+    Where a swipe has no places, the one that scrolls is a scroll in its direction.
 
     Raises:
         ActionError: kind "unknown_action" if nothing of that can be said.
@@ -47,6 +48,12 @@ def _other_ways(codec: Codec, action: Action, view: View) -> Iterator[str]:
     words = by_hand and _said(codec, by_hand, view)
     if words:
         yield words
+    if isinstance(action, Swipe):
+        (x, y), (to_x, to_y) = action.start, action.end
+        for point in (((x + to_x) // 2, (y + to_y) // 2), None):
+            scrolled = _said(codec, Scroll(x - to_x, y - to_y, point), view)
+            if scrolled:
+                yield scrolled
 
 
 def _said(codec: Codec, action: Action, view: View) -> str | None:

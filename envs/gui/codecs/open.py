@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias, cast
 
-from vlrl.envs.gui.actions import Answer
+from vlrl.envs.gui.actions import Action, Answer
 from vlrl.envs.gui.codecs.androidworld import AndroidWorldCodec
 from vlrl.envs.gui.codecs.browsergym import BrowserGymCodec
 from vlrl.envs.gui.codecs.codec import ActionError, Codec, View
@@ -15,6 +15,7 @@ from vlrl.envs.gui.codecs.computer_13 import Computer13Codec
 from vlrl.envs.gui.codecs.frames import FRAME_NAMES
 from vlrl.envs.gui.codecs.gui_r1 import GuiR1Codec
 from vlrl.envs.gui.codecs.miniwob import MiniWobCodec
+from vlrl.envs.gui.codecs.next_words import next_words
 from vlrl.envs.gui.codecs.osworld_pyautogui import PyautoguiCodec
 from vlrl.envs.gui.codecs.plain import PlainCodec
 from vlrl.envs.gui.codecs.qwen_computer import QwenComputerCodec
@@ -81,13 +82,18 @@ def open_codec(name: str, tolerance: Tolerance = "published") -> TolerantCodec:
     return TolerantCodec(codec, tolerance)
 
 
-def can_answer(name: str) -> bool:
-    """Whether a codec has a word for the answer to a question."""
+def can_say(name: str, action: Action) -> bool:
+    """Whether a codec has words for an action on a screen of 640×480, or for what comes to the same."""
     try:
-        open_codec(name).format(Answer("1"), View(Canvas((480, 640), (480, 640)), (0, 0)))
+        next_words(open_codec(name), action, View(Canvas((480, 640), (480, 640)), (0, 0)))
     except ActionError:
         return False
     return True
+
+
+def can_answer(name: str) -> bool:
+    """Whether a codec has a word for the answer to a question."""
+    return can_say(name, Answer("1"))
 
 
 def codec_list() -> str:

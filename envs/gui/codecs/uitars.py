@@ -9,8 +9,8 @@ Both versions are read in either of the ways that a place is written: `point='<p
 middle counts. 1.0 writes boxes, 1.5 points.
 
 A text runs to the first quote that another argument or the closing bracket follows, so that a quote within
-it need not be written \'. A scroll goes by half of the screen, as its direction is all that is said: the
-package's own five notches are about that of a screen 1080 high. `finished(content='…')` with a text is an
+it need not be written \'. A scroll goes by half of the screen, as its direction is all that is said, and by
+at most five notches, which is what the package turns the wheel by. `finished(content='…')` with a text is an
 answer. `call_user()` gives up.
 """
 

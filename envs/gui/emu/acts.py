@@ -64,8 +64,8 @@ def _act(scene: Scene, world: World, action: Action) -> World:
                 return world
             is_finger = world.is_mobile and world.held is None and not modifiers
             return _finger(scene, world, path) if is_finger else _drag(scene, world, path, modifiers)
-        case Scroll(_, dy, point):
-            return pointer.wheel(scene, _at(scene, world, point), dy)
+        case Scroll(_, dy, point, within_page):
+            return pointer.wheel(scene, _at(scene, world, point), dy, within_page)
         case TypeText(text):
             return keyboard.type_text(scene, world, text)
         case Key(keys):

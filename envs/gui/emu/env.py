@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from vlrl.envs.gui.codecs.open import can_answer
+from vlrl.envs.gui.actions import Action, Answer
+from vlrl.envs.gui.codecs.open import can_say
 from vlrl.envs.gui.emu import apps, tasks
 from vlrl.envs.gui.emu.desktop import Desktop
+from vlrl.envs.gui.emu.intents import Needing
 from vlrl.envs.gui.emu.strings import speak
 from vlrl.envs.gui.emu.task import TEMPLATES, Draw, Template
 from vlrl.envs.gui.emu.variation import CHOICES, Variation
@@ -64,13 +66,7 @@ class EmuEnv(GuiEnv):
             )
         chosen = chosen_templates([tasks] if isinstance(tasks, str) else tasks, form, (low, high))
         grammar = str(options.get("codec", GuiRules().codec))
-        if not can_answer(grammar):
-            chosen = [template for template in chosen if not asks(template, form)]
-            if not chosen:
-                raise ConfigError(
-                    f"gui/emu: the tasks {tasks!r} ask for an answer, which the codec {grammar!r} has no "
-                    "word for; docs/gui_actions.md says which have"
-                )
+        chosen = sayable(chosen, form, grammar)
         desktop = Desktop(_size(size, form), form, chosen, (low, high), Variation(pins))
         super().__init__(desktop, **options)
 
@@ -100,12 +96,40 @@ def chosen_templates(patterns: Sequence[str], form: Form, difficulty: tuple[int,
     return found
 
 
+def sayable(templates: Sequence[Template], form: Form, codec: str) -> list[Template]:
+    """Those whose solutions a grammar has words for: answers, drags, context menus.
+
+    Raises:
+        ConfigError: if none is left.
+    """
+    left: list[Template] = []
+    lacking: set[str] = set()
+    for template in templates:
+        missing = [action for action in needs(template, form) if not can_say(codec, action)]
+        lacking.update(type(action).__name__ for action in missing)
+        if not missing:
+            left.append(template)
+    if not left:
+        raise ConfigError(
+            f"gui/emu: the tasks {', '.join(template.name for template in templates)} take actions that the "
+            f"codec {codec!r} has no word for, such as {', '.join(sorted(lacking))}; see docs/gui_actions.md"
+        )
+    return left
+
+
 @cache
-def asks(template: Template, form: Form) -> bool:
-    """Whether its tasks are questions, which end with an answer."""
+def needs(template: Template, form: Form) -> tuple[Action, ...]:
+    """Examples of the actions that its tasks take, at any level, and that not every grammar can say."""
     looks = {**Variation({}).draw(0), "form": form}
     speak(looks["language"])
-    return template.make(Draw(np.random.default_rng(0), template.levels[0], looks)).answer is not None
+    found: list[Action] = []
+    for level in template.levels:
+        setup = template.make(Draw(np.random.default_rng(0), level, looks))
+        found += [Answer("1")] * (setup.answer is not None)
+        for intent in setup.oracle:
+            if isinstance(intent, Needing):
+                found.append(intent.by_hand if form == "mobile" else intent.example)
+    return tuple(dict.fromkeys(found))
 
 
 def _size(size: Sequence[int] | None, form: Form) -> tuple[int, int]:

@@ -7,6 +7,7 @@ finds widgets by their ids, scrolls to them, brings their window to the front, o
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from vlrl.envs.gui import actions
@@ -19,6 +20,29 @@ from vlrl.envs.gui.emu.widgets.menus import MenuBar
 
 Intent: TypeAlias = Callable[[Eye], tuple[Action, bool]]
 """What to do next, and whether the intent is then done."""
+
+
+@dataclass(frozen=True)
+class Needing:
+    """An intent that not every grammar of actions can say.
+
+    Attributes:
+        does: the intent.
+        example: on a desktop, an action of the kind that it takes.
+        by_hand: the same on a phone.
+    """
+
+    does: Intent
+    example: Action
+    by_hand: Action
+
+    def __call__(self, eye: Eye) -> tuple[Action, bool]:
+        """See `Intent`."""
+        return self.does(eye)
+
+
+A_DRAG = Drag(((40, 40), (90, 70)))
+A_RIGHT_CLICK, A_LONG_PRESS = Click((40, 40), "right"), LongPress((40, 40))
 
 
 def click(id: str, count: int = 1) -> Intent:
@@ -51,7 +75,7 @@ def context(id: str, item: str) -> Intent:
             return found, False
         return (LongPress(found) if eye.is_mobile else Click(found, "right")), False
 
-    return intent
+    return Needing(intent, A_RIGHT_CLICK, A_LONG_PRESS)
 
 
 def menu(title: str, item: str) -> Intent:
@@ -184,7 +208,7 @@ def drag(id: str, onto: str) -> Intent:
             return end, False
         return Drag((start, end)), True
 
-    return intent
+    return Needing(intent, A_DRAG, A_DRAG)
 
 
 def stroke(id: str, *points: Pixel) -> Intent:
@@ -200,7 +224,7 @@ def stroke(id: str, *points: Pixel) -> Intent:
         path = tuple((left + x, top + y) for x, y in points)
         return (Drag(path) if len(path) > 1 else Click(path[0])), True
 
-    return intent
+    return Needing(intent, A_DRAG, A_DRAG) if len(points) > 1 else intent
 
 
 def open_app(name: str) -> Intent:

@@ -21,6 +21,9 @@ from vlrl.envs.gui.emu.widgets.entry import Entry
 from vlrl.envs.gui.emu.widgets.menus import MenuTitle
 from vlrl.envs.gui.emu.widgets.rows import RowOf, Rows
 
+PAGE_EIGHTHS = 7
+"""How much of what is seen goes at most, where only a direction was said: the last rows stay in sight."""
+
 
 def press(scene: Scene, world: World, count: int = 1, modifiers: Sequence[str] = ()) -> World:
     """Press the left button; `count` 2 and 3 are the second and third press of a double or triple click."""
@@ -180,12 +183,16 @@ def context(scene: Scene, world: World) -> World:
     return menus.open_menu(world, number, widget.id, "context", items, at, on)
 
 
-def wheel(scene: Scene, world: World, dy: int) -> World:
-    """Turn the wheel over what scrolls under the pointer."""
+def wheel(scene: Scene, world: World, dy: int, within_page: bool = False) -> World:
+    """Turn the wheel over what scrolls under the pointer, if so told by no more than most of its height."""
     found = scroller_under(scene, world)
     if found is None:
         return world
     layer, id = found
+    if within_page:
+        _, top, _, bottom = layer.view.scrollers[id].box
+        page = max(1, (bottom - top) * PAGE_EIGHTHS // 8)
+        dy = min(max(-page, dy), page)
     return editing.scroll_by(world, layer.number, layer.view, id, dy)
 
 

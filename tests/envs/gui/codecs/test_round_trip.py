@@ -163,6 +163,8 @@ def alike(name: str, action: Action, read: Action) -> bool:
     )
     assert all(first == second for first, second in ways)
     same = (action.dx, action.dy) == (read.dx, read.dy)
+    if name == "androidworld":  # a finger in the middle, whatever was tapped before
+        return read.point == (VIEW.screen[0] // 2, VIEW.screen[1] // 2)
     return (same or name in (*SPELT_BY_DIRECTION, "miniwob")) and (read.point or (5, 5)) == (
         action.point or (5, 5)
     )

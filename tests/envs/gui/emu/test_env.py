@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pytest
 
 from vlrl.envs.gui.emu.env import LEAST, EmuEnv
-from vlrl.envs.gui.emu.task import TEMPLATES
+from vlrl.envs.gui.emu.task import TEMPLATES, Template
 from vlrl.envs.gui.emu.tasks.basics import CHOICES
 from vlrl.errors import ConfigError
 from vlrl.registry import resolve
@@ -41,8 +43,8 @@ def test_the_oracle_goes_on_where_places_are_written_coarsely() -> None:
         assert env.step(env.oracle()).info["success"]
 
 
-def won(env: EmuEnv, seed: int) -> bool:
-    env.reset({}, seed)
+def won(env: EmuEnv, seed: int, task: Mapping[str, Any] = MappingProxyType({})) -> bool:
+    env.reset(task, seed)
     while not (result := env.step(env.oracle())).terminated and not result.truncated:
         pass
     return bool(result.info["success"])
@@ -80,6 +82,44 @@ def test_a_grammar_without_a_word_for_answers_is_asked_nothing() -> None:
     assert {template.name for template in EmuEnv().backend.templates} > names  # type: ignore[attr-defined]
     with pytest.raises(ConfigError, match="'gui_r1' has no word for"):
         EmuEnv(tasks="mail/secret", codec="gui_r1")
+
+
+def test_no_task_is_offered_that_a_grammar_cannot_say() -> None:
+    """AndroidWorld's has no drag from place to place, GUI-R1's neither; the rest they play."""
+    offered = {}
+    for codec in ("androidworld", "gui_r1"):
+        env = EmuEnv(form="mobile", codec=codec)
+        templates: list[Template] = env.backend.templates  # type: ignore[attr-defined]
+        offered[codec] = {template.name for template in templates}
+        for template in templates:
+            for level in template.levels if codec == "androidworld" else template.levels[-1:]:
+                assert won(env, level, {"name": template.name, "difficulty": level}), template.name
+    phone = {name for name, template in TEMPLATES.items() if "mobile" in template.forms}
+    drags = {"paint/connect", "paint/erase", "paint/frame"}
+    assert phone - offered["androidworld"] == drags and len(offered["androidworld"]) == 104
+    assert len(offered["gui_r1"]) == 85  # without questions and drags
+    desktop = {template.name for template in EmuEnv(codec="gui_r1").backend.templates}  # type: ignore[attr-defined]
+    assert len(desktop) == 92 and desktop.isdisjoint(drags | {"calendar/drag", "files/drag"})
+    with pytest.raises(ConfigError, match="'androidworld' has no word for, such as Drag"):
+        EmuEnv(form="mobile", tasks="paint/frame", codec="androidworld")
+
+
+@pytest.mark.parametrize("task", ["forms/cart", "mail/to_calendar"])
+@pytest.mark.parametrize("codec", ["uitars_1_5", "gui_r1"])
+def test_a_scroll_of_which_only_the_direction_is_said_skips_nothing(codec: str, task: str) -> None:
+    """Half of this screen is six times what the letter shows: it went from the first line to the last."""
+    env = EmuEnv(size=[2560, 1440], codec=codec)
+    assert won(env, 0, {"name": task, "difficulty": 3})
+
+
+@pytest.mark.slow  # all of them, and at the largest size
+@pytest.mark.parametrize("size", [[2560, 1440], [3840, 2160]])
+def test_every_oracle_plays_by_directions_on_a_large_screen(size: list[int]) -> None:
+    env = EmuEnv(size=size, codec="uitars_1_5")
+    for name, template in TEMPLATES.items():
+        if "desktop" in template.forms:
+            for level in template.levels:
+                assert won(env, level, {"name": name, "difficulty": level}), name
 
 
 def test_a_wrong_button_ends_it_without_reward() -> None:
