@@ -22,7 +22,7 @@ BEFORE: dict[str, Any] = {
 
 @pytest.fixture
 def run_dir(tmp_path: Path) -> Path:
-    write_config(tmp_path, make_config(**BEFORE), 0, changed=False)
+    write_config(tmp_path, make_config(**BEFORE), 0)
     return tmp_path
 
 
@@ -90,7 +90,7 @@ def test_what_cannot_be_loaded_or_gone_on_with_is_refused(
 
 
 def test_adapters_of_another_shape_are_refused_and_another_way_to_send_them_is_not(tmp_path: Path) -> None:
-    write_config(tmp_path, make_config(lora={"rank": 8}), 0, changed=False)
+    write_config(tmp_path, make_config(lora={"rank": 8}), 0)
     with pytest.raises(ConfigError, match=r"lora\.rank: 8 → 16"):
         require_resumable(changes_since(tmp_path, make_config(lora={"rank": 16})))
     with pytest.raises(ConfigError, match="lora: absent → null"):
@@ -103,12 +103,22 @@ def test_every_config_is_kept_by_the_step_that_it_began_with(run_dir: Path) -> N
         files = sorted((run_dir / "configs").iterdir())
         return {file.stem: yaml.safe_load(file.read_text())["optim"]["lr"] for file in files}
 
-    write_config(run_dir, make_config(**BEFORE), 50, changed=False)
+    write_config(run_dir, make_config(**BEFORE), 50)
     assert kept() == {"step_000000": 1e-6}
-    write_config(run_dir, make_config(**BEFORE, optim={"lr": 2e-6}), 120, changed=True)
-    write_config(run_dir, make_config(**BEFORE, optim={"lr": 3e-6}), 180, changed=True)
+    write_config(run_dir, make_config(**BEFORE, optim={"lr": 2e-6}), 120)
+    write_config(run_dir, make_config(**BEFORE, optim={"lr": 3e-6}), 180)
     assert kept() == {"step_000000": 1e-6, "step_000120": 2e-6, "step_000180": 3e-6}
     # The run went back behind a damaged checkpoint: the steps from 150 on are redone.
-    write_config(run_dir, make_config(**BEFORE, optim={"lr": 4e-6}), 150, changed=True)
+    write_config(run_dir, make_config(**BEFORE, optim={"lr": 4e-6}), 150)
     assert kept() == {"step_000000": 1e-6, "step_000120": 2e-6, "step_000150": 4e-6}
     assert yaml.safe_load((run_dir / "config.yaml").read_text())["optim"]["lr"] == 4e-6
+
+
+def test_going_back_behind_the_last_change_keeps_the_config_that_is_in_force(run_dir: Path) -> None:
+    now = make_config(**BEFORE, optim={"lr": 2e-6})
+    write_config(run_dir, now, 120)
+    write_config(run_dir, now, 100)  # the same config, from an older checkpoint: the one of 120 is damaged
+    kept = {
+        file.stem: yaml.safe_load(file.read_text())["optim"]["lr"] for file in (run_dir / "configs").iterdir()
+    }
+    assert kept == {"step_000000": 1e-6, "step_000100": 2e-6}

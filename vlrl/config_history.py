@@ -104,8 +104,8 @@ def described(changes: Sequence[Change], first_step: int) -> str:
     return text
 
 
-def write_config(run_dir: Path, config: Config, first_step: int, *, changed: bool) -> None:
-    """Write the config in force; a new or changed one also under the step that it begins with."""
+def write_config(run_dir: Path, config: Config, first_step: int) -> None:
+    """Write the config in force; one that is not that of the steps before also under its first step."""
     tree = config.model_dump(mode="json")
     text = yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
     folder = run_dir / HISTORY_FOLDER
@@ -113,9 +113,9 @@ def write_config(run_dir: Path, config: Config, first_step: int, *, changed: boo
     for kept in folder.glob("step_*.yaml"):  # steps that are redone, under the config that is in force now
         if kept.stem > _name(first_step):
             kept.unlink()
-    own = folder / f"{_name(first_step)}.yaml"
-    if changed or not any(folder.glob("step_*.yaml")):
-        own.write_text(text, encoding="utf-8")
+    last = max(folder.glob("step_*.yaml"), default=None)
+    if last is None or last.read_text(encoding="utf-8") != text:
+        (folder / f"{_name(first_step)}.yaml").write_text(text, encoding="utf-8")
     (run_dir / CONFIG_FILE).write_text(text, encoding="utf-8")
 
 

@@ -140,7 +140,10 @@ class Run:
         self._stack.callback(self.data.close)
         self.stream = self.data.stream
         self.first_samples = self.stream.batch(self.first_step)  # a broken row shows before an engine starts
-        require_agents(self.first_samples, config) if self._generate else require_targets(self.first_samples)
+        if self._generate:
+            require_agents(self.first_samples, config)
+        else:
+            require_targets(self.first_samples)
         if self._train:
             require_room(config, self.first_samples, self.console.note, engine=self._generate)
             self._open_folder()
@@ -165,7 +168,7 @@ class Run:
 
     def _open_folder(self) -> None:
         run_dir = self.config.run_dir
-        write_config(run_dir, self.config, self.first_step, changed=bool(self._begin.changes))
+        write_config(run_dir, self.config, self.first_step)
         (run_dir / SUMMARY_FILE).unlink(missing_ok=True)  # of fewer steps: the run is not finished any more
         resume_step = self.first_step if self._resume else None
         self.sinks = MetricSinks(run_dir, self.config.logging, resume_step=resume_step)
