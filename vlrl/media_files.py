@@ -33,12 +33,12 @@ def look_for_media(
 ) -> None:
     """Look for every file that rows name as a medium, row by row, for limit_s seconds at most.
 
-    Sources whose first row names no file (they make their pictures, or bring the bytes) are passed over, and
+    Sources whose first row names no file (they make their images, or bring the bytes) are passed over, and
     streamed ones: their rows cannot be read twice.
 
     Args:
         sources: to train on and held out.
-        config: of the run; with data.on_broken=drop what is missing is only told of.
+        config: of the run; with data.on_broken=drop what is missing is only reported.
         tell: of an event's name and a sentence.
         limit_s: for all sources together.
         clock: seconds; for tests.
@@ -48,7 +48,7 @@ def look_for_media(
     """
     begin, missing, num_missing = clock(), list[str](), 0
     for source in sources:
-        if isinstance(source.rows, StreamedRows) or not _files(source.rows[0], config.media):
+        if isinstance(source.rows, StreamedRows) or not _names_files(source.rows, config.media):
             continue
         for index in range(len(source.rows)):
             if clock() - begin > limit_s:
@@ -72,10 +72,17 @@ def look_for_media(
     tell("media_missing", f"{text}; their rows will be left out (data.on_broken=drop)")
 
 
+def _names_files(rows: Rows, config: MediaConfig) -> bool:
+    try:
+        return bool(_files(rows[0], config))
+    except DataError:  # of the others it may be true
+        return True
+
+
 def _missing(rows: Rows, index: int, config: MediaConfig) -> list[str]:
     try:
         files = _files(rows[index], config)
-    except DataError:  # a row that cannot be read is told of when it is to be used
+    except DataError:  # a row that cannot be read is reported when it is to be used
         return []
     return [file.name for file in files if file.path and not os.path.exists(file.path)]
 
