@@ -176,7 +176,7 @@ class FamilyProcessor(ABC):
         return Said(messages[0], tuple(self._resolve(plan, where) for plan in plans))
 
     def act(self, session: Session, generation: Generation) -> str:
-        """Append what was drawn to the session and return the whole assistant message."""
+        """Append what was generated to the session and return the whole assistant message."""
         text = session.opened + self.decode(generation.token_ids)
         session.append_action(generation, text, said=text.removeprefix(self.answer_prefix))
         return text

@@ -66,11 +66,7 @@ def test_a_first_row_whose_medium_is_refused_is_passed_over_as_any_other_is(
     file: Path, tmp_path: Path
 ) -> None:
     lines = file.read_text().splitlines()
-    file.write_text(
-        "\n".join(
-            [json.dumps(json.loads(lines[0]) | {"images": ["file:///0.png"]}), *lines[1:]]
-        )
-    )
+    file.write_text("\n".join([json.dumps(json.loads(lines[0]) | {"images": ["file:///0.png"]}), *lines[1:]]))
     (tmp_path / "7.png").unlink()
     (told,) = look({"name": str(file)}, on_broken="drop")
     assert told.startswith("media_missing: media files are missing: sample '7'")

@@ -79,7 +79,7 @@ class Limits:
 
     @classmethod
     def of(cls, config: Config) -> Limits:
-        """A run's: in synchronous training a batch is drawn when the one before has been trained."""
+        """A run's: in synchronous training a batch is generated when the one before has been trained."""
         streams = config.async_.streams
         return cls(
             config.rollout.prompts_per_step,

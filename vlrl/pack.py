@@ -177,7 +177,7 @@ class Tree:
     """Branches in the order of their tree; a unit is a run of neighbours, from one branch to another.
 
     What each shares with the one before it is known once, so that tokens and pairs of any run are differences
-    of running sums, and nothing is measured anew when runs are joined.
+    of running sums, and nothing is measured again when runs are joined.
     """
 
     def __init__(self, branches: Sequence[Branch]) -> None:

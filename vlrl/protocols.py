@@ -77,7 +77,7 @@ class Processor(Protocol):
         ...
 
     def act(self, session: Session, generation: Generation) -> str:
-        """Append what was drawn to the session and return the whole assistant message.
+        """Append what was generated to the session and return the whole assistant message.
 
         It is what the chat template opened of the message (`Prompt.opened`) and the text of the tokens.
         """

@@ -3,7 +3,7 @@
 It is the kernel's (flock), so a killed run leaves none behind, and no age of a file has to be believed. Linux
 passes it on to the server of an NFS, so it holds between hosts too, unless the file system is mounted with
 `nolock` or `local_lock`, or cannot lock at all: then it holds on one host (or not at all), and whoever takes
-it is told of a holder on another host that did not take its name out of the file.
+it is warned of a holder on another host that did not take its name out of the file.
 """
 
 from __future__ import annotations

@@ -118,13 +118,13 @@ def fitting_reward(answers: Sequence[Any], played: bool, data: str) -> tuple[str
         ("yes_no", lambda text: text.strip().lower() in ("yes", "no"), "the answers are yes or no"),
         (
             "multiple_choice",
-            lambda text: re.fullmatch(r"\s*\(?[A-J]\)?\.?\s*", text),
+            CHOICE.fullmatch,
             "the answers are letters",
         ),
         ("numeric", NUMBER.fullmatch, "the answers are numbers"),
         (
             "math",
-            lambda text: NUMBER.fullmatch(text) or re.search(r"[\\^=√π]", text),
+            lambda text: NUMBER.fullmatch(text) or FORMULA.search(text),
             "the answers are formulas",
         ),
         ("answer_normalized", lambda text: len(text) <= 60, "the answers are a few words"),
