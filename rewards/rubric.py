@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from vlrl.errors import ConfigError
 from vlrl.options import ScoringConfig
 from vlrl.rewards.extract import Part
 from vlrl.rewards.judge.scores import judge
+from vlrl.rewards.per_loop import PerLoop
 from vlrl.rewards.scoring.author import Scored, reward
 from vlrl.rewards.scoring.compose import context_of
 from vlrl.rewards.scoring.execute import Executor, Request
@@ -192,39 +193,25 @@ async def _computed(
     return values
 
 
-class _Running:
-    """What belongs to one event loop: the processes of every list of criteria."""
-
-    def __init__(self) -> None:
-        self.executors: dict[str, tuple[list[RewardFunction], Executor]] = {}
-        self.closer: AsyncGenerator[None] | None = None
+_Executors: TypeAlias = dict[str, tuple[list[RewardFunction], Executor]]
+"""A list of criteria as JSON → its rewards and the processes that call them."""
 
 
-_RUNNING: dict[asyncio.AbstractEventLoop, _Running] = {}
+async def _close(executors: _Executors) -> None:
+    for _, executor in executors.values():
+        executor.close()
+
+
+_EXECUTORS: PerLoop[_Executors] = PerLoop(dict, _close)
 
 
 async def _executor(lines: Sequence[Criterion]) -> tuple[list[RewardFunction], Executor]:
-    loop = asyncio.get_running_loop()
-    state = _RUNNING.get(loop)
-    if state is None:
-        state = _RUNNING[loop] = _Running()
-        state.closer = _close_with_loop(loop, state)
-        await anext(state.closer)
+    executors = await _EXECUTORS.get()
     key = json.dumps([[line.reward, dict(line.options)] for line in lines], sort_keys=True)
-    if key not in state.executors:
+    if key not in executors:
         functions = [find_reward(line.reward, line.options) for line in lines]
         for line, function in zip(lines, functions, strict=True):
             if function.in_driver or function.declared.batched:
                 raise ConfigError(f"rubric: {line.reward!r} is async, batched or gpu; list it in rewards")
-        state.executors[key] = functions, Executor(functions, ScoringConfig())
-    return state.executors[key]
-
-
-async def _close_with_loop(loop: asyncio.AbstractEventLoop, state: _Running) -> AsyncGenerator[None]:
-    """asyncio.run and asyncio.Runner close a loop's asynchronous generators at its end: so processes end."""
-    try:
-        yield
-    finally:
-        _RUNNING.pop(loop, None)
-        for _, executor in state.executors.values():
-            executor.close()
+        executors[key] = functions, Executor(functions, ScoringConfig())
+    return executors[key]

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from vlrl.rewards.judge.http import Chat, JudgeFailure
 from vlrl.rewards.judge.images import DataUrls
 from vlrl.rewards.judge.single_flight import SingleFlight
 from vlrl.rewards.judge.stats import judge_stats
+from vlrl.rewards.per_loop import PerLoop
 from vlrl.types import Media
 
 CACHE_VERSION = 1
@@ -171,39 +172,23 @@ class _Judge:
         )
 
 
-class _LoopState:
-    """What belongs to one event loop: one HTTP client, and the judges that use it."""
+class _Judges:
+    """Of one event loop: one HTTP client, and the judges that use it."""
 
     def __init__(self) -> None:
         no_limits = httpx2.Limits(max_connections=None, max_keepalive_connections=64)  # the judges' own hold
         self.client = httpx2.AsyncClient(timeout=None, limits=no_limits)
         self.judges: dict[str, _Judge] = {}
-        self.closer: AsyncGenerator[None] | None = None
 
 
-_STATES: dict[asyncio.AbstractEventLoop, _LoopState] = {}
+_JUDGES = PerLoop(_Judges, lambda made: made.client.aclose())
 
 
 async def _judge(endpoint: Endpoint) -> _Judge:
-    loop = asyncio.get_running_loop()
-    state = _STATES.get(loop)
-    if state is None:
-        state = _STATES[loop] = _LoopState()
-        state.closer = _close_with_loop(loop, state)
-        await anext(state.closer)
-    name = endpoint.model_dump_json()
-    if name not in state.judges:
-        state.judges[name] = _Judge(endpoint, state.client)
-    return state.judges[name]
-
-
-async def _close_with_loop(loop: asyncio.AbstractEventLoop, state: _LoopState) -> AsyncGenerator[None]:
-    """asyncio.run and asyncio.Runner close a loop's asynchronous generators at its end: this closes ours."""
-    try:
-        yield
-    finally:
-        _STATES.pop(loop, None)
-        await state.client.aclose()
+    made, name = await _JUDGES.get(), endpoint.model_dump_json()
+    if name not in made.judges:
+        made.judges[name] = _Judge(endpoint, made.client)
+    return made.judges[name]
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
