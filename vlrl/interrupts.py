@@ -17,7 +17,7 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, ClassVar
@@ -120,17 +120,8 @@ def signals_while_starting(*, as_json: bool = False) -> Iterator[None]:
         _Starting.requested = True
         raise KeyboardInterrupt
 
-    if threading.current_thread() is not threading.main_thread():
+    with _handled(handle):
         yield
-        return
-    _Starting.requested = False
-    previous = {number: signal.signal(number, handle) for number in SIGNALS}
-    try:
-        yield
-    finally:
-        _Starting.requested = False
-        for number, handler in previous.items():
-            signal.signal(number, handler)
 
 
 @contextmanager
@@ -141,6 +132,13 @@ def signals_passed_on() -> Iterator[None]:
         _Starting.requested = True  # of a run that has not begun yet
         Interrupts.ask_other_threads()
 
+    with _handled(handle):
+        yield
+
+
+@contextmanager
+def _handled(handle: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Both signals go to `handle` while this block runs; in another thread than the main one, as they did."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -10,7 +10,7 @@ import pytest
 from builders import make_config
 
 from vlrl.checkpoint import RunState, save_checkpoint
-from vlrl.cli.failures import explained, resume_command, told_of
+from vlrl.cli.failures import explained, resumable_run, resume_command
 from vlrl.config import Config
 from vlrl.errors import DataError, EngineError, Interrupted
 
@@ -42,11 +42,11 @@ def test_the_command_that_goes_on_is_one_that_a_shell_reads() -> None:
     ],
 )
 def test_a_stopped_run_ends_with_it(config: Config, error: BaseException, said: str) -> None:
-    with pytest.raises(Interrupted) as ended, told_of(config):
+    with pytest.raises(Interrupted) as ended, resumable_run(config):
         raise error
     assert str(ended.value) == f"{said}; there is no checkpoint yet, so run it again"
     save_checkpoint(config.run_dir, RunState(5, 0, 1), lambda folder: None, keep=1)
-    with pytest.raises(Interrupted) as ended, told_of(config):
+    with pytest.raises(Interrupted) as ended, resumable_run(config):
         raise error
     command = "vlrl train 'my run.yaml' optim.lr=1e-4 --json --resume"
     assert str(ended.value) == f"{said}; continue with: {command}"
@@ -55,7 +55,7 @@ def test_a_stopped_run_ends_with_it(config: Config, error: BaseException, said: 
 @pytest.mark.parametrize("error", [EngineError("lost"), ZeroDivisionError("by zero")])
 def test_a_runs_traceback_is_kept_in_its_folder(config: Config, error: Exception) -> None:
     for number in (1, 2):
-        with pytest.raises(type(error)) as raised, told_of(config):
+        with pytest.raises(type(error)) as raised, resumable_run(config):
             raise error
         kept = config.run_dir / ("error.txt" if number == 1 else "error-2.txt")
         assert str(kept) in str(explained(raised.value))
@@ -73,7 +73,7 @@ def test_without_a_folder_it_goes_where_temporary_files_go(config: Config) -> No
 
 def test_an_error_with_a_remedy_needs_none(config: Config) -> None:
     error = DataError("no row")
-    with pytest.raises(DataError), told_of(config):
+    with pytest.raises(DataError), resumable_run(config):
         raise error
     assert explained(error) is error and list(config.run_dir.iterdir()) == []
 
@@ -81,7 +81,7 @@ def test_an_error_with_a_remedy_needs_none(config: Config) -> None:
 def test_what_failed_side_by_side_is_told_as_one(config: Config) -> None:
     """A task group wraps what its tasks raise; the group itself says nothing."""
     inner = EngineError("the engine is lost")
-    with pytest.raises(ExceptionGroup) as raised, told_of(config):
+    with pytest.raises(ExceptionGroup) as raised, resumable_run(config):
         raise ExceptionGroup("unhandled errors in a TaskGroup", [ExceptionGroup("inside", [inner]), inner])
     told = explained(raised.value)
     assert isinstance(told, EngineError)

@@ -24,7 +24,7 @@ _FOLDER = "vlrl_run_dir"
 
 
 @contextmanager
-def told_of(config: Config) -> Iterator[None]:
+def resumable_run(config: Config) -> Iterator[None]:
     """Around a run that can be resumed: how to, if it was stopped; and its folder keeps the traceback.
 
     Raises:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vlrl.cli.failures import told_of
+from vlrl.cli.failures import resumable_run
 from vlrl.cli.shared import (
     ConfigArgument,
     DebugOption,
@@ -28,7 +28,10 @@ def command(
     from vlrl import sft
     from vlrl.viewer.report import write_report
 
-    with told_of(loaded), TrainConsole(f"SFT {loaded.run.name}", loaded.num_steps, json_mode=json) as console:
+    with (
+        resumable_run(loaded),
+        TrainConsole(f"SFT {loaded.run.name}", loaded.num_steps, json_mode=json) as console,
+    ):
         summary = sft.train(loaded, console, resume=resume)
         report = write_report(loaded.run_dir)
         console.note(f"model: {loaded.run_dir / 'model'}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vlrl.cli.failures import told_of
+from vlrl.cli.failures import resumable_run
 from vlrl.cli.shared import (
     ConfigArgument,
     DebugOption,
@@ -34,7 +34,7 @@ def command(
     from vlrl.viewer.report import write_report
 
     with (
-        told_of(loaded),
+        resumable_run(loaded),
         TrainConsole(f"GRPO {loaded.run.name}", loaded.num_steps, json_mode=json) as console,
     ):
         summary = grpo.train(loaded, console, resume=resume)
