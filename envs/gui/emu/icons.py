@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from threading import Lock
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from cachetools import LRUCache, cached
 
 from vlrl.envs.gui.emu.icon_shapes import GRID, ICONS, NAMED
 from vlrl.envs.gui.emu.rasters import FINE, covered
 from vlrl.envs.gui.emu.theme import Colour
 from vlrl.types import ByteArray
+
+CACHED_BYTES = 16_000_000
+_Shapes: TypeAlias = tuple[tuple[str, npt.NDArray[np.int32]], ...]
 
 
 def icon(width: int, height: int, name: str, ink: Colour, behind: Colour) -> ByteArray:
@@ -39,8 +44,12 @@ def _colour(name: str, ink: Colour, behind: Colour) -> Colour:
     return ink if name == "ink" else behind if name == "behind" else NAMED[name]
 
 
-@lru_cache(maxsize=2048)
-def _shapes(width: int, height: int, name: str) -> tuple[tuple[str, npt.NDArray[np.int32]], ...]:
+def _num_bytes(shapes: _Shapes) -> int:
+    return sum(cover.nbytes for _, cover in shapes)
+
+
+@cached(LRUCache(CACHED_BYTES, _num_bytes), lock=Lock(), info=True)
+def _shapes(width: int, height: int, name: str) -> _Shapes:
     """(colour, [height, width, 1] coverage 0 to 255) of each shape."""
     return tuple((colour, _cover(width, height, kind, numbers)) for colour, kind, numbers in ICONS[name])
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from threading import Lock
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from cachetools import LRUCache, cached
 
 from vlrl.envs.gui.emu.glyphs import Font, face, shorten
 from vlrl.envs.gui.emu.theme import Colour
@@ -19,6 +21,8 @@ from vlrl.types import ByteArray
 
 Painter: TypeAlias = Callable[..., ByteArray]
 CACHED_BYTES = 96_000_000
+COVERAGE_BYTES = 24_000_000
+"""Of lines of letters, by size: a line is 1 kB on a small screen, and 100 kB across one of 3840 pixels."""
 CACHED_CHARS = 120
 """Longest line of a text field whose letters are cached."""
 FINE = 4
@@ -36,10 +40,11 @@ def raster(painter: Painter, width: int, height: int, values: tuple[Any, ...]) -
     if found is None:
         found = painter(width, height, *values)
         own = found if found.base is None else found.base  # of a view that repeats itself, what it repeats
-        _cached_bytes += getattr(own, "nbytes", found.nbytes)
-        if _cached_bytes > CACHED_BYTES:  # simplest: what is still needed is soon painted again
+        size = getattr(own, "nbytes", found.nbytes)
+        if _cached_bytes + size > CACHED_BYTES:  # simplest: what is still needed is soon painted again
             _cache.clear()
             _cached_bytes = 0
+        _cached_bytes += size
         _cache[key] = found
     return found
 
@@ -140,7 +145,7 @@ def caption(width: int, height: int, text: str, font: Font, colour: Colour, shad
     return pixels
 
 
-@lru_cache(maxsize=8192)
+@cached(LRUCache(COVERAGE_BYTES, lambda cover: cover.nbytes), lock=Lock(), info=True)
 def coverage(font: Font, text: str) -> ByteArray:
     """[line height, text's width] uint8."""
     return face(font).coverage(text)
