@@ -22,8 +22,6 @@ Sandbox: TypeAlias = Literal["required", "unsafe_subprocess"]
 MAX_PIXELS = 2**24
 """Of the image that the code saves: more is no image, and none of it is decoded."""
 
-_FENCED = re.compile(r"```(?:python|py)?[ \t]*\n(.*?)\n?```", re.DOTALL)
-
 # What the code has drawn is saved at the size of its own figure, if it has not saved an image itself.
 _SAVE = """
 
@@ -84,7 +82,7 @@ def chart_code(
     reference = media[media_index].frames[-1]
     over_blank(None, reference, ssim, side)  # a sample that is unusable is so whatever was written (law 7)
     text = scored_text(completion, part)
-    program = code_of(text) if text else ""
+    program = code_of(text, "python|py") if text else ""
     if not program:
         return Scored(0.0, {"chart_code/ran": 0.0})
     if sandbox == "required":
@@ -95,11 +93,16 @@ def chart_code(
     return Scored(over_blank(image, reference, ssim, side), {"chart_code/ran": float(image is not None)})
 
 
-def code_of(text: str) -> str:
-    """The program of a text: its only fence, or all of it if there is none; "" for several."""
+def code_of(text: str, languages: str) -> str:
+    """The program of a text: its only fence, or all of it if there is none; "" for several.
+
+    Args:
+        text: what the model wrote.
+        languages: a pattern of the fence's names for them; it may have none.
+    """
     if "```" not in text:
         return text
-    found = _FENCED.fullmatch(text.strip())
+    found = re.fullmatch(rf"```(?:{languages})?[ \t]*\n(.*?)\n?```", text.strip(), re.DOTALL)
     return found.group(1) if found and "```" not in found.group(1) else ""
 
 

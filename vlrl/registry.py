@@ -67,6 +67,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "codec_click_distance": "vlrl.envs.gui.codec_rewards:codec_click_distance",
         "image_ssim": "vlrl.rewards.image_similarity:image_ssim",
         "chart_code": "vlrl.rewards.rendered:chart_code",
+        "page_code": "vlrl.rewards.rendered_page:page_code",
         "image_clip": "vlrl.rewards.image_similarity:image_clip",
         "temporal_iou": "vlrl.rewards.video:temporal_iou",
         "track_iou": "vlrl.rewards.track:track_iou",

@@ -60,7 +60,7 @@ IN_A_CODEC = {"codec_click_in_box", "codec_click_distance"}
 # battery is one. tests/rewards has batteries of their own.
 OF_GROUPS = {"group_diversity", "group_length", "group_rank"}
 OF_STEPS = {"turn_process", "step_process"}
-OF_IMAGES = {"image_ssim", "image_clip", "chart_code"}
+OF_IMAGES = {"image_ssim", "image_clip", "chart_code", "page_code"}
 ALIASES = {"vlm_r1_rec", "vlm_r1_ovd"}
 
 NOT_TRIED = NEED_A_SERVER | NEED_AN_EPISODE | OF_GROUPS | OF_STEPS | OF_IMAGES | ALIASES

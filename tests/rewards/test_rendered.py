@@ -59,8 +59,10 @@ def test_no_program_is_not_run(text: str, chart: tuple[Media, ...]) -> None:
 
 
 def test_programs_and_images_are_read_strictly() -> None:
-    assert code_of("a = 1") == code_of("```python\na = 1\n```") == code_of("```\na = 1\n```") == "a = 1"
-    assert code_of("Here:\n```python\na = 1\n```") == ""
+    for text in ("a = 1", "```python\na = 1\n```", "```\na = 1\n```"):
+        assert code_of(text, "python|py") == "a = 1"
+    assert code_of("Here:\n```python\na = 1\n```", "python|py") == ""
+    assert code_of("```html\na = 1\n```", "python|py") == ""
     black = np.zeros((4, 6, 3), np.uint8)
     assert np.array_equal(decoded(png(black)), black)
     assert decoded(png(np.zeros((4, 6, 4), np.uint8))) is not None  # transparent is white

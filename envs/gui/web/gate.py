@@ -39,15 +39,15 @@ class Gate:
         """The command of the Fetch domain, and its parameters, that ends a request."""
         url = str(request["url"])
         if url == BLANK:
-            return "Fetch.fulfillRequest", _reply(b"<!DOCTYPE html><title></title>", "text/html")
+            return "Fetch.fulfillRequest", reply(b"<!DOCTYPE html><title></title>", "text/html")
         if not url.startswith(f"{ORIGIN}/") or request.get("method") not in ("GET", "HEAD"):
             return "Fetch.failRequest", {"errorReason": "BlockedByClient"}
         if url not in self._known:
             path = self._find(unquote(urlsplit(url).path))
             if path is None:
-                return "Fetch.fulfillRequest", _reply(b"there is no such file", "text/plain", 404)
+                return "Fetch.fulfillRequest", reply(b"there is no such file", "text/plain", 404)
             kind = _TYPES.get(path.suffix) or mimetypes.guess_type(path.name)[0] or "application/octet-stream"
-            self._known[url] = _reply(path.read_bytes(), kind)
+            self._known[url] = reply(path.read_bytes(), kind)
         return "Fetch.fulfillRequest", self._known[url]
 
     def _find(self, address: str) -> Path | None:
@@ -59,6 +59,7 @@ class Gate:
         return path if inside and not self._is_kept_back(path) else None
 
 
-def _reply(content: bytes, kind: str, code: int = 200) -> dict[str, Any]:
+def reply(content: bytes, kind: str, code: int = 200) -> dict[str, Any]:
+    """Parameters of Fetch.fulfillRequest that answer with a content of a MIME type."""
     headers = [{"name": "Content-Type", "value": kind}, {"name": "Cache-Control", "value": "no-store"}]
     return {"responseCode": code, "responseHeaders": headers, "body": base64.b64encode(content).decode()}
