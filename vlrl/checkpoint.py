@@ -143,7 +143,8 @@ def require_same_run(state: RunState, config: Config) -> None:
     ):
         if then != now:
             raise ConfigError(
-                f"--resume: the checkpoint was written with {key}={then}, the config says {now}"
+                f"--resume: the checkpoint was written with {key}={then}, the config says {now}; "
+                "set it back, or give another run.name and no --resume"
             )
 
 

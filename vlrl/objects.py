@@ -94,7 +94,10 @@ def find(name: str) -> Any:
             "./file.py:attribute"
         ) from error
     except Exception as error:  # a stranger's object may import anything
-        raise ConfigError(f"{name} cannot be read again ({type(error).__name__}: {error})") from error
+        raise ConfigError(
+            f"{name} cannot be read again ({type(error).__name__}: {error}); see that what it imports is "
+            "installed here, or give it again"
+        ) from error
     return _given[name]
 
 

@@ -84,7 +84,7 @@ def look_at(data: str, model: str) -> Look:
     config = parse_config({"model": {"path": model}, "data": {"train": data}})
     rows = list(islice(iter(open_source(config.data.train[0], "data.train")), MAX_ROWS))
     if not rows:
-        raise DataError(f"{data} has no rows")
+        raise DataError(f"{data} has no rows; give a source with at least one")
     parts = [list(_parts(row)) for row in rows]
     reward, why = fitting_reward(
         [row.get("answer") for row in rows], any(row.get("env") for row in rows), data

@@ -77,7 +77,10 @@ def run_in_child(job: Job, on_phase: Callable[[str], None]) -> dict[str, Any]:
             with suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)  # and what the reward left running
     how = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
-    raise ConfigError(f"reward {job.reward.name!r}: importing it ended the process that tests it ({how})")
+    raise ConfigError(
+        f"reward {job.reward.name!r}: importing it ended the process that tests it ({how}); "
+        "take what exits out of its module"
+    )
 
 
 def main() -> None:

@@ -1,9 +1,9 @@
 """How much of a MiniWoB++ page's own reward counts as success.
 
 Most pages pay 1 or −1. Others pay by degrees, and pay something to whoever submits at once: a colour not
-far off, half of the boxes as they should be. So success is a page's full marks; where these would take a
-hit to the pixel it is what a careful hand reaches. What agents that do not
-look earn is in docs/gui_web.md (`benchmarks/miniwob_nulls.py`).
+far off, half of the boxes as they should be. So success is a page's full marks; where these would take a hit
+to the pixel it is what a careful hand reaches. What agents that do not look earn is in docs/gui_web.md
+(`benchmarks/miniwob_nulls.py`).
 """
 
 from __future__ import annotations

@@ -80,9 +80,8 @@ class Page:
     def perform(self, action: Action) -> None:
         """Do it, and wait until the page has come to rest or `settle_ms` of its time are over."""
         with self._limited() as deadline:
-            if (
-                self._look.form == "mobile"
-            ):  # a page that names no width of its own is drawn smaller, or zoomed
+            if self._look.form == "mobile":
+                # A page that names no width of its own is shown smaller, or zoomed.
                 self.hands.scale = self._look.scale * self._value("visualViewport.scale", deadline, None)
             if action == SystemButton("back"):
                 self._back(deadline)
