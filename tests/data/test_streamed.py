@@ -112,6 +112,42 @@ def test_a_stream_mixes_with_rows_that_have_numbers() -> None:
     assert {sample[0] for step in ids(2, 0) for sample in step} == {"n", "t"}
 
 
+class Torn(Tape):
+    """A tape with a row that is refused; with `breaks`, its reader fails there each time."""
+
+    breaks = False
+
+    def records(self, shuffle_seed: int | None, skip: int) -> Iterator[Record]:
+        for record in super().records(shuffle_seed, skip):
+            if record.place == "tape:5" and self.breaks:
+                raise DataError("shard 1 is torn")
+            yield Record({"answer": 5}, record.place, None) if record.place == "tape:5" else record
+
+
+@pytest.mark.parametrize("num_records", [None, 10])
+def test_a_refused_row_of_a_stream_is_one_error_and_the_rows_after_it_are_read(
+    num_records: int | None,
+) -> None:
+    source, found, errors = draws(Torn(10, num_records)), [], 0
+    for position in range(30):
+        try:
+            found.append(source.row(position)["answer"])
+        except DataError as error:
+            assert "tape:5" in str(error)
+            errors += 1
+    assert errors == 3 and sorted(found) == sorted([n for n in range(10) if n != 5] * 3)
+
+
+def test_a_stream_whose_reader_fails_fails_each_time_and_is_never_taken_for_a_shorter_one() -> None:
+    tape = Torn(10)
+    tape.breaks = True
+    source = draws(tape)
+    for _ in range(3):
+        with pytest.raises(DataError, match="shard 1 is torn"):
+            for position in range(10):
+                source.row(position)
+
+
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DatasetConfig:
     """A set that datasets itself streams, four parquet shards, under a name such as the hub's."""

@@ -32,9 +32,15 @@ Call = Callable[..., list[str]]
 
 @pytest.fixture
 def call(tmp_path: Path) -> Call:
-    def run(body: str, samples: list[Sample] = SAMPLES, signature: str = "completion, answer") -> list[str]:
+    def run(
+        body: str,
+        samples: list[Sample] = SAMPLES,
+        signature: str = "completion, answer",
+        group: bool = False,
+    ) -> list[str]:
         file = tmp_path / f"mine_{len(list(tmp_path.iterdir()))}.py"
-        file.write_text(f"def score({signature}):\n    {body}\n")
+        declared = "from vlrl.rewards import reward\n\n@reward(group=True)\n" if group else ""
+        file.write_text(f"{declared}def score({signature}):\n    {body}\n")
         told: list[str] = []
         config = RewardConfig(name=f"{file}:score")
         with ComposedReward([config], inline=True) as reward, asyncio.Runner() as runner:
@@ -78,6 +84,11 @@ def test_references_that_earn_nothing_are_told_of(call: Call) -> None:
     assert told.startswith("reference_not_rewarded: no reference scores more than an empty completion does")
     assert "for instance '2' of sample 'a'" in told
     assert call("return float(answer == completion == '2')") == [], "one sample that is paid for is enough"
+
+
+def test_a_reward_of_a_group_is_shown_a_samples_references_together(call: Call) -> None:
+    body = "return [float(bool(c) and len(completions) > 1) for c in completions]"
+    assert call(body, signature="completions, answers", group=True) == []
 
 
 def test_what_nobody_knows_the_right_answer_of_is_not_tried(call: Call) -> None:

@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from itertools import islice
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from vlrl.types import Row
 
 BLOCKS_HELD = 3
 """Blocks of a streamed source in memory: a step and those prepared ahead may touch neighbours."""
+
+
+Block: TypeAlias = list[Row | DataError]
+"""Rows that follow one another, with the error in the place of one that is refused."""
 
 
 class Draws(Protocol):
@@ -62,8 +66,9 @@ class StreamedDraws:
         self._rows, self._seed = rows, seed
         self._num_rows, self._num_seen = rows.num_rows, 0
         self._lock = threading.Lock()
-        self._held: OrderedDict[tuple[int, int], list[Row]] = OrderedDict()
-        self._reading: tuple[int, int, Iterator[Row]] | None = None  # (epoch, next block, its rows)
+        self._held: OrderedDict[tuple[int, int], Block] = OrderedDict()
+        # (epoch, next block, its rows)
+        self._reading: tuple[int, int, Iterator[Row | DataError]] | None = None
 
     def row(self, position: int, attempt: int = 0) -> Row:
         """The row at a position."""
@@ -72,9 +77,14 @@ class StreamedDraws:
             number, place = divmod(place, self._rows.buffer_size)
             block = self._block(epoch, number)
         if attempt:
-            return block[derive_seed(self._seed, "replacement", position, attempt) % len(block)]
-        rng = np.random.default_rng(derive_seed(self._seed, "block", epoch, number))
-        return block[int(rng.permutation(len(block))[place])]
+            index = derive_seed(self._seed, "replacement", position, attempt) % len(block)
+        else:
+            rng = np.random.default_rng(derive_seed(self._seed, "block", epoch, number))
+            index = int(rng.permutation(len(block))[place])
+        found = block[index]
+        if isinstance(found, DataError):
+            raise found
+        return found
 
     def _locate(self, position: int) -> tuple[int, int]:
         """(epoch, place in it); reads on until the position is reached or the number of rows is known."""
@@ -89,15 +99,16 @@ class StreamedDraws:
             raise DataError("a streamed dataset is empty; training needs at least one row")
         return divmod(position, self._num_rows)
 
-    def _block(self, epoch: int, number: int) -> list[Row]:
+    def _block(self, epoch: int, number: int) -> Block:
         """Rows number · buffer_size and on; fewer at the end."""
         if (epoch, number) in self._held:
             return self._held[epoch, number]
         begin = number * self._rows.buffer_size
         if self._reading is None or self._reading[:2] != (epoch, number):
-            rows = self._rows.rows(derive_seed(self._seed, "shards", epoch), begin)
+            rows = self._rows.outcomes(derive_seed(self._seed, "shards", epoch), begin)
         else:
             rows = self._reading[2]
+        self._reading = None  # an iterator that raises is at its end; whoever asks again needs another one
         block = list(islice(rows, self._rows.buffer_size))
         if self._num_rows is not None and len(block) < min(self._rows.buffer_size, self._num_rows - begin):
             raise DataError(

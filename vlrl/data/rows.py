@@ -152,10 +152,21 @@ class StreamedRows:
 
         With a limit the shards keep their own order: the first rows are the same in every epoch.
         """
+        for found in self.outcomes(shuffle_seed, skip):
+            if isinstance(found, DataError):
+                raise found
+            yield found
+
+    def outcomes(self, shuffle_seed: int | None, skip: int) -> Iterator[Row | DataError]:
+        """`rows`, with the error in the place of a row that is refused: those after it can still be read."""
         limit = self._limit
         records = self._reader.records(shuffle_seed if limit is None else None, skip)
         for record in islice(records, None if limit is None else max(0, limit - skip)):
-            yield self._maker.row(record)
+            try:
+                found: Row | DataError = self._maker.row(record)
+            except DataError as error:
+                found = error
+            yield found
 
 
 def _clipped(sizes: Sequence[int], total: int) -> list[int]:

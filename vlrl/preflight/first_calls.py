@@ -40,7 +40,8 @@ def call_rewards_first(
     if not tried:
         return
     trajectories = [said_trajectory(sample, text, processor.encode_target) for sample, text in tried]
-    results = runner.run(reward.score_all(trajectories))
+    numbers = [number for number, (_, texts) in enumerate(known) for _ in ("", *texts)]
+    results = runner.run(reward.score_all(trajectories, groups=numbers))
     take_judge_metrics()  # what judges were asked here is of no step
     failures = [result for result in results if isinstance(result, RewardFailure)]
     if failures and len(failures) == len(results):

@@ -98,7 +98,7 @@ def try_box() -> None:
         NoBoxError: saying what keeps them from being made.
     """
     if shutil.which("bwrap") is None:
-        raise NoBoxError("the program bwrap is missing (Debian: bubblewrap)")
+        raise NoBoxError("the program bwrap is missing (Debian: bubblewrap, 0.8 or later)")
     argv = [*outer_box(), *inner_box(), *app_box(), "true"]
     try:
         tried = subprocess.run(argv, capture_output=True, timeout=60, cwd="/", **as_nobody())
