@@ -100,7 +100,15 @@ def split_on_disk(module: nn.Module, config: Config, deepspeed_config: Mapping[s
         deepspeed.zero.Init(module=module, config_dict_or_path=dict(deepspeed_config))
 
 
-def same_norm(optimizer: Any) -> None:
+def correct_offload(optimizer: Any, config: Config) -> None:
+    """Let a ZeRO-3 optimizer that offloads train and load as one that does not."""
+    if config.trainer.offload_optimizer:
+        _same_norm(optimizer)
+    elif _on_disk(config):
+        _loads_to_disk(optimizer)
+
+
+def _same_norm(optimizer: Any) -> None:
     """Let a ZeRO-3 optimizer whose states are offloaded take the gradients' norm as any other does.
 
     DeepSpeed has two ways: in float64, and for offloaded states in float32. Where gradients are clipped, the
@@ -128,6 +136,31 @@ def slice_of(parameter: Any) -> torch.Tensor:
     copy: torch.Tensor = parameter.ds_tensor.detach().clone()
     swapper.remove_partition_and_release_buffers([parameter])
     return copy
+
+
+def _loads_to_disk(optimizer: Any) -> None:
+    """Let a ZeRO-3 optimizer whose states are in memory load a checkpoint where the weights' slices are not.
+
+    DeepSpeed copies the restored master weights into slices in memory, and finds none where a group lies on a
+    disk. Its own way of ending a step is used instead, which writes them to the disk.
+    """
+    from deepspeed.checkpoint import constants
+
+    def load(state: Mapping[str, Any], load_optimizer_states: bool = True) -> None:
+        optimizer.loss_scaler = state[constants.LOSS_SCALER]
+        optimizer.dynamic_loss_scale, optimizer.overflow = state["dynamic_loss_scale"], state["overflow"]
+        if load_optimizer_states:
+            optimizer._set_fp32_optimizer_param_groups()
+            optimizer.optimizer.load_state_dict(state[constants.OPTIMIZER_STATE_DICT])
+            optimizer._clear_fp32_optimizer_param_groups()
+        saved = state[constants.FP32_FLAT_GROUPS]
+        for number, (master, wanted) in enumerate(
+            zip(optimizer.fp32_partitioned_groups_flat, saved, strict=True)
+        ):
+            master.data.copy_(wanted.data)
+            optimizer._reassign_or_swap_out_partitioned_parameters(number)
+
+    optimizer._rigid_load_state_dict = load
 
 
 def _on_disk(config: Config) -> bool:

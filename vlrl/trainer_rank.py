@@ -46,7 +46,7 @@ from vlrl.trainer_model import (
     set_options,
     with_logprobs,
 )
-from vlrl.trainer_offload import bring_back, of_reference, same_norm, split_on_disk, states_in_memory
+from vlrl.trainer_offload import bring_back, correct_offload, of_reference, split_on_disk, states_in_memory
 from vlrl.trainer_profile import StepProfiler
 from vlrl.types import FloatArray
 from vlrl.weight_sender import WeightSender
@@ -107,8 +107,7 @@ class TrainerRank:
         options = deepspeed_config(self._config, module)
         split_on_disk(module, self._config, options)
         self._engine, *_ = deepspeed.initialize(model=module, optimizer=optimizer, config=options)
-        if self._config.trainer.offload_optimizer:
-            same_norm(self._engine.optimizer)
+        correct_offload(self._engine.optimizer, self._config)
         self._profiler = StepProfiler(
             self._config.profile, self._config.run_dir.absolute(), self._rank, self._engine.module
         )
