@@ -19,7 +19,7 @@ NUM_STEPS, NUM_ROLLOUTS, NUM_PADS = 60, 16, 4
 CONFIG = {
     "run": {"name": "digits", "seed": 3},
     "model": {"path": "models/tiny"},
-    "data": {"train": {"name": "digit_sum"}},
+    "data": {"train": [{"name": "digit_sum"}]},
     "rewards": [{"name": "exact"}, {"name": "format"}],
     "num_steps": NUM_STEPS,
     "eval": {"every": 20, "target_accuracy": 0.9},

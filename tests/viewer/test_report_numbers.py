@@ -74,10 +74,15 @@ def test_a_flat_chart_of_what_is_never_negative_has_no_negative_axis(value):
 
 
 @pytest.mark.parametrize("low", [0.0, 0.9991, 1000.0, 123456.0, 2e7, -0.5])
-@pytest.mark.parametrize("span", [1e-6, 1e-3, 0.5, 3000.0])
+@pytest.mark.parametrize("span", [1e-13, 1e-6, 1e-3, 0.5, 3000.0])
 def test_no_two_ticks_say_the_same(low, span):
     labels = tick_texts([(0, low), (1, low + span)])
     assert len(set(labels)) == len(labels) > 1
+
+
+def test_rounding_around_a_value_is_flat_and_has_short_labels():
+    labels = tick_texts([(0, 1.0), (1, 1.0 - 3e-13), (2, 1.0 + 1e-13)])
+    assert "1" in labels and max(map(len, labels)) <= 3
 
 
 def luminance(color):

@@ -142,7 +142,8 @@ def ticks(low: float, high: float, count: int) -> list[float]:
     power: float = 10.0 ** math.floor(math.log10(raw))
     step = next(m * power for m in (1, 2, 5, 10) if m * power >= raw * 0.7)
     first = math.ceil(low / step - 1e-9)
-    return [round(i * step, 12) for i in range(first, math.floor(high / step + 1e-9) + 1)]
+    # The product of a round step has digits of its own at its end: 3 * 0.1 is not 0.3.
+    return [float(f"{i * step:.12g}") for i in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
 def short(value: float | None, digits: int = 3) -> str:
@@ -169,8 +170,8 @@ def tick_labels(values: Sequence[float]) -> list[str]:
 def _padded(values: Sequence[float], pad: float) -> tuple[float, float]:
     """Range of the values, widened by a share; never empty."""
     low, high = (min(values), max(values)) if values else (0.0, 1.0)
-    if high - low <= 1e-12 * max(1.0, abs(high)):
-        # All alike: around the value, but a quantity that is not negative has no negative axis.
+    if high - low <= 1e-9 * max(abs(high), abs(low)):
+        # Alike but for rounding: around the value, but a quantity that is not negative has no negative axis.
         half = abs(high) / 2
         return (low - half, high + half) if half else (0.0, 1.0)
     bottom = low - pad * (high - low)

@@ -166,7 +166,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     summary = run.summary
     size = summary.get("num_parameters")
     rows = (
-        ("task", run.option("data.train.name")),
+        ("task", _sources(run)),
         ("model", summary.get("model_path", run.option("model.path"))),
         ("parameters", f"{size / 1e6:,.1f} M" if size else None),
         ("steps", run.num_steps or None),
@@ -175,6 +175,13 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         ("seed", summary.get("seed", run.option("run.seed"))),
     )
     return [(name, str(value)) for name, value in rows if value is not None]
+
+
+def _sources(run: Run) -> str | None:
+    """Names of what it was trained on."""
+    train = run.option("data.train", [])
+    names = [str(source.get("name")) for source in (train if isinstance(train, list) else [train])]
+    return ", ".join(names) or None
 
 
 def _window(points: Sequence[Point]) -> int:
