@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import httpx2
@@ -18,6 +18,7 @@ from vlrl.rewards.judge.endpoint import Endpoint, parse_endpoint
 from vlrl.rewards.judge.http import JudgeFailure, retry_wait_s
 from vlrl.rewards.judge.images import DataUrls
 from vlrl.rewards.judge.prompt import conversation_text, harmless
+from vlrl.rewards.per_loop import PerLoop
 from vlrl.rewards.scoring.author import reward
 from vlrl.types import Media
 
@@ -147,36 +148,21 @@ class _Server:
         raise JudgeFailure(f"classifier {endpoint.model!r} at {endpoint.base_url}: {trouble}")
 
 
-class _LoopState:
+class _Servers:
     """What belongs to one event loop: one HTTP client, and the servers that it asks."""
 
     def __init__(self) -> None:
         no_limits = httpx2.Limits(max_connections=None, max_keepalive_connections=64)
         self.client = httpx2.AsyncClient(timeout=None, limits=no_limits)
-        self.servers: dict[str, _Server] = {}
-        self.closer: AsyncGenerator[None] | None = None
+        self.by_endpoint: dict[str, _Server] = {}
 
 
-_STATES: dict[asyncio.AbstractEventLoop, _LoopState] = {}
+_SERVERS = PerLoop(_Servers, lambda made: made.client.aclose())
 
 
 async def _server(endpoint: Endpoint) -> _Server:
-    loop = asyncio.get_running_loop()
-    state = _STATES.get(loop)
-    if state is None:
-        state = _STATES[loop] = _LoopState()
-        state.closer = _close_with_loop(loop, state)
-        await anext(state.closer)
+    made = await _SERVERS.get()
     name = endpoint.model_dump_json()
-    if name not in state.servers:
-        state.servers[name] = _Server(endpoint, state.client)
-    return state.servers[name]
-
-
-async def _close_with_loop(loop: asyncio.AbstractEventLoop, state: _LoopState) -> AsyncGenerator[None]:
-    """asyncio.run and asyncio.Runner close a loop's asynchronous generators at its end: this closes ours."""
-    try:
-        yield
-    finally:
-        _STATES.pop(loop, None)
-        await state.client.aclose()
+    if name not in made.by_endpoint:
+        made.by_endpoint[name] = _Server(endpoint, made.client)
+    return made.by_endpoint[name]
