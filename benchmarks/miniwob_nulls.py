@@ -13,7 +13,6 @@ counted as success before there were thresholds), and the mean raw reward.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -25,6 +24,7 @@ import numpy as np
 from vlrl.envs.gui.actions import Action, Click, Finish
 from vlrl.envs.gui.web.miniwob import MiniWob, task_names
 from vlrl.envs.gui.web.miniwob_marks import FULL_MARKS, MARKS
+from vlrl.json_stdout import parse_with_json, print_json
 
 MOST_CLICKS = 10
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "gui_web.md"
@@ -128,19 +128,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--json", action="store_true", help="one machine-readable line")
     parser.add_argument("--episodes", type=int, default=8, help="of every task and agent")
     parser.add_argument("--at-once", type=int, default=4, help="environments")
     parser.add_argument("--tasks", nargs="*", help="names; all")
     parser.add_argument("--write-docs", action="store_true", help="put the table into docs/gui_web.md")
-    args = parser.parse_args()
+    args = parse_with_json(parser)
     found = measured(args.tasks or task_names(), args.episodes, args.at_once)
     if args.write_docs:
         before, rest = DOCS.read_text(encoding="utf-8").split(BEGIN)
         after = rest.split(END)[1]
         DOCS.write_text(f"{before}{BEGIN}{table(found, args.episodes)}{END}{after}", encoding="utf-8")
     if args.json:
-        print(json.dumps({name: {n: e._asdict() for n, e in nulls.items()} for name, nulls in found.items()}))
+        print_json({name: {n: e._asdict() for n, e in nulls.items()} for name, nulls in found.items()})
     else:
         print(table(found, args.episodes))
 

@@ -449,7 +449,8 @@ def test_zero_variance_keeps_what_has_an_advantage() -> None:
     assert zero_variance(scored([0.0, 1.0, 1.0]))
     assert not zero_variance(scored([0.1, 0.1, 0.1]))
     assert not zero_variance(scored([-0.19, -0.19000000000000006, -0.19]))  # but for rounding
-    assert not zero_variance(scored([0.0, 1.0, None]))  # failed: masked
+    assert zero_variance(scored([0.0, 1.0, None]))  # the others are compared
+    assert not zero_variance(scored([1.0, None]))  # with nobody
     assert not zero_variance(make_group([2, 2], advantages=[0.0, 0.0]))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,7 @@ def played(path: Path | None, seed_path: tuple[int, ...] = (0, 5), **sections: A
     async def run() -> None:
         timeline = Timeline(path)
         setting = make_setting(policy, TextProcessor(), config)
-        setting = type(setting)(policy, TextProcessor(), setting.host, config, timeline=timeline)
+        setting = replace(setting, timeline=timeline)
         with setting.host:
             await rollout_groups([sample_of("a"), sample_of("b")], setting, seed_path=seed_path)
         timeline.close()

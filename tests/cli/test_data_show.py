@@ -30,7 +30,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, {k: v or "" for k, v in attrs}, []))
-        if tag not in ("meta", "img", "br"):
+        if tag not in ("meta", "img", "br", "input"):
             self._open.append(len(self.elements) - 1)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -54,7 +54,7 @@ class Page(HTMLParser):
 
     def tokens(self, css: str) -> list[str]:
         """Texts of the tokens of a class, the legend's apart."""
-        return [text for attrs, text in self.all("span", css) if "data-tip" in attrs]
+        return [text for attrs, text in self.all("label", css) if "data-tip" in attrs]
 
 
 @pytest.fixture
@@ -150,7 +150,7 @@ def test_the_mask_is_that_of_training(
 ) -> None:
     page = show(rows, f"sft.train_on={train_on}", "--model", tiny_model, "--rows", "1", "--mask")
     assert "".join(page.tokens("learn")) == trained
-    everything = "".join(text for attrs, text in page.all("span", "t") if "data-tip" in attrs)
+    everything = "".join(text for attrs, text in page.all("label", "t") if "data-tip" in attrs)
     assert "What is it?" in everything and "And this? " in everything
     assert len(page.tokens("pads")) == 2
     assert page.all("span", "learn")[0][1] == "underlined on blue"  # the legend says it in words

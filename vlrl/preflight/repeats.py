@@ -20,7 +20,7 @@ def with_repeats(sources: Sequence[Source], audits: Sequence[RowAudit]) -> list[
     first: dict[tuple[str, Content], RowAudit] = {}
     held_rows: dict[Content, RowAudit] = {}
     held_media: dict[str, RowAudit] = {}
-    by_id: dict[tuple[int, str], RowAudit] = {}
+    by_id: dict[tuple[int, str, str], RowAudit] = {}
     for audit in audits:
         if sources[audit.source].split == "eval" and _is_known(audit):
             held_rows.setdefault(audit.content, audit)
@@ -33,7 +33,9 @@ def with_repeats(sources: Sequence[Source], audits: Sequence[RowAudit]) -> list[
             earlier = first.setdefault((split, audit.content), audit)
             if earlier is not audit:
                 found.append(_repeat(earlier, audit, sources))
-            named = by_id.setdefault((audit.source, audit.id), audit)
+            # Published sets of several files number the rows of each from 0.
+            file = audit.place.rpartition(":")[0]
+            named = by_id.setdefault((audit.source, file, audit.id), audit)
             if named is not audit and not found:
                 found.append(_same_id(named, sources))
             if split == "train":
