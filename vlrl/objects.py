@@ -1,9 +1,9 @@
 """Python objects where a config has names: functions and classes, each named so that any process finds it.
 
-A config is written to YAML and read by other processes, on other hosts too, so it can only hold names. An
-object is kept as a file, named by its content: what stands in a module that can be imported is kept by
-reference, what was written in a notebook or a script by value (cloudpickle). In this process its name gives
-the object itself.
+A config is written to YAML and read by other processes, so it can only hold names. An object is kept as a
+file in the user's cache folder, which the hosts of a run must share, named by its content: what stands in a
+module that can be imported is kept by reference, what was written in a notebook or a script by value
+(cloudpickle). In this process its name gives the object itself.
 """
 
 from __future__ import annotations
