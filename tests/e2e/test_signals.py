@@ -55,6 +55,7 @@ def file(tmp_path: Path, tiny_model: Path) -> Path:
         "model": {"path": str(tiny_model)},
         "data": {"train": {"name": "digit_sum", "options": {"num_rows": 64}}},
         "rewards": [{"name": "./reward.py:score"}],
+        "scoring": {"num_tried": 0},  # the first call is in a step
         "num_steps": 2000,
         "rollout": {"prompts_per_step": 2, "group_size": 2, "max_tokens": 8},
         "generator": {"max_model_len": 128, "max_num_seqs": 8},
