@@ -203,7 +203,7 @@ class TrainerConfig(Section):
     """Memory of one chunk of float32 logits; all tokens' logits are never held at once."""
     deterministic: bool = True
     """Only operations whose sums have a fixed order, so that one seed gives one run bit for bit. False lets
-    torch, cuDNN and NCCL choose the fastest; docs/training_step.md has what either costs."""
+    torch, cuDNN and NCCL choose the fastest, see docs/training_step.md; its cost on a GPU is unmeasured."""
     gradient_checkpointing: bool | Literal["vision", "language"] = False
     """Recompute activations in the backward pass, everywhere or on one side: less memory, a third slower."""
     offload_optimizer: bool = False
