@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev quickstart test test-slow check format bench trl-env ecosystem-env lock check-cuda-lock clean
+.PHONY: help install dev quickstart test test-slow test-slow-share check reference format bench trl-env ecosystem-env lock check-cuda-lock clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -22,13 +22,20 @@ quickstart: install ## train a small vision-language model on this machine and w
 test: dev ecosystem-env ## run the tests (the slow proofs apart), two files at a time
 	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
-test-slow: dev ecosystem-env trl-env ## run the slow proofs
-	@$(BIN)/python -m pytest -m slow --timeout 1800 -o faulthandler_timeout=2400
+test-slow: dev ecosystem-env trl-env ## run the slow tests (PROOFS="FILE TEST ..." for some) and record which passed
+	@$(BIN)/python tools/slow_proofs.py --record $(PROOFS)
 
-check: dev ## ruff and mypy --strict
+test-slow-share: dev ecosystem-env trl-env ## run slow tests for SLOW_MINUTES (25), the longest not run first; record nothing
+	@$(BIN)/python tools/slow_proofs.py --minutes $(or $(SLOW_MINUTES),25) $(PROOFS)
+
+check: dev ## ruff, mypy --strict, and the length of new commits' subjects
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python tools/commit_subjects.py
+
+reference: dev ## write docs/reference/ from the code
+	@$(BIN)/python tools/reference.py
 
 format: dev ## rewrite the sources as `make check` wants them
 	$(BIN)/ruff format .
@@ -43,7 +50,7 @@ trl-env: ## make .venv-trl, the environment of the peer that `make bench` measur
 ecosystem-env: ## make .venv-ecosystem: verifiers and OpenEnv, which cannot live beside vlrl's set, for the tests
 	@$(PYTHON) tools/install.py --lock ecosystem --venv .venv-ecosystem
 
-lock: dev ## write requirements/*.lock anew from requirements/*.in
+lock: dev ## write requirements/*.lock again from requirements/*.in
 	$(BIN)/python tools/lock.py cpu
 	$(BIN)/python tools/lock.py dev
 	$(BIN)/python tools/lock.py cuda

@@ -2,13 +2,13 @@
 
     python benchmarks/async.py --json --picture async.png
 
-A tiny Qwen2.5-VL plays episodes of a few turns, a picture each, whose environment answers after a while drawn
-from a log-normal distribution by the sample's seed: nothing else differs between rounds but async_.mode. Both
-modes have a continuous engine and no lockstep, the same samples, seeds and number of steps; rounds take turns
-in one run. `limit` is the synchronous time over the least time possible: benchmarks/async_limit.py says what
-that is and why nothing can be below it; `fraction_of_limit` is what the asynchronous run reached of it. The
-picture has both runs on one scale of time. On a machine that others use figures mean little: the load is
-printed.
+A tiny Qwen2.5-VL plays episodes of a few turns, an image each, whose environment answers after a while drawn
+from a log-normal distribution by the sample's seed: nothing else differs between rounds but
+asynchronous.mode. Both modes have a continuous engine and no lockstep, the same samples, seeds and number of
+steps; rounds take turns in one run. `limit` is the synchronous time over the least time possible:
+benchmarks/async_limit.py says what that is and why nothing can be below it; `fraction_of_limit` is what the
+asynchronous run reached of it. The image has both runs on one scale of time. On a machine that others use
+figures mean little: the load is printed.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from async_limit import least_seconds, path_seconds
 from rich.console import Console
 
 from vlrl import cluster
-from vlrl.buffer import Ticket
-from vlrl.collector import Round
 from vlrl.config import Config, parse_config
-from vlrl.console import TrainConsole
-from vlrl.envs.visual.digit_sum import DigitSum, corpus
-from vlrl.grpo import draw_groups, grpo_step, require_drawn
-from vlrl.json_stdout import parse_with_json, print_json
-from vlrl.rollout import rollout_groups
-from vlrl.run import Run
-from vlrl.timeline import TIMELINE_FILE, Span, overlap_s, read_timeline
-from vlrl.tiny import build_tiny_qwen2_5_vl
+from vlrl.envs.visual.questions.digit_sum import DigitSum
+from vlrl.grpo import generate_groups, grpo_step, require_healthy
+from vlrl.model.tiny import build_tiny_qwen2_5_vl
+from vlrl.process.json_stdout import parse_with_json, print_json
+from vlrl.rollout.buffer import Ticket
+from vlrl.rollout.collector import Round
+from vlrl.rollout.groups import rollout_groups
+from vlrl.run.run import Run
+from vlrl.tracking.console import TrainConsole
+from vlrl.tracking.timeline import TIMELINE_FILE, Span, overlap_s, read_timeline
 from vlrl.types import EnvTask, Group, Sample
 from vlrl.viewer.gantt import Panel, draw_gantt
 
@@ -60,7 +60,7 @@ class Played:
         num_tokens: drawn for the batches that were trained.
         slowest_s: of each batch, the longest that an episode of it waited for its environment.
         spans: its part of the timeline.
-        lag: mean age of the trained tokens, in updates.
+        staleness: mean staleness of the trained tokens, in updates.
     """
 
     seconds: float
@@ -68,7 +68,7 @@ class Played:
     num_tokens: int
     slowest_s: list[float]
     spans: list[Span]
-    lag: float
+    staleness: float
 
     def busy(self, lane: str, whats: Sequence[str]) -> float:
         """Share of the round in which a lane did one of these things."""
@@ -89,7 +89,7 @@ class Played:
 
 @dataclass(slots=True)
 class Drawing:
-    """`draw_groups`, how long each batch's slowest episode waited, and how many tokens it drew."""
+    """`generate_groups`, how long each batch's slowest episode waited, and how many tokens it drew."""
 
     run: Run
     slowest_s: dict[int, float] = field(default_factory=dict)
@@ -97,7 +97,7 @@ class Drawing:
 
     async def __call__(self, tickets: Sequence[Ticket[list[Group]]]) -> Round:
         """Draw, and note."""
-        drawn = await draw_groups(self.run, tickets)
+        drawn = await generate_groups(self.run, tickets)
         for ticket, groups in zip(tickets, drawn.groups, strict=True):
             batch = ticket.position // self.run.config.rollout.prompts_per_step
             episodes = [t for group in groups for t in group.trajectories]
@@ -110,10 +110,12 @@ class Drawing:
 def play(run: Run, mode: str) -> Played:
     """All steps from the first one on, in a mode."""
     config = run.config
-    run.config = config.model_copy(update={"async_": config.async_.model_copy(update={"mode": mode})})
-    run.policy.load_weights(run.trainer.manifest, 0)  # the versions begin anew
+    run.config = config.model_copy(
+        update={"asynchronous": config.asynchronous.model_copy(update={"mode": mode})}
+    )
+    run.policy.load_weights(run.trainer.manifest, 0)  # the versions begin again
     drawing = Drawing(run)
-    run.collect(drawing, partial(require_drawn, config))
+    run.collect(drawing, partial(require_healthy, config))
     before, cpu, begin = time.time(), cpu_seconds(run), time.perf_counter()
     steps = [grpo_step(run, step) for step in range(config.num_steps)]
     seconds = time.perf_counter() - begin
@@ -123,8 +125,8 @@ def play(run: Run, mode: str) -> Played:
     spans = [s for s in read_timeline(config.run_dir / TIMELINE_FILE) if before <= s.start_s <= after]
     slowest_s = [drawing.slowest_s[batch] for batch in range(config.num_steps)]
     num_tokens = sum(drawing.num_tokens[batch] for batch in range(config.num_steps))
-    lags = [m["off_policy/lag_mean"] for m in steps if "off_policy/lag_mean" in m]
-    return Played(seconds, spent, num_tokens, slowest_s, spans, statistics.fmean(lags))
+    staleness = [m["off_policy/staleness_mean"] for m in steps if "off_policy/staleness_mean" in m]
+    return Played(seconds, spent, num_tokens, slowest_s, spans, statistics.fmean(staleness))
 
 
 def cpu_seconds(run: Run) -> dict[str, float]:
@@ -147,14 +149,14 @@ def draw_without_waiting(run: Run, num_batches: int) -> tuple[float, float]:
         if isinstance(s.env, EnvTask)
     ]
     before = cpu_seconds(run)
-    run.runner.run(rollout_groups(at_once, run.setting, seed_path=(0, 0)))
+    run.runner.run(rollout_groups(at_once, run.context, seed_path=(0, 0)))
     after = cpu_seconds(run)
     return tuple((after[name] - before[name]) / num_batches for name in ("engine", "driver"))  # type: ignore
 
 
 def config_of(args: argparse.Namespace, folder: Path) -> Config:
     """Of both modes."""
-    model = build_tiny_qwen2_5_vl(folder / "model", corpus(DigitSum()))
+    model = build_tiny_qwen2_5_vl(folder / "model", DigitSum().corpus())
     options = {"num_steps": args.turns, "median_s": args.median_s, "sigma": args.sigma, "most_s": args.most_s}
     return parse_config(
         {
@@ -171,7 +173,7 @@ def config_of(args: argparse.Namespace, folder: Path) -> Config:
                 "max_tokens": NUM_TOKENS,
             },
             "episodes": {"lockstep": False, "max_turns": args.turns},
-            "async_": {"pipeline_depth": args.pipeline_depth, "max_staleness": args.max_staleness},
+            "asynchronous": {"pipeline_depth": args.pipeline_depth, "max_staleness": args.max_staleness},
             "algorithm": {"correction": {"kind": "truncated"}},
             "optim": {"lr": 1e-9},
             "generator": {"mode": "continuous", "max_model_len": 512},
@@ -246,7 +248,7 @@ def figures(args: argparse.Namespace, rounds: dict[str, list[Played]], drawing: 
             for mode, played in rounds.items()
         },
         "num_tokens": {mode: [p.num_tokens for p in played] for mode, played in rounds.items()},
-        "async_lag_mean": median(p.lag for p in asynchronous),
+        "async_staleness_mean": median(p.staleness for p in asynchronous),
         "pipeline_depth": args.pipeline_depth,
         "max_staleness": args.max_staleness,
         "num_cores": num_cores,

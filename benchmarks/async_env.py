@@ -1,4 +1,4 @@
-"""What benchmarks/async.py plays: pictures, and steps that wait by a distribution with a long tail."""
+"""What benchmarks/async.py plays: images, and steps that wait by a distribution with a long tail."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from vlrl.protocols import Observation, StepResult
 
 SIDE = 56
-"""Pixels of a picture's side: four tokens."""
+"""Pixels of an image's side: four tokens."""
 
 
 def waits_of(seed: int, num_steps: int, median_s: float, sigma: float, most_s: float) -> list[float]:
@@ -33,7 +33,7 @@ class Waiting:
         self._options = (num_steps, median_s, sigma, most_s)
 
     def reset(self, task: Mapping[str, Any], seed: int) -> Observation:
-        """At once: the picture is part of the row."""
+        """At once: the image is part of the row."""
         self._waits = waits_of(seed, *self._options)
         self._pictures = np.random.default_rng([seed, 0])
         self._num_done, self._waited_s = 0, 0.0

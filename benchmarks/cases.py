@@ -18,7 +18,7 @@ class Case:
         group_size: episodes of each, n.
         turns: of an episode.
         pictures: of each turn.
-        image_tokens: of a picture, a square number.
+        image_tokens: of an image, a square number.
         text_tokens: of a turn besides.
         completion_tokens: drawn in a turn, at most.
         shortest: of the shortest completion, as a share of that; the whole step always draws all.
@@ -47,12 +47,12 @@ class Case:
 
     @property
     def tokens_per_side(self) -> int:
-        """Of a picture, in tokens."""
+        """Of an image, in tokens."""
         return round(self.image_tokens**0.5)
 
     @property
     def picture_pixels(self) -> int:
-        """Side of a picture in pixels."""
+        """Side of an image in pixels."""
         return self.tokens_per_side * TOKEN_PIXELS
 
 

@@ -1,8 +1,8 @@
-"""How long `vlrl data check` takes on 10,000 rows of a picture each.
+"""How long `vlrl data check` takes on 10,000 rows of an image each.
 
     python benchmarks/data_check.py --json
 
-The pictures are JPEGs of 0.1 to 1 megapixel, cut from noisy gradients, so that they compress and decode like
+The images are JPEGs of 0.1 to 1 megapixel, cut from noisy gradients, so that they compress and decode like
 photographs. The model is the tiny Qwen2.5-VL: its processor is the real one, and what it counts does not
 depend on the weights. Both built-in rewards are dry-run. Target: under 180 s on 2 cores.
 """
@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from vlrl.json_stdout import parse_with_json, print_json
+from vlrl.process.json_stdout import parse_with_json, print_json
 
 TARGET_S = 180.0
 NUM_SCENES = 24
@@ -45,7 +45,7 @@ def scene(seed: int) -> Image.Image:
 
 
 def write_pictures(folder: str, first: int, step: int, num_rows: int) -> None:
-    """Every step-th picture: a random cut of a scene."""
+    """Every step-th image: a random cut of a scene."""
     scenes = [scene(seed) for seed in range(NUM_SCENES)]
     for row in range(first, num_rows, step):
         rng = np.random.default_rng(row)
@@ -57,7 +57,7 @@ def write_pictures(folder: str, first: int, step: int, num_rows: int) -> None:
 
 
 def write_rows(folder: Path, num_rows: int, num_processes: int) -> None:
-    """The pictures and rows.jsonl."""
+    """The images and rows.jsonl."""
     context = get_context("spawn")
     jobs = [
         context.Process(target=write_pictures, args=(str(folder), first, num_processes, num_rows))
@@ -78,7 +78,7 @@ def write_rows(folder: Path, num_rows: int, num_processes: int) -> None:
 
 def write_config(folder: Path) -> Path:
     """A run's config on these rows, with the tiny model."""
-    from vlrl.tiny import build_tiny_qwen2_5_vl
+    from vlrl.model.tiny import build_tiny_qwen2_5_vl
 
     build_tiny_qwen2_5_vl(folder / "tiny", [INSTRUCTION] * 50)
     config = {

@@ -24,7 +24,7 @@ import numpy as np
 from vlrl.envs.gui.actions import Action, Click, Drag, Key, Move, Scroll, TypeText
 from vlrl.envs.gui.emu.desktop import Desktop
 from vlrl.envs.gui.emu.env import EmuEnv
-from vlrl.json_stdout import parse_with_json, print_json
+from vlrl.process.json_stdout import parse_with_json, print_json
 
 SIZES = {"640x480": (640, 480), "1280x800": (1280, 800)}
 EPISODE = 60
@@ -112,7 +112,7 @@ def steps_per_second(
 
 
 def reset_ms(size: tuple[int, int], count: int) -> float:
-    """Of seeds that were never seen: themes, fonts and texts are painted anew."""
+    """Seeds that were never seen: themes, fonts and texts are painted again."""
     desktop, spent = desktop_of(size), []
     for seed in range(10_000, 10_000 + count):
         begin = time.process_time()

@@ -2,10 +2,10 @@
 
     python benchmarks/env_hosts.py --json
 
-The environment shows a picture that it drew beforehand, as a numpy array or a PIL image, so what is measured
-is the host's: checks, the copy of the picture, and the way there and back. Given are microseconds a step
+The environment shows an image that it drew beforehand, as a numpy array or a PIL image, so what is measured
+is the host's: checks, the copy of the image, and the way there and back. Given are microseconds a step
 (median of the rounds) for one episode by itself and for 16 at once, and milliseconds until an episode's first
-observation is there: anew, and (for processes) with a warm one.
+observation is there: again, and (for processes) with a warm one.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from typing import Any, Literal
 import numpy as np
 from PIL import Image
 
-from vlrl.env_host.host import EnvHost
-from vlrl.episode_options import EnvConfig
-from vlrl.json_stdout import parse_with_json, print_json
+from vlrl.config.rollout import EnvConfig
+from vlrl.environment.host.host import EnvHost
+from vlrl.process.json_stdout import parse_with_json, print_json
 from vlrl.protocols import Observation, StepResult
 from vlrl.types import EnvTask
 
@@ -33,7 +33,7 @@ SIZES = {"no picture": None, "224x224": (224, 224), "1280x800": (800, 1280)}
 
 
 class Still:
-    """Answers at once with the same picture."""
+    """Answers at once with the same image."""
 
     def __init__(self, size: tuple[int, int] | None = None, pil: bool = False) -> None:
         pixels = np.random.default_rng(0).integers(0, 256, (*(size or (1, 1)), 3), np.uint8)

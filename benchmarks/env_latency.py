@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 from vlrl.config import parse_config
-from vlrl.env_host.host import EnvHost
-from vlrl.json_stdout import parse_with_json, print_json
+from vlrl.environment.host.host import EnvHost
+from vlrl.process.json_stdout import parse_with_json, print_json
 from vlrl.protocols import Observation, StepResult
-from vlrl.rollout import rollout_groups
-from vlrl.session import Said, Session
-from vlrl.setting import Setting
+from vlrl.rollout.context import RolloutContext
+from vlrl.rollout.groups import rollout_groups
+from vlrl.rollout.session import MediaMessage, Session
 from vlrl.types import EnvTask, Generation, Prompt, Sample, Sampling, VersionSpan
 
 THIS_FILE = Path(__file__).resolve()
@@ -32,7 +32,7 @@ GROUP_SIZE = 8
 
 
 class Slow:
-    """An environment whose every step takes a while and shows a picture."""
+    """An environment whose every step takes a while and shows an image."""
 
     system_prompt = ""
     tools: tuple[Mapping[str, Any], ...] = ()
@@ -77,9 +77,9 @@ class AtOnce:
 class Tokens:
     """A processor of one token a message."""
 
-    def message(self, role: str, parts: Any, where: str) -> Said:
+    def message(self, role: str, parts: Any, where: str) -> MediaMessage:
         """As it is."""
-        return Said({"role": role, "content": list(parts)})
+        return MediaMessage({"role": role, "content": list(parts)})
 
     def act(self, session: Session, generation: Generation) -> str:
         """Append."""
@@ -119,10 +119,10 @@ def measure(args: argparse.Namespace, isolation: str) -> float:
 
     async def run() -> float:
         with EnvHost(config.env, max_open=args.episodes) as host:
-            setting = Setting(AtOnce(), Tokens(), host, config)  # type: ignore[arg-type]
+            context = RolloutContext(AtOnce(), Tokens(), host, config)  # type: ignore[arg-type]
             for warm in (True, False):
                 begin = time.perf_counter()
-                drawn = await rollout_groups(samples, setting, seed_path=(0, int(warm)))
+                drawn = await rollout_groups(samples, context, seed_path=(0, int(warm)))
                 seconds = time.perf_counter() - begin
             assert not drawn.counts, drawn.counts
             assert all(len(t.turns) == args.steps for g in drawn.groups for t in g.trajectories)

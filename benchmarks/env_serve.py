@@ -25,8 +25,8 @@ from typing import Any
 import httpx2
 import numpy as np
 
-from vlrl.envs.open import open_env
-from vlrl.json_stdout import parse_with_json, print_json
+from vlrl.environment.open import open_env
+from vlrl.process.json_stdout import parse_with_json, print_json
 from vlrl.protocols import Observation, StepResult
 
 SIZE = (480, 640)

@@ -3,7 +3,7 @@
     python benchmarks/envs.py [--json] [--size 224] [--only visual/charts …]
 
 Of an environment that asks one question, an observation is a `reset`; of others a `step` by the oracle, with
-random actions mixed in, drawn picture and all. Time is the process's own (`time.process_time`), so another
+random actions mixed in, drawn image and all. Time is the process's own (`time.process_time`), so another
 program on the machine changes it little. Given are the mean over the levels and the slowest level; for those
 of several steps also resets a second, and for videos frames a second. Target: 500 at 224×224.
 """
@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from vlrl.envs.open import open_env
+from vlrl.environment.open import open_env
 from vlrl.envs.visual.question import QuestionEnv
-from vlrl.json_stdout import parse_with_json, print_json
+from vlrl.process.json_stdout import parse_with_json, print_json
 from vlrl.registry import BUILT_IN
 
 TARGET_PER_S = 500.0

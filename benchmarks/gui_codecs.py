@@ -17,11 +17,11 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from vlrl.coordinates import Canvas
 from vlrl.envs.gui.actions import Click
 from vlrl.envs.gui.codecs.codec import ActionError, Codec, View
 from vlrl.envs.gui.codecs.open import CODECS, open_codec
-from vlrl.json_stdout import parse_with_json, print_json
-from vlrl.processors.coordinates import Canvas
+from vlrl.process.json_stdout import parse_with_json, print_json
 
 VIEW = View(Canvas((800, 1280), (812, 1288)), (0, 0))
 HOSTILE = (

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from vlrl.json_stdout import parse_with_json, print_json
+from vlrl.process.json_stdout import parse_with_json, print_json
 
 MIB = 2**20
 
@@ -29,7 +29,7 @@ def run(args: argparse.Namespace, chunk_mib: int | None, results: Any) -> None:
     """One variant: (extra peak bytes, median seconds of a forward and backward pass)."""
     import torch
 
-    from vlrl.token_logprobs import HeadLogprobs
+    from vlrl.model.head_logprobs import HeadLogprobs
 
     torch.manual_seed(0)
     dtype = getattr(torch, args.dtype)

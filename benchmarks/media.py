@@ -2,14 +2,14 @@
 
     python benchmarks/media.py --json
 
-A group of n completions uses its picture n times. Plain Hugging Face processing opens, resizes and cuts it
+A group of n completions uses its image n times. Plain Hugging Face processing opens, resizes and cuts it
 into patches at each use. vlrl decodes it once into the store and makes patches once for the group. Sides take
 turns in one run; medians over rounds. Both sides' patches must be equal, number for number.
 
     plain  transformers' load_image and Qwen2VLImageProcessor, n times
     cold   an empty cache: header, decode, resize, hash, write; patches once
     warm   what a second epoch pays for the record: a new store over a full cache; of the file its header
-    warm + patches   the same, and the patches made anew, once
+    warm + patches   the same, and the patches made again, once
     floor  libjpeg alone: what no program that starts from the file can avoid
 """
 
@@ -29,11 +29,11 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from vlrl.data_options import MediaConfig, ProcessorConfig, VideoConfig
-from vlrl.json_stdout import parse_with_json, print_json
-from vlrl.processors.media_store import MediaStore
-from vlrl.processors.video import VideoRequest
-from vlrl.processors.video_decoder import VideoDecoder
+from vlrl.config.data import MediaConfig, ProcessorConfig, VideoConfig
+from vlrl.process.json_stdout import parse_with_json, print_json
+from vlrl.processors.media.store import MediaStore
+from vlrl.processors.media.video import VideoRequest
+from vlrl.processors.media.video_decoder import VideoDecoder
 
 PATCH, MERGE = 14, 2
 LIMITS = ProcessorConfig()
@@ -87,7 +87,7 @@ def fitted(height: int, width: int, min_pixels: int, max_pixels: int) -> tuple[i
 
 
 class Pictures:
-    """The sides for pictures; each call makes all of them ready for their groups."""
+    """The sides for images; each call makes all of them ready for their groups."""
 
     def __init__(self, folder: Path, num_pictures: int, group_size: int) -> None:
         self.paths = [folder / f"{index}.jpg" for index in range(num_pictures)]
@@ -227,7 +227,7 @@ def summary(medians: dict[str, float], media: Pictures) -> dict[str, Any]:
 
 
 def peak_mib(side: str, group_size: int) -> float:
-    """Growth of a fresh process's peak memory while it makes 4 groups' pictures ready and holds them."""
+    """Growth of a fresh process's peak memory while it makes 4 groups' images ready and holds them."""
     code = f"import media; media.print_growth({side!r}, {group_size})"
     child = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parent

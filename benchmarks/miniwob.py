@@ -4,7 +4,7 @@
 
 - determinism: tasks of which an episode of six random actions, played twice, is the same to the pixel.
 - reset_ms, step_ms: of one environment, median over the tasks; a step is an action, waited for, with its
-  picture of 480×630 at scale 3, the default. Targets: 100 and 35.
+  image of 480×630 at scale 3, the default. Targets: 100 and 35.
 - steps_per_s: clicks at random places in 1, 4 and 8 environments at once, threads of one process, on tasks
   that such clicks do not end: mail, calendar, shops; a reset after 30 steps. Target: 100 at 8.
 - short_steps_per_s: the same on all tasks, most of which end at the first or second click. Resets are not
@@ -32,9 +32,9 @@ from typing import Any
 import numpy as np
 
 from vlrl.envs.gui.actions import Action, Click, Drag, Key, Scroll, TypeText, Wait
-from vlrl.envs.gui.web import browser
-from vlrl.envs.gui.web.miniwob import MiniWob
-from vlrl.json_stdout import parse_with_json, print_json
+from vlrl.envs.gui.web.chromium import browser
+from vlrl.envs.gui.web.miniwob.pages import MiniWob
+from vlrl.process.json_stdout import parse_with_json, print_json
 
 TARGETS = {"reset_ms": 100.0, "step_ms": 35.0, "steps_per_s": 100.0}
 AT_ONCE = (1, 4, 8)

@@ -22,9 +22,9 @@ from typing import NamedTuple
 import numpy as np
 
 from vlrl.envs.gui.actions import Action, Click, Finish
-from vlrl.envs.gui.web.miniwob import MiniWob, task_names
-from vlrl.envs.gui.web.miniwob_marks import FULL_MARKS, MARKS
-from vlrl.json_stdout import parse_with_json, print_json
+from vlrl.envs.gui.web.miniwob.marks import FULL_MARKS, MARKS
+from vlrl.envs.gui.web.miniwob.pages import MiniWob, task_names
+from vlrl.process.json_stdout import parse_with_json, print_json
 
 MOST_CLICKS = 10
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "gui_web.md"

@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/ordered.py --json
 
 index      trained tokens taken by plain indexing, whose backward pass adds in whatever order threads arrive
-ordered    by `vlrl.ordered.rows_of`
+ordered    by `vlrl.algorithm.ordered.rows_of`
 strict     the same under torch.use_deterministic_algorithms: trainer.deterministic=true
 
 Before that the lookup alone, forward and backward, at sizes (tokens, width, trained tokens) of larger models.
@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from vlrl.json_stdout import parse_with_json, print_json
+from vlrl.process.json_stdout import parse_with_json, print_json
 
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 SIDES = ("index", "ordered", "strict")
@@ -34,16 +34,17 @@ def make_batch(folder: Path, groups: int, size: int, length: int) -> tuple[Any, 
     """(model, banned token ids, micro-batch) of a tiny Qwen2.5-VL: groups of `size` completions."""
     from transformers import AutoModelForImageTextToText
 
+    from vlrl.algorithm.credit import group_with_advantages
     from vlrl.config import parse_config
-    from vlrl.credit import graded
-    from vlrl.envs.visual.digit_sum import DigitSum, corpus
-    from vlrl.pack import pack
+    from vlrl.envs.visual.questions.digit_sum import DigitSum
+    from vlrl.model.tiny import build_tiny_qwen2_5_vl
+    from vlrl.packing.options import PackOptions
+    from vlrl.packing.pack import pack
     from vlrl.processors.auto import open_processor
-    from vlrl.session import Session
-    from vlrl.tiny import build_tiny_qwen2_5_vl
+    from vlrl.rollout.session import Session
     from vlrl.types import Generation, Score, VersionSpan
 
-    build_tiny_qwen2_5_vl(folder, corpus(DigitSum()))
+    build_tiny_qwen2_5_vl(folder, DigitSum().corpus())
     config = parse_config(
         {
             "model": {"path": str(folder)},
@@ -72,11 +73,18 @@ def make_batch(folder: Path, groups: int, size: int, length: int) -> tuple[Any, 
             )
             members.append(session.trajectory("", "ok", 0.0))
             members[-1].score = Score(float(index), {})
-        made.append(graded(members, rng.normal(size=size).tolist()))
+        made.append(group_with_advantages(members, rng.normal(size=size).tolist()))
     [[batch]] = pack(
-        made, processor.pixels, num_ranks=1, max_tokens=2**20, aggregation="token",
-        max_completion_tokens=length, keep_zero_advantage=True,
-    )  # fmt: skip
+        made,
+        processor.pixels,
+        PackOptions(
+            num_ranks=1,
+            max_tokens=2**20,
+            aggregation="token",
+            max_completion_tokens=length,
+            keep_zero_advantage=True,
+        ),
+    )
     model = AutoModelForImageTextToText.from_pretrained(folder, attn_implementation="sdpa").train()
     return model, processor.banned_token_ids, batch
 
@@ -85,7 +93,7 @@ def lookups(rounds: int) -> dict[str, dict[str, float]]:
     """Median milliseconds of taking trained tokens' hidden states, forward and backward, by size and side."""
     import torch
 
-    from vlrl.ordered import rows_of
+    from vlrl.algorithm.ordered import rows_of
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
     found: dict[str, dict[str, float]] = {}
@@ -110,7 +118,8 @@ def measure(rounds: int, groups: int, size: int, length: int) -> dict[str, Any]:
     """Seconds of every round, side by side."""
     import torch
 
-    from vlrl import logprobs, ordered
+    from vlrl.algorithm import ordered
+    from vlrl.model import logprobs
 
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     with tempfile.TemporaryDirectory() as folder:

@@ -18,8 +18,9 @@ def side(job: Job) -> TrainSide:
     from train_groups import make_groups, random_pixels, training_flops
 
     from vlrl.config import parse_config
-    from vlrl.pack import pack
-    from vlrl.trainer_rank import TrainerRank
+    from vlrl.packing.options import PackOptions
+    from vlrl.packing.pack import pack
+    from vlrl.trainer.rank import TrainerRank
 
     if not torch.cuda.is_available():
         os.environ["DS_ACCELERATOR"] = "cpu"
@@ -44,12 +45,14 @@ def side(job: Job) -> TrainSide:
     [batch] = pack(
         make_groups(case),
         random_pixels,
-        num_ranks=1,
-        max_tokens=MAX_TOKENS,
-        aggregation="token",
-        max_completion_tokens=case.completion_tokens,
-        keep_zero_advantage=True,
-        pictures_once=True,
+        PackOptions(
+            num_ranks=1,
+            max_tokens=MAX_TOKENS,
+            aggregation="token",
+            max_completion_tokens=case.completion_tokens,
+            keep_zero_advantage=True,
+            images_once=True,
+        ),
     )
     return TrainSide(
         step=lambda: rank.step(batch, "grpo", LEARNING_RATE).sums.loss,

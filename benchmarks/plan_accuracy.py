@@ -25,10 +25,10 @@ from train_groups import make_groups, random_pixels
 from train_shapes import IMAGE_PAD, PATCH, build_model
 
 from vlrl.config import Config, parse_config
-from vlrl.json_stdout import parse_with_json, print_json
 from vlrl.plan.duration import matmul_rate
-from vlrl.plan.predict import Machine, predict
+from vlrl.plan.predict import PlannedMachine, predict
 from vlrl.plan.workload import Prompts
+from vlrl.process.json_stdout import parse_with_json, print_json
 
 GIB = 2**30
 FROZEN = {"freeze": ["vision_tower", "projector"]}
@@ -58,10 +58,11 @@ def run_rank(config: Config, args: argparse.Namespace, results: Any) -> None:
     """One rank's (peak bytes, median seconds of a step)."""
     import torch
 
-    from vlrl.pack import pack
-    from vlrl.trainer import rendezvous_port
-    from vlrl.trainer_rank import TrainerRank
-    from vlrl.weights import create_segment, plan_segment
+    from vlrl.packing.options import PackOptions
+    from vlrl.packing.pack import pack
+    from vlrl.trainer.driver import rendezvous_port
+    from vlrl.trainer.rank import TrainerRank
+    from vlrl.weights.manifest import create_segment, plan_segment
 
     on_gpu = torch.cuda.is_available()
     if not on_gpu:
@@ -78,10 +79,16 @@ def run_rank(config: Config, args: argparse.Namespace, results: Any) -> None:
             text_tokens=args.prompt_tokens, completion_tokens=args.completion_tokens, shortest=1.0,
         )  # fmt: skip
         [batch] = pack(
-            make_groups(case), random_pixels, num_ranks=1,
-            max_tokens=config.trainer.max_tokens_per_micro_batch,
-            aggregation="token", max_completion_tokens=args.completion_tokens, keep_zero_advantage=True,
-        )  # fmt: skip
+            make_groups(case),
+            random_pixels,
+            PackOptions(
+                num_ranks=1,
+                max_tokens=config.trainer.max_tokens_per_micro_batch,
+                aggregation="token",
+                max_completion_tokens=args.completion_tokens,
+                keep_zero_advantage=True,
+            ),
+        )
         seconds = []
         for _ in range(args.steps + 1):
             begin = time.perf_counter()
@@ -101,7 +108,7 @@ def compare(folder: Path, name: str, args: argparse.Namespace) -> dict[str, Any]
     config = config_of(folder, SETTINGS[name], args)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     prompts = Prompts(args.prompt_tokens, 1, args.image_tokens * 4 * PATCH**2, args.completion_tokens)
-    plan = predict(config, prompts, Machine(device, 0, matmul_rate(device, args.dtype)))
+    plan = predict(config, prompts, PlannedMachine(device, 0, matmul_rate(device, args.dtype)))
     expected = plan.memory.peak + (plan.memory.segment if device == "cpu" else -plan.memory.process)
     context = multiprocessing.get_context("spawn")
     results = context.SimpleQueue()

@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from vlrl.json_stdout import parse_with_json, print_json
-from vlrl.options import RewardConfig, ScoringConfig
-from vlrl.rewards.scoring.compose import ComposedReward, RewardFailure
-from vlrl.rewards.text import answer_exact
-from vlrl.session import Session
+from vlrl.config.options import RewardConfig, ScoringConfig
+from vlrl.process.json_stdout import parse_with_json, print_json
+from vlrl.rewards.text.exact import answer_exact
+from vlrl.rollout.session import Session
+from vlrl.scoring.compose import ComposedReward, RewardFailure
 from vlrl.types import Generation, Prompt, Sample, Trajectory, VersionSpan
 
 TARGET_PER_S = 20_000.0

@@ -11,13 +11,13 @@ from step_job import Job
 from train_groups import make_groups, random_pixels
 from train_side import LEARNING_RATE, MAX_TOKENS, TrainSide, serve
 
-from vlrl.loss import clipped_surrogate, weighted_sum
-from vlrl.pack import branches_of
-from vlrl.prefix_tree import Branch, Keys
+from vlrl.algorithm.loss import clipped_surrogate, weighted_sum
+from vlrl.packing.pack import branches_of
+from vlrl.packing.prefix_tree import Branch, Keys
 
 
 class RowsSide:
-    """As the field trains: every completion a padded row with its own copy of prompt and pictures.
+    """As the field trains: every completion a padded row with its own copy of prompt and images.
 
     transformers' own forward pass and plain AdamW; logits of the completions alone, as the best of peers.
     """

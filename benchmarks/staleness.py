@@ -6,10 +6,10 @@ A run is STALENESS:CORRECTION, an algorithm.correction.kind: "none" is PPO's own
 drew, clipped; "uncorrected" takes old tokens for new ones. All runs of a seed begin with the same warm start
 (`vlrl quickstart`'s) and trains the same rows by quickstart.yaml, with a continuous engine in async mode. So
 that a run is as stale as it says, on a fast machine and on a slow one, every step waits until all that may be
-drawn is drawn: with pipeline_depth = STALENESS + 1 each token is then exactly STALENESS updates old, but for
-the first steps. With --free nothing waits, and the age is what the machine makes of it; `lag` has it either
-way. A run with a result is not repeated; results lie under --out, a JSON file each. Nothing is timed: other
-jobs do no harm.
+generated is: with pipeline_depth = STALENESS + 1 each token is then exactly STALENESS updates old, but for
+the first steps. With --free nothing waits, and staleness is what the machine makes of it;
+`mean_staleness` has it. A run with a result is not repeated; results lie under --out, a JSON file each.
+Nothing is timed: other jobs do no harm.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from vlrl.cli.quickstart import Task, corpus_of
+from vlrl.cli.commands.quickstart import QuickstartTask, corpus_of
 from vlrl.config import Config, load_config
-from vlrl.console import TrainConsole
-from vlrl.json_stdout import parse_with_json, print_json
-from vlrl.metrics import METRICS_FILE, read_metrics
+from vlrl.process.json_stdout import parse_with_json, print_json
+from vlrl.tracking.console import TrainConsole
+from vlrl.tracking.sinks import METRICS_FILE, read_metrics
 
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 LAST_STEPS = 20
@@ -53,7 +53,7 @@ class Case:
 def warm_start(seed: int, out: Path, num_steps: int | None) -> Path:
     """The model that all runs of a seed begin with; made once."""
     from vlrl import sft
-    from vlrl.tiny import build_tiny_qwen2_5_vl
+    from vlrl.model.tiny import build_tiny_qwen2_5_vl
 
     overrides = [
         f"run.seed={seed}",
@@ -66,7 +66,7 @@ def warm_start(seed: int, out: Path, num_steps: int | None) -> Path:
     if not (config.run_dir / "summary.json").is_file():
         shutil.rmtree(config.run_dir, ignore_errors=True)
         shutil.rmtree(config.model.path, ignore_errors=True)
-        build_tiny_qwen2_5_vl(config.model.path, corpus_of(Task.DIGITS, config), seed=seed)
+        build_tiny_qwen2_5_vl(config.model.path, corpus_of(QuickstartTask.DIGITS, config), seed=seed)
         with TrainConsole(f"warm start {seed}", config.num_steps) as console:
             sft.train(config, console)
     return config.run_dir / "model"
@@ -86,9 +86,9 @@ def config_of(case: Case, model: Path, args: argparse.Namespace) -> Config:
         "checkpoint.every": 0,
         "logging.tensorboard": "false",
         "episodes.lockstep": "false",
-        "async_.mode": "async",
-        "async_.max_staleness": case.staleness,
-        "async_.pipeline_depth": case.staleness + 1,
+        "asynchronous.mode": "async",
+        "asynchronous.max_staleness": case.staleness,
+        "asynchronous.pipeline_depth": case.staleness + 1,
         "algorithm.correction.kind": case.correction,
         "generator.max_num_seqs": 1024,
     }
@@ -98,21 +98,19 @@ def config_of(case: Case, model: Path, args: argparse.Namespace) -> Config:
 def train(config: Config, console: TrainConsole, *, free: bool) -> dict[str, float]:
     """`vlrl.grpo.train` without checkpoints; its held-out metrics."""
     from vlrl.evaluate import hold_out
-    from vlrl.grpo import draw_groups, grpo_step, require_drawn
-    from vlrl.parity import check_parity
-    from vlrl.run import Run
+    from vlrl.grpo import generate_groups, grpo_step, require_healthy
+    from vlrl.run.parity import check_parity
+    from vlrl.run.run import Run
 
     with Run(config, console, train=True, generate=True) as run:
         check_parity(run)
         before = hold_out(run, "before training", None)
-        run.collect(partial(draw_groups, run), partial(require_drawn, config))
+        run.collect(partial(generate_groups, run), partial(require_healthy, config))
         console.phase(config.run.name, config.num_steps)
         for step in range(config.num_steps):
             if not free:
                 run.runner.run(run.collector.fill())
-            metrics = grpo_step(run, step)
-            run.sinks.log(step, metrics)
-            console.step(step, metrics)
+            run.log(step, grpo_step(run, step))
         run.runner.run(run.collector.close())
         after = hold_out(run, "after training", None)
     kinds = ("greedy", "sampled")
@@ -134,7 +132,7 @@ def result_of(case: Case, model: Path, args: argparse.Namespace) -> dict[str, An
         steps = read_metrics(config.run_dir / METRICS_FILE)
         found = accuracies | {
             "reward": mean_of("reward/mean", steps[-LAST_STEPS:]),
-            "lag": mean_of("off_policy/lag_mean", steps),
+            "mean_staleness": mean_of("off_policy/staleness_mean", steps),
             "kl": mean_of("policy/sampler_mismatch", steps),
             "ess": mean_of("off_policy/ess", steps),
             "clipped": mean_of("policy/clip_fraction", steps),
@@ -154,7 +152,16 @@ def mean_of(name: str, steps: list[dict[str, float | None]]) -> float:
     return statistics.fmean(values) if values else float("nan")
 
 
-COLUMNS = ("greedy_before", "greedy_after", "sampled_before", "sampled_after", "reward", "lag", "kl", "ess")
+COLUMNS = (
+    "greedy_before",
+    "greedy_after",
+    "sampled_before",
+    "sampled_after",
+    "reward",
+    "mean_staleness",
+    "kl",
+    "ess",
+)
 
 
 def summary_of(results: list[dict[str, Any]]) -> list[dict[str, Any]]:

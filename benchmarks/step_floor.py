@@ -1,6 +1,6 @@
 """The least a GRPO step can take: the floating-point operations it cannot do without, over the matmul rate.
 
-Counted once per group where a group shares it (pictures, prompt). An estimate from below: no softmax, norm,
+Counted once per group where a group shares it (images, prompt). An estimate from below: no softmax, norm,
 optimizer, sampling, nor the lower rate of the small matmuls of decoding.
 """
 
@@ -19,7 +19,7 @@ FORWARD_PASSES = {"generate": 1, "train": 3}
 
 @dataclass(frozen=True)
 class Work:
-    """A step's sizes. Tokens are counted per prompt or completion, patches and image tokens per picture."""
+    """A step's sizes. Tokens are counted per prompt or completion, patches and image tokens per image."""
 
     prompts: int
     group_size: int
@@ -45,7 +45,7 @@ def language_flops(text: Mapping[str, int], tokens: int, context: int, predictio
 
 
 def vision_flops(vision: Mapping[str, int], patches: int, image_tokens: int) -> int:
-    """Forward operations of the vision tower and its merger for one picture that fits one window."""
+    """Forward operations of the vision tower and its merger for one image that fits one window."""
     hidden = vision["hidden_size"]
     values = vision["in_channels"] * vision["temporal_patch_size"] * vision["patch_size"] ** 2
     per_block = 2 * (4 * hidden * hidden + 3 * hidden * vision["intermediate_size"]) + 4 * hidden * patches
@@ -55,7 +55,7 @@ def vision_flops(vision: Mapping[str, int], patches: int, image_tokens: int) -> 
 
 
 def forward_flops(config: Mapping[str, Any], work: Work) -> int:
-    """One forward pass over all groups of a step, each prompt and picture once."""
+    """One forward pass over all groups of a step, each prompt and image once."""
     text, vision = config["text_config"], config["vision_config"]
     completions = work.prompts * work.group_size
     body = completions * (work.completion_tokens - 1)  # nothing follows the last token

@@ -34,7 +34,7 @@ class Job:
         model: a folder in Hugging Face format.
         rows: a .npz whose `images` are [rows, images per row, height, width, 3] uint8; "" for sides that only
             train.
-        text: of every row, after its pictures.
+        text: of every row, after its images.
         case: sizes of a step.
         lr: learning rate.
         betas: of AdamW.

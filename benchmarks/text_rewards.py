@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from vlrl.json_stdout import parse_with_json, print_json
+from vlrl.process.json_stdout import parse_with_json, print_json
 from vlrl.registry import resolve
 
 THOUGHT = "The picture shows two birds and a tree, so one more than before. " * 10

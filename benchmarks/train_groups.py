@@ -1,4 +1,4 @@
-"""Synthetic groups of a case's sizes for the trainer alone, with random tokens and pictures."""
+"""Synthetic groups of a case's sizes for the trainer alone, with random tokens and images."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from cases import Case
 from step_floor import language_flops, vision_flops
 from train_shapes import IMAGE_PAD, MERGE, PATCH
 
+from vlrl.algorithm.credit import group_with_advantages
 from vlrl.batch import MicroBatch
-from vlrl.credit import graded
 from vlrl.processors.mrope import mrope_positions
-from vlrl.session import Session
+from vlrl.rollout.session import Session
 from vlrl.types import Generation, Group, Media, Prompt, Sample, Score, VersionSpan
 
 
@@ -43,7 +43,7 @@ def _group(case: Case, number: int, rng: np.random.Generator) -> Group:
             session.append_action(Generation(drawn, logprobs, (VersionSpan(0, 0, len(drawn)),), True))
         trajectories.append(session.trajectory("", "ok", 0.0))
         trajectories[-1].score = Score(0.0, {})
-    return graded(trajectories, rng.normal(size=case.group_size).tolist())
+    return group_with_advantages(trajectories, rng.normal(size=case.group_size).tolist())
 
 
 def _drawn(case: Case, rng: np.random.Generator) -> Any:
@@ -61,7 +61,7 @@ def _media(case: Case, name: str) -> tuple[Media, ...]:
 
 
 def _prompt(case: Case, start: int, rng: np.random.Generator) -> Prompt:
-    """Pictures, each followed by its share of the text, so that no two placeholders touch."""
+    """Images, each followed by its share of the text, so that no two placeholders touch."""
     shares = np.diff(np.linspace(0, case.text_tokens, case.pictures + 1).astype(int))
     pieces = [[np.full(case.image_tokens, IMAGE_PAD), rng.integers(10, 500, share)] for share in shares]
     ids = np.concatenate([part for piece in pieces for part in piece]).astype(np.int64)

@@ -2,7 +2,7 @@
 
     .venv/bin/python benchmarks/train_step.py --case b --json
 
-a: quickstart's size. b: 12 M parameters, a prompt of 300 tokens with a picture, n=8, 48 drawn tokens.
+a: quickstart's size. b: 12 M parameters, a prompt of 300 tokens with an image, n=8, 48 drawn tokens.
 c: 6 turns of a GUI episode with a screenshot a turn, n=8. d: 3B or 7B shapes in bfloat16; needs a GPU.
 
 Whole steps (a and b): drawing and training of vlrl, by vLLM and a ZeRO-3 rank, and of TRL's GRPOTrainer, on
@@ -41,7 +41,7 @@ from step_report import Round, check_equal_losses, check_equal_work, report, sum
 from step_rounds import alternate, say
 from step_side import Side
 
-from vlrl.json_stdout import parse_with_json, print_json
+from vlrl.process.json_stdout import parse_with_json, print_json
 
 ROOT = Path(__file__).resolve().parent.parent
 WHOLE, TRAINER = ("vlrl", "trl"), ("packed", "rows")
@@ -100,8 +100,8 @@ def whole_job(options: argparse.Namespace, folder: Path) -> Job:
     from train_shapes import TEXT
     from transformers.utils import logging
 
-    from vlrl.envs.visual.digit_sum import INSTRUCTION, DigitSum
-    from vlrl.tiny import build_tiny_qwen2_5_vl
+    from vlrl.envs.visual.questions.digit_sum import INSTRUCTION, DigitSum
+    from vlrl.model.tiny import build_tiny_qwen2_5_vl
 
     logging.disable_progress_bar()
     case, max_steps = case_of(options), options.warmup + options.steps * options.max_rounds
@@ -229,7 +229,7 @@ def _cpu_rate(config: dict[str, Any], num_tokens: int, threads: int) -> float:
     """Operations per second of a matmul as large as a step's widest, with the sides' threads."""
     import torch
 
-    from vlrl.cpu_products import choose_products
+    from vlrl.model.cpu_matmul import choose_products
 
     torch.set_num_threads(threads)
     choose_products()  # as vlrl's side does; the floor is for the better of torch's libraries

@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/tree_attention.py --json
 
 One layer of 6 heads of 64 with 3 for keys, float32, one thread; seconds of this process alone, so that other
-programs matter little. vlrl's block size is the default of BLOCK_TOKENS in vlrl/tree_attention.py.
+programs matter little. vlrl's block size is the default of BLOCK_TOKENS in vlrl/model/tree_attention.py.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 
 import torch
 
-from vlrl import tree_attention
-from vlrl.json_stdout import parse_with_json, print_json
-from vlrl.tree_attention import BlockAttention, DenseAttention
+from vlrl.model import tree_attention
+from vlrl.model.tree_attention import BlockAttention, DenseAttention
+from vlrl.process.json_stdout import parse_with_json, print_json
 
 BLOCKS = (32, 64, 128, 256, 512)
 

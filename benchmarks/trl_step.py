@@ -4,7 +4,7 @@
 
 Set up as TRL does best on a CPU: transformers generation (its continuous batching refuses multimodal models,
 its colocated vLLM does not run on a CPU), the job's number of completions in a micro-batch, no gradient
-checkpointing, float32, PyTorch's fused AdamW, pictures held decoded in memory, no progress bar, no reports,
+checkpointing, float32, PyTorch's fused AdamW, images held decoded in memory, no progress bar, no reports,
 no checkpoints. Tried on 2 cores and slower: a static cache, eager attention, plain AdamW, torch.compile.
 """
 
@@ -21,7 +21,7 @@ from step_job import TALLY, Block, Job, Pipe, noise_reward  # noqa: E402
 
 
 def make_dataset(job: Job) -> Any:
-    """A map-style dataset whose rows are made from pictures in memory, so that no step decodes a file."""
+    """A map-style dataset whose rows are made from images in memory, so that no step decodes a file."""
     import numpy as np
     from datasets import Dataset  # type: ignore[import-not-found]
     from PIL import Image

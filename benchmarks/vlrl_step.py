@@ -93,11 +93,11 @@ def main() -> None:
     pipe = Pipe()
     config = make_config(job)
     from vlrl.cluster import cluster
-    from vlrl.console import TrainConsole
-    from vlrl.grpo import draw_groups, grpo_step, require_drawn
-    from vlrl.metrics import TIME_PARTS
-    from vlrl.parity import check_parity
-    from vlrl.run import Run
+    from vlrl.grpo import generate_groups, grpo_step, require_healthy
+    from vlrl.run.parity import check_parity
+    from vlrl.run.run import Run
+    from vlrl.tracking.console import TrainConsole
+    from vlrl.tracking.metrics import TIME_PARTS
 
     begin = time.perf_counter()
     with cluster(config):
@@ -105,7 +105,7 @@ def main() -> None:
         console = TrainConsole("vlrl", config.num_steps, json_mode=True)
         with console, Run(config, console, train=True, generate=True) as run:
             check_parity(run)
-            run.collect(partial(draw_groups, run), partial(require_drawn, config))
+            run.collect(partial(generate_groups, run), partial(require_healthy, config))
             pipe.send(start_up=start_up(run, ray_seconds))
             block = Block(pipe.next_block())
             for step in run.steps():

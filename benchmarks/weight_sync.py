@@ -31,14 +31,14 @@ import torch
 
 from vlrl import cluster
 from vlrl.config import Config, parse_config
-from vlrl.envs.visual.digit_sum import DigitSum, corpus
-from vlrl.generator import VllmPolicy
-from vlrl.json_stdout import parse_with_json, print_json
+from vlrl.engine.policy import VllmPolicy
+from vlrl.envs.visual.questions.digit_sum import DigitSum
+from vlrl.model.tiny import build_tiny_qwen2_5_vl
+from vlrl.process.json_stdout import parse_with_json, print_json
 from vlrl.processors.auto import open_processor
 from vlrl.protocols import Processor
-from vlrl.session import Session
-from vlrl.tiny import build_tiny_qwen2_5_vl
-from vlrl.trainer import Trainer
+from vlrl.rollout.session import Session
+from vlrl.trainer.driver import Trainer
 from vlrl.types import Row, Sample, Sampling
 
 SIZES: dict[str, dict[str, int]] = {
@@ -108,7 +108,7 @@ async def update_while_drawing(
 
 
 def question(processor: Processor) -> Sample:
-    """One about a picture."""
+    """One about an image."""
     picture = np.random.default_rng(0).integers(0, 256, (112, 112, 3), dtype=np.uint8)
     parts = [{"type": "image", "image": picture}, {"type": "text", "text": "What is this?"}]
     asked: Row = {"id": "r", "messages": [{"role": "user", "content": parts}]}
@@ -154,7 +154,7 @@ def cpu_seconds() -> dict[str, float]:
 def measure(size: str, transport: str, rounds: int, lora: str | None) -> dict[str, float]:
     """The figures of one size."""
     with tempfile.TemporaryDirectory() as folder:
-        model = build_tiny_qwen2_5_vl(Path(folder) / "model", corpus(DigitSum()), **SIZES[size])
+        model = build_tiny_qwen2_5_vl(Path(folder) / "model", DigitSum().corpus(), **SIZES[size])
         config = _config(model, Path(folder), transport, lora)
         processor = open_processor(config)
         with cluster.cluster(config):

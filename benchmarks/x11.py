@@ -26,7 +26,7 @@ from vlrl.envs.gui.x11.backend import X11Backend
 from vlrl.envs.gui.x11.desktop import Desktop, Machine
 from vlrl.envs.gui.x11.settle import QUIET_S
 from vlrl.envs.gui.x11.tasks import TASKS
-from vlrl.json_stdout import parse_with_json, print_json
+from vlrl.process.json_stdout import parse_with_json, print_json
 
 TARGETS = {
     "cold_reset_ms": 500,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from vlrl.envs.observe import message_of
-from vlrl.envs.plain import PlainEnv
+from vlrl.environment.observe import message_of
+from vlrl.environment.plain import PlainEnv
 from vlrl.errors import ConfigError, DataError
 from vlrl.processors.messages import message_of as text_message
 from vlrl.seeds import derive_seed

@@ -15,9 +15,9 @@ from PIL import Image
 
 from vlrl import grpo, sft
 from vlrl.config import Config, parse_config
-from vlrl.console import TrainConsole
-from vlrl.envs.visual.digit_sum import DigitSum, corpus
-from vlrl.tiny import build_tiny_qwen2_5_vl
+from vlrl.envs.visual.questions.digit_sum import DigitSum
+from vlrl.model.tiny import build_tiny_qwen2_5_vl
+from vlrl.tracking.console import TrainConsole
 
 
 def write_rows(folder: Path, num_rows: int) -> Path:
@@ -73,7 +73,7 @@ def config(folder: Path, rows: Path, model: Path, name: str, num_steps: int) -> 
 def main(folder: Path = Path("runs/own_data"), num_steps: int = 5) -> dict[str, object]:
     """Returns the summary of the GRPO run."""
     rows = write_rows(folder / "data", num_rows=64)
-    model = build_tiny_qwen2_5_vl(folder / "init", corpus(DigitSum()))
+    model = build_tiny_qwen2_5_vl(folder / "init", DigitSum().corpus())
     with TrainConsole("own data", num_steps) as console:
         warm = config(folder, rows, model, "warm", num_steps)
         sft.train(warm, console)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vlrl.rewards.extract import extract_answer
+from vlrl.parsing.extract import extract_answer
 
 
 def close_sum(completion: str, answer: str, digits: list[int]) -> dict[str, float]:

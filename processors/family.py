@@ -1,6 +1,6 @@
 """What every model family shares: rows to prompts in both forms, around transformers' own processor.
 
-A family is a subclass of a few lines. It says how large a picture may be (`fit`), what its patch or tile grid
+A family is a subclass of a few lines. It says how large an image may be (`fit`), what its patch or tile grid
 is (`grid`), which text its placeholder stands for (`expand`) and what its vision tower takes (`pixels`).
 """
 
@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from vlrl.coordinates import FAMILY_FRAMES
 from vlrl.errors import ConfigError, DataError
-from vlrl.processors.coordinates import FAMILY_FRAMES
-from vlrl.processors.media_store import MediaStore
+from vlrl.processors.media.plan import MediaPlan, plan_media, resolve_media
+from vlrl.processors.media.store import MediaStore
 from vlrl.processors.messages import media_parts, message_of, split_parts, text_of
 from vlrl.processors.mrope import text_positions
-from vlrl.processors.plan import MediaPlan, plan_media, resolve_media
 from vlrl.processors.template import ChatTemplate, without_opened
-from vlrl.session import Said
+from vlrl.rollout.session import MediaMessage
 from vlrl.types import (
     EnvTask,
     Generation,
@@ -37,10 +37,10 @@ from vlrl.types import (
 
 if TYPE_CHECKING:
     from vlrl.config import Config
-    from vlrl.session import Session
+    from vlrl.rollout.session import Session
 
 BLANK_SIDE_PIXELS = 112
-"""Side of the picture that stands in where a micro-batch has none."""
+"""Side of the image that stands in where a micro-batch has none."""
 
 
 class FamilyProcessor(ABC):
@@ -51,7 +51,7 @@ class FamilyProcessor(ABC):
     end_tokens: tuple[str, ...] = ()
     """Other tokens that end what the assistant says."""
     answer_prefix: str = ""
-    """What the template writes between an assistant's opening and what it says; the policy draws it."""
+    """What the template writes between an assistant's opening and what it says; the policy generates it."""
     media_tokens: tuple[str, ...]
     """Tokens that only a medium may put into a prompt: refused in text, and never sampled."""
     text_tokens: tuple[str, ...] = ()
@@ -91,7 +91,7 @@ class FamilyProcessor(ABC):
         return {}
 
     def fit(self, height: int, width: int, min_pixels: int, max_pixels: int) -> tuple[int, int]:
-        """(height, width) of a picture as the model sees it; fitting it again must change nothing.
+        """(height, width) of an image as the model sees it; fitting it again must change nothing.
 
         Raises:
             ValueError: if there is no such size.
@@ -157,7 +157,7 @@ class FamilyProcessor(ABC):
         return np.asarray([*ids, self._end_of_turn], dtype=np.int64)
 
     def decode(self, token_ids: IntArray) -> str:
-        """Text of drawn tokens without the one that ends the turn; other special tokens are shown."""
+        """Text of generated tokens without the one that ends the turn; other special tokens are shown."""
         ids = token_ids.tolist()
         ids = ids[:-1] if ids and ids[-1] in self.stop_token_ids else ids
         return str(self._tokenizer.decode(ids, skip_special_tokens=False))
@@ -166,14 +166,14 @@ class FamilyProcessor(ABC):
         """Each token's own text, special tokens shown."""
         return [self._tokenizer.decode([i], skip_special_tokens=False) for i in token_ids.tolist()]
 
-    def message(self, role: str, parts: Sequence[Mapping[str, Any]], where: str) -> Said:
+    def message(self, role: str, parts: Sequence[Mapping[str, Any]], where: str) -> MediaMessage:
         """What an environment says, its media resolved and the model's special tokens in it broken up."""
         plain = [
             {**part, "text": self.template.broken_up(part["text"])} if "text" in part else part
             for part in parts
         ]
         messages, plans, _ = self._planned({"id": where, "messages": [{"role": role, "content": plain}]})
-        return Said(messages[0], tuple(self._resolve(plan, where) for plan in plans))
+        return MediaMessage(messages[0], tuple(self._resolve(plan, where) for plan in plans))
 
     def act(self, session: Session, generation: Generation) -> str:
         """Append what was generated to the session and return the whole assistant message."""
@@ -181,7 +181,7 @@ class FamilyProcessor(ABC):
         session.append_action(generation, text, said=text.removeprefix(self.answer_prefix))
         return text
 
-    def show(self, session: Session, seen: Sequence[Said]) -> None:
+    def show(self, session: Session, seen: Sequence[MediaMessage]) -> None:
         """Bring the ledger to what the policy is to see next; see the protocol."""
         where, tools = f"sample {session.sample.id!r}", session.sample.tools
         spelled = self.template.render([said.message for said in session.shown], tools, opening=True)
@@ -277,7 +277,7 @@ class FamilyProcessor(ABC):
         return Prompt(token_ids, engine_ids, position_ids, next_position, tuple(starts), opened)
 
     def is_placeholder(self, token_ids: IntArray) -> npt.NDArray[np.bool_]:
-        """Which tokens stand for a picture or a video; quicker than np.isin."""
+        """Which tokens stand for an image or a video; quicker than np.isin."""
         return np.any([token_ids == i for i in self._placeholders.values()], axis=0)  # type: ignore[no-any-return]
 
     def _expand_ids(self, shape: MediaShape) -> IntArray:
@@ -285,7 +285,7 @@ class FamilyProcessor(ABC):
         return np.asarray(ids, dtype=np.int64)
 
     def _blank(self) -> Media:
-        """A black picture, for a micro-batch that has none."""
+        """A black image, for a micro-batch that has none."""
         size = self.fit(BLANK_SIDE_PIXELS, BLANK_SIDE_PIXELS, self.config.min_pixels, self.config.max_pixels)
         shape = MediaShape("image", size)
         frames = np.zeros((1, *size, 3), np.uint8)

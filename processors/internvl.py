@@ -1,4 +1,4 @@
-"""InternVL3 in Hugging Face format: ChatML, pictures cut into square tiles of equal numbers of tokens."""
+"""InternVL3 in Hugging Face format: ChatML, images cut into square tiles of equal numbers of tokens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vlrl.types import Media, MediaShape
 
 
 class InternVLProcessor(FamilyProcessor):
-    """The number of tiles follows from a picture's shape; max_pixels bounds its decoding, not its tokens."""
+    """The number of tiles follows from an image's shape; max_pixels bounds its decoding, not its tokens."""
 
     end_of_turn = "<|im_end|>"
     end_tokens = ("<|endoftext|>",)

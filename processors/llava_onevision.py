@@ -1,4 +1,4 @@
-"""LLaVA-OneVision: ChatML, pictures cut into tiles on the best of some grids, a newline token a row."""
+"""LLaVA-OneVision: ChatML, images cut into tiles on the best of some grids, a newline token a row."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from vlrl.types import Media, MediaShape
 
 
 class LlavaOnevisionProcessor(FamilyProcessor):
-    """Every picture is cut into tiles, also where a conversation has several.
+    """Every image is cut into tiles, also where a conversation has several.
 
-    vLLM does so too. transformers' own processor gives each of several pictures one tile alone, so a picture
+    vLLM does so too. transformers' own processor gives each of several images one tile alone, so an image
     that comes later would change the tokens of an earlier one.
     """
 
@@ -24,7 +24,7 @@ class LlavaOnevisionProcessor(FamilyProcessor):
     media_tokens = ("<image>", "<video>")
 
     def grid(self, shape: MediaShape) -> tuple[int, int, int]:
-        """Tiles, the whole picture included."""
+        """Tiles, the whole image included."""
         from transformers.image_processing_utils import select_best_resolution
 
         tile = self._hf.image_processor.size
@@ -32,7 +32,7 @@ class LlavaOnevisionProcessor(FamilyProcessor):
         return height // tile["height"] * (width // tile["width"]) + 1, 1, 1
 
     def expand(self, shape: MediaShape) -> str:
-        """Pads for the whole picture, for the tiles without their margins, and for each row's end."""
+        """Pads for the whole image, for the tiles without their margins, and for each row's end."""
         tile = self._hf.image_processor.size
         inputs = {
             "batch_num_images": [1],

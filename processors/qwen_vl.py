@@ -10,8 +10,8 @@ import numpy.typing as npt
 from qwen_vl_utils.vision_process import smart_resize
 
 from vlrl.processors.family import FamilyProcessor
+from vlrl.processors.media.video_metadata import video_metadata
 from vlrl.processors.mrope import mrope_positions
-from vlrl.processors.video_metadata import video_metadata
 from vlrl.types import IntArray, Media, MediaShape
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class QwenVLProcessor(FamilyProcessor):
     def pixels(self, media: Sequence[Media]) -> dict[str, npt.NDArray[Any]]:
         """Patches of all media in order: pixel_values [num_patches, 3·2·patch²] float32, image_grid_thw.
 
-        A video's patches look like a picture's with more time, so that one call of the tower takes both.
+        A video's patches look like an image's with more time, so that one call of the tower takes both.
         """
         media = media or [self._blank()]
         pictures = iter(self._picture_patches([m for m in media if m.kind == "image"]))
@@ -134,7 +134,7 @@ class Qwen25VLProcessor(QwenVLProcessor):
 
 
 class Qwen3VLProcessor(QwenVLProcessor):
-    """Qwen3-VL: every pair of frames is written out with its time, and is a picture of its own."""
+    """Qwen3-VL: every pair of frames is written out with its time, and is an image of its own."""
 
     def expand(self, shape: MediaShape) -> str:
         """Per pair of frames: its time in seconds, then a bracketed run of pads."""

@@ -1,4 +1,4 @@
-"""SmolVLM and SmolVLM2: turns named in words, pictures cut into tiles that are named by row and column."""
+"""SmolVLM and SmolVLM2: turns named in words, images cut into tiles that are named by row and column."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TILE_TOKENS = tuple(f"<row_{row}_col_{column}>" for row in range(1, 7) for colum
 
 
 class SmolVLMProcessor(FamilyProcessor):
-    """Pictures come to a fixed longest side; max_pixels bounds their decoding, not their tokens."""
+    """Images come to a fixed longest side; max_pixels bounds their decoding, not their tokens."""
 
     end_of_turn = "<end_of_utterance>"
     end_tokens = ("<|im_end|>",)
@@ -23,12 +23,12 @@ class SmolVLMProcessor(FamilyProcessor):
     answer_prefix = " "
 
     def grid(self, shape: MediaShape) -> tuple[int, int, int]:
-        """Tiles, the whole picture included."""
+        """Tiles, the whole image included."""
         rows, columns = self._rows_and_columns(shape)
         return rows * columns + 1, 1, 1
 
     def expand(self, shape: MediaShape) -> str:
-        """Per tile its name and a run of pads, row by row, then the whole picture."""
+        """Per tile its name and a run of pads, row by row, then the whole image."""
         rows, columns = self._rows_and_columns(shape)
         return str(self._hf.replace_image_token({"rows": [[rows]], "cols": [[columns]]}, 0))
 
@@ -42,6 +42,6 @@ class SmolVLMProcessor(FamilyProcessor):
         return {name: out[name].numpy() for name in ("pixel_values", "pixel_attention_mask")}
 
     def _rows_and_columns(self, shape: MediaShape) -> tuple[int, int]:
-        """Of the tiling; (0, 0) for a picture that is one tile."""
+        """Rows and columns of the tiling; (0, 0) for an image that is one tile."""
         _, rows, columns = self._hf.image_processor.get_number_of_image_patches(*shape.size, {})
         return int(rows), int(columns)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from vlrl.rewards.extract import Part, scored_text
+from vlrl.parsing.extract import Part, scored_text
 from vlrl.rewards.inner import inner_reward
-from vlrl.rewards.scoring.author import reward
+from vlrl.scoring.author import reward
 
 MAX_COMPARED = 4000
 """Characters of each text that are compared: time grows with the square of the group's size and of these."""

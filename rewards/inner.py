@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from vlrl.errors import ConfigError
-from vlrl.rewards.scoring.functions import RewardFunction, as_value, find_reward
+from vlrl.scoring.functions import RewardFunction, as_value, find_reward
 
 
 class InnerReward:

@@ -1,10 +1,11 @@
-"""What holds for every test: no network, no skips but for want of a GPU, slow proofs apart."""
+"""What holds for every test: no network, no skips but for lack of a GPU, slow proofs apart."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +29,10 @@ os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(NO_NETWORK), os.env
 _spec = importlib.util.spec_from_file_location("no_network", NO_NETWORK / "sitecustomize.py")
 assert _spec is not None and _spec.loader is not None
 _spec.loader.exec_module(importlib.util.module_from_spec(_spec))
+
+# A shell that starts the suite with `&` has it ignore Ctrl-C, and all that a test starts inherits that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long an example takes is the machine's business, and other jobs'.
 settings.register_profile("vlrl", deadline=None)
@@ -96,11 +101,11 @@ def pytest_make_collect_report() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny random Qwen2.5-VL that knows the digit task's words; read only."""
-    from vlrl.envs.visual.digit_sum import DigitSum, corpus
-    from vlrl.tiny import build_tiny_qwen2_5_vl
+    from vlrl.envs.visual.questions.digit_sum import DigitSum
+    from vlrl.model.tiny import build_tiny_qwen2_5_vl
 
     folder = tmp_path_factory.mktemp("model") / "tiny"
-    return build_tiny_qwen2_5_vl(folder, corpus(DigitSum()), num_layers=2, vision_depth=2)
+    return build_tiny_qwen2_5_vl(folder, DigitSum().corpus(), num_layers=2, vision_depth=2)
 
 
 @pytest.fixture(scope="session")

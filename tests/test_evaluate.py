@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Sequence
 
 import pytest
-from builders import ScriptedPolicy, TextProcessor, make_config, make_sample, make_setting
+from builders import ScriptedPolicy, TextProcessor, make_config, make_context, make_sample
 
 from vlrl.config import Config
 from vlrl.errors import ConfigError
 from vlrl.evaluate import Evaluation, evaluate
-from vlrl.rewards.scoring.compose import ComposedReward
+from vlrl.scoring.compose import ComposedReward
 from vlrl.types import Sample
 
 ANSWERED = {level: f"<think>.</think><answer>{n}</answer>" for level, n in (("easy", 4), ("hard", 5))}
@@ -27,7 +27,7 @@ def evaluated(samples: Sequence[Sample], config: Config) -> Evaluation:
     )
     reward = ComposedReward(config.rewards, {}, config.scoring)
     try:
-        return asyncio.run(evaluate(samples, make_setting(policy, TextProcessor(), config), reward))
+        return asyncio.run(evaluate(samples, make_context(policy, TextProcessor(), config), reward))
     finally:
         reward.close()
 
@@ -49,7 +49,7 @@ def test_accuracy_is_told_of_each_value_of_a_key() -> None:
 def test_a_row_held_out_twice_is_sampled_twice_and_every_evaluation_alike() -> None:
     policy = ScriptedPolicy(lambda session, sampling: [65])
     config = configured()
-    setting = make_setting(policy, TextProcessor(), config)
+    setting = make_context(policy, TextProcessor(), config)
     rows = [row(0), row(0), row(1)]
     seeds = []
     for of_them in (rows, rows, rows[:2]):  # the last as an evaluation of fewer rows in between

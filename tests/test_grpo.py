@@ -8,13 +8,13 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from builders import ScriptedPolicy, TextProcessor, make_config, make_sample, make_setting
+from builders import ScriptedPolicy, TextProcessor, make_config, make_context, make_sample
 
-from vlrl.buffer import State, Ticket
 from vlrl.data import Prepared, SampleStream
-from vlrl.grpo import draw_groups
-from vlrl.rewards.scoring.compose import ComposedReward
-from vlrl.run import Run
+from vlrl.grpo import generate_groups
+from vlrl.rollout.buffer import State, Ticket
+from vlrl.run.run import Run
+from vlrl.scoring.compose import ComposedReward
 from vlrl.types import Group, Row
 
 GROUP_SIZE = 3
@@ -41,14 +41,14 @@ def play(rounds: Sequence[Sequence[int]], *, prompts_per_step: int = 4) -> dict[
         seed=0,
     )
     reward = ComposedReward(config.rewards, inline=True)
-    setting = make_setting(policy, TextProcessor(), config)
-    run = cast(Run, SimpleNamespace(config=config, stream=stream, setting=setting, reward=reward, masks=()))
+    context = make_context(policy, TextProcessor(), config)
+    run = cast(Run, SimpleNamespace(config=config, stream=stream, context=context, reward=reward, masks=()))
     found: dict[int, list[tuple[str, int]]] = {}
     try:
         for positions in rounds:
             tickets: list[Ticket[list[Group]]] = [Ticket(p, State.RUNNING, 0) for p in positions]
             policy.asked.clear()
-            drawn = asyncio.run(draw_groups(run, tickets))
+            drawn = asyncio.run(generate_groups(run, tickets))
             assert [len(groups) for groups in drawn.groups] == [1] * len(tickets)
             asked = [(session.sample.id, sampling.seed) for session, sampling in policy.asked]
             for number, position in enumerate(positions):

@@ -1,6 +1,6 @@
-"""The architecture, held by reading every import: what may know what (docs/decisions.md says why).
+"""The architecture, held by reading every import: what may know what (docs/decisions/project.md says why).
 
-A new module in vlrl/ is added to LAYERS below, in the lowest layer that can hold it.
+A new file goes into the lowest folder whose imports suffice, next to its only importer.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,172 +20,52 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "vlrl"
 MAX_LINES = 300
 MAX_CONTRACT_LINES = 400  # contracts and config: one place that says everything beats two that hop
+MAX_FILES = 15
 
-# Imports go downwards in this list: a module may import from its own layer and from those above it here.
-LAYERS: dict[str, set[str]] = {
-    "contracts": {
-        "errors",
-        "rounding",
-        "seeds",
-        "types",
-        "ledger",
-        "batch",
-        "protocols",
-        "section",
-        "strict_yaml",
-        "objects",
-        "async_options",
-        "options",
-        "option_names",
-        "data_options",
-        "engine_options",
-        "episode_options",
-        "memory_options",
-        "config",
-        "installed",
-        "registry",
-        "metrics",
-    },
-    "pure functions": {
-        "mask",
-        "advantage",
-        "credit",
-        "loss",
-        "off_policy",
-        "ordered",
-        "lags",
-        "filters",
-        "timeline",
-        "clock",
-        "prefix_tree",
-        "layout",
-        "pack",
-        "tree_attention",
-        "sequence_parallel",
-        "attention",
-        "cpu_products",
-        "logprobs",
-        "token_logprobs",
-        "model_parts",
-        "empty_model",
-        "feature_cache",
-        "step_features",
-        "schedule",
-        "save_interval",
-        "concurrency",
-        "stats",
-        "learning_signal",
-        "published",
-        "trouble",
-        "listening",
-    },
-    "plug-ins and data flow": {
-        *("processors", "rewards", "envs"),
-        *(
-            "data",
-            "run_data",
-            "session",
-            "rollout",
-            "buffer",
-            "collector",
-            "records",
-            "sample_log",
-            "tiny",
-            "console",
-            "events",
-            "file_digests",
-            "interrupts",
-            "json_stdout",
-            "event_loop",
-            "run_lock",
-            "config_history",
-            "media_files",
-        ),
-        *(
-            "env_host",
-            "env_serve",
-            "endpoint",
-            "agent",
-            "agent_episode",
-            "worker_process",
-            "context",
-            "episode",
-            "episodes",
-            "branch_points",
-            "lockstep",
-            "stragglers",
-            "setting",
-            "balance",
-            "self_play",
-        ),
-    },
-    "engines": {
-        *(
-            "cluster",
-            "generator",
-            "generator_bans",
-            "trainer",
-            "trainer_rank",
-            "trainer_model",
-            "trainer_lora",
-            "trainer_offload",
-            "trainer_profile",
-            "step_result",
-            "cached_pictures",
-            "weights",
-            "segment_files",
-            "checkpoint",
-            "shared_media",
-            "engine",
-            "engine_adapter",
-            "engine_arguments",
-            "one_adapter",
-            "replicas",
-            "weight_group",
-            "weight_places",
-            "weight_receiver",
-            "weight_sender",
-        ),
-    },
-    "pages": {
-        "run",
-        "summary",
-        "recovery",
-        "resume",
-        "parity",
-        "grpo",
-        "sft",
-        "evaluate",
-        "evaluation_files",
-        "plan",
-        "starter",
-        "preflight",
-        "reward_check",
-        "env_check",
-    },
-    "command line": {"cli", "viewer", "env_play"},
-}
-LAYER_NAMES = list(LAYERS)
+# Flat in vlrl/: what three folders import, and the pages that put folders together.
+CONTRACTS = ("types", "ledger", "batch", "protocols", "errors", "seeds", "rounding", "coordinates")
+PAGES = ("grpo", "sft", "evaluate")
 
-# Their interfaces change with every release, so only these files know them. (cli/doctor.py asks for versions
+# A file's folder is its layer. Imports go to the same layer or to one above it in this list.
+LAYERS = (
+    "contracts",
+    "registry",
+    "foreign",
+    "parsing",
+    "config",
+    "algorithm",
+    "packing",
+    "model",
+    "environment",
+    "tracking",
+    "process",
+    "scoring",
+    "rollout",
+    "processors",
+    "cluster",
+    "weights",
+    "engine",
+    "trainer",
+    "data",
+    "plan",
+    "check",
+    "run",
+    "pages",
+    "envs",
+    "rewards",
+    "viewer",
+    "env_play",
+    "cli",
+)
+# Whoever writes a plug-in registers it; nothing of the framework names one.
+PLUGINS = ("envs", "rewards")
+
+# Their interfaces change with every release, so only these know them. (cli/checks.py asks for versions
 # through importlib.metadata, which needs no import.)
 ENGINE_LIBRARIES = {"ray", "vllm", "deepspeed"}
-ADAPTERS = {
-    f"vlrl.{name}"
-    for name in (
-        "cached_pictures",
-        "cluster",
-        "engine",
-        "engine_adapter",
-        "generator_bans",
-        "trainer_lora",
-        "trainer_model",
-        "trainer_offload",
-        "trainer_rank",
-        "weight_receiver",
-    )
-}
+ADAPTERS = ("vlrl.cluster", "vlrl.engine", "vlrl.trainer", "vlrl.weights", "vlrl.model.lora")
 # The contracts are what a plug-in's author imports: quick, and without a framework.
+LIGHT = ("contracts", "registry", "config")
 HEAVY_LIBRARIES = {"torch", "torchvision", "transformers", *ENGINE_LIBRARIES}
 
 
@@ -250,10 +131,8 @@ def layer_of(module: str) -> int | None:
     parts = module.split(".")
     if parts[0] != "vlrl" or len(parts) == 1 or parts[1].startswith("__"):
         return None
-    for index, members in enumerate(LAYERS.values()):
-        if parts[1] in members:
-            return index
-    return None
+    folder = "contracts" if parts[1] in CONTRACTS else "pages" if parts[1] in PAGES else parts[1]
+    return LAYERS.index(folder) if folder in LAYERS else None
 
 
 def upward(imports: list[Import]) -> list[str]:
@@ -261,17 +140,44 @@ def upward(imports: list[Import]) -> list[str]:
     for item in imports:
         source, target = layer_of(item.source), layer_of(item.target)
         if source is not None and target is not None and target > source:
-            above, below = LAYER_NAMES[source], LAYER_NAMES[target]
-            found.append(f"{item.place}: {item.source} ({above}) imports {item.target} ({below})")
+            found.append(
+                f"{item.place}: {item.source} ({LAYERS[source]}) imports {item.target} ({LAYERS[target]})"
+            )
     return found
+
+
+def of_plugins(imports: list[Import]) -> list[str]:
+    """Imports of a plug-in by the framework."""
+
+    def is_plugin(module: str) -> bool:
+        layer = layer_of(module)
+        return layer is not None and LAYERS[layer] in PLUGINS
+
+    return [
+        f"{item.place}: {item.source} imports {item.target}"
+        for item in imports
+        if is_plugin(item.target) and layer_of(item.source) is not None and not is_plugin(item.source)
+    ]
 
 
 def test_every_module_has_a_layer() -> None:
     members = {
         path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
     }
-    homeless = sorted(members - {"__init__", "__main__"} - set().union(*LAYERS.values()))
-    assert not homeless, f"add to LAYERS in tests/test_layering.py, in the lowest layer that fits: {homeless}"
+    homeless = sorted(members - {"__init__"} - {*LAYERS, *CONTRACTS, *PAGES})
+    assert not homeless, f"put these in the lowest folder whose imports suffice: {homeless}"
+    assert not sorted({*LAYERS, *CONTRACTS, *PAGES} - members - {"contracts", "pages"})
+
+
+def test_a_folder_holds_few_files() -> None:
+    counts = Counter(file.parent.relative_to(ROOT) for file in source_files())
+    crowded = {str(folder): count for folder, count in counts.items() if count > MAX_FILES}
+    assert not crowded, f"at most {MAX_FILES} files a folder: {crowded}"
+
+
+def test_the_framework_imports_no_plugin() -> None:
+    found = of_plugins(all_imports())
+    assert not found, "ask vlrl.registry for it:\n" + "\n".join(found)
 
 
 def test_imports_go_one_way() -> None:
@@ -299,30 +205,37 @@ def test_no_cycle_between_modules() -> None:
         visit(module, [])
 
 
+def is_adapter(module: str) -> bool:
+    return any(module == name or module.startswith(f"{name}.") for name in ADAPTERS)
+
+
 def test_only_engines_know_ray_vllm_and_deepspeed() -> None:
     found = [
         f"{item.place}: imports {item.target}"
         for item in all_imports()
-        if item.target.split(".")[0] in ENGINE_LIBRARIES and item.source not in ADAPTERS
+        if item.target.split(".")[0] in ENGINE_LIBRARIES and not is_adapter(item.source)
     ]
     assert not found, f"only {sorted(ADAPTERS)} may import ray, vllm, deepspeed:\n" + "\n".join(found)
+
+
+def is_light(module: str) -> bool:
+    layer = layer_of(module)
+    return layer is not None and LAYERS[layer] in LIGHT
 
 
 def test_contracts_import_no_framework_at_module_level() -> None:
     found = [
         f"{item.place}: imports {item.target}"
         for item in all_imports()
-        if item.at_module_level
-        and layer_of(item.source) == 0
-        and item.target.split(".")[0] in HEAVY_LIBRARIES
+        if item.at_module_level and is_light(item.source) and item.target.split(".")[0] in HEAVY_LIBRARIES
     ]
     assert not found, "a contract imports a framework when it is imported:\n" + "\n".join(found)
 
 
 def test_contracts_load_no_framework() -> None:
     """The same in fact: not through a third party either."""
-    contracts = [name for name in sorted(LAYERS["contracts"]) if (PACKAGE / f"{name}.py").exists()]
-    code = f"import sys, {', '.join(f'vlrl.{name}' for name in contracts)}\n"
+    contracts = [module for module in map(module_of, source_files()) if is_light(module)]
+    code = f"import sys, {', '.join(contracts)}\n"
     code += f"print(*sorted({HEAVY_LIBRARIES!r} & set(sys.modules)))"
     child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert child.returncode == 0, child.stderr
@@ -333,7 +246,7 @@ def test_contracts_load_no_framework() -> None:
 def test_a_file_is_short_and_named_for_what_it_does(file: Path) -> None:
     assert "util" not in file.stem, f"{file.name}: name it for what it does"
     lines = len(file.read_text().splitlines())
-    allowed = MAX_CONTRACT_LINES if layer_of(module_of(file)) == 0 else MAX_LINES
+    allowed = MAX_CONTRACT_LINES if is_light(module_of(file)) else MAX_LINES
     assert lines <= allowed, (
         f"{file.relative_to(ROOT)} has {lines} lines, {allowed} are allowed: split it by job"
     )
@@ -342,7 +255,7 @@ def test_a_file_is_short_and_named_for_what_it_does(file: Path) -> None:
 def test_this_test_sees_violations() -> None:
     """Planted imports of every form are found, so that the tests above cannot pass by being blind."""
 
-    def targets(source: str, module: str = "vlrl.mask", is_package: bool = False) -> list[tuple[str, bool]]:
+    def targets(source: str, module: str = "vlrl.seeds", is_package: bool = False) -> list[tuple[str, bool]]:
         return [
             (item.target, item.at_module_level)
             for item in imports_in(source, module, is_package, "planted.py")
@@ -352,7 +265,7 @@ def test_this_test_sees_violations() -> None:
     assert targets("from vlrl import grpo, types") == [("vlrl.grpo", True), ("vlrl.types", True)]
     assert targets("from . import grpo") == [("vlrl.grpo", True)]
     assert targets("from .grpo import train") == [("vlrl.grpo", True)]
-    assert targets("from ..grpo import train", "vlrl.rewards.text") == [("vlrl.grpo", True)]
+    assert targets("from ..grpo import train", "vlrl.rewards.group") == [("vlrl.grpo", True)]
     assert targets("from .text import f", "vlrl.rewards", is_package=True) == [("vlrl.rewards.text", True)]
     assert targets("from ..grpo import f", "vlrl.rewards", is_package=True) == [("vlrl.grpo", True)]
     assert targets("def f():\n    import vllm") == [("vllm", False)]
@@ -362,7 +275,9 @@ def test_this_test_sees_violations() -> None:
     ]
     assert targets("class A:\n    import torch") == [("torch", True)]
     assert targets("if TYPE_CHECKING:\n    import ray\nelse:\n    import vllm") == [("vllm", True)]
-    planted = list(
-        imports_in("def f():\n    from vlrl.grpo import train", "vlrl.mask", False, "vlrl/mask.py")
-    )
-    assert upward(planted) == ["vlrl/mask.py:2: vlrl.mask (pure functions) imports vlrl.grpo (pages)"]
+    planted = [
+        *imports_in("def f():\n    from vlrl.grpo import train", "vlrl.model.tiny", False, "tiny.py"),
+        *imports_in("import vlrl.rewards.text", "vlrl.viewer.page", False, "page.py"),
+    ]
+    assert upward(planted) == ["tiny.py:2: vlrl.model.tiny (model) imports vlrl.grpo (pages)"]
+    assert of_plugins(planted) == ["page.py:1: vlrl.viewer.page imports vlrl.rewards.text"]

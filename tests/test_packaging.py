@@ -32,7 +32,7 @@ def package_files() -> set[str]:
     files += [ROOT / "vlrl" / "py.typed", *(ROOT / "vlrl" / "viewer" / "templates").glob("*")]
     files += (ROOT / "vlrl" / "plan" / "models").glob("*/*.json")
     gui = ROOT / "vlrl" / "envs" / "gui"
-    files += [*(gui / "emu").glob("glyphs.[!p]*"), *(gui / "web").glob("*.js")]
+    files += [*(gui / "emu" / "drawing").glob("glyphs.[!p]*"), *(gui / "web").glob("*.js")]
     return {str(file.relative_to(ROOT)) for file in files}
 
 

@@ -232,7 +232,7 @@ def main() -> None:
             say(f"{error} Without them the tests of sandboxes prove only that there are none; others fail.")
     which = options.venv / "which.lock"
     if which.exists() and which.read_text() != kind:  # both builds of vLLM own one folder: sets do not mix
-        say(f"{options.venv.name} holds the {which.read_text()} set: making it anew")
+        say(f"{options.venv.name} holds the {which.read_text()} set: making it again")
         shutil.rmtree(options.venv)
     python = make_venv(options.venv)
     which.write_text(kind)

@@ -103,7 +103,7 @@ def check_cuda() -> None:
     found = {name: found[name] for name in found.keys() - LEFT_OUT["dev"].keys()}
     differences = sorted(found.items() ^ listed.items())
     if differences:
-        raise SystemExit(f"cuda.lock is not complete; `make lock` writes it anew: {differences}")
+        raise SystemExit(f"cuda.lock is not complete; `make lock` writes it again: {differences}")
     print(f"requirements/cuda.lock and dev.lock install together: {len(found)} packages, nothing missing")
 
 

@@ -1,4 +1,4 @@
-"""Rasterise the fonts of the emulated desktop into envs/gui/emu/glyphs.npz, once.
+"""Rasterise the fonts of the emulated desktop into envs/gui/emu/drawing/glyphs.npz, once.
 
 So no machine's FreeType decides what a pixel is. The fonts are those that matplotlib ships; their licences go
 next to the atlas.
@@ -17,7 +17,7 @@ from matplotlib.ft2font import FT2Font
 from PIL import Image, ImageDraw, ImageFont
 
 FONTS = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
-TARGET = Path(__file__).parent.parent / "envs" / "gui" / "emu" / "glyphs.npz"
+TARGET = Path(__file__).parent.parent / "envs" / "gui" / "emu" / "drawing" / "glyphs.npz"
 LICENSES = ("LICENSE_DEJAVU", "LICENSE_STIX")
 FAMILIES = {
     "sans": ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf"),

@@ -3,17 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from dataclasses import dataclass, fields
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from vlrl.types import FloatArray, IntArray
+from vlrl.types import IntArray
+
+A = TypeVar("A")
+"""NumPy's arrays, or torch's tensors."""
 
 
-@dataclass(slots=True)
-class MicroBatch:
+@dataclass(slots=True, kw_only=True)
+class TrainedTokens(Generic[A]):
+    """An array for everything that the loss takes of a trained token; M of them, ledger by ledger.
+
+    A further one is a field here, is filled by `vlrl.packing.layout`, and is read by the loss; all that lies
+    between goes by the fields' names.
+
+    Attributes:
+        source_index: [M] int64, the token whose logits predict the target. Where branches share a trained
+            token it is there once for each of them, with its own weight and advantage.
+        target_ids: [M] int64, the trained tokens.
+        sampler_logprobs: [M] float32, nats.
+        advantages: [M] float32.
+        weights: [M] float32, share of each token in the loss of the whole batch (they sum to 1 over
+            all ranks' micro-batches of one optimizer step, see `vlrl.packing.pack`).
+        token_staleness: [M] int64, updates between the weights that generated a token and this step's first.
+        sequence_ids: [M] int64, which of the micro-batch's ledgers a trained token is of.
+        proximal_logprobs: [M] float32, nats, of the weights this step begins with, if they were asked for;
+            None for a step's first update, which computes them anyway.
+    """
+
+    source_index: A
+    target_ids: A
+    sampler_logprobs: A
+    advantages: A
+    weights: A
+    token_staleness: A
+    sequence_ids: A
+    proximal_logprobs: A | None = None
+
+    def trained_tokens(self) -> dict[str, A]:
+        """The arrays by name, without those that are None."""
+        arrays = {field.name: getattr(self, field.name) for field in fields(TrainedTokens)}
+        return {name: array for name, array in arrays.items() if array is not None}
+
+
+@dataclass(slots=True, kw_only=True)
+class MicroBatch(TrainedTokens[npt.NDArray[Any]]):
     """Prefix trees for one forward pass, one after the other: T tokens without padding; M trained ones.
 
     Ledgers that begin alike are one tree: what they share stands there once, and each goes on from it as a
@@ -25,9 +64,9 @@ class MicroBatch:
         position_ids: [3, T] int64, mRoPE; each branch goes on from what it shares.
         seen_until: [T] int32, the end of what lies beneath the token's node. Of ranks that share a sequence
             each has that of all tokens, and a slice of all else; places are counted from the slice's start.
-        media_inputs: the vision tower's arrays by the names transformers gives them, each distinct picture or
-            video once, in the order in which they first occur; of a blank picture if there is none. Without
-            those that a later micro-batch of the rank shows too, see `vlrl.step_features`.
+        media_inputs: the vision tower's arrays by the names transformers gives them, each distinct image or
+            video once, in the order in which they first occur; of a blank image if there is none. Without
+            those that a later micro-batch of the rank shows too, see `vlrl.model.features`.
         media_keys: [num_distinct] what tells each of them by content; none if there is no picture.
         media_order: [num_media] int64, which of them stands at each placeholder; empty for none.
         media_here: [num_here] int64, which of the distinct ones are in media_inputs.
@@ -35,20 +74,9 @@ class MicroBatch:
             ahead in an earlier micro-batch.
         ahead_inputs: arrays as in media_inputs of those that are shown here first and later again, to be
             computed without gradient; None if no rank has any in its micro-batch of this number.
-        media_parts: [num_distinct] int64, what each counts where a family cuts pictures into tiles.
-        source_index: [M] int64, the token whose logits predict the target. Where branches share a trained
-            token it is there once for each of them, with its own weight and advantage.
-        target_ids: [M] int64, trained tokens, ledger by ledger.
-        sampler_logprobs: [M] float32, nats.
-        advantages: [M] float32.
-        version_lags: [M] int64, updates between the weights that drew a token and this step's first.
-        weights: [M] float32, share of each token in the loss of the whole batch (they sum to 1 over
-            all ranks' micro-batches of one optimizer step, see `vlrl.pack`).
-        sequence_ids: [M] int64, which of the micro-batch's ledgers a trained token is of.
+        media_parts: [num_distinct] int64, what each counts where a family cuts images into tiles.
         token_sample_ids: [num_ledgers] ids of their samples, for error messages.
         slice_lengths: tokens of each rank that has a slice of the sequence; one entry if it is not shared.
-        proximal_logprobs: [M] float32, nats, of the weights this step begins with, if they were asked for;
-            None for a step's first update, which computes them anyway.
 
     The last token of a completion is predicted but predicts nothing: it is a target, and no input.
 
@@ -71,16 +99,8 @@ class MicroBatch:
     media_here: IntArray
     media_ahead: IntArray
     ahead_inputs: Mapping[str, npt.NDArray[Any]] | None
-    source_index: IntArray
-    target_ids: IntArray
-    sampler_logprobs: FloatArray
-    advantages: FloatArray
-    weights: FloatArray
     token_sample_ids: tuple[str, ...]
-    version_lags: IntArray
-    sequence_ids: IntArray
     slice_lengths: tuple[int, ...]
-    proximal_logprobs: FloatArray | None = None
 
 
 Batch: TypeAlias = list[list[MicroBatch]]

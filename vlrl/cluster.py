@@ -19,7 +19,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from vlrl.config import Config
 from vlrl.errors import EngineDied, EngineError, ResourceError, VlrlError
-from vlrl.interrupts import SIGNALS, say
+from vlrl.process.interrupts import SIGNALS, say
 
 QUIET_ENVIRONMENT: Mapping[str, str] = {
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",

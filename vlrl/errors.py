@@ -42,7 +42,7 @@ class CheckpointError(VlrlError):
 
 
 class EnvError(VlrlError):
-    """Environments failed in more episodes than the run puts up with."""
+    """Environments failed in more episodes than the run tolerates."""
 
 
 class NoOracle(VlrlError):
@@ -50,7 +50,7 @@ class NoOracle(VlrlError):
 
 
 class ScoringError(VlrlError):
-    """Rewards failed on more completions than the run puts up with."""
+    """Rewards failed on more completions than the run tolerates."""
 
 
 class ResourceError(VlrlError):

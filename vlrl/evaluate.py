@@ -8,16 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from vlrl.config import Config, parse_config
-from vlrl.console import TrainConsole
+from vlrl.config import Config
 from vlrl.errors import ConfigError
-from vlrl.event_loop import beside_event_loop
-from vlrl.records import pictures_of, rollout_records, write_rollouts
-from vlrl.rewards.judge.stats import take_judge_metrics
-from vlrl.rewards.scoring.compose import ComposedReward
-from vlrl.rollout import require_played, require_scored, rollout_groups, score_groups
-from vlrl.run import Run
-from vlrl.setting import Setting
+from vlrl.process.event_loop import call_page
+from vlrl.rollout.context import RolloutContext
+from vlrl.rollout.groups import require_played, require_scored, rollout_groups, score_groups
+from vlrl.run.run import Run
+from vlrl.scoring.compose import ComposedReward
+from vlrl.tracking.console import TrainConsole
+from vlrl.tracking.records import pictures_of, rollout_records, write_rollouts
 from vlrl.types import Group, Sample
 
 
@@ -27,7 +26,7 @@ class Evaluation:
 
     Attributes:
         accuracy_greedy: of the likeliest answers.
-        accuracy_sampled: of answers drawn at the training temperature.
+        accuracy_sampled: of answers generated at the training temperature.
         num_samples: how many were asked.
         greedy: the rollouts.
         sampled: the same.
@@ -66,22 +65,22 @@ class Evaluation:
 
 
 async def evaluate(
-    samples: Sequence[Sample], setting: Setting, reward: ComposedReward, step: int = 0
+    samples: Sequence[Sample], context: RolloutContext, reward: ComposedReward, step: int = 0
 ) -> Evaluation:
     """Answer every sample once greedily and once at the training temperature.
 
     The sampled answers use the same seeds at every evaluation, so two evaluations differ by the weights
     alone. `step` is whose reward weights the totals have.
     """
-    config, keys = setting.config, setting.config.eval.group_by
+    config, keys = context.config, context.config.eval.group_by
     counts = num_by_part(samples, keys)
     results: dict[bool, list[Group]] = {}
     for greedy in (True, False):
-        drawn = await rollout_groups(
-            samples, setting, seed_path=(config.run.seed, "evaluate"), group_size=1, greedy=greedy
+        result = await rollout_groups(
+            samples, context, seed_path=(config.run.seed, "evaluate"), group_size=1, greedy=greedy
         )
-        require_played(drawn, config.episodes.max_failed_share)
-        groups = drawn.groups
+        require_played(result, config.episodes.max_failed_share)
+        groups = result.groups
         failures = await score_groups(groups, reward.score_all, step)
         require_scored(failures, len(groups), config.scoring.max_failed_share)
         results[greedy] = groups
@@ -112,23 +111,16 @@ def evaluate_model(config: Config | Mapping[str, Any], console: TrainConsole | N
     Raises:
         ConfigError: without held-out rows, or for a mapping that is no config.
     """
-    checked = config if isinstance(config, Config) else parse_config(dict(config))
-    if not checked.data.eval:
-        raise ConfigError("data.eval is not set; name the held-out rows there")
 
-    def work(shown: TrainConsole) -> Evaluation:
+    def page(checked: Config, shown: TrainConsole) -> Evaluation:
+        if not checked.data.eval:
+            raise ConfigError("data.eval is not set; name the held-out rows there")
         with Run(checked, shown, train=False, generate=True) as run:
             samples = run.heldout(checked.eval.num_samples)
             shown.phase(f"answering {len(samples)} held-out samples")
-            return run.runner.run(evaluate(samples, run.setting, run.reward))
+            return run.runner.run(evaluate(samples, run.context, run.reward))
 
-    def run_once() -> Evaluation:
-        if console is not None:
-            return work(console)
-        with TrainConsole(f"evaluate {checked.model.path}", 1) as own:
-            return work(own)
-
-    return beside_event_loop(run_once)
+    return call_page(page, config, console, lambda checked: TrainConsole(f"evaluate {checked.model.path}", 1))
 
 
 def num_by_part(samples: Sequence[Sample], keys: Sequence[str]) -> Counter[str]:
@@ -171,6 +163,14 @@ def hold_out_before(run: Run) -> dict[str, float]:
     return before
 
 
+def hold_out_during(run: Run, step: int) -> dict[str, float]:
+    """Held-out metrics after a step, where eval.every asks for them; after the last, training has ended."""
+    config = run.config
+    if not config.eval.every or (step + 1) % config.eval.every or step + 1 == config.num_steps:
+        return {}
+    return hold_out(run, f"after step {step + 1}", config.eval.during_samples)
+
+
 def hold_out(run: Run, when: str, num_samples: int | None, keep_as: str | None = None) -> dict[str, float]:
     """Held-out metrics, empty without held-out rows; some rollouts are kept as rollouts/NAME.jsonl."""
     config, samples = run.config, run.heldout(num_samples)
@@ -178,7 +178,7 @@ def hold_out(run: Run, when: str, num_samples: int | None, keep_as: str | None =
         return {}
     with run.phases.measure("evaluate"):
         step = run.first_step if keep_as == "before" else config.num_steps
-        result = run.runner.run(evaluate(samples, run.setting, run.reward, step))
+        result = run.runner.run(evaluate(samples, run.context, run.reward, step))
     run.console.note(
         f"held-out accuracy {when}: {result.accuracy_greedy:.3f} greedy, "
         f"{result.accuracy_sampled:.3f} sampled"
@@ -187,8 +187,8 @@ def hold_out(run: Run, when: str, num_samples: int | None, keep_as: str | None =
         shown = result.sampled[: config.logging.num_report_rollouts]
         records = rollout_records(shown, run.processor, phase=keep_as, step=step)
         write_rollouts(config.run_dir / "rollouts" / f"{keep_as}.jsonl", records, pictures_of(shown))
-    judges = {f"heldout/{name}": value for name, value in take_judge_metrics().items()}
-    return result.metrics() | judges
+    published = {f"heldout/{name}": value for name, value in run.reward.take_metrics().items()}
+    return result.metrics() | published
 
 
 def verdict(config: Config, before: dict[str, float], after: dict[str, float]) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""What was seen and drawn in an episode, as tokens: the records that a Session writes."""
+"""What was seen and generated in an episode, as tokens: the records that a Session writes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from vlrl.processors.coordinates import Canvas
+    from vlrl.coordinates import Canvas
     from vlrl.types import Media
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
@@ -20,7 +20,7 @@ BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class VersionSpan:
-    """Tokens [start, end) were drawn under weight version `version`."""
+    """Tokens [start, end) were generated under weight version `version`."""
 
     version: int
     start: int
@@ -29,12 +29,12 @@ class VersionSpan:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """What the engine drew.
+    """What the engine generated.
 
     Attributes:
         token_ids: [num_tokens] int64, the stop token included.
         sampler_logprobs: [num_tokens] float32, log-probability of each token under the distribution it
-            was drawn from (temperature and banned tokens applied), in nats.
+            was sampled from (temperature and banned tokens applied), in nats.
         version_spans: weight versions, covering [0, num_tokens).
         finished: True if it ended by a stop token, False if cut at max_tokens.
     """
@@ -51,7 +51,7 @@ class Turn:
 
     Attributes:
         context: span of what was seen since the last action.
-        action: span of what was drawn.
+        action: span of what was generated.
         text: the assistant's whole message, which is the decoded action after what the chat template opened
             (`Prompt.opened`), for environments, rewards and people; never re-encoded to train on.
         finished: False if the action was cut at rollout.max_tokens.
@@ -61,7 +61,7 @@ class Turn:
         num_media: media of `context`; those of a ledger's turns, one after the other, are its media.
         seen: hash of the observation that it answers, as the environment gave it (`envs.observe.digest_of`);
             "" outside environments.
-        canvases: how that observation's pictures were shown; what the action's coordinates refer to.
+        canvases: how that observation's images were shown; what the action's coordinates refer to.
         info: what the environment said of the action, numbers and texts.
 
     Example: prompt of 3 tokens, action of 2: Turn(context=(0, 3), action=(3, 5)).
@@ -82,16 +82,16 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """Tokens in the order in which they were seen and drawn; append-only while it grew (law 1).
+    """Tokens in the order in which they were seen and generated; append-only while it grew (law 1).
 
     An episode has one, or several if what the policy was shown did not always begin with what it had seen
     before: a context policy that forgets, or a chat template that rewrites earlier turns. Then each turn lies
-    in the ledger under which it was drawn, and what a later ledger repeats of it is context.
+    in the ledger under which it was generated, and what a later ledger repeats of it is context.
 
     Attributes:
         token_ids: [num_tokens] int64, placeholders expanded.
         position_ids: [3, num_tokens] int64, mRoPE; equal rows in a family without it.
-        loss_mask: [num_tokens] bool, True where the policy drew the token.
+        loss_mask: [num_tokens] bool, True where the policy generated the token.
         sampler_logprobs: [num_tokens] float32 in nats, 0 where loss_mask is False.
         version_spans: weight versions over the action tokens.
         turns: spans of each exchange; they tile the ledger.
@@ -115,7 +115,7 @@ class Ledger:
 
     @property
     def versions(self) -> IntArray:
-        """[num_tokens] int64: under which weights each token was drawn; -1 where none was."""
+        """[num_tokens] int64: under which weights each token was generated; -1 where none was."""
         versions = np.full(len(self.token_ids), -1, dtype=np.int64)
         for span in self.version_spans:
             versions[span.start : span.end] = span.version
@@ -128,7 +128,7 @@ class Credit:
 
     Attributes:
         advantages: [num_ledgers] of [num_tokens] float32.
-        trained: [num_ledgers] of [num_tokens] bool; only where the policy drew the token.
+        trained: [num_ledgers] of [num_tokens] bool; only where the policy generated the token.
         counts: False for a trajectory that could not be scored or has nobody to be compared with: it is no
             sequence of the batch's averages (law 7), while one whose tokens are all masked is.
     """

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from vlrl.types import Generation, IntArray, Media, Prompt, ReferenceTurn, Row, Sample, Sampling
 
 if TYPE_CHECKING:
-    from vlrl.session import Said, Session
+    from vlrl.rollout.session import MediaMessage, Session
 
 
 class Processor(Protocol):
@@ -21,7 +21,7 @@ class Processor(Protocol):
     stop_token_ids: tuple[int, ...]
     """Tokens that end an action."""
     banned_token_ids: tuple[int, ...]
-    """Media tokens the policy must never draw (law 3)."""
+    """Media tokens the policy must never generate (law 3)."""
     engine_options: Mapping[str, Any]
     """vLLM's mm_processor_kwargs: whatever keeps its own processor from changing the media again."""
 
@@ -58,7 +58,7 @@ class Processor(Protocol):
         ...
 
     def decode(self, token_ids: IntArray) -> str:
-        """Text of drawn tokens for rewards and people: all of it but the token that ends the turn.
+        """Text of generated tokens for rewards and people: all of it but the token that ends the turn.
 
         Special tokens are shown: left out, they would make right answers of wrong ones.
         """
@@ -68,7 +68,7 @@ class Processor(Protocol):
         """Each token's own text, special tokens shown: for viewers."""
         ...
 
-    def message(self, role: str, parts: Sequence[Mapping[str, Any]], where: str) -> Said:
+    def message(self, role: str, parts: Sequence[Mapping[str, Any]], where: str) -> MediaMessage:
         """What an environment says, its media resolved and the model's special tokens in it broken up.
 
         Raises:
@@ -83,7 +83,7 @@ class Processor(Protocol):
         """
         ...
 
-    def show(self, session: Session, seen: Sequence[Said]) -> None:
+    def show(self, session: Session, seen: Sequence[MediaMessage]) -> None:
         """Bring the ledger to what the policy is to see next, up to the opening of its turn.
 
         If the conversation, as the template renders it, begins with what the ledger spells, the rest is
@@ -103,7 +103,7 @@ class Processor(Protocol):
         """The vision tower's input by the names of transformers' get_image_features.
 
         Args:
-            media: in the order of their placeholders; for none, a blank picture's input is given.
+            media: in the order of their placeholders; for none, a blank image's input is given.
         """
         ...
 
@@ -137,7 +137,7 @@ class Reward(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Video:
-    """Moving pictures: frames ([h, w, 3] uint8 arrays or PIL images) at `fps` frames a second."""
+    """Moving images: frames ([h, w, 3] uint8 arrays or PIL images) at `fps` frames a second."""
 
     frames: Sequence[Any]
     fps: float
@@ -186,11 +186,11 @@ class Env(Protocol):
         tools: Sequence[Mapping]         JSON schemas of functions, for the chat template
         reward_range: (float, float)     the least and the most that a step gives
         oracle() -> str                  the text of a right next action; NoOracle where it knows none
-        random_action(rng) -> str        a well-formed action, drawn without looking
+        random_action(rng) -> str        a well-formed action, chosen without looking
         snapshot() -> Any, restore(Any)  its state as a value that can be pickled; restored after a reset of
                                          the same task and seed, here or in another of the same options
-        seen(canvases)                   how the last observation's pictures were given to the model, a
-                                         vlrl.processors.coordinates.Canvas each; called before the step
+        seen(canvases)                   how the last observation's images were given to the model, a
+                                         vlrl.coordinates.Canvas each; called before the step
     """
 
     def reset(self, task: Mapping[str, Any], seed: int) -> Observation | Awaitable[Observation]:
@@ -230,7 +230,7 @@ class MultiAgentEnv(Protocol):
     It may also have, each of them for an agent:
 
         system_prompts: Mapping[str, str]          instructions, given as the system message
-        random_action(agent, rng) -> str           a well-formed action, drawn without looking
+        random_action(agent, rng) -> str           a well-formed action, chosen without looking
     """
 
     agents: Sequence[str]
@@ -254,7 +254,7 @@ class MultiAgentEnv(Protocol):
 
 
 class Dataset(Protocol):
-    """Rows by index; the order of training is drawn elsewhere, from the run's seed."""
+    """Rows by index; the order of training is chosen elsewhere, from the run's seed."""
 
     def __len__(self) -> int:
         """Number of rows."""

@@ -8,17 +8,18 @@ from typing import Any, Literal
 
 import numpy as np
 
+from vlrl.algorithm.credit import group_with_advantages
 from vlrl.config import Config
-from vlrl.console import TrainConsole
-from vlrl.credit import graded
-from vlrl.metrics import read_metrics
-from vlrl.pack import pack
+from vlrl.data.run_data import require_targets
+from vlrl.packing.options import PackOptions
+from vlrl.packing.pack import pack
 from vlrl.protocols import Processor
-from vlrl.recovery import run_to_end
-from vlrl.run import Clock, Run
-from vlrl.run_data import require_targets
-from vlrl.schedule import learning_rate
-from vlrl.session import Session
+from vlrl.rollout.session import Session
+from vlrl.run.recovery import run_to_end
+from vlrl.run.run import Clock, Run
+from vlrl.tracking.console import TrainConsole
+from vlrl.tracking.sinks import read_metrics
+from vlrl.trainer.schedule import learning_rate
 from vlrl.types import Generation, Group, ReferenceTurn, Sample, Score, VersionSpan
 
 WINDOW = 10
@@ -32,12 +33,7 @@ def train(
 ) -> dict[str, object]:
     """Minimise the targets' negative log-likelihood and return the run's summary.
 
-    A trainer that dies is restarted from the last checkpoint, see `vlrl.recovery`. `config` may be a mapping,
-    and have functions and classes where it has names; in a notebook it runs beside the notebook's event loop.
-
-    Raises:
-        VlrlError: with what is wrong, where, and the remedy.
-        Interrupted: after a clean save, on Ctrl-C or SIGTERM.
+    `vlrl.run.recovery.run_to_end` has the arguments, the errors, and what happens if the trainer dies.
     """
     return run_to_end(train_once, config, console, resume)
 
@@ -45,18 +41,15 @@ def train(
 def train_once(config: Config, console: TrainConsole, resume: bool) -> dict[str, object]:
     """`train`, until it is done or something dies."""
     with Run(config, console, train=True, generate=False, resume=resume) as run:
-        console.phase("SFT", config.num_steps)
         metrics: dict[str, float] = {}
         earlier = read_metrics(config.run_dir / "metrics.jsonl")  # of a run that is resumed
         losses = [float(values["sft/loss"] or 0.0) for values in earlier]
-        with run.phases.measure("SFT"):
-            for step in run.steps():
-                metrics = sft_step(run, step)
-                run.sinks.log(step, metrics)
-                console.step(step, metrics)
-                losses.append(metrics["sft/loss"])
-                if has_reached(losses, config.sft.until_loss):
-                    break
+        for step in run.steps("SFT"):
+            metrics = sft_step(run, step)
+            run.log(step, metrics)
+            losses.append(metrics["sft/loss"])
+            if has_reached(losses, config.sft.until_loss):
+                break
         run.export_model()
         return run.write_summary(
             num_parameters=run.trainer.num_parameters, final_loss=metrics.get("sft/loss")
@@ -77,29 +70,16 @@ def sft_step(run: Run, step: int) -> dict[str, float]:
         require_targets(samples)
         groups = [supervised_group(sample, run.processor, config.sft.train_on) for sample in samples]
     with clock.measure("train"):
-        batch = pack(
-            groups,
-            run.processor.pixels,
-            num_ranks=config.trainer.num_ranks,
-            sequence_parallel=config.trainer.sequence_parallel,
-            max_tokens=config.trainer.max_tokens_per_micro_batch,
-            max_pixels=config.trainer.max_pixels_per_micro_batch,
-            aggregation="token",
-            max_completion_tokens=config.rollout.max_tokens,
-            keep_zero_advantage=True,
-            pictures_once=True,
-        )
+        batch = pack(groups, run.processor.pixels, PackOptions.of(config))
         lr = learning_rate(config.optim, step, config.num_steps)
         update, _, _ = run.trainer.step(batch, "sft", lr)
-        if update["optim/skipped_fraction"]:
-            run.console.note(f"step {step + 1}: the gradient was not finite, so the update was left out")
     num_tokens = sum(g.trajectories[0].num_action_tokens for g in groups)
     loss = {"sft/loss": update.pop("policy/loss")}
     return {**loss, **update, **run.stream.metrics, **clock.metrics(num_tokens)}
 
 
 def supervised_group(sample: Sample, processor: Processor, train_on: TrainOn = "assistant") -> Group:
-    """A sample's assistant turns as if they were drawn: one trajectory of advantage 1.
+    """A sample's assistant turns as if they were generated: one trajectory of advantage 1.
 
     Args:
         sample: with a target, which is the last turn; earlier ones are in its messages.
@@ -122,4 +102,4 @@ def supervised_group(sample: Sample, processor: Processor, train_on: TrainOn = "
         )
     trajectory = session.trajectory(completion=sample.target or "", outcome="ok", duration_s=0.0)
     trajectory.score = Score(1.0, {})
-    return graded([trajectory], [1.0])
+    return group_with_advantages([trajectory], [1.0])

@@ -17,8 +17,8 @@ import numpy as np
 
 from vlrl.envs.adapters.contents import observation_of
 from vlrl.envs.adapters.json_values import random_value
-from vlrl.envs.tools.calls import FORM, Call, CallError, parse_calls, write_call
 from vlrl.errors import ConfigError
+from vlrl.parsing.tool_calls import FORM, CallError, ParsedCall, parse_calls, write_call
 from vlrl.protocols import Observation, StepResult
 from vlrl.registry import resolve
 from vlrl.seeds import derive_seed
@@ -117,7 +117,7 @@ class TrlEnv:
         function = self.tools[int(rng.integers(len(self.tools)))]["function"]
         return write_call(function["name"], random_value(function["parameters"], rng))
 
-    def _called(self, call: Call | CallError) -> tuple[Any, bool]:
+    def _called(self, call: ParsedCall | CallError) -> tuple[Any, bool]:
         """A tool's result as message content, and whether it is an error."""
         if isinstance(call, CallError):
             return f"{{'error': '{call.message}; a call looks like {FORM}'}}", True

@@ -12,8 +12,8 @@ import numpy as np
 from PIL import Image
 
 from vlrl.envs.action_text import CLOSING, OPENING, last_action
-from vlrl.envs.adapters.grammar import MAX_CHARS, Grammar
-from vlrl.envs.adapters.spaces import NoAction
+from vlrl.envs.adapters.gymnasium.grammar import MAX_CHARS, Grammar
+from vlrl.envs.adapters.gymnasium.spaces import NoAction
 from vlrl.errors import ConfigError
 from vlrl.protocols import Observation, StepResult
 from vlrl.types import ByteArray
@@ -23,7 +23,7 @@ SUCCESS_KEYS = ("info", "reward_at_least", "return_at_least")
 
 
 @dataclass(frozen=True)
-class Turn:
+class AdapterTurn:
     """What the other library's environment gave: Gymnasium's five values and its picture, [h, w, 3] uint8."""
 
     observation: Any
@@ -66,7 +66,7 @@ class Showing:
                 "or [width, height]"
             )
         try:
-            self.words(Turn(None, None), 0)
+            self.words(AdapterTurn(None, None), 0)
         except (KeyError, IndexError, ValueError, AttributeError, TypeError) as error:
             raise ConfigError(
                 f"env {self.adapter}: option text={self.text!r}: {error!r}; the template's fields are "
@@ -78,13 +78,13 @@ class Showing:
                 f"env {self.adapter}: option success={dict(rule)}; give one of {', '.join(SUCCESS_KEYS)}"
             )
 
-    def words(self, turn: Turn, num_steps: int) -> str:
+    def words(self, turn: AdapterTurn, num_steps: int) -> str:
         """The text of an observation."""
         return self.text.format(
             observation=as_text(turn.observation), reward=turn.reward, step=num_steps, info=turn.info
         )
 
-    def images(self, turn: Turn) -> list[ByteArray]:
+    def images(self, turn: AdapterTurn) -> list[ByteArray]:
         """The turn's picture in the size that was asked for, if there is one."""
         if turn.picture is None:
             return []
@@ -98,7 +98,7 @@ class Showing:
             size = (self.image_size[0], self.image_size[-1])
         return [np.asarray(Image.fromarray(turn.picture).resize(size, Image.Resampling.BILINEAR))]
 
-    def succeeded(self, turn: Turn, episode_return: float) -> bool:
+    def succeeded(self, turn: AdapterTurn, episode_return: float) -> bool:
         """Whether a turn that ends an episode is a success."""
         if self.success is None:
             return turn.terminated and turn.reward > 0
@@ -113,7 +113,7 @@ class Episode:
 
     def __init__(self, showing: Showing, grammar: Grammar) -> None:
         self._showing, self._grammar = showing, grammar
-        self._turn: Turn | None = None
+        self._turn: AdapterTurn | None = None
         self._early = self._return = 0.0
         self._num_steps = 0
 
@@ -122,7 +122,7 @@ class Episode:
         """Whether the last turn was the last."""
         return self._turn is not None and self._turn.ended
 
-    def begin(self, turn: Turn) -> Observation:
+    def begin(self, turn: AdapterTurn) -> Observation:
         """What the player is shown first; a reward that came before is given with its first result."""
         self._turn, self._early, self._return = turn, turn.reward, turn.reward
         return self.observation()
@@ -150,7 +150,7 @@ class Episode:
         info = {"success": False, "invalid": True, "state": state_name(self._now.observation)}
         return StepResult(observation, 0.0, False, False, info)
 
-    def after(self, turn: Turn) -> StepResult:
+    def after(self, turn: AdapterTurn) -> StepResult:
         """The result of an action, or what a player is shown first if that ends or earns something."""
         self._num_steps += self._turn is not None
         early, self._early = self._early, 0.0
@@ -164,7 +164,7 @@ class Episode:
         return StepResult(self.observation(), early + turn.reward, turn.terminated, turn.truncated, info)
 
     @property
-    def _now(self) -> Turn:
+    def _now(self) -> AdapterTurn:
         assert self._turn is not None, "a player is shown something before it is asked"
         return self._turn
 

@@ -9,15 +9,16 @@ from typing import Any, Literal
 
 import numpy as np
 
+from vlrl.coordinates import Canvas
 from vlrl.envs.gui.actions import Action, Answer, Click, Finish, Pixel, points_of
 from vlrl.envs.gui.codecs.codec import ActionError, View
-from vlrl.envs.gui.codecs.next_words import next_words
+from vlrl.envs.gui.codecs.grammar.next_words import next_words
+from vlrl.envs.gui.codecs.grammar.tolerance import Tolerance
 from vlrl.envs.gui.codecs.open import open_codec
-from vlrl.envs.gui.codecs.tolerance import Tolerance
+from vlrl.envs.gui.gestures import text_of
 from vlrl.envs.gui.hits import element_at
 from vlrl.envs.gui.screen import Backend, Screen, Verdict
 from vlrl.errors import ConfigError
-from vlrl.processors.coordinates import Canvas
 from vlrl.protocols import Observation, StepResult
 
 RewardRule = Literal["success", "progress", "raw"]
@@ -100,6 +101,10 @@ class GuiEnv:
     def seen(self, canvases: Sequence[Canvas]) -> None:
         """Learn how the last observation's screenshot was given to the model: its coordinates are in that."""
         self._canvas = canvases[-1] if canvases else None
+
+    def text_of_gesture(self, gesture: Mapping[str, Any]) -> tuple[str, bool]:
+        """What a person did to the screen as the codec writes it, for `vlrl env play`; see `text_of`."""
+        return text_of(self.codec, self.view, gesture)
 
     def step(self, action: str) -> StepResult:
         """Do what the text says.

@@ -1,26 +1,28 @@
 """Grounding without labels: a screenshot, words that name one widget, and the widget's own box as the answer.
 
 The widget is told by the accessibility tree, so that any backend with `elements` gives rows. The answer is an
-action, {"action": "click", "bbox": [x0, y0, x1, y1]} in original pixels, as `vlrl.rewards.gui` takes it.
+action, {"action": "click", "bbox": [x0, y0, x1, y1]} in original pixels, as `vlrl.rewards.agents.gui` takes
+it.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from vlrl.environment.observe import message_of
+from vlrl.environment.open import open_env
 from vlrl.envs.gui.actions import Click
 from vlrl.envs.gui.codecs.codec import Codec
 from vlrl.envs.gui.codecs.open import open_codec
 from vlrl.envs.gui.env import GuiEnv
 from vlrl.envs.gui.hits import UNREACHABLE, element_at
 from vlrl.envs.gui.screen import Element
-from vlrl.envs.observe import message_of
-from vlrl.envs.open import open_env
 from vlrl.errors import ConfigError, DataError, NoOracle
 from vlrl.processors.messages import message_of as text_message
 from vlrl.protocols import Observation
@@ -84,7 +86,7 @@ class GuiGrounding:
         Args:
             env: a registered GUI environment whose backend knows its widgets.
             options: the environment's own.
-            codec: grammar of instructions and target; the row's metadata name it for `codec_click_in_box`.
+            codec: grammar of instructions and target; the row's metadata name it for `click_in_box`.
             shown_size: [width, height] of the screenshot as the model is given it, for codecs that write its
                 pixels; None is the screen's own.
             num_rows: screens, each of its own seed.
@@ -113,6 +115,12 @@ class GuiGrounding:
                 raise ConfigError(f"{where}: it does not know its widgets. {_REMEDY}")
         finally:
             opened.close()
+
+    def write_screenspot(self, folder: Path, on_row: Callable[[int], None]) -> dict[str, Any]:
+        """Write the rows in ScreenSpot-v2's form; see `vlrl.envs.gui.screenspot_files`."""
+        from vlrl.envs.gui.screenspot_files import write_screenspot
+
+        return write_screenspot(self, folder, on_row)
 
     def __len__(self) -> int:
         """Number of rows."""

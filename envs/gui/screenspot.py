@@ -19,18 +19,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vlrl.data.files import expand
-from vlrl.data_options import MediaConfig, ProcessorConfig
+from vlrl.config.data import MediaConfig, ProcessorConfig
+from vlrl.coordinates import Canvas
+from vlrl.data.readers.files import expand
 from vlrl.envs.gui.actions import Click
 from vlrl.envs.gui.codecs.codec import View
 from vlrl.envs.gui.codecs.open import open_codec
 from vlrl.envs.gui.screen import Form
 from vlrl.errors import ConfigError, DataError
-from vlrl.processors.coordinates import Canvas
-from vlrl.processors.media import picture_size
+from vlrl.parsing.frames import SLACK
+from vlrl.processors.media.image import picture_size
+from vlrl.processors.media.sources import under_root
 from vlrl.processors.messages import message_of
-from vlrl.processors.sources import under_root
-from vlrl.rewards.frames import SLACK
 from vlrl.types import Row
 
 KINDS = ("text", "icon")

@@ -6,13 +6,15 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PIL import Image
 
-from vlrl.envs.gui.grounding import GuiGrounding
-from vlrl.envs.observe import pixels_of
+from vlrl.environment.observe import pixels_of
 from vlrl.errors import ConfigError
+
+if TYPE_CHECKING:
+    from vlrl.envs.gui.grounding import GuiGrounding
 
 IMAGES = "screenspotv2_image"
 """The folder of pictures, as in the archive of ScreenSpot-v2."""
@@ -27,7 +29,7 @@ def write_screenspot(
     """Write rows as screenspot_desktop_v2.json, or screenspot_mobile_v2.json, and a PNG each.
 
     data_source is the form. The accessibility tree does not say what is drawn on a widget; data_type is
-    "icon" for the roles of WORDLESS, and for buttons at most twice as wide as high whose name is no number.
+    "icon" for the roles of WORDLESS, and for buttons at most twice as wide as high whose name is no digit.
 
     Args:
         rows: of a dataset gui_grounding.

@@ -120,7 +120,7 @@ def _value(node: ast.expr, depth: int) -> float:
 def _number(node: ast.expr, depth: int) -> float:
     if isinstance(node, ast.Constant):
         if isinstance(node.value, bool) or not isinstance(node.value, int | float):
-            raise ToolError(f"{node.value!r:.40} is no number")
+            raise ToolError(f"{node.value!r:.40} is not a number")
         return node.value
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.UAdd | ast.USub):
         operand = _value(node.operand, depth)

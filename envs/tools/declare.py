@@ -17,9 +17,9 @@ import numpy as np
 from PIL import Image
 from pydantic import TypeAdapter, ValidationError
 
+from vlrl.coordinates import Canvas
 from vlrl.envs.tools.schema import adapter, in_words, read_docstring, type_schema
 from vlrl.errors import ConfigError, ResourceError
-from vlrl.processors.coordinates import Canvas
 
 GIVEN = ("image", "images", "canvases", "rng")
 """Parameters that the environment fills in: the last picture seen, all pictures seen (PIL, as they were

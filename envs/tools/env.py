@@ -9,12 +9,12 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from PIL import Image, ImageOps
 
+from vlrl.coordinates import Canvas
 from vlrl.envs.adapters.json_values import random_value
-from vlrl.envs.tools.calls import FORM, Call, CallError, parse_calls, tools_prompt, write_call
 from vlrl.envs.tools.declare import Given, Tool, ToolResult
 from vlrl.envs.tools.open import open_tools
 from vlrl.errors import ConfigError
-from vlrl.processors.coordinates import Canvas
+from vlrl.parsing.tool_calls import FORM, CallError, ParsedCall, parse_calls, tools_prompt, write_call
 from vlrl.protocols import Observation, StepResult
 from vlrl.seeds import derive_seed
 
@@ -111,13 +111,17 @@ class ToolEnv:
         texts: list[str] = []
         images: list[Image.Image] = []
         taken = calls[: self._max_calls - self._num_calls]
-        invalid = not any(isinstance(call, Call) and call.name in self._tools for call in taken)
+        invalid = not any(isinstance(call, ParsedCall) and call.name in self._tools for call in taken)
         for call in taken:
             result = self._result(call)
             self._num_calls += 1
             self._num_errors += result.failed
             parts = [self._said(part, images) for part in result.parts]
-            name = f"{call.name}: " if isinstance(call, Call) and len(calls) > 1 and not result.failed else ""
+            name = (
+                f"{call.name}: "
+                if isinstance(call, ParsedCall) and len(calls) > 1 and not result.failed
+                else ""
+            )
             texts.append(name + "\n".join(parts))
         if len(taken) < len(calls):
             texts.append(f"No more than {self._max_calls} tool calls are allowed. Give your answer now.")
@@ -144,7 +148,7 @@ class ToolEnv:
         """Forget the pictures."""
         self._images, self._canvases, self._ended = (), (), True
 
-    def _result(self, call: Call | CallError) -> ToolResult:
+    def _result(self, call: ParsedCall | CallError) -> ToolResult:
         if isinstance(call, CallError):
             return ToolResult((f"Error: {call.message}. A call looks like this:\n{FORM}",), failed=True)
         if call.name not in self._tools:

@@ -11,10 +11,10 @@ from typing import Annotated
 from PIL import Image
 from pydantic import Field
 
+from vlrl.coordinates import Canvas, CoordinateFrame
 from vlrl.envs.tools.declare import ToolError
 from vlrl.envs.tools.pictures import PictureTool, pick
 from vlrl.errors import ConfigError
-from vlrl.processors.coordinates import Canvas, CoordinateFrame
 from vlrl.registry import resolve
 
 

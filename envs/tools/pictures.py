@@ -13,9 +13,9 @@ from typing import Annotated, Literal, TypeAlias
 from PIL import Image, ImageDraw, ImageFont
 from pydantic import Field
 
+from vlrl.coordinates import FRAMES, Canvas, CoordinateFrame, frame_extent
 from vlrl.envs.tools.declare import ToolError, tool
 from vlrl.errors import ConfigError
-from vlrl.processors.coordinates import FRAMES, Canvas, CoordinateFrame, frame_extent
 
 BoxArgument: TypeAlias = Annotated[list[float], Field(min_length=4, max_length=4)]
 Colour: TypeAlias = Literal["red", "green", "blue", "yellow", "black", "white"]
@@ -41,7 +41,7 @@ class PictureTool:
         """Say what coordinates mean.
 
         Args:
-            frame: see `vlrl.processors.coordinates.CoordinateFrame`. "resized_pixels" are those of the
+            frame: see `vlrl.coordinates.CoordinateFrame`. "resized_pixels" are those of the
                 picture as the environment showed it.
         """
         if frame not in FRAMES:

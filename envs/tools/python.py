@@ -73,7 +73,7 @@ class Python:
         if ended.exceeded:
             raise ToolError(f"the program was ended: it had {ended.exceeded}. {output}".strip())
         if ended.status is None or ended.status < 0:
-            raise ToolError(f"the program was killed, perhaps for want of memory. {output}".strip())
+            raise ToolError(f"the program was killed, perhaps for lack of memory. {output}".strip())
         pictures = _picture(ended.picture)
         return (*([output] if output else []), *pictures) or ("(nothing was printed)",)
 

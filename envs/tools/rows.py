@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from vlrl.envs.observe import message_of
+from vlrl.environment.observe import message_of
 from vlrl.envs.tools.env import ToolEnv
 from vlrl.processors.messages import message_of as text_message
 from vlrl.types import Row

@@ -27,7 +27,7 @@ _WORDS = {
 
 
 def adapter(hint: Any, where: str) -> TypeAdapter[Any]:
-    """What validates values of a type as strictly as JSON does: "1" is no number, 1 is no truth value.
+    """What validates values of a type as strictly as JSON does: "1" is not a number, 1 is no truth value.
 
     Raises:
         ConfigError: naming `where`, for a type that JSON cannot express.

@@ -6,19 +6,31 @@ answer's kind at all, such as a word where a number is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from functools import cache
+from typing import Any, Protocol
 
 import numpy as np
 
-from vlrl.rewards.extract import MAX_CHARS
-from vlrl.rewards.numeric import numeric
-from vlrl.rewards.text import answer_normalized, normalize
-from vlrl.rewards.units import read_quantity
+from vlrl.parsing.extract import MAX_CHARS
+from vlrl.parsing.text import normalize
+from vlrl.parsing.units import read_quantity
+from vlrl.registry import resolve
 
 
-class Answer(Protocol):
+def score(reward: str, text: str, answer: Any, **options: Any) -> float:
+    """What one of the registered rewards gives a whole text."""
+    return float(_reward(reward)(text, answer, part="whole", **options))
+
+
+@cache
+def _reward(name: str) -> Callable[..., float]:
+    found: Callable[..., float] = resolve("rewards", name)
+    return found
+
+
+class TaskAnswer(Protocol):
     """The right answer of one question."""
 
     @property
@@ -44,7 +56,7 @@ class Number:
         low, high: guesses are drawn from low to high, both included, in steps of `grain`.
         absolute: an answer so far off is still right.
         grain: of guesses, and of the right answer as it is written: 1 for whole numbers, 0.1 for tenths.
-        unit: which may be written with it, one of `vlrl.rewards.units`.
+        unit: which may be written with it, one of `vlrl.parsing.units`.
     """
 
     value: float
@@ -63,7 +75,7 @@ class Number:
         """1 within `absolute`, else 0."""
         if len(text) > MAX_CHARS or read_quantity(text) is None:
             return None
-        return numeric(text, self.text, absolute=self.absolute, unit=self.unit, part="whole")
+        return score("numeric", text, self.text, absolute=self.absolute, unit=self.unit)
 
     def guess(self, rng: np.random.Generator) -> str:
         """Evenly from low to high."""
@@ -92,7 +104,7 @@ class Choice:
         """1 for the right word; case, articles and punctuation do not count."""
         if len(text) > MAX_CHARS or normalize(text) not in map(normalize, self.choices):
             return None
-        return answer_normalized(text, self.text, part="whole")
+        return score("answer_normalized", text, self.text)
 
     def guess(self, rng: np.random.Generator) -> str:
         """Evenly among the choices."""

@@ -9,20 +9,19 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
+from vlrl.coordinates import Box, Canvas, frame_extent, quantise
+from vlrl.envs.visual.answers import score
 from vlrl.errors import ConfigError
-from vlrl.processors.coordinates import Box, Canvas, frame_extent, quantise
-from vlrl.rewards.detection import detection_f1
-from vlrl.rewards.extract import scored_text
-from vlrl.rewards.grounding import box_iou
-from vlrl.rewards.places import LabelledBox, read_boxes, try_read
+from vlrl.parsing.extract import scored_text
+from vlrl.parsing.places import LabelledBox, read_boxes, try_read
 
 Frame: TypeAlias = Literal["original_pixels", "per_1000", "per_999", "unit"]
-"""Frames of `vlrl.processors.coordinates` that an environment can know: not the size a model resizes to."""
+"""Frames of `vlrl.coordinates` that an environment can know: not the size a model resizes to."""
 BoxTuple: TypeAlias = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class AnswerGrid:
     """In which numbers places on a square picture are written.
 
     Attributes:
@@ -76,7 +75,7 @@ class OneBox:
     """
 
     box: Sequence[float]
-    grid: Grid
+    grid: AnswerGrid
 
     @property
     def text(self) -> str:
@@ -89,9 +88,8 @@ class OneBox:
         if said is None or len(said) != 1:
             return None
         frame = self.grid.frame
-        return box_iou(
-            text, self.box, canvases=[self.grid.canvas], frame=frame, answer_frame=frame, part="whole"
-        )
+        canvases = [self.grid.canvas]
+        return score("box_iou", text, self.box, canvases=canvases, frame=frame, answer_frame=frame)
 
     def guess(self, rng: np.random.Generator) -> str:
         """A box anywhere."""
@@ -112,7 +110,7 @@ class LabelledBoxes:
     boxes: Sequence[tuple[str, Sequence[float]]]
     labels: Sequence[str]
     most: int
-    grid: Grid
+    grid: AnswerGrid
 
     @property
     def text(self) -> str:
@@ -125,9 +123,8 @@ class LabelledBoxes:
             return None
         frame = self.grid.frame
         answer = [{"bbox_2d": box, "label": label} for label, box in self.boxes]
-        return detection_f1(
-            text, answer, canvases=[self.grid.canvas], frame=frame, answer_frame=frame, part="whole"
-        )
+        canvases = [self.grid.canvas]
+        return score("detection_f1", text, answer, canvases=canvases, frame=frame, answer_frame=frame)
 
     def guess(self, rng: np.random.Generator) -> str:
         """Some boxes anywhere."""

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from vlrl.envs.visual.answers import Answer
+from vlrl.envs.visual.answers import TaskAnswer
 from vlrl.envs.visual.base import GeneratedEnv
 from vlrl.protocols import Observation, StepResult, Video
 
@@ -33,7 +33,7 @@ class Question:
     """
 
     text: str
-    answer: Answer
+    answer: TaskAnswer
     images: Sequence[Any] = ()
     videos: Sequence[Video] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -46,6 +46,7 @@ class QuestionEnv(GeneratedEnv, ABC):
         "Look closely and answer the question. You may think first; "
         f"then end with {OPEN}your answer{CLOSE} and write nothing after it."
     )
+    single_step: ClassVar[bool] = True
     reward_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
     success_at: ClassVar[float] = 1.0
     """info["success"] is whether the reward reaches it."""

@@ -13,12 +13,12 @@ from typing import Any
 import httpx2
 
 from vlrl.rewards.judge.cache import VerdictCache
-from vlrl.rewards.judge.endpoint import Endpoint
+from vlrl.rewards.judge.endpoint import JudgeEndpoint
 from vlrl.rewards.judge.http import Chat, JudgeFailure
 from vlrl.rewards.judge.images import DataUrls
 from vlrl.rewards.judge.single_flight import SingleFlight
 from vlrl.rewards.judge.stats import judge_stats
-from vlrl.rewards.per_loop import PerLoop
+from vlrl.scoring.per_loop import PerLoop
 from vlrl.types import Media
 
 CACHE_VERSION = 1
@@ -38,7 +38,7 @@ class UnreadableVerdict(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class JudgeQuestion:
     """All that a verdict depends on, beside the model.
 
     Attributes:
@@ -53,7 +53,7 @@ class Question:
     media: tuple[Media, ...]
     schema: Mapping[str, Any]
 
-    def key(self, endpoint: Endpoint) -> str:
+    def key(self, endpoint: JudgeEndpoint) -> str:
         """Hash of the question to this model; media count by their pixels' hash and how they are shown."""
         shown = [endpoint.image_format, endpoint.max_image_pixels, endpoint.max_frames]
         asked: list[Any] = [CACHE_VERSION, endpoint.model, endpoint.max_tokens, endpoint.extra_body]
@@ -62,7 +62,9 @@ class Question:
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
 
-async def ask(endpoint: Endpoint, question: Question, read: Callable[[Mapping[str, Any]], float]) -> float:
+async def ask(
+    endpoint: JudgeEndpoint, question: JudgeQuestion, read: Callable[[Mapping[str, Any]], float]
+) -> float:
     """The value of the judge's verdict.
 
     Args:
@@ -104,7 +106,7 @@ def parse_verdict(text: str) -> dict[str, Any]:
 class _Judge:
     """One endpoint on one event loop."""
 
-    def __init__(self, endpoint: Endpoint, client: httpx2.AsyncClient) -> None:
+    def __init__(self, endpoint: JudgeEndpoint, client: httpx2.AsyncClient) -> None:
         self._endpoint = endpoint
         self._chat = Chat(endpoint, client)
         self._urls = DataUrls(endpoint)
@@ -112,7 +114,7 @@ class _Judge:
         self._turns = asyncio.Semaphore(endpoint.max_concurrency)
         self._running: SingleFlight[float] = SingleFlight()
 
-    async def ask(self, question: Question, read: Callable[[Mapping[str, Any]], float]) -> float:
+    async def ask(self, question: JudgeQuestion, read: Callable[[Mapping[str, Any]], float]) -> float:
         stats = judge_stats(self._endpoint.model)
         key = question.key(self._endpoint)
         stats.num_calls += 1
@@ -124,7 +126,7 @@ class _Judge:
             raise
 
     async def _answer(
-        self, key: str, question: Question, read: Callable[[Mapping[str, Any]], float]
+        self, key: str, question: JudgeQuestion, read: Callable[[Mapping[str, Any]], float]
     ) -> float:
         if (kept := await self._kept(key, read)) is not None:
             judge_stats(self._endpoint.model).num_cached += 1
@@ -146,7 +148,7 @@ class _Judge:
             return None
 
     async def _verdict(
-        self, key: str, question: Question, read: Callable[[Mapping[str, Any]], float]
+        self, key: str, question: JudgeQuestion, read: Callable[[Mapping[str, Any]], float]
     ) -> tuple[Mapping[str, Any], float]:
         """The judge's verdict and its value; a reply that is none is asked for once more."""
         shown = await self._urls.parts(question.media)
@@ -184,7 +186,7 @@ class _Judges:
 _JUDGES = PerLoop(_Judges, lambda made: made.client.aclose())
 
 
-async def _judge(endpoint: Endpoint) -> _Judge:
+async def _judge(endpoint: JudgeEndpoint) -> _Judge:
     made, name = await _JUDGES.get(), endpoint.model_dump_json()
     if name not in made.judges:
         made.judges[name] = _Judge(endpoint, made.client)
@@ -199,4 +201,4 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> Any:
-    raise UnreadableVerdict(f"{name} is no number")
+    raise UnreadableVerdict(f"{name} is not a number")

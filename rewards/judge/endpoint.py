@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 
 from pydantic import ConfigDict, Field, ValidationError, field_validator
 
+from vlrl.config.options import Section
 from vlrl.errors import ConfigError
-from vlrl.options import Section
 
 
-class Endpoint(Section):
+class JudgeEndpoint(Section):
     """An OpenAI-compatible server and the limits to keep with it."""
 
     model_config = ConfigDict(frozen=True)
@@ -69,7 +69,7 @@ class Endpoint(Section):
         return f"{self.base_url}/chat/completions"
 
 
-def parse_endpoint(options: Mapping[str, Any]) -> Endpoint:
+def parse_endpoint(options: Mapping[str, Any]) -> JudgeEndpoint:
     """The endpoint of a reward's options.
 
     Raises:
@@ -81,11 +81,11 @@ def parse_endpoint(options: Mapping[str, Any]) -> Endpoint:
 
 
 @functools.lru_cache(maxsize=64)
-def _parse(options: str) -> Endpoint:
+def _parse(options: str) -> JudgeEndpoint:
     try:
-        return Endpoint.model_validate_json(options)
+        return JudgeEndpoint.model_validate_json(options)
     except ValidationError as error:
-        known = ", ".join(Endpoint.model_fields)
+        known = ", ".join(JudgeEndpoint.model_fields)
         wrong = "; ".join(
             f"endpoint.{'.'.join(map(str, item['loc']))}: {item['msg']}"
             + (f" (known: {known})" if item["type"] == "extra_forbidden" else "")

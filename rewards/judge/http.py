@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 
 from vlrl.errors import ConfigError, VlrlError
-from vlrl.rewards.judge.endpoint import Endpoint
+from vlrl.rewards.judge.endpoint import JudgeEndpoint
 from vlrl.rewards.judge.stats import judge_stats
 from vlrl.seeds import derive_seed
 
@@ -39,7 +39,7 @@ class _Trouble:
 class Chat:
     """Requests to one endpoint, over a client that belongs to the running event loop."""
 
-    def __init__(self, endpoint: Endpoint, client: httpx2.AsyncClient) -> None:
+    def __init__(self, endpoint: JudgeEndpoint, client: httpx2.AsyncClient) -> None:
         """Take the key from the environment.
 
         Raises:
@@ -67,7 +67,7 @@ class Chat:
             seed: what the jitter of the waits derives from.
 
         Raises:
-            JudgeFailure: once the retries are spent, or at once for an error that a retry cannot mend.
+            JudgeFailure: once the retries are spent, or at once for an error that a retry cannot fix.
         """
         endpoint, stats = self._endpoint, judge_stats(self._endpoint.model)
         with_schema, trouble, attempt = self._takes_schema, _Trouble(""), 0
@@ -160,7 +160,7 @@ class Chat:
         return f"judge {self._endpoint.model!r} at {self._endpoint.base_url}"
 
 
-def retry_wait_s(endpoint: Endpoint, seed: str, attempt: int) -> float:
+def retry_wait_s(endpoint: JudgeEndpoint, seed: str, attempt: int) -> float:
     """Exponential, with a jitter that is the same in every run of the same question."""
     share = 0.5 + 0.5 * (derive_seed("judge", seed, attempt) % 2**32) / 2**32
     return min(endpoint.backoff_s * 2.0 ** min(attempt - 1, 32) * share, MAX_WAIT_S)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from vlrl.rewards.judge.endpoint import Endpoint
+from vlrl.rewards.judge.endpoint import JudgeEndpoint
 from vlrl.rewards.judge.single_flight import SingleFlight
 from vlrl.types import ByteArray, Media
 
@@ -23,7 +23,7 @@ MAX_CACHED_CHARS = 256 * 1024 * 1024
 class DataUrls:
     """Media encoded for one endpoint, each once, beside the event loop."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: JudgeEndpoint) -> None:
         self._endpoint = endpoint
         self._kept: OrderedDict[str, list[str]] = OrderedDict()
         self._running: SingleFlight[list[str]] = SingleFlight()
@@ -65,7 +65,7 @@ def shown_frames(medium: Media, max_frames: int) -> list[int]:
     return sorted({int(i) for i in np.linspace(0, len(medium.frames) - 1, count).round()})
 
 
-def data_url(pixels: ByteArray, endpoint: Endpoint) -> str:
+def data_url(pixels: ByteArray, endpoint: JudgeEndpoint) -> str:
     """[height, width, 3] uint8 as data:image/…;base64, at most max_image_pixels."""
     picture = Image.fromarray(np.ascontiguousarray(pixels))
     share = endpoint.max_image_pixels / (picture.width * picture.height)

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vlrl.errors import ConfigError
-from vlrl.rewards.extract import Part, references, scored_text
-from vlrl.rewards.judge.client import Question, UnreadableVerdict, ask
-from vlrl.rewards.judge.endpoint import Endpoint, parse_endpoint
+from vlrl.parsing.extract import Part, references, scored_text
+from vlrl.rewards.judge.client import JudgeQuestion, UnreadableVerdict, ask
+from vlrl.rewards.judge.endpoint import JudgeEndpoint, parse_endpoint
 from vlrl.rewards.judge.prompt import Block, answer_text, conversation_text, render, rubric_text
 from vlrl.rewards.judge.stats import judge_stats
-from vlrl.rewards.scoring.author import Scored, reward
+from vlrl.scoring.author import Scored, reward
 from vlrl.types import Media, Sample
 
 SCORE_RUBRIC = """Grade the answer below: is it right, and does it answer the question that was asked?
@@ -65,7 +65,7 @@ async def judge(
     Args:
         completion: what the model wrote.
         answer: the reference; None if there is none.
-        endpoint: base_url, model and more: fields of `vlrl.rewards.judge.endpoint.Endpoint`.
+        endpoint: base_url, model and more: fields of `vlrl.rewards.judge.endpoint.JudgeEndpoint`.
         rubric: how to grade: text, or a Jinja template with prompt, answer, completion, metadata, lo and hi.
             What of the first three it does not show is put below it. It may come from the sample's
             metadata; then it is text, not a template.
@@ -100,12 +100,12 @@ async def judge(
         f'{{"reason": "at most two sentences", "score": a number from {lo:g} (worst) to {hi:g} (best)}}.'
     )
     schema = _schema(score={"type": "number", "description": f"from {lo:g} (worst) to {hi:g} (best)"})
-    question = Question(system, render(text, blocks, values), _shown(media, where), schema)
+    question = JudgeQuestion(system, render(text, blocks, values), _shown(media, where), schema)
 
     def read(verdict: Mapping[str, Any]) -> float:
         score = verdict.get("score")
         if isinstance(score, bool) or not isinstance(score, int | float) or not lo <= score <= hi:
-            raise UnreadableVerdict(f"score={str(score)[:40]} is no number from {lo:g} to {hi:g}")
+            raise UnreadableVerdict(f"score={str(score)[:40]} is not a number from {lo:g} to {hi:g}")
         return (score - lo) / (hi - lo)
 
     return await ask(where, question, read)
@@ -172,7 +172,7 @@ async def judge_pairwise(
             "first": Block("The first answer", "first", first, judged=True),
             "second": Block("The second answer", "second", second, judged=True),
         }
-        question = Question(system, render(text, blocks, values), _shown(media, where), schema)
+        question = JudgeQuestion(system, render(text, blocks, values), _shown(media, where), schema)
         return await ask(where, question, _read_winner)
 
     both = await asyncio.gather(
@@ -209,7 +209,7 @@ def _schema(**verdict: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _shown(media: Sequence[Media], endpoint: Endpoint) -> tuple[Media, ...]:
+def _shown(media: Sequence[Media], endpoint: JudgeEndpoint) -> tuple[Media, ...]:
     return tuple(media) if endpoint.images else ()
 
 

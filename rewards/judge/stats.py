@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 
+from vlrl.scoring.metrics import publish_metrics
+
 MAX_LATENCIES = 10_000
 """Latest answers that the percentiles are taken over, if nobody takes the numbers for long."""
 
@@ -58,7 +60,7 @@ class JudgeStats:
         return found
 
     def reset(self) -> None:
-        """Start anew in place: requests in flight go on counting here."""
+        """Start again in place: requests in flight go on counting here."""
         fresh = JudgeStats()
         for item in fields(self):
             setattr(self, item.name, getattr(fresh, item.name))
@@ -72,8 +74,9 @@ def judge_stats(model: str) -> JudgeStats:
     return _BY_MODEL.setdefault(model, JudgeStats())
 
 
+@publish_metrics
 def take_judge_metrics() -> dict[str, float]:
-    """Every judge's numbers since the last taking, as `judge/<model>/<name>`, and start anew.
+    """Every judge's numbers since the last taking, as `judge/<model>/<name>`, and start again.
 
     {} if no judge was asked. A slash in a model's name becomes a dash.
     """

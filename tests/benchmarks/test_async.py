@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vlrl.buffer import Buffer, Limits
+from vlrl.rollout.buffer import Buffer, BufferLimits
 
 LIMIT_FILE = Path(__file__).parent.parent.parent / "benchmarks" / "async_limit.py"
 
@@ -34,7 +34,7 @@ limit = load_limit()
 def seconds_of(waits_s: list[list[int]], step_s: int, *, pipeline_depth: int, max_staleness: int) -> float:
     """How long the real buffer takes where only waiting takes time; [num_batches][batch_size]."""
     batch_size, num_batches = len(waits_s[0]), len(waits_s)
-    buffer: Buffer[str] = Buffer(Limits(batch_size, pipeline_depth, max_staleness))
+    buffer: Buffer[str] = Buffer(BufferLimits(batch_size, pipeline_depth, max_staleness))
     running: list[tuple[float, int]] = []
     now = 0.0
 

@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 
-RESULT = {"greedy_before": 0.4, "sampled_before": 0.3, "reward": 0.7, "lag": 0.0, "kl": 0.0, "ess": 1.0}
+RESULT = {
+    "greedy_before": 0.4,
+    "sampled_before": 0.3,
+    "reward": 0.7,
+    "mean_staleness": 0.0,
+    "kl": 0.0,
+    "ess": 1.0,
+}
 
 
 @pytest.fixture

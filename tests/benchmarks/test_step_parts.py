@@ -328,11 +328,19 @@ def test_episodes_that_act_alike_share_more(alike: float) -> None:
     groups = importlib.import_module("train_groups")
     case = dataclasses.replace(cases.CASES["c"], alike=alike, image_tokens=4)
     [group] = groups.make_groups(case)
-    pack = importlib.import_module("vlrl.pack")
+    pack = importlib.import_module("vlrl.packing.pack")
+    options = importlib.import_module("vlrl.packing.options")
     [[batch]] = pack.pack(
-        [group], groups.random_pixels, num_ranks=1, max_tokens=10**6, aggregation="token",
-        max_completion_tokens=24, keep_zero_advantage=True,
-    )  # fmt: skip
+        [group],
+        groups.random_pixels,
+        options.PackOptions(
+            num_ranks=1,
+            max_tokens=10**6,
+            aggregation="token",
+            max_completion_tokens=24,
+            keep_zero_advantage=True,
+        ),
+    )
     slots = sum(len(ledger.token_ids) for t in group.trajectories for ledger in t.ledgers)
     shared = 1 - len(batch.input_ids) / slots
     assert (shared > 0.8) if alike == 1 else (shared > 0.2) if alike else (0.02 < shared < 0.2)

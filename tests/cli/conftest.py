@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from vlrl import json_stdout
 from vlrl.cli.main import main
+from vlrl.process import json_stdout
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ import yaml
 from builders import picture
 from PIL import Image
 
-from vlrl.checkpoint import RunState, save_checkpoint
-from vlrl.run_lock import LOCK_FILE
+from vlrl.run.checkpoint import RunState, save_checkpoint
+from vlrl.run.lock import LOCK_FILE
 
 
 @pytest.fixture(autouse=True)

@@ -159,7 +159,7 @@ def test_the_mask_is_that_of_training(
 def test_in_reinforcement_no_token_of_a_row_is_trained(show: Any, tiny_model: Path) -> None:
     config = ROOT / "configs" / "quickstart.yaml"
     page = show(config, f"model.path={tiny_model}", "--mask", "--limit", "2")
-    assert page.tokens("learn") == ["what the model draws"] * 2
+    assert page.tokens("learn") == ["what the model generates"] * 2
     assert len([attrs for attrs, _ in page.all("img") if "width" in attrs]) == 4
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from vlrl.cli import checks
-from vlrl.cli.checks import GIB, TESTED, Check, Probe
+from vlrl.cli.checks import GIB, TESTED, DoctorCheck, Probe
 
 NAMES = [
     "Python", "torch", "torchvision", "transformers", "vllm", "deepspeed", "ray", "decord", "qwen-vl-utils",
@@ -32,8 +32,8 @@ def test_this_machine_is_fit(vlrl: Any) -> None:
 
 
 def test_what_fails_is_exit_code_1_with_a_remedy(vlrl: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    bad = [Check("ray", "failed", "not installed", "install it"), Check("GPU", "ok", "none")]
-    monkeypatch.setattr("vlrl.cli.doctor.run_checks", lambda _: bad)
+    bad = [DoctorCheck("ray", "failed", "not installed", "install it"), DoctorCheck("GPU", "ok", "none")]
+    monkeypatch.setattr("vlrl.cli.commands.doctor.run_checks", lambda _: bad)
     result = vlrl("doctor")
     assert result.code == 1
     assert result.out == "✗ ray           not installed → install it\n✓ GPU           none\n"
@@ -41,7 +41,8 @@ def test_what_fails_is_exit_code_1_with_a_remedy(vlrl: Any, monkeypatch: pytest.
     assert result.code == 1
     assert result.json["ok"] is False
     monkeypatch.setattr(
-        "vlrl.cli.doctor.run_checks", lambda _: [Check("disk", "warning", "3 GiB", "free some")]
+        "vlrl.cli.commands.doctor.run_checks",
+        lambda _: [DoctorCheck("disk", "warning", "3 GiB", "free some")],
     )
     assert vlrl("doctor").code == 0
 
@@ -85,7 +86,7 @@ def test_vllm_of_either_build(monkeypatch: pytest.MonkeyPatch) -> None:
     assert checks.check_vllm(has_driver=False).status == "ok"
     assert "idle" in checks.check_vllm(has_driver=True).remedy
     installed(monkeypatch, vllm=TESTED["vllm"])
-    assert checks.check_vllm(has_driver=True) == Check("vllm", "ok", "0.32.0 (CUDA build)")
+    assert checks.check_vllm(has_driver=True) == DoctorCheck("vllm", "ok", "0.32.0 (CUDA build)")
     installed(monkeypatch, vllm="0.31.0")
     assert "tested with 0.32.0" in checks.check_vllm(has_driver=True).remedy
     installed(monkeypatch)
@@ -182,7 +183,7 @@ def test_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("CC", raising=False)
     assert checks.check_compiler().status == "warning"
     (tmp_path / "gcc").touch(0o755)
-    assert checks.check_compiler() == Check("C compiler", "ok", str(tmp_path / "gcc"))
+    assert checks.check_compiler() == DoctorCheck("C compiler", "ok", str(tmp_path / "gcc"))
 
 
 def test_the_hub() -> None:

@@ -12,7 +12,7 @@ from vlrl.envs.gui.screenspot import ScreenSpot
 from vlrl.registry import BUILT_IN
 
 EXAMPLE = str(Path(__file__).parents[2] / "examples" / "odd_one_out.py") + ":OddOneOut"
-FAULTY = str(Path(__file__).parents[1] / "env_check" / "faulty_envs.py")
+FAULTY = str(Path(__file__).parents[1] / "check" / "envs" / "faulty_envs.py")
 
 
 def test_everything_registered_is_listed(vlrl: Any) -> None:
@@ -30,8 +30,8 @@ def test_everything_registered_is_listed(vlrl: Any) -> None:
 
 def test_one_that_cannot_be_imported_says_why(vlrl: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     table = {**BUILT_IN, "envs": {"gone": "no_such_package.envs:Gone"}}
-    monkeypatch.setattr("vlrl.registry.BUILT_IN", table)
-    monkeypatch.setattr("vlrl.env_check.listing.BUILT_IN", table)
+    monkeypatch.setattr("vlrl.registry.lookup.BUILT_IN", table)
+    monkeypatch.setattr("vlrl.check.catalog.envs.BUILT_IN", table)
     (row,) = vlrl("env", "list", "--json").json["envs"]
     assert "no_such_package" in row["problem"]
     assert "no_such_package" in vlrl("env", "list").out

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from builders import make_config
 
-from vlrl.checkpoint import RunState, save_checkpoint
 from vlrl.cli.failures import explained, resumable_run, resume_command
 from vlrl.config import Config
 from vlrl.errors import DataError, EngineError, Interrupted
+from vlrl.run.checkpoint import RunState, save_checkpoint
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import pytest
 from builders import picture
 from PIL import Image
 
+from vlrl.cli.starter import fitting_reward
 from vlrl.config import load_config
 from vlrl.errors import DataError
-from vlrl.starter import fitting_reward
 
 
 @pytest.mark.parametrize(

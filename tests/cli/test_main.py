@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from vlrl.cli import config as config_command
 from vlrl.cli.app import app
+from vlrl.cli.commands import config as config_command
 from vlrl.errors import ConfigError, DataError, EngineError, Interrupted
 
 QUICKSTART = Path(__file__).parents[2] / "configs" / "quickstart.yaml"

@@ -18,7 +18,7 @@ from vlrl.registry import BUILT_IN
 
 GOOD = '''
 from vlrl.rewards import reward
-from vlrl.rewards.extract import extract_answer
+from vlrl.parsing.extract import extract_answer
 
 
 @reward(range=(0.0, 1.0))

@@ -20,11 +20,12 @@ from PIL import Image
 
 from vlrl.batch import Batch
 from vlrl.errors import DataError
-from vlrl.logprobs import DeviceBatch, TreeLogprobs
-from vlrl.pack import pack
+from vlrl.model.logprobs import DeviceBatch, TreeLogprobs
+from vlrl.packing.options import PackOptions
+from vlrl.packing.pack import pack
 from vlrl.processors.auto import open_processor
 from vlrl.registry import BUILT_IN
-from vlrl.session import Session
+from vlrl.rollout.session import Session
 from vlrl.types import Group, Sample, Score
 
 FAMILIES = sorted(BUILT_IN["processors"])
@@ -270,9 +271,16 @@ def lay_out(family: Family, groups: list[Group]) -> Batch:
         for trajectory in group.trajectories:
             trajectory.score = Score(0.0, {})
     return pack(
-        groups, family.ours.pixels, num_ranks=1, max_tokens=10_000, aggregation="token",
-        max_completion_tokens=8, keep_zero_advantage=True,
-    )  # fmt: skip
+        groups,
+        family.ours.pixels,
+        PackOptions(
+            num_ranks=1,
+            max_tokens=10_000,
+            aggregation="token",
+            max_completion_tokens=8,
+            keep_zero_advantage=True,
+        ),
+    )
 
 
 def logprobs_of(family: Family, groups: list[Group]) -> list[np.ndarray[Any, Any]]:

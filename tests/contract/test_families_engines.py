@@ -15,27 +15,28 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from builders import family_config, make_setting, observe, picture
+from builders import family_config, make_context, observe, picture
 from reference import largest_difference, model_of
 
+from vlrl.algorithm.credit import group_with_advantages
 from vlrl.batch import Batch
 from vlrl.config import Config
-from vlrl.credit import graded
-from vlrl.generator import VllmPolicy
-from vlrl.pack import pack
-from vlrl.parity import logprob_difference
+from vlrl.engine.policy import VllmPolicy
+from vlrl.packing.options import PackOptions
+from vlrl.packing.pack import pack
 from vlrl.processors.auto import open_processor
-from vlrl.rollout import rollout_groups
-from vlrl.session import Session
+from vlrl.rollout.groups import rollout_groups
+from vlrl.rollout.session import Session
+from vlrl.run.parity import logprob_difference
 from vlrl.sft import supervised_group
-from vlrl.trainer import Trainer
+from vlrl.trainer.driver import Trainer
 from vlrl.types import Group, Sample, Sampling, Score
 
 TOLERANCE = 1e-4  # nats; measured: below 1e-5 for each
 SLOW = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "internvl", "llava_onevision", "smolvlm")
 FAMILIES = [
     "qwen3_vl_moe",
-    *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW),
+    *(pytest.param(name, marks=pytest.mark.slow(together=True)) for name in SLOW),
 ]
 
 
@@ -76,19 +77,21 @@ class Engines:
 
     def draw(self, samples: Sequence[Sample], **options: Any) -> list[Group]:
         """Groups of real completions; the engine's prompt ids are checked against the processor's (law 3)."""
-        setting = make_setting(self.policy, self.processor, self.config)
-        return asyncio.run(rollout_groups(samples, setting, seed_path=(0, 0), **options)).groups
+        context = make_context(self.policy, self.processor, self.config)
+        return asyncio.run(rollout_groups(samples, context, seed_path=(0, 0), **options)).groups
 
     def pack(self, groups: Sequence[Group]) -> Batch:
         """One optimizer step's batch."""
         return pack(
             groups,
             self.processor.pixels,
-            num_ranks=1,
-            max_tokens=2048,
-            aggregation="token",
-            max_completion_tokens=32,
-            keep_zero_advantage=True,
+            PackOptions(
+                num_ranks=1,
+                max_tokens=2048,
+                aggregation="token",
+                max_completion_tokens=32,
+                keep_zero_advantage=True,
+            ),
         )
 
     def train(self) -> None:
@@ -181,7 +184,7 @@ def test_a_picture_that_comes_in_a_later_turn_is_seen_by_both(engines: Engines, 
     for later in (b, a):
         session = Session(engines.sample([a, "Which?"], "turns"), 0)
         for seed, seen in enumerate((later, None)):
-            sampling = Sampling(temperature=1.0, top_p=1.0, top_k=0, max_tokens=5, seed=seed)
+            sampling = Sampling(temperature=1.0, max_tokens=5, seed=seed)
             engines.processor.act(session, asyncio.run(engines.policy.generate(session, sampling)))
             if seen is not None:
                 observe(engines.processor, session, "And this?", [seen], policy=policy)
@@ -217,7 +220,9 @@ def test_a_grpo_step_is_measured_against_the_starting_model(engines: Engines) ->
     for group in groups:
         for index, trajectory in enumerate(group.trajectories):
             trajectory.score = Score(float(index), {})
-        group.credits = graded(group.trajectories, np.arange(len(group.trajectories)) - 1.0).credits
+        group.credits = group_with_advantages(
+            group.trajectories, np.arange(len(group.trajectories)) - 1.0
+        ).credits
     metrics, difference, _ = engines.trainer.step(engines.pack(groups), "grpo", 1e-3)
     assert difference < TOLERANCE
     assert metrics["policy/clip_fraction"] == 0

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from builders import family_config, make_setting, picture
+from builders import family_config, make_context, picture
 from reference import model_of
 
+from vlrl.engine.policy import VllmPolicy
 from vlrl.errors import ConfigError
-from vlrl.generator import VllmPolicy
 from vlrl.processors.auto import open_processor
 from vlrl.processors.family import FamilyProcessor
-from vlrl.rollout import rollout_groups
+from vlrl.rollout.groups import rollout_groups
 from vlrl.types import Media, MediaShape, Trajectory
 
 
@@ -81,8 +81,8 @@ def test_pictures_see_only_backwards_on_the_cpu(tiny_family: Callable[[str], Pat
             processor.sample({"id": str(i), "messages": [{"role": "user", "content": c}]})
             for i, c in enumerate(talks)
         ]
-        setting = make_setting(policy, processor, config)
-        text, pictured = asyncio.run(rollout_groups(samples, setting, seed_path=(0,))).groups
+        context = make_context(policy, processor, config)
+        text, pictured = asyncio.run(rollout_groups(samples, context, seed_path=(0,))).groups
     finally:
         policy.close()
 

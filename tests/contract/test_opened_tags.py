@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 from builders import family_config, make_generation, observe
 
+from vlrl.config.options import RewardConfig
+from vlrl.coordinates import Canvas
 from vlrl.envs.gui.actions import Click
-from vlrl.envs.gui.codec_rewards import codec_click_in_box
 from vlrl.envs.gui.codecs.codec import View
 from vlrl.envs.gui.codecs.open import CODECS, open_codec
-from vlrl.options import RewardConfig
 from vlrl.processors.auto import open_processor
-from vlrl.processors.coordinates import Canvas
 from vlrl.processors.template import without_opened
 from vlrl.registry import BUILT_IN
-from vlrl.rewards.scoring.compose import ComposedReward
-from vlrl.session import Session
+from vlrl.rewards.agents.gui import click_in_box
+from vlrl.rollout.session import Session
+from vlrl.scoring.compose import ComposedReward
 from vlrl.sft import supervised_group
 from vlrl.types import Sample
 
@@ -160,7 +160,7 @@ def test_codecs_read_whole_messages(tiny_family: Callable[[str], Path], name: st
     for said, score in ((f"It is there.\n</think>\n\n{action}", 1.0), (f"Say {action}", 0.0), (action, 0.0)):
         text = processor.act(Session(ask(processor), 0), drawn(processor, "3")).replace("3", said)
         box = {"action": "click", "bbox": [300, 220, 340, 260]}
-        assert codec_click_in_box(text, box, canvases=[canvas], codec=name) == score
+        assert click_in_box(text, box, canvases=[canvas], codec=name) == score
 
 
 @pytest.mark.parametrize(

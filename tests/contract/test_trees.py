@@ -21,17 +21,18 @@ from hypothesis import strategies as st
 from sharers import Sharers
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from vlrl import tree_attention
-from vlrl.attention import Kind
+from vlrl.algorithm.credit import group_with_advantages
 from vlrl.batch import MicroBatch
-from vlrl.credit import graded
-from vlrl.layout import slices_of
-from vlrl.logprobs import DeviceBatch, TreeLogprobs
-from vlrl.pack import branches_of, pack
-from vlrl.prefix_tree import Keys
+from vlrl.model import tree_attention
+from vlrl.model.attention import Kind
+from vlrl.model.logprobs import DeviceBatch, TreeLogprobs
+from vlrl.packing.layout import slices_of
+from vlrl.packing.options import PackOptions
+from vlrl.packing.pack import branches_of, pack
+from vlrl.packing.prefix_tree import Keys
 from vlrl.processors.auto import open_processor
 from vlrl.registry import BUILT_IN
-from vlrl.session import Session
+from vlrl.rollout.session import Session
 from vlrl.types import Group, Ledger, Score
 
 TOLERANCE = 1e-5
@@ -99,7 +100,7 @@ class Family:
         trajectories = [session.trajectory("", "ok", 0.0) for session in sessions]
         for trajectory in trajectories:
             trajectory.score = Score(0.0, {})
-        group = graded(trajectories, rng.normal(size=len(trajectories)).tolist())
+        group = group_with_advantages(trajectories, rng.normal(size=len(trajectories)).tolist())
         for credit in group.credits:  # ledgers are told apart by their advantages
             for number, advantages in enumerate(credit.advantages):
                 advantages *= 1 + number / 8
@@ -157,9 +158,16 @@ def family(request: pytest.FixtureRequest, tiny_family: Callable[[str], Path]) -
 def check(family: Family, groups: list[Group], max_tokens: int, attention: Kind = "blocks") -> int:
     """Hold packed to plain; returns how many tokens packing saved."""
     [micro_batches] = pack(
-        groups, family.ours.pixels, num_ranks=1, max_tokens=max_tokens, aggregation="token",
-        max_completion_tokens=8, keep_zero_advantage=True,
-    )  # fmt: skip
+        groups,
+        family.ours.pixels,
+        PackOptions(
+            num_ranks=1,
+            max_tokens=max_tokens,
+            aggregation="token",
+            max_completion_tokens=8,
+            keep_zero_advantage=True,
+        ),
+    )
     wrapped = TreeLogprobs(
         family.model, temperature=1.0, banned_token_ids=family.ours.banned_token_ids, attention=attention
     )
@@ -242,8 +250,8 @@ def test_slices_of_two_ranks_add_up_to_the_whole(family: Family, sharers: Sharer
         "max_tokens": 4096, "aggregation": "token", "max_completion_tokens": 8, "keep_zero_advantage": True
     }  # fmt: skip
     groups, banned = family.groups(FORKED), family.ours.banned_token_ids
-    [[whole]] = pack(groups, family.ours.pixels, num_ranks=1, **options)
-    shared = pack(groups, family.ours.pixels, num_ranks=2, sequence_parallel=2, **options)
+    [[whole]] = pack(groups, family.ours.pixels, PackOptions(num_ranks=1, **options))
+    shared = pack(groups, family.ours.pixels, PackOptions(num_ranks=2, sequence_parallel=2, **options))
     slices = [part for [part] in shared]
     assert all(part.slice_lengths == tuple(len(p.input_ids) for p in slices) for part in slices)
     wrapped = TreeLogprobs(family.model, temperature=1.0, banned_token_ids=banned)
@@ -282,9 +290,16 @@ class Operations(TorchDispatchMode):
 def test_every_operation_of_both_passes_has_an_ordered_algorithm_on_cuda(family: Family) -> None:
     """With trainer.deterministic torch refuses the others there, and law 8 cannot hold without it."""
     [[batch]] = pack(
-        family.groups(FORKED), family.ours.pixels, num_ranks=1, max_tokens=4096, aggregation="token",
-        max_completion_tokens=8, keep_zero_advantage=True,
-    )  # fmt: skip
+        family.groups(FORKED),
+        family.ours.pixels,
+        PackOptions(
+            num_ranks=1,
+            max_tokens=4096,
+            aggregation="token",
+            max_completion_tokens=8,
+            keep_zero_advantage=True,
+        ),
+    )
     wrapped = TreeLogprobs(family.model, temperature=1.0, banned_token_ids=family.ours.banned_token_ids)
     with Operations() as operations:
         logprobs, entropy = wrapped(DeviceBatch.of(batch, CPU))

@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 from data_formats import WRITERS, Logical, Written, logical_rows, png, write_tar
 
+from vlrl.config.data import DatasetConfig
 from vlrl.data import Rows, open_dataset
 from vlrl.data.draws import IndexedDraws
-from vlrl.data_options import DatasetConfig
 from vlrl.errors import ConfigError, DataError
 from vlrl.types import Row
 

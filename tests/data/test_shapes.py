@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vlrl.config.data import DatasetConfig
 from vlrl.data import open_dataset
 from vlrl.data.markers import place_media
-from vlrl.data_options import DatasetConfig
 from vlrl.errors import ConfigError, DataError
 from vlrl.types import Row
 

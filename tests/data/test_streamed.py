@@ -10,13 +10,13 @@ import datasets
 import pytest
 from builders import make_config, make_sample
 
+from vlrl.config.data import DatasetConfig
 from vlrl.data import Prepared, SampleStream, StreamedRows, open_dataset, open_source
 from vlrl.data.draws import StreamedDraws
-from vlrl.data.record import Record
+from vlrl.data.readers.record import Record
 from vlrl.data.rows import RowMaker
-from vlrl.data_options import DatasetConfig
+from vlrl.data.run_data import Sources
 from vlrl.errors import ConfigError, DataError
-from vlrl.run_data import Sources
 
 
 class Tape:

@@ -15,22 +15,23 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from builders import make_config, make_setting, open_tiny, picture, row
+from builders import make_config, make_context, open_tiny, picture, row
 from reference import model_of
 from versions import Hold, shaken_segments
 
 from vlrl import cluster
-from vlrl.concurrency import Gate
+from vlrl.algorithm.credit import group_with_advantages
 from vlrl.config import Config
-from vlrl.credit import graded
+from vlrl.engine.admission import AdmissionQueue
+from vlrl.engine.policy import VllmPolicy
 from vlrl.errors import EngineError
-from vlrl.generator import VllmPolicy
-from vlrl.logprobs import DeviceBatch, TreeLogprobs
-from vlrl.pack import pack
-from vlrl.rollout import rollout_groups
-from vlrl.session import Session
+from vlrl.model.logprobs import DeviceBatch, TreeLogprobs
+from vlrl.packing.options import PackOptions
+from vlrl.packing.pack import pack
+from vlrl.rollout.groups import rollout_groups
+from vlrl.rollout.session import Session
 from vlrl.types import EnvTask, Generation, Group, Sample, Sampling, Score
-from vlrl.weights import Manifest
+from vlrl.weights.manifest import Manifest
 
 TOLERANCE = 2e-5
 TEMPERATURE = 0.8
@@ -110,15 +111,17 @@ def differences(engines: Engines, groups: Sequence[Group]) -> dict[int, float]:
                 replace(t, score=Score(0.0, {}), ledgers=tuple(of_ledger(x) for x in t.ledgers))
                 for t in group.trajectories
             ]
-            graded_groups.append(graded(members, [1.0] * len(members)))
+            graded_groups.append(group_with_advantages(members, [1.0] * len(members)))
         [micro_batches] = pack(
             graded_groups,
             engines.processor.pixels,
-            num_ranks=1,
-            max_tokens=4096,
-            aggregation="token",
-            max_completion_tokens=24,
-            keep_zero_advantage=True,
+            PackOptions(
+                num_ranks=1,
+                max_tokens=4096,
+                aggregation="token",
+                max_completion_tokens=24,
+                keep_zero_advantage=True,
+            ),
         )
         return micro_batches
 
@@ -157,13 +160,13 @@ def test_updates_in_the_middle_of_a_turn_are_exact(engines: Engines) -> None:
 
     async def main() -> list[Group]:
         nonlocal first_prompt
-        setting = make_setting(engines.policy, engines.processor, engines.config)
-        with setting.host:
-            trial = await rollout_groups(samples[:1], setting, seed_path=(0, 9), group_size=2)
+        context = make_context(engines.policy, engines.processor, engines.config)
+        with context.host:
+            trial = await rollout_groups(samples[:1], context, seed_path=(0, 9), group_size=2)
             first_prompt = trial.groups[0].trajectories[0].turns[0].context[1]
             hold = Hold(8, 16, after_prompt=first_prompt)
             engines.install(hold)
-            playing = asyncio.create_task(rollout_groups(samples, setting, seed_path=(0, 0)))
+            playing = asyncio.create_task(rollout_groups(samples, context, seed_path=(0, 0)))
             await engines.update_when_held(hold, [1, 2])
             return (await playing).groups
 
@@ -188,7 +191,7 @@ def test_updates_in_the_middle_of_a_turn_are_exact(engines: Engines) -> None:
 def test_a_cold_engine_draws_the_same_from_where_each_version_began(engines: Engines, known: bool) -> None:
     """The engine against itself, greedily: a request that lived through two updates, then its parts, cold.
 
-    A request whose pictures the engine knows from another is not given them anew, and needs them after all.
+    A request whose pictures the engine knows from another is not given them again, and needs them after all.
     """
     engines.load(0)
     hold = Hold(7, 16)
@@ -300,7 +303,7 @@ def test_a_bad_request_fails_alone(engines: Engines) -> None:
 
 def test_no_more_requests_are_given_than_the_gate_lets_in(engines: Engines) -> None:
     engines.load(0)
-    gate, most = Gate[Any](2, 8), 0
+    gate, most = AdmissionQueue[Any](2, 8), 0
 
     async def main() -> list[Generation]:
         nonlocal most

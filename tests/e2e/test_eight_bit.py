@@ -11,9 +11,10 @@ import torch
 from builders import make_config, make_group, open_tiny, picture, row
 
 from vlrl.batch import Batch
-from vlrl.pack import pack
-from vlrl.trainer import Trainer
-from vlrl.weights import Segment
+from vlrl.packing.options import PackOptions
+from vlrl.packing.pack import pack
+from vlrl.trainer.driver import Trainer
+from vlrl.weights.manifest import Segment
 
 pytest.importorskip("bitsandbytes", reason="bitsandbytes is not installed: make dev")
 
@@ -48,11 +49,13 @@ def batch(tiny_model: Path) -> Batch:
     return pack(
         [make_group([6, 5], sample=sample, advantages=[1.0, 1.0])],
         processor.pixels,
-        num_ranks=1,
-        max_tokens=2048,
-        aggregation="token",
-        max_completion_tokens=8,
-        keep_zero_advantage=True,
+        PackOptions(
+            num_ranks=1,
+            max_tokens=2048,
+            aggregation="token",
+            max_completion_tokens=8,
+            keep_zero_advantage=True,
+        ),
     )
 
 

@@ -15,28 +15,29 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from builders import make_config, make_setting, open_tiny, picture, row
+from builders import make_config, make_context, open_tiny, picture, row
 from endpoints import data_url
 from reference import largest_difference, model_of
 
 from vlrl import cluster
+from vlrl.algorithm.credit import assign_credit
 from vlrl.batch import Batch
 from vlrl.config import Config
-from vlrl.credit import assign_credit
-from vlrl.envs.visual.digit_sum import DigitSum
-from vlrl.episode_options import BranchingConfig, EpisodeConfig
-from vlrl.episodes import sampling_of
+from vlrl.config.rollout import BranchingConfig, EpisodeConfig
+from vlrl.engine.policy import VllmPolicy
+from vlrl.envs.visual.questions.digit_sum import DigitSum
 from vlrl.errors import DataError, EngineError
-from vlrl.generator import VllmPolicy
-from vlrl.pack import pack
-from vlrl.parity import logprob_difference
-from vlrl.rollout import rollout_groups
-from vlrl.session import Session
+from vlrl.packing.options import PackOptions
+from vlrl.packing.pack import pack
+from vlrl.rollout.episodes import sampling_of
+from vlrl.rollout.groups import rollout_groups
+from vlrl.rollout.session import Session
+from vlrl.run.parity import logprob_difference
 from vlrl.sft import supervised_group
-from vlrl.stats import num_drawn_tokens
-from vlrl.trainer import Trainer, rendezvous_port
+from vlrl.tracking.stats import num_generated_tokens
+from vlrl.trainer.driver import Trainer, rendezvous_port
 from vlrl.types import EnvTask, Generation, Group, Sample, Score
-from vlrl.weights import Checksum, Segment, buckets_of, crc32_of
+from vlrl.weights.manifest import Checksum, Segment, buckets_of, crc32_of
 
 TOLERANCE = 1e-4  # ten times stricter than what training demands of float32
 
@@ -56,19 +57,21 @@ class Engines:
     def draw(self, samples: Sequence[Sample] | None = None, *, step: int = 0, **options: Any) -> list[Group]:
         """Groups of real completions."""
         chosen = self.samples if samples is None else samples
-        setting = make_setting(self.policy, self.processor, self.config)
-        return asyncio.run(rollout_groups(chosen, setting, seed_path=(0, step), **options)).groups
+        context = make_context(self.policy, self.processor, self.config)
+        return asyncio.run(rollout_groups(chosen, context, seed_path=(0, step), **options)).groups
 
     def pack(self, groups: Sequence[Group]) -> Batch:
         """One optimizer step's batch."""
         return pack(
             groups,
             self.processor.pixels,
-            num_ranks=1,
-            max_tokens=2048,
-            aggregation="token",
-            max_completion_tokens=self.config.rollout.max_tokens,
-            keep_zero_advantage=False,
+            PackOptions(
+                num_ranks=1,
+                max_tokens=2048,
+                aggregation="token",
+                max_completion_tokens=self.config.rollout.max_tokens,
+                keep_zero_advantage=False,
+            ),
         )
 
     def load(self) -> None:
@@ -119,11 +122,13 @@ def engines(tiny_model: Path, local_ray: None, tmp_path_factory: pytest.TempPath
         batch = pack(
             supervised,
             processor.pixels,
-            num_ranks=1,
-            max_tokens=2048,
-            aggregation="token",
-            max_completion_tokens=32,
-            keep_zero_advantage=True,
+            PackOptions(
+                num_ranks=1,
+                max_tokens=2048,
+                aggregation="token",
+                max_completion_tokens=32,
+                keep_zero_advantage=True,
+            ),
         )
         trainer.step(batch, "sft", 1e-3)
         folder = tmp_path_factory.mktemp("written") / "model"
@@ -470,11 +475,11 @@ def test_what_agents_are_answered_is_what_the_trainer_computes(engines: Engines)
     config = engines.config.model_copy(update={"episodes": EpisodeConfig(lockstep=False)})
 
     async def main() -> list[Group]:
-        setting = make_setting(engines.policy, engines.processor, config)
+        context = make_context(engines.policy, engines.processor, config)
         try:
-            return (await rollout_groups(samples, setting, seed_path=(0, 0))).groups
+            return (await rollout_groups(samples, context, seed_path=(0, 0))).groups
         finally:
-            await setting.endpoint.close()
+            await context.endpoint.close()
 
     groups = asyncio.run(main())
     trajectories = [t for group in groups for t in group.trajectories]
@@ -492,11 +497,11 @@ def test_what_branches_draw_is_what_the_trainer_computes(engines: Engines) -> No
     config = engines.config.model_copy(update={"episodes": episodes})
 
     async def main() -> list[Group]:
-        setting = make_setting(engines.policy, engines.processor, config)
+        context = make_context(engines.policy, engines.processor, config)
         samples = [replace(engines.samples[0], env=lake)]
-        with setting.host:
+        with context.host:
             return (
-                await rollout_groups(samples, setting, seed_path=(0, 0), branching=episodes.branching)
+                await rollout_groups(samples, context, seed_path=(0, 0), branching=episodes.branching)
             ).groups
 
     groups = asyncio.run(main())
@@ -510,4 +515,4 @@ def test_what_branches_draw_is_what_the_trainer_computes(engines: Engines) -> No
         trajectory.score = Score(float(trajectory.group_index), {})
     assign_credit(groups, config.algorithm)
     num_trained = sum(len(micro.target_ids) for rank in engines.pack(groups) for micro in rank)
-    assert num_trained == num_drawn_tokens(groups) < sum(t.num_action_tokens for t in trajectories)
+    assert num_trained == num_generated_tokens(groups) < sum(t.num_action_tokens for t in trajectories)

@@ -15,11 +15,12 @@ from builders import make_config, make_group, open_tiny, picture, row
 from tiny_families import build_qwen3_vl
 
 from vlrl.batch import Batch
-from vlrl.model_parts import VISION_PARTS, part_of
-from vlrl.pack import pack
-from vlrl.trainer import Trainer
-from vlrl.trainer_profile import PHASES
-from vlrl.weights import Segment
+from vlrl.model.parts import VISION_PARTS, part_of
+from vlrl.packing.options import PackOptions
+from vlrl.packing.pack import pack
+from vlrl.trainer.driver import Trainer
+from vlrl.trainer.profile import PHASES
+from vlrl.weights.manifest import Segment
 
 TOLERANCE = 1e-5
 
@@ -85,10 +86,19 @@ def batches(processor: Any, pictures: list[list[int]]) -> list[Batch]:
         for index, seeds in enumerate(pictures)
     ]
     return [
-        pack(groups, processor.pixels, num_ranks=ranks, max_tokens=2048, aggregation="token",
-             max_completion_tokens=8, keep_zero_advantage=True)
+        pack(
+            groups,
+            processor.pixels,
+            PackOptions(
+                num_ranks=ranks,
+                max_tokens=2048,
+                aggregation="token",
+                max_completion_tokens=8,
+                keep_zero_advantage=True,
+            ),
+        )
         for ranks in (1, 2)
-    ]  # fmt: skip
+    ]
 
 
 def weights(trainer: Trainer) -> dict[str, torch.Tensor]:

@@ -25,7 +25,7 @@ import pytest
 import yaml
 from sessions import Session
 
-from vlrl.checkpoint import checkpoints
+from vlrl.run.checkpoint import checkpoints
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
@@ -35,7 +35,7 @@ MAX_STALENESS = 2
 SEEDS = [int(seed) for seed in os.environ.get("VLRL_KILL_SCHEDULES", "").split(",") if seed] or range(20)
 LIMIT_S = 1800.0  # of whatever is waited for: the machine may have much else to do
 
-VICTIMS = {"engine": "ray::GeneratorActor", "env": "vlrl.env_host.worker", "rank": "ray::TrainerRank"}
+VICTIMS = {"engine": "ray::GeneratorActor", "env": "vlrl.environment.host.worker", "rank": "ray::TrainerRank"}
 KINDS = (*VICTIMS, "driver")
 
 PLUG_INS = '''
@@ -75,7 +75,7 @@ def tree(mode: str, model: Path, folder: Path) -> dict[str, Any]:
     common["generator"]["mode"] = "continuous"
     common["episodes"]["lockstep"] = False
     return common | {
-        "async_": {"mode": "async", "pipeline_depth": 2, "max_staleness": MAX_STALENESS},
+        "asynchronous": {"mode": "async", "pipeline_depth": 2, "max_staleness": MAX_STALENESS},
         "algorithm": {"correction": {"kind": "truncated"}},
     }
 

@@ -12,23 +12,25 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from builders import make_config, make_group, make_setting, open_tiny, picture, row
+from builders import make_config, make_context, make_group, open_tiny, picture, row
 from reference import largest_difference, model_of
 from tiny_families import build_qwen3_vl
 
+from vlrl.algorithm.loss import kl_k3
 from vlrl.batch import Batch
 from vlrl.config import Config
-from vlrl.generator import VllmPolicy
-from vlrl.logprobs import DeviceBatch, TreeLogprobs
-from vlrl.loss import kl_k3
-from vlrl.pack import pack
-from vlrl.parity import logprob_difference
-from vlrl.rollout import rollout_groups
-from vlrl.trainer import Trainer
+from vlrl.engine.policy import VllmPolicy
+from vlrl.model.logprobs import DeviceBatch, TreeLogprobs
+from vlrl.packing.options import PackOptions
+from vlrl.packing.pack import pack
+from vlrl.rollout.groups import rollout_groups
+from vlrl.run.parity import logprob_difference
+from vlrl.trainer.driver import Trainer
 from vlrl.types import Group
-from vlrl.weights import Segment
+from vlrl.weights.manifest import Segment
 
-pytestmark = pytest.mark.slow  # minutes of engines and ranks; the pieces have quick tests of their own
+# Minutes of engines and ranks; the pieces have quick tests of their own.
+pytestmark = pytest.mark.slow(together=True)
 
 TOLERANCE = 1e-4
 TARGETS = ["*.layers.*.self_attn.?_proj.weight", "*.visual.*.mlp.*"]
@@ -47,9 +49,16 @@ class Adapted:
 
     def batch(self, num_ranks: int = 2) -> Batch:
         return pack(
-            self.groups, self.processor.pixels, num_ranks=num_ranks, max_tokens=2048, aggregation="token",
-            max_completion_tokens=8, keep_zero_advantage=True,
-        )  # fmt: skip
+            self.groups,
+            self.processor.pixels,
+            PackOptions(
+                num_ranks=num_ranks,
+                max_tokens=2048,
+                aggregation="token",
+                max_completion_tokens=8,
+                keep_zero_advantage=True,
+            ),
+        )
 
     def logprobs(self) -> np.ndarray:
         """Of the trainer, in the order of one rank's batch."""
@@ -189,6 +198,6 @@ def test_vllm_agrees_after_an_update(adapted: Adapted) -> None:
 
 
 def draw(policy: VllmPolicy, adapted: Adapted) -> Sequence[Group]:
-    setting = make_setting(policy, adapted.processor, adapted.config)
+    context = make_context(policy, adapted.processor, adapted.config)
     samples = [g.trajectories[0].sample for g in adapted.groups]
-    return asyncio.run(rollout_groups(samples, setting, seed_path=(0, 0))).groups
+    return asyncio.run(rollout_groups(samples, context, seed_path=(0, 0))).groups

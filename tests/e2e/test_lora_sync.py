@@ -15,26 +15,27 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from builders import make_config, make_group, make_setting, open_tiny, picture, row
+from builders import make_config, make_context, make_group, open_tiny, picture, row
 from reference import largest_difference, model_of
 from rich.console import Console
 from safetensors.torch import load_file
 from versions import Hold
 
 from vlrl import cluster, grpo
+from vlrl.algorithm.credit import group_with_advantages
 from vlrl.config import Config
-from vlrl.console import TrainConsole
-from vlrl.credit import graded
+from vlrl.engine.policy import VllmPolicy
 from vlrl.errors import EngineError
-from vlrl.generator import VllmPolicy
-from vlrl.logprobs import DeviceBatch, TreeLogprobs
-from vlrl.pack import pack
-from vlrl.parity import logprob_difference
-from vlrl.rollout import rollout_groups
-from vlrl.session import Session
-from vlrl.trainer import Trainer
+from vlrl.model.logprobs import DeviceBatch, TreeLogprobs
+from vlrl.packing.options import PackOptions
+from vlrl.packing.pack import pack
+from vlrl.rollout.groups import rollout_groups
+from vlrl.rollout.session import Session
+from vlrl.run.parity import logprob_difference
+from vlrl.tracking.console import TrainConsole
+from vlrl.trainer.driver import Trainer
 from vlrl.types import Generation, Group, Sample, Sampling, Score
-from vlrl.weights import Manifest, Segment
+from vlrl.weights.manifest import Manifest, Segment
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]  # minutes of engines and ranks
 
@@ -43,7 +44,7 @@ LANGUAGE = ["language_layers"]
 ALL = ["language_layers", "vision_tower", "projector"]
 RUNS = [
     ("shared_memory", "continuous", 1, LANGUAGE),
-    ("disk", "waves", 2, ALL),
+    ("disk", "batch", 2, ALL),
     ("broadcast", "continuous", 2, ALL),
 ]
 
@@ -133,14 +134,21 @@ class Pair:
             make_group([4, 3], sample=s, advantages=[1.0, -1.0], seed=i) for i, s in enumerate(self.samples)
         ]
         batch = pack(
-            groups, self.processor.pixels, num_ranks=1, max_tokens=2048, aggregation="token",
-            max_completion_tokens=8, keep_zero_advantage=True,
-        )  # fmt: skip
+            groups,
+            self.processor.pixels,
+            PackOptions(
+                num_ranks=1,
+                max_tokens=2048,
+                aggregation="token",
+                max_completion_tokens=8,
+                keep_zero_advantage=True,
+            ),
+        )
         self.trainer.step(batch, "sft", lr)
 
     def draw(self) -> list[Group]:
-        setting = make_setting(self.policy, self.processor, self.config)
-        return asyncio.run(rollout_groups(self.samples, setting, seed_path=(0, 0))).groups
+        context = make_context(self.policy, self.processor, self.config)
+        return asyncio.run(rollout_groups(self.samples, context, seed_path=(0, 0))).groups
 
     def disagreement(self, groups: list[Group]) -> tuple[float, float]:
         """Of the engine with the trainer, and with the base model."""
@@ -260,9 +268,16 @@ def whole_errors(pair: Pair, folder: Path, sample: Sample, drawn: Generation) ->
     trajectory = session.trajectory("", "ok", 0.0)
     trajectory.score = Score(0.0, {})
     [[micro_batch]] = pack(
-        [graded([trajectory], [1.0])], pair.processor.pixels, num_ranks=1, max_tokens=4096,
-        aggregation="token", max_completion_tokens=24, keep_zero_advantage=True,
-    )  # fmt: skip
+        [group_with_advantages([trajectory], [1.0])],
+        pair.processor.pixels,
+        PackOptions(
+            num_ranks=1,
+            max_tokens=4096,
+            aggregation="token",
+            max_completion_tokens=24,
+            keep_zero_advantage=True,
+        ),
+    )
     banned = pair.processor.banned_token_ids
     model = TreeLogprobs(model_of(folder), temperature=1.0, banned_token_ids=banned)
     with torch.no_grad():

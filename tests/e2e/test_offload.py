@@ -10,13 +10,14 @@ import torch
 from builders import make_config, make_group, open_tiny, picture, row
 
 from vlrl.batch import Batch
-from vlrl.envs.visual.digit_sum import DigitSum, corpus
+from vlrl.envs.visual.questions.digit_sum import DigitSum
 from vlrl.errors import ConfigError
-from vlrl.pack import pack
-from vlrl.tiny import build_tiny_qwen2_5_vl
-from vlrl.trainer import Trainer
-from vlrl.trainer_offload import OffloadFolder
-from vlrl.weights import Segment
+from vlrl.model.tiny import build_tiny_qwen2_5_vl
+from vlrl.packing.options import PackOptions
+from vlrl.packing.pack import pack
+from vlrl.trainer.driver import Trainer
+from vlrl.trainer.offload import OffloadFolder
+from vlrl.weights.manifest import Segment
 
 # DeepSpeed compiles its part when it is first used.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
@@ -29,11 +30,13 @@ def batch_of(model: Path, seed: int) -> Batch:
     return pack(
         [group],
         processor.pixels,
-        num_ranks=1,
-        max_tokens=2048,
-        aggregation="token",
-        max_completion_tokens=16,
-        keep_zero_advantage=True,
+        PackOptions(
+            num_ranks=1,
+            max_tokens=2048,
+            aggregation="token",
+            max_completion_tokens=16,
+            keep_zero_advantage=True,
+        ),
     )
 
 
@@ -42,7 +45,7 @@ def wide_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """DeepSpeed swaps slices of at least 1 MiB: here the language model's, 512 × 512 and more in float32."""
     folder = tmp_path_factory.mktemp("wide") / "model"
     return build_tiny_qwen2_5_vl(
-        folder, corpus(DigitSum()), num_layers=2, hidden_size=512, vision_depth=1, vision_hidden_size=64
+        folder, DigitSum().corpus(), num_layers=2, hidden_size=512, vision_depth=1, vision_hidden_size=64
     )
 
 

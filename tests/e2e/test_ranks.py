@@ -24,14 +24,15 @@ from safetensors.torch import load_file
 from tiny_families import build_qwen3_vl
 
 from vlrl import cluster
+from vlrl.algorithm.loss import kl_k3
 from vlrl.batch import Batch
 from vlrl.errors import ConfigError, EngineError
-from vlrl.logprobs import DeviceBatch, TreeLogprobs
-from vlrl.loss import kl_k3
-from vlrl.pack import pack
-from vlrl.trainer import Trainer
+from vlrl.model.logprobs import DeviceBatch, TreeLogprobs
+from vlrl.packing.options import PackOptions
+from vlrl.packing.pack import pack
+from vlrl.trainer.driver import Trainer
 from vlrl.types import Group
-from vlrl.weights import Segment, bucket_file, buckets_of
+from vlrl.weights.manifest import Segment, bucket_file, buckets_of
 
 TOLERANCE = 1e-5
 ONE, TWO, SHARED = 0, 1, 2
@@ -122,13 +123,15 @@ def batches(groups: Sequence[Group], processor: Any, max_tokens: int) -> list[Ba
         pack(
             groups,
             processor.pixels,
-            num_ranks=ranks,
-            max_tokens=max_tokens,
-            aggregation="token",
-            max_completion_tokens=16,
-            keep_zero_advantage=True,
-            sequence_parallel=shared,
-            pictures_once=ranks == 2,
+            PackOptions(
+                num_ranks=ranks,
+                max_tokens=max_tokens,
+                aggregation="token",
+                max_completion_tokens=16,
+                keep_zero_advantage=True,
+                sequence_parallel=shared,
+                images_once=ranks == 2,
+            ),
         )
         for ranks, shared in RANKS
     ]
@@ -307,11 +310,11 @@ def test_a_step_of_old_tokens_compares_none(trainers: list[Trainer], processor: 
     """A difference of 0 would say that the engines agree."""
     packed = batches([group(processor, *spec) for spec in MIXES["no pictures at all"]], processor, 2048)
     for micro_batch in (m for batch in packed for rank in batch for m in rank):
-        micro_batch.version_lags = micro_batch.version_lags + 1
+        micro_batch.token_staleness = micro_batch.token_staleness + 1
     for trainer, batch in zip(trainers, packed, strict=True):
         metrics, difference, _ = trainer.step(batch, "grpo", 1e-3)
         assert difference is None
-        assert metrics["off_policy/lag_mean"] == 1.0
+        assert metrics["off_policy/staleness_mean"] == 1.0
 
 
 @pytest.mark.parametrize("which", [ONE, TWO, SHARED])

@@ -20,14 +20,15 @@ from builders import make_config, open_tiny, picture, row
 from versions import Hold, shaken_segments
 
 from vlrl import cluster
+from vlrl.engine.policy import VllmPolicy
+from vlrl.engine.replica import Replica
 from vlrl.errors import EngineError
-from vlrl.generator import VllmPolicy
-from vlrl.replicas import Replica
-from vlrl.session import Session
+from vlrl.rollout.session import Session
 from vlrl.types import Generation, Sample, Sampling
-from vlrl.weights import Manifest
+from vlrl.weights.manifest import Manifest
 
-pytestmark = pytest.mark.slow  # minutes of engines and ranks; the pieces have quick tests of their own
+# Minutes of engines and ranks; the pieces have quick tests of their own.
+pytestmark = pytest.mark.slow(together=True)
 
 
 def pid_of(actor: Any) -> int:
@@ -97,7 +98,7 @@ def test_a_killed_engine_is_replaced_and_its_requests_are_drawn_again(engines: E
     killed = asyncio.run(draw(Hold(5)))
     after = engines.pids()
     assert policy.counts["replaced_engines"] == 1
-    assert 1 <= policy.counts["redrawn_requests"] <= 4
+    assert 1 <= policy.counts["resubmitted_requests"] <= 4
     assert (after[0] != before[0], after[1] == before[1]) == (True, True)
     for one, other in zip(undisturbed, killed, strict=True):
         assert one.token_ids.tolist() == other.token_ids.tolist()
@@ -142,9 +143,9 @@ def test_members_of_a_group_share_an_engine_and_groups_are_spread(engines: Engin
         asking = [engines.ask(sample, index, 2) for sample in engines.samples(4) for index in range(3)]
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        spread = list(engines.policy._balance._open)
+        spread = list(engines.policy._router._open)
         await asyncio.gather(*asking)
-        return [spread, list(engines.policy._balance._open)]
+        return [spread, list(engines.policy._router._open)]
 
     assert asyncio.run(draw()) == [[6, 6], [0, 0]]
 

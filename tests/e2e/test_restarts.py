@@ -19,8 +19,8 @@ from rich.console import Console
 
 from vlrl import grpo, sft
 from vlrl.config import Config
-from vlrl.console import TrainConsole
 from vlrl.errors import EngineError, Interrupted
+from vlrl.tracking.console import TrainConsole
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -133,11 +133,12 @@ def test_killed_ranks_cost_the_steps_since_the_checkpoint_and_change_nothing(
     assert [s["positions"] for s in lines(whole, "samples.jsonl")] == [
         [2 * k, 2 * k + 1] for k in range(NUM_STEPS)
     ]
-    events = lines(killed, "events.jsonl")
+    # What the first calls of the rewards say is said at the start of both.
+    events = [e for e in lines(killed, "events.jsonl") if e["event"] != "reference_not_rewarded"]
     assert [e["event"] for e in events] == ["trainer_restarted"] * 2
     assert "restart 1 of 3, from the beginning, as there is no checkpoint yet" in events[0]["text"]
     assert "restart 2 of 3, from the last checkpoint" in events[1]["text"]
-    assert lines(whole, "events.jsonl") == []
+    assert {e["event"] for e in lines(whole, "events.jsonl")} <= {"reference_not_rewarded"}
     assert ranks_left() == []
 
 

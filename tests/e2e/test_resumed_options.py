@@ -9,9 +9,10 @@ import torch
 from builders import make_config, make_group, open_tiny, row
 
 from vlrl.batch import Batch
-from vlrl.pack import pack
-from vlrl.trainer import Trainer
-from vlrl.weights import Segment
+from vlrl.packing.options import PackOptions
+from vlrl.packing.pack import pack
+from vlrl.trainer.driver import Trainer
+from vlrl.weights.manifest import Segment
 
 LR = 1e-3
 DECAY = 0.5
@@ -23,11 +24,13 @@ def text_batch(model: Path) -> Batch:
     return pack(
         [group],
         processor.pixels,
-        num_ranks=1,
-        max_tokens=2048,
-        aggregation="token",
-        max_completion_tokens=8,
-        keep_zero_advantage=True,
+        PackOptions(
+            num_ranks=1,
+            max_tokens=2048,
+            aggregation="token",
+            max_completion_tokens=8,
+            keep_zero_advantage=True,
+        ),
     )
 
 

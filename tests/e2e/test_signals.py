@@ -16,7 +16,7 @@ import pytest
 import yaml
 from sessions import START_S, Session
 
-from vlrl.checkpoint import latest_checkpoint
+from vlrl.run.checkpoint import latest_checkpoint
 
 REWARD = """
 import pathlib, time

@@ -16,8 +16,8 @@ from rich.console import Console
 
 from vlrl import grpo
 from vlrl.config import Config
-from vlrl.console import TrainConsole
 from vlrl.errors import Interrupted
+from vlrl.tracking.console import TrainConsole
 
 NUM_STEPS = 5
 STOP_AFTER = 2

@@ -15,11 +15,11 @@ from builders import make_config
 from rich.console import Console
 
 from vlrl import grpo
-from vlrl.checkpoint import latest_checkpoint
 from vlrl.config import Config
-from vlrl.console import TrainConsole
 from vlrl.errors import Interrupted
-from vlrl.timeline import TIMELINE_FILE, overlap_s, read_timeline
+from vlrl.run.checkpoint import latest_checkpoint
+from vlrl.tracking.console import TrainConsole
+from vlrl.tracking.timeline import TIMELINE_FILE, overlap_s, read_timeline
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -108,7 +108,7 @@ def test_refilled_batches_are_the_same_whether_the_run_was_stopped_or_not(
 def test_drawing_while_the_trainer_steps_keeps_the_order_and_the_bound(new_run: Any, local_ray: None) -> None:
     config = new_run(
         "async",
-        async_={"mode": "async", "pipeline_depth": 2, "max_staleness": 1},
+        asynchronous={"mode": "async", "pipeline_depth": 2, "max_staleness": 1},
         episodes={"lockstep": False},
         algorithm={"num_minibatches": 2, "correction": {"kind": "decoupled"}},
         weights={"probe_every": 2},
@@ -127,7 +127,9 @@ def test_drawing_while_the_trainer_steps_keeps_the_order_and_the_bound(new_run: 
     assert [m["step"] for m in found] == list(range(NUM_STEPS))
     ages = {name.rsplit("_lag", 1)[1] for m in found for name in m if "_lag" in name and name[-1].isdigit()}
     assert "1" in ages and ages <= {"0", "1"}
-    assert max(m.get("off_policy/lag_mean", 0.0) for m in found) > 0.5  # absent if no advantage was above 0
+    assert (
+        max(m.get("off_policy/staleness_mean", 0.0) for m in found) > 0.5
+    )  # absent if no advantage was above 0
     # Absent where all tokens are old, or none has an advantage; the probes compare in any case.
     assert all(m.get("parity/max_abs_logprob_diff", 0.0) < 1e-3 for m in found)
     spans = read_timeline(config.run_dir / TIMELINE_FILE)

@@ -13,13 +13,13 @@ from rich.console import Console
 
 from vlrl import grpo
 from vlrl.config import Config
-from vlrl.console import TrainConsole
+from vlrl.tracking.console import TrainConsole
 
 NUM_STEPS = 2
 
 PLUG_INS = '''
 import time
-from vlrl.envs.visual.frozen_lake import FrozenLake
+from vlrl.envs.visual.games.frozen_lake import FrozenLake
 
 
 class Lake(FrozenLake):

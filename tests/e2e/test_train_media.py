@@ -19,7 +19,7 @@ from videos import write_video
 
 from vlrl import grpo, sft
 from vlrl.config import Config
-from vlrl.console import TrainConsole
+from vlrl.tracking.console import TrainConsole
 
 NUM_STEPS = 3
 

@@ -11,10 +11,10 @@ from builders import make_config
 from rich.console import Console
 
 from vlrl import grpo
-from vlrl.console import TrainConsole
+from vlrl.tracking.console import TrainConsole
 
 NUM_STEPS = 2
-RUNS = [("disk", "waves", 2), ("broadcast", "continuous", 2), ("shared_memory", "continuous", 1)]
+RUNS = [("disk", "batch", 2), ("broadcast", "continuous", 2), ("shared_memory", "continuous", 1)]
 
 
 @pytest.mark.slow

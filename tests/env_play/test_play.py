@@ -20,12 +20,12 @@ from browser_page import BrowserPage
 from builders import make_config
 from PIL import Image
 
+from vlrl.config.data import DatasetConfig
 from vlrl.data import open_dataset
-from vlrl.data_options import DatasetConfig
-from vlrl.env_play.game import Game
+from vlrl.env_play.game import PlayedGame
 from vlrl.env_play.server import PlayServer
-from vlrl.envs.observe import pixels_of
-from vlrl.envs.plain import PlainEnv
+from vlrl.environment.observe import pixels_of
+from vlrl.environment.plain import PlainEnv
 from vlrl.errors import ConfigError, DataError, NoOracle, ResourceError
 from vlrl.processors.auto import open_processor
 from vlrl.protocols import Observation, StepResult, Video
@@ -89,7 +89,7 @@ def play(tmp_path: Path) -> Iterator[Any]:
 
     def start(name: str = ODD, seed: int = 0, **options: Any) -> Client:
         server = PlayServer(name, options, {}, seed=seed, out=tmp_path / "out")
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread = threading.Thread(target=server.serve_forever)
         thread.start()
         opened.append((server, thread))
         return Client(server)
@@ -187,7 +187,7 @@ def test_there_is_no_hint_where_the_oracle_knows_none(monkeypatch: pytest.Monkey
     def at_a_loss(self: Any) -> str:
         raise NoOracle("it has no rule for this task")
 
-    game = Game("visual/mazes", {"level": 1}, {}, 0)
+    game = PlayedGame("visual/mazes", {"level": 1}, {}, 0)
     assert game.hint()
     monkeypatch.setattr(type(game.env.env), "oracle", at_a_loss)
     with pytest.raises(DataError, match="there is no hint: it has no rule for this task"):
@@ -236,7 +236,7 @@ def test_odd_requests_are_answered(play: Any, body: bytes) -> None:
     client = play()
     assert client.raw("POST", client.place.path + "act", body)[0] in (200, 400)
     assert client.ask("nonsense")[0] == 409
-    assert client.raw("POST", client.place.path + "act", b"", **{"Content-Length": "x"})[0] == 404
+    assert client.raw("POST", client.place.path + "act", b"", **{"Content-Length": "x"})[0] == 400
     assert client.raw("POST", client.place.path + "act", b"", **{"Content-Length": "9999999999"})[0] == 404
     assert client("view")["seed"] == "0"
 
@@ -309,7 +309,7 @@ def test_what_cannot_be_played_is_said_before_the_page(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="unknown task key"):
         PlayServer(ODD, {}, {"level": 1}, out=tmp_path)
     with PlayServer(ODD, {}, {}, out=tmp_path) as server, pytest.raises(ResourceError, match="--port 0"):
-        PlayServer(ODD, {}, {}, out=tmp_path, port=server.server_address[1])
+        PlayServer(ODD, {}, {}, out=tmp_path, port=server.port)
 
 
 def test_the_command_ends_with_ctrl_c(tmp_path: Path) -> None:

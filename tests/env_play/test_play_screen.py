@@ -28,7 +28,7 @@ def play(tmp_path: Path) -> Iterator[Any]:
     def start(kind: str = "form", name: str = TOY, **options: Any) -> PlayServer:
         task = {"kind": kind} if name == TOY else {}
         server = PlayServer(name, options, task, seed=3, out=tmp_path / "out")
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread = threading.Thread(target=server.serve_forever)
         thread.start()
         opened.append((server, thread))
         return server

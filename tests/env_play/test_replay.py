@@ -11,9 +11,9 @@ import pytest
 from toy_episodes import TOY, play_toy, right, write_toy
 from typer.testing import CliRunner
 
-from vlrl.cli.env import app
+from vlrl.cli.commands.env import app
 from vlrl.env_play.demonstrations import FILE, save
-from vlrl.env_play.game import Game
+from vlrl.env_play.game import PlayedGame
 from vlrl.env_play.replay import replay_all
 from vlrl.errors import ConfigError, DataError
 
@@ -129,7 +129,7 @@ def test_of_an_old_record_the_rewards_are_compared(recorded: Path, tmp_path: Pat
 
 @pytest.mark.parametrize(("name", "options"), [("visual/mazes", {"level": 1}), (TOY, {})])
 def test_demonstrations_are_played_again_too(tmp_path: Path, name: str, options: dict[str, Any]) -> None:
-    game = Game(name, options, {}, 5)
+    game = PlayedGame(name, options, {}, 5)
     while not game.is_over:
         game.act(game.hint())
     game.close()

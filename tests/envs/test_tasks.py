@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from vlrl.config.data import DatasetConfig
 from vlrl.data import open_dataset
-from vlrl.data_options import DatasetConfig
 from vlrl.envs.tasks import EnvTasks
 from vlrl.errors import ConfigError, DataError
 from vlrl.protocols import Observation, StepResult

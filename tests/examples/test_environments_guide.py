@@ -10,8 +10,8 @@ import pytest
 import yaml
 from documents import blocks, follow
 
+from vlrl.config.data import DataConfig
 from vlrl.data import open_dataset
-from vlrl.data_options import DataConfig
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "environments.md").read_text(encoding="utf-8")
 SECTION = GUIDE.partition("\n## Writing your own environment\n")[2].partition("\n## ")[0]

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import ScriptedPolicy, make_setting, open_tiny
+from builders import ScriptedPolicy, make_context, open_tiny
 from documents import blocks, follow
 
 from vlrl.config import Config, load_config
 from vlrl.data import open_dataset
-from vlrl.rollout import Drawn, rollout_groups
-from vlrl.session import Session
+from vlrl.rollout.groups import RolloutResult, rollout_groups
+from vlrl.rollout.session import Session
 from vlrl.types import Sample, Sampling
 
 ROOT = Path(__file__).parents[2]
@@ -27,13 +27,13 @@ PAGE = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
 
 def play(
     samples: list[Sample], policy: ScriptedPolicy, processor: Any, config: Config, size: int = 2
-) -> Drawn:
-    async def run() -> Drawn:
-        setting = make_setting(policy, processor, config)
+) -> RolloutResult:
+    async def run() -> RolloutResult:
+        context = make_context(policy, processor, config)
         try:
-            return await rollout_groups(samples, setting, seed_path=(0, 0), group_size=size)
+            return await rollout_groups(samples, context, seed_path=(0, 0), group_size=size)
         finally:
-            await setting.endpoint.close()
+            await context.endpoint.close()
 
     return asyncio.run(run())
 

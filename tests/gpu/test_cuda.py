@@ -8,7 +8,7 @@ import pytest
 from builders import make_config
 
 from vlrl import grpo
-from vlrl.console import TrainConsole
+from vlrl.tracking.console import TrainConsole
 
 pytestmark = pytest.mark.gpu
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from vlrl.attention import choose
-from vlrl.tree_attention import BlockAttention, FlexAttention, TreeAttention
+from vlrl.model.attention import choose
+from vlrl.model.tree_attention import BlockAttention, FlexAttention, TreeAttention
 
 pytestmark = pytest.mark.gpu
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from vlrl.envs.gui.emu.desktop import Desktop
 from vlrl.envs.gui.emu.env import EmuEnv
-from vlrl.envs.gui.emu.intents import Intent, open_app
-from vlrl.envs.gui.emu.reach import Eye
+from vlrl.envs.gui.emu.oracle.intents import Intent, open_app
+from vlrl.envs.gui.emu.oracle.reach import Eye
 from vlrl.envs.gui.screen import Form
 
 

@@ -8,11 +8,11 @@ import os
 import signal
 import subprocess
 import time
-import urllib.request
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import httpx2
 from websockets.sync.client import connect
 
 PATIENCE_S = 30.0
@@ -37,8 +37,8 @@ class BrowserPage:
             assert self._process.poll() is None and time.monotonic() < end, "the browser does not start"
             time.sleep(0.02)
         port = told.read_text().split()[0]
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=PATIENCE_S) as answer:
-            page = next(target for target in json.load(answer) if target["type"] == "page")
+        targets = httpx2.get(f"http://127.0.0.1:{port}/json/list", timeout=PATIENCE_S).json()
+        page = next(target for target in targets if target["type"] == "page")
         self._stack = ExitStack()
         address = page["webSocketDebuggerUrl"]
         self._socket = self._stack.enter_context(connect(address, max_size=None, open_timeout=PATIENCE_S))

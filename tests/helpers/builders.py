@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from vlrl.algorithm.credit import group_with_advantages
 from vlrl.config import Config, parse_config
-from vlrl.context import visible
-from vlrl.credit import graded
-from vlrl.env_host.host import EnvHost
-from vlrl.episode_options import ContextConfig
+from vlrl.config.rollout import ContextConfig
+from vlrl.environment.host.host import EnvHost
 from vlrl.processors.messages import text_of
 from vlrl.protocols import Policy
-from vlrl.session import Said, Session
-from vlrl.setting import Setting, endpoint_of
+from vlrl.rollout.context import RolloutContext, endpoint_of
+from vlrl.rollout.session import MediaMessage, Session
+from vlrl.rollout.visible import visible
 from vlrl.types import (
     FloatArray,
     Generation,
@@ -32,7 +32,7 @@ from vlrl.types import (
     VersionSpan,
 )
 
-SAMPLING = Sampling(temperature=1.0, top_p=1.0, top_k=0, max_tokens=8, seed=0)
+SAMPLING = Sampling(temperature=1.0, max_tokens=8, seed=0)
 
 
 def make_config(model: str | Path = "unused", **sections: Any) -> Config:
@@ -120,7 +120,7 @@ def make_group(
         for i, length in enumerate(lengths)
     ]
     values = np.arange(len(lengths)) - 1.0 if advantages is None else advantages
-    return graded(trajectories, [float(value) for value in values])
+    return group_with_advantages(trajectories, [float(value) for value in values])
 
 
 def advantages_of(group: Group) -> list[float]:
@@ -173,12 +173,12 @@ class TextProcessor:
         session.append_action(generation, text)
         return text
 
-    def message(self, role: str, parts: Sequence[Mapping[str, Any]], where: str) -> Said:
+    def message(self, role: str, parts: Sequence[Mapping[str, Any]], where: str) -> MediaMessage:
         """Text parts alone."""
         assert all(part["type"] == "text" for part in parts), where
-        return Said({"role": role, "content": list(parts)})
+        return MediaMessage({"role": role, "content": list(parts)})
 
-    def show(self, session: Session, seen: Sequence[Said]) -> None:
+    def show(self, session: Session, seen: Sequence[MediaMessage]) -> None:
         """As the real ones do: what is new, or all of it in a fork."""
         spelled, full = self._spell(session.shown), self._spell(seen)
         if session.last_turn is not None and session.last_turn.action[1] == len(session.token_ids):
@@ -192,12 +192,12 @@ class TextProcessor:
         self, messages: Sequence[Mapping[str, Any]], media: Sequence[Media], tools: Any = ()
     ) -> Prompt:
         """A conversation's code points."""
-        return self._prompt(self._spell([Said(message) for message in messages]), 0)
+        return self._prompt(self._spell([MediaMessage(message) for message in messages]), 0)
 
     def _prompt(self, text: str, start: int) -> Prompt:
         return text_prompt([ord(character) for character in text], start)
 
-    def _spell(self, seen: Sequence[Said]) -> str:
+    def _spell(self, seen: Sequence[MediaMessage]) -> str:
         return "".join(f"[{said.message['role']}]{text_of(said.message)}" for said in seen) + "[assistant]"
 
 
@@ -222,7 +222,7 @@ def observe(processor: Any, session: Session, text: str, images: Sequence[Any] =
     processor.show(session, visible(session.conversation, ContextConfig(**policy)))
 
 
-def make_setting(policy: Policy, processor: Any, config: Config) -> Setting:
+def make_context(policy: Policy, processor: Any, config: Config) -> RolloutContext:
     """What episodes are played with; nothing of the host is started before there is an environment."""
     host = EnvHost(config.env, max_open=config.episodes.max_episodes)
-    return Setting(policy, processor, host, config, endpoint_of(config))
+    return RolloutContext(policy, processor, host, config, endpoint_of(config))

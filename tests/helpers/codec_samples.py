@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vlrl.coordinates import Canvas
 from vlrl.envs.gui.actions import (
     Action,
     Answer,
@@ -23,7 +24,6 @@ from vlrl.envs.gui.actions import (
     Wait,
 )
 from vlrl.envs.gui.codecs.codec import View
-from vlrl.processors.coordinates import Canvas
 
 VIEW = View(Canvas((480, 640), (476, 644), "resized_pixels"), (5, 5))
 """640×480, shown as Qwen2.5-VL is shown it; the pointer at (5, 5)."""

@@ -8,10 +8,11 @@ import re
 import numpy as np
 import yaml
 
-from vlrl.config import LoggingConfig, parse_config
-from vlrl.envs.visual.digit_sum import INSTRUCTION, DigitSum
-from vlrl.metrics import MetricSinks
-from vlrl.records import rollout_records, write_rollouts
+from vlrl.config import parse_config
+from vlrl.config.options import LoggingConfig
+from vlrl.envs.visual.questions.digit_sum import INSTRUCTION, DigitSum
+from vlrl.tracking.records import rollout_records, write_rollouts
+from vlrl.tracking.sinks import MetricSinks
 from vlrl.types import Group, Ledger, Media, Prompt, Sample, Score, Trajectory, Turn, VersionSpan
 
 NUM_STEPS, NUM_ROLLOUTS, NUM_PADS = 60, 16, 4

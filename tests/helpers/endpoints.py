@@ -9,13 +9,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from builders import SAMPLING, ScriptedPolicy, TextProcessor, make_config, make_sample, make_setting, picture
+from builders import SAMPLING, ScriptedPolicy, TextProcessor, make_config, make_context, make_sample, picture
 from openai import AsyncOpenAI
 from PIL import Image
 
-from vlrl.endpoint import Record
+from vlrl.rollout.endpoint import EndpointRecord
+from vlrl.rollout.session import Session
 from vlrl.seeds import derive_seed
-from vlrl.session import Session
 from vlrl.types import Ledger, Sampling
 
 OWN_PACE = {"lockstep": False}
@@ -35,9 +35,9 @@ class Served:
     """An open episode."""
 
     client: AsyncOpenAI
-    record: Record
+    record: EndpointRecord
     policy: ScriptedPolicy
-    setting: Any
+    context: Any
     base_url: str
 
     async def ask(self, messages: Sequence[Any], **options: Any) -> Any:
@@ -56,20 +56,20 @@ async def served(
     defaults = {
         "generator": {"max_model_len": 2048}, "rollout": {"max_tokens": 64}, "episodes": OWN_PACE
     }  # fmt: skip
-    setting = make_setting(policy, processor or TextProcessor(), make_config(**{**defaults, **sections}))
+    context = make_context(policy, processor or TextProcessor(), make_config(**{**defaults, **sections}))
 
     def sampling(turn: int | str) -> Sampling:
         return replace(SAMPLING, max_tokens=64, seed=derive_seed(turn))
 
-    record = Record(make_sample(), 0, sampling, setting)
+    record = EndpointRecord(make_sample(), 0, sampling, context)
     try:
         async with (
-            setting.endpoint.serving(record) as base_url,
+            context.endpoint.serving(record) as base_url,
             AsyncOpenAI(base_url=base_url, api_key="none", max_retries=0) as client,
         ):
-            yield Served(client, record, policy, setting, base_url)
+            yield Served(client, record, policy, context, base_url)
     finally:
-        await setting.endpoint.close()
+        await context.endpoint.close()
 
 
 def in_turn(*texts: str, processor: Any = None) -> ScriptedPolicy:

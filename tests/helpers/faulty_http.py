@@ -23,7 +23,7 @@ class Asked(NamedTuple):
     body: bytes
 
 
-class Said(NamedTuple):
+class HttpReply(NamedTuple):
     status: int
     kind: str
     body: bytes
@@ -35,7 +35,7 @@ class FaultyServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, answer: Callable[[Asked], Said]) -> None:
+    def __init__(self, answer: Callable[[Asked], HttpReply]) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.answer, self.acted = answer, list[Asked]()
         self.faults: list[tuple[str, Fault]] = []
@@ -66,7 +66,7 @@ class FaultyServer(ThreadingHTTPServer):
 def proxy(upstream: Callable[[], str]) -> FaultyServer:
     """In front of another server, whose address may change."""
 
-    def forward(asked: Asked) -> Said:
+    def forward(asked: Asked) -> HttpReply:
         connection = http.client.HTTPConnection(urlsplit(upstream()).netloc, timeout=10)
         kept = {k: v for k, v in asked.headers.items() if k.lower() not in ("host", "connection")}
         connection.request(asked.method, asked.path, asked.body, kept)
@@ -74,7 +74,7 @@ def proxy(upstream: Callable[[], str]) -> FaultyServer:
         body = response.read()
         connection.close()
         instance = response.headers.get("Vlrl-Instance", "")
-        return Said(
+        return HttpReply(
             response.status, response.headers.get_content_type(), body, (("Vlrl-Instance", instance),)
         )
 
@@ -98,12 +98,12 @@ class _Handler(BaseHTTPRequestHandler):
         query = {key: values[0] for key, values in parse_qs(parts.query).items()}
         asked = Asked(self.command, parts.path, query, self.headers, body)
         if fault == "500":
-            self._send(Said(500, "text/plain", b"out of order"), None)
+            self._send(HttpReply(500, "text/plain", b"out of order"), None)
             return
         self.server.acted.append(asked)
         self._send(self.server.answer(asked), fault)
 
-    def _send(self, said: Said, fault: Fault | None) -> None:
+    def _send(self, said: HttpReply, fault: Fault | None) -> None:
         self.close_connection = fault is not None
         body = said.body[: len(said.body) // 2] if fault == "half" else said.body
         if fault == "lost":

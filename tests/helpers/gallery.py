@@ -13,10 +13,9 @@ from vlrl.envs.gui.actions import Action, Click, Wait
 from vlrl.envs.gui.emu.app import APPS, App, Reader, System
 from vlrl.envs.gui.emu.desktop import Desktop
 from vlrl.envs.gui.emu.env import EmuEnv
-from vlrl.envs.gui.emu.events import Event, KeyPress
-from vlrl.envs.gui.emu.intents import Intent
-from vlrl.envs.gui.emu.menus import edit_items
-from vlrl.envs.gui.emu.reach import Eye
+from vlrl.envs.gui.emu.input.events import Event, KeyPress
+from vlrl.envs.gui.emu.oracle.intents import Intent
+from vlrl.envs.gui.emu.oracle.reach import Eye
 from vlrl.envs.gui.emu.task import TEMPLATES, Draw, Setup, Template
 from vlrl.envs.gui.emu.widgets import (
     SEPARATOR,
@@ -45,6 +44,7 @@ from vlrl.envs.gui.emu.widgets import (
     tabs,
     tool_bar,
 )
+from vlrl.envs.gui.emu.windows.menus import edit_items
 from vlrl.envs.gui.screen import Element, Form
 from vlrl.types import ByteArray
 

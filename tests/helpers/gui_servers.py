@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from faulty_http import Asked, FaultyServer, Said
+from faulty_http import Asked, FaultyServer, HttpReply
 from PIL import Image
 
 WIDTH, HEIGHT = 64, 48
@@ -44,8 +44,8 @@ def png(shade: int) -> bytes:
     return out.getvalue()
 
 
-def _json(value: Any, status: int = 200) -> Said:
-    return Said(status, "application/json", json.dumps(value).encode())
+def _json(value: Any, status: int = 200) -> HttpReply:
+    return HttpReply(status, "application/json", json.dumps(value).encode())
 
 
 class OSWorld:
@@ -62,17 +62,17 @@ class OSWorld:
     def calls(self) -> list[Any]:
         return [json.loads(line) for line in self.log.read_text().splitlines()]
 
-    def answer(self, asked: Asked) -> Said:
+    def answer(self, asked: Asked) -> HttpReply:
         if asked.path == "/screenshot":
-            return Said(200, "image/png", png(len(self.calls()) % 256))
+            return HttpReply(200, "image/png", png(len(self.calls()) % 256))
         body = json.loads(asked.body)
         if asked.path in ("/execute", "/setup/execute"):
             return self._execute(body)
         if asked.path == "/setup/launch":
-            return Said(200, "text/html", b"launched successfully")
-        return Said(404, "text/html", b"not found")
+            return HttpReply(200, "text/html", b"launched successfully")
+        return HttpReply(404, "text/html", b"not found")
 
-    def _execute(self, body: Any) -> Said:
+    def _execute(self, body: Any) -> HttpReply:
         command, shell = body["command"], body["shell"]
         if command[0] == "python":
             assert not shell
@@ -96,7 +96,7 @@ class OSGym:
         self.reward: Any = 1.0
         self.active = False
 
-    def answer(self, asked: Asked) -> Said:
+    def answer(self, asked: Asked) -> HttpReply:
         body = json.loads(asked.body)
         if asked.path == "/reset":
             self.done, self.active = [], True
@@ -138,7 +138,7 @@ class AndroidWorld:
         """As its server does: a suite of two of each task, of the seed 42."""
         self.seed, self.length, self.task = 42, 2, ""
 
-    def answer(self, asked: Asked) -> Said:
+    def answer(self, asked: Asked) -> HttpReply:
         query = asked.query
         match asked.method, asked.path:
             case "GET", "/health":

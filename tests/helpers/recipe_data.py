@@ -64,7 +64,7 @@ def write_rec(data: Path) -> None:
                 {
                     "height": picture.height,
                     "width": picture.width,
-                    "id": index,  # counted anew in every file
+                    "id": index,  # counted again in every file
                     "dataset_name": name.split("_")[0],
                     "bbox_list": [box],
                     "text_type": "caption",

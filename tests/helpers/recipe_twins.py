@@ -11,7 +11,7 @@ from typing import Any
 from recipe_data import write_clevr, write_geometry3k, write_ovd, write_rec
 
 from vlrl.config import Config, load_config
-from vlrl.processors.coordinates import Box, CoordinateFrame, convert
+from vlrl.coordinates import Box, CoordinateFrame, convert
 from vlrl.types import Sample
 
 CONFIGS = Path(__file__).parents[2] / "configs"

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from vlrl.ledger import Ledger
-from vlrl.pack import PAIRS_PER_TOKEN, PIXELS_PER_TOKEN, Unit, worth_sharing
-from vlrl.prefix_tree import Branch, Node, distinct, num_pairs, preorder
+from vlrl.packing.pack import PAIRS_PER_TOKEN, PIXELS_PER_TOKEN, PackUnit, worth_sharing
+from vlrl.packing.prefix_tree import Branch, Node, distinct, num_pairs, preorder
 
 
-def unit_of(branches: Sequence[Branch]) -> Unit:
+def unit_of(branches: Sequence[Branch]) -> PackUnit:
     """Measure some branches."""
     nodes = [node for node, _ in preorder(grow(branches))]
     num_tokens = sum(node.end - node.start for node in nodes)
@@ -19,7 +19,7 @@ def unit_of(branches: Sequence[Branch]) -> Unit:
     num_pixels = sum(medium.frames[..., 0].size for medium in shown.values())
     pairs = sum(map(num_pairs, nodes))
     cost = num_tokens + pairs / PAIRS_PER_TOKEN + num_pixels / PIXELS_PER_TOKEN
-    return Unit(tuple(branches), num_tokens, num_pixels, cost)
+    return PackUnit(tuple(branches), num_tokens, num_pixels, cost)
 
 
 def grow(branches: Sequence[Branch]) -> Node:
@@ -62,13 +62,13 @@ def _nothing() -> Node:
     return Node(Branch("", ledger, empty, empty > 0, 0.0, np.zeros((5, 0), np.int64)), 0, 0)
 
 
-def units_of(node: Node, max_tokens: int) -> list[Unit]:
+def units_of(node: Node, max_tokens: int) -> list[PackUnit]:
     """The branches beneath a node, those together that are worth it and fit."""
     parts = [unit_of([branch]) for branch in node.ending]
     parts += [unit for child in node.children.values() for unit in units_of(child, max_tokens)]
     if not worth_sharing(node.end, [part.num_tokens for part in parts]):
         return parts
-    units: list[list[Unit]] = []
+    units: list[list[PackUnit]] = []
     used = 0
     for part in parts:
         if units and used + part.num_tokens - node.end <= max_tokens:

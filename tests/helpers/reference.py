@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from vlrl.credit import graded
-from vlrl.logprobs import DeviceBatch, TreeLogprobs
-from vlrl.pack import pack
+from vlrl.algorithm.credit import group_with_advantages
+from vlrl.model.logprobs import DeviceBatch, TreeLogprobs
+from vlrl.packing.options import PackOptions
+from vlrl.packing.pack import pack
 from vlrl.types import Group, Score
-from vlrl.weights import Manifest, Segment
+from vlrl.weights.manifest import Manifest, Segment
 
 
 def model_of(folder: Path, manifest: Manifest | None = None) -> Any:
@@ -36,13 +37,15 @@ def largest_difference(model: Any, processor: Any, groups: Sequence[Group], temp
         for trajectory in group.trajectories:
             trajectory.score = Score(0.0, {})
     [micro_batches] = pack(
-        [graded(group.trajectories, [1.0] * len(group.trajectories)) for group in groups],
+        [group_with_advantages(group.trajectories, [1.0] * len(group.trajectories)) for group in groups],
         processor.pixels,
-        num_ranks=1,
-        max_tokens=4096,
-        aggregation="token",
-        max_completion_tokens=32,
-        keep_zero_advantage=True,
+        PackOptions(
+            num_ranks=1,
+            max_tokens=4096,
+            aggregation="token",
+            max_completion_tokens=32,
+            keep_zero_advantage=True,
+        ),
     )
     wrapped = TreeLogprobs(model, temperature=temperature, banned_token_ids=processor.banned_token_ids)
     worst = 0.0

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from vlrl.env_serve.server import EnvServer, ServeOptions
+from vlrl.environment.serve.server import EnvServer, ServeOptions
 from vlrl.protocols import Observation, StepResult
 
 TOKEN = "a-token-of-tests"

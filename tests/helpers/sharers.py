@@ -15,8 +15,8 @@ import torch
 import torch.distributed as dist
 
 from vlrl.batch import MicroBatch
-from vlrl.logprobs import DeviceBatch, TreeLogprobs
-from vlrl.sequence_parallel import join_group
+from vlrl.model.logprobs import DeviceBatch, TreeLogprobs
+from vlrl.model.sequence_parallel import join_group
 
 LIMIT_S = 120.0
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from vlrl.tiny import SPECIAL_TOKENS as QWEN_TOKENS
-from vlrl.tiny import build_tiny_qwen_vl, train_tokenizer, write_model
+from vlrl.model.tiny import SPECIAL_TOKENS as QWEN_TOKENS
+from vlrl.model.tiny import build_tiny_qwen_vl, train_tokenizer, write_model
 
 CORPUS = ("Compare the two pictures, then answer: which is larger, 12 or 3?\n",) * 4
 

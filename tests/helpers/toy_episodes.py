@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import toy_desktop
-from builders import ScriptedPolicy, make_config, make_setting, open_tiny
+from builders import ScriptedPolicy, make_config, make_context, open_tiny
 from toy_desktop import ToyEnv
 
+from vlrl.config.data import DatasetConfig
+from vlrl.coordinates import Canvas
 from vlrl.data import open_dataset
-from vlrl.data_options import DatasetConfig
-from vlrl.processors.coordinates import Canvas
-from vlrl.records import pictures_of, rollout_records, write_rollouts
-from vlrl.rollout import rollout_groups
-from vlrl.session import Session
+from vlrl.rollout.groups import rollout_groups
+from vlrl.rollout.session import Session
+from vlrl.tracking.records import pictures_of, rollout_records, write_rollouts
 from vlrl.types import Group
 
 TOY = f"{toy_desktop.__file__}:ToyEnv"
@@ -60,9 +60,9 @@ def play_toy(
     )
 
     async def run() -> list[Group]:
-        setting = make_setting(ScriptedPolicy(answer), processor, config)
-        with setting.host:
-            return (await rollout_groups(samples, setting, seed_path=(0, 0))).groups
+        context = make_context(ScriptedPolicy(answer), processor, config)
+        with context.host:
+            return (await rollout_groups(samples, context, seed_path=(0, 0))).groups
 
     groups = asyncio.run(run())
     for group in groups:

@@ -10,7 +10,7 @@ import torch
 from ray import cloudpickle
 from reference import model_of
 
-from vlrl.weights import Manifest, Segment, create_segment, plan_segment
+from vlrl.weights.manifest import Manifest, Segment, create_segment, plan_segment
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # engines' processes do not find this file
 

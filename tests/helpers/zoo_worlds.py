@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pettingzoo
 
-from vlrl.envs.open import open_env
+from vlrl.environment.open import open_env
 
 WORLDS = __file__
 """What stands before the colon in an id or an opponent of this file."""

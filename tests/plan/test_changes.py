@@ -9,11 +9,11 @@ from builders import make_config
 
 from vlrl.config import Config, parse_config
 from vlrl.plan.changes import fitting_changes
-from vlrl.plan.predict import GIB, Machine, predict
+from vlrl.plan.predict import GIB, PlannedMachine, predict
 from vlrl.plan.workload import Prompts
 
 PROMPTS = Prompts(text_tokens=64, num_pictures=1, picture_pixels=500_000, completion_tokens=256)
-GPU = Machine("cuda", 79 * GIB, 400e12)
+GPU = PlannedMachine("cuda", 79 * GIB, 400e12)
 
 
 def config_of(model: str = "Qwen/Qwen2.5-VL-3B-Instruct", **sections: Any) -> Config:
@@ -27,7 +27,7 @@ def config_of(model: str = "Qwen/Qwen2.5-VL-3B-Instruct", **sections: Any) -> Co
     return config
 
 
-def keys_of(config: Config, machine: Machine) -> list[str]:
+def keys_of(config: Config, machine: PlannedMachine) -> list[str]:
     return [keys for keys, _ in fitting_changes(config, PROMPTS, machine).fitting]
 
 
@@ -40,7 +40,7 @@ def test_one_gpu_is_offered_offloading_first_then_lora_then_more_gpus() -> None:
 
 def test_what_only_costs_time_is_put_together_before_less_is_trained() -> None:
     """24 GiB: no single change is enough, and two that train the same parameters are."""
-    tight = Machine("cuda", 44 * GIB, 100e12)
+    tight = PlannedMachine("cuda", 44 * GIB, 100e12)
     first, *others = keys_of(config_of(), tight)
     assert "trainer.offload_optimizer=true" in first
     assert "generator.gpu_memory_utilization=" in first
@@ -50,7 +50,7 @@ def test_what_only_costs_time_is_put_together_before_less_is_trained() -> None:
 
 def test_every_suggestion_is_an_override_that_fits() -> None:
     config = config_of(algorithm={"kl_coef": 0.04})
-    for machine in (GPU, Machine("cuda", 40 * GIB, 100e12), Machine("cuda", 24 * GIB, 100e12)):
+    for machine in (GPU, PlannedMachine("cuda", 40 * GIB, 100e12), PlannedMachine("cuda", 24 * GIB, 100e12)):
         found = keys_of(config, machine)
         assert found
         for keys in found:
@@ -80,7 +80,7 @@ def test_an_engine_that_cannot_hold_its_model_is_split_or_enlarged() -> None:
 
 def test_what_does_not_fit_at_all_says_what_was_tried() -> None:
     changes = fitting_changes(
-        config_of("Qwen/Qwen2.5-VL-72B-Instruct"), PROMPTS, Machine("cuda", 4 * GIB, 1e13)
+        config_of("Qwen/Qwen2.5-VL-72B-Instruct"), PROMPTS, PlannedMachine("cuda", 4 * GIB, 1e13)
     )
     assert changes.fitting == []
     tried = " ".join(changes.tried)
@@ -98,7 +98,7 @@ def test_what_does_not_fit_at_all_says_what_was_tried() -> None:
 
 def test_needless_changes_are_left_out() -> None:
     """Nothing about micro-batches is suggested where memory goes to the optimizer."""
-    tight = Machine("cuda", 44 * GIB, 100e12)
+    tight = PlannedMachine("cuda", 44 * GIB, 100e12)
     first = keys_of(config_of(), tight)[0]
     assert "sequence_parallel" not in first
     assert "offload_parameters" not in first

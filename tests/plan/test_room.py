@@ -10,11 +10,11 @@ from builders import make_config, make_sample
 
 from vlrl.config import Config
 from vlrl.errors import ResourceError
-from vlrl.plan.predict import GIB, Machine
+from vlrl.plan.predict import GIB, PlannedMachine
 from vlrl.plan.room import prompts_of, require_room, this_machine
 from vlrl.types import EnvTask
 
-GPU = Machine("cuda", 79 * GIB, 4e14)
+GPU = PlannedMachine("cuda", 79 * GIB, 4e14)
 
 
 def three_billion(check: str = "error", **sections: Any) -> Config:
@@ -23,7 +23,7 @@ def three_billion(check: str = "error", **sections: Any) -> Config:
     return config
 
 
-def told(config: Config, machine: Machine = GPU, *, engine: bool = True) -> list[str]:
+def told(config: Config, machine: PlannedMachine = GPU, *, engine: bool = True) -> list[str]:
     notes: list[str] = []
     require_room(config, [make_sample()], notes.append, engine=engine, machine=machine)
     return notes
@@ -48,19 +48,19 @@ def test_it_can_be_a_warning_or_skipped() -> None:
 
 
 def test_what_fits_says_nothing(tiny_model: Path) -> None:
-    assert told(make_config(tiny_model), Machine("cpu", 64 * GIB, 1e11)) == []
-    assert told(make_config(tiny_model), Machine("cpu", 64 * GIB, 1e11), engine=False) == []
+    assert told(make_config(tiny_model), PlannedMachine("cpu", 64 * GIB, 1e11)) == []
+    assert told(make_config(tiny_model), PlannedMachine("cpu", 64 * GIB, 1e11), engine=False) == []
 
 
 def test_a_little_too_much_is_a_warning(tiny_model: Path) -> None:
     """The prediction is right to some per cent, so the edge is no error."""
     config = make_config(tiny_model)
     with pytest.raises(ResourceError):
-        told(config, Machine("cpu", GIB, 1e11))
+        told(config, PlannedMachine("cpu", GIB, 1e11))
     from vlrl.plan.predict import predict
 
-    needed = predict(config, prompts_of([make_sample()], config), Machine("cpu", 0, 1e11)).needed_bytes
-    assert "does not fit" in told(config, Machine("cpu", int(0.97 * needed), 1e11))[0]
+    needed = predict(config, prompts_of([make_sample()], config), PlannedMachine("cpu", 0, 1e11)).needed_bytes
+    assert "does not fit" in told(config, PlannedMachine("cpu", int(0.97 * needed), 1e11))[0]
 
 
 def test_models_of_unknown_shape_and_clusters_are_not_checked() -> None:
@@ -70,7 +70,7 @@ def test_models_of_unknown_shape_and_clusters_are_not_checked() -> None:
 
 def test_a_full_disk_is_told_before(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vlrl.plan.room.free_bytes", lambda folder: 1000)
-    (note,) = told(make_config(tiny_model), Machine("cpu", 64 * GIB, 1e11))
+    (note,) = told(make_config(tiny_model), PlannedMachine("cpu", 64 * GIB, 1e11))
     assert "the disk may become full" in note
     assert "checkpoint.keep" in note
 

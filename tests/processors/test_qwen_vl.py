@@ -16,7 +16,7 @@ from PIL import Image
 from vlrl.errors import ConfigError, DataError
 from vlrl.processors.auto import open_processor
 from vlrl.processors.qwen_vl import MEDIA_TOKENS
-from vlrl.rewards.text import answer_exact
+from vlrl.rewards.text.exact import answer_exact
 
 SIZES = st.lists(st.tuples(st.integers(28, 230), st.integers(28, 230)), max_size=4)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from recipe_twins import CONFIGS, RECIPES, Recipe
 
-from vlrl.tiny import build_tiny_qwen2_5_vl
+from vlrl.model.tiny import build_tiny_qwen2_5_vl
 
 
 @pytest.fixture(scope="session")

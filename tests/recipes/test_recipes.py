@@ -12,15 +12,15 @@ import pytest
 from builders import make_trajectory
 from recipe_twins import Recipe, say_box, say_boxes
 
+from vlrl.check.data.check import check_data
+from vlrl.check.data.plan import plan_check
+from vlrl.check.data.summary import summarise
 from vlrl.config import Config
+from vlrl.config.data import DatasetConfig
+from vlrl.config.options import RewardConfig
 from vlrl.data import open_dataset
-from vlrl.data_options import DatasetConfig
-from vlrl.options import RewardConfig
-from vlrl.preflight.check import check_data
-from vlrl.preflight.plan import plan_check
-from vlrl.preflight.summary import summarise
 from vlrl.processors.auto import open_processor
-from vlrl.rewards.scoring.compose import ComposedReward
+from vlrl.scoring.compose import ComposedReward
 from vlrl.types import Sample
 
 OWN_PIXELS = {"vlm_r1_rec": say_box, "vlm_r1_ovd": say_boxes}

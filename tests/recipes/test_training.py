@@ -14,9 +14,9 @@ from rich.console import Console
 
 from vlrl import grpo, sft
 from vlrl.config import Config, parse_config
-from vlrl.console import TrainConsole
 from vlrl.data import open_dataset
 from vlrl.processors.auto import open_processor
+from vlrl.tracking.console import TrainConsole
 
 NUM_WARM_STEPS = 60
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from vlrl.registry import resolve
-from vlrl.rewards.scoring.functions import find_reward
+from vlrl.scoring.functions import find_reward
 
 # name → (an answer, what is right, options); rewards of texts that share nothing with the answer score 0 too.
 CASES: dict[str, tuple[Any, str, dict[str, Any]]] = {

@@ -10,11 +10,11 @@ import pytest
 from builders import make_sample, make_trajectory
 from pictures import think
 
+from vlrl.config.options import RewardConfig, ScoringConfig
 from vlrl.errors import ConfigError
-from vlrl.options import RewardConfig, ScoringConfig
 from vlrl.rewards.group import group_diversity, group_length, group_rank
-from vlrl.rewards.scoring.compose import ComposedReward, RewardFailure
-from vlrl.rollout import score_groups
+from vlrl.rollout.groups import score_groups
+from vlrl.scoring.compose import ComposedReward, RewardFailure
 from vlrl.types import Group, Score, Trajectory
 
 RIGHT: dict[str, Any] = {"accuracy": "answer_exact", "accuracy_options": {"part": "whole"}}

@@ -15,8 +15,8 @@ from toy_episodes import play_toy, write_toy
 
 from vlrl.envs.gui.actions import Answer, Click, Drag, Finish, Key, LongPress, Scroll, Swipe, TypeText, Wait
 from vlrl.viewer.gestures import MAX_POINTS, read_gesture
-from vlrl.viewer.report import write_report
-from vlrl.viewer.room import Room
+from vlrl.viewer.pages.report import write_report
+from vlrl.viewer.room import SizeBudget
 
 DRAG = Drag(((10, 20), (300, 200)))
 
@@ -167,12 +167,12 @@ def test_pictures_share_what_there_is_and_small_ones_stay_as_they_are() -> None:
     rng = np.random.default_rng(0)
     noise = rng.integers(0, 255, (480, 640, 3), np.uint8)
     plain = np.full((480, 640, 3), 200, np.uint8)
-    room = Room(20, picture_bytes=400_000)
+    room = SizeBudget(20, picture_bytes=400_000)
     sizes = [len(room.picture(noise)) for _ in range(20)]
     assert sum(sizes) <= 400_000
-    room = Room(20, picture_bytes=400_000)
+    room = SizeBudget(20, picture_bytes=400_000)
     plains = [len(room.picture(plain)) for _ in range(19)]
     assert len(room.picture(noise)) > min(sizes)  # what the others left
     assert max(plains) < 3000
-    small = Room(1).picture(noise[:100, :100])
+    small = SizeBudget(1).picture(noise[:100, :100])
     assert small.startswith("data:image/png")

@@ -10,9 +10,9 @@ import yaml
 from digit_run import NUM_PADS, NUM_ROLLOUTS, NUM_STEPS, edit_summary
 from PIL import Image
 
-from vlrl.config import LoggingConfig
-from vlrl.metrics import MetricSinks
-from vlrl.viewer.report import write_pictures, write_report
+from vlrl.config.options import LoggingConfig
+from vlrl.tracking.sinks import MetricSinks
+from vlrl.viewer.pages.report import write_pictures, write_report
 from vlrl.viewer.rollouts import build_cards, token_spans
 
 

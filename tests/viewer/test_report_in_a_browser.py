@@ -5,7 +5,7 @@ import json
 import pytest
 from browser_page import BrowserPage
 
-from vlrl.viewer.report import write_report
+from vlrl.viewer.pages.report import write_report
 
 ARROW_RIGHT = {"key": "ArrowRight", "code": "ArrowRight", "windowsVirtualKeyCode": 39}
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from vlrl.errors import ConfigError
-from vlrl.viewer.data_check import write_check_page
-from vlrl.viewer.report import write_rollout_report
+from vlrl.viewer.pages.data_check import write_check_page
+from vlrl.viewer.pages.report import write_rollout_report
 
 
 def test_rollouts_of_a_file_become_a_page_beside_it(run_dir: Path) -> None:

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vlrl.envs.plain import PlainEnv
+from vlrl.environment.plain import PlainEnv
 from vlrl.protocols import Observation
-from vlrl.records import rollout_records, write_rollouts
+from vlrl.tracking.records import rollout_records, write_rollouts
 from vlrl.types import (
     Credit,
     EnvTask,
@@ -29,9 +29,9 @@ from vlrl.types import (
     Turn,
     VersionSpan,
 )
-from vlrl.viewer.report import write_report
+from vlrl.viewer.pages.report import write_report
 from vlrl.viewer.rollouts import build_cards
-from vlrl.viewer.room import Room
+from vlrl.viewer.room import SizeBudget
 from vlrl.viewer.strips import MAX_FRAMES, build_strip, split_deed
 
 ODD = str(Path(__file__).parents[2] / "examples" / "odd_one_out.py") + ":OddOneOut"
@@ -172,7 +172,7 @@ def test_every_turn_is_a_frame(run_dir: Path) -> None:
 
 def test_a_frame_tells_what_was_seen_done_and_earned(run_dir: Path) -> None:
     (record, _) = records_of(run_dir)
-    strip = build_strip(run_dir, record, Room(20).picture)
+    strip = build_strip(run_dir, record, SizeBudget(20).picture)
     first, *_, last = strip.frames
     assert [len(frame.pictures) for frame in strip.frames] == [1] * len(record["turns"])
     assert (first.deed, first.thought, first.reward) == ("I would click it.", "", "")
@@ -211,17 +211,17 @@ def test_where_the_context_was_written_anew_only_what_is_new_is_drawn(run_dir: P
     turns = record["turns"]
     seen = [turn["media"] for turn in turns]
     turns[2] = turns[2] | {"ledger": 1, "media": [*seen[0], *seen[2]]}
-    frames = build_strip(run_dir, record, Room(20).picture).frames
+    frames = build_strip(run_dir, record, SizeBudget(20).picture).frames
     assert len(frames[2].pictures) == 1
-    assert ("context anew" in [words for words, _ in frames[2].marks]) is True
+    assert ("context again" in [words for words, _ in frames[2].marks]) is True
     turns[2]["media"] = seen[0]  # nothing new: what was shown last
-    assert len(build_strip(run_dir, record, Room(20).picture).frames[2].pictures) == 1
+    assert len(build_strip(run_dir, record, SizeBudget(20).picture).frames[2].pictures) == 1
 
 
 def test_a_long_episode_keeps_its_two_ends(run_dir: Path) -> None:
     (record, _) = records_of(run_dir)
     record["turns"] = record["turns"][:1] * 200
-    frames = build_strip(run_dir, record, Room(20).picture).frames
+    frames = build_strip(run_dir, record, SizeBudget(20).picture).frames
     assert len(frames) == MAX_FRAMES
     assert sum(frame.left_out for frame in frames) == 200 - MAX_FRAMES
     assert (frames[0].number, frames[-1].number) == (1, 200)
@@ -235,7 +235,7 @@ def test_a_video_is_a_few_of_its_frames(run_dir: Path) -> None:
     video = {"path": "media/v.png", "width": 500, "height": 40, "num_frames": 10, "timestamps_s": times}
     record["media"].append(video)
     record["turns"][1]["media"] = [len(record["media"]) - 1]
-    pictures = build_strip(run_dir, record, Room(20).picture).frames[1].pictures
+    pictures = build_strip(run_dir, record, SizeBudget(20).picture).frames[1].pictures
     assert [picture.caption for picture in pictures] == ["0.0 s", "1.5 s", "3.0 s", "4.5 s"]
     assert {(picture.width, picture.height) for picture in pictures} == {(50, 40)}
 

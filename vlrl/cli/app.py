@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from vlrl import __version__
-from vlrl.cli import (
+from vlrl.cli.commands import (
     config,
     data,
     doctor,
@@ -30,7 +30,7 @@ from vlrl.cli import (
 )
 from vlrl.cli.failures import explained
 from vlrl.errors import ConfigError, Interrupted, VlrlError
-from vlrl.json_stdout import claim_stdout, print_json
+from vlrl.process.json_stdout import claim_stdout, print_json
 
 # Newer typers carry a click of their own, whose exceptions are not those of the package click.
 UsageError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")

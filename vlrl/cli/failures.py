@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from vlrl.checkpoint import checkpoints
 from vlrl.config import Config
 from vlrl.errors import EngineError, InternalError, Interrupted, ResourceError, VlrlError
+from vlrl.run.checkpoint import checkpoints
 
 RESUME = "; continue with --resume"
 """End of what a run says when it was stopped; the command line puts the whole command in its place."""

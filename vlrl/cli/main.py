@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from vlrl.interrupts import signals_while_starting
+from vlrl.process.interrupts import signals_while_starting
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from vlrl.errors import ConfigError
-from vlrl.json_stdout import print_json
+from vlrl.process.json_stdout import print_json
 
 ConfigArgument = Annotated[Path, typer.Argument(help="YAML file, for instance configs/quickstart.yaml.")]
 OverridesArgument = Annotated[
@@ -39,7 +39,7 @@ def options_of(given: list[str] | None, what: str) -> dict[str, Any]:
     """
     import yaml
 
-    from vlrl.strict_yaml import load_yaml
+    from vlrl.config.strict_yaml import load_yaml
 
     options: dict[str, Any] = {}
     for each in given or []:

@@ -1,4 +1,4 @@
-"""Pictures and videos into the text: where it says <image> and <video>, or else before it."""
+"""Images and videos into the text: where it says <image> and <video>, or else before it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def place_media(
 ) -> list[dict[str, Any]]:
     """Fill the slots of the user's turns with a row's media, in order.
 
-    Slots are the markers <image> and <video> in text, and parts {"type": "image"} that name no picture.
+    Slots are the markers <image> and <video> in text, and parts {"type": "image"} that name no image.
     Media of a kind that has no slot go before the first user turn's text. Parts that name their medium stay;
     where content is a list of parts and the row has no media columns, "<image>" is mere text.
 

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from vlrl.data.files import expand
-from vlrl.data.record import Concatenation, StreamReader
+from vlrl.config.data import DatasetConfig
+from vlrl.data.readers.files import expand
+from vlrl.data.readers.record import Concatenation, StreamReader
+from vlrl.data.readers.text_files import holds_lines
 from vlrl.data.rows import RowMaker, Rows, StreamedRows
 from vlrl.data.shapes import COLUMNS
 from vlrl.data.templates import PromptTemplate
-from vlrl.data.text_files import holds_lines
-from vlrl.data_options import DatasetConfig
 from vlrl.errors import ConfigError, DataError
 from vlrl.registry import available, resolve
 

@@ -41,7 +41,7 @@ class FullOrder:
         return int(self._epoch(epoch)[place])
 
     def replacement(self, position: int, attempt: int) -> int:
-        """Any row, drawn from the position and the attempt."""
+        """Any row, chosen by the position and the attempt."""
         return derive_seed(self._seed, "replacement", position, attempt) % self._num_rows
 
 
@@ -64,7 +64,7 @@ class WindowOrder:
         return int(self._rows(epoch, window)[place])
 
     def replacement(self, position: int, attempt: int) -> int:
-        """A row of the same window, drawn from the position and the attempt."""
+        """A row of the same window, chosen by the position and the attempt."""
         epoch, window, _ = self._locate(position)
         rows = self._rows(epoch, window)
         return int(rows[derive_seed(self._seed, "replacement", position, attempt) % len(rows)])

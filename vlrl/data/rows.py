@@ -7,11 +7,11 @@ from itertools import islice
 from typing import Any
 
 from vlrl.data.markers import place_media
-from vlrl.data.record import Reader, Record, StreamReader
+from vlrl.data.readers.record import Reader, Record, StreamReader
 from vlrl.data.shapes import Fields, Shape, detect_shape
 from vlrl.data.templates import PromptTemplate
 from vlrl.errors import DataError
-from vlrl.processors.sources import names_file, under_root
+from vlrl.processors.media.sources import names_file, under_root
 from vlrl.protocols import Dataset
 from vlrl.registry import resolve
 from vlrl.types import Row
@@ -148,7 +148,7 @@ class StreamedRows:
         return self.rows(None, 0)
 
     def rows(self, shuffle_seed: int | None, skip: int) -> Iterator[Row]:
-        """The rows from number `skip` on, whole shards in an order drawn from the seed.
+        """The rows from number `skip` on, whole shards in an order chosen by the seed.
 
         With a limit the shards keep their own order: the first rows are the same in every epoch.
         """

@@ -1,4 +1,4 @@
-"""Prompt templates: the user's text written anew from a record's columns, in jinja's sandbox."""
+"""Prompt templates: the user's text written again from a record's columns, in jinja's sandbox."""
 
 from __future__ import annotations
 

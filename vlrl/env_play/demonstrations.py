@@ -1,4 +1,4 @@
-"""Played episodes as rows to train on: one line of JSON each, its pictures beside it."""
+"""Played episodes as rows to train on: one line of JSON each, its images beside it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from vlrl.env_play.game import Game
-from vlrl.envs.observe import digest_of, message_of, pixels_of
+from vlrl.env_play.game import PlayedGame
+from vlrl.environment.observe import digest_of, message_of, pixels_of
 from vlrl.errors import DataError
 from vlrl.processors.messages import message_of as text_message
 
 FILE = "episodes.jsonl"
 
 
-def save(game: Game, folder: Path) -> dict[str, Any]:
+def save(game: PlayedGame, folder: Path) -> dict[str, Any]:
     """Add an ended episode to FOLDER/episodes.jsonl; a second time it is not added.
 
     Returns:
@@ -39,8 +39,8 @@ def save(game: Game, folder: Path) -> dict[str, Any]:
     return {"id": row["id"], "path": str(path), "num_rows": len(known) + is_new, "is_new": is_new}
 
 
-def _row(game: Game, folder: Path) -> dict[str, Any]:
-    """The episode with the last action as its target; pictures are written, and named by their content."""
+def _row(game: PlayedGame, folder: Path) -> dict[str, Any]:
+    """The episode with the last action as its target; images are written, and named by their content."""
     observations = [game.first, *(move.result.observation for move in game.moves[:-1])]
     messages = [text_message("system", game.env.system_prompt)] if game.env.system_prompt else []
     for observation, move in zip(observations, game.moves, strict=True):
@@ -78,7 +78,7 @@ def _on_disk(message: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _write(picture: Any, folder: Path) -> str:
-    """Write a picture unless it is there; its path relative to the folder."""
+    """Write an image unless it is there; its path relative to the folder."""
     pixels = np.ascontiguousarray(pixels_of(picture))
     shape = str(pixels.shape).encode()
     name = f"media/{hashlib.sha256(shape + pixels.tobytes()).hexdigest()}.png"

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from vlrl.env_check.episodes import step_problems
-from vlrl.env_check.observed import problems_of
-from vlrl.envs.plain import PlainEnv
+from vlrl.check.envs.episodes import step_problems
+from vlrl.check.envs.observed import problems_of
+from vlrl.environment.plain import PlainEnv
 from vlrl.errors import DataError, NoOracle
 from vlrl.protocols import Observation, StepResult
 from vlrl.rounding import summed
@@ -31,7 +31,7 @@ NUM_SAMPLED_ACTIONS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class PlayedMove:
     """One turn: what was said, what came of it, and the environment's state before it, if it can be had."""
 
     action: str
@@ -39,7 +39,7 @@ class Move:
     before: Any
 
 
-class Game:
+class PlayedGame:
     """One episode after the other. Not for several threads at once.
 
     Attributes:
@@ -72,7 +72,7 @@ class Game:
         """
         first = self.env.reset(self.task, seed)
         self._refuse(problems_of(first))
-        self.seed, self.first, self.moves = seed, first, list[Move]()
+        self.seed, self.first, self.moves = seed, first, list[PlayedMove]()
 
     def act(self, action: str) -> None:
         """Make a move.
@@ -85,7 +85,7 @@ class Game:
         before = self.env.call("snapshot") if self.can_undo else None
         result = self.env.step(action)
         self._refuse(step_problems(result))
-        self.moves.append(Move(action, result, before))
+        self.moves.append(PlayedMove(action, result, before))
 
     def undo(self) -> None:
         """Take the last move back.

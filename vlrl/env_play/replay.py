@@ -7,14 +7,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vlrl.agent import AGENT
+from vlrl.coordinates import Canvas
 from vlrl.env_play.demonstrations import FILE
-from vlrl.envs.observe import digest_of
-from vlrl.envs.plain import PlainEnv
+from vlrl.environment.observe import digest_of
+from vlrl.environment.plain import PlainEnv
 from vlrl.errors import DataError, VlrlError
-from vlrl.processors.coordinates import Canvas
-from vlrl.records import read_rollouts
-from vlrl.trouble import trouble
+from vlrl.foreign.failure import failure_of
+from vlrl.rollout.endpoint.agent import AGENT
+from vlrl.tracking.records import read_rollouts
 
 Record = Mapping[str, Any]
 SAME, UNKNOWN = "same", "not recorded"
@@ -123,7 +123,7 @@ def replay_record(record: Record, replay: Replay) -> Replay:
     except VlrlError as error:
         replay.problem = str(error)
     except Exception as error:  # a stranger's code
-        replay.problem = f"turn {replay.num_turns + 1}: {trouble(error).reason}"
+        replay.problem = f"turn {replay.num_turns + 1}: {failure_of(error).reason}"
     finally:
         env.close()
     return replay

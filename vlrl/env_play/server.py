@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-import io
+import asyncio
 import json
 import secrets
+import socket
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from PIL import Image
+from typing import TYPE_CHECKING, Any, Self
 
 from vlrl.env_play.demonstrations import save
-from vlrl.env_play.game import Game
-from vlrl.env_play.gestures import screen_of, text_of
-from vlrl.envs.observe import pixels_of
+from vlrl.env_play.game import PlayedGame
+from vlrl.env_play.view import view_of
+from vlrl.environment.plain import PlainEnv
 from vlrl.errors import DataError, ResourceError, VlrlError
-from vlrl.protocols import Observation
 from vlrl.viewer.page import render_page
-from vlrl.viewer.pictures import data_uri
+
+if TYPE_CHECKING:
+    from aiohttp import web
 
 HOST = "127.0.0.1"
 MAX_BODY = 1_000_000
 """Bytes of a request."""
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
 
 
 def serve(
@@ -70,16 +73,16 @@ def serve(
         }
 
 
-class PlayServer(ThreadingHTTPServer):
-    """One game and its page. Requests come in threads; the environment lives in one of its own.
+class PlayServer:
+    """One game and its page. The environment lives in a thread of its own.
 
     Attributes:
+        port: that it listens on.
+        token: a secret part of the address.
         url: of the page, the token included.
         num_episodes: begun so far.
         num_saved: rows written so far.
     """
-
-    daemon_threads = True
 
     def __init__(
         self,
@@ -92,20 +95,29 @@ class PlayServer(ThreadingHTTPServer):
         port: int = 0,
     ) -> None:
         try:
-            super().__init__((HOST, port), _Handler)
+            self._socket = socket.create_server((HOST, port))
         except OSError as error:
             raise ResourceError(f"port {port} cannot be had: {error.strerror}; give --port 0") from error
-        self.token = secrets.token_urlsafe(24)
-        self.url = f"http://{HOST}:{self.server_address[1]}/{self.token}/"
+        self.port, self.token = self._socket.getsockname()[1], secrets.token_urlsafe(24)
+        self.url = f"http://{HOST}:{self.port}/{self.token}/"
+        self._stopped: Future[None] = Future()
         self.num_episodes, self.num_saved, self._out = 1, 0, out
         # Some libraries want all of an environment's calls from the thread that made it.
         self._thread = ThreadPoolExecutor(1, "environment")
         try:
-            self._game = self._thread.submit(Game, name, options, task, seed).result()
+            self._game = self._thread.submit(PlayedGame, name, options, task, seed).result()
         except BaseException:
             self._thread.shutdown()
-            self.server_close()
+            self._socket.close()
             raise
+
+    def serve_forever(self) -> None:
+        """Answer requests until `shutdown`, or Ctrl-C."""
+        asyncio.run(self._serve())
+
+    def shutdown(self) -> None:
+        """End `serve_forever`, which may run in another thread, or begin later."""
+        self._stopped.set_result(None)
 
     def page(self) -> str:
         """The page; it asks for everything else."""
@@ -130,10 +142,60 @@ class PlayServer(ThreadingHTTPServer):
             raise DataError(f"{what!r} is none of {', '.join(handlers)}")
         return self._thread.submit(handlers[what], asked).result()
 
+    def __enter__(self) -> Self:
+        return self
+
     def __exit__(self, *_: object) -> None:
-        self.server_close()
+        self._socket.close()
         self._thread.submit(self._game.close).result()
         self._thread.shutdown()
+
+    async def _serve(self) -> None:
+        from aiohttp import web
+
+        app = web.Application(client_max_size=MAX_BODY)
+        app.router.add_get("/{path:.*}", self._get)
+        app.router.add_post("/{path:.*}", self._post)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+        await runner.setup()
+        try:
+            await web.SockSite(runner, self._socket).start()
+            await asyncio.wrap_future(self._stopped)
+        finally:
+            await runner.cleanup()
+
+    async def _get(self, request: web.Request) -> web.Response:
+        """Answer with the page."""
+        from aiohttp import web
+
+        if self._request_name(request) != "":
+            return _json(HTTPStatus.NOT_FOUND, {"error": "not found"})
+        return web.Response(text=self.page(), content_type="text/html", charset="utf-8", headers=HEADERS)
+
+    async def _post(self, request: web.Request) -> web.Response:
+        """Answer what the page asks for."""
+        name, length = self._request_name(request), request.content_length
+        if name is None or length is None or length > MAX_BODY:
+            return _json(HTTPStatus.NOT_FOUND, {"error": "not found"})
+        try:
+            asked = json.loads(await request.read() or b"{}")
+        except (ValueError, RecursionError) as error:
+            return _json(HTTPStatus.BAD_REQUEST, {"error": f"not understood: {error}"})
+        try:
+            answer = await asyncio.to_thread(self.answer, name, asked if isinstance(asked, dict) else {})
+        except VlrlError as error:
+            return _json(HTTPStatus.CONFLICT, {"error": str(error)})
+        except Exception as error:  # a foreign environment: the person is told, and can begin again
+            words = f"the environment raised {type(error).__name__}: {error}; vlrl env check says where"
+            return _json(HTTPStatus.INTERNAL_SERVER_ERROR, {"error": words})
+        return _json(HTTPStatus.OK, answer)
+
+    def _request_name(self, request: web.Request) -> str | None:
+        """The path below the token; None without the token, or under another host's name."""
+        host = request.headers.get("Host", "").rpartition(":")[0]
+        _, token, *rest = [*request.raw_path.split("/"), ""][:3]
+        is_ours = secrets.compare_digest(token.encode(), self.token.encode())
+        return rest[0] if is_ours and host in (HOST, "localhost") else None
 
     def _new(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         seed = str(asked.get("seed", "")).strip() or str(self._game.seed + 1)
@@ -148,10 +210,10 @@ class PlayServer(ThreadingHTTPServer):
         return self._view(asked)
 
     def _do(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        text, is_all = text_of(self._game.env, asked)
+        text, is_all = _text_of_gesture(self._game.env, asked)
         self._game.act(text)
         if not (is_all or self._game.is_over):
-            self._game.act(text_of(self._game.env, asked)[0])
+            self._game.act(_text_of_gesture(self._game.env, asked)[0])
         return self._view(asked)
 
     def _undo(self, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -167,119 +229,17 @@ class PlayServer(ThreadingHTTPServer):
         return saved
 
     def _view(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        game = self._game
-        return {
-            "name": game.name,
-            "options": _plain({**game.options, **game.task}),
-            "seed": str(game.seed),
-            "system_prompt": game.env.system_prompt,
-            "tools": [tool["function"]["name"] for tool in game.env.tools],
-            "tag": game.tag,
-            "arrows": game.arrows,
-            "screen": screen_of(game.env),
-            "task": game.first.text,
-            "observation": _shown(game.observation),
-            "turns": [
-                {
-                    "action": move.action,
-                    "reward": float(move.result.reward),
-                    "invalid": bool(move.result.info.get("invalid", False)),
-                    "reply": move.result.observation.text,
-                }
-                for move in game.moves
-            ],
-            "info": _plain(game.moves[-1].result.info) if game.moves else {},
-            "total": game.total,
-            "is_over": game.is_over,
-            "success": game.success,
-            "can_undo": game.can_undo and bool(game.moves),
-            "can_hint": game.env.has("oracle") and not game.is_over,
-        }
+        return view_of(self._game)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    server: PlayServer
-    server_version = "vlrl"
+def _json(status: HTTPStatus, value: Any) -> web.Response:
+    from aiohttp import web
 
-    def do_GET(self) -> None:
-        """The page."""
-        if self._place() != "":
-            self._send(HTTPStatus.NOT_FOUND, {"error": "not found"})
-            return
-        body = self.server.page().encode()
-        self._reply(HTTPStatus.OK, "text/html; charset=utf-8", body)
-
-    def do_POST(self) -> None:
-        """What the page asks for."""
-        place = self._place()
-        length = self.headers.get("Content-Length", "")
-        if place is None or not length.isdigit() or int(length) > MAX_BODY:
-            self._send(HTTPStatus.NOT_FOUND, {"error": "not found"})
-            return
-        try:
-            asked = json.loads(self.rfile.read(int(length)) or b"{}")
-        except ValueError as error:
-            self._send(HTTPStatus.BAD_REQUEST, {"error": f"not understood: {error}"})
-            return
-        try:
-            answer = self.server.answer(place, asked if isinstance(asked, dict) else {})
-        except VlrlError as error:
-            self._send(HTTPStatus.CONFLICT, {"error": str(error)})
-        except Exception as error:  # a stranger's environment: the person is told, and can begin anew
-            words = f"the environment raised {type(error).__name__}: {error}; vlrl env check says where"
-            self._send(HTTPStatus.INTERNAL_SERVER_ERROR, {"error": words})
-        else:
-            self._send(HTTPStatus.OK, answer)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Nothing: the page shows what happens."""
-
-    def _place(self) -> str | None:
-        """The path below the token; None without the token, or under another host's name."""
-        host = self.headers.get("Host", "").rpartition(":")[0]
-        _, token, *rest = [*self.path.split("/"), ""][:3]
-        is_ours = secrets.compare_digest(token.encode(), self.server.token.encode())
-        return rest[0] if is_ours and host in (HOST, "localhost") else None
-
-    def _send(self, status: HTTPStatus, value: Any) -> None:
-        self._reply(status, "application/json", json.dumps(value).encode())
-
-    def _reply(self, status: HTTPStatus, kind: str, body: bytes) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("Cache-Control", "no-store")
-        self.send_header("Referrer-Policy", "no-referrer")
-        self.send_header("X-Content-Type-Options", "nosniff")
-        self.end_headers()
-        self.wfile.write(body)
+    return web.json_response(value, status=status, headers=HEADERS)
 
 
-def _shown(observation: Observation) -> dict[str, Any]:
-    return {
-        "text": observation.text,
-        "role": observation.role,
-        "images": [_picture(picture) for picture in observation.images],
-        "videos": [
-            {"fps": float(video.fps), "frames": [_picture(frame) for frame in video.frames]}
-            for video in observation.videos
-        ],
-    }
-
-
-def _picture(picture: Any) -> dict[str, Any]:
-    pixels, out = pixels_of(picture), io.BytesIO()
-    Image.fromarray(pixels).save(out, "PNG")
-    return {"uri": data_uri(out.getvalue(), "png"), "width": pixels.shape[1], "height": pixels.shape[0]}
-
-
-def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    """As JSON keeps them: numbers as numbers, all else as text."""
-    return {
-        str(name): value.item()
-        if isinstance(value, np.generic)
-        else value
-        if isinstance(value, str | int | float | bool | None)
-        else str(value)
-        for name, value in values.items()
-    }
+def _text_of_gesture(env: PlainEnv, gesture: Mapping[str, Any]) -> tuple[str, bool]:
+    if not hasattr(env.env, "text_of_gesture"):
+        raise DataError("the environment is no screen; write an action")
+    found: tuple[str, bool] = env.env.text_of_gesture(gesture)
+    return found

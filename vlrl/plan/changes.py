@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from vlrl.config import Config, parse_config
 from vlrl.errors import ConfigError
-from vlrl.plan.predict import Machine, Plan, kv_bytes_per_token, predict, shares_gpu
+from vlrl.plan.predict import Plan, PlannedMachine, kv_bytes_per_token, predict, shares_gpu
 from vlrl.plan.shapes import ModelShape, read_shape
 from vlrl.plan.workload import Prompts
 
@@ -46,7 +46,9 @@ class Changes:
     best: tuple[str, Plan] | None
 
 
-def fitting_changes(config: Config, prompts: Prompts, machine: Machine, *, engine: bool = True) -> Changes:
+def fitting_changes(
+    config: Config, prompts: Prompts, machine: PlannedMachine, *, engine: bool = True
+) -> Changes:
     """Each change alone, and together those that only cost time; if that is not enough, all in turn."""
     planned = _planner(prompts, machine, engine)
     base = planned(config)
@@ -70,7 +72,7 @@ def fitting_changes(config: Config, prompts: Prompts, machine: Machine, *, engin
 
 def _together(
     config: Config,
-    machine: Machine,
+    machine: PlannedMachine,
     planned: Callable[[Config], Plan],
     tried: list[tuple[str, Plan]],
     keys: Collection[str] | None,
@@ -86,7 +88,7 @@ def _together(
     return None
 
 
-def _planner(prompts: Prompts, machine: Machine, engine: bool) -> Callable[[Config], Plan]:
+def _planner(prompts: Prompts, machine: PlannedMachine, engine: bool) -> Callable[[Config], Plan]:
     """`predict`, counting a model once for all configs that count it alike."""
     shapes: dict[str, ModelShape] = {}
 
@@ -99,7 +101,7 @@ def _planner(prompts: Prompts, machine: Machine, engine: bool) -> Callable[[Conf
     return planned
 
 
-def _changes(config: Config, machine: Machine, plan: Plan) -> Iterator[tuple[str, ...]]:
+def _changes(config: Config, machine: PlannedMachine, plan: Plan) -> Iterator[tuple[str, ...]]:
     """Single changes as overrides, from those that only cost time to those that train less or need more."""
     trainer, generator, gpu = config.trainer, config.generator, machine.device == "cuda"
     floor = generator.max_model_len
@@ -135,7 +137,7 @@ def _changes(config: Config, machine: Machine, plan: Plan) -> Iterator[tuple[str
         yield (f"trainer.num_ranks={ranks}",)
 
 
-def _engine_changes(config: Config, machine: Machine, plan: Plan) -> Iterator[tuple[str, ...]]:
+def _engine_changes(config: Config, machine: PlannedMachine, plan: Plan) -> Iterator[tuple[str, ...]]:
     """An engine of the size that it needs, or split over several GPUs."""
     generator = config.generator
     if machine.device == "cpu":
@@ -155,7 +157,7 @@ def _engine_changes(config: Config, machine: Machine, plan: Plan) -> Iterator[tu
 
 
 def _in_turn(
-    config: Config, machine: Machine, planned: Callable[[Config], Plan], keys: Collection[str] | None
+    config: Config, machine: PlannedMachine, planned: Callable[[Config], Plan], keys: Collection[str] | None
 ) -> Iterator[tuple[str, ...]]:
     """Each change on top of those before it; ranks, and an engine's parts, are doubled again and again."""
     done, again = set[str](), ("trainer.num_ranks", "generator.tensor_parallel_size")
@@ -191,7 +193,7 @@ def _changed(config: Config, changes: list[tuple[str, ...]]) -> Config:
 def _without_needless(
     config: Config,
     changes: list[tuple[str, ...]],
-    machine: Machine,
+    machine: PlannedMachine,
     planned: Callable[[Config], Plan],
 ) -> list[tuple[str, ...]]:
     """The overrides without which the others do not fit; of two of which one is enough the harsher goes."""
@@ -211,6 +213,6 @@ def _key(change: tuple[str, ...]) -> str:
 
 
 def _words(changes: list[tuple[str, ...]]) -> str:
-    """As overrides on a command line; of a key that was changed twice the last."""
+    """The changes as overrides on a command line; the last one counts if a key was changed twice."""
     last = {key.partition("=")[0]: key for change in changes for key in change}
     return " ".join(last.values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from vlrl.config import Config
-from vlrl.model_parts import recomputes
+from vlrl.model.parts import recomputes
 from vlrl.plan.shapes import ModelShape, Stack
 from vlrl.plan.workload import Workload
 
@@ -34,7 +34,7 @@ def train_flops(shape: ModelShape, work: Workload, config: Config) -> float:
     adapted = config.lora is not None
     below = trained & {"vision_tower", "projector", "embeddings"}
     language *= _passes("language_layers" in trained, bool(below), adapted, recomputes(choice, "language"))
-    # Chunked logprobs compute the logits once more in the backward pass (`vlrl.token_logprobs`).
+    # Chunked logprobs compute the logits once more in the backward pass (`vlrl.model.head_logprobs`).
     head *= 4.0 if {"head", "embeddings"} & trained and not adapted else 3.0
     vision *= _passes("vision_tower" in trained, False, adapted, recomputes(choice, "vision"))
     return language + head + vision + others * once
@@ -49,7 +49,7 @@ def _passes(trained: bool, below: bool, adapted: bool, recomputed: bool) -> floa
 
 
 def train_seconds(flops: float, num_ranks: int, rate: float, device: str) -> float:
-    """Of one step, if every rank has a device of this rate (operations/s)."""
+    """Seconds of one step, if every rank has a device of this rate (operations/s)."""
     return flops / (num_ranks * rate * REACHED[device])
 
 
@@ -57,7 +57,7 @@ def matmul_rate(device: str, dtype: str) -> float:
     """Operations/s of a square product on this machine: the best of three, a second at most on a CPU."""
     import torch
 
-    from vlrl.cpu_products import choose_products
+    from vlrl.model.cpu_matmul import choose_products
 
     if device == "cpu":
         choose_products()  # as a rank does

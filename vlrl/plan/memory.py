@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from vlrl.config import Config
-from vlrl.model_parts import recomputes
+from vlrl.model.parts import recomputes
+from vlrl.model.tree_attention import KEPT_PAIRS
 from vlrl.plan.shapes import ModelShape, Stack
 from vlrl.plan.workload import Workload
-from vlrl.tree_attention import KEPT_PAIRS
 
 FLOAT32 = 4
 MAX_LIVE_PARAMS = 1_000_000_000
@@ -21,9 +21,9 @@ MAX_LIVE_PARAMS = 1_000_000_000
 BUCKET_PARAMS = 500_000_000
 """Gradients that DeepSpeed reduces at a time (reduce_bucket_size); the buffer is reserved whole on a GPU."""
 MOMENT_BYTES = {"float32": 4.0, "8bit": 1.0 + 4 / 256}
-"""Of one value of a moment; in 8 bit every 256 values have a float32 scale."""
+"""Bytes of one value of a moment; in 8 bit every 256 values have a float32 scale."""
 PROCESS_BYTES = {"cpu": 640 * 2**20, "cuda": 600 * 2**20}
-"""Of a rank before it has a model: libraries on the CPU, the CUDA context on a GPU."""
+"""Memory of a rank before it has a model: libraries on the CPU, the CUDA context on a GPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class RankMemory:
 
     @property
     def peak(self) -> int:
-        """Of the device: what always stays, and the larger of a backward pass and an update, or both."""
+        """Peak of the device: what always stays, and the larger of a backward pass and an update, or both."""
         stays = self.weights + self.gradients + self.optimizer + self.process
         backward = self.activations + self.vision + self.logits
         return stays + (backward + self.update if self.keeps_freed else max(backward, self.update))
@@ -104,7 +104,7 @@ def rank_memory(shape: ModelShape, work: Workload, config: Config, device: str) 
 
 
 def _num_segments(config: Config) -> int:
-    """One that holds the weights; with continuous drawing one more, see `vlrl.weight_places`."""
+    """One that holds the weights; with continuous generation one more, see `vlrl.weights.places`."""
     if config.weights.transport != "shared_memory":
         return 0
     return 2 if config.generator.mode == "continuous" else 1
@@ -143,7 +143,7 @@ def _stack_bytes(stack: Stack, num_tokens: int, keys: int, size: int, checkpoint
     whole = (layer_values(stack) * num_tokens + keys) * size
     if not checkpointed:
         return stack.num_layers * whole
-    return stack.num_layers * stack.hidden * num_tokens * size + whole  # inputs, and one layer made anew
+    return stack.num_layers * stack.hidden * num_tokens * size + whole  # inputs, and one layer made again
 
 
 def _language_activations(shape: ModelShape, work: Workload, config: Config, device: str) -> int:

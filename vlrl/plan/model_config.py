@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+import httpx2
 
 from vlrl.errors import ConfigError
 
@@ -72,10 +72,8 @@ def hub_trouble(environment: Mapping[str, str], timeout_s: float = HUB_TIMEOUT_S
         return "HF_HUB_OFFLINE is set"
     endpoint = environment.get("HF_ENDPOINT", "https://huggingface.co")
     try:
-        urllib.request.urlopen(urllib.request.Request(endpoint, method="HEAD"), timeout=timeout_s).close()
-    except urllib.error.HTTPError:
-        pass  # it answered
-    except (OSError, ValueError) as error:
+        httpx2.head(endpoint, timeout=timeout_s)  # any status is an answer
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         return f"{endpoint} cannot be reached ({error})"
     return ""
 

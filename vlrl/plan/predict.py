@@ -17,11 +17,11 @@ ENGINE_PROCESS_BYTES = 1 * GIB
 ENGINE_BUFFER_BYTES = 2 * GIB
 """Of a GPU, that an engine needs beside weights and KV cache: context, one pass's activations; assumed."""
 MASTER_BYTES = 4
-"""Of a trained weight's float32 copy, which a checkpoint holds beside both moments."""
+"""Bytes of a trained weight's float32 copy, which a checkpoint holds beside both moments."""
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class PlannedMachine:
     """What there is.
 
     Attributes:
@@ -51,7 +51,7 @@ class Plan:
         checkpoint_bytes: of one checkpoint: model, float32 weights, both moments.
         disk_bytes: of the run's folder at its largest: kept checkpoints, the one being written, the model.
         train_flops: of one step.
-        train_seconds: of one step without drawing, rewards and sync.
+        train_seconds: of one step without generation, rewards and sync.
     """
 
     shape: ModelShape
@@ -71,7 +71,7 @@ class Plan:
         """Whether the engine's share holds the model and a sequence."""
         return self.engine_floor_bytes <= self.engine_bytes
 
-    def fits(self, machine: Machine) -> bool:
+    def fits(self, machine: PlannedMachine) -> bool:
         """Whether the machine's memory is enough for ranks and engines."""
         return self.needed_bytes <= machine.memory_bytes and self.engine_fits
 
@@ -83,7 +83,7 @@ class Plan:
 def predict(
     config: Config,
     prompts: Prompts,
-    machine: Machine,
+    machine: PlannedMachine,
     shape: ModelShape | None = None,
     *,
     engine: bool = True,
@@ -159,5 +159,5 @@ def _num_saved(config: Config) -> int:
 
 
 def kv_bytes_per_token(shape: ModelShape) -> int:
-    """Of the engine's cache: keys and values of all layers."""
+    """Bytes of a token in the engine's cache: keys and values of all layers."""
     return 2 * shape.language.num_layers * shape.language.key_heads * shape.weight_bytes

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from vlrl.config import Config
-from vlrl.console import duration
 from vlrl.errors import ConfigError, ResourceError
 from vlrl.plan.changes import Changes, fitting_changes
-from vlrl.plan.predict import GIB, Machine, Plan, predict
+from vlrl.plan.predict import GIB, Plan, PlannedMachine, predict
 from vlrl.plan.shapes import read_shape
 from vlrl.plan.workload import Prompts
+from vlrl.tracking.console import duration
 from vlrl.types import Sample
 
 ERROR_MARGIN = 1.08
@@ -29,7 +29,7 @@ def require_room(
     note: Callable[[str], None],
     *,
     engine: bool,
-    machine: Machine | None = None,
+    machine: PlannedMachine | None = None,
 ) -> None:
     """Predict what a run needs, from its model's shapes and first prompts, and compare with the machine.
 
@@ -90,7 +90,7 @@ def prompts_of(samples: Sequence[Sample], config: Config) -> Prompts:
     )
 
 
-def this_machine() -> Machine:
+def this_machine() -> PlannedMachine:
     """The smallest GPU's memory, without making a context on it; the host's where there is none."""
     command = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
     try:
@@ -101,7 +101,7 @@ def this_machine() -> Machine:
     except (OSError, ValueError, subprocess.SubprocessError):
         mib = []
     device, size = ("cuda", min(mib) * 2**20) if mib else ("cpu", host_memory())
-    return Machine(device, size, ASSUMED_RATE[device])
+    return PlannedMachine(device, size, ASSUMED_RATE[device])
 
 
 def host_memory() -> int:
@@ -114,14 +114,14 @@ def host_memory() -> int:
 
 
 def free_bytes(folder: Path) -> int:
-    """Of the disk that a folder is on, or will be."""
+    """Free bytes of the disk that a folder is on, or will be."""
     folder = folder.resolve()
     while not folder.exists():
         folder = folder.parent
     return shutil.disk_usage(folder).free
 
 
-def verdict(plan: Plan, machine: Machine) -> str:
+def verdict(plan: Plan, machine: PlannedMachine) -> str:
     """Whether a plan fits a machine, and what does not."""
     gpu = machine.device == "cuda"
     place = f"{f'one of {plan.num_gpus} GPUs' if plan.num_gpus > 1 else 'one GPU'}" if gpu else "this host"
@@ -134,7 +134,7 @@ def verdict(plan: Plan, machine: Machine) -> str:
     return f"{plan.needed_bytes / GIB:.2f} GiB {words} the {machine.memory_bytes / GIB:.2f} GiB of {place}"
 
 
-def change_lines(changes: Changes, machine: Machine) -> list[str]:
+def change_lines(changes: Changes, machine: PlannedMachine) -> list[str]:
     """What would make it fit; if nothing, what was tried and how far that went."""
     lines = [_line(keys, plan) for keys, plan in changes.fitting]
     if lines:

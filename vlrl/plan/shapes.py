@@ -52,7 +52,7 @@ class ModelShape:
     """What memory and time follow from.
 
     Attributes:
-        params: whole parameters by part (`vlrl.model_parts`).
+        params: whole parameters by part (`vlrl.model.parts`).
         trained: of those, the trained ones; an adapter counts to the part that it sits in.
         adapters: parameters of the adapters; 0 without LoRA.
         adapted_outputs: values that the linear maps with an adapter answer with, of all layers, by part.
@@ -77,7 +77,7 @@ class ModelShape:
 
     @property
     def num_params(self) -> int:
-        """Of the model, without adapters."""
+        """Number of parameters of the model, without adapters."""
         return sum(self.params.values())
 
     @property
@@ -96,10 +96,10 @@ def read_shape(config: Config, *, fetch: bool = True) -> ModelShape:
     Raises:
         ConfigError: if there is no config.json, or freezing or adapters name nothing.
     """
-    from vlrl.empty_model import empty_model
-    from vlrl.model_parts import freeze, part_of
+    from vlrl.model.lora import adapter_targets
+    from vlrl.model.meta_model import empty_model
+    from vlrl.model.parts import freeze, part_of
     from vlrl.plan.model_config import find_model_config
-    from vlrl.trainer_lora import adapter_targets
 
     remote = config.processor.trust_remote_code
     found = find_model_config(config.model.path, remote_code=remote, fetch=fetch)
@@ -136,7 +136,7 @@ def _stack(model: Any, part: str, config: Any) -> Stack:
     """The longest list of layers of a part, and the widths that its config has under several names."""
     from torch import nn
 
-    from vlrl.model_parts import part_of
+    from vlrl.model.parts import part_of
 
     lists = [
         layers

@@ -1,7 +1,7 @@
 """The size of a step: tokens and patches of all groups, and of the largest micro-batch of a rank.
 
-Groups are cut, dealt and filled in by the packer's own rules (`vlrl.pack`), so what it makes is what is
-counted: a group's prompt once a tree, no last token of a completion, several groups in one micro-batch.
+Groups are cut, dealt and filled in by the packer's own rules (`vlrl.packing.pack`), so what it makes is what
+is counted: a group's prompt once a tree, no last token of a completion, several groups in one micro-batch.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from vlrl.config import Config
-from vlrl.pack import PIXELS_PER_TOKEN, Unit, deal, fill, worth_sharing
+from vlrl.model.tree_attention import block_sizes
+from vlrl.packing.pack import PIXELS_PER_TOKEN, PackUnit, deal, fill, worth_sharing
 from vlrl.plan.shapes import ModelShape
-from vlrl.tree_attention import block_sizes
 from vlrl.types import IntArray
 
 MAX_GROUPS = 64
@@ -26,7 +26,7 @@ class Prompts:
     """What a config does not say of its data.
 
     Attributes:
-        text_tokens: of a prompt, without its pictures.
+        text_tokens: of a prompt, without its images.
         num_pictures: of a prompt.
         picture_pixels: of each as the model sees it.
         completion_tokens: of a completion.
@@ -40,11 +40,11 @@ class Prompts:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Tokens of one step, every prompt and picture once a tree.
+    """Tokens of one step, every prompt and image once a tree.
 
     Attributes:
         step_tokens: of all groups on all ranks, in all optimizer steps on them.
-        step_patches: the same in patches of pictures.
+        step_patches: the same in patches of images.
         step_targets: trained tokens.
         tree_tokens: of the largest tree: of one group, or what the budget leaves of it.
         micro_tokens: of a rank's largest micro-batch.
@@ -54,7 +54,7 @@ class Workload:
         micro_keys: keys of all its blocks of queries together.
         num_micro_batches: of a rank in one optimizer step.
         num_slices: ranks that share each micro-batch (trainer.sequence_parallel).
-        picture_patches: of one picture, which is in one slice.
+        picture_patches: of one image, which is in one slice.
     """
 
     step_tokens: int
@@ -72,12 +72,12 @@ class Workload:
 
     @property
     def slice_tokens(self) -> int:
-        """Of the largest micro-batch, on one rank."""
+        """Tokens of one slice of the largest micro-batch, on one rank."""
         return -(-self.micro_tokens // self.num_slices)
 
     @property
     def slice_patches(self) -> int:
-        """Patches in a slice, pictures being whole."""
+        """Patches in a slice, images being whole."""
         num_pictures = self.micro_patches // max(1, self.picture_patches)
         return -(-num_pictures // self.num_slices) * self.picture_patches
 
@@ -95,7 +95,7 @@ def workload(shape: ModelShape, prompts: Prompts, config: Config) -> Workload:
     counted = min(num_groups, MAX_GROUPS * num_dealt)
     pixels = patches * shape.patch**2
     units = [
-        Unit((), tokens := prefix + count * body, pixels, tokens + pixels / PIXELS_PER_TOKEN)
+        PackUnit((), tokens := prefix + count * body, pixels, tokens + pixels / PIXELS_PER_TOKEN)
         for _ in range(counted)
         for count in branches
     ]
@@ -122,7 +122,7 @@ def workload(shape: ModelShape, prompts: Prompts, config: Config) -> Workload:
     )
 
 
-def _num_tokens(units: Sequence[Unit]) -> int:
+def _num_tokens(units: Sequence[PackUnit]) -> int:
     return sum(unit.num_tokens for unit in units)
 
 

@@ -1,4 +1,4 @@
-"""Boxes and points that a row speaks of, and where they lie on the picture the model sees."""
+"""Boxes and points that a row speaks of, and where they lie on the image the model sees."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from vlrl.coordinates import Box, CoordinateFrame, Point, convert, frame_extent
 from vlrl.errors import DataError
-from vlrl.processors.coordinates import Box, CoordinateFrame, Point, convert, frame_extent
 from vlrl.types import Media, Sample
 
 MAX_MARKS = 64
-"""Marks drawn on one picture at most."""
+"""Marks drawn on one image at most."""
 
 NUMBER = r"\s*(-?\d+(?:\.\d+)?)\s*"
 BOX_TEXT = re.compile(
@@ -25,12 +25,12 @@ POINT_KEYS = re.compile(r"point|click", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A box or point drawn on a picture.
+    """A box or point drawn on an image.
 
     Attributes:
         place: where in the row it stands, such as answer or metadata.bbox.
         given: its numbers as the row has them.
-        x, y, width, height: in pixels of the picture as the model sees it; a point has no extent.
+        x, y, width, height: in pixels of the image as the model sees it; a point has no extent.
         problem: why it is not drawn, or not where it says; empty if it is.
     """
 

@@ -19,7 +19,7 @@ Point = tuple[float, float | None]
 """(step, value); a None value breaks the line."""
 
 NOTHING = "\N{EN DASH}"
-"""Stands where there is no number."""
+"""Stands where there is not a number."""
 
 MAX_COLUMNS = 160
 """Points drawn per line or bars per chart; longer runs are averaged down to this many."""
@@ -42,7 +42,7 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class ChartFrame:
     """The numbers that the plot's rectangle spans, and its height on the page in pixels."""
 
     x: tuple[float, float]
@@ -76,7 +76,7 @@ def line_chart(
     thinned = [Series(s.name, thin(s.points), s.color, s.mark) for s in series]
     values = [y for s in thinned for _, y in s.points if y is not None] + ([] if target is None else [target])
     steps = [x for s in thinned for x, _ in s.points]
-    frame = Frame(_padded(steps, 0.0), y_range or _padded(values, 0.06), height)
+    frame = ChartFrame(_padded(steps, 0.0), y_range or _padded(values, 0.06), height)
     body = [] if target is None else [_line("target", [(0, frame.py(target)), (SPAN, frame.py(target))])]
     body += [_draw(s, frame) for s in thinned]
     told: dict[float, list[str]] = {}
@@ -95,7 +95,7 @@ def stacked_chart(
     xs = [x for x, _ in columns[0]]
     totals = [sum(column[i][1] or 0.0 for column in columns) for i in range(len(xs))]
     gap = (xs[-1] - xs[0]) / (len(xs) - 1) if len(xs) > 1 else 1.0
-    frame = Frame((xs[0] - gap / 2, xs[-1] + gap / 2), (0.0, max(*totals, 1e-9) * 1.05), height)
+    frame = ChartFrame((xs[0] - gap / 2, xs[-1] + gap / 2), (0.0, max(*totals, 1e-9) * 1.05), height)
     bar = max(0.5, 0.86 * (frame.px(xs[0] + gap) - frame.px(xs[0])))
     body, words = [], []
     for i, x in enumerate(xs):
@@ -113,7 +113,7 @@ def stacked_chart(
 
 
 def thin(points: Sequence[Point], limit: int = MAX_COLUMNS) -> list[Point]:
-    """At most `limit` points: means of equally many neighbours; the x is that of the first of them."""
+    """Average a line down to at most `limit` points: means of equally many neighbours, at the first x."""
     if len(points) <= limit:
         return list(points)
     size = math.ceil(len(points) / limit)
@@ -178,7 +178,7 @@ def _padded(values: Sequence[float], pad: float) -> tuple[float, float]:
     return (0.0 if low >= 0 > bottom else bottom), high + pad * (high - low)
 
 
-def _chart(frame: Frame, body: Sequence[str], words: Sequence[tuple[float, str]], label: str) -> str:
+def _chart(frame: ChartFrame, body: Sequence[str], words: Sequence[tuple[float, str]], label: str) -> str:
     """The plot with its axes and columns.
 
     Args:
@@ -224,7 +224,7 @@ def _dot(kind: str, x: float, y: float) -> str:
     return f'<path class="dot {kind}" d="M{x} {y}h0"/>'
 
 
-def _draw(series: Series, frame: Frame) -> str:
+def _draw(series: Series, frame: ChartFrame) -> str:
     known = [(frame.px(x), None if y is None else frame.py(y)) for x, y in series.points]
     color = f"s{series.color}"
     if series.mark in ("dots", "rings"):
@@ -244,7 +244,7 @@ def _draw(series: Series, frame: Frame) -> str:
     return "".join(out)
 
 
-def _columns(frame: Frame, words: Sequence[tuple[float, str]], group: str) -> str:
+def _columns(frame: ChartFrame, words: Sequence[tuple[float, str]], group: str) -> str:
     """Invisible columns that show a guide line and their words: hovered, tapped or reached by arrow keys."""
     at = [frame.px(x) for x, _ in words]
     out = []

@@ -1,4 +1,4 @@
-"""A picture of a run's timeline: who was busy when, what episodes waited for, when weights changed."""
+"""An image of a run's timeline: who was busy when, what episodes waited for, when weights changed."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vlrl.timeline import TIMELINE_FILE, Span, read_timeline
+from vlrl.tracking.timeline import TIMELINE_FILE, Span, read_timeline
 
-COLORS = {"train": "#2f8f5b", "sync": "#e08a1e", "draw": "#24489c", "paused": "#c8342f"}
+COLORS = {"train": "#2f8f5b", "sync": "#e08a1e", "generate": "#24489c", "paused": "#c8342f"}
 BATCHES = ("#c9d6ee", "#cfe6d4", "#f3dcc0", "#e4d0ea")
 """Of an episode, by its batch: while its environment works, or it waits for one."""
 
@@ -33,12 +33,12 @@ class Panel:
 
     @property
     def start_s(self) -> float:
-        """Of the first span."""
+        """Start of the first span."""
         return min(span.start_s for span in self.spans)
 
     @property
     def end_s(self) -> float:
-        """Of the last step."""
+        """End of the last step."""
         steps = [span.end_s for span in self.spans if span.lane == "trainer"]
         return max(steps or [span.end_s for span in self.spans])
 
@@ -103,7 +103,7 @@ def _draw(axes: Any, panel: Panel) -> None:
 
     for what in ("train", "sync"):
         bars(panel.of("trainer", what), 0.1, 0.8, COLORS[what])
-    bars(panel.of("request"), 1.1, 0.8, COLORS["draw"])
+    bars(panel.of("request"), 1.1, 0.8, COLORS["generate"])
     bars(panel.of("generator", "paused"), 1.1, 0.8, COLORS["paused"])
     requests: dict[tuple[Any, Any], list[Span]] = {}
     for request in panel.of("request"):
@@ -118,7 +118,7 @@ def _draw(axes: Any, panel: Panel) -> None:
             color = BATCHES[batch % len(BATCHES)] if isinstance(batch, int) else "#dddddd"
             bars([episode], top, EPISODE_HEIGHT * 0.9, color)
             own = [r for r in requests.get(name, ()) if episode.start_s <= r.start_s < episode.end_s]
-            bars(own, top, EPISODE_HEIGHT * 0.9, COLORS["draw"])
+            bars(own, top, EPISODE_HEIGHT * 0.9, COLORS["generate"])
         top += EPISODE_HEIGHT
     for update in panel.of("generator", "paused"):
         if update.end_s <= panel.end_s:
@@ -133,7 +133,7 @@ def _legend() -> list[Any]:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    words = {"train": "trainer steps", "sync": "weights are moved", "draw": "tokens are drawn"}
+    words = {"train": "trainer steps", "sync": "weights are moved", "generate": "tokens are generated"}
     return [
         *(Patch(color=COLORS[name], label=label) for name, label in words.items()),
         Patch(color=COLORS["paused"], label="engine takes weights"),

@@ -85,7 +85,7 @@ def read_gesture(info: Mapping[str, Any]) -> Gesture | None:
     """The gesture of a turn; None for one whose environment tells of none.
 
     Args:
-        info: of the turn. `point` is "x,y x,y" in pixels of the picture before it; `gui_action` the repr of
+        info: of the turn. `point` is "x,y x,y" in pixels of the image before it; `gui_action` the repr of
             one of `vlrl.envs.gui.actions`; `widget` and `widget_box` what lay there. Any environment may
             give them; all that cannot be read is left out.
     """

@@ -1,4 +1,4 @@
-"""A run's pictures, put into a page."""
+"""A run's images, put into a page."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ import numpy.typing as npt
 from PIL import Image
 
 PIXELATED_BELOW = 256
-"""Pictures with a shorter side than this, in pixels, are enlarged, and their pixels kept visible."""
+"""Images with a shorter side than this, in pixels, are enlarged, and their pixels kept visible."""
 
 LONGEST = 960
-"""Pixels of a picture's longer side that a page makes use of."""
+"""Pixels of an image's longer side that a page makes use of."""
 
 VIDEO_FRAMES = 4
 """Frames of a video in a film strip at most, evenly spread."""
 
 Encode = Callable[[npt.NDArray[np.uint8]], str]
-"""[height, width, 3] → a data URI; see `vlrl.viewer.room.Room.picture`."""
+"""[height, width, 3] → a data URI; see `vlrl.viewer.room.SizeBudget.picture`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
-    """An inlined picture.
+class InlineImage:
+    """An inlined image.
 
     Attributes:
         uri: empty if the file is missing.
@@ -45,8 +45,8 @@ class Picture:
     original: tuple[int, int] = (0, 0)
 
 
-def inline_pictures(run_dir: Path, media: Mapping[str, Any], encode: Encode) -> list[Picture]:
-    """A medium of a run as one picture, or as a few frames of a video.
+def inline_pictures(run_dir: Path, media: Mapping[str, Any], encode: Encode) -> list[InlineImage]:
+    """A medium of a run as one image, or as a few frames of a video.
 
     A path that leaves the run's folder is not followed.
 
@@ -58,14 +58,14 @@ def inline_pictures(run_dir: Path, media: Mapping[str, Any], encode: Encode) -> 
     width, height = int(media.get("width", 0)), int(media.get("height", 0))
     path = _file_of(run_dir, media)
     if path is None:
-        return [Picture("", width, height, False)]
+        return [InlineImage("", width, height, False)]
     with Image.open(path) as opened:
         frames = np.split(np.asarray(opened.convert("RGB")), int(media.get("num_frames", 1)), axis=1)
     times = media.get("timestamps_s") or []
     original = tuple(media.get("original_size") or frames[0].shape[:2])
     chosen = sorted({round(i) for i in np.linspace(0, len(frames) - 1, min(VIDEO_FRAMES, len(frames)))})
     return [
-        Picture(
+        InlineImage(
             uri=encode(frames[i]),
             width=frames[i].shape[1],
             height=frames[i].shape[0],
@@ -78,7 +78,7 @@ def inline_pictures(run_dir: Path, media: Mapping[str, Any], encode: Encode) -> 
 
 
 def data_uri(data: bytes, kind: str) -> str:
-    """An encoded picture as text; `kind` is png, jpeg or webp."""
+    """An encoded image as text; `kind` is png, jpeg or webp."""
     return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 

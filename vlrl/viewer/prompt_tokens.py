@@ -64,7 +64,7 @@ def context_spans(
         count = len(list(members))
         special = token_id in processor.banned_token_ids or token_id in processor.stop_token_ids
         if count > 1 and (medium or special):
-            first = medium if medium not in named else 0  # its picture once
+            first = medium if medium not in named else 0  # its image once
             named.add(medium)
             whose = f" of medium {medium}" if medium else ""
             tip = f"id {token_id} · {count} tokens{whose} · not trained"

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from vlrl.viewer.charts import short
-from vlrl.viewer.pictures import Picture, inline_pictures
-from vlrl.viewer.room import Room
+from vlrl.viewer.pictures import InlineImage, inline_pictures
+from vlrl.viewer.room import SizeBudget
 from vlrl.viewer.strips import Strip, build_strip, is_strip, num_pictures
 
 Record = Mapping[str, Any]
@@ -20,7 +20,7 @@ MAX_RUN = 600
 """Tokens of one side of the mask shown in a row; of a longer run only its two ends are."""
 
 LIKELY = (0.99, 0.9, 0.5, 0.1)
-"""Probabilities that part the five shades of a drawn token, from sure to surprising."""
+"""Probabilities that part the five shades of a generated token, from sure to surprising."""
 
 NOT_SCORED = "not scored"
 """Stands where there is no reward."""
@@ -29,7 +29,7 @@ TIMES = "\N{MULTIPLICATION SIGN}"
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TextSpan:
     """A piece of text with its CSS class and what hovering tells."""
 
     text: str
@@ -39,10 +39,10 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One trajectory: what was drawn and how it was judged; an episode of several turns has a strip."""
+    """One trajectory: what was generated and how it was judged; an episode of several turns has a strip."""
 
     heading: str
-    spans: Sequence[Span]
+    spans: Sequence[TextSpan]
     outcome: str
     reward: str
     quality: float | None
@@ -65,8 +65,8 @@ class Card:
     sample_id: str
     question: str
     answer: str
-    pictures: Sequence[Picture]
-    prompt: Sequence[Span]
+    pictures: Sequence[InlineImage]
+    prompt: Sequence[TextSpan]
     num_prompt_tokens: int
     attempts: Sequence[Attempt]
 
@@ -107,22 +107,22 @@ def build_cards(run_dir: Path, columns: Sequence[tuple[str, Sequence[Record]]], 
     chosen = list(by_sample.items())[:limit]
     rewards = [r["reward"] for _, shown in chosen for _, r in shown if r.get("reward") is not None]
     scale = (min(rewards, default=0.0), max(rewards, default=0.0))
-    room = Room(sum(num_pictures(record) for _, shown in chosen for _, record in shown))
+    room = SizeBudget(sum(num_pictures(record) for _, shown in chosen for _, record in shown))
     return [_card(run_dir, sample_id, shown, scale, room) for sample_id, shown in chosen]
 
 
-def token_spans(ledger: Record, start: int, stop: int | None = None) -> list[Span]:
+def token_spans(ledger: Record, start: int, stop: int | None = None) -> list[TextSpan]:
     """Tokens [start, stop) of a ledger as spans; repeated placeholders and long runs are folded."""
     texts, ids = ledger.get("token_texts", []), ledger.get("token_ids", [])
     mask, logprobs = ledger.get("loss_mask", []), ledger.get("sampler_logprobs", [])
     tokens = list(zip(texts, ids, mask, logprobs, strict=False))[start:stop]
-    out: list[Span] = []
+    out: list[TextSpan] = []
     for drawn, members in groupby(tokens, key=lambda token: bool(token[2])):
         run = list(members)
         spans = [_drawn_span(*token) for token in run] if drawn else _context_spans(run)
         if len(spans) > MAX_RUN:
             half = MAX_RUN // 2
-            fold = Span(f" … {len(spans) - 2 * half} tokens … ", "fold", "left out of this page")
+            fold = TextSpan(f" … {len(spans) - 2 * half} tokens … ", "fold", "left out of this page")
             spans = [*spans[:half], fold, *spans[-half:]]
         out += spans
     return out
@@ -133,7 +133,7 @@ def _card(
     sample_id: str,
     shown: Sequence[tuple[str, Record]],
     scale: tuple[float, float],
-    room: Room,
+    room: SizeBudget,
 ) -> Card:
     first = shown[0][1]
     ledger, num_prompt_tokens = _first_ledger(first)
@@ -158,7 +158,7 @@ def _attempt(
     record: Record,
     scale: tuple[float, float],
     is_episode: bool,
-    room: Room,
+    room: SizeBudget,
 ) -> Attempt:
     ledgers = record.get("ledgers", [])
     reward, (low, high) = record.get("reward"), scale
@@ -182,20 +182,20 @@ def _attempt(
     )
 
 
-def _fitting(spans: Sequence[Span], room: Room) -> list[Span]:
-    """The tokens one by one while there is room, then as runs of what was drawn and what was not."""
+def _fitting(spans: Sequence[TextSpan], room: SizeBudget) -> list[TextSpan]:
+    """The tokens one by one while there is room, then as runs of what was generated and what was not."""
     if room.has_tokens(sum(len(span.text) + len(span.tip) for span in spans), len(spans)):
         return list(spans)
     runs = []
     for drawn, members in groupby(spans, key=lambda span: span.kind.startswith("act")):
         run = list(members)
         tip = f"{len(run)} pieces, {'drawn' if drawn else 'context'}; token by token in the run's rollouts"
-        runs.append(Span("".join(span.text for span in run), "act p0" if drawn else "ctx", tip))
+        runs.append(TextSpan("".join(span.text for span in run), "act p0" if drawn else "ctx", tip))
     return runs
 
 
 def _first_ledger(record: Record) -> tuple[Record, int]:
-    """(the first ledger, tokens of it before anything was drawn)."""
+    """(the first ledger, tokens of it before anything was generated)."""
     ledger: Record = next(iter(record.get("ledgers", [])), {})
     mask = ledger.get("loss_mask", [])
     return ledger, mask.index(1) if 1 in mask else len(mask)
@@ -214,33 +214,33 @@ def _question(messages: Sequence[Mapping[str, Any]]) -> str:
     return ""
 
 
-def _drawn_span(text: str, token_id: int, _mask: int, logprob: float | None) -> Span:
+def _drawn_span(text: str, token_id: int, _mask: int, logprob: float | None) -> TextSpan:
     if logprob is None:
-        return Span(visible(text), "act p4", f"id {token_id} · log-probability unknown · trained")
+        return TextSpan(visible(text), "act p4", f"id {token_id} · log-probability unknown · trained")
     probability = math.exp(min(0.0, logprob))
     shade = sum(probability < bound for bound in LIKELY)
-    return Span(
+    return TextSpan(
         visible(text),
         f"act p{shade}",
         f"id {token_id} · logprob {logprob:.3f} · p {probability:.1%} · trained",
     )
 
 
-def _context_spans(run: Sequence[tuple[str, int, int, float | None]]) -> list[Span]:
-    """Tokens the policy did not draw; placeholders of one medium, equal and adjacent, become one span."""
+def _context_spans(run: Sequence[tuple[str, int, int, float | None]]) -> list[TextSpan]:
+    """Tokens the policy did not generate; placeholders of one medium, equal and adjacent, become one span."""
     out = []
     for (text, token_id), members in groupby(run, key=lambda token: (token[0], token[1])):
         count = len(list(members))
         special = text.startswith("<|") and text.endswith("|>")
         tip = f"id {token_id} · context, not trained"
         if special and count > 1:
-            out.append(Span(f"▦{TIMES}{count}", "ctx pads", f"{count} of {text} · {tip}"))
+            out.append(TextSpan(f"▦{TIMES}{count}", "ctx pads", f"{count} of {text} · {tip}"))
         else:
-            out += [Span(visible(text), "ctx special" if special else "ctx", tip)] * count
+            out += [TextSpan(visible(text), "ctx special" if special else "ctx", tip)] * count
     return out
 
 
 def visible(text: str) -> str:
-    """Line ends shown and kept; other control characters as their pictures (␀, ␛)."""
+    """Line ends shown and kept; other control characters as their images (␀, ␛)."""
     shown = "".join(chr(0x2400 + ord(c)) if ord(c) < 32 and c not in "\n\t" else c for c in text)
     return shown.replace("\n", "↵\n")

@@ -1,4 +1,4 @@
-"""What a page may weigh, shared out among its pictures and tokens: many episodes are still a file to send."""
+"""What a page may weigh, shared out among its images and tokens: many episodes are still a file to send."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from PIL import Image
 from vlrl.viewer.pictures import LONGEST, PIXELATED_BELOW, data_uri
 
 PICTURE_BYTES = 11_000_000
-"""Of all pictures of a page together, as they stand in it."""
+"""Bytes of all images of a page together, as they stand in it."""
 TOKEN_BYTES = 4_000_000
-"""Of all tokens."""
+"""Bytes of all tokens."""
 SPAN_BYTES = 60
-"""Of a token's tags."""
+"""Bytes of a token's tags."""
 
 MAX_PICTURE_BYTES = 45_000
-"""Of one, however few there are: a screen of 640×480 pixels full of text."""
+"""Bytes of one image, however few there are: a screen of 640×480 pixels full of text."""
 SIDES = (LONGEST, 640, 480, 360, 270, 200, 150)
-"""Longest sides in pixels that a picture is made smaller to, one after the other."""
+"""Longest sides in pixels that an image is made smaller to, one after the other."""
 
 
-class Room:
-    """What is left of a page. Pictures that turn out small leave more for those after them."""
+class SizeBudget:
+    """What is left of a page. Images that turn out small leave more for those after them."""
 
     def __init__(self, num_pictures: int, picture_bytes: int = PICTURE_BYTES) -> None:
-        """Share the page out among so many pictures, those of a missing file too."""
+        """Share the page out among so many images, those of a missing file too."""
         self._num_pictures, self._bytes, self._tokens = max(1, num_pictures), picture_bytes, TOKEN_BYTES
         self._start = 0
 
     def picture(self, frame: npt.NDArray[np.uint8]) -> str:
-        """A picture as a data URI, as small as it has to be.
+        """An image as a data URI, as small as it has to be.
 
         Args:
             frame: [height, width, 3] uint8.
         """
         share = min(MAX_PICTURE_BYTES, self._bytes / max(1, self._num_pictures))
-        index = self._start  # what the picture before it needed: neighbours are of a kind
+        index = self._start  # what the image before it needed: neighbours are of a kind
         while len(uri := _encoded(frame, SIDES[index])) > share and index + 1 < len(SIDES):
             index += 1
         self._start = max(0, index - 1) if 2 * len(uri) < share else index
@@ -56,7 +56,7 @@ class Room:
 
 
 def _encoded(frame: npt.NDArray[np.uint8], side: int) -> str:
-    """WebP; PNG of a small picture, whose every pixel counts, while there is room."""
+    """WebP; PNG of a small image, whose every pixel counts, while there is room."""
     picture, out = Image.fromarray(frame), io.BytesIO()
     if min(frame.shape[:2]) < PIXELATED_BELOW and side == LONGEST:
         picture.save(out, "PNG")

@@ -10,13 +10,13 @@ from typing import Any
 
 import yaml
 
-from vlrl.metrics import METRICS_FILE, read_metrics
-from vlrl.records import read_rollouts
+from vlrl.tracking.records import read_rollouts
+from vlrl.tracking.sinks import METRICS_FILE, read_metrics
 from vlrl.viewer.charts import Point
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunFolder:
     """What a run folder holds; anything may be missing.
 
     Attributes:
@@ -72,7 +72,7 @@ class Run:
         return len(trained) if known is None else int(known)
 
 
-def load_run(run_dir: Path) -> Run:
+def load_run(run_dir: Path) -> RunFolder:
     """Read a run folder; a missing file counts as empty."""
     config_text, summary_text = _read(run_dir / "config.yaml"), _read(run_dir / "summary.json")
     try:
@@ -85,7 +85,7 @@ def load_run(run_dir: Path) -> Run:
     if not columns and (train := read_rollouts(run_dir / "rollouts" / "train.jsonl")):
         last = max(record.get("step", 0) for record in train)
         columns = [(f"in training, step {last}", [r for r in train if r.get("step", 0) == last])]
-    return Run(
+    return RunFolder(
         name=str(summary.get("run", run_dir.resolve().name)),
         summary=summary,
         config=config if isinstance(config, dict) else {},

@@ -10,7 +10,7 @@ from typing import Any
 
 from vlrl.viewer.charts import short
 from vlrl.viewer.gestures import Gesture, read_gesture
-from vlrl.viewer.pictures import Encode, Picture, inline_pictures
+from vlrl.viewer.pictures import Encode, InlineImage, inline_pictures
 
 MAX_FRAMES = 48
 """Turns of an episode shown; of a longer one only its two ends are."""
@@ -23,7 +23,7 @@ DEED = re.compile(r"<(action|answer|tool_call)>((?:(?!<\1>).)*?)</\1>\s*(?:<\|im
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class StripFrame:
     """One turn.
 
     Attributes:
@@ -36,11 +36,11 @@ class Frame:
         advantage: what the turn was trained towards; empty if it was not.
         marks: what is out of the ordinary about it, as (words, what hovering tells).
         left_out: turns left out of the page before this one.
-        gesture: what the action did to the last of the pictures, if the environment tells.
+        gesture: what the action did to the last of the images, if the environment tells.
     """
 
     number: int
-    pictures: Sequence[Picture]
+    pictures: Sequence[InlineImage]
     thought: str
     deed: str
     reward: str
@@ -63,15 +63,15 @@ class Strip:
         num_turns: shown or left out.
     """
 
-    frames: Sequence[Frame]
-    end: Sequence[Picture]
+    frames: Sequence[StripFrame]
+    end: Sequence[InlineImage]
     facts: Sequence[tuple[str, str]]
     solved: bool | None
     num_turns: int
 
     @property
     def is_screen(self) -> bool:
-        """True where actions are done to a screen: its pictures are drawn larger."""
+        """True where actions are done to a screen: its images are drawn larger."""
         return any(frame.gesture for frame in self.frames)
 
 
@@ -82,7 +82,7 @@ def is_strip(record: Mapping[str, Any]) -> bool:
 
 
 def num_pictures(record: Mapping[str, Any]) -> int:
-    """Pictures in its strip, about."""
+    """Images in its strip, about."""
     turns = record.get("turns", [])
     return sum(max(1, len(turns[index]["media"])) for index in _shown(len(turns))) + 1
 
@@ -92,12 +92,12 @@ def build_strip(run_dir: Path, record: Mapping[str, Any], encode: Encode) -> Str
 
     Args:
         run_dir: folder that media paths are relative to.
-        record: from `vlrl.records.rollout_records`.
-        encode: makes the pictures.
+        record: from `vlrl.tracking.records.rollout_records`.
+        encode: makes the images.
     """
     turns, info = record.get("turns", []), record.get("info", {})
 
-    def pictures(numbers: Sequence[int]) -> list[Picture]:
+    def pictures(numbers: Sequence[int]) -> list[InlineImage]:
         return [p for number in numbers for p in inline_pictures(run_dir, record["media"][number], encode)]
 
     frames, last, before = [], -1, None
@@ -127,8 +127,8 @@ def _shown(count: int) -> list[int]:
 
 
 def _frame(
-    turn: Mapping[str, Any], index: int, pictures: Sequence[Picture], is_new_ledger: bool, left_out: int
-) -> Frame:
+    turn: Mapping[str, Any], index: int, pictures: Sequence[InlineImage], is_new_ledger: bool, left_out: int
+) -> StripFrame:
     thought, deed = split_deed(turn["text"])
     reward, advantage = turn.get("reward"), turn.get("advantage")
     marks = []
@@ -139,8 +139,8 @@ def _frame(
     if turn.get("info", {}).get("settled") is False:
         marks.append(("unsettled", "the screen was still changing when the time to wait for it had run out"))
     if is_new_ledger:
-        marks.append(("context anew", "from here on another ledger: what was shown before was rewritten"))
-    return Frame(
+        marks.append(("context again", "from here on another ledger: what was shown before was rewritten"))
+    return StripFrame(
         number=index + 1,
         pictures=pictures,
         thought=thought,
@@ -155,7 +155,7 @@ def _frame(
 
 
 def _new_media(record: Mapping[str, Any], index: int, is_new_ledger: bool) -> list[int]:
-    """Media of a turn; where the context was written anew, those that were not seen in the turn before."""
+    """Media of a turn; where the context was written again, those that were not seen in the turn before."""
     media: list[int] = record["turns"][index]["media"]
     if not is_new_ledger:
         return media

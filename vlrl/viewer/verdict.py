@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from vlrl.viewer.run import Run
+from vlrl.viewer.run import RunFolder
 
 
-def verdict(run: Run) -> tuple[str, str]:
+def verdict(run: RunFolder) -> tuple[str, str]:
     """("good" | "bad" | "open", what happened in words)."""
     planned = run.option("num_steps")
     early = (
@@ -27,7 +27,7 @@ def wilson(accuracy: float, count: int) -> tuple[float, float]:
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
-def _judge(run: Run) -> tuple[str, str]:
+def _judge(run: RunFolder) -> tuple[str, str]:
     before, after, target = run.accuracy("before", "greedy"), run.accuracy("after", "greedy"), run.target
     if not run.summary:
         return "open", "No summary.json: the run has not finished, and this is what it wrote so far."

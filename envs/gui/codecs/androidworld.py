@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from vlrl.coordinates import CoordinateFrame
 from vlrl.envs.gui.actions import (
     Action,
     Answer,
@@ -33,12 +34,11 @@ from vlrl.envs.gui.actions import (
     Wait,
 )
 from vlrl.envs.gui.codecs.codec import View
-from vlrl.envs.gui.codecs.directions import DIRECTIONS, direction_of, scroll_towards
-from vlrl.envs.gui.codecs.frames import Grid, shown_extent
-from vlrl.envs.gui.codecs.json_text import json_text, said_in_object
-from vlrl.envs.gui.codecs.said import Said, cannot_say
+from vlrl.envs.gui.codecs.grammar.directions import DIRECTIONS, direction_of, scroll_towards
+from vlrl.envs.gui.codecs.grammar.frames import Grid, shown_extent
+from vlrl.envs.gui.codecs.grammar.json_text import json_text, said_in_object
+from vlrl.envs.gui.codecs.grammar.parsed_call import ParsedAction, cannot_say
 from vlrl.envs.gui.screen import Form
-from vlrl.processors.coordinates import CoordinateFrame
 
 SWIPE_MS = 500
 """How long a swipe takes there."""
@@ -95,7 +95,7 @@ class AndroidWorldCodec:
         return f"Action: {json_text(members)}"
 
 
-def _action(said: Said, grid: Grid) -> Action:
+def _action(said: ParsedAction, grid: Grid) -> Action:
     match said.name:
         case "click":
             return Click(said.xy(grid))

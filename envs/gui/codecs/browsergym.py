@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from vlrl.coordinates import CoordinateFrame
 from vlrl.envs.gui.actions import (
     Action,
     Answer,
@@ -30,15 +31,14 @@ from vlrl.envs.gui.actions import (
     TypeText,
     Wait,
 )
-from vlrl.envs.gui.codecs.call_text import Parameters, cut_call, said_in
 from vlrl.envs.gui.codecs.codec import ActionError, View
-from vlrl.envs.gui.codecs.escapes import python_text
-from vlrl.envs.gui.codecs.frames import Grid, shown_extent
-from vlrl.envs.gui.codecs.keys import written_key, written_keys
-from vlrl.envs.gui.codecs.parts import action_part
-from vlrl.envs.gui.codecs.said import BUTTONS, MAX_SCROLL_PX, Said, cannot_say
+from vlrl.envs.gui.codecs.grammar.call_text import Parameters, cut_call, said_in
+from vlrl.envs.gui.codecs.grammar.escapes import python_text
+from vlrl.envs.gui.codecs.grammar.frames import Grid, shown_extent
+from vlrl.envs.gui.codecs.grammar.keys import written_key, written_keys
+from vlrl.envs.gui.codecs.grammar.parsed_call import BUTTONS, MAX_SCROLL_PX, ParsedAction, cannot_say
+from vlrl.envs.gui.codecs.grammar.parts import action_part
 from vlrl.envs.gui.screen import Form
-from vlrl.processors.coordinates import CoordinateFrame
 
 _FUNCTIONS: Mapping[str, Parameters] = {
     "noop": ("wait_ms",),
@@ -107,7 +107,7 @@ class BrowserGymCodec:
         return f"```\n{call}\n```"
 
 
-def _action(said: Said, grid: Grid) -> Action:
+def _action(said: ParsedAction, grid: Grid) -> Action:
     match said.name:
         case "noop":
             return Wait(said.milliseconds("wait_ms", 1000, 1))

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
+from vlrl.coordinates import Canvas
 from vlrl.envs.gui.actions import Action, Pixel
 from vlrl.envs.gui.screen import Form
-from vlrl.processors.coordinates import Canvas
 
 
 class ActionError(Exception):

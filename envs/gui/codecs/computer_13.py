@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from vlrl.coordinates import CoordinateFrame
 from vlrl.envs.gui.actions import (
     NOTCH_PX,
     Action,
@@ -28,13 +29,12 @@ from vlrl.envs.gui.actions import (
     Wait,
 )
 from vlrl.envs.gui.codecs.codec import View
-from vlrl.envs.gui.codecs.frames import Grid, shown_extent
-from vlrl.envs.gui.codecs.json_text import json_text, said_in_object
-from vlrl.envs.gui.codecs.keys import written_keys
-from vlrl.envs.gui.codecs.parts import action_part
-from vlrl.envs.gui.codecs.said import BUTTONS, MAX_SCROLL_PX, Said, cannot_say, notches
+from vlrl.envs.gui.codecs.grammar.frames import Grid, shown_extent
+from vlrl.envs.gui.codecs.grammar.json_text import json_text, said_in_object
+from vlrl.envs.gui.codecs.grammar.keys import written_keys
+from vlrl.envs.gui.codecs.grammar.parsed_call import BUTTONS, MAX_SCROLL_PX, ParsedAction, cannot_say, notches
+from vlrl.envs.gui.codecs.grammar.parts import action_part
 from vlrl.envs.gui.screen import Form
-from vlrl.processors.coordinates import CoordinateFrame
 
 _SPECIAL: Mapping[str, Action] = {"WAIT": Wait(), "FAIL": Finish(False), "DONE": Finish(True)}
 _BUTTON = '"button" ("left", "right" or "middle"; optional)'
@@ -94,7 +94,7 @@ class Computer13Codec:
         return f"```\n{json_text(members)}\n```"
 
 
-def _action(said: Said, grid: Grid) -> Action:
+def _action(said: ParsedAction, grid: Grid) -> Action:
     place = said.xy(grid) if said.has("x", "y") else None
     match said.name:
         case "MOVE_TO":

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from vlrl.coordinates import CoordinateFrame
 from vlrl.envs.gui.actions import (
     Action,
     Button,
@@ -30,17 +31,16 @@ from vlrl.envs.gui.actions import (
     Wait,
 )
 from vlrl.envs.gui.codecs.codec import ActionError, View
-from vlrl.envs.gui.codecs.directions import DIRECTIONS, direction_of, scroll_towards
-from vlrl.envs.gui.codecs.escapes import python_text
-from vlrl.envs.gui.codecs.frames import Grid
-from vlrl.envs.gui.codecs.json_text import said_of
-from vlrl.envs.gui.codecs.keys import named_plus, written_keys
-from vlrl.envs.gui.codecs.parts import stripped, tagged_part
-from vlrl.envs.gui.codecs.said import Said, cannot_say
+from vlrl.envs.gui.codecs.grammar.directions import DIRECTIONS, direction_of, scroll_towards
+from vlrl.envs.gui.codecs.grammar.escapes import python_text
+from vlrl.envs.gui.codecs.grammar.frames import Grid
+from vlrl.envs.gui.codecs.grammar.json_text import parsed_action
+from vlrl.envs.gui.codecs.grammar.keys import named_plus, written_keys
+from vlrl.envs.gui.codecs.grammar.parsed_call import ParsedAction, cannot_say
+from vlrl.envs.gui.codecs.grammar.parts import stripped, tagged_part
 from vlrl.envs.gui.screen import Form
-from vlrl.processors.coordinates import CoordinateFrame
-from vlrl.rewards.literals import read_literal
-from vlrl.rewards.strict_json import Unreadable
+from vlrl.parsing.literals import read_literal
+from vlrl.parsing.strict_json import Unreadable
 
 OPENING, CLOSING = "<answer>", "</answer>"
 NO_TEXT = "no input text"
@@ -118,7 +118,7 @@ class GuiR1Codec:
         )
 
 
-def _said(text: str) -> Said:
+def _said(text: str) -> ParsedAction:
     span = stripped(text, tagged_part(text, OPENING, CLOSING))
     try:
         value: Any = read_literal(text[slice(*span)])
@@ -128,12 +128,12 @@ def _said(text: str) -> Said:
         (value,) = value
     if not isinstance(value, dict):
         raise ActionError("syntax", "the answer is no list of one dictionary", span)
-    said = said_of(text, span, value, "action")
+    said = parsed_action(text, span, value, "action")
     said.check_names(("point", "input_text"))
     return said.without("input_text", NO_TEXT)
 
 
-def _action(said: Said, grid: Grid) -> Action:
+def _action(said: ParsedAction, grid: Grid) -> Action:
     match said.name:
         case name if name in _CLICKS:
             return Click(said.point("point", grid), *_CLICKS[name])

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from vlrl.coordinates import CoordinateFrame
 from vlrl.envs.gui.actions import (
     Action,
     ButtonDown,
@@ -26,12 +27,11 @@ from vlrl.envs.gui.actions import (
     Wait,
 )
 from vlrl.envs.gui.codecs.codec import View
-from vlrl.envs.gui.codecs.frames import Grid, shown_extent
-from vlrl.envs.gui.codecs.json_text import json_text, said_in_object
-from vlrl.envs.gui.codecs.keys import MODIFIERS, chord, written_key
-from vlrl.envs.gui.codecs.said import Said, cannot_say
+from vlrl.envs.gui.codecs.grammar.frames import Grid, shown_extent
+from vlrl.envs.gui.codecs.grammar.json_text import json_text, said_in_object
+from vlrl.envs.gui.codecs.grammar.keys import MODIFIERS, chord, written_key
+from vlrl.envs.gui.codecs.grammar.parsed_call import ParsedAction, cannot_say
 from vlrl.envs.gui.screen import Form
-from vlrl.processors.coordinates import CoordinateFrame
 
 _PREFIXES = {"C-": "ctrl", "S-": "shift", "A-": "alt", "M-": "super"}
 _SCROLL, _PAGE = 50, 210
@@ -82,7 +82,7 @@ class MiniWobCodec:
         return json_text(members)
 
 
-def _action(said: Said, grid: Grid) -> Action:
+def _action(said: ParsedAction, grid: Grid) -> Action:
     match said.name:
         case "NONE":
             return Wait()
@@ -107,7 +107,7 @@ def _action(said: Said, grid: Grid) -> Action:
     raise said.unknown()
 
 
-def _keys(said: Said) -> tuple[str, ...]:
+def _keys(said: ParsedAction) -> tuple[str, ...]:
     word = said.text("key")
     held: list[str] = []
     while word[:2] in _PREFIXES and len(word) > 2 and len(held) < len(_PREFIXES):

@@ -7,29 +7,29 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias, cast
 
+from vlrl.coordinates import Canvas, CoordinateFrame
 from vlrl.envs.gui.actions import Action, Answer
 from vlrl.envs.gui.codecs.androidworld import AndroidWorldCodec
 from vlrl.envs.gui.codecs.browsergym import BrowserGymCodec
 from vlrl.envs.gui.codecs.codec import ActionError, Codec, View
 from vlrl.envs.gui.codecs.computer_13 import Computer13Codec
-from vlrl.envs.gui.codecs.frames import FRAME_NAMES
+from vlrl.envs.gui.codecs.grammar.frames import FRAME_NAMES
+from vlrl.envs.gui.codecs.grammar.next_words import next_words
+from vlrl.envs.gui.codecs.grammar.tolerance import TOLERANCES, Tolerance, TolerantCodec
 from vlrl.envs.gui.codecs.gui_r1 import GuiR1Codec
 from vlrl.envs.gui.codecs.miniwob import MiniWobCodec
-from vlrl.envs.gui.codecs.next_words import next_words
 from vlrl.envs.gui.codecs.osworld_pyautogui import PyautoguiCodec
 from vlrl.envs.gui.codecs.plain import PlainCodec
 from vlrl.envs.gui.codecs.qwen_computer import QwenComputerCodec
 from vlrl.envs.gui.codecs.qwen_mobile import QwenMobileCodec
-from vlrl.envs.gui.codecs.tolerance import TOLERANCES, Tolerance, TolerantCodec
 from vlrl.envs.gui.codecs.uitars import UiTarsCodec
 from vlrl.errors import ConfigError
-from vlrl.processors.coordinates import Canvas, CoordinateFrame
 
 Maker: TypeAlias = Callable[[str, CoordinateFrame], Codec]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CodecEntry:
     """A codec: how to make one of a name and a frame, its own frame, and a line about it."""
 
     make: Maker
@@ -37,24 +37,30 @@ class Entry:
     line: str
 
 
-CODECS: Mapping[str, Entry] = {
-    "plain": Entry(
+CODECS: Mapping[str, CodecEntry] = {
+    "plain": CodecEntry(
         PlainCodec, "resized_pixels", "vlrl's own: <action>click 312 240</action>; says every action"
     ),
-    "uitars": Entry(UiTarsCodec, "per_1000", "UI-TARS 1.0: click(start_box='<|box_start|>(x,y)<|box_end|>')"),
-    "uitars_1_5": Entry(UiTarsCodec, "resized_pixels", "UI-TARS 1.5: click(point='<point>x y</point>')"),
-    "gui_r1": Entry(GuiR1Codec, "resized_pixels", "GUI-R1: a list of one dictionary in <answer> tags"),
-    "osworld_pyautogui": Entry(
+    "uitars": CodecEntry(
+        UiTarsCodec, "per_1000", "UI-TARS 1.0: click(start_box='<|box_start|>(x,y)<|box_end|>')"
+    ),
+    "uitars_1_5": CodecEntry(UiTarsCodec, "resized_pixels", "UI-TARS 1.5: click(point='<point>x y</point>')"),
+    "gui_r1": CodecEntry(GuiR1Codec, "resized_pixels", "GUI-R1: a list of one dictionary in <answer> tags"),
+    "osworld_pyautogui": CodecEntry(
         PyautoguiCodec, "original_pixels", "OSWorld: one pyautogui call, read, not run"
     ),
-    "computer_13": Entry(Computer13Codec, "original_pixels", "OSWorld: JSON with an action_type in capitals"),
-    "androidworld": Entry(AndroidWorldCodec, "original_pixels", "AndroidWorld: JSON, phones"),
-    "browsergym": Entry(BrowserGymCodec, "original_pixels", "BrowserGym: functions with coordinates"),
-    "miniwob": Entry(MiniWobCodec, "original_pixels", "MiniWoB++: JSON with coords"),
-    "qwen2_5_computer_use": Entry(QwenComputerCodec, "resized_pixels", "Qwen2.5-VL's tool call, desktops"),
-    "qwen3_computer_use": Entry(QwenComputerCodec, "per_1000", "Qwen3-VL's tool call, desktops"),
-    "qwen2_5_mobile_use": Entry(QwenMobileCodec, "resized_pixels", "Qwen2.5-VL's tool call, phones"),
-    "qwen3_mobile_use": Entry(QwenMobileCodec, "per_999", "Qwen3-VL's tool call, phones"),
+    "computer_13": CodecEntry(
+        Computer13Codec, "original_pixels", "OSWorld: JSON with an action_type in capitals"
+    ),
+    "androidworld": CodecEntry(AndroidWorldCodec, "original_pixels", "AndroidWorld: JSON, phones"),
+    "browsergym": CodecEntry(BrowserGymCodec, "original_pixels", "BrowserGym: functions with coordinates"),
+    "miniwob": CodecEntry(MiniWobCodec, "original_pixels", "MiniWoB++: JSON with coords"),
+    "qwen2_5_computer_use": CodecEntry(
+        QwenComputerCodec, "resized_pixels", "Qwen2.5-VL's tool call, desktops"
+    ),
+    "qwen3_computer_use": CodecEntry(QwenComputerCodec, "per_1000", "Qwen3-VL's tool call, desktops"),
+    "qwen2_5_mobile_use": CodecEntry(QwenMobileCodec, "resized_pixels", "Qwen2.5-VL's tool call, phones"),
+    "qwen3_mobile_use": CodecEntry(QwenMobileCodec, "per_999", "Qwen3-VL's tool call, phones"),
 }
 
 
@@ -63,7 +69,7 @@ def open_codec(name: str, tolerance: Tolerance = "published") -> TolerantCodec:
 
     Args:
         name: of the codec.
-        tolerance: how much it forgives; see `vlrl.envs.gui.codecs.tolerance`.
+        tolerance: how much it forgives; see `vlrl.envs.gui.codecs.grammar.tolerance`.
 
     Raises:
         ConfigError: for an unknown name, frame or tolerance.

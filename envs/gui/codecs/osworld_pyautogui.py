@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from vlrl.coordinates import CoordinateFrame
 from vlrl.envs.gui.actions import (
     NOTCH_PX,
     Action,
@@ -34,15 +35,22 @@ from vlrl.envs.gui.actions import (
     TypeText,
     Wait,
 )
-from vlrl.envs.gui.codecs.call_text import Parameters, Written, cut_call, said_in
 from vlrl.envs.gui.codecs.codec import ActionError, View
-from vlrl.envs.gui.codecs.escapes import python_text
-from vlrl.envs.gui.codecs.frames import Grid, shown_extent
-from vlrl.envs.gui.codecs.keys import written_keys
-from vlrl.envs.gui.codecs.parts import action_part
-from vlrl.envs.gui.codecs.said import BUTTONS, MAX_SCROLL_PX, Said, Span, cannot_say, notches, seconds
+from vlrl.envs.gui.codecs.grammar.call_text import Parameters, Written, cut_call, said_in
+from vlrl.envs.gui.codecs.grammar.escapes import python_text
+from vlrl.envs.gui.codecs.grammar.frames import Grid, shown_extent
+from vlrl.envs.gui.codecs.grammar.keys import written_keys
+from vlrl.envs.gui.codecs.grammar.parsed_call import (
+    BUTTONS,
+    MAX_SCROLL_PX,
+    ParsedAction,
+    Span,
+    cannot_say,
+    notches,
+    seconds,
+)
+from vlrl.envs.gui.codecs.grammar.parts import action_part
 from vlrl.envs.gui.screen import Form
-from vlrl.processors.coordinates import CoordinateFrame
 
 _UNUSED = ("logScreenshot", "_pause")
 _CLICK = ("x", "y", "interval", "button", "duration", "tween", *_UNUSED)
@@ -160,7 +168,7 @@ def _only_statement(text: str, span: Span) -> Span:
     return start, after
 
 
-def _action(said: Said, grid: Grid) -> Action:
+def _action(said: ParsedAction, grid: Grid) -> Action:
     place = said.xy(grid) if said.has("x", "y") else None
     match said.name.removeprefix("pyautogui."):
         case name if name in _CLICKS:
@@ -195,7 +203,7 @@ def _action(said: Said, grid: Grid) -> Action:
     raise said.unknown()
 
 
-def _pixels(said: Said) -> int:
+def _pixels(said: ParsedAction) -> int:
     most = MAX_SCROLL_PX / NOTCH_PX
     return round(said.number("clicks", -most, most) * NOTCH_PX)
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import get_args
 
+from vlrl.coordinates import CoordinateFrame
 from vlrl.envs.action_text import CLOSING, OPENING
 from vlrl.envs.gui.actions import (
     Action,
@@ -36,13 +37,19 @@ from vlrl.envs.gui.actions import (
     Wait,
 )
 from vlrl.envs.gui.codecs.codec import ActionError, View
-from vlrl.envs.gui.codecs.escapes import escaped_ends, unescaped
-from vlrl.envs.gui.codecs.frames import Grid, shown_extent
-from vlrl.envs.gui.codecs.keys import MODIFIERS, named_plus
-from vlrl.envs.gui.codecs.parts import tagged_part
-from vlrl.envs.gui.codecs.said import BUTTONS, MAX_SCROLL_PX, Argument, Said, Span, cannot_say
+from vlrl.envs.gui.codecs.grammar.escapes import escaped_ends, unescaped
+from vlrl.envs.gui.codecs.grammar.frames import Grid, shown_extent
+from vlrl.envs.gui.codecs.grammar.keys import MODIFIERS, named_plus
+from vlrl.envs.gui.codecs.grammar.parsed_call import (
+    BUTTONS,
+    MAX_SCROLL_PX,
+    Argument,
+    ParsedAction,
+    Span,
+    cannot_say,
+)
+from vlrl.envs.gui.codecs.grammar.parts import tagged_part
 from vlrl.envs.gui.screen import Form
-from vlrl.processors.coordinates import CoordinateFrame
 
 MAX_PATH = 16
 """Most points of a drag."""
@@ -121,7 +128,7 @@ class PlainCodec:
         return f"{OPENING}{words}{CLOSING}"
 
 
-def _said(text: str, span: Span) -> tuple[Said, tuple[Modifier, ...]]:
+def _said(text: str, span: Span) -> tuple[ParsedAction, tuple[Modifier, ...]]:
     first = _WORD.search(text, *span)
     if not first:
         raise ActionError("no_action", "there is nothing between the tags", span)
@@ -131,7 +138,7 @@ def _said(text: str, span: Span) -> tuple[Said, tuple[Modifier, ...]]:
     if verb in _WITH_TEXT:
         rest = text[first.end() : end].lstrip(" \t\r\n")
         given = {"text": Argument(unescaped(rest), (end - len(rest), end))} if rest else {}
-        return Said(verb, whole, first.span(), given), modifiers
+        return ParsedAction(verb, whole, first.span(), given), modifiers
     if verb not in _PARAMETERS:
         raise ActionError("unknown_action", f"{verb[:40]!r} is no action here", first.span())
     names, given = _PARAMETERS[verb], {}
@@ -143,7 +150,7 @@ def _said(text: str, span: Span) -> tuple[Said, tuple[Modifier, ...]]:
         given[names[number]] = Argument(value, word.span())
     if verb == "scroll" and len(given) == 2:  # scroll DX DY, where the pointer is
         given = dict(zip(names[2:], given.values(), strict=True))
-    return Said(verb, whole, first.span(), given), modifiers
+    return ParsedAction(verb, whole, first.span(), given), modifiers
 
 
 def without_modifiers(word: str) -> tuple[tuple[Modifier, ...], str]:
@@ -154,7 +161,7 @@ def without_modifiers(word: str) -> tuple[tuple[Modifier, ...], str]:
     return tuple(key for key in MODIFIERS if key in held), verb
 
 
-def _action(said: Said, modifiers: tuple[Modifier, ...], grid: Grid) -> Action:
+def _action(said: ParsedAction, modifiers: tuple[Modifier, ...], grid: Grid) -> Action:
     if said.name in _CLICKS:
         return Click(said.xy(grid) if said.arguments else None, *_CLICKS[said.name], modifiers)
     if said.name in _DRAGS:

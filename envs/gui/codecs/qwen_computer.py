@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from vlrl.coordinates import CoordinateFrame
 from vlrl.envs.gui.actions import (
     Action,
     Answer,
@@ -29,14 +30,19 @@ from vlrl.envs.gui.actions import (
     Wait,
 )
 from vlrl.envs.gui.codecs.codec import View
-from vlrl.envs.gui.codecs.frames import Grid, shown_extent
-from vlrl.envs.gui.codecs.json_text import said_in_call
-from vlrl.envs.gui.codecs.keys import written_keys
+from vlrl.envs.gui.codecs.grammar.frames import Grid, shown_extent
+from vlrl.envs.gui.codecs.grammar.json_text import said_in_call
+from vlrl.envs.gui.codecs.grammar.keys import written_keys
+from vlrl.envs.gui.codecs.grammar.parsed_call import (
+    MAX_SCROLL_PX,
+    STATUSES,
+    ParsedAction,
+    cannot_say,
+    seconds,
+)
 from vlrl.envs.gui.codecs.qwen_prompt import Version, of_type, one_of, parameters, qwen_prompt
-from vlrl.envs.gui.codecs.said import MAX_SCROLL_PX, STATUSES, Said, cannot_say, seconds
 from vlrl.envs.gui.screen import Form
-from vlrl.envs.tools.calls import write_call
-from vlrl.processors.coordinates import CoordinateFrame
+from vlrl.parsing.tool_calls import write_call
 
 FUNCTION = "computer_use"
 
@@ -109,7 +115,7 @@ class QwenComputerCodec:
         return write_call(FUNCTION, arguments)
 
 
-def _action(said: Said, grid: Grid) -> Action:
+def _action(said: ParsedAction, grid: Grid) -> Action:
     place = said.point("coordinate", grid) if said.has("coordinate") else None
     match said.name:
         case name if name in _CLICKS:

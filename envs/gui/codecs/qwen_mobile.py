@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from vlrl.coordinates import CoordinateFrame
 from vlrl.envs.gui.actions import (
     Action,
     Answer,
@@ -30,14 +31,13 @@ from vlrl.envs.gui.actions import (
     Wait,
 )
 from vlrl.envs.gui.codecs.codec import View
-from vlrl.envs.gui.codecs.frames import Grid, shown_extent
-from vlrl.envs.gui.codecs.json_text import said_in_call
-from vlrl.envs.gui.codecs.keys import key_name
+from vlrl.envs.gui.codecs.grammar.frames import Grid, shown_extent
+from vlrl.envs.gui.codecs.grammar.json_text import said_in_call
+from vlrl.envs.gui.codecs.grammar.keys import key_name
+from vlrl.envs.gui.codecs.grammar.parsed_call import STATUSES, ParsedAction, cannot_say, seconds
 from vlrl.envs.gui.codecs.qwen_prompt import Version, of_type, one_of, parameters, qwen_prompt
-from vlrl.envs.gui.codecs.said import STATUSES, Said, cannot_say, seconds
 from vlrl.envs.gui.screen import Form
-from vlrl.envs.tools.calls import write_call
-from vlrl.processors.coordinates import CoordinateFrame
+from vlrl.parsing.tool_calls import write_call
 
 FUNCTION = "mobile_use"
 
@@ -122,7 +122,7 @@ def _parameters(version: Version) -> dict[str, Any]:
     )
 
 
-def _action(said: Said, grid: Grid) -> Action:
+def _action(said: ParsedAction, grid: Grid) -> Action:
     match said.name:
         case "click":
             return Click(said.point("coordinate", grid))
@@ -147,7 +147,7 @@ def _action(said: Said, grid: Grid) -> Action:
     raise said.unknown()
 
 
-def _key_event(said: Said) -> Action:
+def _key_event(said: ParsedAction) -> Action:
     event = said.text("text").strip().lower().removeprefix("keycode_")
     if event != "enter" and event in _BUTTONS:
         return SystemButton(_BUTTONS[event])

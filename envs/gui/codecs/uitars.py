@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from vlrl.coordinates import CoordinateFrame
 from vlrl.envs.gui.actions import (
     Action,
     Answer,
@@ -40,14 +41,13 @@ from vlrl.envs.gui.actions import (
     Wait,
 )
 from vlrl.envs.gui.codecs.codec import ActionError, View
-from vlrl.envs.gui.codecs.directions import DIRECTIONS, direction_of, scroll_towards
-from vlrl.envs.gui.codecs.escapes import escaped, unescaped
-from vlrl.envs.gui.codecs.frames import Grid
-from vlrl.envs.gui.codecs.keys import written_keys
-from vlrl.envs.gui.codecs.parts import action_part
-from vlrl.envs.gui.codecs.said import Argument, Said, cannot_say
+from vlrl.envs.gui.codecs.grammar.directions import DIRECTIONS, direction_of, scroll_towards
+from vlrl.envs.gui.codecs.grammar.escapes import escaped, unescaped
+from vlrl.envs.gui.codecs.grammar.frames import Grid
+from vlrl.envs.gui.codecs.grammar.keys import written_keys
+from vlrl.envs.gui.codecs.grammar.parsed_call import Argument, ParsedAction, cannot_say
+from vlrl.envs.gui.codecs.grammar.parts import action_part
 from vlrl.envs.gui.screen import Form
-from vlrl.processors.coordinates import CoordinateFrame
 
 WAIT_MS = 5000
 """How long wait() is said to be."""
@@ -180,7 +180,7 @@ class UiTarsCodec:
         return None
 
 
-def _said(text: str) -> Said:
+def _said(text: str) -> ParsedAction:
     span = action_part(text)
     call = _CALL.match(text, *span)
     if not call or text[span[1] - 1] != ")":
@@ -198,10 +198,10 @@ def _said(text: str) -> Said:
             raise ActionError("bad_argument", reason, opens.span(1))
         given[name] = Argument(unescaped(text[opens.end() : closes.start()]), (opens.start(1), closes.end()))
         start = closes.end()
-    return Said(call.group(1), span, call.span(1), given)
+    return ParsedAction(call.group(1), span, call.span(1), given)
 
 
-def _action(said: Said, grid: Grid) -> Action:
+def _action(said: ParsedAction, grid: Grid) -> Action:
     match said.name:
         case name if name in _CLICKS:
             return Click(_place(said, "start", grid), *_CLICKS[name])
@@ -238,7 +238,7 @@ def _action(said: Said, grid: Grid) -> Action:
     raise said.unknown()
 
 
-def _place(said: Said, name: str, grid: Grid) -> Pixel:
+def _place(said: ParsedAction, name: str, grid: Grid) -> Pixel:
     place = _PLACE.fullmatch(said.text(name).strip())
     numbers = place and _NUMBERS.fullmatch(place.group(1).strip())
     try:

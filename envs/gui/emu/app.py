@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vlrl.envs.gui.emu import files, limits
-from vlrl.envs.gui.emu.events import Event, Reply
+from vlrl.envs.gui.emu.input.events import Event, Reply
 from vlrl.envs.gui.emu.state import Files, Window, World
 from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.widgets import Widget

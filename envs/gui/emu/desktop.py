@@ -20,17 +20,17 @@ from vlrl.envs.gui.actions import (
     SystemButton,
     points_of,
 )
-from vlrl.envs.gui.emu import acts
-from vlrl.envs.gui.emu.elements import elements_of
+from vlrl.envs.gui.emu.drawing.paint import Compositor, paste_clipped
+from vlrl.envs.gui.emu.drawing.pointer_shape import SIZE, arrow
+from vlrl.envs.gui.emu.input import acts
 from vlrl.envs.gui.emu.opening import Episode, Opening, opening
-from vlrl.envs.gui.emu.paint import Compositor, paste_clipped
-from vlrl.envs.gui.emu.pointer_shape import SIZE, arrow
-from vlrl.envs.gui.emu.reach import Eye, Stuck
-from vlrl.envs.gui.emu.scene import Scene
+from vlrl.envs.gui.emu.oracle.reach import Eye, Stuck
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import speak
 from vlrl.envs.gui.emu.task import TEMPLATES, Setup, Template, judge
 from vlrl.envs.gui.emu.variation import Variation
+from vlrl.envs.gui.emu.windows.elements import elements_of
+from vlrl.envs.gui.emu.windows.scene import Scene
 from vlrl.envs.gui.screen import Element, Form, Screen, Verdict
 from vlrl.errors import ConfigError
 from vlrl.seeds import derive_seed

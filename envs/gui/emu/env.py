@@ -13,7 +13,7 @@ from vlrl.envs.gui.actions import Action, Answer
 from vlrl.envs.gui.codecs.open import can_say
 from vlrl.envs.gui.emu import apps, tasks
 from vlrl.envs.gui.emu.desktop import Desktop
-from vlrl.envs.gui.emu.intents import Needing
+from vlrl.envs.gui.emu.oracle.intents import Needing
 from vlrl.envs.gui.emu.strings import speak
 from vlrl.envs.gui.emu.task import TEMPLATES, Draw, Template
 from vlrl.envs.gui.emu.variation import CHOICES, Variation
@@ -51,7 +51,7 @@ class EmuEnv(GuiEnv):
             form: "desktop" or "mobile".
             tasks: names of templates to draw from, or patterns such as "editor/*".
             difficulty: the level, 1 to 3, or [least, most].
-            options: pins of the looks, and those of every GuiEnv.
+            options: pins of the looks, and the options of `GuiRules`.
 
         Raises:
             ConfigError: for an unknown option or value.

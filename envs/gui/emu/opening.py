@@ -10,13 +10,13 @@ from cachetools import LRUCache, cached
 
 from vlrl.envs.gui.emu import update
 from vlrl.envs.gui.emu.apps.settings import DEFAULTS
+from vlrl.envs.gui.emu.drawing.paint import Compositor
 from vlrl.envs.gui.emu.files import empty_disk, write
-from vlrl.envs.gui.emu.paint import Compositor
-from vlrl.envs.gui.emu.scene import Scene
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import speak
 from vlrl.envs.gui.emu.task import Draw, Setup, Template
 from vlrl.envs.gui.emu.variation import Variation
+from vlrl.envs.gui.emu.windows.scene import Scene
 from vlrl.envs.gui.screen import Form
 from vlrl.seeds import derive_seed
 

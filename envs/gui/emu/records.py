@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from vlrl.envs.gui.emu.apps import calculator
-from vlrl.envs.gui.emu.apps.alarms import Alarm, kept
 from vlrl.envs.gui.emu.apps.calendar import Appointment
 from vlrl.envs.gui.emu.apps.contacts import people
-from vlrl.envs.gui.emu.apps.mailbox import letters_of
+from vlrl.envs.gui.emu.apps.parts.alarms import Alarm, kept
+from vlrl.envs.gui.emu.apps.parts.mailbox import letters_of
 from vlrl.envs.gui.emu.sites import fly, forum, shop
 from vlrl.envs.gui.emu.state import World
 

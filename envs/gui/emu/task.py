@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from vlrl.envs.gui.actions import Answer, Finish
-from vlrl.envs.gui.emu.intents import Intent
+from vlrl.envs.gui.emu.oracle.intents import Intent
 from vlrl.envs.gui.emu.records import changed_records
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.screen import UNCLEAN, Verdict

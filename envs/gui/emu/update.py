@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from vlrl.envs.gui.emu import limits, wm
+from vlrl.envs.gui.emu import limits
 from vlrl.envs.gui.emu.app import APPS, Reader, System
-from vlrl.envs.gui.emu.events import Change, Closing, Command, Event, Open
+from vlrl.envs.gui.emu.input.events import Change, Closing, Command, Event, Open
 from vlrl.envs.gui.emu.state import TextCursor, World, with_window
 from vlrl.envs.gui.emu.strings import tr
+from vlrl.envs.gui.emu.windows import wm
 
 MAX_CHAIN = 32
 """Events that one event may lead to; an app that opens itself for ever is stopped here."""

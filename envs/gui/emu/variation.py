@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from vlrl.envs.gui.emu.drawing.theme import PALETTES
+from vlrl.envs.gui.emu.drawing.wallpaper import WALLPAPERS
 from vlrl.envs.gui.emu.strings import LANGUAGES
-from vlrl.envs.gui.emu.theme import PALETTES
-from vlrl.envs.gui.emu.wallpaper import WALLPAPERS
 from vlrl.errors import ConfigError
 from vlrl.seeds import derive_seed
 

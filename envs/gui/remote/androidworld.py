@@ -7,9 +7,9 @@
 
 As in server/android_server.py and android_world/env/{json_action,actuation,interface}.py of
 google-research/android_world. There is one phone a server, and nothing that names its instance: that it was
-started anew shows in that connections fail, and in that its suite has two of each task again and other goals,
-which is looked at before the score. A swipe has a direction only and goes over the whole screen, a wait is
-one second, and input_text taps its place first and presses enter afterwards.
+started again shows in that connections fail, and in that its suite has two of each task again and other
+goals, which is looked at before the score. A swipe has a direction only and goes over the whole screen, a
+wait is one second, and input_text taps its place first and presses enter afterwards.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, Literal, assert_never
 
 import numpy as np
 
-from vlrl.env_host.failure import EnvFailure
+from vlrl.environment.host.failure import EnvFailure
 from vlrl.envs.gui.actions import (
     Action,
     Answer,
@@ -128,7 +128,7 @@ class AndroidWorldBackend(RemoteBackend):
         )
         goal = self._goal()
         if length.get("length") != 1 or goal != self.goal:
-            raise EnvFailure("died", f"{self.name}: the task is now {goal!r}: the server was started anew")
+            raise EnvFailure("died", f"{self.name}: the task is now {goal!r}: the server was started again")
 
     def _goal(self) -> str:
         return str(self._get("/task/goal", self._task, self.deadlines.verify_s).get("goal"))

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from vlrl.env_host.failure import EnvFailure
+from vlrl.environment.host.failure import EnvFailure
 from vlrl.envs.gui.actions import Action, Answer, Finish, Pixel
 from vlrl.envs.gui.remote.http import Caller, Deadlines
 from vlrl.envs.gui.remote.machines import Machines

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from vlrl.coordinates import Canvas
 from vlrl.envs.gui.remote.http import Deadlines
-from vlrl.envs.gui.remote.session import TOKEN_VARIABLE, Servers, Session
+from vlrl.envs.gui.remote.session import TOKEN_VARIABLE, RemoteSession, Servers
 from vlrl.errors import ConfigError
-from vlrl.processors.coordinates import Canvas
 from vlrl.protocols import Env, MultiAgentEnv, Observation, StepResult
 
 
@@ -54,7 +54,7 @@ def open_remote(
 class _Remote:
     def __init__(self, servers: Servers) -> None:
         self._servers = servers
-        self._session: Session | None = None
+        self._session: RemoteSession | None = None
         self._canvases: Sequence[Canvas] = ()
 
     def _begin(self, task: Mapping[str, Any], seed: int) -> Any:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from vlrl.env_host.failure import EnvFailure
+from vlrl.environment.host.failure import EnvFailure
 from vlrl.errors import ConfigError
 
 MAX_ANSWER_BYTES = 256 * 2**20
@@ -65,7 +65,7 @@ class Deadlines:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """What a server said.
 
     Attributes:
@@ -87,7 +87,7 @@ class Answer:
         except ValueError as error:
             raise EnvFailure("raised", f"{self.where}: the answer is no JSON: {error}") from error
 
-    def good(self) -> Answer:
+    def good(self) -> HttpAnswer:
         """Itself. Raises EnvFailure if its status is no success."""
         if not 200 <= self.status < 300:
             said = self.body[:300].decode(errors="replace")
@@ -124,7 +124,7 @@ class Caller:
         attempts: int = 1,
         retried: tuple[int, ...] = (502, 504),
         **request: Any,
-    ) -> Answer:
+    ) -> HttpAnswer:
         """Ask, and read the whole answer.
 
         Args:
@@ -160,7 +160,9 @@ class Caller:
         """Give the connection up; safe to call twice."""
         self._client.close()
 
-    def _once(self, where: str, method: str, path: str, until: float, request: Mapping[str, Any]) -> Answer:
+    def _once(
+        self, where: str, method: str, path: str, until: float, request: Mapping[str, Any]
+    ) -> HttpAnswer:
         left_s = max(until - time.monotonic(), 0.001)
         limits = httpx2.Timeout(left_s, connect=min(self._connect_s, left_s))
         try:
@@ -172,7 +174,7 @@ class Caller:
                         raise EnvFailure("raised", f"{where}: the answer is over {MAX_ANSWER_BYTES} bytes")
                     if time.monotonic() > until:  # of a server that sends a byte now and then
                         raise EnvFailure("hung", f"{where}: the answer took longer than {left_s:.3g} s")
-                return Answer(where, response.status_code, response.headers, bytes(body))
+                return HttpAnswer(where, response.status_code, response.headers, bytes(body))
         except httpx2.ConnectTimeout as error:
             raise EnvFailure("died", f"{where}: no connection within {limits.connect:.3g} s") from error
         except httpx2.TimeoutException as error:

@@ -14,7 +14,8 @@ import binascii
 from collections.abc import Mapping, Sequence
 from typing import Any, assert_never
 
-from vlrl.env_host.failure import EnvFailure
+from vlrl.environment.host.failure import EnvFailure
+from vlrl.environment.images import pixels_of
 from vlrl.envs.gui.actions import (
     NOTCH_PX,
     Action,
@@ -41,7 +42,6 @@ from vlrl.envs.gui.codecs.codec import ActionError
 from vlrl.envs.gui.env import GuiEnv
 from vlrl.envs.gui.remote.backend import RemoteBackend, text_of
 from vlrl.envs.gui.remote.osworld_program import key_name
-from vlrl.envs.gui.remote.pictures import pixels_of
 from vlrl.envs.gui.screen import Screen
 
 _SHIFTED = {"&": "7", ")": "0"}

@@ -18,13 +18,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from vlrl.env_host.failure import EnvFailure
+from vlrl.environment.host.failure import EnvFailure
+from vlrl.environment.images import pixels_of
 from vlrl.envs.gui.actions import Action, Finish
 from vlrl.envs.gui.env import GuiEnv
 from vlrl.envs.gui.remote.backend import READ_ATTEMPTS, SERVER_ERRORS, RemoteBackend, text_of
 from vlrl.envs.gui.remote.osworld_program import calls_of, command
 from vlrl.envs.gui.remote.osworld_task import check_evaluator, score, set_up
-from vlrl.envs.gui.remote.pictures import pixels_of
 from vlrl.envs.gui.screen import Screen
 from vlrl.errors import ConfigError
 

@@ -63,7 +63,7 @@ x, y = pyautogui.position()
 print(json.dumps({"pointer": [int(x), int(y)]}))
 """
 """Marks the machine when an episode begins; afterwards it does nothing where the mark is not, as on another
-machine, on one that was started anew or put back, or that another client has taken since."""
+machine, on one that was started again or put back, or that another client has taken since."""
 
 MARK_FILE = "/tmp/.vlrl-episode"
 MAX_WAIT_MS = 10_000

@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal
 
-from vlrl.env_host.failure import EnvFailure
-from vlrl.env_serve.wire import loads
-from vlrl.envs.gui.remote.http import Answer, Caller, Deadlines
+from vlrl.coordinates import Canvas
+from vlrl.environment.host.failure import EnvFailure
+from vlrl.environment.serve.wire import loads
+from vlrl.envs.gui.remote.http import Caller, Deadlines, HttpAnswer
 from vlrl.errors import ConfigError
-from vlrl.processors.coordinates import Canvas
 
 TOKEN_VARIABLE = "VLRL_ENV_TOKEN"
 ATTEMPTS = 3
@@ -65,7 +65,7 @@ class Servers:
                 raise ConfigError("remote: the urls serve different environments or options")
         self.served = found[0]
 
-    def begin(self, task: Mapping[str, Any], seed: int) -> tuple[Session, Any]:
+    def begin(self, task: Mapping[str, Any], seed: int) -> tuple[RemoteSession, Any]:
         """Begin an episode on the server with the most room that takes it.
 
         Raises:
@@ -74,7 +74,7 @@ class Servers:
         """
         problems = []
         for caller in self._by_load(seed):
-            session = Session(self, caller)
+            session = RemoteSession(self, caller)
             try:
                 return session, session.begin(task, seed)
             except EnvFailure as failure:
@@ -88,7 +88,7 @@ class Servers:
         for caller in self._callers:
             caller.close()
 
-    def refused(self, answer: Answer) -> EnvFailure | ConfigError:
+    def refused(self, answer: HttpAnswer) -> EnvFailure | ConfigError:
         """What a server says it cannot do."""
         try:
             said = answer.json()
@@ -136,7 +136,7 @@ class Servers:
             return float("inf")
 
 
-class Session:
+class RemoteSession:
     """One episode on one server."""
 
     def __init__(self, servers: Servers, caller: Caller) -> None:

@@ -8,13 +8,13 @@ from typing import Any
 
 from vlrl.envs.gui.actions import Action, Answer, Finish
 from vlrl.envs.gui.screen import Element, Form, Screen
-from vlrl.envs.gui.web.browser import Browser, give_back, take
-from vlrl.envs.gui.web.chrome import Sandbox
-from vlrl.envs.gui.web.gate import BLANK, ORIGIN, Gate
+from vlrl.envs.gui.web.chromium.browser import Browser, give_back, take
+from vlrl.envs.gui.web.chromium.chrome import Sandbox
+from vlrl.envs.gui.web.chromium.gate import BLANK, ORIGIN, Gate
+from vlrl.envs.gui.web.chromium.pipe import BrowserFailure, Deadline, Overdue
+from vlrl.envs.gui.web.chromium.pointer import draw_pointer
 from vlrl.envs.gui.web.look import Look, script
 from vlrl.envs.gui.web.page import Page
-from vlrl.envs.gui.web.pipe import BrowserFailure, Deadline, Overdue
-from vlrl.envs.gui.web.pointer import draw_pointer
 from vlrl.errors import ConfigError
 
 SWEEP_EVERY = 8

@@ -7,9 +7,9 @@ from typing import Any
 
 from vlrl.envs.gui.env import GuiEnv
 from vlrl.envs.gui.screen import Form
-from vlrl.envs.gui.web.chrome import Sandbox
+from vlrl.envs.gui.web.chromium.chrome import Sandbox
 from vlrl.envs.gui.web.folder import WebFolder
-from vlrl.envs.gui.web.miniwob import MiniWob
+from vlrl.envs.gui.web.miniwob.pages import MiniWob
 
 
 class MiniWobEnv(GuiEnv):

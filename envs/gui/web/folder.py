@@ -4,7 +4,7 @@
     shop/coffee.task.js  an object that says what is to be done and whether it was; never served to a page
 
 The script runs in a world of its own, which shares the document with the page and nothing else: what it
-knows, the page and whoever types into it cannot read or change. It is run anew whenever it is asked, so that
+knows, the page and whoever types into it cannot read or change. It is run again whenever it is asked, so that
 a task may lead over several pages; what it drew for the episode, its plan, is kept here: docs/gui_web.md.
 """
 
@@ -20,10 +20,10 @@ import numpy as np
 from vlrl.envs.gui.actions import Action, Answer, Finish
 from vlrl.envs.gui.screen import Form, Screen, Verdict
 from vlrl.envs.gui.web.backend import WebBackend, drawn_name, quoted
-from vlrl.envs.gui.web.chrome import Sandbox
-from vlrl.envs.gui.web.gate import Gate
+from vlrl.envs.gui.web.chromium.chrome import Sandbox
+from vlrl.envs.gui.web.chromium.gate import Gate
+from vlrl.envs.gui.web.chromium.pipe import BrowserFailure
 from vlrl.envs.gui.web.look import Look
-from vlrl.envs.gui.web.pipe import BrowserFailure
 from vlrl.errors import ConfigError
 from vlrl.seeds import derive_seed
 

@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from vlrl.envs.gui.actions import Action, SystemButton
-from vlrl.envs.gui.web.browser import Browser
-from vlrl.envs.gui.web.drawing import Drawing
-from vlrl.envs.gui.web.gate import ORIGIN, Gate
+from vlrl.envs.gui.web.chromium.browser import Browser
+from vlrl.envs.gui.web.chromium.drawing import Drawing
+from vlrl.envs.gui.web.chromium.gate import ORIGIN, Gate
+from vlrl.envs.gui.web.chromium.pipe import Answer, BrowserFailure, Deadline, Overdue
 from vlrl.envs.gui.web.inputs import Beat, Hands
 from vlrl.envs.gui.web.look import Look, set_up_commands
-from vlrl.envs.gui.web.pipe import Answer, BrowserFailure, Deadline, Overdue
 from vlrl.types import ByteArray
 
 LOADING_LIMIT_S = 5.0

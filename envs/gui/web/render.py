@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from vlrl.envs.gui.web.backend import WebBackend
-from vlrl.envs.gui.web.chrome import Sandbox
-from vlrl.envs.gui.web.gate import BLANK, ORIGIN, Gate, reply
+from vlrl.envs.gui.web.chromium.chrome import Sandbox
+from vlrl.envs.gui.web.chromium.gate import BLANK, ORIGIN, Gate, reply
+from vlrl.envs.gui.web.chromium.pipe import BrowserFailure
 from vlrl.envs.gui.web.look import Look
-from vlrl.envs.gui.web.pipe import BrowserFailure
 from vlrl.types import ByteArray
 
 MAX_HTML_BYTES = 1 << 20

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from vlrl.env_host.failure import EnvFailure
+from vlrl.environment.host.failure import EnvFailure
 from vlrl.envs.gui.actions import Action, Answer, Finish
 from vlrl.envs.gui.screen import Element, Form, Screen, Verdict
-from vlrl.envs.gui.x11.cell import Broken
 from vlrl.envs.gui.x11.desktop import Desktop, Machine
-from vlrl.envs.gui.x11.home import Tree, read_home
 from vlrl.envs.gui.x11.pool import pool_of
-from vlrl.envs.gui.x11.task import Setup, Task, judge
+from vlrl.envs.gui.x11.sandbox.cell import Broken
+from vlrl.envs.gui.x11.sandbox.home import Tree, read_home
+from vlrl.envs.gui.x11.task import DesktopTask, Setup, judge
 from vlrl.errors import ConfigError
 from vlrl.seeds import derive_seed
 
@@ -30,7 +30,7 @@ class X11Backend:
     form: Form = "desktop"
     ends_at_goal = True
 
-    def __init__(self, machine: Machine, tasks: Mapping[str, Task], pool: int = 1) -> None:
+    def __init__(self, machine: Machine, tasks: Mapping[str, DesktopTask], pool: int = 1) -> None:
         """Boot `pool` desktops in the background, so many are kept ready.
 
         Raises:

@@ -8,16 +8,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from vlrl.env_host.failure import EnvFailure
+from vlrl.environment.host.failure import EnvFailure
 from vlrl.envs.gui.actions import Action, Move, OpenApp
 from vlrl.envs.gui.screen import PixelBox, Screen
 from vlrl.envs.gui.x11.apps import APPS, environment, settings_files
-from vlrl.envs.gui.x11.box import Sandbox
-from vlrl.envs.gui.x11.cell import Broken, Cell
-from vlrl.envs.gui.x11.files import write_files
 from vlrl.envs.gui.x11.framebuffer import Framebuffer
 from vlrl.envs.gui.x11.inputs import Inputs
-from vlrl.envs.gui.x11.processes import rest_of
+from vlrl.envs.gui.x11.sandbox.box import Sandbox
+from vlrl.envs.gui.x11.sandbox.cell import Broken, Cell
+from vlrl.envs.gui.x11.sandbox.files import write_files
+from vlrl.envs.gui.x11.sandbox.processes import rest_of
 from vlrl.envs.gui.x11.settle import settle
 from vlrl.envs.gui.x11.wire import Connection, XError
 from vlrl.envs.process_tree import tree

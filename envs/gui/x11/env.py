@@ -11,9 +11,9 @@ import numpy as np
 from vlrl.envs.gui.codecs.open import can_answer
 from vlrl.envs.gui.env import GuiEnv, GuiRules
 from vlrl.envs.gui.x11.backend import X11Backend
-from vlrl.envs.gui.x11.box import Sandbox
 from vlrl.envs.gui.x11.desktop import Machine
-from vlrl.envs.gui.x11.task import Task
+from vlrl.envs.gui.x11.sandbox.box import Sandbox
+from vlrl.envs.gui.x11.task import DesktopTask
 from vlrl.envs.gui.x11.tasks import TASKS
 from vlrl.errors import ConfigError
 
@@ -65,7 +65,7 @@ class X11Env(GuiEnv):
         super().__init__(X11Backend(machine, chosen, pool), **rules)
 
 
-def answerable(tasks: Mapping[str, Task], codec: str) -> dict[str, Task]:
+def answerable(tasks: Mapping[str, DesktopTask], codec: str) -> dict[str, DesktopTask]:
     """The tasks that can be done in a grammar: without questions where it has no word for an answer.
 
     Raises:

@@ -7,13 +7,13 @@ import threading
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from vlrl.env_host.failure import EnvFailure
+from vlrl.environment.host.failure import EnvFailure
 from vlrl.envs.gui.x11.desktop import Desktop, Machine
 
 _BOOTED_AT_ONCE = 2
 
 
-class Pool:
+class DesktopPool:
     """Keeps as many desktops of one kind ready as its users ask for."""
 
     def __init__(self, machine: Machine) -> None:
@@ -72,14 +72,14 @@ def _end(future: Future[Desktop]) -> None:
         future.result().close()
 
 
-_pools: dict[Machine, Pool] = {}
+_pools: dict[Machine, DesktopPool] = {}
 _lock = threading.Lock()
 
 
-def pool_of(machine: Machine) -> Pool:
+def pool_of(machine: Machine) -> DesktopPool:
     """This process's pool of one kind of desktop."""
     with _lock:
-        return _pools.setdefault(machine, Pool(machine))
+        return _pools.setdefault(machine, DesktopPool(machine))
 
 
 @atexit.register

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from vlrl.envs.gui.x11.processes import cpu_time, rest_of
+from vlrl.envs.gui.x11.sandbox.processes import cpu_time, rest_of
 
 QUIET_S = 0.03
 _POLL_S = 0.005

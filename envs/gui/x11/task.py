@@ -10,7 +10,7 @@ import numpy as np
 
 from vlrl.envs.gui.actions import Action, Answer, Finish
 from vlrl.envs.gui.screen import UNCLEAN, Verdict
-from vlrl.envs.gui.x11.home import Tree, changes
+from vlrl.envs.gui.x11.sandbox.home import Tree, changes
 
 Predicate = Callable[[Tree], bool]
 
@@ -39,7 +39,7 @@ class Setup:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class DesktopTask:
     """A template of a task.
 
     Attributes:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from vlrl.parsing.extract import extract_answer
 from vlrl.rewards import Scored, reward
-from vlrl.rewards.extract import extract_answer
 
 MINUTES = 12 * 60
 """Of a clock's face: 3:00 and 15:00 look the same."""

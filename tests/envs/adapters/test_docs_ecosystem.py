@@ -8,8 +8,8 @@ import pytest
 import yaml
 from ecosystem import ROOT, python
 
+from vlrl.config.data import DataConfig
 from vlrl.data import open_dataset
-from vlrl.data_options import DataConfig
 
 PAGE = (ROOT / "docs" / "environments.md").read_text(encoding="utf-8")
 

@@ -10,8 +10,8 @@ from gymnasium import spaces
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vlrl.envs.adapters.grammar import Json, Numbers, Words, grammar_of
-from vlrl.envs.adapters.spaces import NoAction
+from vlrl.envs.adapters.gymnasium.grammar import Json, Numbers, Words, grammar_of
+from vlrl.envs.adapters.gymnasium.spaces import NoAction
 from vlrl.errors import ConfigError
 
 SPACES: dict[str, Any] = {

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from vlrl.envs.open import open_env
+from vlrl.environment.open import open_env
 from vlrl.errors import ConfigError
 
 LAKE = {"id": "FrozenLake-v1", "kwargs": {"is_slippery": False}, "actions": ["left", "down", "right", "up"]}

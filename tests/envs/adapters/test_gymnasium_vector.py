@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from vlrl.env_host.failure import EnvFailure
-from vlrl.env_host.host import EnvHost
-from vlrl.envs.open import open_env
-from vlrl.episode_options import EnvConfig
+from vlrl.config.rollout import EnvConfig
+from vlrl.environment.host.failure import EnvFailure
+from vlrl.environment.host.host import EnvHost
+from vlrl.environment.open import open_env
 from vlrl.errors import ConfigError
 from vlrl.types import EnvTask
 

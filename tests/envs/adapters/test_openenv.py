@@ -15,8 +15,8 @@ from ecosystem import ROOT, free_port, server
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vlrl.envs.adapters.openenv_action import ActionForm, NoAction
-from vlrl.envs.open import open_env
+from vlrl.environment.open import open_env
+from vlrl.envs.adapters.openenv.action import ActionForm, NoOpenEnvAction
 from vlrl.errors import ConfigError
 
 FAULTS = ROOT / "tests" / "helpers" / "openenv_faults.py"
@@ -227,7 +227,7 @@ def test_any_text_is_read_or_answered(text: str) -> None:
     ):
         try:
             assert isinstance(form.read(text), dict)
-        except NoAction as error:
+        except NoOpenEnvAction as error:
             assert "<action>" in str(error)
 
 

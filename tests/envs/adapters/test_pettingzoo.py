@@ -11,7 +11,7 @@ from mpe2 import simple_spread_v3
 from pettingzoo.classic.tictactoe.tictactoe import env as tictactoe
 from zoo_worlds import OX, ROW, SPREAD, WORLDS, act, zoo
 
-from vlrl.envs.open import open_env
+from vlrl.environment.open import open_env
 from vlrl.errors import ConfigError
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from transformers.utils import get_json_schema
 
-from vlrl.envs.open import open_env
-from vlrl.envs.tools.calls import parse_calls, write_call
+from vlrl.environment.open import open_env
 from vlrl.errors import ConfigError
+from vlrl.parsing.tool_calls import parse_calls, write_call
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "environments" / "trl_guess.py"
 

@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 from ecosystem import ROOT, python
 
-from vlrl.envs.adapters.verifiers import _spoken
-from vlrl.envs.adapters.verifiers_process import process_of
-from vlrl.envs.open import open_env
-from vlrl.envs.tools.calls import Call, parse_calls, write_call
+from vlrl.environment.open import open_env
+from vlrl.envs.adapters.verifiers.env import _spoken
+from vlrl.envs.adapters.verifiers.process import process_of
 from vlrl.errors import ConfigError
+from vlrl.parsing.tool_calls import ParsedCall, parse_calls, write_call
 
 EXAMPLE = ROOT / "examples" / "environments" / "verifiers_dots.py"
 ENVS = ROOT / "tests" / "helpers" / "verifiers_envs"
@@ -168,7 +168,7 @@ def test_tools_and_what_breaks(env_of: Callable[..., Any]) -> None:
 def test_two_agents_of_one_model_are_refused_and_the_program_ends_with_its_starter() -> None:
     code = f"""
 import sys
-from vlrl.envs.open import open_env
+from vlrl.environment.open import open_env
 env = open_env("verifiers", {{"id": "{ENVS}/panel.py", "python": {python()!r}}})
 env.reset({{"index": 0}}, 0)
 try:
@@ -201,7 +201,7 @@ def test_what_cannot_be_loaded_says_why(tmp_path: Path) -> None:
 def test_what_is_said_is_apart_from_thinking_and_calls() -> None:
     text = "<think>a</think> so " + write_call("look", {"at": 1}) + " then"
     (call,) = parse_calls(text)
-    assert isinstance(call, Call)
+    assert isinstance(call, ParsedCall)
     assert _spoken(text, [call]) == {"content": "so  then", "thinking": "a"}
     assert _spoken("b</think>c", []) == {"content": "c", "thinking": "b"}
     assert _spoken("<think>never ends", []) == {"content": "", "thinking": "never ends"}

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from vlrl.coordinates import Canvas
 from vlrl.envs.gui.codecs.open import CODECS
 from vlrl.envs.gui.grounding import GuiGrounding, nameable
 from vlrl.envs.gui.screen import Element
 from vlrl.errors import ConfigError
-from vlrl.processors.coordinates import Canvas
-from vlrl.rewards.gui import click_in_box
+from vlrl.rewards.agents.gui import click_in_box
 
 SIZE = (640, 480)
 

@@ -15,16 +15,16 @@ import yaml
 from PIL import Image
 
 from vlrl.config import parse_config
+from vlrl.config.data import DatasetConfig
+from vlrl.coordinates import Canvas
 from vlrl.data.open import open_dataset
-from vlrl.data_options import DatasetConfig
-from vlrl.envs.gui.codec_rewards import codec_click_in_box
 from vlrl.envs.gui.codecs.open import CODECS
 from vlrl.envs.gui.grounding import GuiGrounding
 from vlrl.envs.gui.screenspot import ScreenSpot
 from vlrl.envs.gui.screenspot_files import IMAGES, write_screenspot
 from vlrl.errors import ConfigError, DataError
-from vlrl.processors.coordinates import Canvas
 from vlrl.registry import available
+from vlrl.rewards.agents.gui import click_in_box
 
 WINDOWS = {
     "img_filename": "pc_1.png",
@@ -93,9 +93,7 @@ def test_its_targets_are_paid_by_the_codec_that_the_row_names(
     row: Any = open_dataset(DatasetConfig(name="screenspot", options=options), "data.train[0]")[0]
     canvas = Canvas((100, 200), (100, 200) if factor is None else (112, 196))
     for text, paid in ((row["target"], 1), ("close it", 0)):
-        assert (
-            codec_click_in_box(text, row["answer"], canvases=[canvas], codec=row["metadata"]["codec"]) == paid
-        )
+        assert click_in_box(text, row["answer"], canvases=[canvas], codec=row["metadata"]["codec"]) == paid
 
 
 def test_the_size_that_the_model_is_told_is_that_of_its_processor(tmp_path: Path, images: Path) -> None:

@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vlrl.envs.tools.calls import MAX_CALLS, MAX_CHARS, MAX_DEPTH, Call, CallError, parse_calls, write_call
+from vlrl.parsing.tool_calls import (
+    MAX_CALLS,
+    MAX_CHARS,
+    MAX_DEPTH,
+    CallError,
+    ParsedCall,
+    parse_calls,
+    write_call,
+)
 
 GOOD = '<tool_call>\n{"name": "zoom", "arguments": {"box": [0, 0, 50, 50.5]}}\n</tool_call>'
 
@@ -21,7 +29,7 @@ values = st.recursive(
 )
 
 
-def only(text: str) -> Call | CallError:
+def only(text: str) -> ParsedCall | CallError:
     (found,) = parse_calls(text)
     return found
 
@@ -33,8 +41,8 @@ def kinds(text: str) -> list[str]:
 def test_a_call_among_words() -> None:
     text = f"I look closer.\n{GOOD}\nand wait"
     call = only(text)
-    assert call == Call("zoom", {"box": [0, 0, 50, 50.5]}, (15, 15 + len(GOOD)))
-    assert isinstance(call, Call) and [type(x) for x in call.arguments["box"]] == [int, int, int, float]
+    assert call == ParsedCall("zoom", {"box": [0, 0, 50, 50.5]}, (15, 15 + len(GOOD)))
+    assert isinstance(call, ParsedCall) and [type(x) for x in call.arguments["box"]] == [int, int, int, float]
 
 
 def test_calls_in_their_order_with_an_error_between() -> None:
@@ -103,7 +111,7 @@ def test_the_number_of_calls_is_bounded(unit: str) -> None:
 def test_an_argument_may_say_that_thinking_ends() -> None:
     text = write_call("say", {"words": "a </think> b"})
     (call,) = parse_calls(text)
-    assert isinstance(call, Call)
+    assert isinstance(call, ParsedCall)
     assert call.arguments == {"words": "a </think> b"}
     assert call.span == (0, len(text))
 
@@ -120,7 +128,7 @@ def test_what_is_written_is_read(name: str, arguments: dict[str, Any], words: st
     written = write_call(name, arguments)
     prefix = words.replace("<", "")
     call = only(prefix + written)
-    assert call == Call(name, arguments, (len(prefix), len(prefix) + len(written)))
+    assert call == ParsedCall(name, arguments, (len(prefix), len(prefix) + len(written)))
 
 
 @st.composite
@@ -156,11 +164,11 @@ def test_no_text_makes_it_raise_and_spans_are_the_calls(text: str) -> None:
         assert end <= found.span[0] < found.span[1] <= len(text)
         end = found.span[1]
         said = text[slice(*found.span)]
-        if isinstance(found, Call) or found.kind in ("json", "form", "too_long"):
+        if isinstance(found, ParsedCall) or found.kind in ("json", "form", "too_long"):
             assert said.startswith("<tool_call>") and said.endswith("</tool_call>")
             assert len(re.findall("</?tool_call>", said)) == 2
-        if isinstance(found, Call):
-            assert parse_calls(said) == [Call(found.name, found.arguments, (0, len(said)))]
+        if isinstance(found, ParsedCall):
+            assert parse_calls(said) == [ParsedCall(found.name, found.arguments, (0, len(said)))]
             assert parse_calls(write_call(found.name, found.arguments))[0].arguments == found.arguments
         else:
             found.message.encode()  # it goes to the model
@@ -169,4 +177,4 @@ def test_no_text_makes_it_raise_and_spans_are_the_calls(text: str) -> None:
 def test_a_string_may_hold_the_tags_if_the_call_is_written_for_it() -> None:
     said = "a <tool_call> b </tool_call> c </think> d"
     call = only(write_call("a", {"x": [said]}))
-    assert isinstance(call, Call) and call.arguments == {"x": [said]}
+    assert isinstance(call, ParsedCall) and call.arguments == {"x": [said]}

@@ -11,10 +11,10 @@ from PIL import Image
 from pydantic import Field
 from transformers.utils import get_json_schema
 
+from vlrl.coordinates import Canvas
 from vlrl.envs.tools.declare import GIVEN, MAX_TEXT, Given, Tool, ToolError, tool
 from vlrl.envs.tools.open import open_tools
 from vlrl.errors import ConfigError, ResourceError
-from vlrl.processors.coordinates import Canvas
 from vlrl.registry import BUILT_IN
 
 

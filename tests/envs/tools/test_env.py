@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from vlrl.envs.open import open_env
-from vlrl.envs.tools.calls import parse_calls, write_call
+from vlrl.environment.open import open_env
 from vlrl.envs.tools.env import ToolEnv
 from vlrl.errors import ConfigError, ResourceError
+from vlrl.parsing.tool_calls import parse_calls, write_call
 
 OWN = '''
 from PIL import Image

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
+from vlrl.coordinates import Canvas
 from vlrl.envs.tools.declare import Given, Tool
 from vlrl.envs.tools.open import open_tools
 from vlrl.errors import ConfigError
-from vlrl.processors.coordinates import Canvas
 
 PAGE = Image.new("RGB", (300, 100), "white")
 ImageDraw.Draw(PAGE).text((20, 20), "4071", fill="black", font=ImageFont.load_default(48))

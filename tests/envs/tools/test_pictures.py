@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from vlrl.coordinates import Canvas, frame_extent
 from vlrl.envs.tools.declare import Given, Tool, ToolResult
 from vlrl.envs.tools.open import open_tools
 from vlrl.errors import ConfigError
-from vlrl.processors.coordinates import Canvas, frame_extent
 
 WIDTH, HEIGHT = 120, 80
 

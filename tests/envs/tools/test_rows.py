@@ -9,9 +9,9 @@ import pytest
 from builders import open_tiny
 from PIL import Image
 
-from vlrl.envs.open import open_env
-from vlrl.envs.tools.calls import write_call
+from vlrl.environment.open import open_env
 from vlrl.envs.tools.rows import question_row
+from vlrl.parsing.tool_calls import write_call
 from vlrl.registry import resolve
 
 OPTIONS = {"tools": ["zoom"], "max_side": 56, "multiple_of": 28, "told_by": "system_prompt"}

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from transformers import AutoProcessor
 
-from vlrl.envs.tools.calls import Call, parse_calls, write_call
 from vlrl.envs.tools.env import ToolEnv
+from vlrl.parsing.tool_calls import ParsedCall, parse_calls, write_call
 
 TOOLS = ["crop", "zoom", "rotate", "flip", "draw", "calculator"]
 
@@ -55,7 +55,7 @@ def test_a_call_is_written_as_the_template_writes_it_and_read_back(processor: An
     ]
     text = processor.apply_chat_template(messages, chat_template=HERMES, tokenize=False)
     (call,) = parse_calls(text)
-    assert isinstance(call, Call) and {"name": call.name, "arguments": call.arguments} == function
+    assert isinstance(call, ParsedCall) and {"name": call.name, "arguments": call.arguments} == function
     assert text[slice(*call.span)] == write_call("zoom", function["arguments"])
     assert (
         "<tool_response>\n<|vision_start|><|image_pad|><|vision_end|>[picture 3: 9×9]\n</tool_response>"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vlrl.envs.open import open_env
+from vlrl.environment.open import open_env
 from vlrl.envs.visual.question import Question, QuestionEnv
 from vlrl.registry import BUILT_IN
 

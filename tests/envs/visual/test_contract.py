@@ -1,6 +1,6 @@
 """What every registered visual environment keeps to: right play scores, the same seed shows the same pixels.
 
-`python tests/envs/visual/test_contract.py` writes pixels.json anew, the hashes that prove that all machines
+`python tests/envs/visual/test_contract.py` writes pixels.json again, the hashes that prove that all machines
 draw the same. Do so after a picture was changed on purpose (or Pillow's version), and look at it first.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vlrl.envs.open import open_env
+from vlrl.environment.open import open_env
 from vlrl.envs.visual.question import QuestionEnv
 from vlrl.errors import ConfigError
 from vlrl.protocols import Observation, StepResult

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from vlrl.envs.visual.digit_sum import NUM_HELDOUT, DigitSum, corpus, scan_numbers
+from vlrl.envs.visual.questions.digit_sum import NUM_HELDOUT, DigitSum, scan_numbers
 from vlrl.errors import ConfigError
-from vlrl.rewards.text import answer_exact
+from vlrl.rewards.text.exact import answer_exact
 
 
 def fingerprint(row: Any) -> str:
@@ -64,7 +64,8 @@ def test_the_target_is_rewarded() -> None:
 
 def test_the_same_seed_gives_the_same_rows_in_a_fresh_process() -> None:
     code = (
-        "import sys; from test_digit_sum import fingerprint; from vlrl.envs.visual.digit_sum import DigitSum;"
+        "import sys; from test_digit_sum import fingerprint;"
+        "from vlrl.envs.visual.questions.digit_sum import DigitSum;"
         "print([fingerprint(DigitSum('heldout', seed=3)[i]) for i in (0, 11)])"
     )
     folder = Path(__file__).parent
@@ -109,6 +110,6 @@ def test_an_unknown_split_is_refused() -> None:
 
 
 def test_the_corpus_holds_every_word_of_the_task() -> None:
-    texts = corpus(DigitSum(), num_rows=30)
+    texts = DigitSum().corpus(30)
     assert len(texts) == 30
     assert all("<think>" in t and "assistant" in t for t in texts)

@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from vlrl.envs.visual.frozen_lake import MOVES, FrozenLake, Lake, has_path
+from vlrl.envs.visual.games.frozen_lake import MOVES, FrozenLake, Lake, has_path
 
 
 def described(lake: Lake) -> list[str]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from vlrl.envs.open import open_env
-from vlrl.envs.visual.figures import Figure
+from vlrl.environment.open import open_env
+from vlrl.envs.visual.drawing.figures import Figure
 
 NUM_SEEDS = 250
 

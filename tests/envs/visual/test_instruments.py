@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vlrl.envs.open import open_env
-from vlrl.envs.visual.clocks import ClockTime
-from vlrl.envs.visual.draw import INK, UNITS
-from vlrl.envs.visual.plots import NUM_STEPS, TINTS, Chart, bars, lines, pie
+from vlrl.environment.open import open_env
+from vlrl.envs.visual.drawing.draw import INK, UNITS
+from vlrl.envs.visual.drawing.plots import NUM_STEPS, TINTS, Chart, bars, lines, pie
 from vlrl.envs.visual.question import Question
+from vlrl.envs.visual.questions.clocks import ClockTime
 from vlrl.types import ByteArray
 
 NUM_SEEDS = 100

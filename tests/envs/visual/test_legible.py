@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import ImageDraw
 
-from vlrl.envs.open import open_env
+from vlrl.environment.open import open_env
 
 NAMES = (
     "visual/charts",
@@ -58,7 +58,7 @@ def test_text_lies_on_plain_ground(name: str, image_size: int, num_seeds: int, u
 
 
 def test_the_check_finds_a_text_on_a_line_and_one_outside(unreadable: list[str]) -> None:
-    from vlrl.envs.visual.draw import INK, Picture
+    from vlrl.envs.visual.drawing.draw import INK, Picture
 
     picture = Picture(224)
     picture.line([(0, 50), (224, 50)], INK, 2)

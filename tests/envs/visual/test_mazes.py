@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vlrl.envs.visual.draw import INK
-from vlrl.envs.visual.mazes import SIDES, Maze, Mazes
+from vlrl.envs.visual.drawing.draw import INK
+from vlrl.envs.visual.games.mazes import SIDES, Maze, Mazes
 
 
 def maze(braid: float, level: int, seed: int) -> Maze:

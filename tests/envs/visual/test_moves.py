@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vlrl.envs.open import open_env
-from vlrl.envs.visual.frozen_lake import FrozenLake
+from vlrl.environment.open import open_env
+from vlrl.envs.visual.games.frozen_lake import FrozenLake
 from vlrl.errors import ConfigError
 
 GAMES: list[tuple[str, dict[str, Any]]] = [

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vlrl.envs.visual.jigsaw import JigsawEnv
-from vlrl.envs.visual.scenery import MIN_DIFFERENCE, difference, scenery
-from vlrl.envs.visual.sliding_puzzle import LEVELS, SlidingPuzzle, SlidingPuzzleEnv
+from vlrl.envs.visual.drawing.scenery import MIN_DIFFERENCE, difference, scenery
+from vlrl.envs.visual.games.jigsaw import JigsawEnv
+from vlrl.envs.visual.games.sliding_puzzle import LEVELS, SlidingPuzzle, SlidingPuzzleEnv
 
 
 def can_be_solved(state: tuple[int, ...], side: int) -> bool:

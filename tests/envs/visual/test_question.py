@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vlrl.envs.open import open_env
+from vlrl.environment.open import open_env
 from vlrl.envs.visual.answers import Choice, Number, yes_or_no
-from vlrl.envs.visual.boxes import Grid, LabelledBoxes, OneBox
+from vlrl.envs.visual.boxes import AnswerGrid, LabelledBoxes, OneBox
 from vlrl.envs.visual.question import last_answer
 from vlrl.errors import ConfigError
 
@@ -45,7 +45,7 @@ def test_any_text_is_read_or_none(text: str) -> None:
 
 @given(st.text(max_size=60), st.integers(0, 2**32))
 def test_any_answer_is_graded(text: str, seed: int) -> None:
-    grid = Grid(224)
+    grid = AnswerGrid(224)
     answers: list[Any] = [
         *(Number(3, 0, 9), Choice("red", ("red", "blue")), OneBox([1, 2, 30, 40], grid)),
         LabelledBoxes([("cube", [1, 2, 30, 40])], ["cube"], 3, grid),
@@ -75,7 +75,7 @@ def test_words_are_graded_among_their_choices() -> None:
 
 
 def test_a_box_is_graded_by_its_overlap() -> None:
-    answer = OneBox([0, 0, 100, 100], Grid(224))
+    answer = OneBox([0, 0, 100, 100], AnswerGrid(224))
     assert answer.grade("[0, 0, 50, 100]") == pytest.approx(0.5)
     assert answer.grade('{"bbox_2d": [0, 0, 100, 100]}') == 1
     assert answer.grade("[0, 0, 100, 100], [0, 0, 1, 1]") is None
@@ -84,13 +84,13 @@ def test_a_box_is_graded_by_its_overlap() -> None:
 
 def test_boxes_are_graded_with_their_labels() -> None:
     there = [("cube", [0, 0, 50, 50]), ("ball", [60, 60, 90, 90])]
-    answer = LabelledBoxes(there, ["cube", "ball"], 3, Grid(224))
+    answer = LabelledBoxes(there, ["cube", "ball"], 3, AnswerGrid(224))
     boxes = json.loads(answer.text)
     assert answer.grade(json.dumps(boxes[:1])) == pytest.approx(2 / 3)
     boxes[1]["label"] = "cube"
     assert answer.grade(json.dumps(boxes)) == pytest.approx(0.5)
     assert answer.grade("[]") == 0
-    assert LabelledBoxes([], ["cube"], 3, Grid(224)).grade("[]") == 1
+    assert LabelledBoxes([], ["cube"], 3, AnswerGrid(224)).grade("[]") == 1
 
 
 @pytest.mark.parametrize(("frame", "extent"), [("per_1000", 1000), ("per_999", 999), ("unit", 1)])

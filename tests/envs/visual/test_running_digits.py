@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vlrl.envs.visual.digit_sum import scans_of
-from vlrl.envs.visual.running_digits import RunningDigits
+from vlrl.envs.visual.games.running_digits import RunningDigits
+from vlrl.envs.visual.questions.digit_sum import scans_of
 from vlrl.errors import ConfigError
 
 

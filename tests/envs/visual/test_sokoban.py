@@ -8,11 +8,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vlrl.envs.visual.sokoban import SokobanEnv
-from vlrl.envs.visual.sokoban_rules import Room, State, fields, solve
+from vlrl.envs.visual.games.sokoban import SokobanEnv
+from vlrl.envs.visual.games.sokoban_rules import SokobanRoom, State, fields, solve
 
 
-def read(text: str) -> tuple[Room, State]:
+def read(text: str) -> tuple[SokobanRoom, State]:
     """A room: # wall, . target, $ box, * box on a target, @ player, + player on a target."""
     rows = text.split()
     width, marks = len(rows[0]), "".join(rows)
@@ -21,7 +21,7 @@ def read(text: str) -> tuple[Room, State]:
         return sum(1 << i for i, mark in enumerate(marks) if mark in which)
 
     player = next(iter(fields(bits("@+"))))
-    return Room(width, bits("_.$*@+"), bits(".*+")), (player, bits("$*"))
+    return SokobanRoom(width, bits("_.$*@+"), bits(".*+")), (player, bits("$*"))
 
 
 def test_boxes_are_pushed_one_at_a_time_and_never_pulled() -> None:
@@ -43,7 +43,7 @@ def test_a_box_in_a_corner_is_stuck() -> None:
     assert solve(room, state, 10_000) == ["left", "up", "right", "right"]
 
 
-def everything(room: Room, start: State) -> bool:
+def everything(room: SokobanRoom, start: State) -> bool:
     """Whether a room can be solved, by trying every sequence of moves."""
     seen, edge = {start}, deque([start])
     while edge:
@@ -71,7 +71,7 @@ def test_the_solver_solves_what_can_be_solved_and_nothing_else(seed: int, num_bo
     chosen = rng.choice(floor, 2 * num_boxes + 1, replace=False).tolist()
     boxes = sum(1 << i for i in chosen[1 : num_boxes + 1])
     targets = sum(1 << i for i in chosen[num_boxes + 1 :])
-    room = Room(width, sum(1 << int(i) for i in floor), targets)
+    room = SokobanRoom(width, sum(1 << int(i) for i in floor), targets)
     state: State = (chosen[0], boxes)
     moves = solve(room, state, 100_000)
     assert (moves is not None) == everything(room, state)

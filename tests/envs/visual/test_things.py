@@ -10,9 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vlrl.envs.open import open_env
+from vlrl.environment.open import open_env
+from vlrl.envs.visual.drawing.things import (
+    FLOOR,
+    SHADOW,
+    VALUES,
+    Thing,
+    columns_for,
+    draw_things,
+    matching,
+    scatter,
+)
 from vlrl.envs.visual.question import Question
-from vlrl.envs.visual.things import FLOOR, SHADOW, VALUES, Thing, columns_for, draw_things, matching, scatter
 
 NUM_SEEDS = 100
 CLEAR = 10.0

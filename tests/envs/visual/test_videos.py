@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vlrl.envs.visual.count_over_time import CountOverTime, timeline
-from vlrl.envs.visual.draw import COLOURS
-from vlrl.envs.visual.event_order import LEVELS, EventOrder
-from vlrl.envs.visual.tracking import Tracking
+from vlrl.envs.visual.drawing.draw import COLOURS
+from vlrl.envs.visual.videos.count_over_time import CountOverTime, timeline
+from vlrl.envs.visual.videos.event_order import LEVELS, EventOrder
+from vlrl.envs.visual.videos.tracking import Tracking
 
 SIZE = 224
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vlrl.envs.tools.calls import write_call
 from vlrl.envs.tools.pictures import zoomed
-from vlrl.envs.visual.badges import SHAPES
-from vlrl.envs.visual.read_digits import ReadDigits
-from vlrl.envs.visual.search import LETTERS, SIDE, Search, badge
+from vlrl.envs.visual.drawing.badges import SHAPES
+from vlrl.envs.visual.zoom.read_digits import ReadDigits
+from vlrl.envs.visual.zoom.search import LETTERS, SIDE, Search, badge
+from vlrl.parsing.tool_calls import write_call
 
 ENVS: list[tuple[type[Any], dict[str, Any]]] = [
     (Search, {}),

@@ -17,14 +17,14 @@ from builders import make_sample, make_trajectory, picture
 from judge_server import JudgeServer, Reply, Seen
 from PIL import Image
 
+from vlrl.config.options import RewardConfig
 from vlrl.errors import ConfigError
-from vlrl.options import RewardConfig
-from vlrl.rewards.judge.endpoint import Endpoint, parse_endpoint
+from vlrl.rewards.judge.endpoint import JudgeEndpoint, parse_endpoint
 from vlrl.rewards.judge.scores import judge, judge_pairwise
 from vlrl.rewards.judge.stats import judge_stats, take_judge_metrics
-from vlrl.rewards.scoring.author import Scored
-from vlrl.rewards.scoring.compose import ComposedReward, RewardFailure
-from vlrl.rewards.scoring.functions import find_reward
+from vlrl.scoring.author import Scored
+from vlrl.scoring.compose import ComposedReward, RewardFailure
+from vlrl.scoring.functions import find_reward
 from vlrl.types import Media
 
 PROMPT = ({"role": "user", "content": "What is 3 + 5?"},)
@@ -298,10 +298,10 @@ def test_the_docs_example_is_a_config_and_every_option_is_named_and_read(root: P
     (config,) = (RewardConfig(**reward) for reward in example["rewards"] if reward["name"] == "judge")
     assert find_reward(config.name, config.options).label == "judge"
     assert parse_endpoint(config.options["endpoint"]).max_concurrency == 32
-    for field in Endpoint.model_fields:
+    for field in JudgeEndpoint.model_fields:
         assert f"`{field}`" in section, f"docs/rewards.md leaves out endpoint.{field}"
     sources = "".join(path.read_text() for path in (root / "rewards" / "judge").glob("*.py"))
-    for field in Endpoint.model_fields:
+    for field in JudgeEndpoint.model_fields:
         assert f"ndpoint.{field}" in sources, f"law 9: nothing reads endpoint.{field}"
     for name in judge_stats("m").metrics():
         assert f"`{name}`" in section, f"docs/rewards.md leaves out the metric {name}"

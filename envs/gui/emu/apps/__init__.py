@@ -1,6 +1,5 @@
 """The apps; importing this makes all of them known, in the order of the start menu."""
 
-from vlrl.envs.gui.emu import dialogs
 from vlrl.envs.gui.emu.apps import (
     board,
     browser,
@@ -15,6 +14,7 @@ from vlrl.envs.gui.emu.apps import (
     settings,
     spreadsheet,
 )
+from vlrl.envs.gui.emu.windows import dialogs
 
 __all__ = [
     "board",

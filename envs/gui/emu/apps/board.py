@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vlrl.envs.gui.emu.app import App, Reader, System, register
-from vlrl.envs.gui.emu.events import Command, Event
+from vlrl.envs.gui.emu.input.events import Command, Event
 from vlrl.envs.gui.emu.strings import add_words
 from vlrl.envs.gui.emu.widgets import Button, Column, Grid, Label, Row, Space, Widget
 

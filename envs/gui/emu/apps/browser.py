@@ -7,10 +7,9 @@ from typing import Any
 
 from vlrl.envs.gui.emu import sites
 from vlrl.envs.gui.emu.app import App, Reader, System, register
-from vlrl.envs.gui.emu.events import Activate, Change, Command, Event, KeyPress, Open
-from vlrl.envs.gui.emu.icon_shapes import ICONS
+from vlrl.envs.gui.emu.drawing.icon_shapes import ICONS
+from vlrl.envs.gui.emu.input.events import Activate, Change, Command, Event, KeyPress, Open
 from vlrl.envs.gui.emu.limits import HISTORY
-from vlrl.envs.gui.emu.menus import edit_items
 from vlrl.envs.gui.emu.sites.site import SITES, Site, left, link, page
 from vlrl.envs.gui.emu.strings import add_words, tr
 from vlrl.envs.gui.emu.widgets import (
@@ -30,6 +29,7 @@ from vlrl.envs.gui.emu.widgets import (
     tabs,
     tool_button,
 )
+from vlrl.envs.gui.emu.windows.menus import edit_items
 
 add_words("""
 Browser = Browser = Navigateur = Navegador

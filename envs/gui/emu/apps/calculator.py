@@ -7,7 +7,7 @@ from decimal import Context, Decimal, DecimalException
 from typing import NamedTuple
 
 from vlrl.envs.gui.emu.app import App, Reader, System, register
-from vlrl.envs.gui.emu.events import Command, Event, KeyPress
+from vlrl.envs.gui.emu.input.events import Command, Event, KeyPress
 from vlrl.envs.gui.emu.strings import add_words
 from vlrl.envs.gui.emu.widgets import Button, Column, Divider, Grid, Label, Row, Space, Widget
 

@@ -8,7 +8,7 @@ from datetime import date
 from typing import NamedTuple
 
 from vlrl.envs.gui.emu.app import App, Reader, System, register
-from vlrl.envs.gui.emu.events import Activate, Change, Command, Drop, Event, Open
+from vlrl.envs.gui.emu.input.events import Activate, Change, Command, Drop, Event, Open
 from vlrl.envs.gui.emu.strings import add_words, tr
 from vlrl.envs.gui.emu.widgets import (
     Button,

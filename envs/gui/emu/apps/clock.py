@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from vlrl.envs.gui.emu.app import App, Reader, System, register
-from vlrl.envs.gui.emu.apps.alarms import Alarm, Kept, kept, length_text, time_text
-from vlrl.envs.gui.emu.events import Activate, Change, Command, Event, Reply
-from vlrl.envs.gui.emu.icon_shapes import ICONS
+from vlrl.envs.gui.emu.apps.parts.alarms import Alarm, Kept, kept, length_text, time_text
+from vlrl.envs.gui.emu.drawing.icon_shapes import ICONS
+from vlrl.envs.gui.emu.input.events import Activate, Change, Command, Event, Reply
 from vlrl.envs.gui.emu.strings import add_words, tr
 from vlrl.envs.gui.emu.widgets import (
     Button,

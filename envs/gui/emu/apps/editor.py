@@ -7,10 +7,9 @@ from typing import Any, Self
 
 from vlrl.envs.gui.emu import limits
 from vlrl.envs.gui.emu.app import App, Reader, System, register
-from vlrl.envs.gui.emu.apps import documents
-from vlrl.envs.gui.emu.apps.documents import Document
-from vlrl.envs.gui.emu.events import Command, Event
-from vlrl.envs.gui.emu.menus import edit_items
+from vlrl.envs.gui.emu.apps.parts import documents
+from vlrl.envs.gui.emu.apps.parts.documents import Document
+from vlrl.envs.gui.emu.input.events import Command, Event
 from vlrl.envs.gui.emu.strings import add_words, tr
 from vlrl.envs.gui.emu.widgets import (
     SEPARATOR,
@@ -26,6 +25,7 @@ from vlrl.envs.gui.emu.widgets import (
     tool_bar,
     tool_button,
 )
+from vlrl.envs.gui.emu.windows.menus import edit_items
 
 add_words("""
 Text Editor = Texteditor = Éditeur de texte = Editor de texto

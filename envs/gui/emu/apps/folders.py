@@ -7,8 +7,8 @@ from typing import Any
 
 from vlrl.envs.gui.emu import files
 from vlrl.envs.gui.emu.app import App, Reader, System, register
-from vlrl.envs.gui.emu.apps.folders_view import TRASH, build
-from vlrl.envs.gui.emu.events import Activate, Change, Command, Drop, Event, Open, Reply
+from vlrl.envs.gui.emu.apps.parts.folders_view import TRASH, build
+from vlrl.envs.gui.emu.input.events import Activate, Change, Command, Drop, Event, Open, Reply
 from vlrl.envs.gui.emu.strings import tr
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from vlrl.envs.gui.emu import files, limits
 from vlrl.envs.gui.emu.app import App, Reader, System, register
-from vlrl.envs.gui.emu.apps.mail_view import Mail, build
-from vlrl.envs.gui.emu.apps.mailbox import FOLDERS, Letter, find, letters_of
-from vlrl.envs.gui.emu.events import Activate, Change, Command, Drop, Event, Reply
+from vlrl.envs.gui.emu.apps.parts.mail_view import Mail, build
+from vlrl.envs.gui.emu.apps.parts.mailbox import FOLDERS, Letter, find, letters_of
+from vlrl.envs.gui.emu.input.events import Activate, Change, Command, Drop, Event, Reply
 from vlrl.envs.gui.emu.strings import tr
 
 

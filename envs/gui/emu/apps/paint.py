@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from vlrl.envs.gui.emu.app import App, Reader, System, register
-from vlrl.envs.gui.emu.apps import documents
-from vlrl.envs.gui.emu.apps.documents import Document
-from vlrl.envs.gui.emu.apps.pictures import (
+from vlrl.envs.gui.emu.apps.parts import documents
+from vlrl.envs.gui.emu.apps.parts.canvas import (
     COLOURS,
     NUMBERS,
     Picture,
@@ -18,8 +17,9 @@ from vlrl.envs.gui.emu.apps.pictures import (
     rectangle,
     stroke,
 )
-from vlrl.envs.gui.emu.events import Command, Event, Stroke
-from vlrl.envs.gui.emu.icon_shapes import ICONS, NAMED
+from vlrl.envs.gui.emu.apps.parts.documents import Document
+from vlrl.envs.gui.emu.drawing.icon_shapes import ICONS, NAMED
+from vlrl.envs.gui.emu.input.events import Command, Event, Stroke
 from vlrl.envs.gui.emu.strings import add_words, tr
 from vlrl.envs.gui.emu.widgets import (
     Canvas,

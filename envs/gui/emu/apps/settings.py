@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from vlrl.envs.gui.emu.app import App, Reader, System, register
-from vlrl.envs.gui.emu.events import Change, Command, Event, Reply
-from vlrl.envs.gui.emu.glyphs import FAMILIES
+from vlrl.envs.gui.emu.drawing.glyphs import FAMILIES
+from vlrl.envs.gui.emu.drawing.theme import PALETTES
+from vlrl.envs.gui.emu.drawing.wallpaper import WALLPAPERS
+from vlrl.envs.gui.emu.input.events import Change, Command, Event, Reply
 from vlrl.envs.gui.emu.strings import add_words, tr
-from vlrl.envs.gui.emu.theme import PALETTES
-from vlrl.envs.gui.emu.wallpaper import WALLPAPERS
 from vlrl.envs.gui.emu.widgets import (
     Button,
     Check,

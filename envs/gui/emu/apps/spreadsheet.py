@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from vlrl.envs.gui.emu.app import App, Reader, System, register
-from vlrl.envs.gui.emu.apps import documents
-from vlrl.envs.gui.emu.apps.cells import CellGrid
-from vlrl.envs.gui.emu.apps.documents import Document
-from vlrl.envs.gui.emu.apps.formulas import Cells
-from vlrl.envs.gui.emu.apps.tables import (
+from vlrl.envs.gui.emu.apps.parts import documents
+from vlrl.envs.gui.emu.apps.parts.cells import CellGrid
+from vlrl.envs.gui.emu.apps.parts.documents import Document
+from vlrl.envs.gui.emu.apps.parts.formulas import Cells
+from vlrl.envs.gui.emu.apps.parts.tables import (
     dumped,
     in_order,
     name_of,
@@ -21,9 +21,8 @@ from vlrl.envs.gui.emu.apps.tables import (
     with_row,
     without_row,
 )
-from vlrl.envs.gui.emu.events import Activate, Change, Command, Event, KeyPress
-from vlrl.envs.gui.emu.icon_shapes import ICONS
-from vlrl.envs.gui.emu.menus import edit_items
+from vlrl.envs.gui.emu.drawing.icon_shapes import ICONS
+from vlrl.envs.gui.emu.input.events import Activate, Change, Command, Event, KeyPress
 from vlrl.envs.gui.emu.strings import add_words, tr
 from vlrl.envs.gui.emu.widgets import (
     SEPARATOR,
@@ -38,6 +37,7 @@ from vlrl.envs.gui.emu.widgets import (
     tool_bar,
     tool_button,
 )
+from vlrl.envs.gui.emu.windows.menus import edit_items
 
 add_words("""
 Spreadsheet = Tabelle = Tableur = Hoja de cálculo

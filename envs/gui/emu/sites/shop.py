@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from vlrl.envs.gui.emu.app import Reader, System
-from vlrl.envs.gui.emu.events import Change, Command, Event
+from vlrl.envs.gui.emu.input.events import Change, Command, Event
 from vlrl.envs.gui.emu.sites.site import PROBLEM, Fields, left, link, page, paragraph, price, problem, site
 from vlrl.envs.gui.emu.widgets import (
     Button,

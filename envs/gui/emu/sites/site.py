@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from vlrl.envs.gui.emu.app import Reader, System
-from vlrl.envs.gui.emu.events import Event
+from vlrl.envs.gui.emu.input.events import Event
 from vlrl.envs.gui.emu.widgets import Column, Label, Link, Row, Space, Widget
 from vlrl.envs.gui.emu.widgets.paragraph import Paragraph
 

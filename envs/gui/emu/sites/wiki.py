@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vlrl.envs.gui.emu.app import Reader, System
-from vlrl.envs.gui.emu.events import Activate, Command, Event
+from vlrl.envs.gui.emu.input.events import Activate, Command, Event
 from vlrl.envs.gui.emu.sites.site import Fields, left, link, page, paragraph, site
 from vlrl.envs.gui.emu.widgets import Button, Divider, Entry, Label, Row, Widget, section
 

@@ -3,7 +3,6 @@
 from vlrl.envs.gui.emu.tasks import (
     across,
     basics,
-    browser,
     buttons,
     calculator,
     calendar,
@@ -11,19 +10,17 @@ from vlrl.envs.gui.emu.tasks import (
     contacts,
     desktop,
     editor,
-    files,
-    files_lookup,
-    forms,
-    forum,
-    mail,
-    mail_files,
     paint,
     settings,
     sheet,
 )
+from vlrl.envs.gui.emu.tasks.files import folders, lookup
+from vlrl.envs.gui.emu.tasks.mail import attachments, letters
+from vlrl.envs.gui.emu.tasks.web import browser, forms, forum
 
 __all__ = [
     "across",
+    "attachments",
     "basics",
     "browser",
     "buttons",
@@ -33,12 +30,11 @@ __all__ = [
     "contacts",
     "desktop",
     "editor",
-    "files",
-    "files_lookup",
+    "folders",
     "forms",
     "forum",
-    "mail",
-    "mail_files",
+    "letters",
+    "lookup",
     "paint",
     "settings",
     "sheet",

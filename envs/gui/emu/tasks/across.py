@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from vlrl.envs.gui.emu.apps.alarms import Alarm, Kept, kept
 from vlrl.envs.gui.emu.apps.contacts import Contact, named, people, sorted_people
-from vlrl.envs.gui.emu.apps.formulas import written
-from vlrl.envs.gui.emu.apps.tables import dumped, name_of, with_cell
-from vlrl.envs.gui.emu.intents import Intent, choose, click, key, open_app, slide, type_into
+from vlrl.envs.gui.emu.apps.parts.alarms import Alarm, Kept, kept
+from vlrl.envs.gui.emu.apps.parts.formulas import written
+from vlrl.envs.gui.emu.apps.parts.tables import dumped, name_of, with_cell
+from vlrl.envs.gui.emu.oracle.intents import Intent, choose, click, key, open_app, slide, type_into
 from vlrl.envs.gui.emu.records import alarm_record, contact_record
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.task import Draw, Setup, template
-from vlrl.envs.gui.emu.tasks import persons
 from vlrl.envs.gui.emu.tasks.clock import LABELS, alarms_of, at_time
-from vlrl.envs.gui.emu.tasks.columns import Table, table
+from vlrl.envs.gui.emu.tasks.content import persons
+from vlrl.envs.gui.emu.tasks.content.columns import Table, table
 from vlrl.envs.gui.emu.tasks.sheet import FUNCTIONS, entered, opened
 
 NOTES = ("reminder", "todo", "plan", "today", "memo")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from vlrl.envs.gui.emu.intents import choose, click, key, menu, open_app, slide, type_into
+from vlrl.envs.gui.emu.oracle.intents import choose, click, key, menu, open_app, slide, type_into
 from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.task import Draw, Setup, template
-from vlrl.envs.gui.emu.tasks.words import LINES, STEMS
+from vlrl.envs.gui.emu.tasks.content.words import LINES, STEMS
 
 CHOICES = {
     "save": "Save",

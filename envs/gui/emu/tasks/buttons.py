@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from functools import partial
 
 from vlrl.envs.gui.emu.apps.board import Board, argument
-from vlrl.envs.gui.emu.intents import click
+from vlrl.envs.gui.emu.drawing.theme import TONES
+from vlrl.envs.gui.emu.oracle.intents import click
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import add_words, tr
 from vlrl.envs.gui.emu.task import Draw, Predicate, Setup, template
-from vlrl.envs.gui.emu.theme import TONES
 
 add_words("""
 Apple = Apfel = Pomme = Manzana

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from vlrl.envs.gui.emu.apps.calculator import SIGNS, Kept
-from vlrl.envs.gui.emu.intents import Intent, answer, click, key, open_app, type_into, write
+from vlrl.envs.gui.emu.oracle.intents import Intent, answer, click, key, open_app, type_into, write
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.task import Draw, Predicate, Setup, template
-from vlrl.envs.gui.emu.tasks.words import LINES, STEMS
+from vlrl.envs.gui.emu.tasks.content.words import LINES, STEMS
 
 SAID = {"plus": "plus", "minus": "minus", "times": "times", "divide": "divided by"}
 

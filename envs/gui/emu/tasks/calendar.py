@@ -6,11 +6,11 @@ from collections.abc import Callable
 from functools import partial
 
 from vlrl.envs.gui.emu.apps.calendar import FIRST_MONTH, HOURS, MONTHS, Appointment
-from vlrl.envs.gui.emu.intents import Intent, answer, choose, click, context, drag, open_app, type_into
+from vlrl.envs.gui.emu.oracle.intents import Intent, answer, choose, click, context, drag, open_app, type_into
 from vlrl.envs.gui.emu.records import event_record
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.task import Draw, Setup, template
-from vlrl.envs.gui.emu.tasks.words import TITLES
+from vlrl.envs.gui.emu.tasks.content.words import TITLES
 
 
 def _kept(world: World) -> tuple[Appointment, ...]:

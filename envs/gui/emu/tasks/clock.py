@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from vlrl.envs.gui.emu.apps.alarms import Alarm, Kept, kept, time_text
-from vlrl.envs.gui.emu.intents import Intent, answer, choose, click, context, open_app, slide, type_into
+from vlrl.envs.gui.emu.apps.parts.alarms import Alarm, Kept, kept, time_text
+from vlrl.envs.gui.emu.oracle.intents import (
+    Intent,
+    answer,
+    choose,
+    click,
+    context,
+    open_app,
+    slide,
+    type_into,
+)
 from vlrl.envs.gui.emu.records import alarm_record
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import tr

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from vlrl.envs.gui.emu.apps.contacts import Contact, named, people
-from vlrl.envs.gui.emu.intents import Intent, answer, click, open_app, type_into
+from vlrl.envs.gui.emu.oracle.intents import Intent, answer, click, open_app, type_into
 from vlrl.envs.gui.emu.records import contact_record
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.task import Draw, Predicate, Setup, template
-from vlrl.envs.gui.emu.tasks import persons
-from vlrl.envs.gui.emu.tasks.persons import back, chosen
+from vlrl.envs.gui.emu.tasks.content import persons
+from vlrl.envs.gui.emu.tasks.content.persons import back, chosen
 
 WORDS = {"phone": "phone number", "email": "e-mail address", "city": "city"}
 

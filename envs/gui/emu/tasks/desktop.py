@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from vlrl.envs.gui.emu import wm
 from vlrl.envs.gui.emu.app import APPS
-from vlrl.envs.gui.emu.intents import Intent, click, double_click, open_app
+from vlrl.envs.gui.emu.oracle.intents import Intent, click, double_click, open_app
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.task import Draw, Setup, template
-from vlrl.envs.gui.emu.tasks.words import LINES, STEMS
+from vlrl.envs.gui.emu.tasks.content.words import LINES, STEMS
+from vlrl.envs.gui.emu.windows import wm
 
 NAMES = ("files", "calculator", "calendar", "editor", "settings")
 

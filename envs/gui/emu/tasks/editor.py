@@ -6,7 +6,7 @@ from functools import partial
 
 from vlrl.envs.gui.emu.apps.calendar import FIRST_MONTH, HOURS, MONTHS, Appointment
 from vlrl.envs.gui.emu.files import base
-from vlrl.envs.gui.emu.intents import (
+from vlrl.envs.gui.emu.oracle.intents import (
     Intent,
     answer,
     click,
@@ -21,9 +21,9 @@ from vlrl.envs.gui.emu.intents import (
 from vlrl.envs.gui.emu.records import event_record, trash_record
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.task import Draw, Setup, template
-from vlrl.envs.gui.emu.tasks.files import HOME, row
-from vlrl.envs.gui.emu.tasks.files_lookup import is_in_the_trash
-from vlrl.envs.gui.emu.tasks.words import FOLDERS, LINES, STEMS, TITLES
+from vlrl.envs.gui.emu.tasks.content.words import FOLDERS, LINES, STEMS, TITLES
+from vlrl.envs.gui.emu.tasks.files.folders import HOME, row
+from vlrl.envs.gui.emu.tasks.files.lookup import is_in_the_trash
 
 NAMES = ("Nora", "Omar", "Lena", "Pavel", "Aiko", "Bruno", "Clara", "Dario", "Emil", "Fatou", "Greta", "Hugo")
 SENTENCES = (

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from vlrl.envs.gui.emu.apps.paint import SIZE
-from vlrl.envs.gui.emu.apps.pictures import NUMBERS, Picture, blank, changed, filled, region
-from vlrl.envs.gui.emu.intents import Intent, answer, choose, click, key, open_app, stroke, type_into
+from vlrl.envs.gui.emu.apps.parts.canvas import NUMBERS, Picture, blank, changed, filled, region
+from vlrl.envs.gui.emu.oracle.intents import Intent, answer, choose, click, key, open_app, stroke, type_into
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.task import Draw, Setup, template
-from vlrl.envs.gui.emu.tasks.shapes import INKS, KINDS, Shape, drawn, shapes
+from vlrl.envs.gui.emu.tasks.content.shapes import INKS, KINDS, Shape, drawn, shapes
 
 NAMES = ("shapes", "poster", "sketch", "flag", "pattern", "picture", "draft", "cards")
 NEAR = 12

@@ -6,11 +6,11 @@ from functools import partial
 from typing import Any
 
 from vlrl.envs.gui.emu.apps.settings import DEFAULTS, MINUTES, MODES, NETWORKS
-from vlrl.envs.gui.emu.intents import Intent, answer, choose, click, open_app, slide
+from vlrl.envs.gui.emu.drawing.theme import PALETTES
+from vlrl.envs.gui.emu.oracle.intents import Intent, answer, choose, click, open_app, slide
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.task import Draw, Setup, template
-from vlrl.envs.gui.emu.theme import PALETTES
 
 CHECKS = (
     ("display", "night_light", "Night light"),

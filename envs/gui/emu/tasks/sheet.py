@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from vlrl.envs.gui.emu.apps.formulas import Cells, written
-from vlrl.envs.gui.emu.apps.tables import dumped, in_order, name_of, with_cell, with_row, without_row
-from vlrl.envs.gui.emu.intents import Intent, answer, click, context, key, menu, open_app, type_into, write
+from vlrl.envs.gui.emu.apps.parts.formulas import Cells, written
+from vlrl.envs.gui.emu.apps.parts.tables import dumped, in_order, name_of, with_cell, with_row, without_row
+from vlrl.envs.gui.emu.oracle.intents import (
+    Intent,
+    answer,
+    click,
+    context,
+    key,
+    menu,
+    open_app,
+    type_into,
+    write,
+)
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.task import Draw, Setup, template
-from vlrl.envs.gui.emu.tasks.columns import Table, table
+from vlrl.envs.gui.emu.tasks.content.columns import Table, table
 
 FUNCTIONS: dict[str, tuple[str, Callable[[Sequence[float]], float]]] = {
     "SUM": ("sum", sum),

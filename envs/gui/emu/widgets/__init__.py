@@ -4,7 +4,7 @@ from vlrl.envs.gui.emu.state import MenuItem
 from vlrl.envs.gui.emu.widgets.base import View, Widget
 from vlrl.envs.gui.emu.widgets.basic import Button, Divider, Image, Label, Link, Space
 from vlrl.envs.gui.emu.widgets.canvas import Canvas
-from vlrl.envs.gui.emu.widgets.containers import Column, Grid, Row, ScrollArea
+from vlrl.envs.gui.emu.widgets.containers import ButtonRow, Column, Grid, Row, ScrollArea
 from vlrl.envs.gui.emu.widgets.controls import (
     Check,
     Choice,
@@ -23,6 +23,7 @@ from vlrl.envs.gui.emu.widgets.rows import Line, Rows
 __all__ = [
     "SEPARATOR",
     "Button",
+    "ButtonRow",
     "Canvas",
     "Check",
     "Choice",

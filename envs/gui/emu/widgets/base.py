@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
-from vlrl.envs.gui.emu.events import Event
-from vlrl.envs.gui.emu.look import Look
-from vlrl.envs.gui.emu.rasters import Painter, fill
+from vlrl.envs.gui.emu.drawing.look import Look
+from vlrl.envs.gui.emu.drawing.rasters import Painter, fill
+from vlrl.envs.gui.emu.drawing.theme import Colour
+from vlrl.envs.gui.emu.input.events import Event
 from vlrl.envs.gui.emu.state import Box, Interface, MenuItem
-from vlrl.envs.gui.emu.theme import Colour
 
 Item: TypeAlias = tuple[int, int, int, int, Box, Painter, tuple[Any, ...]]
 """What is drawn: (x0, y0, x1, y1, clip, painter, the painter's values). Equal items look the same."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from vlrl.envs.gui.emu.events import Change, Command
-from vlrl.envs.gui.emu.glyphs import Font, face, nearest_size, text_width
-from vlrl.envs.gui.emu.icons import icon as icon_painter
-from vlrl.envs.gui.emu.look import Look
-from vlrl.envs.gui.emu.rasters import fill, plate
+from vlrl.envs.gui.emu.drawing.glyphs import Font, face, nearest_size, text_width
+from vlrl.envs.gui.emu.drawing.icons import icon as icon_painter
+from vlrl.envs.gui.emu.drawing.look import Look
+from vlrl.envs.gui.emu.drawing.rasters import fill, plate
+from vlrl.envs.gui.emu.drawing.theme import TONES, Colour, mix
+from vlrl.envs.gui.emu.input.events import Change, Command
 from vlrl.envs.gui.emu.state import Box, MenuItem
-from vlrl.envs.gui.emu.theme import TONES, Colour, mix
 from vlrl.envs.gui.emu.widgets.base import Item, View, Widget, outline
 
 Weight = Literal["", "bold", "muted", "small", "title", "mono"]
@@ -203,7 +203,7 @@ class Link(Widget):
 
 @dataclass(slots=True, init=False)
 class Image(Widget):
-    """A picture by its name; see `vlrl.envs.gui.emu.icons`."""
+    """A picture by its name; see `vlrl.envs.gui.emu.drawing.icons`."""
 
     icon: str
     side: int

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from vlrl.envs.gui.emu.look import Look
+from vlrl.envs.gui.emu.drawing.look import Look
 from vlrl.envs.gui.emu.state import Box
 from vlrl.envs.gui.emu.widgets.base import Item, View, Widget
 from vlrl.types import ByteArray

@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from vlrl.envs.gui.emu.look import Look
-from vlrl.envs.gui.emu.rasters import fill, plate
+from vlrl.envs.gui.emu.drawing.look import Look
+from vlrl.envs.gui.emu.drawing.rasters import fill, plate
+from vlrl.envs.gui.emu.drawing.theme import mix
 from vlrl.envs.gui.emu.state import Box
-from vlrl.envs.gui.emu.theme import mix
 from vlrl.envs.gui.emu.widgets.base import Item, View, Widget, cut
+from vlrl.envs.gui.emu.widgets.basic import Space
 
 Tone = Literal["", "panel", "field", "card"]
+
+MOST_IN_A_ROW = 3
+"""Buttons beside one another on a phone."""
 
 
 class _Box(Widget):
@@ -169,6 +173,33 @@ class Grid(Widget):
             x0, x1 = (box[0] + wide * c // self.columns for c in (column, column + 1))
             y0, y1 = (box[1] + high * r // rows for r in (row, row + 1))
             child.place(view, (x0, y0, x1 - gap, y1 - gap), clip)
+
+
+@dataclass(slots=True, init=False)
+class ButtonRow(Widget):
+    """A dialog's buttons, at the end of a row; on a phone, which is too narrow for four, two in a row."""
+
+    children: tuple[Widget, ...]
+    is_solid: ClassVar[bool] = False
+    fills_width: ClassVar[bool] = True
+
+    def __init__(self, *children: Widget) -> None:
+        """Put buttons together."""
+        Widget.__init__(self)
+        self.children = children
+
+    def natural(self, look: Look) -> tuple[int, int]:
+        """The size of the arrangement."""
+        return self._arranged(look).measure(look)
+
+    def place(self, view: View, box: Box, clip: Box) -> None:
+        """Place the buttons in the arrangement."""
+        self._arranged(view.look).place(view, box, clip)
+
+    def _arranged(self, look: Look) -> Widget:
+        if look.form == "mobile" and len(self.children) > MOST_IN_A_ROW:
+            return Grid(2, *self.children)
+        return Row(Space(), *self.children)
 
 
 @dataclass(slots=True, init=False)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from vlrl.envs.gui.emu.events import Change
-from vlrl.envs.gui.emu.look import Look
-from vlrl.envs.gui.emu.rasters import fill, plate
+from vlrl.envs.gui.emu.drawing.look import Look
+from vlrl.envs.gui.emu.drawing.rasters import fill, plate
+from vlrl.envs.gui.emu.drawing.theme import mix
+from vlrl.envs.gui.emu.input.events import Change
 from vlrl.envs.gui.emu.state import Box, MenuItem
-from vlrl.envs.gui.emu.theme import mix
 from vlrl.envs.gui.emu.widgets.base import Item, View, Widget, inner
 from vlrl.envs.gui.emu.widgets.basic import Button, Label, Space, focus_ring, surface
 from vlrl.envs.gui.emu.widgets.containers import Column, Row

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vlrl.envs.gui.emu.glyphs import Font, text_width
-from vlrl.envs.gui.emu.look import Look
-from vlrl.envs.gui.emu.rasters import line, plate
+from vlrl.envs.gui.emu.drawing.glyphs import Font, text_width
+from vlrl.envs.gui.emu.drawing.look import Look
+from vlrl.envs.gui.emu.drawing.rasters import line, plate
+from vlrl.envs.gui.emu.input.text import clamped, column_at, wrap
 from vlrl.envs.gui.emu.state import Box, TextCursor
-from vlrl.envs.gui.emu.text import clamped, column_at, wrap
 from vlrl.envs.gui.emu.widgets.base import Item, View, Widget, cut
 from vlrl.envs.gui.emu.widgets.basic import focus_ring, surface
 from vlrl.envs.gui.emu.widgets.containers import bar_width, place_bar

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vlrl.envs.gui.emu.look import Look
-from vlrl.envs.gui.emu.rasters import fill, plate
+from vlrl.envs.gui.emu.drawing.look import Look
+from vlrl.envs.gui.emu.drawing.rasters import fill, plate
+from vlrl.envs.gui.emu.drawing.theme import mix
 from vlrl.envs.gui.emu.state import Box, MenuItem
-from vlrl.envs.gui.emu.theme import mix
 from vlrl.envs.gui.emu.widgets.base import Item, View, Widget
 from vlrl.envs.gui.emu.widgets.basic import Button, surface
 from vlrl.envs.gui.emu.widgets.containers import Row

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vlrl.envs.gui.emu.look import Look
-from vlrl.envs.gui.emu.rasters import plate
+from vlrl.envs.gui.emu.drawing.look import Look
+from vlrl.envs.gui.emu.drawing.rasters import plate
+from vlrl.envs.gui.emu.input.text import Spans, wrap
 from vlrl.envs.gui.emu.state import Box
-from vlrl.envs.gui.emu.text import Spans, wrap
 from vlrl.envs.gui.emu.widgets.base import Item, View, Widget
 from vlrl.envs.gui.emu.widgets.basic import surface
 

@@ -6,12 +6,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from vlrl.envs.gui.emu.events import Activate, Change, Command
-from vlrl.envs.gui.emu.icons import icon as icon_painter
-from vlrl.envs.gui.emu.look import Look
-from vlrl.envs.gui.emu.rasters import fill, plate
+from vlrl.envs.gui.emu.drawing.icons import icon as icon_painter
+from vlrl.envs.gui.emu.drawing.look import Look
+from vlrl.envs.gui.emu.drawing.rasters import fill, plate
+from vlrl.envs.gui.emu.drawing.theme import mix
+from vlrl.envs.gui.emu.input.events import Activate, Change, Command
 from vlrl.envs.gui.emu.state import Box, MenuItem
-from vlrl.envs.gui.emu.theme import mix
 from vlrl.envs.gui.emu.widgets.base import Item, View, Widget, cut
 from vlrl.envs.gui.emu.widgets.basic import focus_ring, surface
 from vlrl.envs.gui.emu.widgets.containers import bar_width, place_bar

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from vlrl.envs.gui.x11.task import Task
+from vlrl.envs.gui.x11.task import DesktopTask
 from vlrl.envs.gui.x11.tasks import editor, files, pictures, terminal
 
-TASKS: Mapping[str, Task] = {
+TASKS: Mapping[str, DesktopTask] = {
     task.name: task for tasks in (editor.TASKS, files.TASKS, pictures.TASKS, terminal.TASKS) for task in tasks
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from vlrl.envs.gui.actions import Action, OpenApp, TypeText
-from vlrl.envs.gui.x11.task import Setup, Task
+from vlrl.envs.gui.x11.task import DesktopTask, Setup
 from vlrl.envs.gui.x11.tasks.words import NOUNS, draw, has, holds, keys, open_in_editor, sentence
 
 _APPS = ("mousepad",)
@@ -93,10 +93,10 @@ def _save_as(rng: np.random.Generator) -> Setup:
 
 
 TASKS = [
-    Task("editor_note", _APPS, _note),
-    Task("editor_foreign", _APPS, _foreign),
-    Task("editor_append", _APPS, _append),
-    Task("editor_delete_line", _APPS, _delete_line),
-    Task("editor_replace", _APPS, _replace),
-    Task("editor_save_as", _APPS, _save_as),
+    DesktopTask("editor_note", _APPS, _note),
+    DesktopTask("editor_foreign", _APPS, _foreign),
+    DesktopTask("editor_append", _APPS, _append),
+    DesktopTask("editor_delete_line", _APPS, _delete_line),
+    DesktopTask("editor_replace", _APPS, _replace),
+    DesktopTask("editor_save_as", _APPS, _save_as),
 ]

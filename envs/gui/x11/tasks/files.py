@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from vlrl.envs.gui.actions import Action, OpenApp, TypeText
-from vlrl.envs.gui.x11.home import FOLDER
-from vlrl.envs.gui.x11.task import Predicate, Setup, Task
+from vlrl.envs.gui.x11.sandbox.home import FOLDER
+from vlrl.envs.gui.x11.task import DesktopTask, Predicate, Setup
 from vlrl.envs.gui.x11.tasks.words import gone, has, keys, names, sentence
 
 _APPS = ("pcmanfm",)
@@ -87,9 +87,9 @@ def _copy(rng: np.random.Generator) -> Setup:
 
 
 TASKS = [
-    Task("files_make_folder", _APPS, _make_folder),
-    Task("files_rename", _APPS, _rename),
-    Task("files_delete", _APPS, _delete),
-    Task("files_move", _APPS, _move),
-    Task("files_copy", _APPS, _copy),
+    DesktopTask("files_make_folder", _APPS, _make_folder),
+    DesktopTask("files_rename", _APPS, _rename),
+    DesktopTask("files_delete", _APPS, _delete),
+    DesktopTask("files_move", _APPS, _move),
+    DesktopTask("files_copy", _APPS, _copy),
 ]

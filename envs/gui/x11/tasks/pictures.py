@@ -8,8 +8,8 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont, UnidentifiedImageError
 
 from vlrl.envs.gui.actions import Answer, OpenApp, TypeText
-from vlrl.envs.gui.x11.home import Tree
-from vlrl.envs.gui.x11.task import Setup, Task
+from vlrl.envs.gui.x11.sandbox.home import Tree
+from vlrl.envs.gui.x11.task import DesktopTask, Setup
 from vlrl.envs.gui.x11.tasks.words import NOUNS, draw, keys
 from vlrl.types import ByteArray
 
@@ -78,6 +78,6 @@ def _decoded(data: bytes) -> ByteArray | None:
 
 
 TASKS = [
-    Task("picture_read_number", ("pcmanfm", "gpicview"), _read_number),
-    Task("picture_turn", ("pcmanfm", "gpicview"), _turn),
+    DesktopTask("picture_read_number", ("pcmanfm", "gpicview"), _read_number),
+    DesktopTask("picture_turn", ("pcmanfm", "gpicview"), _turn),
 ]

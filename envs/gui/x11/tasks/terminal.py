@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from vlrl.envs.gui.actions import Answer, OpenApp, TypeText
-from vlrl.envs.gui.x11.task import Setup, Task
+from vlrl.envs.gui.x11.task import DesktopTask, Setup
 from vlrl.envs.gui.x11.tasks.words import NOUNS, draw, gone, has, holds, keys, sentence
 
 
@@ -72,8 +72,8 @@ def _calculate(rng: np.random.Generator) -> Setup:
 
 
 TASKS = [
-    Task("terminal_count_lines", ("xterm",), _count_lines),
-    Task("terminal_find_file", ("xterm",), _find_file),
-    Task("terminal_sort_out", ("xterm",), _sort_out),
-    Task("calculator_to_file", ("galculator", "mousepad"), _calculate),
+    DesktopTask("terminal_count_lines", ("xterm",), _count_lines),
+    DesktopTask("terminal_find_file", ("xterm",), _find_file),
+    DesktopTask("terminal_sort_out", ("xterm",), _sort_out),
+    DesktopTask("calculator_to_file", ("galculator", "mousepad"), _calculate),
 ]

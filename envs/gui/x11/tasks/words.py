@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from vlrl.envs.gui.actions import Action, Key, OpenApp, TypeText
-from vlrl.envs.gui.x11.home import Tree
+from vlrl.envs.gui.x11.sandbox.home import Tree
 from vlrl.envs.gui.x11.task import Predicate
 
 NOUNS = (

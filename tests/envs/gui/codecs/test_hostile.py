@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 import pytest
 from codec_samples import SAMPLES, VIEW
 
+from vlrl.coordinates import Canvas
 from vlrl.envs.gui.actions import ACTIONS, KEY_NAMES, Action, Key, KeyDown, KeyUp, Scroll, points_of
 from vlrl.envs.gui.codecs.codec import ActionError, Codec, View
+from vlrl.envs.gui.codecs.grammar.parsed_call import MAX_SCROLL_PX, MAX_TEXT, MAX_WAIT_S
 from vlrl.envs.gui.codecs.open import CODECS, open_codec
-from vlrl.envs.gui.codecs.said import MAX_SCROLL_PX, MAX_TEXT, MAX_WAIT_S
-from vlrl.processors.coordinates import Canvas
 from vlrl.seeds import derive_seed
 
 KINDS = {"no_action", "syntax", "unknown_action", "missing_argument", "bad_argument", "outside"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vlrl.envs.gui.actions import KEY_NAMES
-from vlrl.envs.gui.codecs.keys import ALIASES, MAX_CHORD, chord, key_name, split_chord, written_keys
+from vlrl.envs.gui.codecs.grammar.keys import ALIASES, MAX_CHORD, chord, key_name, split_chord, written_keys
 
 # As their sources list them; of OSWorld's, what no keyboard of ours has is below.
 PLAYWRIGHT = """Backquote Minus Equal Backslash Backspace Tab Delete Escape ArrowDown End Enter Home Insert

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from qwen_vl_utils.vision_process import smart_resize
 
+from vlrl.coordinates import Canvas
 from vlrl.envs.gui.actions import (
     ACTIONS,
     Action,
@@ -25,11 +26,10 @@ from vlrl.envs.gui.actions import (
     points_of,
 )
 from vlrl.envs.gui.codecs.codec import ActionError, View
-from vlrl.envs.gui.codecs.frames import FRAME_NAMES, Grid
-from vlrl.envs.gui.codecs.next_words import next_words
+from vlrl.envs.gui.codecs.grammar.frames import FRAME_NAMES, Grid
+from vlrl.envs.gui.codecs.grammar.next_words import next_words
 from vlrl.envs.gui.codecs.open import CODECS, open_codec
-from vlrl.envs.tools.calls import write_call
-from vlrl.processors.coordinates import Canvas
+from vlrl.parsing.tool_calls import write_call
 
 SCREENS = [(640, 480), (1280, 800), (1920, 1080), (3840, 2160), (160, 210), (480, 630), (412, 915), (49, 31)]
 # Of the brief's table: factors 28 and 32, ARPO's cap, UI-TARS' least.

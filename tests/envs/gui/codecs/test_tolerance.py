@@ -1,7 +1,6 @@
 """What real models write: which tolerance reads it, what it means then, and that it is counted."""
 
 # ruff: noqa: E501 - a text is on one line, as a model writes it
-
 from __future__ import annotations
 
 import random
@@ -9,14 +8,14 @@ import random
 import pytest
 from codec_samples import SAMPLES, VIEW
 
+from vlrl.coordinates import Canvas
 from vlrl.envs.gui.actions import Action, Click, Drag, TypeText, points_of
-from vlrl.envs.gui.codec_rewards import codec_click_in_box
 from vlrl.envs.gui.codecs.codec import ActionError
+from vlrl.envs.gui.codecs.grammar.tolerance import TOLERANCES
 from vlrl.envs.gui.codecs.open import CODECS, open_codec
-from vlrl.envs.gui.codecs.tolerance import TOLERANCES
 from vlrl.envs.gui.emu.env import EmuEnv
 from vlrl.errors import ConfigError
-from vlrl.processors.coordinates import Canvas
+from vlrl.rewards.agents.gui import click_in_box
 from vlrl.seeds import derive_seed
 
 HERE = Click((320, 240))
@@ -162,7 +161,7 @@ def test_the_environment_counts_what_it_forgave() -> None:
 def test_rewards_forgive_what_they_are_told_to() -> None:
     answer, canvases = {"action": "click", "bbox": [300, 220, 340, 260]}, [Canvas((480, 640), (476, 644))]
     scores = [
-        codec_click_in_box("(323, 238)", answer, canvases=canvases, tolerance=tolerance)  # type: ignore[arg-type]
+        click_in_box("(323, 238)", answer, canvases=canvases, codec="plain", tolerance=tolerance)
         for tolerance in TOLERANCES
     ]
     assert scores == [0, 0, 1]

@@ -6,7 +6,7 @@ import pytest
 from at_work import do, running
 
 from vlrl.envs.gui.emu.desktop import Desktop
-from vlrl.envs.gui.emu.intents import Intent, choose, click, key, menu, open_app, type_into
+from vlrl.envs.gui.emu.oracle.intents import Intent, choose, click, key, menu, open_app, type_into
 from vlrl.envs.gui.emu.sites import club, fly, shop, wiki
 from vlrl.envs.gui.screen import Form
 

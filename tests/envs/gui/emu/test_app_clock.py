@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from vlrl.envs.gui.actions import Click, Key, TypeText, Wait
-from vlrl.envs.gui.emu.apps.alarms import Kept
 from vlrl.envs.gui.emu.apps.contacts import Contact, named
+from vlrl.envs.gui.emu.apps.parts.alarms import Kept
 from vlrl.envs.gui.emu.desktop import Desktop
 from vlrl.envs.gui.emu.env import EmuEnv
 

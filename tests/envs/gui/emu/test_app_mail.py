@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from at_work import do, running
 
-from vlrl.envs.gui.emu.apps.mailbox import Letter
+from vlrl.envs.gui.emu.apps.parts.mailbox import Letter
 from vlrl.envs.gui.emu.desktop import Desktop
-from vlrl.envs.gui.emu.intents import choose, click, context, drag, type_into
+from vlrl.envs.gui.emu.oracle.intents import choose, click, context, drag, type_into
 from vlrl.envs.gui.screen import Form
 
 LETTERS = (

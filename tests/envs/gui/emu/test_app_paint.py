@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vlrl.envs.gui.actions import Click, Drag, Key
 from vlrl.envs.gui.emu.apps.paint import Paint
-from vlrl.envs.gui.emu.apps.pictures import (
+from vlrl.envs.gui.emu.apps.parts.canvas import (
     NUMBERS,
     blank,
     box,

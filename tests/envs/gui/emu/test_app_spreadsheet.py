@@ -7,9 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vlrl.envs.gui.actions import Action, Click, Key, TypeText
-from vlrl.envs.gui.emu.apps.formulas import Cells, shown
-from vlrl.envs.gui.emu.apps.spreadsheet import Sheet
-from vlrl.envs.gui.emu.apps.tables import (
+from vlrl.envs.gui.emu.apps.parts.formulas import Cells, shown
+from vlrl.envs.gui.emu.apps.parts.tables import (
     dumped,
     in_order,
     parsed,
@@ -19,6 +18,7 @@ from vlrl.envs.gui.emu.apps.tables import (
     with_row,
     without_row,
 )
+from vlrl.envs.gui.emu.apps.spreadsheet import Sheet
 from vlrl.envs.gui.emu.desktop import Desktop
 from vlrl.envs.gui.emu.env import EmuEnv
 

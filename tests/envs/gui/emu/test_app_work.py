@@ -13,7 +13,7 @@ from vlrl.envs.gui.emu.app import System
 from vlrl.envs.gui.emu.apps.calculator import written
 from vlrl.envs.gui.emu.desktop import Desktop
 from vlrl.envs.gui.emu.env import EmuEnv
-from vlrl.envs.gui.emu.events import Change, Command, Drop, Event, Reply
+from vlrl.envs.gui.emu.input.events import Change, Command, Drop, Event, Reply
 from vlrl.envs.gui.emu.state import World
 
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from vlrl.envs.gui.emu.apps.alarms import Alarm, Kept
 from vlrl.envs.gui.emu.apps.calculator import Kept as Memory
 from vlrl.envs.gui.emu.apps.calendar import Appointment
 from vlrl.envs.gui.emu.apps.contacts import Contact
-from vlrl.envs.gui.emu.apps.mailbox import WELCOME, Letter
-from vlrl.envs.gui.emu.apps.pictures import Picture, blank, changed, rectangle, stroke
+from vlrl.envs.gui.emu.apps.parts.alarms import Alarm, Kept
+from vlrl.envs.gui.emu.apps.parts.canvas import Picture, blank, changed, rectangle, stroke
+from vlrl.envs.gui.emu.apps.parts.mailbox import WELCOME, Letter
 from vlrl.envs.gui.emu.desktop import Desktop
 from vlrl.envs.gui.emu.env import EmuEnv
-from vlrl.envs.gui.emu.events import Change, Command
 from vlrl.envs.gui.emu.files import delete
+from vlrl.envs.gui.emu.input.events import Change, Command
 from vlrl.envs.gui.emu.records import changed_records
 from vlrl.envs.gui.emu.sites.club import Member
 from vlrl.envs.gui.emu.sites.fly import Airline, Booking

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from vlrl.envs.gui.actions import Action, ButtonDown, Click, Drag, Key, Move, OpenApp, Scroll, TypeText
-from vlrl.envs.gui.codecs.said import MAX_TEXT
+from vlrl.envs.gui.codecs.grammar.parsed_call import MAX_TEXT
 from vlrl.envs.gui.emu import limits, update
 from vlrl.envs.gui.emu.app import APPS, System
-from vlrl.envs.gui.emu.apps.formulas import shown
-from vlrl.envs.gui.emu.apps.mailbox import Letter
+from vlrl.envs.gui.emu.apps.parts.formulas import shown
+from vlrl.envs.gui.emu.apps.parts.mailbox import Letter
 from vlrl.envs.gui.emu.desktop import Desktop
 from vlrl.envs.gui.emu.env import EmuEnv
-from vlrl.envs.gui.emu.events import Change, Command
+from vlrl.envs.gui.emu.input.events import Change, Command
 from vlrl.envs.gui.emu.sites.club import Member
 from vlrl.envs.gui.emu.state import Undo, World
 from vlrl.envs.gui.emu.update import deliver

@@ -9,9 +9,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vlrl.envs.gui.emu.look import look_of
-from vlrl.envs.gui.emu.paint import Compositor, Layer
-from vlrl.envs.gui.emu.rasters import fill
+from vlrl.envs.gui.emu.drawing.look import look_of
+from vlrl.envs.gui.emu.drawing.paint import Compositor, Layer
+from vlrl.envs.gui.emu.drawing.rasters import fill
 from vlrl.envs.gui.emu.state import Box, Interface
 from vlrl.envs.gui.emu.widgets.base import Item, View, Widget
 

@@ -12,9 +12,9 @@ import pytest
 from gallery import Bench, known
 
 from vlrl.envs.gui.actions import Key, OpenApp, Wait
-from vlrl.envs.gui.emu.glyphs import FAMILIES, SIZES, Font, face, shorten, text_width
-from vlrl.envs.gui.emu.icons import ICONS, emblem, icon
-from vlrl.envs.gui.emu.theme import PALETTES
+from vlrl.envs.gui.emu.drawing.glyphs import FAMILIES, SIZES, Font, face, shorten, text_width
+from vlrl.envs.gui.emu.drawing.icons import ICONS, emblem, icon
+from vlrl.envs.gui.emu.drawing.theme import PALETTES
 
 PINNED = Path(__file__).with_name("pixels.json")
 LOOKS: dict[str, tuple[str, dict[str, Any]]] = {

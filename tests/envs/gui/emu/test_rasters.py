@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
-from vlrl.envs.gui.emu import icons, rasters
-from vlrl.envs.gui.emu.glyphs import SIZES, Font
-from vlrl.envs.gui.emu.icon_shapes import ICONS
+from vlrl.envs.gui.emu.drawing import icons, rasters
+from vlrl.envs.gui.emu.drawing.glyphs import SIZES, Font
+from vlrl.envs.gui.emu.drawing.icon_shapes import ICONS
 
 
 def line(number: int) -> None:

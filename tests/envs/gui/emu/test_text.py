@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vlrl.envs.gui.emu import files, text
-from vlrl.envs.gui.emu.glyphs import Font, text_width
+from vlrl.envs.gui.emu import files
+from vlrl.envs.gui.emu.drawing.glyphs import Font, text_width
+from vlrl.envs.gui.emu.input import text
 from vlrl.envs.gui.emu.state import TextCursor
 from vlrl.envs.gui.emu.strings import LANGUAGES, WORDS, add_words, speak, tr
 from vlrl.envs.gui.emu.widgets.entry import row_of

@@ -18,8 +18,8 @@ from vlrl.envs.gui.actions import (
     Scroll,
     TypeText,
 )
-from vlrl.envs.gui.emu.events import Activate, Change, Command, Drop, KeyPress, Stroke
-from vlrl.envs.gui.emu.intents import choose, menu, slide, type_into
+from vlrl.envs.gui.emu.input.events import Activate, Change, Command, Drop, KeyPress, Stroke
+from vlrl.envs.gui.emu.oracle.intents import choose, menu, slide, type_into
 
 MakeBench = Callable[..., Bench]
 

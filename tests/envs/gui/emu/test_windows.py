@@ -8,9 +8,9 @@ import numpy as np
 from gallery import Bench
 
 from vlrl.envs.gui.actions import Click, Drag, Key, LongPress, Move, OpenApp, Swipe, SystemButton, TypeText
-from vlrl.envs.gui.emu import wm
-from vlrl.envs.gui.emu.intents import click, menu, open_app, type_into, write
+from vlrl.envs.gui.emu.oracle.intents import click, menu, open_app, type_into, write
 from vlrl.envs.gui.emu.state import Window
+from vlrl.envs.gui.emu.windows import wm
 
 MakeBench = Callable[..., Bench]
 

@@ -11,7 +11,7 @@ import pytest
 from gui_servers import AndroidWorld
 from machine_tasks import QUICK, SIZE, say
 
-from vlrl.env_host.failure import EnvFailure
+from vlrl.environment.host.failure import EnvFailure
 from vlrl.envs.gui import actions as a
 from vlrl.envs.gui.codecs.codec import ActionError
 from vlrl.envs.gui.remote.androidworld import AndroidWorldEnv, json_action
@@ -90,7 +90,7 @@ def test_androidworld_a_server_that_was_started_anew_is_found_out(phone: Android
     seed = phone.seed
     phone.start()
     phone.seed = seed  # as if the goal had no parameters
-    with pytest.raises(EnvFailure, match="started anew"):
+    with pytest.raises(EnvFailure, match="started again"):
         say(env, a.Finish())
     phone.score = math.inf
     env.reset({"task_type": "GoHome"}, 0)

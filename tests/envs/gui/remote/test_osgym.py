@@ -13,7 +13,7 @@ import pytest
 from gui_servers import OSGym
 from machine_tasks import HOSTILE, QUICK, SIZE, TASK, say, typed_by
 
-from vlrl.env_host.failure import EnvFailure
+from vlrl.environment.host.failure import EnvFailure
 from vlrl.envs.gui import actions as a
 from vlrl.envs.gui.remote.osgym import OSGymEnv, text_of_action
 from vlrl.envs.gui.remote.osworld_program import PROGRAM, calls_of, command

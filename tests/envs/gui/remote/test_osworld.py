@@ -10,7 +10,7 @@ import pytest
 from gui_servers import OSWorld
 from machine_tasks import HOSTILE, PRINTS, QUICK, SIZE, TASK, say, typed_by
 
-from vlrl.env_host.failure import EnvFailure
+from vlrl.environment.host.failure import EnvFailure
 from vlrl.envs.gui import actions as a
 from vlrl.envs.gui.codecs.codec import ActionError
 from vlrl.envs.gui.remote.osworld import OSWorldEnv
@@ -148,7 +148,7 @@ def test_osworld_half_a_screenshot_is_a_failure(osworld: OSWorld) -> None:
     env = desktop(osworld)
     env.reset(TASK, 0)
     osworld.server.faults = [("/screenshot", "half")]
-    with pytest.raises(EnvFailure, match="no whole picture"):
+    with pytest.raises(EnvFailure, match="no whole image"):
         say(env, a.Click((1, 1)))
     env.close()
 

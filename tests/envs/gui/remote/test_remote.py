@@ -16,13 +16,13 @@ import toy_desktop
 from faulty_http import proxy
 from serving import COUNTING, TOKEN, serving
 
-from vlrl.env_host.failure import EnvFailure
-from vlrl.env_host.host import EnvHost
-from vlrl.envs.observe import message_of
-from vlrl.envs.open import open_env
-from vlrl.episode_options import EnvConfig
+from vlrl.config.rollout import EnvConfig
+from vlrl.coordinates import Canvas
+from vlrl.environment.host.failure import EnvFailure
+from vlrl.environment.host.host import EnvHost
+from vlrl.environment.observe import message_of
+from vlrl.environment.open import open_env
 from vlrl.errors import ConfigError
-from vlrl.processors.coordinates import Canvas
 from vlrl.registry import BUILT_IN, resolve
 from vlrl.types import EnvTask
 
@@ -92,7 +92,7 @@ def test_steps_and_resets_and_what_was_seen(url: str) -> None:
     first = env.step("a")
     assert "relative_1000" in first.info["canvases"] and "(28, 56)" in first.info["canvases"]
     assert env.step("b").observation.text == "2"
-    assert env.reset({}, 0).text == "0", "a second episode begins anew"
+    assert env.reset({}, 0).text == "0", "a second episode begins again"
     env.close()
     env.close()
 
@@ -247,7 +247,7 @@ def test_a_screen_is_clicked_where_the_model_saw_it() -> None:
 
 
 def test_a_run_plays_a_failed_episode_again_from_its_seed(url: str) -> None:
-    """Law 7 at the host of environments: it fails as what it is, and the same seed begins anew."""
+    """Law 7 at the host of environments: it fails as what it is, and the same seed begins again."""
 
     async def play() -> None:
         with proxy(lambda: url) as between, EnvHost(EnvConfig(), max_open=1) as host:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from vlrl.envs.gui.web import browser
+from vlrl.envs.gui.web.chromium import browser
 from vlrl.envs.gui.web.folder import WebFolder
 
 TASK = """({

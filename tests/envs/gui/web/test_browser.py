@@ -16,9 +16,9 @@ import pytest
 from processes import descendants
 
 from vlrl.envs.gui.actions import Click, Wait
-from vlrl.envs.gui.web import browser, chrome
+from vlrl.envs.gui.web.chromium import browser, chrome
+from vlrl.envs.gui.web.chromium.pipe import BrowserFailure
 from vlrl.envs.gui.web.folder import WebFolder
-from vlrl.envs.gui.web.pipe import BrowserFailure
 from vlrl.errors import ConfigError
 
 Open = Callable[..., WebFolder]
@@ -122,7 +122,9 @@ def test_nothing_is_left_of_a_driver_that_was_killed(tmp_path: Path) -> None:
     """
     for box in (True, False):
         bare = (
-            "from vlrl.envs.gui.web import chrome; chrome._why_no_box = lambda: 'a test'\n" if not box else ""
+            "from vlrl.envs.gui.web.chromium import chrome; chrome._why_no_box = lambda: 'a test'\n"
+            if not box
+            else ""
         )
         with subprocess.Popen(
             [sys.executable, "-W", "ignore", "-c", bare + textwrap.dedent(code)], stdout=subprocess.PIPE

@@ -9,7 +9,7 @@ import pytest
 
 from vlrl.envs.gui.actions import Click
 from vlrl.envs.gui.web.folder import WebFolder
-from vlrl.envs.gui.web.miniwob import MiniWob
+from vlrl.envs.gui.web.miniwob.pages import MiniWob
 
 Open = Callable[..., WebFolder]
 

@@ -10,9 +10,9 @@ import psutil
 import pytest
 
 from vlrl.envs.gui.actions import Click
-from vlrl.envs.gui.web import browser
+from vlrl.envs.gui.web.chromium import browser
+from vlrl.envs.gui.web.chromium.pipe import BrowserFailure
 from vlrl.envs.gui.web.folder import WebFolder
-from vlrl.envs.gui.web.pipe import BrowserFailure
 
 TASK = "({goal: '', verdict: () => ({milestones: {x: false}})})"
 BUTTON = "position:fixed;left:0;top:0;width:99px;height:99px"

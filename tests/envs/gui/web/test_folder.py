@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vlrl.env_host.failure import EnvFailure
-from vlrl.env_host.host import EnvHost
+from vlrl.config.rollout import EnvConfig
+from vlrl.environment.host.failure import EnvFailure
+from vlrl.environment.host.host import EnvHost
 from vlrl.envs.gui.actions import Answer, Click, Finish, Wait
-from vlrl.envs.gui.web import browser
+from vlrl.envs.gui.web.chromium import browser
 from vlrl.envs.gui.web.folder import WebFolder
-from vlrl.episode_options import EnvConfig
 from vlrl.errors import ConfigError
 from vlrl.types import EnvTask
 

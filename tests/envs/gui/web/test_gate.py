@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from vlrl.envs.gui.web.gate import BLANK, ORIGIN, Gate
+from vlrl.envs.gui.web.chromium.gate import BLANK, ORIGIN, Gate
 
 
 @pytest.fixture

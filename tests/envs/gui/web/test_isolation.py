@@ -12,7 +12,7 @@ import pytest
 from processes import descendants
 
 from vlrl.envs.gui.actions import Click, TypeText, Wait
-from vlrl.envs.gui.web import browser, chrome
+from vlrl.envs.gui.web.chromium import browser, chrome
 from vlrl.envs.gui.web.folder import WebFolder
 
 Open = Callable[..., WebFolder]

@@ -9,8 +9,8 @@ import pytest
 
 from vlrl.envs.gui.actions import Action, Answer, Click, Drag, Finish, Key, Scroll, TypeText, Wait
 from vlrl.envs.gui.web.env import MiniWobEnv
-from vlrl.envs.gui.web.miniwob import MiniWob, task_names
-from vlrl.envs.gui.web.miniwob_oracle import SOLVED
+from vlrl.envs.gui.web.miniwob.oracle import SOLVED
+from vlrl.envs.gui.web.miniwob.pages import MiniWob, task_names
 from vlrl.errors import ConfigError, NoOracle
 from vlrl.types import ByteArray
 

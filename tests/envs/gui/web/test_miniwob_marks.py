@@ -10,8 +10,8 @@ from types import ModuleType
 
 import pytest
 
-from vlrl.envs.gui.web.miniwob import MiniWob, task_names
-from vlrl.envs.gui.web.miniwob_marks import FULL_MARKS, MARKS, is_solved
+from vlrl.envs.gui.web.miniwob.marks import FULL_MARKS, MARKS, is_solved
+from vlrl.envs.gui.web.miniwob.pages import MiniWob, task_names
 
 ROOT = Path(__file__).resolve().parents[4]
 PARTIAL = ("use-colorwheel", "use-colorwheel-2", "click-checkboxes-transfer", "click-checkboxes-soft")

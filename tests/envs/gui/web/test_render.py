@@ -12,7 +12,7 @@ import numpy as np
 import psutil
 import pytest
 
-from vlrl.envs.gui.web import browser
+from vlrl.envs.gui.web.chromium import browser
 from vlrl.envs.gui.web.render import MAX_HTML_BYTES, MAX_TEXT, Rendered, render
 
 SIZE = (320, 240)

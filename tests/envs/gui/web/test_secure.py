@@ -11,7 +11,7 @@ import pytest
 from processes import descendants
 
 from vlrl.envs.gui.actions import Click, Key, TypeText
-from vlrl.envs.gui.web import browser, chrome
+from vlrl.envs.gui.web.chromium import browser, chrome
 from vlrl.envs.gui.web.env import MiniWobEnv, WebEnv
 from vlrl.envs.gui.web.folder import WebFolder
 from vlrl.envs.gui.x11.env import X11Env

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from serving import TOKEN, serving
 
-from vlrl.env_host.host import EnvHost
-from vlrl.envs.gui.web import browser
-from vlrl.envs.open import open_env
-from vlrl.episode_options import EnvConfig
+from vlrl.config.rollout import EnvConfig
+from vlrl.environment.host.host import EnvHost
+from vlrl.environment.open import open_env
+from vlrl.envs.gui.web.chromium import browser
 from vlrl.types import EnvTask
 
 AT_ONCE = 8

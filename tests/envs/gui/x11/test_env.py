@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from x11_traces import traces
 
-from vlrl.envs.open import open_env
+from vlrl.environment.open import open_env
 from vlrl.errors import ConfigError
 
 
@@ -65,7 +65,7 @@ def test_unknown_tasks_are_named() -> None:
 
 PLAIN = """
 import sys, warnings
-from vlrl.envs.open import open_env
+from vlrl.environment.open import open_env
 from vlrl.errors import ConfigError
 try:
     env = open_env("gui/x11", {"pool": 0})

@@ -12,11 +12,12 @@ from x11_traces import MACHINE, descendants
 
 from vlrl.envs.gui.actions import Click, OpenApp, TypeText
 from vlrl.envs.gui.env import GuiEnv
-from vlrl.envs.gui.x11 import guard, home, wire
+from vlrl.envs.gui.x11 import wire
 from vlrl.envs.gui.x11.backend import X11Backend
 from vlrl.envs.gui.x11.desktop import Desktop
-from vlrl.envs.gui.x11.home import MOST_BYTES_IN_ALL, OTHER, read_home
-from vlrl.envs.gui.x11.processes import name_of
+from vlrl.envs.gui.x11.sandbox import guard, home
+from vlrl.envs.gui.x11.sandbox.home import MOST_BYTES_IN_ALL, OTHER, read_home
+from vlrl.envs.gui.x11.sandbox.processes import name_of
 from vlrl.envs.gui.x11.tasks import TASKS
 from vlrl.protocols import StepResult
 

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from x11_traces import MACHINE, descendants, traces
 
-from vlrl.env_host.failure import EnvFailure
+from vlrl.environment.host.failure import EnvFailure
 from vlrl.envs.gui.actions import Click, Key, OpenApp, TypeText
-from vlrl.envs.gui.x11 import shells
 from vlrl.envs.gui.x11.backend import X11Backend
 from vlrl.envs.gui.x11.desktop import Desktop
 from vlrl.envs.gui.x11.pool import pool_of
-from vlrl.envs.gui.x11.processes import name_of
+from vlrl.envs.gui.x11.sandbox import shells
+from vlrl.envs.gui.x11.sandbox.processes import name_of
 from vlrl.envs.gui.x11.tasks import TASKS
 
 VICTIMS = {"Xvfb": "Xvfb|X server", "icewm": "icewm", "mousepad": "mousepad"}

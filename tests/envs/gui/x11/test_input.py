@@ -27,8 +27,8 @@ from vlrl.envs.gui.actions import (
 )
 from vlrl.envs.gui.x11 import wire
 from vlrl.envs.gui.x11.desktop import Desktop, Window
-from vlrl.envs.gui.x11.home import read_home
 from vlrl.envs.gui.x11.inputs import Inputs
+from vlrl.envs.gui.x11.sandbox.home import read_home
 
 STRANGE = "Größe Łódź Привет 你好 → ½ “q” ~`^\\|{}[]<>@#$%&*()_+ 'x' \"y\""
 

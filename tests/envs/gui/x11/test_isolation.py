@@ -11,7 +11,7 @@ from x11_traces import MACHINE
 
 from vlrl.envs.gui.actions import OpenApp, TypeText
 from vlrl.envs.gui.x11.desktop import Desktop
-from vlrl.envs.gui.x11.home import OTHER, read_home
+from vlrl.envs.gui.x11.sandbox.home import OTHER, read_home
 
 InTerminal = Callable[[str], str]
 

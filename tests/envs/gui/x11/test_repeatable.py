@@ -16,7 +16,7 @@ from x11_traces import MACHINE
 from vlrl.envs.gui.actions import Action, Click, OpenApp, TypeText
 from vlrl.envs.gui.x11 import settle as settling
 from vlrl.envs.gui.x11.desktop import Desktop
-from vlrl.envs.gui.x11.processes import Rest, cpu_time
+from vlrl.envs.gui.x11.sandbox.processes import Rest, cpu_time
 
 ECHO = "import sys\nfor line in sys.stdin: sum(range(10**5))"
 

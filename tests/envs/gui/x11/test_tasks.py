@@ -12,7 +12,7 @@ from vlrl.envs.gui.actions import Answer, Click, Finish
 from vlrl.envs.gui.x11.backend import X11Backend
 from vlrl.envs.gui.x11.desktop import Machine
 from vlrl.envs.gui.x11.env import answerable
-from vlrl.envs.gui.x11.home import FOLDER, OTHER
+from vlrl.envs.gui.x11.sandbox.home import FOLDER, OTHER
 from vlrl.envs.gui.x11.task import Setup, judge
 from vlrl.envs.gui.x11.tasks import TASKS
 from vlrl.errors import ConfigError

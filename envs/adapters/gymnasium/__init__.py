@@ -1,0 +1,1 @@
+"""Gymnasium's environments, one at a time and as vectors."""

@@ -1,0 +1,1 @@
+"""PettingZoo's worlds of several agents."""

@@ -1,0 +1,1 @@
+"""What grammars of actions are made of: calls, JSON, keys, tolerance."""

@@ -1,0 +1,1 @@
+"""What single apps are made of."""

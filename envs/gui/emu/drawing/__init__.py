@@ -1,0 +1,1 @@
+"""Pixels of the emulated desktop: letters, icons, painters, colours."""

@@ -1,0 +1,211 @@
+"""From what is drawn to pixels, repainting only where something has changed.
+
+A layer is a window, a menu, the task bar. Each has a picture of its own, kept up to date by comparing the
+items of now with those of before; the screen is the layers one over the other. All of this is a cache: the
+pixels depend on the layers alone, never on what was shown before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from typing import NamedTuple
+
+import numpy as np
+
+from vlrl.envs.gui.emu.drawing.rasters import Painter, raster
+from vlrl.envs.gui.emu.state import Box
+from vlrl.envs.gui.emu.widgets.base import Item, View, cut
+from vlrl.types import ByteArray
+
+MANY_BOXES = 12
+"""From here on one box around all that changed costs less."""
+
+
+class Layer(NamedTuple):
+    """Something opaque on the screen.
+
+    Attributes:
+        key: unlike any other layer's; a window's number.
+        box: where it is on the screen.
+        view: what is in it, from its own top left corner.
+    """
+
+    key: int | str
+    box: Box
+    view: View
+
+    @property
+    def number(self) -> int:
+        """Of the window; only a window's layer is asked for it."""
+        assert isinstance(self.key, int)
+        return self.key
+
+    @property
+    def is_menu(self) -> bool:
+        """Whether it is a level of an open menu."""
+        return isinstance(self.key, str) and self.key.startswith("popup")
+
+
+class Surface:
+    """A layer's picture; a copy shares its pixels until either is painted on."""
+
+    def __init__(self, width: int, height: int) -> None:
+        self.pixels: ByteArray = np.zeros((height, width, 3), np.uint8)
+        self.items: list[Item] = []
+        self._is_shared = False
+
+    def copy(self) -> Surface:
+        """Another that shows the same."""
+        self._is_shared = True
+        return copy(self)
+
+    def show(self, items: list[Item]) -> list[Box]:
+        """Repaint what differs from what was shown; gives where."""
+        if items is self.items:
+            return []
+        before, self.items = self.items, items
+        boxes = _union(_changes(before, items))
+        if boxes and self._is_shared:
+            self.pixels, self._is_shared = self.pixels.copy(), False
+        for box in boxes:
+            for item in items:
+                if item[0] < box[2] and box[0] < item[2] and item[1] < box[3] and box[1] < item[3]:
+                    self._draw(item, box)
+        return boxes
+
+    def _draw(self, item: Item, within: Box) -> None:
+        left, top, right, bottom, clip, painter, values = item
+        x0, y0, x1, y1 = cut(cut((max(left, 0), max(top, 0), right, bottom), clip), within)
+        if x0 >= x1 or y0 >= y1:
+            return
+        source = raster(painter, right - left, bottom - top, values)
+        paste(self.pixels, source[y0 - top : y1 - top, x0 - left : x1 - left], x0, y0)
+
+
+class Compositor:
+    """The screen: layers one over the other."""
+
+    def __init__(self, size: tuple[int, int]) -> None:
+        self.size = size
+        self.pixels: ByteArray = np.zeros((size[1], size[0], 3), np.uint8)
+        self._surfaces: dict[int | str, Surface] = {}
+        self._shown: tuple[Layer, ...] = ()
+
+    def copy(self) -> Compositor:
+        """Another that shows the same, and goes its own way."""
+        other = copy(self)
+        other.pixels = self.pixels.copy()
+        other._surfaces = {key: surface.copy() for key, surface in self._surfaces.items()}
+        return other
+
+    @property
+    def num_bytes(self) -> int:
+        """Of memory that its pictures take."""
+        return self.pixels.nbytes + sum(surface.pixels.nbytes for surface in self._surfaces.values())
+
+    def show(self, layers: Sequence[Layer]) -> ByteArray:
+        """Bring the screen up to date; the array given is overwritten by the next call."""
+        width, height = self.size
+        changed = _moved(self._shown, layers)
+        for key in {layer.key for layer in self._shown} - {layer.key for layer in layers}:
+            del self._surfaces[key]
+        for layer in layers:
+            (x, y, x1, y1), surface = layer.box, self._surfaces.get(layer.key)
+            if surface is None or surface.pixels.shape[:2] != (y1 - y, x1 - x):
+                surface = self._surfaces[layer.key] = Surface(x1 - x, y1 - y)
+            changed += [(a + x, b + y, c + x, d + y) for a, b, c, d in surface.show(layer.view.items)]
+        self._shown = tuple(layers)
+        for box in _union(changed):
+            self._compose(cut(box, (0, 0, width, height)))
+        return self.pixels
+
+    def _compose(self, box: Box) -> None:
+        x0, y0, x1, y1 = box
+        if x0 >= x1 or y0 >= y1:
+            return
+        seen: list[Layer] = []
+        for layer in reversed(self._shown):
+            a, b, c, d = layer.box
+            if a < x1 and x0 < c and b < y1 and y0 < d:
+                seen.append(layer)
+                if a <= x0 and b <= y0 and c >= x1 and d >= y1:
+                    break  # what lies behind cannot be seen
+        for layer in reversed(seen):
+            a, b, _, _ = layer.box
+            left, top, right, bottom = cut(layer.box, box)
+            source = self._surfaces[layer.key].pixels[top - b : bottom - b, left - a : right - a]
+            self.pixels[top:bottom, left:right] = source
+
+
+def paste(target: ByteArray, source: ByteArray, x: int, y: int) -> None:
+    """Put a picture on another; with a fourth channel, as far as that covers."""
+    height, width = source.shape[:2]
+    area = target[y : y + height, x : x + width]
+    if source.shape[2] == 3:
+        area[:] = source
+    else:
+        share = source[..., 3:].astype(np.int32)
+        area[:] = (area * (255 - share) + source[..., :3] * share + 127) // 255
+
+
+def paste_clipped(target: ByteArray, painter: Painter, size: tuple[int, int], at: tuple[int, int]) -> None:
+    """Put what a painter gives on a picture, as far as it lies on it."""
+    height, width = target.shape[:2]
+    x, y = at
+    x0, y0, x1, y1 = max(0, x), max(0, y), min(width, x + size[0]), min(height, y + size[1])
+    if x0 < x1 and y0 < y1:
+        paste(target, raster(painter, *size, ())[y0 - y : y1 - y, x0 - x : x1 - x], x0, y0)
+
+
+def _changes(before: list[Item], after: list[Item]) -> list[Box]:
+    """Where two drawings differ."""
+    if len(before) == len(after):
+        different = [pair for pair in zip(before, after, strict=True) if pair[0] != pair[1]]
+        return [_seen(item) for pair in different for item in pair]
+    first, shorter = 0, min(len(before), len(after))
+    while first < shorter and before[first] == after[first]:
+        first += 1
+    last = 0
+    while last < shorter - first and before[-1 - last] == after[-1 - last]:
+        last += 1
+    return [_seen(item) for items in (before, after) for item in items[first : len(items) - last]]
+
+
+def _seen(item: Item) -> Box:
+    return cut(item[:4], item[4])
+
+
+def _moved(before: Sequence[Layer], after: Sequence[Layer]) -> list[Box]:
+    """Where layers came, went, or changed places."""
+    if [(layer.key, layer.box) for layer in before] == [(layer.key, layer.box) for layer in after]:
+        return []
+    old, new = {layer.key: layer.box for layer in before}, {layer.key: layer.box for layer in after}
+    kept = [layer.key for layer in before if layer.key in new]
+    now = [layer.key for layer in after if layer.key in old]
+    boxes = []
+    for key in {**old, **new}:
+        if old.get(key) != new.get(key):
+            boxes += [box for box in (old.get(key), new.get(key)) if box]
+    for key, other in zip(kept, now, strict=True):
+        if key != other:  # another order: what lies at this height is no longer the same
+            boxes += [new[key], new[other]]
+    return boxes
+
+
+def _union(boxes: list[Box]) -> list[Box]:
+    """Boxes that cover the same, none empty or within another; one if they are many."""
+    kept: list[Box] = []
+    for box in boxes:
+        if box[0] >= box[2] or box[1] >= box[3]:
+            continue
+        if any(k[0] <= box[0] and k[1] <= box[1] and k[2] >= box[2] and k[3] >= box[3] for k in kept):
+            continue
+        kept = [
+            k for k in kept if not (box[0] <= k[0] and box[1] <= k[1] and box[2] >= k[2] and box[3] >= k[3])
+        ]
+        kept.append(box)
+    if len(kept) < MANY_BOXES:
+        return kept
+    columns = list(zip(*kept, strict=True))
+    return [(min(columns[0]), min(columns[1]), max(columns[2]), max(columns[3]))]

@@ -1,0 +1,217 @@
+"""Painters: functions from a size and a few values to pixels, cached by both.
+
+A painter is called as painter(width, height, *values) and gives [height, width, 3] uint8, or with a fourth
+channel of coverage where what lies behind shows through. Integer arithmetic only: the same everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from threading import Lock
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from cachetools import LRUCache, cached
+
+from vlrl.envs.gui.emu.drawing.glyphs import Font, face, shorten
+from vlrl.envs.gui.emu.drawing.theme import Colour
+from vlrl.types import ByteArray
+
+Painter: TypeAlias = Callable[..., ByteArray]
+CACHED_BYTES = 96_000_000
+COVERAGE_BYTES = 24_000_000
+"""Of lines of letters, by size: a line is 1 kB on a small screen, and 100 kB across one of 3840 pixels."""
+CACHED_CHARS = 120
+"""Longest line of a text field whose letters are cached."""
+FINE = 4
+"""Samples a pixel in each direction, where an edge is not straight."""
+
+_cache: dict[tuple[Any, ...], ByteArray] = {}
+_cached_bytes = 0
+
+
+def raster(painter: Painter, width: int, height: int, values: tuple[Any, ...]) -> ByteArray:
+    """What the painter gives, perhaps from the cache; not to be written to."""
+    global _cached_bytes
+    key = (painter, width, height, values)
+    found = _cache.get(key)
+    if found is None:
+        found = painter(width, height, *values)
+        own = found if found.base is None else found.base  # of a view that repeats itself, what it repeats
+        size = getattr(own, "nbytes", found.nbytes)
+        if _cached_bytes + size > CACHED_BYTES:  # simplest: what is still needed is soon painted again
+            _cache.clear()
+            _cached_bytes = 0
+        _cached_bytes += size
+        _cache[key] = found
+    return found
+
+
+def fill(width: int, height: int, colour: Colour) -> ByteArray:
+    """One colour: one row of it, seen `height` times, because rows are copied much faster than pixels."""
+    return np.broadcast_to(np.full((1, width, 3), colour, np.uint8), (height, width, 3))
+
+
+def plate(
+    width: int,
+    height: int,
+    behind: Colour,
+    inside: Colour,
+    border: Colour | None,
+    radius: int,
+    text: str = "",
+    font: Font = Font(),  # noqa: B008 - a tuple
+    colour: Colour = (0, 0, 0),
+    align: str = "center",
+    inset: int = 0,
+) -> ByteArray:
+    """A rounded rectangle with a line of text: buttons, labels, rows, tabs, menu items."""
+    pixels = _paper(width, height, inside)
+    if border is not None and width > 2 and height > 2:
+        pixels[[0, -1]] = border
+        pixels[:, [0, -1]] = border
+    radius = min(radius, (min(width, height) - 1) // 2)
+    if radius > 0:
+        _round(pixels, radius, behind, inside, border)
+    if text:
+        write(pixels, text, font, colour, align, inset)
+    return pixels
+
+
+def line(
+    width: int,
+    height: int,
+    text: str,
+    font: Font,
+    colour: Colour,
+    behind: Colour,
+    selection: tuple[int, int, Colour, Colour] | None = None,
+    caret: int | None = None,
+    shift: int = 0,
+) -> ByteArray:
+    """A line of a text that is edited.
+
+    Args:
+        width: in pixels, and so on.
+        height: of the line.
+        text: what is written.
+        font: of it.
+        colour: of it.
+        behind: of the paper.
+        selection: (first pixel, last pixel, colour of the letters, colour behind them).
+        caret: where the caret stands, in pixels.
+        shift: pixels of the text that lie left of the picture.
+    """
+    pixels = _paper(width, height, behind)
+    cover = np.zeros((height, 0), np.uint8)
+    if text:  # a line that is longer than most is seen in part, and would be large to cache
+        cover = (coverage(font, text) if len(text) <= CACHED_CHARS else face(font).coverage(text))[:, shift:]
+        cover = cover[:, :width]
+    top = max(0, (height - cover.shape[0]) // 2)
+    cover = cover[: height - top]
+    down, across = cover.shape
+    if selection is None:
+        blend(pixels[top : top + down, :across], cover, colour)
+    else:
+        first, last = (min(max(0, end - shift), width) for end in selection[:2])
+        pixels[:, first:last] = selection[3]
+        colours = np.empty((across, 3), np.int32)
+        colours[:] = colour
+        colours[first:last] = selection[2]
+        blend(pixels[top : top + down, :across], cover, colours)
+    if caret is not None:
+        at = min(max(0, caret - shift), width - 1)
+        pixels[:, at : at + 1] = colour
+    return pixels
+
+
+def caption(width: int, height: int, text: str, font: Font, colour: Colour, shade: Colour) -> ByteArray:
+    """Centred text with a shade, on whatever lies behind."""
+    cover = np.zeros((height, width), np.int32)
+    letters = coverage(font, shorten(font, text, width - 2)).astype(np.int32)
+    down, across = min(letters.shape[0], height - 1), min(letters.shape[1], width - 1)
+    top, left = (height - down) // 2, (width - across) // 2
+    shadow = cover.copy()
+    for x, y in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        part = shadow[top + y : top + y + down, left + x : left + x + across]
+        np.maximum(part, letters[: part.shape[0], : part.shape[1]], out=part)
+    cover[top : top + down, left : left + across] = letters[:down, :across]
+    pixels = np.empty((height, width, 4), np.uint8)
+    share = cover[..., None]
+    pixels[..., :3] = (np.array(shade) * (255 - share) + np.array(colour) * share + 127) // 255
+    pixels[..., 3] = np.maximum(cover, shadow * 3 // 4)
+    return pixels
+
+
+@cached(LRUCache(COVERAGE_BYTES, lambda cover: cover.nbytes), lock=Lock(), info=True)
+def coverage(font: Font, text: str) -> ByteArray:
+    """[line height, text's width] uint8."""
+    return face(font).coverage(text)
+
+
+def write(
+    pixels: ByteArray, text: str, font: Font, colour: Colour, align: str = "center", inset: int = 0
+) -> None:
+    """Put one line of text on a picture, in the middle of its height; what does not fit gets an ellipsis."""
+    height, width = pixels.shape[:2]
+    text = shorten(font, text, width - (0 if align == "center" else inset))
+    if not text:
+        return
+    cover = coverage(font, text)
+    top = (height - cover.shape[0]) // 2
+    cover = cover[max(0, -top) :][:height, :width]
+    across = cover.shape[1]
+    left = {"left": inset, "right": width - across - inset, "center": (width - across) // 2}[align]
+    left, top = max(0, left), max(0, top)
+    area = pixels[top : top + cover.shape[0], left : left + across]
+    blend(area, cover[: area.shape[0], : area.shape[1]], colour)
+
+
+def blend(area: ByteArray, cover: ByteArray, colour: Colour | npt.NDArray[np.int32]) -> None:
+    """Paint a colour (or one a column) onto an area as far as it is covered."""
+    share = cover.astype(np.int32)[..., None]
+    mixed = area * (255 - share) + np.asarray(colour, np.int32) * share
+    area[:] = (mixed + 127) // 255
+
+
+def _paper(width: int, height: int, colour: Colour) -> ByteArray:
+    pixels = np.empty((height, width, 3), np.uint8)
+    pixels[:1] = colour
+    pixels[1:] = pixels[:1]  # rows are copied much faster than colours
+    return pixels
+
+
+def _round(pixels: ByteArray, radius: int, behind: Colour, inside: Colour, border: Colour | None) -> None:
+    corner = _corner(radius, behind, inside, border or inside)
+    pixels[:radius, :radius] = corner
+    pixels[:radius, -radius:] = corner[:, ::-1]
+    pixels[-radius:, :radius] = corner[::-1]
+    pixels[-radius:, -radius:] = corner[::-1, ::-1]
+
+
+@lru_cache(maxsize=512)
+def _corner(radius: int, behind: Colour, inside: Colour, border: Colour) -> ByteArray:
+    """[radius, radius, 3]: the top left corner."""
+    outer, inner = disc(2 * radius, radius)[:radius, :radius], disc(2 * radius, radius - 1)[:radius, :radius]
+    pixels = np.empty((radius, radius, 3), np.uint8)
+    pixels[:] = behind
+    blend(pixels, outer, border)
+    blend(pixels, inner, inside)
+    return pixels
+
+
+@lru_cache(maxsize=64)
+def disc(side: int, radius: int) -> ByteArray:
+    """[side, side] coverage of a disc in the middle, `radius` in pixels."""
+    place = 2 * np.arange(side * FINE) + 1 - side * FINE  # in halves of a sample, from the middle
+    inside = place[:, None] ** 2 + place[None, :] ** 2 <= (2 * FINE * radius) ** 2
+    return covered(inside)
+
+
+def covered(inside: npt.NDArray[np.bool_]) -> ByteArray:
+    """[height, width] coverage of a shape that was sampled FINE times a pixel in each direction."""
+    down, across = inside.shape[0] // FINE, inside.shape[1] // FINE
+    count: npt.NDArray[np.int64] = inside.reshape(down, FINE, across, FINE).sum((1, 3))
+    return (count * 255 // FINE**2).astype(np.uint8)

@@ -1,0 +1,1 @@
+"""What an action does to the desktop: pointer, keyboard, text."""

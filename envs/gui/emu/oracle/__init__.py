@@ -1,0 +1,1 @@
+"""The right next action of every task."""

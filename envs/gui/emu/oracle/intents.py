@@ -1,0 +1,245 @@
+"""What a task's oracle wants next, in words that hold whatever the desktop looks like: click("save").
+
+An intent looks at the desktop as it is and gives the next action towards it, until it has given its last. It
+finds widgets by their ids, scrolls to them, brings their window to the front, opens the menus they are in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from vlrl.envs.gui import actions
+from vlrl.envs.gui.actions import Action, Click, Drag, Key, LongPress, Pixel, SystemButton, TypeText
+from vlrl.envs.gui.emu.oracle.reach import Eye, Stuck, away, reach
+from vlrl.envs.gui.emu.widgets.controls import Choice, Slider
+from vlrl.envs.gui.emu.widgets.entry import Entry
+from vlrl.envs.gui.emu.widgets.menus import MenuBar
+from vlrl.envs.gui.emu.windows import wm
+
+Intent: TypeAlias = Callable[[Eye], tuple[Action, bool]]
+"""What to do next, and whether the intent is then done."""
+
+
+@dataclass(frozen=True)
+class Needing:
+    """An intent that not every grammar of actions can say.
+
+    Attributes:
+        does: the intent.
+        example: on a desktop, an action of the kind that it takes.
+        by_hand: the same on a phone.
+    """
+
+    does: Intent
+    example: Action
+    by_hand: Action
+
+    def __call__(self, eye: Eye) -> tuple[Action, bool]:
+        """See `Intent`."""
+        return self.does(eye)
+
+
+A_DRAG = Drag(((40, 40), (90, 70)))
+A_RIGHT_CLICK, A_LONG_PRESS = Click((40, 40), "right"), LongPress((40, 40))
+
+
+def click(id: str, count: int = 1) -> Intent:
+    """Click the widget with this id; a row's is "list.key", a radio button's "group.key"."""
+
+    def intent(eye: Eye) -> tuple[Action, bool]:
+        found = reach(eye, id)
+        return (Click(found, count=count), True) if isinstance(found, tuple) else (found, False)
+
+    return intent
+
+
+def double_click(id: str) -> Intent:
+    """Open a row or an icon; a tap on a phone."""
+
+    def intent(eye: Eye) -> tuple[Action, bool]:
+        return click(id, 1 if eye.is_mobile else 2)(eye)
+
+    return intent
+
+
+def context(id: str, item: str) -> Intent:
+    """Choose from a widget's context menu."""
+
+    def intent(eye: Eye) -> tuple[Action, bool]:
+        if eye.world.popup is not None and eye.world.popup.kind == "context" and eye.offers(item):
+            return click(item)(eye)
+        found = reach(eye, id)
+        if not isinstance(found, tuple):
+            return found, False
+        return (LongPress(found) if eye.is_mobile else Click(found, "right")), False
+
+    return Needing(intent, A_RIGHT_CLICK, A_LONG_PRESS)
+
+
+def menu(title: str, item: str) -> Intent:
+    """Choose from the menu bar by the ids of the menu and its item, as "file" and "save"."""
+
+    def intent(eye: Eye) -> tuple[Action, bool]:
+        if eye.world.popup is not None:
+            if eye.offers(item):
+                return click(item)(eye)
+            if eye.offers(f"menu.{title}"):
+                return click(f"menu.{title}")(eye)[0], False
+            return away(eye), False
+        front = f"menu.{title}" if eye.find(f"menu.{title}") else "menu"
+        return click(front)(eye)[0], False
+
+    return intent
+
+
+def choose(id: str, key: object) -> Intent:
+    """Choose by its key from a drop-down list, a list, tabs or radio buttons, whichever it is."""
+
+    def intent(eye: Eye) -> tuple[Action, bool]:
+        found = eye.find(id)
+        if found is None or not isinstance(found[1].widget, Choice):
+            return click(f"{id}.{key}")(eye)
+        popup = eye.world.popup
+        if popup is not None and popup.kind == "choice" and popup.source == id:
+            keys = [option for option, _ in found[1].widget.options]
+            return click(str(keys.index(key)))(eye)
+        return click(id)(eye)[0], False
+
+    return intent
+
+
+def slide(id: str, number: int) -> Intent:
+    """Set a slider."""
+
+    def intent(eye: Eye) -> tuple[Action, bool]:
+        found, point = eye.find(id), reach(eye, id)
+        if not isinstance(point, tuple):
+            return point, False
+        assert found is not None
+        layer, placed = found
+        slider = placed.widget
+        if not isinstance(slider, Slider):
+            raise Stuck(f"{id!r} is no slider")
+        x = slider.place_of(number, placed.box, layer.view.look) + layer.box[0]
+        return Click((x, point[1])), True
+
+    return intent
+
+
+def type_into(id: str, text: str) -> Intent:
+    """Put a text into a field in the place of what is in it."""
+
+    def intent(eye: Eye) -> tuple[Action, bool]:
+        found = eye.find(id)
+        if found is not None and isinstance(found[1].widget, Entry):
+            layer, entry = found[0], found[1].widget
+            if eye.world.popup is not None and eye.world.popup.source == id and eye.offers("edit.select_all"):
+                return click("edit.select_all")(eye)[0], False
+            front = wm.front(eye.world)
+            has_keys = front is not None and layer.key == front.number and front.interface.focus == id
+            if has_keys and eye.world.popup is None:
+                first, last = sorted(entry.cursor(layer.view))
+                if last - first == len(entry.text):
+                    return TypeText(text), True
+                if not eye.is_mobile:
+                    return Key(("ctrl", "a")), False
+                return context(id, "edit.select_all")(eye)[0], False
+        return click(id)(eye)[0], False
+
+    return intent
+
+
+def write(text: str) -> Intent:
+    """Type where the caret is."""
+    return lambda eye: (TypeText(text), True)
+
+
+def key(chord: str) -> Intent:
+    """Press a chord, as "ctrl+s"; on a phone, which has no such keys, choose what it does from the menus."""
+
+    def intent(eye: Eye) -> tuple[Action, bool]:
+        chosen = _menu_of(eye, chord) if eye.is_mobile else None
+        return menu(*chosen)(eye) if chosen else (Key(tuple(chord.split("+"))), True)
+
+    return intent
+
+
+def _menu_of(eye: Eye, chord: str) -> tuple[str, str] | None:
+    """The ids of the menu and its item that have a chord in the front window."""
+    found = eye.find("menubar")
+    if found is None or not isinstance(found[1].widget, MenuBar):
+        return None
+    return next(
+        (
+            (title.id.removeprefix("menu."), item.id)
+            for title in found[1].widget.menus
+            for item in title.items
+            if item.keys == chord
+        ),
+        None,
+    )
+
+
+def do(action: Action) -> Intent:
+    """Any action as it is."""
+    return lambda eye: (action, True)
+
+
+def answer(text: str) -> Intent:
+    """Say the answer."""
+    return do(actions.Answer(text))
+
+
+def finish() -> Intent:
+    """Say that it is done."""
+    return do(actions.Finish())
+
+
+def drag(id: str, onto: str) -> Intent:
+    """Drag a row onto a row or a widget."""
+
+    def intent(eye: Eye) -> tuple[Action, bool]:
+        start, end = reach(eye, id), reach(eye, onto)
+        if not isinstance(start, tuple):
+            return start, False
+        if not isinstance(end, tuple):
+            return end, False
+        return Drag((start, end)), True
+
+    return Needing(intent, A_DRAG, A_DRAG)
+
+
+def stroke(id: str, *points: Pixel) -> Intent:
+    """Draw on a canvas, in its own pixels; one point is a click."""
+
+    def intent(eye: Eye) -> tuple[Action, bool]:
+        found, reached = eye.find(id), reach(eye, id)
+        if not isinstance(reached, tuple):
+            return reached, False
+        assert found is not None
+        layer, placed = found
+        left, top = layer.box[0] + placed.box[0], layer.box[1] + placed.box[1]
+        path = tuple((left + x, top + y) for x, y in points)
+        return (Drag(path) if len(path) > 1 else Click(path[0])), True
+
+    return Needing(intent, A_DRAG, A_DRAG) if len(points) > 1 else intent
+
+
+def open_app(name: str) -> Intent:
+    """Start an app, or bring its window to the front, by the start menu or the home screen."""
+
+    def intent(eye: Eye) -> tuple[Action, bool]:
+        world = eye.world
+        if eye.is_mobile:
+            if wm.front(world) is None:
+                return click(f"app:{name}")(eye)
+            return SystemButton("home"), False
+        if world.popup is not None:
+            if world.popup.source == "start":
+                return click(f"app:{name}")(eye)
+            return away(eye), False
+        return click("start")(eye)[0], False
+
+    return intent

@@ -1,0 +1,139 @@
+"""How an oracle gets at a widget: where it can be seen, or what has to be done before it can."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from vlrl.envs.gui.actions import Action, Click, Key, Pixel, Scroll, Swipe, SystemButton
+from vlrl.envs.gui.emu.drawing.paint import Layer
+from vlrl.envs.gui.emu.state import World
+from vlrl.envs.gui.emu.widgets.base import Placed, Scroller
+from vlrl.envs.gui.emu.widgets.rows import Rows
+from vlrl.envs.gui.emu.windows import wm
+from vlrl.envs.gui.emu.windows.scene import BACKDROP, BAR, Scene, widget_at
+
+
+class Stuck(Exception):
+    """The oracle cannot go on from here; said in words."""
+
+
+class Eye(NamedTuple):
+    """The desktop as an oracle sees it."""
+
+    scene: Scene
+    world: World
+
+    @property
+    def is_mobile(self) -> bool:
+        """Whether there is a finger in the place of a pointer."""
+        return self.world.is_mobile
+
+    def find(self, id: str) -> tuple[Layer, Placed] | None:
+        """The widget with an id, in the front window that has it, an open menu first."""
+        for layer in reversed(self.scene.layers(self.world)):
+            placed = layer.view.find(id)
+            if placed is not None:
+                return layer, placed
+        return None
+
+    def offers(self, id: str) -> bool:
+        """Whether an open menu has a line with this id."""
+        layers = self.scene.layers(self.world)
+        return any(layer.is_menu and layer.view.find(id) for layer in layers)
+
+
+def reach(eye: Eye, id: str) -> Pixel | Action:
+    """A pixel where the widget is seen; or what has to be done before."""
+    found = eye.find(id)
+    if found is None:
+        return _bring(eye, id)
+    layer, placed = found
+    if eye.world.popup is not None and not layer.is_menu:
+        return away(eye)
+    point = _visible(eye, layer, placed)
+    if point is not None:
+        return point
+    scrolled = _scroll_to(eye, layer, placed)
+    if scrolled is not None:
+        return scrolled
+    if layer.key == BACKDROP:
+        return _uncover_backdrop(eye)
+    if isinstance(layer.key, int):
+        return _raise(eye, layer.key)
+    raise Stuck(f"{id!r} cannot be seen")
+
+
+def away(eye: Eye) -> Action:
+    """Close an open menu."""
+    return SystemButton("back") if eye.is_mobile else Key(("escape",))
+
+
+def _visible(eye: Eye, layer: Layer, placed: Placed) -> Pixel | None:
+    x0, y0, x1, y1 = placed.seen
+    if x0 >= x1 or y0 >= y1:
+        return None
+    for part in (4, 2, 6, 1, 7, 3, 5):
+        for across in (4, 2, 6, 1, 7, 3, 5):
+            x = layer.box[0] + x0 + (x1 - x0) * across // 8
+            y = layer.box[1] + y0 + (y1 - y0) * part // 8
+            if 0 <= x < eye.world.size[0] and 0 <= y < eye.world.size[1]:
+                top = eye.scene.at(eye.world, x, y)
+                if top is not None and top.key == layer.key:
+                    under = widget_at(top, x, y)
+                    if under is not None and under.widget is placed.widget:
+                        return x, y
+    return None
+
+
+def _scroll_to(eye: Eye, layer: Layer, placed: Placed) -> Action | None:
+    """Scroll what the widget is in, if that is why it is not seen."""
+    top, bottom = placed.box[1], placed.box[3]
+    for scroller in reversed(layer.view.scrollers.values()):
+        x0, y0, x1, y1 = scroller.box
+        inside = x0 <= placed.box[0] < x1
+        if (
+            inside
+            and scroller.last
+            and (top < y0 or bottom > y1)
+            and not (bottom <= y0 and not scroller.offset)
+        ):
+            return _turn(eye, layer, scroller, (top + bottom) // 2 - (y0 + y1) // 2)
+    return None
+
+
+def _turn(eye: Eye, layer: Layer, scroller: Scroller, pixels: int) -> Action:
+    x0, y0, x1, y1 = scroller.box
+    x, y = layer.box[0] + (x0 + x1) // 2, layer.box[1] + (y0 + y1) // 2
+    if not eye.is_mobile:
+        return Scroll(0, pixels, (x, y))
+    half = (y1 - y0) // 2 - 2
+    step = min(max(-2 * half, pixels), 2 * half)
+    return Swipe((x, y + step // 2), (x, y + step // 2 - step))
+
+
+def _bring(eye: Eye, id: str) -> Action:
+    """A row that is not drawn because its list has to be scrolled; a window that is hidden."""
+    for layer in reversed(eye.scene.layers(eye.world)):
+        for placed in layer.view.placed:
+            rows = placed.widget
+            if isinstance(rows, Rows) and id.startswith(f"{rows.id}."):
+                keys = [f"{rows.id}.{line.key}" for line in rows.lines]
+                if id in keys:
+                    scroller, high = layer.view.scrollers[rows.id], rows.row_height(layer.view.look)
+                    middle = (scroller.box[3] - scroller.box[1]) // 2
+                    wanted = keys.index(id) * high + high // 2 - middle
+                    return _turn(eye, layer, scroller, wanted - scroller.offset)
+    raise Stuck(f"there is no widget {id!r} on the screen")
+
+
+def _raise(eye: Eye, number: int) -> Action:
+    bar = eye.scene.layer(eye.world, BAR)
+    placed = bar.view.find(f"task:{wm.top_of(eye.world, number)}") if bar else None
+    point = _visible(eye, bar, placed) if bar and placed else None
+    if point is None:
+        raise Stuck(f"window {number} is covered and has no button in the task bar")
+    return Click(point)
+
+
+def _uncover_backdrop(eye: Eye) -> Action:
+    return SystemButton("home") if eye.is_mobile else Key(("super", "d"))

@@ -1,0 +1,1 @@
+"""What tasks are about: people, letters, tables, pages."""

@@ -1,0 +1,1 @@
+"""Windows, dialogs, menus and the desktop around them."""

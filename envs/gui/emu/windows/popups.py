@@ -1,0 +1,148 @@
+"""Open menus: where their levels are, and what is under a place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from vlrl.envs.gui.emu.drawing.look import Look
+from vlrl.envs.gui.emu.drawing.rasters import fill, plate
+from vlrl.envs.gui.emu.state import Box, MenuItem, Popup
+from vlrl.envs.gui.emu.widgets.base import Item, View, Widget
+
+
+@dataclass(slots=True, kw_only=True)
+class Menu(Widget):
+    """One level of an open menu; `marked` is the line under the pointer, -1 for none."""
+
+    items: tuple[MenuItem, ...]
+    kind: str
+    depth: int
+    marked: int
+    role: ClassVar[str] = "menu"
+
+    def place(self, view: View, box: Box, clip: Box) -> None:
+        """The lines."""
+        view.add(self, box, clip)
+        top = box[1] + 3
+        for index, item in enumerate(self.items):
+            high = line_height(item, view.look)
+            line = MenuLine(self, index, item)
+            line.place(view, (box[0] + 3, top, box[2] - 3, top + high), clip)
+            top += high
+
+    def paint(self, items: list[Item], box: Box, clip: Box, view: View) -> None:
+        """The paper."""
+        colours = view.look.palette
+        items.append((*box, clip, plate, (colours.border, colours.field, colours.border, 0)))
+
+
+@dataclass(slots=True, init=False)
+class MenuLine(Widget):
+    """A line of a menu."""
+
+    owner: Menu
+    index: int
+    item: MenuItem
+
+    def __init__(self, owner: Menu, index: int, item: MenuItem) -> None:
+        """Of a level."""
+        Widget.__init__(self, id=item.id, name=item.label, enabled=item.enabled)
+        self.owner, self.index, self.item = owner, index, item
+
+    @property
+    def role(self) -> str:  # type: ignore[override]
+        """ARIA's word for its kind."""
+        if self.item.id == "-":
+            return "separator"
+        if self.owner.kind == "choice":
+            return "option"
+        return "menuitem" if self.item.checked is None else "menuitemcheckbox"
+
+    @property
+    def value(self) -> str:
+        """The shortcut."""
+        return self.item.keys
+
+    def states(self, view: View) -> set[str]:
+        """Checked, disabled."""
+        found = set() if self.enabled else {"disabled"}
+        return found | ({"checked"} if self.item.checked else set())
+
+    def paint(self, items: list[Item], box: Box, clip: Box, view: View) -> None:
+        """Its mark, its text, its shortcut."""
+        look, colours, item = view.look, view.look.palette, self.item
+        if item.id == "-":
+            middle = (box[1] + box[3]) // 2
+            items.append((box[0] + 2, middle, box[2] - 2, middle + 1, clip, fill, (colours.border,)))
+            return
+        is_marked = self.index == self.owner.marked and self.enabled
+        inside = colours.accent if is_marked else colours.field
+        ink = colours.accent_text if is_marked else colours.text if self.enabled else colours.muted
+        items.append((*box, clip, fill, (inside,)))
+        left, side = box[0] + look.unit, look.line
+        if item.checked is not None:
+            mark = (inside, inside, None, 0, "✓" if item.checked else "", look.font, ink)
+            items.append((left, box[1] + 1, left + side, box[3] - 1, clip, plate, mark))
+        left += side if any(other.checked is not None for other in self.owner.items) else 0
+        text = (inside, inside, None, 0, item.label, look.font, ink, "left")
+        items.append((left, box[1] + 1, box[2] - look.unit, box[3] - 1, clip, plate, text))
+        right = "▸" if item.items else shown_keys(item.keys)
+        if right:
+            start = box[2] - look.unit - look.width(right) - 1
+            faint = ink if is_marked else colours.muted
+            text = (inside, inside, None, 0, right, look.font, faint, "left")
+            items.append((start, box[1] + 1, box[2] - 2, box[3] - 1, clip, plate, text))
+
+
+def shown_keys(keys: str) -> str:
+    """A shortcut as a menu writes it: "Ctrl+S"."""
+    return "+".join(part.capitalize() for part in keys.split("+")) if keys else ""
+
+
+def line_height(item: MenuItem, look: Look) -> int:
+    """Of a line of a menu."""
+    return look.unit + 1 if item.id == "-" else look.row - 2
+
+
+def levels(popup: Popup, look: Look, size: tuple[int, int]) -> list[tuple[Box, Menu]]:
+    """Where every open level is, the first one first, and what is in it."""
+    found: list[tuple[Box, Menu]] = []
+    items, anchor, beside = popup.items, popup.box, False
+    for depth in range(len(popup.trail) + 1):
+        marked = popup.trail[depth] if depth < len(popup.trail) else -1
+        box = _fit(_size(items, popup, look, depth), anchor, beside, size)
+        found.append(
+            (box, Menu(items=items, kind=popup.kind, depth=depth, marked=marked, id=f"popup.{depth}"))
+        )
+        if marked < 0 or not items[marked].items or not items[marked].enabled:
+            break
+        top = box[1] + 3 + sum(line_height(item, look) for item in items[:marked])
+        bottom = top + line_height(items[marked], look)
+        anchor, beside, items = (box[0], top, box[2], bottom), True, items[marked].items
+    return found
+
+
+def _size(items: tuple[MenuItem, ...], popup: Popup, look: Look, depth: int) -> tuple[int, int]:
+    wide = 0
+    for item in items:
+        keys = shown_keys(item.keys) or ("▸" if item.items else "")
+        wide = max(wide, look.width(item.label) + (look.width(keys) + 2 * look.line if keys else 0))
+    wide += 4 * look.unit + (look.line if any(item.checked is not None for item in items) else 0)
+    if popup.kind == "choice" and depth == 0:
+        wide = max(wide, popup.box[2] - popup.box[0])
+    return max(wide, 6 * look.line), sum(line_height(item, look) for item in items) + 6
+
+
+def _fit(wanted: tuple[int, int], anchor: Box, beside: bool, size: tuple[int, int]) -> Box:
+    """Under (or beside) what opened it; above it, or at its other side, where there is no room."""
+    wide, high = wanted
+    if not beside:
+        left = max(0, min(anchor[0], size[0] - wide))
+        top = anchor[3] if anchor[3] + high <= size[1] else max(0, anchor[1] - high)
+    elif anchor[2] - 2 + wide <= size[0] or anchor[0] + 2 >= wide:
+        left = anchor[2] - 2 if anchor[2] - 2 + wide <= size[0] else anchor[0] + 2 - wide
+        top = max(0, min(anchor[1] - 3, size[1] - high))
+    else:  # a narrow screen: under its line, which stays in sight
+        left, top = max(0, min(anchor[0] + 16, size[0] - wide)), anchor[3]
+    return left, top, left + wide, top + high

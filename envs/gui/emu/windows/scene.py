@@ -1,0 +1,140 @@
+"""The world laid out: the layers of the screen, each kept until what it shows changes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from vlrl.envs.gui.emu.app import APPS, Reader
+from vlrl.envs.gui.emu.drawing.look import Look, look_of
+from vlrl.envs.gui.emu.drawing.paint import Layer
+from vlrl.envs.gui.emu.state import Box, Interface, Window, World
+from vlrl.envs.gui.emu.strings import speak
+from vlrl.envs.gui.emu.widgets.base import Placed, View, Widget
+from vlrl.envs.gui.emu.windows import popups, shell, wm
+from vlrl.envs.gui.emu.windows.frame import Frame
+
+BACKDROP, BAR, STATUS = "backdrop", "bar", "status"
+NO_INTERFACE = Interface()
+
+
+class Scene:
+    """Makes layers of a world. What it keeps is a cache: the layers depend on the world alone."""
+
+    def __init__(self) -> None:
+        self._views: dict[Hashable, tuple[tuple[Any, ...], View]] = {}
+        self._last: tuple[World, tuple[Layer, ...]] | None = None
+
+    def copy(self) -> Scene:
+        """Another that keeps the same so far."""
+        other = Scene()
+        other._views, other._last = dict(self._views), self._last
+        return other
+
+    def layers(self, world: World) -> tuple[Layer, ...]:
+        """From the back to the front: wallpaper, windows, task bar, open menus."""
+        if self._last is not None and self._last[0] is world:
+            return self._last[1]
+        look = look_of(world.settings)
+        speak(look.language)
+        layers = [Layer(BACKDROP, (0, 0, *world.size), self._backdrop(world, look))]
+        front = wm.front(world)
+        for window in world.windows:
+            if not wm.is_hidden(world, window):
+                box = wm.box_of(world, window)
+                layers.append(
+                    Layer(window.number, box, self._window(world, window, box, window is front, look))
+                )
+        layers += self._bars(world, look)
+        if world.popup is not None:
+            for depth, (box, menu) in enumerate(popups.levels(world.popup, look, world.size)):
+                layers.append(Layer(f"popup.{depth}", box, _laid_out(menu, box, look)))
+        numbers = {layer.key for layer in layers}
+        for key in [key for key in self._views if key not in numbers]:
+            del self._views[key]
+        self._last = world, tuple(layers)
+        return self._last[1]
+
+    def layer(self, world: World, key: int | str) -> Layer | None:
+        """The layer of a window, or of a part of the desktop."""
+        return next((layer for layer in self.layers(world) if layer.key == key), None)
+
+    def at(self, world: World, x: int, y: int) -> Layer | None:
+        """The front layer under a place of the screen."""
+        for layer in reversed(self.layers(world)):
+            x0, y0, x1, y1 = layer.box
+            if x0 <= x < x1 and y0 <= y < y1:
+                return layer
+        return None
+
+    def _backdrop(self, world: World, look: Look) -> View:
+        def make() -> View:
+            return _laid_out(shell.Backdrop(world=world, id="backdrop"), (0, 0, *world.size), look)
+
+        return self._kept(BACKDROP, (look, world.files), make)
+
+    def _window(self, world: World, window: Window, box: Box, is_active: bool, look: Look) -> View:
+        app = APPS[window.app]
+        size = box[2] - box[0], box[3] - box[1]
+        minute = world.time_ms // 60_000 if app.shows_time else 0
+        shown = (window.state, window.interface, world.files, world.settings, world.store, minute)
+
+        def make() -> View:
+            content = app.build(window.state, Reader(world, app.name))
+            frame = Frame(content, app.icon, bool(window.parent), window.is_maximized)
+            frame.name, frame.id = app.title_of(window.state), "window.frame"
+            return _laid_out(frame, (0, 0, *size), look, window.interface, is_active)
+
+        return self._kept(window.number, (size, is_active, look, window.is_maximized, *shown), make)
+
+    def _bars(self, world: World, look: Look) -> list[Layer]:
+        clock, box = shell.clock_text(world), shell.bar_box(look, world.size)
+        if look.form == "mobile":
+            top = (0, 0, world.size[0], wm.work_area(world)[1])
+
+            def make_status() -> View:
+                return _laid_out(shell.StatusBar(world=world, id="status"), top, look)
+
+            def make_buttons() -> View:
+                return _laid_out(shell.NavigationBar(id="navigation"), box, look)
+
+            status = self._kept(STATUS, (look, clock), make_status)
+            return [Layer(STATUS, top, status), Layer(BAR, box, self._kept(BAR, (look,), make_buttons))]
+
+        def make() -> View:
+            return _laid_out(shell.Bar(world=world, id="taskbar"), box, look)
+
+        titles = tuple((w.number, APPS[w.app].title_of(w.state)) for w in world.windows if not w.parent)
+        front = wm.front(world)
+        shown = (look, clock, titles, wm.top_of(world, front.number) if front else 0)
+        return [Layer(BAR, box, self._kept(BAR, shown, make))]
+
+    def _kept(self, key: Hashable, shown: tuple[Any, ...], make: Any) -> View:
+        """The view of before, if what it shows is the same."""
+        known = self._views.get(key)
+        if known is not None and known[0] == shown:
+            return known[1]
+        view: View = make()
+        self._views[key] = shown, view
+        return view
+
+
+def _laid_out(
+    widget: Widget, box: Box, look: Look, interface: Interface = NO_INTERFACE, is_active: bool = True
+) -> View:
+    """A widget in a layer of its own."""
+    view = View(look, interface, is_active)
+    inside = (0, 0, box[2] - box[0], box[3] - box[1])
+    widget.place(view, inside, inside)
+    return view
+
+
+def on_screen(layer: Layer, box: Box) -> Box:
+    """A box of a layer's, in pixels of the screen."""
+    x, y, _, _ = layer.box
+    return box[0] + x, box[1] + y, box[2] + x, box[3] + y
+
+
+def widget_at(layer: Layer, x: int, y: int) -> Placed | None:
+    """The front widget of a layer under a place of the screen."""
+    return layer.view.at(x - layer.box[0], y - layer.box[1])

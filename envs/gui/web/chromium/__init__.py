@@ -1,0 +1,1 @@
+"""The browser: started, walled in, asked over a pipe, drawn."""

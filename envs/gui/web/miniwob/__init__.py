@@ -1,0 +1,1 @@
+"""MiniWoB++: its pages, what counts as success, right actions."""

@@ -1,0 +1,1 @@
+"""The walls around a desktop, and the processes and files inside."""

@@ -1,0 +1,1 @@
+"""Drawing: shapes, figures, plots, tiles; the same pixels on every machine."""

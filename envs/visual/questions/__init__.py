@@ -1,0 +1,1 @@
+"""One image, one question, one answer."""

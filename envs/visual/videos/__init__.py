@@ -1,0 +1,1 @@
+"""Short videos and questions about them."""

@@ -1,0 +1,1 @@
+"""Large images of which a tool shows the details."""

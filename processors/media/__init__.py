@@ -1,0 +1,1 @@
+"""Images and videos: from any source to the pixels that a model sees, decoded once."""

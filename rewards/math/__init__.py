@@ -1,0 +1,1 @@
+"""The reward for mathematics, in processes of its own."""

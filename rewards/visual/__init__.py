@@ -1,0 +1,1 @@
+"""Rewards on places in an image or a video: boxes, points, masks, tracks, spans of time."""

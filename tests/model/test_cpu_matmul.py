@@ -1,0 +1,81 @@
+"""Who multiplies float32 matrices on a CPU: never at the cost of their precision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from vlrl.model import cpu_matmul
+from vlrl.model.cpu_matmul import allow_onednn, choose_products
+
+AMD = {"cpu_name": "AMD EPYC", "avx512_bw": True}
+
+
+@pytest.fixture(autouse=True)
+def _setting_kept() -> Iterator[None]:
+    before = torch.get_float32_matmul_precision()
+    yield
+    torch.set_float32_matmul_precision(before)
+
+
+def exactness(rows: int, width: int, columns: int) -> float:
+    """Largest relative error of a linear layer's three products."""
+    generator = torch.Generator().manual_seed(rows)
+    x, weight, grad = (
+        torch.randn(*shape, generator=generator)
+        for shape in ((rows, width), (columns, width), (rows, columns))
+    )
+    weight.requires_grad_()
+    x.requires_grad_()
+    found = [y := F.linear(x, weight), *torch.autograd.grad(y, (x, weight), grad)]
+    wide = [t.detach().double().requires_grad_() for t in (x, weight)]
+    exact = [z := F.linear(*wide), *torch.autograd.grad(z, wide, grad.double())]
+    return max(float((a - b).abs().max() / b.abs().max()) for a, b in zip(found, exact, strict=True))
+
+
+@pytest.mark.parametrize(
+    "processor",
+    [{"cpu_name": "Intel Xeon", "avx512_bw": True}, {"cpu_name": "AMD Zen 3", "avx512_bw": False}],
+)
+def test_processors_that_mkl_uses_whole_keep_the_default(processor: dict[str, object]) -> None:
+    """Intel's, and those that have no AVX-512 to leave unused: torch would not ask oneDNN there."""
+    assert choose_products(processor) == f"torch's default on {processor['cpu_name']}"
+    assert torch.get_float32_matmul_precision() == "highest"
+
+
+@pytest.mark.parametrize("shape", [(1, 64, 64), (7, 384, 1152), (560, 1152, 384), (2048, 128, 256)])
+def test_products_are_as_exact_as_float32_whatever_is_chosen(shape: tuple[int, int, int]) -> None:
+    """On a processor with bfloat16 tiles, where oneDNN would use them, the default has to stay."""
+    choose_products(AMD)
+    assert exactness(*shape) < cpu_matmul.MOST_ERROR
+
+
+def test_what_is_not_exact_enough_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu_matmul, "largest_error", lambda: 2e-3)
+    reason = choose_products(AMD)
+    assert "not as exact there, relative error 2e-03" in reason
+    assert torch.get_float32_matmul_precision() == "highest"
+
+
+def test_exact_enough_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu_matmul, "largest_error", lambda: 1e-6)
+    assert choose_products(AMD).startswith("oneDNN on AMD EPYC")
+    assert torch.get_float32_matmul_precision() == "medium"
+
+
+def test_the_error_tells_half_precision_from_single() -> None:
+    """largest_error is a check that can fail: products of rounded factors are far beyond it."""
+    allow_onednn(False)
+    exact = cpu_matmul.largest_error()
+    original = torch.Tensor.__matmul__
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            torch.Tensor,
+            "__matmul__",
+            lambda a, b: original(a, b) if a.dtype == torch.float64 else original(a.bfloat16(), b.bfloat16()),
+        )
+        rounded = cpu_matmul.largest_error()
+    assert exact < cpu_matmul.MOST_ERROR / 3 < 30 * cpu_matmul.MOST_ERROR < rounded

@@ -1,0 +1,177 @@
+"""Both sides of a real PettingZoo game played by one policy: sessions, groups and rewards of their own."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import (
+    ScriptedPolicy,
+    TextProcessor,
+    advantages_of,
+    make_config,
+    make_context,
+    no_pixels,
+    text_prompt,
+)
+
+from vlrl.algorithm.credit import assign_credit
+from vlrl.config.options import AlgorithmConfig
+from vlrl.envs.tasks import EnvTasks
+from vlrl.packing.options import PackOptions
+from vlrl.packing.pack import pack
+from vlrl.rollout.groups import RolloutResult, rollout_groups
+from vlrl.rollout.session import Session
+from vlrl.tracking.stats import rollout_stats
+from vlrl.types import EnvTask, Sample, Sampling, Score
+
+OPTIONS = {"id": "classic/tictactoe_v3", "image": False, "text": True}
+
+
+def play(policy: Any, *, options: dict[str, Any] | None = None, **sections: Any) -> RolloutResult:
+    rows = EnvTasks("pettingzoo", {**OPTIONS, **(options or {})}, num_rows=2)
+    config = make_config(
+        rollout={"prompts_per_step": 2, "group_size": 2, "max_tokens": 32}, generator={"max_model_len": 4096},
+        trainer={"max_tokens_per_micro_batch": 4096}, **sections,
+    )  # fmt: skip
+    samples = [
+        Sample(row["id"], tuple(row["messages"]), (), text_prompt([1]), env=EnvTask(**row["env"]))
+        for row in (rows[0], rows[1])
+    ]
+
+    async def run() -> RolloutResult:
+        context = make_context(policy, TextProcessor(), config)
+        with context.host:
+            return await rollout_groups(samples, context, seed_path=(0, 0))
+
+    return asyncio.run(run())
+
+
+def moves(first: list[int], second: list[int]) -> ScriptedPolicy:
+    """Each side's fields in turn."""
+
+    def answer(session: Session, sampling: Sampling) -> list[int]:
+        mine = first if session.sample.id.endswith("player_1") else second
+        return [ord(c) for c in f"<action>{mine[session.num_turns % len(mine)]}</action>"]
+
+    return ScriptedPolicy(answer)
+
+
+def test_each_side_is_a_group_of_its_own_with_its_own_reward() -> None:
+    policy = moves([0, 1, 2], [3, 4])  # the first side fills the first column and wins
+    generated = play(policy)
+    assert [len(g.trajectories) for g in generated.groups] == [2, 2, 2, 2]
+    sides = [g.trajectories[0].sample.id.rpartition("/")[2] for g in generated.groups]
+    assert sides == ["player_1", "player_2"] * 2
+    for winner, loser in zip(generated.groups[::2], generated.groups[1::2], strict=True):
+        assert [(t.episode_return, len(t.turns), t.outcome) for t in winner.trajectories] == [
+            (1.0, 3, "ok")
+        ] * 2
+        assert [(t.episode_return, len(t.turns), t.outcome) for t in loser.trajectories] == [
+            (-1.0, 2, "ok")
+        ] * 2
+    # What a side's moves brought while the other moved is on its own last turn.
+    assert [turn.reward for turn in generated.groups[1].trajectories[0].turns] == [0.0, -1.0]
+    assert len({sampling.seed for _, sampling in policy.asked}) == len(policy.asked) == 2 * 2 * 5
+
+
+def test_a_side_sees_its_own_conversation_alone() -> None:
+    generated = play(moves([0, 1, 2], [3, 4]))
+    for group in generated.groups[:2]:
+        (ledger,) = group.trajectories[0].ledgers
+        text = "".join(chr(i) for i in ledger.token_ids)
+        mine, other = ("0", "3") if group.trajectories[0].sample.id.endswith("player_1") else ("3", "0")
+        said = text.split("[system]")[-1].split("[user]", 1)[1]
+        assert f"[assistant]<action>{mine}</action>" in said
+        assert f"[assistant]<action>{other}</action>" not in said
+
+
+def test_an_invalid_move_is_answered_to_the_side_that_made_it() -> None:
+    generated = play(moves([0, 0, 1, 2], [3, 4]))
+    first = generated.groups[0].trajectories[0]
+    assert [turn.invalid for turn in first.turns] == [False, True, False, False]
+    assert first.episode_return == 1.0
+
+
+def test_a_side_without_turns_left_ends_the_game_for_both() -> None:
+    generated = play(moves([0, 1, 2], [3, 4]), episodes={"max_turns": 2})
+    assert {t.outcome for g in generated.groups for t in g.trajectories} == {"truncated"}
+
+
+DUEL = """
+from vlrl.protocols import Observation, StepResult
+
+class Duel:
+    agents = ("first", "second")
+
+    def reset(self, task, seed):
+        self._num = 0
+        return {"first": Observation("begin")}
+
+    def step(self, actions):
+        [(agent, text)] = actions.items()
+        self._num += 1
+        other = "second" if agent == "first" else "first"
+        if text == "stop" or self._num == 4:  # who did not act yet has ended, too
+            return {each: StepResult(Observation(), 1.0, True, False) for each in self.agents}
+        return {other: StepResult(Observation("go on"), 0.5, False, False)}
+
+    def close(self):
+        pass
+"""
+
+
+@pytest.mark.parametrize("credit", ["episode", "discounted", "turn_groups", "state_groups"])
+@pytest.mark.parametrize("num_stopped", [1, 2, 3])
+def test_an_agent_that_acted_in_one_episode_or_none_has_no_baseline_and_the_run_goes_on(
+    num_stopped: int, credit: Any, tmp_path: Path
+) -> None:
+    """The first agent ends some of the three episodes before the second one's turn has come."""
+    (tmp_path / "duel.py").write_text(DUEL)
+    policy = ScriptedPolicy(
+        lambda session, sampling: [ord(c) for c in ("stop" if session.group_index < num_stopped else "go")]
+    )
+    sample = Sample("d", (), (), text_prompt([1]), env=EnvTask(f"{tmp_path / 'duel.py'}:Duel"))
+    config = make_config(
+        rollout={"prompts_per_step": 2, "group_size": 3, "max_tokens": 32},
+        generator={"max_model_len": 4096}, trainer={"max_tokens_per_micro_batch": 4096},
+    )  # fmt: skip
+
+    async def run() -> RolloutResult:
+        context = make_context(policy, TextProcessor(), config)
+        with context.host:
+            return await rollout_groups([sample], context, seed_path=(0, 0))
+
+    groups = asyncio.run(run()).groups
+    for group in groups:
+        for trajectory in group.trajectories:
+            trajectory.score = Score(trajectory.episode_return + trajectory.group_index, {})
+    assert [len(g.trajectories) for g in groups] == [3, 3 - num_stopped][: 2 - (num_stopped == 3)]
+    assign_credit(groups, AlgorithmConfig(credit=credit))
+    first, *second = groups
+    assert not first.failed
+    for group in second:
+        assert group.failed == (len(group.trajectories) < 2)
+        assert any(advantages_of(group)) != group.failed
+    [micro_batches] = pack(
+        groups,
+        no_pixels,
+        PackOptions(
+            num_ranks=1,
+            max_tokens=4096,
+            aggregation="token",
+            max_completion_tokens=5,
+            keep_zero_advantage=True,
+        ),
+    )
+    trained = {name for m in micro_batches for name in m.token_sample_ids}
+    assert trained == {g.trajectories[0].sample.id for g in groups if not g.failed}
+    assert rollout_stats(groups, [])["groups/num_without_baseline"] == float(num_stopped == 2)
+
+
+def test_with_an_opponent_inside_it_is_an_episode_of_one() -> None:
+    generated = play(moves([], list(range(9))), options={"opponents": {"player_2": "random"}})
+    assert len(generated.groups) == 2
+    assert all(t.turns for g in generated.groups for t in g.trajectories)

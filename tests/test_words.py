@@ -1,0 +1,103 @@
+"""The vocabulary: one word for one thing, the one that the field uses, and one class for one public name."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+NOT = {
+    r"anew": "again",
+    r"mend(ed|s|ing)?": "fix",
+    r"for want of": "for lack of",
+    r"puts? up with": "tolerates",
+    r"of no meaning to": "has no effect with",
+    r"is no number": "is not a number",
+    r"set out from": "started from",
+    r"obituary": "death message",
+    r"Trouble": "Failure",
+    r"redrawn?": "generated again",
+    r"redrawn_requests": "resubmitted_requests",
+    r"lag_mean|version_lags|lag_sums": "staleness",
+    r"async_options|async_\.": "asynchronous",
+    r"draw_wave|whole_waves|mode=waves": "batch",
+    r"each_aside|written_aside|run\.aside": "prefetched, written_atomically, run.run_blocking",
+    r"num_drawn_tokens": "num_generated_tokens",
+    r"Said(?=[\[(\],])|said_of": "MediaMessage, ParsedAction",
+    r"make_setting|Setting\(|rollout\.setting": "RolloutContext",
+    r"Balance\(": "Router",
+    r"letting_go": "release",
+    r"Stock": "EnvPool",
+    r"one_adapter": "lora_cpu",
+    r"cpu_products": "cpu_matmul",
+    r"cached_pictures": "vLLM's patches",
+    r"pictures_once": "images_once",
+}
+"""Words that are not used → what is written instead."""
+
+# A word of another library, of another sense, or the former name that a message explains.
+ALLOWED = {"vlrl/config/names.py", "tests/test_words.py", "tests/config/test_config.py"}
+
+
+def sources() -> Iterator[tuple[str, str]]:
+    """(path, text) of everything that is written here for people to read."""
+    for folder in (
+        "vlrl",
+        "processors",
+        "rewards",
+        "envs",
+        "tests",
+        "benchmarks",
+        "tools",
+        "examples",
+        "docs",
+    ):
+        for file in sorted((ROOT / folder).rglob("*")):
+            name = str(file.relative_to(ROOT))
+            if file.suffix in (".py", ".md") and name not in ALLOWED:
+                yield name, file.read_text(encoding="utf-8")
+    yield "README.md", (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def banned(text: str) -> list[str]:
+    return [
+        f"{match[0]!r}: write {better}"
+        for word, better in NOT.items()
+        for match in re.finditer(rf"(?<![\w.-])(?:{word})(?![\w-])", text)
+    ]
+
+
+def test_no_private_words() -> None:
+    found = [f"{name}: {problem}" for name, text in sources() for problem in banned(text)]
+    assert not found, "\n".join(found)
+
+
+def test_this_test_sees_words() -> None:
+    assert banned("Start anew.\nself.version_lags") == ["'anew': write again"]
+    assert banned("x = version_lags") == ["'version_lags': write staleness"]
+    assert banned("amendment, flags, gate") == []
+
+
+def public_classes() -> dict[str, list[str]]:
+    found = defaultdict(list)
+    for name, text in sources():
+        is_package = name.startswith(("processors/", "rewards/", "envs/")) or (
+            name.startswith("vlrl/") and not name.startswith(("vlrl/processors", "vlrl/rewards", "vlrl/envs"))
+        )
+        # The apps and widgets of the emulated desktop have the names of what they imitate.
+        if not is_package or not name.endswith(".py") or name.startswith("envs/gui/emu/"):
+            continue
+        if "/program/" not in name:
+            for node in ast.parse(text).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    found[node.name].append(name)
+    return found
+
+
+def test_one_public_class_name_is_one_class() -> None:
+    twice = {name: files for name, files in public_classes().items() if len(files) > 1}
+    assert not twice, f"rename all but one: {twice}"

@@ -1,0 +1,1 @@
+"""From rewards to a loss: masks, advantages, credit, losses and corrections. Pure functions."""

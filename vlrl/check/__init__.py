@@ -1,0 +1,1 @@
+"""What can be known before training: of data, of rewards, of environments."""

@@ -1,0 +1,1 @@
+"""What is registered: rewards and environments."""

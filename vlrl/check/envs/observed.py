@@ -1,0 +1,34 @@
+"""An observation judged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vlrl.environment.observe import pixels_of
+from vlrl.protocols import Observation
+
+
+def problems_of(observation: Any) -> list[str]:
+    """What is wrong with what an environment showed; nothing, if it can be shown to a model."""
+    if not isinstance(observation, Observation):
+        return [f"it is a {type(observation).__name__}; return vlrl.protocols.Observation(text, images)"]
+    found = []
+    text: Any = observation.text
+    role: Any = observation.role
+    if not isinstance(text, str):
+        found.append(f"text is a {type(text).__name__}; give a str")
+    if role not in ("user", "tool"):
+        found.append(f"role is {role!r}; give user or tool")
+    pictures = list(observation.images)
+    for video in observation.videos:
+        if not video.frames or not video.fps > 0:
+            found.append(f"a video has {len(video.frames)} frames at {video.fps} a second")
+        pictures += video.frames
+    for picture in pictures:
+        try:
+            pixels_of(picture)
+        except (ValueError, OSError) as error:  # OSError: a PIL image that is opened but cannot be read
+            found.append(str(error))
+    if not pictures and not text:
+        found.append("it shows nothing: neither text nor a picture")
+    return found

@@ -1,0 +1,1 @@
+"""An old run's completions under another reward."""

@@ -1,0 +1,135 @@
+"""`vlrl data check|show`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from vlrl.check.data.records import Split, Splits
+from vlrl.cli.shared import DebugOption, JsonOption, OverridesArgument, print_result
+from vlrl.coordinates import CoordinateFrame
+from vlrl.errors import ConfigError
+
+app = typer.Typer(help="Look at the data before training on it.", no_args_is_help=True)
+
+TargetArgument = Annotated[
+    str, typer.Argument(help="A YAML config, or data: a file, a folder, a name.", metavar="CONFIG|PATH")
+]
+ModelOption = Annotated[
+    str | None, typer.Option(help="Folder or hub name, instead of model.path.", show_default=False)
+]
+
+
+@app.command("check")
+def check(
+    target: TargetArgument,
+    overrides: OverridesArgument = None,
+    split: Annotated[Splits, typer.Option(help="Which rows.")] = "all",
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many of each source.")] = None,
+    model: ModelOption = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core.")] = None,
+    clean: Annotated[Path | None, typer.Option(help="Write the good rows here, as .jsonl.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page here.", show_default=False)] = None,
+    no_rewards: Annotated[bool, typer.Option("--no-rewards", help="Do not call the rewards.")] = False,
+    warm_cache: Annotated[
+        bool, typer.Option("--warm-cache", help="Keep the decoded media in media.cache_dir for training.")
+    ] = False,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Go through every row before training: `vlrl data check my.yaml --clean good.jsonl --html check.html`.
+
+    Opens and decodes every medium, counts tokens, calls the rewards on the reference, and finds repeats and
+    held-out rows among those to train on. Exit code 1 if anything is wrong.
+    """
+    from vlrl.check.data.check import check_data
+    from vlrl.check.data.clean import write_clean
+    from vlrl.check.data.plan import plan_check, read_target
+    from vlrl.check.data.show import show
+    from vlrl.check.data.summary import summarise
+
+    if clean is not None and clean.suffix != ".jsonl":
+        raise ConfigError(f"--clean {clean}: the file of good rows ends in .jsonl")
+    config = read_target(target, overrides or [], model)
+    job, notes = plan_check(config, split=split, limit=limit, rewards=not no_rewards, warm_cache=warm_cache)
+    with _bar(sum(source.num_rows for source in job.sources)) as advance:
+        checked = check_data(job, notes, num_workers=workers, on_row=advance)
+    result = summarise(checked)
+    show(result, Console(stderr=json, highlight=False))
+    if clean is not None:
+        written = write_clean(checked, clean)
+        result["clean"] = [{"path": str(file.path), "image_root": file.image_root} for file in written]
+        for file in written:
+            typer.echo(f"good rows: {file.describe()}", err=json)
+    if html is not None:
+        from vlrl.viewer.pages.data_check import write_check_page
+
+        write_check_page(html, Path(target).name, result)
+        typer.echo(f"page: {html}", err=json)
+    print_result(result, json)
+    if not result["ok"]:
+        raise typer.Exit(1)
+
+
+@app.command("show")
+def show_command(
+    target: TargetArgument,
+    overrides: OverridesArgument = None,
+    rows: Annotated[str | None, typer.Option(help="Which rows, for instance 0,5,7-9.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Without --rows: the first so many.")] = 16,
+    split: Annotated[Split, typer.Option(help="Which rows.")] = "train",
+    model: ModelOption = None,
+    mask: Annotated[bool, typer.Option("--mask", help="Mark the tokens that are trained.")] = False,
+    frame: Annotated[
+        CoordinateFrame | None,
+        typer.Option(help="What the data's boxes are in; by default what the model's family speaks."),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="The page.")] = Path("data.html"),
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Render rows as the model will see them: `vlrl data show my.yaml --rows 0,5,7-9 --mask`.
+
+    Resized images, frames with their times, boxes, every token; the page opens offline.
+    """
+    from vlrl.check.data.plan import plan_check, read_target
+    from vlrl.viewer.pages.pick import open_look, pick_rows
+    from vlrl.viewer.pages.samples import write_samples
+
+    config = read_target(target, overrides or [], model)
+    job, notes = plan_check(config, split=split, rewards=False)
+    look, more = open_look(job, frame=frame, mask=mask)
+    picked = pick_rows(job.sources, rows, limit)
+    write_samples(out, Path(target).name, picked, look, sum(source.num_rows for source in job.sources))
+    for note in (*notes, *more):
+        typer.echo(f"note: {note}", err=True)
+    typer.echo(f"page: {out}", err=json)
+    print_result({"page": str(out), "num_rows": len(picked), "notes": [*notes, *more]}, json)
+
+
+@contextmanager
+def _bar(num_rows: int) -> Iterator[Callable[[Any], None]]:
+    """A progress bar on a terminal, nothing elsewhere; yields what is called with each row's result."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("checking"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[bad]}", style="red"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task, num_bad = progress.add_task("rows", total=num_rows, bad=""), 0
+
+        def advance(audit: Any) -> None:
+            nonlocal num_bad
+            num_bad += bool(audit.problems)
+            progress.update(task, advance=1, bad=f"{num_bad:,} bad" if num_bad else "")
+
+        yield advance

@@ -1,0 +1,44 @@
+"""`vlrl doctor`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vlrl.cli.checks import DoctorCheck, Status, run_checks
+from vlrl.cli.shared import DebugOption, JsonOption, print_result
+from vlrl.config.options import RunConfig
+
+RUNS = RunConfig().dir
+MARKS: dict[Status, tuple[str, str]] = {
+    "ok": ("✓", typer.colors.GREEN),
+    "warning": ("!", typer.colors.YELLOW),
+    "failed": ("✗", typer.colors.RED),
+}
+
+
+def command(
+    run_dir: Annotated[Path, typer.Option(help="Where runs are to be written.")] = RUNS,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Check what vlrl stands on; each line says what to do: `vlrl doctor --run-dir /data/runs`.
+
+    ✓ is good, ! works with a limit, ✗ must be fixed before anything trains (exit code 1).
+    """
+    checks = run_checks(run_dir)
+    for check in checks:
+        typer.echo(_line(check), err=json)
+    failed = any(check.status == "failed" for check in checks)
+    print_result({"ok": not failed, "checks": [asdict(check) for check in checks]}, json)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _line(check: DoctorCheck) -> str:
+    mark, colour = MARKS[check.status]
+    remedy = f" → {check.remedy}" if check.remedy else ""
+    return f"{typer.style(mark, colour)} {check.name:<13} {check.found}{remedy}"

@@ -1,0 +1,244 @@
+"""`vlrl env list|check|bench|play|replay|screens|serve`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from vlrl.cli.shared import DebugOption, JsonOption, options_of, print_result
+
+app = typer.Typer(help="Look at environments, play and check them.", no_args_is_help=True)
+
+NameArgument = Annotated[
+    str, typer.Argument(help="A registered name, or path/to/file.py:Class.", metavar="NAME")
+]
+OptionsArgument = Annotated[
+    list[str] | None, typer.Argument(help="The environment's options: key=value …", metavar="[KEY=VALUE]…")
+]
+TaskOption = Annotated[
+    list[str] | None, typer.Option("--task", help="Of the task: key=value; may be repeated.")
+]
+SeedOption = Annotated[int, typer.Option(min=0, help="Of the episodes.")]
+
+
+@app.command("list")
+def list_command(json: JsonOption = False, debug: DebugOption = False) -> None:
+    """Every environment that a config may name, built in or installed: `vlrl env list --json`."""
+    from vlrl.check.catalog.envs import list_envs
+    from vlrl.check.envs.show import show_list
+
+    rows = list_envs()
+    if not json:
+        show_list(rows, Console(highlight=False))
+    print_result({"envs": rows}, json)
+
+
+@app.command("check")
+def check_command(
+    name: NameArgument,
+    options: OptionsArgument = None,
+    task: TaskOption = None,
+    episodes: Annotated[int, typer.Option(min=1, help="Seeds that are tried.")] = 20,
+    max_turns: Annotated[int, typer.Option("--max-turns", min=1, help="Longest episode.")] = 200,
+    timeout_s: Annotated[float, typer.Option("--timeout-s", min=0.1, help="Longest a call may take.")] = 30.0,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Hold an environment against the contract: `vlrl env check visual/mazes level=3`.
+
+    In a process of its own, so that one that hangs or crashes is a verdict too. Exit code 1 if it breaks the
+    contract; warnings do not.
+    """
+    from vlrl.check.envs.episodes import Request
+    from vlrl.check.envs.run import check_env
+    from vlrl.check.envs.show import show_check
+
+    request = Request(
+        name,
+        options_of(options, "option "),
+        options_of(task, "--task "),
+        seed=seed,
+        episodes=episodes,
+        max_turns=max_turns,
+        timeout_s=timeout_s,
+    )
+    with Console(stderr=True).status(name) as status:
+        result = check_env(request, on_step=lambda step: status.update(f"{name}: {step}"))
+    show_check(result, Console(stderr=json, highlight=False))
+    print_result(result, json)
+    if not result["ok"]:
+        raise typer.Exit(1)
+
+
+@app.command("bench")
+def bench_command(
+    names: Annotated[list[str], typer.Argument(help="Names, or path/to/file.py:Class.", metavar="NAME…")],
+    option: Annotated[
+        list[str] | None, typer.Option("--option", help="An option of all of them: key=value.")
+    ] = None,
+    seconds: Annotated[float, typer.Option(min=0.01, help="Spent on resets, and again on steps.")] = 2.0,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Steps and resets a second of one environment in one thread: `vlrl env bench visual/mazes`."""
+    from vlrl.check.envs.episodes import Request
+    from vlrl.check.envs.run import bench_env
+    from vlrl.check.envs.show import show_bench
+
+    options, rows = options_of(option, "--option "), []
+    with Console(stderr=True).status("measuring") as status:
+        for name in names:
+            status.update(name)
+            rows.append(bench_env(Request(name, options, seed=seed), seconds))
+    if not json:
+        show_bench(rows, Console(highlight=False))
+    print_result({"envs": rows, **(rows[0] if len(rows) == 1 else {})}, json)
+
+
+@app.command("play")
+def play_command(
+    name: NameArgument,
+    options: OptionsArgument = None,
+    task: TaskOption = None,
+    seed: SeedOption = 0,
+    out: Annotated[Path, typer.Option(help="Folder that saved demonstrations are added to.")] = Path(
+        "demonstrations"
+    ),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 is any that is free.")] = 0,
+    open_browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the page.")] = True,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Play an environment in the browser: `vlrl env play visual/mazes level=3`.
+
+    The page is served to this machine alone. Episodes that are saved are rows to train on by `vlrl sft`.
+    Ctrl-C ends it.
+    """
+    from vlrl.env_play.server import serve
+
+    result = serve(
+        name,
+        options_of(options, "option "),
+        options_of(task, "--task "),
+        seed=seed,
+        out=out,
+        port=port,
+        on_ready=lambda url: _ready(url, open_browser, json),
+    )
+    print_result(result, json)
+
+
+@app.command("replay")
+def replay_command(
+    path: Annotated[Path, typer.Argument(help="A run's folder, or a file of rollouts or demonstrations.")],
+    episode: Annotated[str | None, typer.Option(help="Only this one: SAMPLE, or SAMPLE#INDEX.")] = None,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Play recorded episodes again from their seeds and actions: `vlrl env replay runs/mine`.
+
+    Exit code 1 if one of them earns or shows something else than it did.
+    """
+    from vlrl.check.envs.show import show_replay
+    from vlrl.env_play.replay import replay_all
+
+    with Console(stderr=True).status("playing again") as status:
+        result = replay_all(path, episode, on_episode=status.update)
+    show_replay(result, Console(stderr=json, highlight=False))
+    print_result(result, json)
+    if not result["ok"]:
+        raise typer.Exit(1)
+
+
+@app.command("screens")
+def screens_command(
+    name: NameArgument,
+    options: OptionsArgument = None,
+    out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("screens"),
+    num: Annotated[int, typer.Option(min=1, help="Screens, one click each.")] = 100,
+    split: Annotated[str, typer.Option(help="train or heldout: the two never share a seed.")] = "heldout",
+    max_actions: Annotated[
+        int, typer.Option("--max-actions", min=0, help="Most actions before the screenshot.")
+    ] = 6,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Write named widgets of a GUI environment as a ScreenSpot-v2 set: `vlrl env screens gui/emu --num 500`.
+
+    A JSON file and a PNG each, which the dataset `screenspot` reads, and other projects' scripts do.
+    """
+    from vlrl.registry import resolve
+
+    given: Any = {"split": split, "max_actions": max_actions, "seed": seed}
+    rows = resolve("datasets", "gui_grounding")(name, options_of(options, "option "), num_rows=num, **given)
+    with Console(stderr=True).status(name) as status:
+        result = rows.write_screenspot(out, lambda done: status.update(f"{name}: {done} of {num}"))
+    kinds = f"{result['num_text']} text, {result['num_icon']} icon"
+    typer.echo(f"{result['num_records']} records ({kinds}): {result['path']}", err=json)
+    print_result(result, json)
+
+
+@app.command("serve")
+def serve_command(
+    name: NameArgument,
+    options: OptionsArgument = None,
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 is every one.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 is any that is free.")] = 0,
+    token: Annotated[
+        str | None,
+        typer.Option(envvar="VLRL_ENV_TOKEN", help="That clients must have; without one it is made up."),
+    ] = None,
+    max_sessions: Annotated[int, typer.Option(min=1, help="Most episodes at once.")] = 64,
+    lease_s: Annotated[float, typer.Option(min=0.1, help="A silent client's episode is ended.")] = 600.0,
+    isolation: Annotated[str, typer.Option(help="inline, thread or process: as in a config.")] = "thread",
+    reset_timeout_s: Annotated[float, typer.Option(min=0.1, help="Longest reset.")] = 60.0,
+    step_timeout_s: Annotated[float, typer.Option(min=0.1, help="Longest step.")] = 30.0,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Serve an environment to runs on other machines: `vlrl env serve visual/mazes level=3 --host 0.0.0.0`.
+
+    A run plays it as the environment `remote`, with the url, and the token in VLRL_ENV_TOKEN. Ctrl-C ends it.
+    """
+    import secrets
+
+    from vlrl.config.rollout import EnvConfig
+    from vlrl.environment.serve.server import ServeOptions, serve
+
+    config = EnvConfig.model_validate(
+        {"isolation": isolation, "reset_timeout_s": reset_timeout_s, "step_timeout_s": step_timeout_s}
+    )
+    secret = token or secrets.token_urlsafe(24)
+    serving = ServeOptions(
+        name,
+        options_of(options, "option "),
+        secret,
+        max_sessions=max_sessions,
+        lease_s=lease_s,
+        config=config,
+    )
+    serve(serving, host, port, lambda url: _serving(url, None if token else secret, json))
+
+
+def _serving(url: str, made_up: str | None, json: bool) -> None:
+    import sys
+
+    if made_up:
+        typer.echo(f"clients need VLRL_ENV_TOKEN={made_up}", err=True)
+    typer.echo(f"serving at {url} (Ctrl-C ends it)", err=json)
+    print_result({"url": url}, json)
+    sys.stdout.flush()  # whoever started it waits for the address
+
+
+def _ready(url: str, open_browser: bool, json: bool) -> None:
+    import webbrowser
+
+    typer.echo(f"playing at {url} (Ctrl-C ends it)", err=json)
+    if open_browser:
+        webbrowser.open(url)

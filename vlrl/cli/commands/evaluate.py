@@ -1,0 +1,49 @@
+"""`vlrl eval`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from vlrl.cli.shared import ConfigArgument, DebugOption, JsonOption, OverridesArgument, print_result
+from vlrl.config import load_config
+from vlrl.errors import ConfigError
+from vlrl.tracking.console import TrainConsole
+
+
+def command(
+    config: ConfigArgument,
+    overrides: OverridesArgument = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for every sample, a table and a page.", show_default=False)
+    ] = None,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Held-out accuracy of a model: `vlrl eval configs/quickstart.yaml model.path=runs/quickstart/model`.
+
+    With --out FOLDER every answer is kept: samples.jsonl (as `vlrl rollout` writes it), table.csv (a line a
+    sample), summary.json and samples.html.
+    """
+    loaded = load_config(config, overrides or [])
+    if not loaded.data.eval:
+        raise ConfigError(f"{config}: data.eval is not set; name the held-out rows there")
+
+    from vlrl.cli.evaluation_files import write_evaluation
+    from vlrl.evaluate import evaluate_model
+    from vlrl.processors.auto import open_processor
+    from vlrl.viewer.pages.report import write_rollout_report
+
+    with TrainConsole(f"evaluate {loaded.model.path}", 1, json_mode=json) as console:
+        result = evaluate_model(loaded, console)
+        for name, part in {"": result, **result.parts}.items():
+            told = f"{part.accuracy_greedy:.3f} greedy, {part.accuracy_sampled:.3f} sampled"
+            console.note(f"accuracy{name and f' of {name} ({part.num_samples})'}: {told}")
+        summary: dict[str, Any] = {"model_path": loaded.model.path, **result.summary()}
+        if out is not None:
+            page = write_rollout_report(write_evaluation(out, result, open_processor(loaded), summary))
+            console.note(f"samples: {page}, {out / 'table.csv'}")
+            summary["out"] = str(out)
+    print_result(summary, json)

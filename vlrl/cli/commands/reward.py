@@ -1,0 +1,170 @@
+"""`vlrl reward list|show|new|test|score`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from vlrl.cli.shared import DebugOption, JsonOption, OverridesArgument, options_of, print_result
+from vlrl.errors import ConfigError
+
+app = typer.Typer(help="Write, test and compare reward functions.", no_args_is_help=True)
+
+RewardArgument = Annotated[
+    str, typer.Argument(help="A registered name, or path/to/file.py:function.", metavar="REWARD")
+]
+OptionOption = Annotated[
+    list[str] | None, typer.Option("--option", help="An option of the reward: key=value; may be repeated.")
+]
+AdapterOption = Annotated[
+    str,
+    typer.Option(
+        help="Whose convention the function follows: auto, plain, trl, verl, openrlhf, slime, easyr1, …"
+    ),
+]
+
+
+@app.command("list")
+def list_command(json: JsonOption = False, debug: DebugOption = False) -> None:
+    """Every reward that a config may name, built in or installed: `vlrl reward list --json`."""
+    from vlrl.check.catalog.rewards import list_rewards
+    from vlrl.check.catalog.rewards_show import show_list
+
+    rows = list_rewards()
+    if not json:
+        show_list(rows, Console(highlight=False))
+    print_result({"rewards": rows}, json)
+
+
+@app.command("show")
+def show_command(name: RewardArgument, json: JsonOption = False, debug: DebugOption = False) -> None:
+    """What a reward computes, takes and costs: `vlrl reward show box_iou`."""
+    from vlrl.check.catalog.rewards import describe
+    from vlrl.check.catalog.rewards_show import show_one
+
+    described = describe(name)
+    if not json:
+        show_one(described, Console(highlight=False))
+    print_result(described, json)
+
+
+@app.command("new")
+def new_command(
+    name: Annotated[str, typer.Argument(help="Of the function, and of its file.")],
+    folder: Annotated[Path, typer.Option("--dir", help="Where to write.")] = Path(),
+    batched: Annotated[bool, typer.Option("--batched", help="It takes lists.")] = False,
+    is_async: Annotated[
+        bool, typer.Option("--async", help="It waits for something, such as a server.")
+    ] = False,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Write a reward that works, and its test: `vlrl reward new close_enough`."""
+    from vlrl.check.catalog.new_reward import next_commands, write_new
+
+    files = write_new(name, folder, batched=batched, is_async=is_async)
+    commands = next_commands(name, folder)
+    for file in files:
+        typer.echo(f"wrote {file}", err=json)
+    typer.echo("next:", err=json)
+    for command in commands:
+        typer.echo(f"  {command}", err=json)
+    print_result({"files": [str(file) for file in files], "next": commands}, json)
+
+
+@app.command("test")
+def test_command(
+    reward: RewardArgument,
+    overrides: OverridesArgument = None,
+    data: Annotated[
+        str | None,
+        typer.Option(help="Samples: a .jsonl file, a folder, a name, a config.", show_default=False),
+    ] = None,
+    option: OptionOption = None,
+    adapter: AdapterOption = "auto",
+    html: Annotated[Path | None, typer.Option(help="Write a page here.", show_default=False)] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Samples at most.")] = 16,
+    margin: Annotated[
+        float, typer.Option(min=0, max=1, help="What no answer may earn, as a share of the right answer.")
+    ] = 0.1,
+    timeout_s: Annotated[float, typer.Option("--timeout-s", min=0.1, help="Longest a call may take.")] = 5.0,
+    seed: Annotated[int, typer.Option(help="Of random bytes.")] = 0,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Try a reward on samples and on all that is no answer: `vlrl reward test ./my.py:score --data my.jsonl`.
+
+    Overrides are of the data, such as shape=llava. Exit code 0 if it is sound; 1 if it raises, hangs, changes
+    its mind, or pays for a completion without an answer.
+    """
+    from vlrl.check.rewards.child import TrialJob, run_in_child
+    from vlrl.check.rewards.show import show
+
+    if overrides and data is None:
+        raise ConfigError(f"{overrides[0]!r} is an override of the data: give --data as well")
+    checked = _checked(reward, option, adapter)
+    job = TrialJob(checked, data, tuple(overrides or ()), limit, margin, timeout_s, seed)
+    console = Console(stderr=json, highlight=False)
+    with Console(stderr=True).status(reward) as status:
+        result = run_in_child(job, lambda phase: status.update(f"{reward}: {phase}"))
+    show(result, console)
+    if html is not None:
+        from vlrl.viewer.pages.rewards import write_reward_page
+
+        write_reward_page(html, result)
+        typer.echo(f"page: {html}", err=json)
+    print_result(result, json)
+    if not result["ok"]:
+        raise typer.Exit(1)
+
+
+@app.command("score")
+def score_command(
+    reward: RewardArgument,
+    rollouts: Annotated[Path, typer.Argument(help="RUN/rollouts/NAME.jsonl.")],
+    config: Annotated[
+        Path | None, typer.Option(help="The run's config.yaml: its options of the reward, its rows.")
+    ] = None,
+    option: OptionOption = None,
+    adapter: AdapterOption = "auto",
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many completions.")] = None,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Score an old run's completions again: `vlrl reward score math RUN/rollouts/after.jsonl`.
+
+    Exit code 1 if a completion cannot be scored.
+    """
+    from vlrl.check.rescore.rescore import options_in, rescore
+    from vlrl.check.rescore.show import show_rescored
+
+    options = {**(options_in(config, reward) if config else {}), **options_of(option, "--option ")}
+    result = rescore(_find(reward, None, adapter, options), rollouts, config, limit)
+    show_rescored(result, Console(stderr=json, highlight=False))
+    print_result(result, json)
+    if result["num_failed"]:
+        raise typer.Exit(1)
+
+
+def _find(reward: str, option: list[str] | None, adapter: str, options: dict[str, Any] | None = None) -> Any:
+    """The reward with its options, checked as a config's are."""
+    from vlrl.scoring.functions import find_reward
+
+    checked = _checked(reward, option, adapter, options)
+    return find_reward(checked.name, checked.options, checked.adapter)
+
+
+def _checked(
+    reward: str, option: list[str] | None, adapter: str, options: dict[str, Any] | None = None
+) -> Any:
+    """The entry of a config that these arguments make; the reward is not looked for."""
+    from vlrl.config import parse_config
+
+    given = options_of(option, "--option ") if options is None else options
+    entry = {"name": reward, "adapter": adapter, "options": given}
+    tree = {"model": {"path": "none"}, "data": {"train": {"name": "none"}}, "rewards": [entry]}
+    (checked,) = parse_config(tree, source="vlrl reward").rewards
+    return checked

@@ -1,0 +1,130 @@
+"""The sections of the config tree about tokens that another policy generated than the one that learns."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from vlrl.config.section import Name, Section
+
+
+class CorrectionConfig(Section):
+    """How the difference between the policy that generated a token and the one that learns is corrected.
+
+    π_b generated the token (its recorded log-probability), π_p is the proximal policy, which the trust
+    region is around, π_θ the one that learns; ρ = π_p / π_b. `vlrl.algorithm.off_policy` has the formulas
+    and their papers. In every kind the weight of a single token is bounded: that of clipped ratios by
+    algorithm.dual_clip.
+    """
+
+    kind: Literal["none", "truncated", "masked", "icepop", "decoupled", "dppo", "uncorrected"] = "none"
+    """none: PPO's clipped ratio π_θ / π_b. The others clip π_θ / π_p and weight the token by ρ: at most
+    `cap`, which is large (decoupled PPO) or small (truncated importance sampling), 0 above `cap` (masked
+    importance sampling), or 0 outside [icepop_low, icepop_high] (IcePop). dppo: the ratio π_θ / π_b, at most
+    `cap`, without clipping, but no token whose probability has moved by more than dppo_threshold in the
+    direction of its advantage. uncorrected: π_θ / π_p is clipped and ρ ignored, as if π_p had generated the
+    token; to compare with."""
+    level: Literal["token", "sequence"] = "token"
+    """Of ρ in truncated and masked: the token's own, or the product over all trained tokens of its ledger."""
+    cap: float | None = Field(None, ge=1)
+    """Largest weight; null is 2 for truncated and masked, 20 for decoupled and dppo; .inf is none."""
+    icepop_low: float = Field(0.5, gt=0, le=1)
+    """Lowest ρ that is trained, α."""
+    icepop_high: float = Field(5.0, ge=1)
+    """Highest ρ that is trained, β."""
+    dppo_threshold: float = Field(0.2, gt=0, le=1)
+    """Most that a token's probability may have moved, δ."""
+    proximal: Literal["recomputed", "interpolated"] = "recomputed"
+    """π_p: of the weights before the step's first update, which costs a forward pass where num_minibatches is
+    above 1; or between π_b and π_θ by the token's age, without one (A-3PO)."""
+    staleness_power: float = Field(0.0, ge=0)
+    """A token generated d updates ago counts (1 + d)^-power; 0 is off."""
+
+    @property
+    def largest_weight(self) -> float:
+        """`cap`, or what it is for this kind."""
+        return self.cap if self.cap is not None else 2.0 if self.kind in ("truncated", "masked") else 20.0
+
+    @property
+    def recomputes(self) -> bool:
+        """Whether the weights before a step's first update are asked about the later ones' tokens."""
+        return self.kind not in ("none", "dppo") and self.proximal == "recomputed"
+
+    @model_validator(mode="after")
+    def _read(self) -> CorrectionConfig:
+        if self.level == "sequence" and self.kind not in ("truncated", "masked"):
+            raise ValueError(
+                f"level=sequence has no effect with kind={self.kind}; set kind=truncated or masked"
+            )
+        if self.proximal == "interpolated" and self.kind in ("none", "dppo"):
+            raise ValueError(f"kind={self.kind} has no proximal policy; set kind=decoupled, or leave it out")
+        readers = {
+            "cap": ("truncated", "masked", "decoupled", "dppo"),
+            "icepop_low": ("icepop",),
+            "icepop_high": ("icepop",),
+            "dppo_threshold": ("dppo",),
+        }
+        self.require_readers("kind", readers)
+        return self
+
+
+class FilterConfig(Section):
+    """Which groups are trained."""
+
+    name: Name
+    """zero_variance (reward), failed, length (min_tokens, max_tokens), truncated (max_share), reward_range
+    (lowest, highest, reward; reward is total or the name of a part such as the accuracy), or
+    ./file.py:function of a `vlrl.types.Group` that says whether to keep it."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Passed to it by name."""
+
+
+class BatchConfig(Section):
+    """Which groups fill a batch; those that a filter drops are replaced by the next samples' (DAPO)."""
+
+    filters: list[FilterConfig] = Field(default_factory=list)
+    """All of them must keep a group; the first that does not is what it is counted under. None: every group
+    is trained, those without advantages or with failures at no cost and to no effect."""
+    over_sampling: float = Field(1.0, ge=1, le=8)
+    """Groups generated at first, as a multiple of what the batch needs, where filters drop some. What is left
+    over waits for the next batch, or is generated again if it is then too old: in sync mode it always is."""
+    max_dropped_share: float = Field(0.9, ge=0, lt=1)
+    """A batch for which a larger share of the generated groups is dropped ends the run."""
+
+    @model_validator(mode="after")
+    def _with_filters(self) -> BatchConfig:
+        if self.over_sampling > 1 and not self.filters:
+            raise ValueError(
+                f"over_sampling={self.over_sampling:g} generates for nothing without batch.filters"
+            )
+        return self
+
+
+class AsyncConfig(Section):
+    """Whether the generator generates while the trainer steps."""
+
+    mode: Literal["sync", "async"] = "sync"
+    """sync: they take turns, and every token is trained under the weights it was generated with. async:
+    groups are generated all the time; batches still have their samples in the order of the data."""
+    pipeline_depth: int = Field(1, ge=1)
+    """Batches' worth of groups that may be generated and not yet trained, in async mode."""
+    max_staleness: int = Field(4, ge=0)
+    """Most updates between the weights that generated a group's oldest token and those that it is trained
+    under, in async mode: an older group is generated again. With 0 the two take turns. Groups of at most so
+    many batches and one more may be open, so a larger pipeline_depth is refused."""
+
+    @model_validator(mode="after")
+    def _credits_that_can_be_used(self) -> AsyncConfig:
+        if self.streams and self.pipeline_depth > self.max_staleness + 1:
+            raise ValueError(
+                f"pipeline_depth={self.pipeline_depth} with max_staleness={self.max_staleness}: a group that "
+                f"is generated more than {self.max_staleness} updates ahead is too stale, so slots beyond "
+                f"{self.max_staleness + 1} batches would never be used; lower the one or raise the other"
+            )
+        return self
+
+    @property
+    def streams(self) -> bool:
+        """Whether mode is async."""
+        return self.mode == "async"

@@ -1,0 +1,79 @@
+"""The sections of the config tree that are about engines: how they generate, and how weights reach them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from vlrl.config.section import Section
+
+
+class GeneratorConfig(Section):
+    """The vLLM engines."""
+
+    mode: Literal["auto", "batch", "continuous"] = "auto"
+    """waves: requests that come together are generated together, and nothing else meanwhile: the same
+    batches, and with them the same last bits, in every run (law 8). continuous: requests join those that
+    run, each is answered as it is done, and weights are updated in the middle of requests. auto is
+    continuous with asynchronous.mode=async, which needs it, and else waves."""
+    num_replicas: int = Field(1, ge=1, le=64)
+    """Engines, each a process of its own. An episode stays on its engine, whose prefix cache knows it."""
+    max_restarts: int = Field(3, ge=0)
+    """Times that a replica whose process has died is replaced; what it was generating is generated again
+    under the same seeds. One more death ends the run; 0 is at the first."""
+    max_concurrency: Annotated[int, Field(ge=1)] | Literal["auto"] | None = None
+    """Most requests a replica is given at once in continuous mode; auto follows the use of its KV cache,
+    up to max_num_seqs; null gives it all."""
+
+    max_model_len: int = Field(4096, ge=64)
+    """Most tokens of prompt and completion together."""
+    max_num_seqs: int = Field(256, ge=1)
+    """Completions decoded at once."""
+    max_num_batched_tokens: int = Field(8192, ge=64)
+    """Tokens per engine step."""
+    gpu_memory_utilization: float = Field(0.45, gt=0, le=1)
+    """Share of GPU memory for weights and KV cache."""
+    cpu_kv_cache_gib: int = Field(1, ge=1)
+    """KV cache on a CPU machine, in GiB."""
+    tensor_parallel_size: int = Field(1, ge=1)
+    """GPUs the engine is split over."""
+    enforce_eager: bool = True
+    """Skip compilation and CUDA graphs: starts sooner, decodes slower."""
+    gpus: float = Field(0.4, gt=0)
+    """GPUs the engine's actor reserves in Ray; tensor_parallel_size, if that is above 1."""
+    cpus: float = Field(1.0, gt=0)
+    """Cores each engine's actor reserves in Ray."""
+
+
+Transport = Literal["shared_memory", "disk", "broadcast"]
+
+
+class WeightsConfig(Section):
+    """How weights get from the trainer into the engines."""
+
+    transport: Transport = "shared_memory"
+    """Shared memory: one host, one copy on each side, nothing is gathered. Disk: safetensors files, a folder
+    a version, also across hosts that share it. Broadcast: from the trainer's rank 0 to all engines, over NCCL
+    on GPUs and gloo on CPUs; a dead engine cannot be replaced then."""
+    folder: Path | None = None
+    """Of the disk transport; null is RUN/weights. Its files are removed at the end."""
+    bucket_mib: float = Field(256.0, gt=0)
+    """Parameters that disk and broadcast gather and send together, in MiB; a larger one goes alone."""
+    checksums: bool = False
+    """Compare what engines read with what the trainer wrote, by CRC-32: about a second a GiB on each side."""
+    probe_every: int = Field(0, ge=0)
+    """Updates between probes: parity.num_samples prompts are generated at once under the new weights, and
+    engine and trainer must agree on them. 0 is never; parity.every_step checks generated batches anyway."""
+    timeout_s: float = Field(600.0, gt=0)
+    """A transfer or a load that takes longer is an error."""
+
+    @model_validator(mode="after")
+    def _checksums_before(self) -> WeightsConfig:
+        if self.checksums and self.transport == "broadcast":
+            raise ValueError(
+                "checksums=true needs a version that lies somewhere whole before engines read it; with "
+                "transport=broadcast set checksums=false, and probe_every to check what has arrived"
+            )
+        return self

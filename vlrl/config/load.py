@@ -1,0 +1,314 @@
+"""The one config tree: YAML plus dotted overrides, checked by pydantic before anything heavy is imported."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, Field, ValidationError, model_validator
+
+from vlrl.config.asynchronous import AsyncConfig, BatchConfig
+from vlrl.config.data import DataConfig, MediaConfig, ProcessorConfig
+from vlrl.config.engine import GeneratorConfig, WeightsConfig
+from vlrl.config.memory import LoraConfig, OptimConfig, ProfileConfig, VisionCacheConfig
+from vlrl.config.names import nearest_key, renamed
+from vlrl.config.options import (
+    AlgorithmConfig,
+    CheckpointConfig,
+    EvalConfig,
+    LoggingConfig,
+    ModelConfig,
+    ParityConfig,
+    RayConfig,
+    RewardList,
+    RolloutConfig,
+    RunConfig,
+    ScoringConfig,
+    Section,
+    SftConfig,
+    TrainerConfig,
+)
+from vlrl.config.rollout import EnvConfig, EpisodeConfig
+from vlrl.config.section import named_list
+from vlrl.config.strict_yaml import load_yaml
+from vlrl.errors import ConfigError
+from vlrl.registry.objects import with_names
+
+
+class Config(Section):
+    """A whole run. `vlrl config schema` prints this tree."""
+
+    run: RunConfig = RunConfig()
+    model: ModelConfig
+    processor: ProcessorConfig = ProcessorConfig()
+    media: MediaConfig = MediaConfig()
+    data: DataConfig
+    rewards: RewardList = Field(default_factory=list)
+    """One or several; a name alone stands for {name: …}."""
+    scoring: ScoringConfig = ScoringConfig()
+    num_steps: int = Field(100, ge=1)
+    """Training steps."""
+    rollout: RolloutConfig = RolloutConfig()
+    env: EnvConfig = EnvConfig()
+    episodes: EpisodeConfig = EpisodeConfig()
+    batch: BatchConfig = BatchConfig()
+    asynchronous: AsyncConfig = AsyncConfig()
+    algorithm: AlgorithmConfig = AlgorithmConfig()
+    optim: OptimConfig = OptimConfig()
+    trainer: TrainerConfig = TrainerConfig()
+    lora: LoraConfig | None = None
+    """Adapters; null trains the model itself."""
+    vision_cache: VisionCacheConfig = VisionCacheConfig()
+    profile: ProfileConfig = ProfileConfig()
+    generator: GeneratorConfig = GeneratorConfig()
+    weights: WeightsConfig = WeightsConfig()
+    parity: ParityConfig = ParityConfig()
+    eval: EvalConfig = EvalConfig()
+    checkpoint: CheckpointConfig = CheckpointConfig()
+    logging: LoggingConfig = LoggingConfig()
+    ray: RayConfig = RayConfig()
+    sft: SftConfig = SftConfig()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _objects_by_name(cls, tree: Any) -> Any:
+        return with_names(tree) if isinstance(tree, dict) else tree
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Config:
+        prompts, minibatches = self.rollout.prompts_per_step, self.algorithm.num_minibatches
+        if prompts % minibatches:
+            raise ValueError(
+                f"algorithm.num_minibatches={minibatches} does not divide rollout.prompts_per_step={prompts}"
+            )
+        if self.asynchronous.streams and self.episodes.lockstep:
+            raise ValueError(
+                "asynchronous.mode=async answers each episode when it asks; set episodes.lockstep=false: "
+                "lockstep makes every episode wait for the others"
+            )
+        branches, size = self.episodes.branching.num_branches, self.rollout.group_size
+        if branches > 1 and (size % branches or size < 2 * branches):
+            raise ValueError(
+                f"episodes.branching.num_branches={branches} must go into rollout.group_size={size} twice or "
+                "more, without a remainder: the turns of one tree are held against the others'"
+            )
+        processes = self.env.num_processes if self.env.isolation == "process" else None
+        if processes is not None and branches > processes:
+            raise ValueError(
+                f"episodes.branching.num_branches={branches} is above env.num_processes={processes}: the "
+                "branches of a tree are played at once"
+            )
+        if branches > 1 and self.algorithm.credit != "episode":
+            raise ValueError(
+                f"algorithm.credit={self.algorithm.credit} does not know trees; with "
+                f"episodes.branching.num_branches={branches} set algorithm.credit=episode"
+            )
+        if self.generator.max_num_batched_tokens < self.generator.max_model_len:
+            raise ValueError(
+                f"generator.max_num_batched_tokens={self.generator.max_num_batched_tokens} is below "
+                f"generator.max_model_len={self.generator.max_model_len}: the longest prompt would not fit"
+            )
+        if self.trainer.max_tokens_per_micro_batch < self.generator.max_model_len:
+            raise ValueError(
+                f"trainer.max_tokens_per_micro_batch={self.trainer.max_tokens_per_micro_batch} is below "
+                f"generator.max_model_len={self.generator.max_model_len}: the longest sequence would not fit"
+            )
+        if self.rollout.max_tokens >= self.generator.max_model_len:
+            raise ValueError(
+                f"rollout.max_tokens={self.rollout.max_tokens} leaves no room for a prompt in "
+                f"generator.max_model_len={self.generator.max_model_len}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _way_to_draw(self) -> Config:
+        generator = self.generator
+        if generator.mode == "auto":
+            mode = "continuous" if self.asynchronous.streams else "batch"
+            self.generator = generator = generator.model_copy(update={"mode": mode})
+        if self.asynchronous.streams and generator.mode == "batch":
+            raise ValueError(
+                "generator.mode=batch makes requests wait for the wave that runs, and new weights too, so "
+                "with asynchronous.mode=async little is generated; leave generator.mode out"
+            )
+        if generator.max_concurrency is not None and generator.mode == "batch":
+            raise ValueError(
+                f"generator.max_concurrency={generator.max_concurrency} bounds what joins a running engine; "
+                "with mode=batch max_num_seqs bounds what is decoded at once: set "
+                "generator.mode=continuous, or generator.max_concurrency=null"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _one_way_to_freeze(self) -> Config:
+        if self.lora is not None and self.model.freeze:
+            raise ValueError(
+                f"lora trains adapters alone, so model.freeze={self.model.freeze} has no meaning beside it; "
+                "leave a part out of lora.targets instead"
+            )
+        return self
+
+    @property
+    def run_dir(self) -> Path:
+        """Folder of this run."""
+        return self.run.dir / self.run.name
+
+    @property
+    def parity_tolerance(self) -> float:
+        """Largest allowed |trainer - sampler| logprob, in nats."""
+        if self.parity.tolerance is not None:
+            return self.parity.tolerance
+        return 1e-3 if self.model.dtype == "float32" else 0.5
+
+
+def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
+    """Read a YAML file, apply `a.b=value` overrides (values are YAML), and check everything.
+
+    Raises:
+        ConfigError: for a missing file, bad YAML, an unknown key (naming the nearest), a wrong value.
+    """
+    path = Path(path)
+    if not path.is_file():
+        near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*.yaml")], n=1)
+        hint = f"; did you mean {path.parent / near[0]}?" if near else ""
+        raise ConfigError(f"config file {path} does not exist{hint}")
+    try:
+        tree = load_yaml(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not valid YAML: {error}") from error
+    if not isinstance(tree, dict):
+        raise ConfigError(f"{path} must hold a mapping of sections such as model: and data:")
+    return parse_config(tree, source=str(path), overrides=overrides)
+
+
+def parse_config(tree: dict[str, Any], source: str = "config", overrides: Sequence[str] = ()) -> Config:
+    """Apply overrides to a nested mapping and check it against the tree.
+
+    Raises:
+        ConfigError: naming the dotted key, what is wrong and the nearest known key.
+    """
+    for override in overrides:
+        _apply_override(tree, override)
+    try:
+        return Config.model_validate(tree)
+    except ValidationError as error:
+        lines = [_explain(dict(e), tree) for e in error.errors()]
+        raise ConfigError(f"{source}: " + "\n".join(lines)) from error
+
+
+def field_paths(section: type[BaseModel] = Config, prefix: str = "") -> Iterator[str]:
+    """Every dotted key of the tree, sections included; list items are left out."""
+    for name, info in section.model_fields.items():
+        yield prefix + name
+        for candidate in (info.annotation, *getattr(info.annotation, "__args__", ())):
+            if isinstance(candidate, type) and issubclass(candidate, BaseModel):
+                yield from field_paths(candidate, f"{prefix}{name}.")
+
+
+def _apply_override(tree: dict[str, Any], override: str) -> None:
+    key, equals, text = override.partition("=")
+    if not equals or not key:
+        raise ConfigError(f"override {override!r} must look like section.key=value")
+    _spell_out_parents(tree, key)
+    *parents, leaf = _without_index_of_one(key, tree).split(".")
+    node: Any = tree
+    for parent in parents:
+        node = _only_item(node, parent)
+        if isinstance(node, list):
+            node = node[_list_index(parent, key, node)]
+        else:
+            if node.get(parent) is None:
+                node[parent] = {}
+            node = node[parent]
+        if not isinstance(node, dict | list):
+            raise ConfigError(f"override {override!r}: {parent!r} is a value, not a section")
+    try:
+        value = load_yaml(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"override {override!r}: the value is not valid YAML: {error}") from error
+    node = _only_item(node, leaf)
+    if isinstance(node, list):
+        node[_list_index(leaf, key, node)] = value
+    else:
+        node[leaf] = value
+
+
+def _spell_out_parents(tree: dict[str, Any], key: str) -> None:
+    """A source or reward that is a name alone, as a mapping, where the override sets a part of it."""
+    section, _, rest = key.partition(".")
+    data = tree.get("data")
+    if section == "rewards" and isinstance(tree.get("rewards"), str | list) and rest:
+        tree["rewards"] = named_list(tree["rewards"])
+    split = rest.partition(".")[0]
+    if section == "data" and isinstance(data, dict) and isinstance(data.get(split), str | list):
+        data[split] = named_list(data[split])
+
+
+def _only_item(node: Any, part: str) -> Any:
+    """The item of a list of one, where a key of it is named without the index: data.train.limit."""
+    single = isinstance(node, list) and len(node) == 1 and isinstance(node[0], dict) and not part.isdigit()
+    return node[0] if single else node
+
+
+def _without_index_of_one(key: str, tree: dict[str, Any]) -> str:
+    """data.train.0.limit where data.train is one mapping and no list."""
+    match = re.match(r"data\.(train|eval)\.0\.", key)
+    data = tree.get("data")
+    single = match and isinstance(data, dict) and isinstance(data.get(match[1]), dict)
+    return key.replace(".0.", ".", 1) if single else key
+
+
+def _list_index(part: str, key: str, items: list[Any]) -> int:
+    if not part.isdigit() or int(part) >= len(items):
+        raise ConfigError(f"override {key!r}: {part!r} must be an index below {len(items)}")
+    return int(part)
+
+
+def _explain(error: dict[str, Any], tree: dict[str, Any]) -> str:
+    key = ".".join(_as_written(error["loc"], tree))
+    if error["type"] == "extra_forbidden":
+        known = list(field_paths())
+        slip = difflib.get_close_matches(key, known, n=1, cutoff=0.75)
+        keys = (
+            [key] if slip else _leaves(key, error["input"])
+        )  # another project's section has keys of its own
+        return "\n".join(_unknown(each, known) for each in keys)
+    if error["type"] == "missing":
+        return f"missing key {key!r}"
+    message = str(error["msg"]).removeprefix("Value error, ")
+    return f"{key or 'config'}: {message} (got {error['input']!r})" if key else message
+
+
+def _unknown(key: str, known: Sequence[str]) -> str:
+    if (now := renamed(key)) is not None:
+        return f"unknown key {key!r}: {now}"
+    near = nearest_key(key, known)
+    hint = (
+        f"; did you mean {near!r}?"
+        if near
+        else "; docs/reference/options.md and `vlrl config schema` list the keys"
+    )
+    return f"unknown key {key!r}{hint}"
+
+
+def _leaves(key: str, value: Any) -> Iterator[str]:
+    """The keys in an unknown section, which may be another project's: actor_rollout_ref.rollout.n."""
+    if not isinstance(value, dict) or not value:
+        yield key
+        return
+    for name, inner in value.items():
+        yield from _leaves(f"{key}.{name}", inner)
+
+
+def _as_written(loc: Sequence[int | str], tree: Any) -> Iterator[str]:
+    """The parts of a key as the person's own tree has them: a mapping that is read as a list has no index."""
+    for part in loc:
+        if isinstance(part, int) and isinstance(tree, dict):
+            continue
+        yield str(part)
+        inside = isinstance(part, int) if isinstance(tree, list) else isinstance(tree, dict) and part in tree
+        tree = tree[part] if inside else None

@@ -1,0 +1,63 @@
+"""The sections of the config tree that say what a trainer rank holds, trains and records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from vlrl.config.options import Section
+
+
+class LoraConfig(Section):
+    """Low-rank adapters, trained in the model's place; the saved model gets them merged."""
+
+    rank: int = Field(16, ge=1)
+    """Inner width of an adapter."""
+    alpha: float = Field(32.0, gt=0)
+    """An adapter counts alpha / rank."""
+    targets: list[str] = Field(["language_layers"], min_length=1)
+    """Linear layers that get one: language_layers, vision_tower, projector, or fnmatch patterns of names."""
+    sync: Literal["merged", "adapter"] = "merged"
+    """What engines are sent: the whole model with adapters merged, or the adapters alone, for vLLM's LoRA."""
+
+
+class VisionCacheConfig(Section):
+    """Features of images, kept where tower and projector are both frozen (model.freeze)."""
+
+    gib: float = Field(1.0, ge=0)
+    """Host memory of each rank for them; what was not used for longest goes first. 0 keeps none."""
+    dir: Path | None = None
+    """Folder that keeps them between steps and runs, shared by all ranks and never pruned; null is none."""
+
+
+class ProfileConfig(Section):
+    """Traces of optimizer steps, written to RUN/profile by every rank."""
+
+    steps: list[Annotated[int, Field(ge=0)]] = Field(default_factory=list)
+    """Which, counted from the start of the process; the first one is unlike the others."""
+
+
+class OptimConfig(Section):
+    """AdamW and its schedule."""
+
+    lr: float = Field(1e-6, gt=0)
+    """Peak learning rate."""
+    schedule: Literal["constant", "linear", "cosine"] = "constant"
+    """Course of the rate after warm-up, down to min_lr_ratio · lr at the last step."""
+    min_lr_ratio: float = Field(0.0, ge=0, le=1)
+    """Final rate as a share of the peak."""
+    warmup_steps: int = Field(0, ge=0)
+    """Steps of linear rise from lr/warmup_steps."""
+    betas: tuple[float, float] = (0.9, 0.95)
+    """Adam's decay rates."""
+    eps: float = Field(1e-8, gt=0)
+    """Adam's denominator floor."""
+    weight_decay: float = Field(0.0, ge=0)
+    """Decoupled decay."""
+    state: Literal["float32", "8bit"] = "float32"
+    """Of both moments. 8bit keeps them by blocks in a quarter of the memory, with bitsandbytes' AdamW
+    (pip install 'vlrl[8bit]'); the float32 copy of the weights stays."""
+    max_grad_norm: float = Field(1.0, gt=0)
+    """Global norm that gradients are clipped to."""

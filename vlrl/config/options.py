@@ -1,0 +1,295 @@
+"""The sections of the config tree: every option with its meaning, bounds and default."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from vlrl.config.asynchronous import CorrectionConfig
+from vlrl.config.section import Name, named_list
+from vlrl.config.section import Section as Section
+
+
+def _interval(ends: tuple[float, float] | None) -> tuple[float, float] | None:
+    if ends is not None and not ends[0] < ends[1]:
+        raise ValueError(f"{list(ends)} must be [lowest, highest]")
+    return ends
+
+
+class RunConfig(Section):
+    """Where a run lives and what makes it repeatable."""
+
+    name: str = Field("run", pattern=r"^[A-Za-z0-9._-]+$")
+    """Folder under `dir`; letters, digits, dot, dash and underscore."""
+    dir: Path = Path("runs")
+    """Parent folder of all runs."""
+    seed: int = Field(0, ge=0)
+    """Every random choice derives from it (law 8)."""
+    check_memory: Literal["error", "warn", "skip"] = "error"
+    """Whether a run that `vlrl plan` says cannot fit this machine is refused before engines start, with the
+    changes that would make it fit; warned of; or not looked for."""
+
+
+class ModelConfig(Section):
+    """The policy."""
+
+    path: str
+    """A hub name (Qwen/Qwen2.5-VL-3B-Instruct) or a folder in Hugging Face format."""
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    """Of weights and activations in both engines; optimizer states are float32."""
+    attention: Literal["sdpa", "eager"] = "sdpa"
+    """Of the trainer's vision tower; the language model's is trainer.attention."""
+    freeze: list[str] = Field(default_factory=list)
+    """Not trained: vision_tower, projector, embeddings, language_layers, head, or patterns of names."""
+
+
+class RewardConfig(Section):
+    """One reward and what it counts for. `vlrl.scoring.compose` has the formula of the total."""
+
+    name: Name
+    """A registered reward or ./file.py:function; from Python, a function."""
+    weight: float | list[tuple[int, float]] = 1.0
+    """The total is Σ weight · value; weight 0 only logs it. A list of [step, weight] is linear in between and
+    constant outside: [[0, 1.0], [200, 0.2]]."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Passed to the reward by name."""
+    gate: float | None = None
+    """If set, the value must reach it, or the other rewards of this completion can only cost: what they would
+    add is not counted. True is 1."""
+    clip: tuple[float, float] | None = None
+    """Lowest and highest value that counts; logged is what the reward returned."""
+    adapter: Literal[
+        "auto", "plain", "trl", "trl_text", "verifiers", "easyr1", "vlm_r1", "verl", "openrlhf", "slime"
+    ] = "auto"
+    """Whose convention the function follows; auto goes by its signature. trl_text has texts for messages."""
+    timeout_s: float | None = Field(None, gt=0)
+    """Time limit of one call; null is scoring's."""
+
+    @field_validator("gate", mode="before")
+    @classmethod
+    def _gate_by_name(cls, gate: Any) -> Any:
+        return {True: 1.0, False: None}[gate] if isinstance(gate, bool) else gate
+
+    @field_validator("weight")
+    @classmethod
+    def _rising_steps(cls, weight: Any) -> Any:
+        if isinstance(weight, list):
+            steps = [step for step, _ in weight]
+            if not steps or steps[0] < 0 or any(b <= a for a, b in pairwise(steps)):
+                raise ValueError(f"a weight by steps needs rising steps from 0 on, not {steps}")
+        return weight
+
+    @field_validator("clip")
+    @classmethod
+    def _rising_clip(cls, clip: Any) -> Any:
+        return _interval(clip)
+
+
+RewardList: TypeAlias = Annotated[list[RewardConfig], BeforeValidator(named_list)]
+"""One or several; a name alone stands for {name: …}."""
+
+
+class ScoringConfig(Section):
+    """Where and how rewards run, and what their failures may cost (law 7)."""
+
+    num_workers: int | None = Field(None, ge=1)
+    """Processes of the pool that all but async and GPU-bound rewards run in; null is one a core."""
+    timeout_s: float = Field(30.0, gt=0)
+    """A call in the pool that takes longer is a failure, and its worker is replaced."""
+    async_timeout_s: float = Field(600.0, gt=0)
+    """The same for an async reward (a judge), which may have to wait for others."""
+    num_tried: int = Field(2, ge=0)
+    """Samples whose references each reward is called on before engines start; 0 calls none."""
+    memory_gib: float = Field(4.0, gt=0.1)
+    """Data of one worker, its libraries' included; what needs more is a failure."""
+    clip: tuple[float, float] | None = None
+    """Lowest and highest total."""
+    max_failed_share: float = Field(0.2, ge=0, le=1)
+    """A step of which more completions cannot be scored ends the run; 0 is at the first failure, 1 never."""
+
+    @field_validator("clip")
+    @classmethod
+    def _rising_clip(cls, clip: Any) -> Any:
+        return _interval(clip)
+
+
+class RolloutConfig(Section):
+    """What is generated in a step, from the whole distribution: top-p and top-k would make ratios wrong."""
+
+    prompts_per_step: int = Field(16, ge=1)
+    """Samples per step."""
+    group_size: int = Field(8, ge=2)
+    """Completions per sample, n; the group is its own baseline, so 1 is refused."""
+    temperature: float = Field(1.0, gt=0)
+    """Divides the logits, in the engine and in the trainer alike."""
+    max_tokens: int = Field(256, ge=1)
+    """Most tokens of one completion."""
+
+
+class AlgorithmConfig(Section):
+    """GRPO and its relatives."""
+
+    scale_by_std: bool = True
+    """Divide advantages by the group's standard deviation (GRPO); false is Dr. GRPO."""
+    credit: Literal["episode", "discounted", "turn_groups", "state_groups"] = "episode"
+    """Advantage of a turn: the whole episode's; that of the rewards still to come, discounted, among all
+    turns of the group, or among those of the same number; or GiGPO's sum of the episode's and of one among
+    all turns of the group that were taken in the same state."""
+    discount: float = Field(1.0, ge=0, le=1)
+    """γ a turn, of all credits but the episode's; 0 pays a turn for its own reward alone."""
+    state_weight: float = Field(1.0, ge=0)
+    """ω, what the advantage among equal states counts for in state_groups."""
+    masks: list[Name] = Field(default_factory=list)
+    """Tokens left out of the loss: truncated (actions cut at rollout.max_tokens), invalid (actions that the
+    environment could not read), all_but_last (turns before the last), or ./file.py:function of a trajectory
+    that returns one bool array a ledger. Advantages are computed before."""
+    aggregation: Literal["token", "sequence", "constant"] = "token"
+    """Mean over all tokens of the batch (DAPO), mean over sequences of token means (GRPO), or sum over
+    tokens divided by num_sequences × max_tokens (Dr. GRPO), and × episodes.max_turns in environments."""
+    clip_low: float = Field(0.2, ge=0, lt=1)
+    """Lower trust bound of the probability ratio."""
+    clip_high: float = Field(0.28, ge=0)
+    """Upper trust bound (DAPO's clip-higher)."""
+    dual_clip: float | None = Field(3.0, gt=1)
+    """Ratio from which a token with a negative advantage is left alone, as PPO has no upper bound there
+    (dual-clip PPO, arXiv 1912.09729; verl's clip_ratio_c). Null is none; correction.kind=dppo has a cap."""
+    kl_coef: float = Field(0.0, ge=0)
+    """Weight of KL to the starting model; above 0 the trainer holds a frozen reference copy."""
+    entropy_coef: float = Field(0.0, ge=0)
+    """Weight of the policy's entropy in the objective (A3C, arXiv 1602.01783), so that it goes on exploring;
+    above 0 groups whose rewards are equal are trained too."""
+    num_minibatches: int = Field(1, ge=1)
+    """Optimizer steps per rollout batch; must divide rollout.prompts_per_step."""
+    correction: CorrectionConfig = CorrectionConfig()
+
+    @model_validator(mode="after")
+    def _read(self) -> AlgorithmConfig:
+        by_turn = ("discounted", "turn_groups", "state_groups")
+        self.require_readers("credit", {"discount": by_turn, "state_weight": ("state_groups",)})
+        return self
+
+
+class TrainerConfig(Section):
+    """DeepSpeed ZeRO-3 ranks."""
+
+    num_ranks: int = Field(1, ge=1)
+    """One process each; gloo on CPU, NCCL on GPU. They share the parameters (ZeRO-3) and the work."""
+    sequence_parallel: int = Field(1, ge=1)
+    """Ranks that take one sequence together, a slice each (Ulysses): for sequences too long for one rank."""
+    max_tokens_per_micro_batch: int = Field(4096, ge=64)
+    """Tokens of one forward pass, whoever shares it; there is no padding, what ledgers share counts once."""
+    max_pixels_per_micro_batch: int | None = Field(None, ge=28 * 28)
+    """Pixels of one pass through the vision tower; a sample that has more goes alone. Null is no limit."""
+    attention: Literal["auto", "dense", "blocks", "flex"] = "auto"
+    """Of the language model over prefix trees: one whole mask, blocks of queries, or FlexAttention (GPU).
+    auto is flex on a GPU where a trial of it works, else blocks; the run says at its start which it is."""
+    logits_chunk_mib: int = Field(64, ge=1)
+    """Memory of one chunk of float32 logits; all tokens' logits are never held at once."""
+    deterministic: bool = True
+    """Only operations whose sums have a fixed order, so that one seed gives one run bit for bit. False lets
+    torch, cuDNN and NCCL choose the fastest, see docs/training_step.md; its cost on a GPU is unmeasured."""
+    gradient_checkpointing: bool | Literal["vision", "language"] = False
+    """Recompute activations in the backward pass, everywhere or on one side: less memory, a third slower."""
+    offload_optimizer: bool = False
+    """Keep optimizer states in host memory and update there; on a CPU machine that changes nothing."""
+    offload_parameters: bool = False
+    """Keep each rank's slice of the weights in host memory."""
+    offload_dir: Path | None = None
+    """Folder of a local disk (NVMe) for what is offloaded, in place of host memory; needs libaio-dev."""
+    gpus_per_rank: float = Field(0.6, gt=0.5, le=1)
+    """Share of a GPU each rank reserves in Ray: room for the engine beside it, but not for a second rank."""
+    cpus_per_rank: float = Field(1.0, gt=0)
+    """Cores each rank reserves in Ray."""
+    master_port: int | None = Field(None, ge=1024, le=65535)
+    """Port of the ranks' rendezvous; null takes a free one."""
+    timeout_s: float = Field(1800.0, gt=0)
+    """A collective that takes longer is an error."""
+    max_restarts: int = Field(3, ge=0)
+    """Times that a run whose rank died goes on from its last checkpoint by itself; the next death ends it."""
+
+    @model_validator(mode="after")
+    def _something_offloaded(self) -> TrainerConfig:
+        if self.offload_dir is not None and not (self.offload_optimizer or self.offload_parameters):
+            raise ValueError("offload_dir is set, but neither offload_optimizer nor offload_parameters")
+        return self
+
+    @model_validator(mode="after")
+    def _whole_groups(self) -> TrainerConfig:
+        if self.num_ranks % self.sequence_parallel:
+            raise ValueError(
+                f"sequence_parallel={self.sequence_parallel} does not divide num_ranks={self.num_ranks}"
+            )
+        return self
+
+
+class ParityConfig(Section):
+    """Law 5: the engines agree before training starts, and after every update."""
+
+    num_samples: int = Field(4, ge=0)
+    """Prompts checked at the start; 0 skips the check (and the message says so)."""
+    tolerance: float | None = Field(None, gt=0)
+    """Largest |trainer - sampler| logprob in nats; null is 1e-3 for float32, 0.5 for bfloat16."""
+    every_step: bool = True
+    """Hold every step's first minibatch to the tolerance; it costs nothing, the step computes it anyway."""
+
+
+class EvalConfig(Section):
+    """Held-out evaluation, greedy and sampled."""
+
+    every: int = Field(0, ge=0)
+    """Steps between evaluations; 0 is only before and after."""
+    num_samples: int | None = Field(None, ge=1)
+    """Held-out rows used; null is all."""
+    during_samples: int = Field(128, ge=1)
+    """Held-out rows used by the evaluations in between."""
+    target_accuracy: float | None = Field(None, ge=0, le=1)
+    """If set, the run says whether greedy held-out accuracy reached it and fails if it did not."""
+    group_by: list[str] = Field(default_factory=list)
+    """Keys of the rows' metadata; accuracy is told of each of their values too, such as data_type=icon."""
+
+
+class CheckpointConfig(Section):
+    """What survives."""
+
+    every: int = Field(50, ge=0)
+    """Steps between checkpoints; 0 is only by time, at the end and on interruption."""
+    every_minutes: float | None = Field(None, gt=0)
+    """Most minutes between checkpoints, at the end of a step; null is only by step. Whichever comes first."""
+    keep: int = Field(2, ge=1)
+    """Latest checkpoints kept."""
+
+
+class LoggingConfig(Section):
+    """Where metrics go; metrics.jsonl is always written."""
+
+    tensorboard: bool = True
+    """Write TensorBoard events to the run folder."""
+    wandb_project: str | None = None
+    """Weights & Biases project; null is off. Needs `pip install vlrl[wandb]`."""
+    timeline: bool = False
+    """Write timeline.jsonl: when steps, requests, episodes and weight updates began and ended."""
+    num_report_rollouts: int = Field(16, ge=1)
+    """Rollouts shown in the report, before and after training."""
+
+
+class RayConfig(Section):
+    """The cluster."""
+
+    address: str | None = None
+    """Of a running cluster ("auto" finds one); null starts Ray in this machine for this run."""
+    object_store_gib: float = Field(0.5, gt=0.08)
+    """Shared memory for a local Ray's objects, in GiB."""
+
+
+class SftConfig(Section):
+    """Supervised warm start (`vlrl sft`)."""
+
+    batch_size: int = Field(32, ge=1)
+    """Samples per step."""
+    train_on: Literal["assistant", "last"] = "assistant"
+    """Of a conversation, every assistant's turn is learnt, or only the last one."""
+    until_loss: float | None = Field(None, gt=0)
+    """End before num_steps, once the mean loss of 10 steps is at most this: runs that follow start alike."""

@@ -1,0 +1,1 @@
+"""Files of every common format, each read a record at a time."""

@@ -1,0 +1,221 @@
+"""A run's data: its sources opened and named, the training stream, and the held-out samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+from vlrl.config import Config
+from vlrl.config.data import DatasetConfig
+from vlrl.config.options import RewardConfig
+from vlrl.data import Prepared, Rows, SampleStream, StreamedRows, open_source
+from vlrl.data.overlong import PromptTooLong, fit_row
+from vlrl.errors import ConfigError, DataError
+from vlrl.protocols import Processor
+from vlrl.types import Row, Sample
+
+HELDOUT_BATCH = 256
+"""Held-out rows resolved at once, where all of them are wanted."""
+
+MAX_TOLD = 5
+"""Broken rows that are named; the metrics count all."""
+
+TellFn = Callable[[str, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An opened source; `name` is what its samples carry, "" for the only one to train on."""
+
+    name: str
+    options: DatasetConfig
+    rows: Rows | StreamedRows
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The rows a run trains on and those it holds out."""
+
+    train: Sequence[Source]
+    heldout: Sequence[Source]
+
+    @classmethod
+    def open(cls, config: Config) -> Sources:
+        """Open everything the config names.
+
+        Raises:
+            ConfigError: for an unknown name or a wrong option; for held-out rows without a known number.
+            DataError: for a source that is missing or empty.
+        """
+        train, heldout = config.data.train, config.data.eval
+        train_names = [""] if len(train) == 1 else _names(train)
+        heldout_names = [f"heldout/{name}" for name in _names(heldout)]
+        opened = cls(_open(train, train_names, "data.train"), _open(heldout, heldout_names, "data.eval"))
+        for source in opened.heldout:
+            if isinstance(source.rows, StreamedRows) and source.options.limit is None:
+                raise ConfigError(f"data.eval: {source.options.name!r} is streamed; give it a limit")
+        return opened
+
+    @property
+    def rewards(self) -> Mapping[str, Sequence[RewardConfig]]:
+        """Source's name → its own rewards; empty means the run's."""
+        return {source.name: source.options.rewards for source in (*self.train, *self.heldout)}
+
+
+class RunData:
+    """Samples of a run, all of which fit the model's context.
+
+    Attributes:
+        stream: the training samples of each step.
+        num_heldout_dropped: held-out rows left out so far, too long or broken.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        sources: Sources,
+        processor: Processor,
+        *,
+        supervised: bool,
+        tell: TellFn = lambda event, text: None,
+    ) -> None:
+        """Start the stream's threads.
+
+        Args:
+            config: the whole config.
+            sources: opened.
+            processor: makes samples of rows.
+            supervised: leave room for a row's target instead of for rollout.max_tokens.
+            tell: of an event's name and a sentence: the first rows that data.on_broken drops.
+
+        Raises:
+            ConfigError: if data.max_prompt_tokens leaves no room for a completion.
+        """
+        self._config, self._sources, self._processor = config, sources, processor
+        self._supervised, self._tell, self._num_told = supervised, tell, 0
+        self._drops = config.data.on_broken == "drop"
+        longest = config.data.max_prompt_tokens or 0
+        if not supervised and longest + config.rollout.max_tokens > config.generator.max_model_len:
+            raise ConfigError(
+                f"data.max_prompt_tokens={longest} and rollout.max_tokens={config.rollout.max_tokens} "
+                f"together exceed generator.max_model_len={config.generator.max_model_len}"
+            )
+        self.stream = SampleStream(
+            [source.rows for source in sources.train],
+            lambda row, index: self._prepare(row, sources.train[index].name),
+            weights=[source.options.weight for source in sources.train],
+            batch_size=config.sft.batch_size if supervised else config.rollout.prompts_per_step,
+            seed=config.run.seed,
+            num_workers=config.data.num_workers,
+            prefetch_steps=config.data.prefetch_steps,
+            on_broken=self._broken if self._drops else None,
+        )
+        self.num_heldout_dropped = 0
+        self._heldout: list[Sample] = []
+        self._heldout_rows = self._read_heldout()
+
+    def close(self) -> None:
+        """Stop the threads."""
+        self.stream.close()
+
+    def heldout(self, num_samples: int | None) -> list[Sample]:
+        """The first num_samples held-out samples, all if None, one source after the other.
+
+        They are resolved once and kept. Rows that are too long are left out and counted.
+        """
+        while num_samples is None or len(self._heldout) < num_samples:
+            most = HELDOUT_BATCH if num_samples is None else num_samples - len(self._heldout)
+            if not (batch := list(islice(self._heldout_rows, most))):
+                break
+            with ThreadPoolExecutor(self._config.data.num_workers) as executor:
+                prepared = list(executor.map(self._prepare_heldout, batch))
+            samples = [each.sample for each in prepared if each.sample is not None]
+            self.num_heldout_dropped += len(prepared) - len(samples)
+            self._heldout += samples
+        return self._heldout[:num_samples]
+
+    def _read_heldout(self) -> Iterator[tuple[Row, str]]:
+        for source in self._sources.heldout:
+            if isinstance(source.rows, StreamedRows) or not self._drops:
+                yield from ((row, source.name) for row in source.rows)
+                continue
+            for index in range(len(source.rows)):
+                try:
+                    row = source.rows[index]
+                except DataError as error:
+                    self._broken(str(error))
+                    self.num_heldout_dropped += 1
+                    continue
+                yield row, source.name
+
+    def _prepare_heldout(self, pair: tuple[Row, str]) -> Prepared:
+        try:
+            return self._prepare(*pair)
+        except PromptTooLong:
+            raise
+        except DataError as error:
+            if not self._drops:
+                raise
+            self._broken(str(error))
+            return Prepared(None, reason=str(error), is_broken=True)
+
+    def _broken(self, reason: str) -> None:
+        """Tell of a dropped row; there may be thousands, and all are counted."""
+        self._num_told += 1
+        if self._num_told <= MAX_TOLD:
+            last = "; further ones are only counted" if self._num_told == MAX_TOLD else ""
+            self._tell("row_dropped", f"a row is left out (data.on_broken=drop): {reason}{last}")
+
+    def _prepare(self, row: Row, source: str) -> Prepared:
+        """A row as a sample whose prompt leaves room for the answer."""
+        data = self._config.data
+        policy = "error" if data.overlong == "keep" else data.overlong
+        fitted = fit_row(row, self._processor.num_tokens, self._room(row), policy)
+        if fitted.row is None:
+            return Prepared(None, reason=fitted.reason)
+        sample = replace(self._processor.sample(fitted.row), source=source)
+        is_long = data.max_prompt_tokens is not None and len(sample.prompt.token_ids) > data.max_prompt_tokens
+        return Prepared(sample, fitted.num_dropped_turns, is_overlong=is_long)
+
+    def _room(self, row: Row) -> int:
+        """Most tokens of this row's prompt."""
+        answer = self._config.rollout.max_tokens
+        if self._supervised:
+            answer = len(self._processor.encode_target(row.get("target") or ""))
+        return prompt_room(self._config, answer)
+
+
+def require_targets(samples: Sequence[Sample]) -> None:
+    """Raise DataError for a sample without a target."""
+    for sample in samples:
+        if not sample.target:
+            raise DataError(
+                f"sample {sample.id!r} has no 'target': supervised training needs the assistant's text"
+            )
+
+
+def prompt_room(config: Config, num_answer_tokens: int) -> int:
+    """Longest prompt that is used and leaves room for an answer, in tokens."""
+    room, longest = config.generator.max_model_len - num_answer_tokens, config.data.max_prompt_tokens
+    return room if longest is None or config.data.overlong == "keep" else min(room, longest)
+
+
+def _open(configs: Sequence[DatasetConfig], names: Sequence[str], key: str) -> list[Source]:
+    keys = [key] if len(configs) == 1 else [f"{key}.{i}" for i in range(len(configs))]
+    return [
+        Source(name, config, open_source(config, section))
+        for name, config, section in zip(names, configs, keys, strict=True)
+    ]
+
+
+def _names(configs: Sequence[DatasetConfig]) -> list[str]:
+    """The last part of each source's name; namesakes are numbered."""
+    names: list[str] = []
+    for config in configs:
+        short = Path(config.name).name
+        namesakes = sum(Path(c.name).name == short for c in configs[: len(names)])
+        names.append(f"{short}#{namesakes + 1}" if namesakes else short)
+    return names

@@ -1,0 +1,1 @@
+"""vLLM in a Ray actor: what it is given, what it is asked, and how it takes new weights."""

@@ -1,0 +1,288 @@
+"""The vLLM engine and the one thread that may touch it: a whole batch at a time, or request by request.
+
+The thread's loop: do what was asked for (admit, abort, update, generate a whole batch), then let vLLM take
+one step with whatever runs and answer each request that is done.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+from PIL import Image
+
+from vlrl.config import Config
+from vlrl.engine.arguments import engine_arguments
+from vlrl.engine.lora import adapter_arguments, adapter_request, require_places
+from vlrl.engine.patches import keep_pictures_of_cached_prompts
+from vlrl.engine.shared_media import fetch_media
+from vlrl.errors import EngineError
+from vlrl.model.lora import adapter_targets, sent_alone
+from vlrl.model.meta_model import empty_model
+from vlrl.processors.media.video_metadata import video_metadata
+from vlrl.types import Generation, IntArray, Media, Sampling, VersionSpan
+from vlrl.weights.manifest import Manifest
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class EngineRequest:
+    """One action to generate, under a name of its own. Media are named by hash and lie in shared memory."""
+
+    name: str
+    sample_id: str
+    engine_ids: IntArray
+    expected_ids: IntArray
+    media: tuple[str, ...]
+    sampling: Sampling
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How busy an engine is.
+
+    Attributes:
+        kv_usage: share of the KV cache's blocks that hold something, 0 to 1.
+        num_waiting: requests for which there is no room yet.
+    """
+
+    kv_usage: float
+    num_waiting: int
+
+
+GenerationResult = Generation | Exception
+"""A finished request, or why there is none."""
+
+
+class Engine:
+    """A vLLM engine in a thread of its own.
+
+    All of vLLM is called from that thread, between two steps of the engine: what `run` is given sees no
+    request half results.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        banned_token_ids: Sequence[int],
+        stop_token_ids: Sequence[int],
+        engine_options: Mapping[str, Any],
+        number: int = 0,
+    ) -> None:
+        """Of the run's engines this is the one with this number."""
+        self._config, self._number = config, number
+        self._banned_token_ids = list(banned_token_ids)
+        self._stop_token_ids = list(stop_token_ids)
+        self._engine_options = dict(engine_options)
+        self._lora = sent_alone(config)
+        self._adapter: Any = None
+        self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
+        self._running: dict[str, tuple[EngineRequest, Callable[[GenerationResult], None]]] = {}
+        threading.Thread(target=self._serve, name="engine", daemon=True).start()
+
+    def run(self, job: Callable[[], T]) -> Future[T]:
+        """Call `job` in the engine's thread between two steps, after the jobs before it."""
+        future: Future[T] = Future()
+        self._jobs.put((job, future))
+        return future
+
+    # What follows runs in the engine's thread, as a job.
+
+    def build(self) -> float:
+        """Start vLLM; seconds it took."""
+        begin = time.perf_counter()
+        import torch
+        from vllm import EngineArgs
+        from vllm.v1.engine.llm_engine import LLMEngine
+
+        keep_pictures_of_cached_prompts()
+        arguments = engine_arguments(
+            self._config,
+            self._banned_token_ids,
+            self._engine_options,
+            on_gpu=torch.cuda.is_available(),
+        )
+        if self._lora is not None:
+            targets = adapter_targets(empty_model(self._config), self._lora)
+            arguments |= adapter_arguments(self._lora, targets, arguments)
+        self._engine = LLMEngine.from_engine_args(EngineArgs(**arguments))
+        if self._lora is not None:
+            missing = self._engine.collective_rpc("open_adapter", args=(targets,))
+            require_places(missing[0], self._config.model.path)
+            self._adapter = adapter_request()
+        self._engine.set_weight_version("0")
+        if self._config.generator.tensor_parallel_size == 1:
+            self._engine.collective_rpc("remove_rendezvous")
+        return time.perf_counter() - begin
+
+    def generate_batch(
+        self, requests: Sequence[EngineRequest], references: Mapping[str, Any]
+    ) -> list[Generation]:
+        """Submit requests whole and step to their end; nothing else is done meanwhile.
+
+        So the engine's batches, and with them the last bits of its float32 results, depend on nothing but the
+        requests (law 8).
+
+        Raises:
+            EngineError: if the engine expanded a prompt otherwise than the processor (law 3).
+        """
+        results: dict[int, GenerationResult] = {}
+        self.admit(requests, references, results.__setitem__)
+        try:
+            while self._engine.has_unfinished_requests():
+                self._step()
+                for result in results.values():
+                    if isinstance(result, Exception):
+                        raise result
+        except Exception:  # whatever it was, nothing of this batch may run on into the next
+            self.abort([request.name for request in requests])
+            raise
+        return [result for _, result in sorted(results.items()) if isinstance(result, Generation)]
+
+    def admit(
+        self,
+        requests: Sequence[EngineRequest],
+        references: Mapping[str, Any],
+        done: Callable[[int, GenerationResult], None],
+    ) -> None:
+        """Queue requests beside those that run, rendering each distinct prompt once.
+
+        Args:
+            requests: what to generate.
+            references: sha256 → reference of every medium the requests name.
+            done: called with a request's index and its result, in the engine's thread.
+        """
+        media = fetch_media(references)
+        rendered: dict[Any, Any] = {}
+        try:
+            for index, request in enumerate(requests):
+                key = (request.engine_ids.tobytes(), request.media)
+                if key not in rendered:
+                    rendered[key] = self._render(request, media)
+                params = self._params(request.sampling)
+                self._engine.add_request(request.name, rendered[key], params, lora_request=self._adapter)
+                self._running[request.name] = (request, partial(done, index))
+        except Exception:  # all or none
+            self.abort([request.name for request in requests])
+            raise
+
+    def abort(self, names: Sequence[str]) -> None:
+        """Forget requests; those that are done already are no error."""
+        self._drop(names, EngineError("the request was given up"))
+
+    def update(self, manifest: Manifest, version: int) -> float:
+        """Replace all weights, or the adapter; forget what the old ones computed (law 6); seconds it took.
+
+        Requests that run are kept: their tokens so far are computed again under the new weights, images
+        included, before they go on, so that every token is sampled from the policy of its version alone.
+        """
+        begin = time.perf_counter()
+        self._engine.reset_prefix_cache(reset_running_requests=True)
+        first_member = 1 + self._number * self._config.generator.tensor_parallel_size
+        self._engine.collective_rpc("receive_weights", args=(manifest, first_member, self._lora))
+        self._engine.reset_mm_cache()
+        self._engine.reset_encoder_cache()
+        if not self._engine.reset_prefix_cache():
+            raise EngineError("the engine could not reset its prefix cache; report this with your config")
+        self._engine.set_weight_version(str(version))
+        return time.perf_counter() - begin
+
+    def load(self) -> Load:
+        """How busy the engine is now."""
+        scheduler = self._engine.engine_core.engine_core.scheduler
+        return Load(float(scheduler.kv_cache_manager.usage), len(scheduler.waiting))
+
+    def _serve(self) -> None:
+        while True:
+            self._do_jobs()
+            if self._running:
+                try:
+                    self._step()
+                except Exception as error:  # handed on to everybody who waits for the engine
+                    self._drop(list(self._running), error)
+
+    def _do_jobs(self) -> None:
+        """Everything that was asked for; waits for it while there is nothing to step."""
+        while not self._running or not self._jobs.empty():
+            job, future = self._jobs.get()
+            try:
+                future.set_result(job())
+            except Exception as error:
+                future.set_exception(error)
+
+    def _step(self) -> None:
+        for output in self._engine.step():
+            if output.finished and output.request_id in self._running:
+                request, done = self._running.pop(output.request_id)
+                try:
+                    result: GenerationResult = _generation(output, request)
+                except EngineError as error:
+                    result = error
+                done(result)
+
+    def _drop(self, names: Sequence[str], reason: Exception) -> None:
+        dropped = {name: self._running.pop(name) for name in names if name in self._running}
+        if dropped:
+            self._engine.abort_request(list(dropped))
+        for _, done in dropped.values():
+            done(reason)
+
+    def _render(self, request: EngineRequest, media: Mapping[str, Media]) -> Any:
+        prompt: dict[str, Any] = {"prompt_token_ids": request.engine_ids.tolist()}
+        data: dict[str, list[Any]] = {}
+        uuids: dict[str, list[str]] = {}
+        for sha256 in request.media:
+            medium = media[sha256]
+            data.setdefault(medium.kind, []).append(_engine_item(medium))
+            uuids.setdefault(medium.kind, []).append(sha256)
+        if data:
+            prompt |= {"multi_modal_data": data, "multi_modal_uuids": uuids}
+        return self._engine.renderer.render_cmpl([prompt])[0]
+
+    def _params(self, sampling: Sampling) -> Any:
+        from vllm import SamplingParams
+        from vllm.sampling_params import RequestOutputKind
+
+        return SamplingParams(
+            temperature=sampling.temperature,
+            max_tokens=sampling.max_tokens,
+            seed=sampling.seed,
+            stop_token_ids=self._stop_token_ids,
+            ignore_eos=True,  # stop tokens are the processor's alone
+            logprobs=0,
+            flat_logprobs=True,
+            detokenize=False,
+            output_kind=RequestOutputKind.FINAL_ONLY,
+        )
+
+
+def _engine_item(medium: Media) -> Any:
+    """A medium as vLLM takes it: an image, or frames with the times they were taken at."""
+    if medium.kind == "image":
+        return Image.fromarray(medium.frames[0])
+    return medium.frames, video_metadata(medium.shape)
+
+
+def _generation(output: Any, request: EngineRequest) -> Generation:
+    """An output of vLLM as ours, after the check that both engines saw the same prompt."""
+    if not np.array_equal(np.asarray(output.prompt_token_ids), request.expected_ids):
+        raise EngineError(
+            f"sample {request.sample_id!r}: the engine's prompt has {len(output.prompt_token_ids)} tokens, "
+            f"the processor's {len(request.expected_ids)}; media were expanded differently, so training "
+            "would be on another prompt than was sampled (law 3)"
+        )
+    completion = output.outputs[0]
+    return Generation(
+        token_ids=np.asarray(completion.token_ids, dtype=np.int64),
+        sampler_logprobs=np.asarray(completion.logprobs.logprobs, dtype=np.float32),
+        version_spans=tuple(VersionSpan(int(s.version), s.start, s.end) for s in completion.weight_versions),
+        finished=completion.finish_reason == "stop",
+    )

@@ -1,0 +1,19 @@
+"""Pictures that vLLM need not look at now, and may have to later."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def keep_pictures_of_cached_prompts() -> None:
+    """Have vLLM give its workers all images of a request, those that lie in cached blocks too.
+
+    It leaves them out since vLLM #52041, because nobody looks at them. Somebody does when a request that runs
+    is computed again, after an update or for lack of blocks: the workers have but a part of it then.
+    """
+    from vllm.v1.core.sched import output
+
+    def all_of_them(features: list[Any], num_computed_tokens: int, uses_mrope: bool = False) -> list[Any]:
+        return features
+
+    output.strip_covered_mm_data = all_of_them

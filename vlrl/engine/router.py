@@ -1,0 +1,52 @@
+"""Which engine generates an episode: the same one to its end, and the others of its group beside it."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from weakref import WeakKeyDictionary
+
+from vlrl.rollout.session import Session
+
+SLACK = 16
+"""Requests by which the engine of a group may be ahead of the idlest before its episodes go elsewhere."""
+MAX_GROUPS = 4096
+"""Groups whose engine is remembered."""
+
+
+class Router:
+    """Places sessions on engines, by what was asked so far and nothing else (law 8).
+
+    An engine has computed an episode's turns and its group's prompt, images included, and keeps them in its
+    prefix cache, so both stay there; groups go where the fewest requests are open. When none is open groups
+    are forgotten: a sample that comes again finds other weights, and a run that is resumed has never seen it.
+    """
+
+    def __init__(self, num_engines: int) -> None:
+        self._open = [0] * num_engines
+        self._of_session: WeakKeyDictionary[Session, int] = WeakKeyDictionary()
+        self._of_group: OrderedDict[str, int] = OrderedDict()
+
+    def place(self, session: Session) -> int:
+        """The engine that generates the session's next action, which is open until `leave`."""
+        engine = self._of_session.get(session)
+        if engine is None:
+            engine = self._of_session[session] = self._of_new(session.sample.id)
+        self._open[engine] += 1
+        return engine
+
+    def leave(self, engine: int) -> None:
+        """A request of this engine is done."""
+        self._open[engine] -= 1
+        if not any(self._open):
+            self._of_group.clear()
+
+    def _of_new(self, sample_id: str) -> int:
+        idlest = min(range(len(self._open)), key=self._open.__getitem__)
+        engine = self._of_group.get(sample_id, idlest)
+        if self._open[engine] > self._open[idlest] + SLACK:
+            engine = idlest
+        self._of_group[sample_id] = engine
+        self._of_group.move_to_end(sample_id)
+        if len(self._of_group) > MAX_GROUPS:
+            self._of_group.popitem(last=False)
+        return engine

@@ -1,0 +1,125 @@
+"""The engine's side of a weight update: mixed into vLLM's worker, whatever the transport."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from vlrl.config.memory import LoraConfig
+from vlrl.engine.lora import AdapterSlot
+from vlrl.errors import EngineError
+from vlrl.model.hf_names import PublishedLayout
+from vlrl.weights.group import WeightGroup
+from vlrl.weights.manifest import Manifest, Segment, bucket_file, buckets_of
+
+
+class WeightReceiver:
+    """Mixed into vLLM's worker (`worker_extension_cls`): loads a version in place, whole."""
+
+    model_runner: Any
+    device: torch.device
+    distributed_init_method: str
+    rank: int
+    """Among the processes of this engine."""
+    _adapter: AdapterSlot | None = None
+    """With lora.sync=adapter, after `open_adapter`."""
+    _segment: Segment | None = None
+    _group: WeightGroup | None = None
+
+    def open_adapter(self, targets: Sequence[str]) -> list[str]:
+        """Begin with an adapter of zeros; those targets (transformers' names) that have no place for one."""
+        layout = PublishedLayout.read_by(self.model_runner.get_model())
+        self._adapter = AdapterSlot(self.model_runner, [layout.name_of(name) for name in targets])
+        return self._adapter.without_place()
+
+    def receive_weights(self, manifest: Manifest, first_member: int, lora: LoraConfig | None = None) -> None:
+        """Load every parameter: language model, vision tower, projector and tied head; or every adapter's.
+
+        Args:
+            manifest: what to load.
+            first_member: number of this engine's first process in a broadcast's group.
+            lora: of the adapters, if these alone are sent.
+
+        Raises:
+            EngineError: if the version lacks parameters that the engine has, or has come damaged.
+        """
+        model = self.model_runner.get_model()
+        layout = PublishedLayout.read_by(model)
+        member = first_member + self.rank
+        if manifest.checksums:  # all of it first: the engine keeps what it has, or gets a whole version
+            manifest.verify(self._arriving(manifest))
+        if manifest.transport == "broadcast":  # before anything is touched
+            self._meet(manifest, member)
+        arriving = (layout.of(name, tensor) for name, tensor in self._arriving(manifest))
+        if lora is not None:
+            assert self._adapter is not None
+            self._adapter.load(dict(arriving), lora)
+            return
+        # Layer by layer, because a plain load_weights fails where the backend has repacked its weights.
+        self.model_runner.reload_weights(weights_iterator=arriving)
+        _refresh_tied_head(model)
+        _repack_experts(model)
+
+    def remove_rendezvous(self) -> None:
+        """Remove the file by which a single process met itself when it started; vLLM leaves it behind."""
+        scheme, _, path = self.distributed_init_method.partition("://")
+        if scheme == "file":
+            Path(path).unlink(missing_ok=True)
+
+    def _arriving(self, manifest: Manifest) -> Iterator[tuple[str, torch.Tensor]]:
+        if manifest.transport == "shared_memory":
+            return self._from_segment(manifest)
+        if manifest.transport == "disk":
+            return _from_files(manifest)
+        return self._from_group(manifest)
+
+    def _from_segment(self, manifest: Manifest) -> Iterator[tuple[str, torch.Tensor]]:
+        """Views: the engine copies what it is given before the reload ends."""
+        if self._segment is None or self._segment.manifest.path != manifest.path:
+            self._segment = Segment(manifest)
+        yield from self._segment
+
+    def _meet(self, manifest: Manifest, member: int) -> None:
+        if self._group is None or self._group.address != manifest.path:
+            self._group = WeightGroup(
+                manifest.path, member, manifest.num_members, self.device, manifest.timeout_s
+            )
+
+    def _from_group(self, manifest: Manifest) -> Iterator[tuple[str, torch.Tensor]]:
+        assert self._group is not None
+        for bucket in buckets_of(manifest):
+            buffer = torch.empty(bucket.num_bytes, dtype=torch.uint8, device=self.device)
+            yield from bucket.views(self._group.broadcast(buffer))
+
+
+def _from_files(manifest: Manifest) -> Iterator[tuple[str, torch.Tensor]]:
+    from safetensors import safe_open
+
+    for number in range(len(buckets_of(manifest))):
+        with safe_open(Path(manifest.path) / bucket_file(number), framework="pt") as file:
+            for name in file.keys():  # noqa: SIM118  # no mapping, and its order is not the names'
+                yield name, file.get_tensor(name)
+
+
+def _refresh_tied_head(model: Any) -> None:
+    """On the CPU a tied head multiplies with a packed copy of the embedding that a reload leaves stale."""
+    heads = [m for m in model.modules() if type(m).__name__ == "ParallelLMHead" and hasattr(m, "cpu_linear")]
+    if not heads:
+        return
+    from vllm.model_executor.layers.utils import dispatch_cpu_unquantized_gemm
+
+    for head in heads:
+        if head.weight.numel() == 0:
+            raise EngineError("the engine's head has no weight to refresh; report this with the model's name")
+        dispatch_cpu_unquantized_gemm(head, remove_weight=False)
+
+
+def _repack_experts(model: Any) -> None:
+    """On the CPU fused experts multiply with packed weights; the engine packs them only when it starts."""
+    for layer in model.modules():
+        kernel = getattr(getattr(layer, "quant_method", None), "moe_kernel", None)
+        if kernel is not None and layer.w13_weight.device.type == "cpu":
+            kernel.fused_experts.process_weights_after_loading(layer)

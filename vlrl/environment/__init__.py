@@ -1,0 +1,1 @@
+"""Environments found, run in processes of their own, observed, and served over a network."""

@@ -1,0 +1,44 @@
+"""So many at once, first come, first served, in one event loop after the other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+
+
+class Slots:
+    """A number of slots; what is given back goes straight to who has waited longest."""
+
+    def __init__(self, number: int) -> None:
+        self._num_free = number
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def take(self) -> None:
+        """Wait for a slot; whoever is cancelled here has none."""
+        if self._num_free:
+            self._num_free -= 1
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():  # it was handed the slot in the same moment
+                self.give_back()
+            raise
+
+    def give_back(self) -> None:
+        """Free a slot."""
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._num_free += 1
+
+    def fail(self, error: Exception) -> None:
+        """Have all who wait raise this."""
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_exception(error)

@@ -1,0 +1,1 @@
+"""What the trainer does to a transformers model: attention over trees, logprobs, shared features, LoRA."""

@@ -1,0 +1,144 @@
+"""The trainer's forward pass: a micro-batch of prefix trees to one logprob per trained token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.distributed import ProcessGroup
+
+from vlrl.algorithm.ordered import rows_of
+from vlrl.batch import MicroBatch, TrainedTokens
+from vlrl.model.attention import KINDS, Kind, install
+from vlrl.model.features import StepFeatures, sum_of, tower_features
+from vlrl.model.head_logprobs import CHUNK_BYTES, HeadLogprobs
+from vlrl.model.sequence_parallel import SharedAttention
+from vlrl.model.tree_attention import TreeAttention
+
+
+@dataclass(slots=True, kw_only=True)
+class DeviceBatch(TrainedTokens[Tensor]):
+    """A MicroBatch's arrays as tensors on the training device; shapes as in `vlrl.batch.MicroBatch`."""
+
+    input_ids: Tensor
+    position_ids: Tensor
+    seen_until: Tensor
+    media_inputs: Mapping[str, Tensor]
+    media_keys: tuple[str, ...]
+    slice_lengths: tuple[int, ...]
+    media_order: Sequence[int]
+    media_parts: Sequence[int]
+    media_here: Sequence[int]
+    media_ahead: Sequence[int]
+    ahead_inputs: Mapping[str, Tensor] | None
+
+    @classmethod
+    def of(cls, batch: MicroBatch, device: torch.device) -> DeviceBatch:
+        """Move a micro-batch to a device."""
+        # Copied: arrays that came through Ray are read-only memory shared with other processes.
+        values: dict[str, Any] = {name: getattr(batch, name) for name in ("media_keys", "slice_lengths")}
+        values["ahead_inputs"] = None
+        for name in ("media_inputs", "ahead_inputs"):
+            if (inputs := getattr(batch, name)) is not None:
+                values[name] = {k: torch.tensor(v, device=device) for k, v in inputs.items()}
+        for name in (f.name for f in fields(cls) if f.name not in values):
+            array = getattr(batch, name)
+            values[name] = array.tolist() if name.startswith("media_") else array
+            if isinstance(values[name], np.ndarray):
+                values[name] = torch.tensor(array, device=device)
+        return cls(**values)
+
+
+class TreeLogprobs(nn.Module):
+    """Wraps a vision-language model of transformers; `forward` gives logprobs of the trained tokens.
+
+    The distribution is the sampler's: logits divided by the temperature, banned tokens impossible.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        temperature: float,
+        banned_token_ids: Sequence[int],
+        attention: Kind = "blocks",
+        chunk_bytes: int = CHUNK_BYTES,
+        features: Callable[[Any, DeviceBatch, StepFeatures], Any] = tower_features,
+        sharers: ProcessGroup | None = None,
+    ) -> None:
+        super().__init__()
+        self.model: Any = model
+        install(model)
+        self._attention = KINDS[attention]
+        self._features, self._sharers = features, sharers
+        self.head = HeadLogprobs(
+            model.lm_head,
+            temperature=temperature,
+            banned_token_ids=banned_token_ids,
+            chunk_bytes=chunk_bytes,
+        )
+
+    def forward(self, batch: DeviceBatch, kept: StepFeatures | None = None) -> tuple[Tensor, Tensor]:
+        """Logprobs and entropies of the trained tokens.
+
+        Args:
+            batch: the micro-batch.
+            kept: what earlier micro-batches of the step left of images that this one shows again; only
+                batches packed with `images_once` need it.
+
+        Returns:
+            (trainer_logprobs [M] float32 nats, entropy [M] float32 nats).
+        """
+        hidden = self._hidden(batch, kept or StepFeatures())
+        picked = rows_of(hidden[0], batch.source_index)
+        logprobs, entropy = self.head(picked, batch.target_ids)
+        return logprobs, entropy
+
+    def _hidden(self, batch: DeviceBatch, kept: StepFeatures) -> Tensor:
+        """Last hidden states [1, T, hidden_size].
+
+        The tower, or the cache of a frozen one, is called once with gradient, whether or not the micro-batch
+        has an image and whatever it has of videos, and always before the rest: under ZeRO-3 ranks whose
+        calls differ wait for each other forever. A video's patches are an image's with more time, so its
+        pads may stand for an image's.
+        """
+        core: Any = self.model.model
+        features = self._features(core, batch, kept)
+        ids, video_token_id = batch.input_ids[None], getattr(core.config, "video_token_id", None)
+        if video_token_id is not None:
+            ids = ids.masked_fill(ids == video_token_id, core.config.image_token_id)
+        positions = batch.position_ids[:, None]  # [3, 1, T]
+        output = core(
+            input_ids=ids,
+            position_ids=positions if hasattr(core, "get_rope_index") else positions[0],
+            attention_mask=ids.new_zeros(1, 1, 1, 1),  # of four dimensions: transformers makes none itself
+            tree=self._tree(batch),
+            mm_encoder_outputs={"image": _placed(features, batch)} if batch.media_order else None,
+            use_cache=False,
+        )
+        hidden: Tensor = output.last_hidden_state
+        unused = getattr(features, "blank", None if batch.media_order else features)
+        return hidden if unused is None else hidden + 0.0 * sum_of(unused).to(hidden.dtype)
+
+    def _tree(self, batch: DeviceBatch) -> TreeAttention:
+        whole = self._attention(batch.seen_until)
+        if self._sharers is None:
+            return whole
+        return SharedAttention(whole, batch.slice_lengths, self._sharers)
+
+
+def _placed(features: Any, batch: DeviceBatch) -> Any:
+    """The features of distinct images, each at every place where the sequence shows it."""
+    if list(batch.media_order) == list(range(len(batch.media_parts))):
+        return features
+    pooled = features.pooler_output  # of each image, or of all tiles in one tensor
+    pieces = torch.split(pooled, list(batch.media_parts)) if isinstance(pooled, Tensor) else pooled
+    placed = [pieces[place] for place in batch.media_order]
+    features.pooler_output = torch.cat(placed) if isinstance(pooled, Tensor) else tuple(placed)
+    if deepstack := getattr(features, "deepstack_features", None):
+        features.deepstack_features = [tuple(level[i] for i in batch.media_order) for level in deepstack]
+    return features

@@ -1,0 +1,195 @@
+"""Low-rank adapters (LoRA, arXiv 2106.09685) by peft: trained alone; merged, or as they are, for the engine.
+
+W' = W + alpha/rank · B·A (Eq. 3, scaled as in §4.1). The saved model gets W', the engine W' too or A and B
+alone (lora.sync); a rank adds only the rows that its slice of W holds, so nobody gathers W. The model with
+its adapters off is the starting one, which makes a second copy as the KL term's reference needless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from vlrl.config import Config
+from vlrl.config.memory import LoraConfig
+from vlrl.errors import ConfigError
+from vlrl.model.parts import matches, present
+
+ADAPTER = "default"
+_BASE = ".base_layer."
+
+
+def add_adapters(model: Any, options: LoraConfig, seed: int) -> None:
+    """Put adapters beside the linear layers that options.targets name; nothing else is trained then.
+
+    Their random half is sampled from `seed`, the same on every rank; the other half is zero, so that the
+    model starts as it was.
+
+    Raises:
+        ConfigError: if peft is not installed, or the targets name no linear layer.
+    """
+    try:
+        from peft import LoraConfig as PeftConfig
+        from peft import inject_adapter_in_model
+    except ImportError as error:
+        raise ConfigError("lora needs peft: pip install 'vlrl[lora]', or remove the section") from error
+    targets = adapter_targets(model, options)
+    config = PeftConfig(r=options.rank, lora_alpha=options.alpha, target_modules=targets, bias="none")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        inject_adapter_in_model(config, model, adapter_name=ADAPTER)
+    model.vlrl_peft_config = config
+
+
+def sent_alone(config: Config) -> LoraConfig | None:
+    """The options of adapters that engines are sent without the rest of the model; None if they are not."""
+    return config.lora if config.lora is not None and config.lora.sync == "adapter" else None
+
+
+def adapter_targets(model: nn.Module, options: LoraConfig) -> list[str]:
+    """Names of the linear layers that get an adapter.
+
+    Raises:
+        ConfigError: if there are none.
+    """
+    layers = _linear_layers(model)
+    targets = [name for name in layers if any(matches(f"{name}.weight", p) for p in options.targets)]
+    if not targets:
+        raise ConfigError(
+            f"lora.targets={options.targets} name no linear layer; parts are "
+            f"{present(f'{n}.weight' for n in layers)}, and patterns match whole names such as "
+            f"'{layers[0]}.weight'"
+        )
+    return targets
+
+
+@contextmanager
+def adapters_off(model: nn.Module) -> Iterator[None]:
+    """The starting model, for the length of a block; peft's own switch would also stop the training."""
+    layers = list(_adapted(model).values())
+    try:
+        for layer in layers:
+            layer._disable_adapters = True
+        yield
+    finally:
+        for layer in layers:
+            layer._disable_adapters = False
+
+
+def base_name(name: str) -> str | None:
+    """A parameter's name in the model without adapters; None for an adapter's own."""
+    return None if ".lora_" in name else name.replace(_BASE, ".")
+
+
+def adapter_state(model: nn.Module) -> dict[str, Tensor]:
+    """The adapters' whole weights on the host, by peft's names; every rank of ZeRO-3 must call it."""
+    import deepspeed
+
+    named = dict(_own_parameters(model))
+    if not named:
+        return {}
+    with deepspeed.zero.GatheredParameters(list(named.values())):
+        return {name: p.detach().cpu().clone() for name, p in named.items()}
+
+
+def adapter_layout(model: nn.Module) -> list[tuple[str, str, tuple[int, ...]]]:
+    """(name by peft, dtype, whole shape) of every adapter's weight; of a model partitioned by ZeRO-3."""
+    return [
+        (name, str(p.dtype).removeprefix("torch."), tuple(p.ds_shape)) for name, p in _own_parameters(model)
+    ]
+
+
+def adapter_shards(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """(name by peft, this rank's flat slice) of every adapter's weight, in the order of `adapter_layout`."""
+    for name, parameter in _own_parameters(model):
+        yield name, slice_of(parameter)
+
+
+def slice_of(parameter: Any) -> torch.Tensor:
+    """This rank's flat slice of a parameter that ZeRO-3 has split, read from the disk if it lies there."""
+    from deepspeed.runtime.swap_tensor.partitioned_param_swapper import PartitionedParamStatus
+
+    if parameter.ds_tensor.status != PartitionedParamStatus.NOT_AVAILABLE:
+        found: torch.Tensor = parameter.ds_tensor.detach()
+        return found
+    swapper = parameter.nvme_swapper
+    swapper.swap_in([parameter], async_op=False)
+    copy: torch.Tensor = parameter.ds_tensor.detach().clone()
+    swapper.remove_partition_and_release_buffers([parameter])
+    return copy
+
+
+def merged_shards(
+    model: nn.Module, adapters: Mapping[str, Tensor], rank: int
+) -> Iterator[tuple[str, Tensor]]:
+    """(name without adapters, this rank's flat slice with them added) of every parameter.
+
+    Args:
+        model: partitioned by ZeRO-3.
+        adapters: of `adapter_state`; empty without LoRA.
+        rank: whose slices.
+    """
+    adapted = _adapted(model) if adapters else {}
+    named: Iterable[tuple[str, Any]] = model.named_parameters()
+    for name, parameter in named:
+        published = base_name(name)
+        if published is None:
+            continue
+        shard = slice_of(parameter)
+        path = name.partition(_BASE)[0]
+        if path in adapted and name.endswith(".weight") and _BASE in name:
+            low, high = (adapters[f"{path}.lora_{half}.weight"] for half in "AB")
+            scale = float(adapted[path].scaling[ADAPTER])
+            shard = _added(shard, low, high, scale, rank * shard.numel())
+        yield published, shard
+
+
+def save_adapter(model: Any, adapters: Mapping[str, Tensor], folder: Path) -> None:
+    """Write adapter_config.json and adapter_model.safetensors, which peft and vLLM read."""
+    from safetensors.torch import save_file
+
+    folder.mkdir(parents=True, exist_ok=True)
+    model.vlrl_peft_config.save_pretrained(folder)
+    state = {f"base_model.model.{name}": tensor.contiguous() for name, tensor in adapters.items()}
+    save_file(state, folder / "adapter_model.safetensors", metadata={"format": "pt"})
+
+
+def _added(shard: Tensor, low: Tensor, high: Tensor, scale: float, start: int) -> Tensor:
+    """A flat slice of W that begins at element `start`, with its elements of scale · high·low added.
+
+    Args:
+        shard: [n], padded past W's end.
+        low: [rank, in], A.
+        high: [out, rank], B.
+        scale: alpha / rank.
+        start: index into W flattened.
+    """
+    width, total = low.shape[1], len(high) * low.shape[1]
+    end = min(start + shard.numel(), total)
+    if start >= end:
+        return shard
+    first, last = start // width, -(-end // width)
+    rows = (high[first:last].float() @ low.float()).mul_(scale).flatten()
+    merged = shard.float().clone()
+    merged.view(-1)[: end - start] += rows[start - first * width : end - first * width].to(shard.device)
+    return merged.to(shard.dtype)
+
+
+def _linear_layers(model: nn.Module) -> list[str]:
+    """Every linear layer but the head, which answers with logprobs (`vlrl.model.head_logprobs`)."""
+    return [n for n, m in model.named_modules() if isinstance(m, nn.Linear) and not n.endswith("lm_head")]
+
+
+def _own_parameters(model: nn.Module) -> list[tuple[str, Any]]:
+    """The adapters' weights by peft's names: MODULE.lora_A.weight [rank, in], MODULE.lora_B.weight."""
+    return [(n.replace(f".{ADAPTER}.", "."), p) for n, p in model.named_parameters() if ".lora_" in n]
+
+
+def _adapted(model: nn.Module) -> dict[str, Any]:
+    """Layers that have an adapter, by name."""
+    return {name: m for name, m in model.named_modules() if hasattr(m, "lora_A") and hasattr(m, "base_layer")}

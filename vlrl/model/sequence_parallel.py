@@ -1,0 +1,116 @@
+"""Ranks that share one sequence: each has a slice of its tokens, and in attention a share of the heads.
+
+DeepSpeed-Ulysses (Jacobs et al., arXiv 2309.14509, §3.1) for packed prefix trees, whose slices may differ in
+length:
+
+    tokens split, all heads ──all-to-all──► all tokens, heads split ──attention, all-to-all──► tokens split
+
+A slice has whole images, so the vision tower is split by picture. What ranks compute of the loss adds up as
+that of data-parallel ranks does: every trained token is in one slice, with its weight in the whole batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.distributed.nn.functional import all_to_all_single
+
+from vlrl.algorithm.ordered import sums_by
+from vlrl.errors import ConfigError
+from vlrl.model.tree_attention import TreeAttention
+
+
+def require_heads(num_heads: int, size: int) -> None:
+    """Raise ConfigError if the heads cannot be shared out evenly."""
+    if num_heads % size:
+        raise ConfigError(
+            f"trainer.sequence_parallel={size} does not divide the language model's {num_heads} attention "
+            "heads; give a divisor of them"
+        )
+
+
+def join_group(size: int) -> dist.ProcessGroup | None:
+    """This rank's group: `size` ranks in a row share a sequence. Every rank must call it; None for 1."""
+    if size == 1:
+        return None
+    mine: dist.ProcessGroup | None = None
+    for start in range(0, dist.get_world_size(), size):
+        ranks = list(range(start, start + size))
+        group = dist.new_group(ranks)
+        if dist.get_rank() in ranks:
+            mine = group
+    return mine
+
+
+def shared_sums(group: dist.ProcessGroup, values: Tensor, sequence_ids: Tensor) -> Tensor:
+    """`vlrl.algorithm.off_policy.sequence_sums` of sequences whose tokens lie in the slices of several ranks.
+
+    Every rank of the group must call it, also one without tokens.
+
+    Args:
+        group: the ranks.
+        values: [M] of this rank's tokens, without gradient.
+        sequence_ids: [M] int64, the same numbers on all of them.
+    """
+    num_sequences = sequence_ids.max() + 1 if len(sequence_ids) else sequence_ids.new_zeros(())
+    dist.all_reduce(num_sequences, dist.ReduceOp.MAX, group)
+    sums = sums_by(sequence_ids, values, int(num_sequences))
+    dist.all_reduce(sums, dist.ReduceOp.SUM, group)
+    return sums[sequence_ids]
+
+
+class SharedAttention:
+    """A TreeAttention of the whole sequence, called with this rank's tokens."""
+
+    def __init__(self, whole: TreeAttention, slice_lengths: Sequence[int], group: dist.ProcessGroup) -> None:
+        """Share it.
+
+        Args:
+            whole: made of the whole sequence's `seen_until`.
+            slice_lengths: tokens of each rank of the group, in order.
+            group: the ranks.
+        """
+        self._whole, self._lengths, self._group = whole, list(slice_lengths), group
+        self._mine = self._lengths[dist.get_rank(group)]
+
+    def attend(
+        self, query: Tensor, key: Tensor, value: Tensor, *, scale: float | None, window: int | None
+    ) -> Tensor:
+        """Query [1, heads, t, d], key and value [1, key_value_heads, t, d] to [1, heads, t, d]."""
+        if key.shape[1] % len(self._lengths):  # too few to share out: each is sent to several ranks
+            repeats = query.shape[1] // key.shape[1]
+            key, value = (x.repeat_interleave(repeats, dim=1) for x in (key, value))
+        query, key, value = (self._all_tokens(x) for x in (query, key, value))
+        return self._all_heads(self._whole.attend(query, key, value, scale=scale, window=window))
+
+    def _all_tokens(self, mine: Tensor) -> Tensor:
+        """[1, heads, t, d] of this rank's tokens to [1, heads / ranks, T, d]."""
+        _, num_heads, _, width = mine.shape
+        num_mine = num_heads // len(self._lengths)
+        sizes = [num_mine * length * width for length in self._lengths]
+        flat = self._exchanged(mine, [num_mine * self._mine * width] * len(sizes), sizes)
+        parts = torch.split(flat, sizes)
+        shaped = [
+            part.view(1, num_mine, length, width) for part, length in zip(parts, self._lengths, strict=True)
+        ]
+        return torch.cat(shaped, dim=2)
+
+    def _all_heads(self, whole: Tensor) -> Tensor:
+        """[1, heads / ranks, T, d] to [1, heads, t, d]."""
+        _, num_mine, _, width = whole.shape
+        pieces = torch.cat([piece.reshape(-1) for piece in torch.split(whole, self._lengths, dim=2)])
+        sizes = [num_mine * length * width for length in self._lengths]
+        flat = self._exchanged(pieces, sizes, [num_mine * self._mine * width] * len(sizes))
+        return flat.view(1, num_mine * len(self._lengths), self._mine, width)
+
+    def _exchanged(self, given: Tensor, sent: Sequence[int], received: Sequence[int]) -> Tensor:
+        """What the ranks have for this one: elements, one rank after the other."""
+        output = given.new_empty(sum(received))
+        flat = given.contiguous().view(-1)
+        exchange: Any = all_to_all_single
+        exchanged: Tensor = exchange(output, flat, list(received), list(sent), self._group)
+        return exchanged

@@ -1,0 +1,1 @@
+"""From trajectories to micro-batches: prefix trees, their layout, and bins without padding."""

@@ -1,0 +1,55 @@
+"""The options of `vlrl.packing.pack`, and a run's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from vlrl.config import Config
+
+Aggregation = Literal["token", "sequence", "constant"]
+
+
+@dataclass(frozen=True, slots=True)
+class PackOptions:
+    """How groups are laid out for a trainer.
+
+    Attributes:
+        num_ranks: of the trainer; each gets the same number of micro-batches.
+        max_tokens: of a micro-batch; a tree of more is split and its shared tokens repeated, and only a
+            single ledger may exceed it.
+        max_completion_tokens: most of an action; Dr. GRPO's constant.
+        aggregation: the averaging rule, see `token_weights`.
+        keep_zero_advantage: train groups whose advantages are all zero. They add nothing to the policy
+            gradient, so they may be left out exactly; only terms of KL and entropy need them. They count
+            in the averages either way.
+        max_turns: most actions of an episode.
+        max_pixels: of a micro-batch's media; a tree that has more goes alone. None is no limit.
+        images_once: an image that several micro-batches of a rank show runs through the tower with
+            gradient once; they must then be computed in order, with one `StepFeatures`. Else each
+            micro-batch is for itself.
+        sequence_parallel: ranks in a row that get a slice each of the same micro-batches.
+    """
+
+    num_ranks: int
+    max_tokens: int
+    max_completion_tokens: int
+    aggregation: Aggregation = "token"
+    keep_zero_advantage: bool = True
+    max_turns: int = 1
+    max_pixels: int | None = None
+    images_once: bool = False
+    sequence_parallel: int = 1
+
+    @classmethod
+    def of(cls, config: Config) -> PackOptions:
+        """For a run's trainer: every token counts alike and is trained; GRPO's step replaces these two."""
+        return cls(
+            num_ranks=config.trainer.num_ranks,
+            max_tokens=config.trainer.max_tokens_per_micro_batch,
+            max_completion_tokens=config.rollout.max_tokens,
+            max_turns=config.episodes.max_turns,
+            max_pixels=config.trainer.max_pixels_per_micro_batch,
+            images_once=True,
+            sequence_parallel=config.trainer.sequence_parallel,
+        )

@@ -1,0 +1,274 @@
+"""Groups to micro-batches: what ledgers share once, the work dealt evenly, tokens weighted for the loss."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from vlrl.batch import Batch
+from vlrl.ledger import IntArray
+from vlrl.packing.layout import ALONE, Elsewhere, PixelsFn, Slice, slices_of
+from vlrl.packing.options import Aggregation, PackOptions
+from vlrl.packing.prefix_tree import Branch, Identity, Keys, distinct, grow, preorder
+from vlrl.types import Group
+
+# What a pair of attention and a pixel cost in tokens through the language model, in a model of 3 to 7 billion
+# parameters. They only deal out work: a wrong one makes a rank wait, never a wrong number.
+PAIRS_PER_TOKEN = 8192
+PIXELS_PER_TOKEN = 784
+
+MIN_SHARE = 0.1
+"""Ledgers are kept together if that saves this share of their tokens; else they may go to different ranks."""
+MIN_GAIN = 0.8
+"""A tree is cut for balance if the slowest rank then takes less than this share of its time."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackUnit:
+    """Branches that go to one micro-batch together.
+
+    Attributes:
+        branches: of one tree.
+        num_tokens: of the tree.
+        num_pixels: that the vision tower takes in.
+        cost: estimate, in tokens through the language model.
+    """
+
+    branches: tuple[Branch, ...]
+    num_tokens: int
+    num_pixels: int
+    cost: float
+
+
+def pack(
+    groups: Sequence[Group], pixels: PixelsFn, options: PackOptions, version: int | None = None
+) -> Batch:
+    """Lay groups out for one optimizer step.
+
+    Args:
+        groups: with credits; members whose credit does not count are left out (law 7).
+        pixels: the processor's pixel function.
+        options: sizes, and how tokens are averaged.
+        version: of the weights this step begins with, which staleness is counted from; None: all tokens are
+            fresh.
+
+    Returns:
+        [num_ranks][num_micro_batches] of MicroBatch.
+    """
+    num_ranks, max_tokens = options.num_ranks, options.max_tokens
+    groups = counted(groups)
+    weights = token_weights(groups, options.aggregation, options.max_completion_tokens, options.max_turns)
+    keys = Keys()
+    branches: list[Branch] = []
+    for group, group_weights in zip(groups, weights, strict=True):
+        of_group = branches_of(group, group_weights, keys)
+        if options.keep_zero_advantage or any(b.advantages[b.trained].any() for b in of_group):
+            branches += of_group
+    per_group = [
+        [
+            [branch for unit in bin_ for branch in unit.branches]
+            for bin_ in fill(units, max_tokens, options.max_pixels)
+        ]
+        for units in _deal(branches, num_ranks // options.sequence_parallel, max_tokens)
+    ]
+    num_micro_batches = max(1, *(len(bins) for bins in per_group))
+    order = {branch: number for number, branch in enumerate(branches)}
+    ranks: list[list[Slice]] = []
+    for bins in per_group:
+        bins += [[]] * (num_micro_batches - len(bins))
+        cut = [
+            slices_of(sorted(bin_, key=order.__getitem__), version, options.sequence_parallel)
+            for bin_ in bins
+        ]
+        ranks += [list(of_rank) for of_rank in zip(*cut, strict=True)]
+    elsewhere = _elsewhere(ranks) if options.images_once else [[ALONE] * num_micro_batches] * num_ranks
+    return [
+        [part.micro_batch(pixels, others) for part, others in zip(parts, of_rank, strict=True)]
+        for parts, of_rank in zip(ranks, elsewhere, strict=True)
+    ]
+
+
+def counted(groups: Sequence[Group]) -> list[Group]:
+    """The members of each group whose credit counts."""
+    found = []
+    for group in groups:
+        members = [pair for pair in zip(group.trajectories, group.credits, strict=True) if pair[1].counts]
+        found.append(Group([t for t, _ in members], [credit for _, credit in members]))
+    return found
+
+
+def _elsewhere(ranks: Sequence[Sequence[Slice]]) -> list[list[Elsewhere]]:
+    """What the other micro-batches of each rank show: [num_ranks][num_micro_batches]."""
+    shown = [[set(part.shown) for part in parts] for parts in ranks]
+    found = [
+        [
+            (set[Identity]().union(*of_rank[:i]), set[Identity]().union(*of_rank[i + 1 :]))
+            for i in range(len(of_rank))
+        ]
+        for of_rank in shown
+    ]
+    # One rank's tower runs ahead: all ranks' do, on a blank image if need be, or they wait forever.
+    ahead = [
+        any((shown[rank][i] & later) - before for rank, (before, later) in enumerate(column))
+        for i, column in enumerate(zip(*found, strict=True))
+    ]
+    return [
+        [Elsewhere(before, later, ahead[i]) for i, (before, later) in enumerate(of_rank)] for of_rank in found
+    ]
+
+
+def token_weights(
+    groups: Sequence[Group], aggregation: Aggregation, max_completion_tokens: int, max_turns: int = 1
+) -> list[list[float]]:
+    """Weight of each trained token of each trajectory, [num_groups][n].
+
+    "token": 1 / Σ|o| over the batch (DAPO, arXiv 2503.14476, Eq. 8). "sequence": 1 / (N·|o_i|) for N
+    sequences (GRPO, arXiv 2402.03300, Eq. 3). "constant": 1 / (N·most tokens of a sequence) (Dr. GRPO, arXiv
+    2503.20783, §3.2): max_completion_tokens, and max_turns times as many of an episode in an environment.
+    """
+    lengths = [[credit.num_trained for credit in g.credits] for g in groups]
+    num_sequences = max(1, sum(len(row) for row in lengths))
+    num_tokens = max(1, sum(sum(row) for row in lengths))
+    if aggregation == "token":
+        return [[1.0 / num_tokens for _ in row] for row in lengths]
+    if aggregation == "sequence":
+        return [[1.0 / (num_sequences * max(1, n)) for n in row] for row in lengths]
+    turns = [[max_turns if t.sample.env else 1 for t in g.trajectories] for g in groups]
+    return [[1.0 / (num_sequences * max_completion_tokens * n) for n in row] for row in turns]
+
+
+def branches_of(group: Group, weights: Sequence[float], keys: Keys) -> list[Branch]:
+    """A group's ledgers that have trained tokens: [n] weights of a trajectory's trained tokens."""
+    return [
+        Branch(trajectory.sample.id, ledger, advantages, trained, weight, keys.of(ledger, trained))
+        for trajectory, credit, weight in zip(group.trajectories, group.credits, weights, strict=True)
+        for ledger, advantages, trained in zip(
+            trajectory.ledgers, credit.advantages, credit.trained, strict=True
+        )
+        if trained.any()
+    ]
+
+
+class Tree:
+    """Branches in the order of their tree; a unit is a run of neighbours, from one branch to another.
+
+    What each shares with the one before it is known once, so that tokens and pairs of any run are differences
+    of running sums, and nothing is measured again when runs are joined.
+    """
+
+    def __init__(self, branches: Sequence[Branch]) -> None:
+        self._branches: list[Branch] = []
+        nodes, begins, shared = list(preorder(grow(branches))), list[int](), list[int]()
+        for node, _ in nodes:
+            begins.append(len(self._branches))
+            shared += [node.end] * len(node.ending)
+            self._branches += node.ending
+        ends = begins.copy()
+        for number in range(len(nodes) - 1, -1, -1):
+            node, parent = nodes[number]
+            ends[number] = max(ends[number], begins[number] + len(node.ending))
+            if parent >= 0:
+                ends[parent] = max(ends[parent], ends[number])
+                if begins[number] > begins[parent] and begins[number] < len(shared):
+                    shared[begins[number]] = nodes[parent][0].end
+        if shared:
+            shared[0] = 0
+        self._nodes = [(node.end, *ends_of) for (node, _), *ends_of in zip(nodes, begins, ends, strict=True)]
+        self._lengths = np.array([branch.keys.shape[1] for branch in self._branches], np.int64)
+        self._own = np.cumsum(self._lengths - np.array(shared, np.int64))
+        self._own_pairs = np.cumsum(_pairs(self._lengths) - _pairs(np.array(shared, np.int64)))
+
+    def units(self, max_tokens: int) -> list[PackUnit]:
+        """Those together that are worth it and fit: decided at every node, from the leaves to the root."""
+        if not self._branches:
+            return []
+        begins = np.ones(len(self._branches), bool)
+        for num_shared, begin, end in reversed(self._nodes):
+            firsts = begin + np.flatnonzero(begins[begin:end])
+            sizes = self._num_tokens(firsts, np.append(firsts[1:], end) - 1)
+            if not worth_sharing(num_shared, sizes):
+                continue
+            if not (sizes[1:] + sizes[:-1] - num_shared <= max_tokens).any():
+                continue  # nothing fits, which the loop would find out one by one
+            used = max_tokens + 1
+            for first, size in zip(firsts.tolist(), sizes.tolist(), strict=True):
+                fits = used + size - num_shared <= max_tokens
+                begins[first] = not fits
+                used = used + size - num_shared if fits else size
+        firsts = np.flatnonzero(begins)
+        lasts = np.append(firsts[1:], len(begins)) - 1
+        tokens = self._num_tokens(firsts, lasts).tolist()
+        pairs = (_pairs(self._lengths[firsts]) + self._own_pairs[lasts] - self._own_pairs[firsts]).tolist()
+        return [
+            self._unit(*of_one) for of_one in zip(firsts.tolist(), lasts.tolist(), tokens, pairs, strict=True)
+        ]
+
+    def _num_tokens(self, firsts: IntArray, lasts: IntArray) -> IntArray:
+        """Of runs of branches: [num_runs]."""
+        return self._lengths[firsts] + self._own[lasts] - self._own[firsts]
+
+    def _unit(self, first: int, last: int, num_tokens: int, num_pairs: int) -> PackUnit:
+        branches = self._branches[first : last + 1]
+        shown = distinct([m for b in branches for m in b.ledger.media[: b.num_media]])
+        num_pixels = sum(medium.frames[..., 0].size for medium in shown.values())
+        cost = num_tokens + num_pairs / PAIRS_PER_TOKEN + num_pixels / PIXELS_PER_TOKEN
+        return PackUnit(tuple(branches), num_tokens, num_pixels, cost)
+
+
+def _pairs(lengths: IntArray) -> IntArray:
+    """Pairs of a query and a key that it sees, in paths of so many tokens."""
+    return lengths * (lengths + 1) // 2
+
+
+def worth_sharing(num_shared: int, sizes: Sequence[int] | IntArray) -> bool:
+    """Whether parts of these sizes are kept together for the tokens that they share."""
+    return num_shared * (len(sizes) - 1) >= MIN_SHARE * int(np.sum(sizes))
+
+
+def _deal(branches: Sequence[Branch], num_ranks: int, max_tokens: int) -> list[list[PackUnit]]:
+    """The units of each rank. Large ones are cut smaller only if that spares the slowest rank much."""
+    tree = Tree(branches)
+    best = deal(tree.units(max_tokens), num_ranks)
+    num_tokens = sum(unit.num_tokens for of_one in best for unit in of_one)
+    for parts in (num_ranks, 2 * num_ranks, 4 * num_ranks) if num_ranks > 1 else ():
+        finer = deal(tree.units(min(max_tokens, num_tokens // parts)), num_ranks)
+        if _slowest(finer) < MIN_GAIN * _slowest(best):
+            best = finer
+    return best
+
+
+def _slowest(ranks: Sequence[Sequence[PackUnit]]) -> float:
+    return max(sum(unit.cost for unit in of_one) for of_one in ranks)
+
+
+def deal(units: Sequence[PackUnit], num_ranks: int) -> list[list[PackUnit]]:
+    """Costliest first, each to the rank with the least work so far."""
+    ranks: list[list[PackUnit]] = [[] for _ in range(num_ranks)]
+    loads = [0.0] * num_ranks
+    for unit in sorted(units, key=lambda u: -u.cost):
+        rank = loads.index(min(loads))
+        ranks[rank].append(unit)
+        loads[rank] += unit.cost
+    return ranks
+
+
+def fill(units: Sequence[PackUnit], max_tokens: int, max_pixels: int | None) -> list[list[PackUnit]]:
+    """A rank's micro-batches: each unit into the first that has room, costliest first.
+
+    The ranks meet in every micro-batch, so all ranks do their costliest one at the same time.
+    """
+    bins: list[list[PackUnit]] = []
+    limits = np.array([max_tokens, np.inf if max_pixels is None else max_pixels])
+    left = np.zeros((len(units), 2))  # tokens and pixels that each bin has room for
+    for unit in units:
+        size = np.array([unit.num_tokens, unit.num_pixels])
+        room = np.flatnonzero((left[: len(bins)] >= size).all(axis=1))
+        if len(room):
+            bins[room[0]].append(unit)
+            left[room[0]] -= size
+        else:
+            left[len(bins)] = limits - size
+            bins.append([unit])
+    return sorted(bins, key=lambda of_one: -sum(unit.cost for unit in of_one))

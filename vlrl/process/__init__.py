@@ -1,0 +1,1 @@
+"""This process: its signals, its standard output, its event loops."""

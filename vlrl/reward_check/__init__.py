@@ -1,1 +1,0 @@
-"""What a reward's author wants to know before training: does it work, and can it be had for nothing?"""

@@ -1,0 +1,1 @@
+"""Episodes: sessions of tokens, turns with an environment, groups, and the buffer before training."""

@@ -1,0 +1,250 @@
+"""From tickets to batches: groups are generated, scored and filtered until the next batch is whole.
+
+    Buffer ──admit──► generate (sample → roll out → score → credit) ──► filters ──► Buffer ──cut──► batch
+       ▲                                                              │ dropped: another takes its place
+       └──────────────────────────────────────────────────────────────┘
+
+Two ways of one loop. In rounds: all tickets that may run are generated together, then looked at; nothing runs
+while the trainer steps, and what a step consumes is a function of the run's history (law 8). Streaming: every
+ticket is a task of its own on the run's event loop, also while the trainer steps.
+
+Consumes: what `generate` returns. Waits for: the head of the buffer. Unblocked by: its end, or `advance`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from vlrl.algorithm.filters import NamedFilter, first_refusal
+from vlrl.config.asynchronous import BatchConfig
+from vlrl.errors import DataError, InternalError
+from vlrl.rollout.buffer import Buffer, State, Ticket
+from vlrl.scoring.compose import RewardFailure
+from vlrl.types import Group
+
+Groups = list[Group]
+
+STUCK = "no sample may be generated and none is being generated: was the last batch trained?"
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What became of some tickets.
+
+    Attributes:
+        groups: for each of them, scored and with credit; several if its episodes have several agents, none if
+            too few of them ended in time.
+        failures: of scoring.
+        counts: of what happened to episodes, see `vlrl.rollout.groups.RolloutResult`.
+        rows: what was dropped on the way to the samples, by metric.
+        seconds: by part of a step's time.
+    """
+
+    groups: list[Groups]
+    failures: list[RewardFailure] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    rows: Counter[str] = field(default_factory=Counter)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+
+GenerateFn = Callable[[Sequence[Ticket[Groups]]], Awaitable[Round]]
+CheckFn = Callable[["CollectedBatch"], None]
+
+
+@dataclass(slots=True)
+class CollectedBatch:
+    """What a step trains, and what else became of the samples.
+
+    Attributes:
+        groups: to be trained, in the order of their samples.
+        tickets: that they were generated for.
+        dropped: by filters, since the last batch.
+        generated: since the last batch, whichever batch will train it.
+        failures: of scoring, among `generated`.
+        counts: of what happened to episodes, among `generated`.
+        rows: what was dropped on the way to the samples of `generated`, by metric.
+        metrics: `groups/…`, if any group can be dropped or wait.
+        seconds: that generates took, by part, where they took turns with the trainer; else empty.
+    """
+
+    groups: Groups = field(default_factory=list)
+    tickets: tuple[Ticket[Groups], ...] = ()
+    dropped: Groups = field(default_factory=list)
+    generated: Groups = field(default_factory=list)
+    failures: list[RewardFailure] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    rows: Counter[str] = field(default_factory=Counter)
+    metrics: dict[str, float] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+
+
+class Collector:
+    """Makes batches of what `generate` generates.
+
+    Attributes:
+        buffer: the tickets.
+    """
+
+    def __init__(
+        self,
+        buffer: Buffer[Groups],
+        generate: GenerateFn,
+        *,
+        filters: Sequence[NamedFilter],
+        options: BatchConfig,
+        streams: bool,
+        check: CheckFn,
+    ) -> None:
+        """Nothing is generated before the first batch is asked for.
+
+        Args:
+            buffer: new or restored.
+            generate: what tickets become; called for one at a time when streaming.
+            filters: by the name that dropped groups are counted under; without any nothing is dropped.
+            options: when too much is dropped.
+            streams: generate while the trainer steps.
+            check: raises if a batch, whole or not, saw too many failures.
+        """
+        self.buffer = buffer
+        self._generate, self._filters, self._options, self._check = generate, filters, options, check
+        self._streams = streams
+        self._batch = CollectedBatch()
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._changed = asyncio.Event()
+        self._error: Exception | None = None
+
+    async def batch(self) -> CollectedBatch:
+        """The next batch, once it is whole.
+
+        Raises:
+            DataError: if batch.max_dropped_share of what was generated was dropped.
+        """
+        while (cut := self.buffer.cut()) is None:
+            await (self._wait() if self._streams else self._play_round())
+        batch, self._batch = self._batch, CollectedBatch()
+        batch.tickets = cut.tickets
+        batch.groups = [group for ticket in cut.tickets for group in ticket.payload or ()]
+        if self._filters or self._streams:
+            batch.metrics = self._metrics(cut.counts)
+        if self._streams:
+            batch.seconds = {}
+            self._start()  # on the credits that came back
+        self._check(batch)
+        return batch
+
+    async def fill(self) -> None:
+        """When streaming: finish all tickets that may run; batches are then as stale as allowed."""
+        self._start()
+        while self._tasks:
+            await self._wait()
+
+    def advance(self, version: int) -> None:
+        """The policy generates under these weights from now on; the next batch begins with them."""
+        self.buffer.advance(version)
+
+    async def close(self) -> None:
+        """Cancel what runs; in the buffer it is to be generated again."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _play_round(self) -> None:
+        tickets = self.buffer.admit()
+        if not tickets:
+            raise InternalError(STUCK)
+        self._settle(tickets, await self._generate(tickets))
+
+    async def _wait(self) -> None:
+        """Until something has become of a running ticket."""
+        if self._error is not None:
+            raise self._error
+        self._start()
+        if not self._tasks:
+            raise InternalError(STUCK)
+        await self._changed.wait()
+        self._changed.clear()
+
+    def _start(self) -> None:
+        """Give every admitted ticket its task."""
+        for ticket in self.buffer.admit():
+            self._tasks[ticket.position] = asyncio.get_running_loop().create_task(self._play(ticket))
+
+    async def _play(self, ticket: Ticket[Groups]) -> None:
+        """One ticket, from its admission to what became of it."""
+        try:
+            try:
+                round_ = await self._generate([ticket])
+            except BaseException:  # a cancellation, or what ends the run: a checkpoint would redo the ticket
+                self.buffer.lose(ticket.position)
+                raise
+            self._settle([ticket], round_)
+            self._start()  # its credit, if it was dropped, is another's
+        except Exception as error:  # of any kind: raised where the batch is waited for
+            self._error = self._error or error
+        finally:
+            del self._tasks[ticket.position]
+            self._changed.set()
+
+    def _settle(self, tickets: Sequence[Ticket[Groups]], round_: Round) -> None:
+        """Keep or drop what was generated."""
+        batch = self._batch
+        batch.failures += round_.failures
+        batch.counts.update(round_.counts)
+        batch.rows.update(round_.rows)
+        for part, seconds in round_.seconds.items():
+            batch.seconds[part] += seconds
+        for ticket, groups in zip(tickets, round_.groups, strict=True):
+            batch.generated += groups
+            refusals = [first_refusal(group, self._filters) for group in groups]
+            kept = [group for group, refusal in zip(groups, refusals, strict=True) if refusal is None]
+            batch.dropped += [g for g, refusal in zip(groups, refusals, strict=True) if refusal is not None]
+            if self._filters and not kept:
+                self.buffer.drop(ticket.position, next((r for r in refusals if r is not None), "empty"))
+            else:
+                self.buffer.finish(ticket.position, kept, oldest_version(kept))
+        self._require_kept()
+
+    def _require_kept(self) -> None:
+        """Raise if so much was dropped that the batch, were all to come kept, would exceed the share.
+
+        Streaming, batches behind the next one are generated as well while a slow group of it is awaited.
+        """
+        dropped = self._dropped(self.buffer.counts)
+        num_dropped, size = sum(dropped.values()), self.buffer.limits.batch_size
+        num_kept = max(size, self.buffer.num_in(State.DONE))
+        share = self._options.max_dropped_share
+        if num_dropped <= share * (num_dropped + num_kept):
+            return
+        self._check(self._batch)  # failures have more to say
+        by_reason = ", ".join(f"{count} by {reason}" for reason, count in dropped.most_common())
+        raise DataError(
+            f"batch.filters dropped {num_dropped} groups before a batch of {size} was whole ({by_reason}), "
+            f"more than batch.max_dropped_share={share:g} allows. If zero_variance did, the rows are too "
+            "easy or too hard for this policy: see reward/mean, give other rows, a finer reward or a larger "
+            "rollout.group_size"
+        )
+
+    def _dropped(self, counts: Counter[str]) -> Counter[str]:
+        return Counter({name: counts[name] for name in ("empty", *dict(self._filters)) if counts[name]})
+
+    def _metrics(self, counts: Counter[str]) -> dict[str, float]:
+        dropped = self._dropped(counts)
+        found = {f"groups/dropped_{name}": float(dropped[name]) for name, _ in self._filters}
+        found["groups/dropped_empty"] = float(dropped["empty"])
+        total = dropped.total() + counts["consumed"]
+        found["groups/dropped_share"] = dropped.total() / total
+        found["groups/num_stale"] = float(counts["stale"])
+        if self._streams:
+            found["groups/num_running"] = float(self.buffer.num_in(State.RUNNING))
+            found["groups/num_waiting"] = float(self.buffer.num_in(State.DONE))
+        return found
+
+
+def oldest_version(groups: Sequence[Group]) -> int | None:
+    """Of the weights that any of their tokens was generated under; None if nothing was generated."""
+    ledgers = [ledger for group in groups for t in group.trajectories for ledger in t.ledgers]
+    return min((span.version for ledger in ledgers for span in ledger.version_spans), default=None)

@@ -1,0 +1,129 @@
+"""The episodes of one step: each with its seeds, its place and its turn; some of them branch off others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+
+from vlrl.config.options import RolloutConfig
+from vlrl.config.rollout import BranchingConfig
+from vlrl.rollout.branch_points import BranchPoint, BranchPoints
+from vlrl.rollout.context import RolloutContext
+from vlrl.rollout.episode import play_episode
+from vlrl.rollout.lockstep import Lockstep
+from vlrl.seeds import derive_seed
+from vlrl.types import Sample, Sampling, Trajectory
+
+Episode = asyncio.Task[list[Trajectory]]
+"""One that is being played: of several agents, each one's trajectory."""
+
+SeedPath = Sequence[int | str]
+"""(run seed, step or purpose, position of the row, …): the position tells two occurrences of a row apart."""
+
+
+def sampling_of(config: RolloutConfig, *seed_path: int | str, greedy: bool = False) -> Sampling:
+    """The sampling of one action; the seed path ends in (…, sample id, group index, turn)."""
+    return Sampling(
+        temperature=0.0 if greedy else config.temperature,
+        max_tokens=config.max_tokens,
+        seed=derive_seed(*seed_path),
+    )
+
+
+class Episodes:
+    """Plays every sample's episodes, as many at once as there are places.
+
+        trunk ──turn──turn──●──turn──turn      num_branches = 3: the trunk is played to its end, then the
+                            ├──turn──turn      others from the point on its way that branching.at says
+                            └──turn
+
+    Attributes:
+        counts: of failures, see `vlrl.rollout.groups.RolloutResult`.
+    """
+
+    def __init__(
+        self,
+        samples: Sequence[Sample],
+        context: RolloutContext,
+        *,
+        seed_paths: Sequence[SeedPath],
+        greedy: bool,
+        num_episodes: int,
+        branching: BranchingConfig,
+    ) -> None:
+        """Say what is to be played: num_episodes of every sample, under seeds that begin with its path."""
+        self.counts: Counter[str] = Counter()
+        self._samples, self._context = samples, context
+        self._seed_paths, self._greedy = seed_paths, greedy
+        self._num_episodes, self._branching = num_episodes, branching
+        policy = context.timeline.watched(context.policy)
+        self._lockstep = Lockstep(policy, waits=context.config.episodes.lockstep)
+        self._places = asyncio.Semaphore(context.host.num_slots // branching.num_branches)
+
+    def start(self, running: asyncio.TaskGroup) -> list[list[Episode]]:
+        """For every sample, a task for each of its episodes, or for each tree of them."""
+        stride, found = self._branching.num_branches, []
+        for number, sample in enumerate(self._samples):
+            if sample.env and stride > 1:
+                plays = [self._tree(number, i, running) for i in range(0, self._num_episodes, stride)]
+            else:
+                plays = [self._one(number, i) for i in range(self._num_episodes)]
+            found.append([running.create_task(play) for play in plays])
+        return found
+
+    async def _one(self, number: int, index: int) -> list[Trajectory]:
+        """An episode, once there is a place."""
+        async with self._places if self._samples[number].env else nullcontext():
+            self._lockstep.start()
+            return await self._play(number, index)
+
+    async def _tree(self, number: int, index: int, running: asyncio.TaskGroup) -> list[Trajectory]:
+        """A trunk, then its branches all at once; if the trunk is too short to branch, episodes again."""
+        seed = derive_seed(*self._seed_paths[number], self._samples[number].id, index, "branch point")
+        points = BranchPoints(self._branching, seed)
+        async with self._places:
+            self._lockstep.start()
+            [trunk] = await self._play(number, index, points=points)
+            if trunk.failed:  # there is nothing to branch off
+                return [trunk]
+            origin = points.chosen(len(trunk.turns))
+            others = range(index + 1, index + self._branching.num_branches)
+            for _ in others:  # before the trunk's end is seen, so that nobody goes on without them
+                self._lockstep.start()
+            plays = [running.create_task(self._play(number, i, origin=origin)) for i in others]
+            tree = [trunk]
+            for play in plays:
+                tree += await play
+        if origin is not None:
+            for trajectory in tree:
+                trajectory.trunk, trajectory.num_shared = index, origin.session.num_turns
+        return tree
+
+    async def _play(
+        self,
+        number: int,
+        index: int,
+        *,
+        origin: BranchPoint | None = None,
+        points: BranchPoints | None = None,
+    ) -> list[Trajectory]:
+        """One episode, which the lockstep has been told of."""
+        sample, config = self._samples[number], self._context.config.rollout
+        seed_path = self._seed_paths[number]
+
+        def sampling(turn: int | str) -> Sampling:
+            return sampling_of(config, *seed_path, sample.id, index, turn, greedy=self._greedy)
+
+        place = number * self._num_episodes + index
+        context = replace(self._context, policy=self._lockstep.at(place))
+        batch = seed_path[1] if len(seed_path) > 1 else None
+        try:
+            with context.timeline.span("episode", "play", sample=sample.id, group_index=index, batch=batch):
+                return await play_episode(
+                    sample, index, sampling, context, self.counts, origin=origin, points=points
+                )
+        finally:
+            self._lockstep.end()

@@ -1,0 +1,64 @@
+"""A barrier before the policy: actions are generated when every running episode waits for one (law 8)."""
+
+from __future__ import annotations
+
+import asyncio
+
+from vlrl.protocols import Policy
+from vlrl.rollout.session import Session
+from vlrl.types import Generation, Sampling
+
+
+class Lockstep:
+    """A `Policy` that hands requests on all at once, in the order of the episodes' places.
+
+    Consumes: requests of running episodes. Waits for: as many requests as there are running episodes.
+    Unblocked by: the last request, or the end of an episode that made none.
+    """
+
+    def __init__(self, policy: Policy, *, waits: bool = True) -> None:
+        """Without `waits`, requests are handed on as they come."""
+        self._policy, self._waits = policy, waits
+        self._num_running = 0
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+
+    def start(self) -> None:
+        """An episode runs from here on: it will ask, or end."""
+        self._num_running += 1
+
+    def end(self) -> None:
+        """An episode has ended. Whoever takes its place, and wakes a turn of the loop later, starts first."""
+        loop = asyncio.get_running_loop()
+        loop.call_soon(loop.call_soon, self._ended)
+
+    def at(self, place: int) -> Policy:
+        """The policy as an episode sees it; place is its rank among the episodes of the step."""
+        return _Placed(self, place) if self._waits else self._policy
+
+    async def generate(self, place: int, session: Session, sampling: Sampling) -> Generation:
+        """Wait for the others, then generate."""
+        loop = asyncio.get_running_loop()
+        turn: asyncio.Future[None] = loop.create_future()
+        self._waiting.append((place, turn))
+        loop.call_soon(self._release)  # not now: the last to come would go first
+        await turn
+        return await self._policy.generate(session, sampling)
+
+    def _ended(self) -> None:
+        self._num_running -= 1
+        self._release()
+
+    def _release(self) -> None:
+        waiting = [(place, turn) for place, turn in self._waiting if not turn.cancelled()]
+        if waiting and len(waiting) >= self._num_running:
+            self._waiting = []
+            for _, turn in sorted(waiting, key=lambda each: each[0]):
+                turn.set_result(None)
+
+
+class _Placed:
+    def __init__(self, lockstep: Lockstep, place: int) -> None:
+        self._lockstep, self._place = lockstep, place
+
+    async def generate(self, session: Session, sampling: Sampling) -> Generation:
+        return await self._lockstep.generate(self._place, session, sampling)

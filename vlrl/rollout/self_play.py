@@ -1,0 +1,54 @@
+"""An episode of several agents, all of them played by the policy: each has a session of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+from vlrl.environment.host.host import HostedEnv
+from vlrl.protocols import Observation
+from vlrl.rollout.context import RolloutContext, SamplingFn, media_message
+from vlrl.rollout.session import Session
+from vlrl.rollout.turns import TurnLoop
+from vlrl.types import Sample, Trajectory
+
+
+class SelfPlay(TurnLoop):
+    """Plays one episode of a `vlrl.protocols.MultiAgentEnv`."""
+
+    def __init__(
+        self,
+        sample: Sample,
+        group_index: int,
+        env: HostedEnv,
+        sampling_of_turn: SamplingFn,
+        context: RolloutContext,
+    ) -> None:
+        super().__init__(env, sampling_of_turn, context)
+        self._sample, self._group_index = sample, group_index
+
+    async def play(self) -> list[Trajectory]:
+        """One trajectory for each agent that acted, in the order of the environment's agents."""
+        start = time.perf_counter()
+        views: Mapping[str, Observation] = await self._env.reset()
+        for agent, view in views.items():
+            await self._see(agent, view, "start")
+        await self.run(views)
+        sessions = self.sessions.items()
+        acted = {agent for agent, session in sessions if session.last_turn is not None}
+        return [self.trajectory(agent, start) for agent in self._env.system_prompts if agent in acted]
+
+    async def _see(self, agent: str, view: Observation, state: str) -> None:
+        if agent in self.sessions:
+            return await super()._see(agent, view, state)
+        said = await media_message(view, self._sample.id, self._context)
+        prompt = self._env.system_prompts[agent]
+        system = [{"role": "system", "content": [{"type": "text", "text": prompt}]}] if prompt else []
+        messages = (*system, said.message)
+        opening = await asyncio.to_thread(self._context.processor.encode, messages, said.media)
+        sample = replace(
+            self._sample, id=f"{self._sample.id}/{agent}", messages=messages, media=said.media, prompt=opening
+        )
+        self.sessions[agent] = Session(sample, self._group_index, said.seen)

@@ -1,0 +1,1 @@
+"""A run: its folder, its data, checkpoints, recovery and resumption, from start to summary."""

@@ -1,0 +1,271 @@
+"""Checkpoints that are whole or absent: written aside, then renamed; believed only if unchanged."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from vlrl.config import Config
+from vlrl.config.options import CheckpointConfig
+from vlrl.errors import CheckpointError, ConfigError, ResourceError
+
+TellFn = Callable[[str, str], None]
+"""Takes an event's name and a sentence, see `vlrl.tracking.events`."""
+
+STATE_FILE = "run.json"
+"""The file with a checkpoint's RunState and `digests`, the name of the file that verifies the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunState:
+    """What a run needs to go on besides the trainer's own state.
+
+    The order of the data and every seed are functions of (run seed, position), so these are their state.
+
+    Attributes:
+        next_step: to be done.
+        seed: the run's.
+        num_ranks: of the trainer.
+        tickets: which positions are generated and not trained, see `vlrl.rollout.buffer.Buffer.snapshot`;
+        None
+            in runs without rollouts, and in old checkpoints: every step took prompts_per_step positions.
+    """
+
+    next_step: int
+    seed: int
+    num_ranks: int
+    tickets: Mapping[str, Any] | None = None
+
+
+@contextmanager
+def written_atomically(final: Path) -> Iterator[Path]:
+    """A temporary folder beside `final` that takes its place if the block succeeds, and is removed if not.
+
+    Raises:
+        ResourceError: if the disk is full.
+    """
+    aside = final.parent / f".{final.name}.partial"
+    shutil.rmtree(aside, ignore_errors=True)
+    try:
+        aside.mkdir(parents=True)
+        yield aside
+        _open_to_umask(aside)
+        sync(aside)
+        if final.exists():
+            old = final.parent / f".{final.name}.old"
+            shutil.rmtree(old, ignore_errors=True)
+            os.replace(final, old)
+            os.replace(aside, final)
+            shutil.rmtree(old)
+        else:
+            os.replace(aside, final)
+        sync_entry(final.parent)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise ResourceError(
+                f"the disk is full: {final} could not be written ({error.strerror}); free some space, or set "
+                "run.dir to another disk; the checkpoints before it are whole"
+            ) from error
+        raise
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _open_to_umask(folder: Path) -> None:
+    """Give files the mode that the umask allows, as the folder has it: safetensors makes its own 0600."""
+    allowed = folder.stat().st_mode & 0o666
+    for path in folder.rglob("*"):
+        if path.is_file() and (mode := path.stat().st_mode & 0o777) | allowed != mode:
+            path.chmod(mode | allowed)
+
+
+def save_checkpoint(run_dir: Path, state: RunState, write: Callable[[Path], None], *, keep: int) -> Path:
+    """Write checkpoints/step_NNNNNN with `write` and prune all but the last `keep`."""
+    final = run_dir / "checkpoints" / f"step_{state.next_step:06d}"
+    for unfinished in final.parent.glob(".step_*"):  # of a run that was killed; by time it is another step's
+        shutil.rmtree(unfinished)
+    with written_atomically(final) as aside:
+        write(aside)
+        tree = {**asdict(state), "digests": DIGESTS_FILE}
+        (aside / STATE_FILE).write_text(json.dumps(tree, indent=1), encoding="utf-8")
+        write_digests(aside)
+    found = checkpoints(run_dir)
+    place = found.index(final)
+    # Those of later steps were damaged: the run has gone back behind them.
+    for other in (*found[: max(0, place + 1 - keep)], *found[place + 1 :]):
+        (other / STATE_FILE).unlink(missing_ok=True)  # what makes it count as whole goes first
+        shutil.rmtree(other)
+    return final
+
+
+def latest_checkpoint(run_dir: Path, tell: TellFn = lambda event, text: None) -> tuple[Path, RunState]:
+    """The last checkpoint that is whole; nothing of any is loaded before it was verified.
+
+    Those that were written before checkpoints had digests are taken as they are.
+
+    Args:
+        run_dir: the run's folder.
+        tell: what was wrong with those that were passed over.
+
+    Raises:
+        ConfigError: if there is none.
+        CheckpointError: if every one is damaged.
+    """
+    folder, damages = run_dir / "checkpoints", []
+    for found in reversed(checkpoints(run_dir)):
+        try:
+            state = _verified(found, tell)
+        except CheckpointError as error:
+            damages.append(f"{found.name}: {error}")
+            continue
+        for text in damages:
+            tell("checkpoint_damaged", f"damaged checkpoint {folder}/{text}; going back to {found.name}")
+        return found, state
+    if not damages:
+        raise ConfigError(f"--resume: no checkpoint under {folder}; run without --resume")
+    raise CheckpointError(
+        f"--resume: every checkpoint under {folder} is damaged: {'; '.join(damages)}. Bring one back from a "
+        "copy, or remove the folder and run without --resume"
+    )
+
+
+def require_same_run(state: RunState, config: Config) -> None:
+    """Raise ConfigError if a config cannot go on from a checkpoint's state."""
+    for key, then, now in (
+        ("run.seed", state.seed, config.run.seed),
+        ("trainer.num_ranks", state.num_ranks, config.trainer.num_ranks),
+    ):
+        if then != now:
+            raise ConfigError(
+                f"--resume: the checkpoint was written with {key}={then}, the config says {now}; "
+                "set it back, or give another run.name and no --resume"
+            )
+
+
+def checkpoints(run_dir: Path) -> list[Path]:
+    """The folders of all checkpoints, damaged ones too, the first step first."""
+    return sorted(path for path in (run_dir / "checkpoints").glob("step_*") if path.is_dir())
+
+
+def _verified(folder: Path, tell: TellFn) -> RunState:
+    """The state of a checkpoint; raises CheckpointError, with what is wrong, if it is not whole."""
+    if (folder / DIGESTS_FILE).exists() and (wrong := damage(folder)):
+        raise CheckpointError(wrong)
+    try:
+        tree = json.loads((folder / STATE_FILE).read_text(encoding="utf-8"))
+        digests = tree.pop("digests", None)
+        state = RunState(**tree)
+    except OSError as error:
+        raise CheckpointError(f"{STATE_FILE} could not be read ({error.strerror})") from error
+    except (ValueError, AttributeError, TypeError) as error:
+        raise CheckpointError(f"{STATE_FILE} is damaged ({type(error).__name__}: {error})") from error
+    if digests and not (folder / digests).exists():
+        raise CheckpointError(f"{digests} is missing")
+    if not digests:
+        tell("checkpoint_not_verified", f"{folder} has no digests of its files: it is taken as not verified")
+    return state
+
+
+class SaveInterval:
+    """Asked after every step; whichever comes first is enough."""
+
+    def __init__(self, config: CheckpointConfig, *, clock: Callable[[], float] = time.monotonic) -> None:
+        """Time is counted from here; `clock` gives seconds."""
+        self._every, self._clock = config.every, clock
+        self._limit_s = None if config.every_minutes is None else 60.0 * config.every_minutes
+        self._saved_at = clock()
+
+    def is_due(self, step: int) -> bool:
+        """Whether one is due after step number `step`, counted from 0."""
+        if self._every and (step + 1) % self._every == 0:
+            return True
+        return self._limit_s is not None and self._clock() - self._saved_at >= self._limit_s
+
+    def saved(self) -> None:
+        """One was written: its time is counted from its end."""
+        self._saved_at = self._clock()
+
+
+T = TypeVar("T")
+
+DIGESTS_FILE = "files.json"
+"""{"path below the folder": {"size": bytes, "sha256": hexadecimal}} of every file but itself."""
+
+NUM_THREADS = 4
+"""Files that are read at once; hashing lets other threads run."""
+
+
+def write_digests(folder: Path) -> None:
+    """Write DIGESTS_FILE, of everything that lies in the folder now."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    digests = _of_each(_digest, paths)
+    found = {
+        path.relative_to(folder).as_posix(): {"size": path.stat().st_size, "sha256": digest}
+        for path, digest in zip(paths, digests, strict=True)
+    }
+    (folder / DIGESTS_FILE).write_text(json.dumps(found, indent=1), encoding="utf-8")
+
+
+def damage(folder: Path) -> str:
+    """What is wrong with the folder's files in words, the first of it; "" if they are what was written.
+
+    Files that DIGESTS_FILE does not name are not looked at.
+    """
+    try:
+        text = (folder / DIGESTS_FILE).read_text(encoding="utf-8")
+        named = {name: (int(found["size"]), str(found["sha256"])) for name, found in json.loads(text).items()}
+    except OSError as error:
+        return f"{DIGESTS_FILE} could not be read ({error.strerror})"
+    except (ValueError, AttributeError, KeyError, TypeError) as error:
+        return f"{DIGESTS_FILE} is damaged ({type(error).__name__}: {error})"
+    for name, (size, _) in named.items():  # quick, and says more than a digest
+        path = folder / name
+        if not path.is_file():
+            return f"{name} is missing"
+        if path.stat().st_size != size:
+            return f"{name} has {path.stat().st_size} bytes, {size} were written"
+    try:
+        digests = _of_each(_digest, [folder / name for name in named])
+        for (name, (_, expected)), digest in zip(named.items(), digests, strict=True):
+            if digest != expected:
+                return f"{name} is not what was written: its SHA-256 is another"
+    except OSError as error:
+        return f"{error.filename} could not be read ({error.strerror})"
+    return ""
+
+
+def sync(folder: Path) -> None:
+    """Have everything in the folder on the disk, so that a rename that follows cannot be there before it."""
+    paths = [folder, *folder.rglob("*")]
+    for _ in _of_each(sync_entry, paths):
+        pass
+
+
+def sync_entry(path: Path) -> None:
+    """Have one file's content, or a folder's list of names, on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _of_each(work: Callable[[Path], T], paths: Iterable[Path]) -> Iterator[T]:
+    """What `work` returns for each path, in order."""
+    with ThreadPoolExecutor(NUM_THREADS) as threads:
+        yield from threads.map(work, paths)

@@ -1,0 +1,195 @@
+"""Where a run begins, under which configuration each step was made, and what changes when it is resumed.
+
+RUN/config.yaml                 the one in force
+RUN/configs/step_000000.yaml    that of the first steps
+RUN/configs/step_000120.yaml    a changed one, of step 120 (counted from 0) and those after it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from vlrl.config import Config
+from vlrl.errors import ConfigError
+from vlrl.run.checkpoint import RunState, TellFn, checkpoints, latest_checkpoint, require_same_run
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """The checkpoint to go on from, if any, and how the config differs from that of its steps."""
+
+    checkpoint: tuple[Path, RunState] | None = None
+    changes: Sequence[Change] = ()
+
+    @property
+    def step(self) -> int:
+        """The first one to do."""
+        return self.checkpoint[1].next_step if self.checkpoint else 0
+
+
+def find_beginning(config: Config, *, resume: bool, tell: TellFn) -> Beginning:
+    """Where a run begins.
+
+    Args:
+        config: of the run.
+        resume: whether it goes on.
+        tell: of an event's name and a sentence: damaged checkpoints, a changed config.
+
+    Raises:
+        ConfigError: for a new run in the folder of another; for a resumed one that has no checkpoint, or
+            whose config cannot go on with it.
+        CheckpointError: if every checkpoint is damaged.
+    """
+    run_dir = config.run_dir
+    if not resume:
+        if checkpoints(run_dir):
+            raise ConfigError(
+                f"{run_dir} holds an earlier run; go on with --resume, give another run.name, or remove it"
+            )
+        return Beginning()
+    changes = changes_since(run_dir, config)
+    require_resumable(changes)
+    found = latest_checkpoint(run_dir, tell)
+    require_same_run(found[1], config)
+    if changes:
+        tell("config_changed", described(changes, found[1].next_step))
+    return Beginning(found, changes)
+
+
+CONFIG_FILE = "config.yaml"
+HISTORY_FOLDER = "configs"
+ABSENT = "absent"
+
+FIXED: Mapping[str, str] = {
+    "model.path": "the state in the checkpoint is of that model; if its folder has moved, make a link there",
+    "model.dtype": "the optimizer's state is kept otherwise",
+    "model.freeze": "other parameters would be trained than the state in the checkpoint is of",
+    "lora": "the checkpoint has the adapters of the one shape alone",
+    "lora.rank": "the checkpoint has adapters of that rank",
+    "lora.alpha": "the same adapters would count differently",
+    "lora.targets": "the checkpoint has the adapters of those layers alone",
+    "optim.state": "the optimizer's state is kept otherwise",
+    "trainer.num_ranks": "each rank has a slice of the state",
+    "trainer.offload_dir": "states on a disk and states in memory are written differently",
+    "run.seed": "the order of the samples follows from it",
+}
+"""What cannot change within a run, and why; start a run of its own for it."""
+
+HARMLESS = (
+    *("run.dir", "run.name", "num_steps", "eval.*", "checkpoint.*", "logging.*", "ray.*", "profile.*"),
+    *("data.eval.*", "data.num_workers", "data.prefetch_steps", "media.cache_*", "scoring.num_workers"),
+    *("generator.cpus", "generator.gpus", "generator.max_restarts", "trainer.max_restarts"),
+    *("trainer.cpus_per_rank", "trainer.gpus_per_rank", "trainer.master_port", "trainer.timeout_s"),
+    *("vision_cache.*", "trainer.logits_chunk_mib"),
+)
+"""What changes nothing that is learnt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A value that is another one than before; ABSENT stands for a key that one of the two has not."""
+
+    key: str
+    before: Any
+    now: Any
+
+    def __str__(self) -> str:
+        return f"{self.key}: {_said(self.before)} → {_said(self.now)}"
+
+
+def changes_since(run_dir: Path, config: Config) -> list[Change]:
+    """How a config differs from the one that a run was last under; none if that is not known any more."""
+    try:
+        before = yaml.safe_load((run_dir / CONFIG_FILE).read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError):
+        return []
+    return differences(before, config.model_dump(mode="json")) if isinstance(before, dict) else []
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[Change]:
+    """Every leaf whose value changed, by its dotted key; items of lists by their number."""
+    old, new = dict(_leaves(before)), dict(_leaves(now))
+    keys = [*old, *(key for key in new if key not in old)]
+    return [
+        Change(key, old.get(key, ABSENT), new.get(key, ABSENT))
+        for key in keys
+        if old.get(key, ABSENT) != new.get(key, ABSENT)
+    ]
+
+
+def require_resumable(changes: Sequence[Change]) -> None:
+    """Raise ConfigError if something changed with which the checkpoint cannot be loaded or gone on with."""
+    lines = [f"{change}: {FIXED[change.key]}" for change in changes if _is_fixed(change)]
+    if lines:
+        raise ConfigError(
+            "--resume: the checkpoint cannot be gone on with under this config:\n  "
+            + "\n  ".join(lines)
+            + "\ngive what it was written with, or another run.name and no --resume"
+        )
+
+
+def described(changes: Sequence[Change], first_step: int) -> str:
+    """Text for people, in several lines: what changes the experiment from the step after `first_step` on."""
+    harmless = [c for c in changes if any(fnmatch(c.key, pattern) for pattern in HARMLESS)]
+    others = [change for change in changes if change not in harmless]
+    text = ""
+    if others:
+        text += f"--resume: the experiment is another one from step {first_step + 1} on:"
+        text += "".join(f"\n  {change}" for change in others)
+    if harmless:
+        text += "\n" if text else "--resume: "
+        text += f"changed, and of no effect on what is learnt: {'; '.join(map(str, harmless))}"
+    return text
+
+
+def write_config(run_dir: Path, config: Config, first_step: int) -> None:
+    """Write the config in force; one that is not that of the steps before also under its first step."""
+    tree = config.model_dump(mode="json")
+    text = yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
+    folder = run_dir / HISTORY_FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    for kept in folder.glob("step_*.yaml"):  # steps that are redone, under the config that is in force now
+        if kept.stem > _name(first_step):
+            kept.unlink()
+    last = max(folder.glob("step_*.yaml"), default=None)
+    if last is None or last.read_text(encoding="utf-8") != text:
+        (folder / f"{_name(first_step)}.yaml").write_text(text, encoding="utf-8")
+    (run_dir / CONFIG_FILE).write_text(text, encoding="utf-8")
+
+
+def _name(step: int) -> str:
+    return f"step_{step:06d}"
+
+
+def _leaves(tree: Any, prefix: str = "") -> list[tuple[str, Any]]:
+    items: Any = ()
+    if isinstance(tree, Mapping):
+        items = tree.items()
+    elif isinstance(tree, list) and any(isinstance(item, Mapping) for item in tree):
+        items = enumerate(tree)
+    if not items:
+        return [(prefix, tree)]
+    return [
+        leaf for key, value in items for leaf in _leaves(value, f"{prefix}.{key}" if prefix else str(key))
+    ]
+
+
+def _is_fixed(change: Change) -> bool:
+    sides = (change.before, change.now)
+    if change.key == "trainer.offload_dir":
+        return None in sides  # nothing in the folder itself outlives a run
+    if change.key.startswith("lora."):
+        return change.key in FIXED and ABSENT not in sides  # adapters or none: told by the key `lora`
+    return change.key in FIXED
+
+
+def _said(value: Any) -> str:
+    text = value if value == ABSENT else repr(value) if isinstance(value, str) else str(value)
+    text = "null" if value is None else text
+    return text if len(text) <= 100 else f"{text[:80]} … {text[-15:]}"

@@ -1,0 +1,298 @@
+"""What a page needs around it: processor, engines, data, sinks, clock, and a clean end."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import pickle
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from textwrap import shorten
+from typing import Any, Self, TypeVar
+
+from vlrl.check.rewards.first_calls import call_rewards_first
+from vlrl.cluster import cluster
+from vlrl.config import Config
+from vlrl.data.media_files import look_for_media
+from vlrl.data.run_data import RunData, Sources, require_targets
+from vlrl.engine.policy import VllmPolicy
+from vlrl.environment.host.host import EnvHost
+from vlrl.errors import EngineError, Interrupted, TrainerDied
+from vlrl.plan.room import require_room
+from vlrl.process.interrupts import Interrupts
+from vlrl.processors.auto import open_processor
+from vlrl.registry import resolve
+from vlrl.rollout.branch_points import try_branches
+from vlrl.rollout.buffer import Buffer, BufferLimits
+from vlrl.rollout.collector import CheckFn, Collector, GenerateFn
+from vlrl.rollout.context import RolloutContext, endpoint_of
+from vlrl.rollout.endpoint.agent_episode import require_agents
+from vlrl.run.checkpoint import RunState, SaveInterval, save_checkpoint, written_atomically
+from vlrl.run.lock import run_lock
+from vlrl.run.resume import find_beginning, write_config
+from vlrl.run.sample_log import SampleLog
+from vlrl.run.summary import SUMMARY_FILE, write_summary
+from vlrl.scoring.compose import ComposedReward
+from vlrl.tracking.clock import Clock as Clock
+from vlrl.tracking.console import TrainConsole
+from vlrl.tracking.events import Events
+from vlrl.tracking.learning_signal import LearningSignal
+from vlrl.tracking.sinks import MetricSinks
+from vlrl.tracking.timeline import Timeline
+from vlrl.trainer.driver import Trainer, rendezvous_port
+from vlrl.types import Group, Sample
+
+T = TypeVar("T")
+
+GENERATED_FILE = "generated.pickle"
+"""The file of a checkpoint with finished groups that were not trained yet, by position."""
+
+MAX_CAUSE_CHARS = 500
+"""Kept of what Ray says of a death, which is a page."""
+
+
+class Run:
+    """A training run's surroundings, as a context: engines are up inside the block and gone after it.
+
+    Attributes:
+        config: the whole config.
+        processor: of the model's family.
+        trainer: the ZeRO-3 ranks; absent in a run that does not train.
+        policy: the vLLM engine; absent in supervised training, and so are `reward` and `context`.
+        context: what episodes are played with.
+        masks: of tokens that are left out of the loss.
+        collector: of the batches of GRPO, after `collect`.
+        timeline: of who did what when, with logging.timeline.
+        first_step: 0, or where the checkpoint left off.
+        samples: where it is noted which ones a step trains.
+        signal: watches whether steps have anything to learn from.
+        phases: seconds by phase, for the summary.
+    """
+
+    def __init__(
+        self, config: Config, console: TrainConsole, *, train: bool, generate: bool, resume: bool = False
+    ) -> None:
+        self.config, self.console = config, console
+        self.phases = Clock()
+        self.events = Events(config.run_dir, console)
+        self.signal = LearningSignal(self.events.tell)
+        self._is_resumed = resume
+        self._resume: tuple[Path, RunState] | None = None
+        self.first_step = 0
+        self._train, self._generate = train, generate
+        self._stack = ExitStack()
+        self._buffer: Buffer[list[Group]] | None = None
+        self._trainer: Trainer | None = None
+        self.timeline = Timeline.of_run(config, resumed=resume) if train else Timeline()
+        self.interrupts = Interrupts()
+
+    def __enter__(self) -> Self:
+        """Check what is cheap to check, then start Ray and the engines side by side."""
+        try:
+            return self._open()
+        except BaseException as error:
+            self._close(error)
+            raise
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Stop everything that was started, last first.
+
+        Raises:
+            TrainerDied: in place of an error of the engines whose cause is that a rank's process is gone.
+            Interrupted: the same, if a signal had asked to stop.
+        """
+        self._close(error)
+
+    def _close(self, error: BaseException | None) -> None:
+        self.interrupts.closing = True
+        died = self._trainer.death_message() if self._trainer and isinstance(error, EngineError) else ""
+        self._stack.close()
+        if died and self.interrupts.requested:
+            raise Interrupted(f"{died}, and a signal asked to stop: continue with --resume") from error
+        if died:
+            raise TrainerDied(f"{died} ({shorten(str(error), MAX_CAUSE_CHARS)})") from error
+
+    def _open(self) -> Self:
+        config = self.config
+        self._stack.enter_context(self.interrupts)
+        self._stack.callback(self.timeline.close)
+        if self._train:
+            self._stack.enter_context(run_lock(config.run_dir, self.events.tell))
+            self._begin = find_beginning(config, resume=self._is_resumed, tell=self.events.tell)
+            self._resume, self.first_step = self._begin.checkpoint, self._begin.step
+            self.interrupts.saved = self.first_step
+            rendezvous_port(config.trainer.master_port)
+        sources = Sources.open(config)
+        if self._train:
+            look_for_media((*sources.train, *sources.heldout), config, self.events.tell)
+        if self._generate:
+            self.reward = ComposedReward(config.rewards, sources.rewards, config.scoring)
+            self._stack.callback(self.reward.close)
+            self.masks = [resolve("masks", name) for name in config.algorithm.masks]
+        self.console.phase("loading the processor")
+        self.processor = open_processor(config)
+        supervised, tell = not self._generate, self.events.tell
+        self.data = RunData(config, sources, self.processor, supervised=supervised, tell=tell)
+        self._stack.callback(self.data.close)
+        self.stream = self.data.stream
+        self.first_samples = self.stream.batch(self.first_step)  # a broken row shows before an engine starts
+        if self._generate:
+            require_agents(self.first_samples, config)
+        else:
+            require_targets(self.first_samples)
+        if self._train:
+            require_room(config, self.first_samples, self.console.note, engine=self._generate)
+            self._open_folder()
+        self.runner = self._stack.enter_context(asyncio.Runner())
+        if self._generate:
+            first = self.first_samples[: config.scoring.num_tried]
+            call_rewards_first(first, self.reward, self.processor, self.runner, tell)
+            self.host = EnvHost(config.env, max_open=config.episodes.max_episodes)
+            self._stack.callback(self.host.close)
+            if self._train and config.episodes.branching.num_branches > 1:
+                self.runner.run(try_branches(self.first_samples, self.host))
+        self.interrupts.check()
+        self.console.phase("starting engines")
+        with self.phases.measure("start engines"):
+            self._start_engines()
+        self.interrupts.check()
+        # What libraries have loaded stays: without this every full collection, one in some ten steps, looks
+        # at all of it again and stops the event loop for half a second.
+        gc.freeze()
+        self._stack.callback(gc.unfreeze)
+        return self
+
+    def _open_folder(self) -> None:
+        run_dir = self.config.run_dir
+        write_config(run_dir, self.config, self.first_step)
+        (run_dir / SUMMARY_FILE).unlink(missing_ok=True)  # of fewer steps: the run is not finished any more
+        resume_step = self.first_step if self._resume else None
+        self.sinks = MetricSinks(run_dir, self.config.logging, resume_step=resume_step)
+        self._stack.callback(self.sinks.close)
+        if self._generate:
+            self.samples = SampleLog(run_dir, first_step=self.first_step)
+            self._stack.callback(self.samples.close)
+
+    def _start_engines(self) -> None:
+        config, processor, timeline = self.config, self.processor, self.timeline
+        self._stack.enter_context(cluster(config))
+        if self._train:
+            self.trainer = self._trainer = Trainer(config, processor.banned_token_ids)
+            self._stack.callback(self.trainer.close)
+        if self._generate:
+            self.policy = VllmPolicy(config, processor)
+            self._stack.callback(self.policy.close)
+        if self._train:
+            self.phases.seconds["start trainer"] = self.trainer.wait_ready()
+            for choice in self.trainer.choices():
+                self.console.note(choice)
+        if self._generate:
+            self.phases.seconds["start vLLM"] = self.policy.wait_ready()
+            self.context = RolloutContext(
+                self.policy, processor, self.host, config, endpoint_of(config), timeline
+            )
+            self._stack.callback(lambda: self.runner.run(self.context.endpoint.close()))
+        if self._resume is not None:
+            for change in self.trainer.load(self._resume[0]):
+                self.console.note(change)
+            if self._generate:
+                self.trainer.write_weights()
+                self.policy.load_weights(self.trainer.manifest, self.first_step)
+
+    def collect(self, generate: GenerateFn, check: CheckFn) -> None:
+        """Make `self.collector`, which goes on where the checkpoint left off."""
+        config, streams = self.config, self.config.asynchronous.streams
+        limits = BufferLimits.of(config)
+        buffer: Buffer[list[Group]] = Buffer(limits, num_cut=self.first_step)
+        if self._resume is not None and self._resume[1].tickets is not None:
+            finished = pickle.loads((self._resume[0] / GENERATED_FILE).read_bytes())
+            buffer = Buffer.restore(limits, self._resume[1].tickets, finished)
+        filters = [(f.name, partial(resolve("filters", f.name), **f.options)) for f in config.batch.filters]
+        self._buffer = buffer
+        self.collector = Collector(
+            buffer, generate, filters=filters, options=config.batch, streams=streams, check=check
+        )
+        self._stack.callback(lambda: self.runner.run(self.collector.close()))
+
+    def run_blocking(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Do what blocks; in async mode in a thread, while groups are finished on the event loop."""
+        if not self.config.asynchronous.streams:
+            return work(*arguments)
+        return self.runner.run(asyncio.to_thread(work, *arguments))
+
+    def heldout(self, num_samples: int | None) -> list[Sample]:
+        """The first num_samples held-out samples, all if None; none without data.eval."""
+        known, samples = self.data.num_heldout_dropped, self.data.heldout(num_samples)
+        if (dropped := self.data.num_heldout_dropped) > known:
+            self.console.note(f"{dropped} held-out rows are too long or broken: left out")
+        return samples
+
+    def steps(self, phase: str) -> Iterator[int]:
+        """The steps still to do; saves at the interval, at the end and when a signal asks to stop.
+
+        Args:
+            phase: the name that the console shows, and that the summary gives their time under.
+
+        Raises:
+            Interrupted: after the save that a signal asked for.
+        """
+        self.console.phase(phase, self.config.num_steps)
+        with self.phases.measure(phase):
+            yield from self._steps()
+
+    def _steps(self) -> Iterator[int]:
+        interval, num_steps = SaveInterval(self.config.checkpoint), self.config.num_steps
+        self.interrupts.check()
+        self.interrupts.graceful = True
+        try:
+            for step in range(self.first_step, num_steps):
+                self.interrupts.step = step + 1
+                yield step
+                if self.interrupts.requested or step + 1 == num_steps or interval.is_due(step):
+                    self.save(step + 1)
+                    interval.saved()
+                if self.interrupts.requested:
+                    if self.interrupts.saved <= step:  # it came since the line above that asks
+                        self.save(step + 1)
+                    raise Interrupted(
+                        f"stopped after step {step + 1} of {num_steps}, saved; continue with --resume"
+                    )
+        finally:  # whoever has had enough of steps may be interrupted again
+            self.interrupts.graceful = False
+
+    def log(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Write a step's metrics to every sink and show them."""
+        if metrics.get("optim/skipped_fraction"):
+            self.console.note(f"step {step + 1}: a gradient was not finite, so its update was left out")
+        self.sinks.log(step, metrics)
+        self.console.step(step, metrics)
+
+    def save(self, next_step: int) -> Path:
+        """Write a checkpoint from which `next_step` goes on."""
+        with self.phases.measure("checkpoints"):
+            config = self.config
+            tickets = None if self._buffer is None else self._buffer.snapshot()
+            state = RunState(next_step, config.run.seed, config.trainer.num_ranks, tickets)
+            folder = save_checkpoint(config.run_dir, state, self._write_model, keep=config.checkpoint.keep)
+        self.interrupts.saved = next_step
+        return folder
+
+    def export_model(self) -> Path:
+        """Write the trained model to RUN/model, in Hugging Face format."""
+        final = self.config.run_dir / "model"
+        with written_atomically(final) as aside:
+            self.trainer.save_model(aside)
+            self.processor.save(aside)
+        return final
+
+    def _write_model(self, folder: Path) -> None:
+        self.trainer.save(folder)
+        self.processor.save(folder / "model")
+        if self._buffer is not None:
+            (folder / GENERATED_FILE).write_bytes(pickle.dumps(self._buffer.payloads()))
+
+    def write_summary(self, **values: Any) -> dict[str, Any]:
+        """Write summary.json and return it, see `vlrl.run.summary`."""
+        return write_summary(self.config, self.phases, values)

@@ -1,0 +1,27 @@
+"""What happened to a run besides its steps: told on the console, and kept in RUN/events.jsonl."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+from vlrl.tracking.console import TrainConsole
+
+EVENTS_FILE = "events.jsonl"
+"""One JSON object a line: `time` (UTC, ISO 8601), `event` (a name), `text`. A resumed run adds to it."""
+
+
+class Events:
+    """Tells people and tools; nothing is written before something happens."""
+
+    def __init__(self, run_dir: Path, console: TrainConsole) -> None:
+        self._path, self._console = run_dir / EVENTS_FILE, console
+
+    def tell(self, event: str, text: str) -> None:
+        """Note that something of the kind `event` happened; `text` is a sentence about it."""
+        self._console.note(text)
+        line = {"time": datetime.now(UTC).isoformat(timespec="seconds"), "event": event, "text": text}
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")

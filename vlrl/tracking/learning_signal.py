@@ -1,0 +1,95 @@
+"""Whether steps have anything to learn from: a run of which none has must not end without a word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from vlrl.tracking.sinks import METRICS_FILE, read_metrics
+from vlrl.types import Group, Trajectory
+
+SILENT_STEPS = 10
+"""Steps in a row without a signal after which a run says so; then again whenever their number has doubled."""
+
+MAX_CHARS = 300
+"""Shown of a completion and of its reference."""
+
+_EVEN = "reward/zero_variance_groups"
+
+
+def is_silent(metrics: Mapping[str, float | None]) -> bool:
+    """True for a step of GRPO that taught nothing by its rewards.
+
+    All groups were scored alike within themselves, so every advantage is 0; or the gradient was 0.
+    """
+    return metrics.get(_EVEN) == 1.0 or metrics.get("optim/grad_norm") == 0.0
+
+
+class LearningSignal:
+    """Watches the steps of a run."""
+
+    def __init__(self, tell: Callable[[str, str], None]) -> None:
+        """`tell` is called with an event's name and a text."""
+        self._tell, self._num_silent, self._next = tell, 0, SILENT_STEPS
+
+    def note(self, step: int, metrics: Mapping[str, float], groups: Sequence[Group]) -> None:
+        """Look at a step.
+
+        Args:
+            step: its number, from 0.
+            metrics: of it, see `is_silent`.
+            groups: that it generated and scored, for an example.
+        """
+        if not is_silent(metrics):
+            self._num_silent, self._next = 0, SILENT_STEPS
+            return
+        self._num_silent += 1
+        if self._num_silent == self._next:
+            self._next *= 2
+            mean = metrics.get("reward/mean", float("nan"))
+            text = (
+                f"nothing to learn from in the last {self._num_silent} steps, to step {step + 1}: all "
+                f"completions of a prompt were scored alike (mean reward {mean:g}), so every advantage is 0. "
+            )
+            self._tell("no_learning_signal", text + _example(groups))
+
+    def finish(self, run_dir: Path) -> None:
+        """Tell of a run none of whose steps, resumed ones too, had anything to learn from."""
+        steps = [step for step in read_metrics(run_dir / METRICS_FILE) if _EVEN in step]
+        if steps and all(map(is_silent, steps)):
+            self._tell(
+                "nothing_learnt",
+                f"none of the run's {len(steps)} steps had anything to learn from: the model is as before. "
+                f"Try the reward on its completions: vlrl reward score REWARD {run_dir}/rollouts/after.jsonl",
+            )
+
+
+def _example(groups: Sequence[Group]) -> str:
+    scored = [t for group in groups for t in group.trajectories if t.score is not None]
+    if not scored:
+        return "No completion could be scored at all"
+    one = scored[0]
+    remedy = (
+        "if that is right, the reward does not see it (`vlrl reward test` tries its forms); if it is wrong, "
+        "the rows are too hard for this model, or the prompt does not say what form the answer has"
+        if _total(one) <= min(0.0, *map(_total, scored))
+        else "if that is right too, the rows are too easy for this model: give harder ones"
+    )
+    return (
+        f"For instance sample {one.sample.id!r}, whose reference is {_shown(_reference(one))}, was answered "
+        f"{_shown(one.completion)}, which scored {_total(one):g}: {remedy}"
+    )
+
+
+def _total(trajectory: Trajectory) -> float:
+    return trajectory.score.total if trajectory.score is not None else 0.0
+
+
+def _reference(trajectory: Trajectory) -> object:
+    sample = trajectory.sample
+    return sample.target if sample.answer is None else sample.answer
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= MAX_CHARS else f"{text[: MAX_CHARS // 2]} … {text[-MAX_CHARS // 2 :]}"

@@ -1,0 +1,138 @@
+"""Who did what when in a run: spans of time by lane, from which an image shows who waited for whom.
+
+trainer    │ generate │ train │ sync │ …    parts of a step; `generate` is waiting for the batch
+generator  │ paused │                       an engine that takes new weights
+request    │ generate │                     an action, from the moment it is asked for
+episode    │ play │                         from its first reset to its end
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from vlrl.config import Config
+from vlrl.protocols import Policy
+
+if TYPE_CHECKING:
+    from vlrl.rollout.session import Session
+    from vlrl.types import Generation, Sampling
+
+TIMELINE_FILE = "timeline.jsonl"
+"""In a run's folder: a flat JSON object a line, lane, what, start_s, end_s and the details."""
+
+RecordFn = Callable[[str, float, float], None]
+"""(what, start, end), both by time.perf_counter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Something that went on for a while.
+
+    Attributes:
+        lane: whose time it was.
+        what: was done.
+        start_s: seconds since the epoch, by a clock that never jumps.
+        end_s: the same.
+        details: which step, version or episode it was.
+    """
+
+    lane: str
+    what: str
+    start_s: float
+    end_s: float
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Timeline:
+    """Writes spans as they end; without a file it keeps nothing."""
+
+    def __init__(self, path: Path | None = None, *, append: bool = False) -> None:
+        """With the first span the file begins again, or goes on, as a resumed run's does."""
+        self._epoch_s = time.time() - time.perf_counter()
+        self._path, self._mode = path, "a" if append else "w"
+        self._file: IO[str] | None = None
+
+    @classmethod
+    def of_run(cls, config: Config, *, resumed: bool) -> Timeline:
+        """A run's, if logging.timeline asks for it."""
+        return cls(config.run_dir / TIMELINE_FILE if config.logging.timeline else None, append=resumed)
+
+    def watched(self, policy: Policy) -> Policy:
+        """The policy, each of whose requests becomes a span."""
+        return policy if self._path is None else _Watched(policy, self)
+
+    def record(self, lane: str, what: str, start: float, end: float, **details: Any) -> None:
+        """Note a span from start to end, both by time.perf_counter; details are JSON values."""
+        if self._path is None:
+            return
+        if self._file is None:  # line-buffered: what a killed run did is there to be seen
+            self._file = self._path.open(self._mode, encoding="utf-8", buffering=1)
+        at = {"start_s": round(self._epoch_s + start, 6), "end_s": round(self._epoch_s + end, 6)}
+        self._file.write(json.dumps({"lane": lane, "what": what, **at, **details}) + "\n")
+
+    def recorder(self, lane: str, **details: Any) -> RecordFn:
+        """`record` of one lane."""
+        return lambda what, start, end: self.record(lane, what, start, end, **details)
+
+    def ended(self, lane: str, what: str, seconds: float, **details: Any) -> None:
+        """Note what has taken so many seconds and ends now."""
+        end = time.perf_counter()
+        self.record(lane, what, end - seconds, end, **details)
+
+    @contextmanager
+    def span(self, lane: str, what: str, **details: Any) -> Iterator[None]:
+        """Note the block, whatever ends it."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.record(lane, what, start, time.perf_counter(), **details)
+
+    def close(self) -> None:
+        """Close the file; what comes later is not kept. Safe to call twice."""
+        self._path = None
+        if self._file is not None:
+            self._file.close()
+
+
+class _Watched:
+    """A policy each of whose requests is a span."""
+
+    def __init__(self, policy: Policy, timeline: Timeline) -> None:
+        self._policy, self._timeline = policy, timeline
+
+    async def generate(self, session: Session, sampling: Sampling) -> Generation:
+        """As the policy itself does."""
+        with self._timeline.span(
+            "request", "generate", sample=session.sample.id, group_index=session.group_index
+        ):
+            return await self._policy.generate(session, sampling)
+
+
+def read_timeline(path: Path) -> list[Span]:
+    """The spans of a file, earliest first; a missing one has none, a line cut short by a kill is skipped."""
+    spans = []
+    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
+        try:
+            span = json.loads(line)
+            named = {key: span.pop(key) for key in ("lane", "what", "start_s", "end_s")}
+            spans.append(Span(**named, details=span))
+        except (ValueError, KeyError):
+            continue
+    return sorted(spans, key=lambda span: span.start_s)
+
+
+def overlap_s(spans: list[Span], start_s: float, end_s: float) -> float:
+    """Seconds of [start_s, end_s] in which at least one of the spans, earliest first, went on."""
+    total, reached = 0.0, start_s
+    for span in spans:
+        begin, end = max(span.start_s, reached), min(span.end_s, end_s)
+        if end > begin:
+            total, reached = total + end - begin, end
+    return total

@@ -1,0 +1,263 @@
+"""The trainer: ZeRO-3 ranks driven as one, from the driver's side."""
+
+from __future__ import annotations
+
+import math
+import os
+import socket
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from random import SystemRandom
+from typing import Any
+
+import numpy as np
+
+from vlrl import cluster
+from vlrl.algorithm.ordered import ENVIRONMENT
+from vlrl.algorithm.staleness import staleness_metrics
+from vlrl.batch import Batch
+from vlrl.config import Config
+from vlrl.errors import EngineError, ResourceError
+from vlrl.model.lora import sent_alone
+from vlrl.trainer.offload import OffloadFolder, with_folder
+from vlrl.trainer.rank import Objective, TrainerRank
+from vlrl.trainer.result import RankStepResult, StepSums
+from vlrl.types import FloatArray
+from vlrl.weights.manifest import Checksum, Manifest, plan_segment
+from vlrl.weights.places import WeightPlaces
+
+OBITUARY_S = 10.0
+"""A rank that does not say in so long that it lives is at work, or waits for one that does not."""
+
+
+class Trainer:
+    """All ranks as one: the driver's side."""
+
+    def __init__(self, config: Config, banned_token_ids: Sequence[int]) -> None:
+        folder = config.trainer.offload_dir
+        self._offload = OffloadFolder(folder) if folder is not None else None
+        if self._offload is not None:
+            config = with_folder(config, self._offload)
+        self._config = config
+        ranks = config.trainer.num_ranks
+        master = ("127.0.0.1", rendezvous_port(config.trainer.master_port))
+        env = {"OMP_NUM_THREADS": str(cluster.num_threads(config, num_processes=ranks))}
+        if config.trainer.deterministic:
+            env |= {name: os.environ.get(name, value) for name, value in ENVIRONMENT.items()}
+        if not cluster.gpu_available():
+            env["DS_ACCELERATOR"] = "cpu"
+        self._ranks = [
+            cluster.spawn(
+                TrainerRank,
+                config,
+                tuple(banned_token_ids),
+                rank,
+                master,
+                num_cpus=config.trainer.cpus_per_rank,
+                num_gpus=config.trainer.gpus_per_rank,
+                env=env,
+            )
+            for rank in range(ranks)
+        ]
+        self._starting = [rank.start.remote() for rank in self._ranks]
+        self._places: WeightPlaces | None = None
+        self._sending: list[Any] = []
+        self._written = False
+        self._adapters_alone = sent_alone(config) is not None
+
+    def wait_ready(self) -> float:
+        """Block until every rank has its model and the weight segment exists; seconds of the slowest."""
+        seconds = max(float(s) for s in cluster.fetch_all(self._starting))
+        self._layout = sent = cluster.call(self._ranks[:1], "parameters")[0]
+        if self._adapters_alone:
+            sent = cluster.call(self._ranks[:1], "adapters")[0]
+        self._places = WeightPlaces(self._config, sent, f"127.0.0.1:{rendezvous_port(None)}")
+        if self.manifest.transport == "shared_memory":
+            self.write_weights()
+        return seconds
+
+    @property
+    def manifest(self) -> Manifest:
+        """The weights that were written last, for `VllmPolicy.load_weights`; after wait_ready."""
+        if self._places is None:
+            raise EngineError("Trainer.wait_ready() has not been called")
+        return self._places.current
+
+    @property
+    def num_parameters(self) -> int:
+        """Parameters of the policy without adapters, tied ones once; after wait_ready."""
+        return sum(int(np.prod(shape)) for _, _, shape in self._layout)
+
+    def choices(self) -> list[str]:
+        """What rank 0 chose for its machine and why, in words: attention, and on a CPU who multiplies."""
+        chosen: list[str] = cluster.call(self._ranks[:1], "choices")[0]
+        return chosen
+
+    def step(
+        self, batch: Batch, objective: Objective, lr: float
+    ) -> tuple[dict[str, float], float | None, str]:
+        """One optimizer step; none if no rank has a trained token.
+
+        Args:
+            batch: [num_ranks][num_micro_batches].
+            objective: "grpo" or "sft".
+            lr: learning rate of this step.
+
+        Returns:
+            (metrics, largest |trainer - sampler| logprob of fresh tokens in nats or None if there are none,
+            the sample it was in).
+        """
+        n = len(self._ranks)
+        if not any(len(micro_batch.target_ids) for of_rank in batch for micro_batch in of_rank):
+            # Moments and weight decay would move the weights by what earlier steps saw; no rank is asked.
+            empty = {"policy/loss": 0.0, "optim/grad_norm": 0.0, "optim/empty_fraction": 1.0}
+            return empty | {"optim/skipped_fraction": 0.0, "optim/lr": lr}, None, ""
+        self._written = False
+        results: list[RankStepResult] = cluster.call(self._ranks, "step", batch, [objective] * n, [lr] * n)
+        sums = sum((r.sums for r in results), StepSums())
+        tokens = max(1, sums.num_tokens)
+        norm = results[0].grad_norm
+        metrics = {
+            "policy/loss": sums.loss,
+            "optim/grad_norm": norm,
+            "optim/skipped_fraction": float(not math.isfinite(norm)),  # by DeepSpeed, without a word
+            "optim/empty_fraction": 0.0,
+            "optim/lr": lr,
+        }
+        if objective == "grpo" and sums.num_tokens:  # none, if every group's rewards were equal
+            metrics |= {
+                "policy/entropy": sums.entropy / tokens,
+                "policy/sampler_mismatch": sums.mismatch / tokens,
+                "policy/clip_fraction": sums.num_clipped / tokens,
+            } | staleness_metrics(sums.by_staleness)
+            if self._config.algorithm.kl_coef > 0:
+                metrics["policy/kl_reference"] = sums.kl_reference / tokens
+        if sums.num_media:
+            metrics["vision/cached_share"] = sums.num_media_cached / sums.num_media
+        worst = max(results, key=lambda r: r.max_logprob_diff)
+        return metrics, worst.max_logprob_diff if sums.num_fresh else None, worst.worst_sample_id
+
+    def with_proximal(self, batches: Iterable[Batch]) -> list[Batch]:
+        """The batches of a step; those after the first one with the present weights' logprobs noted."""
+        packed = list(batches)
+        for batch in packed[1:]:
+            for micro_batches, values in zip(batch, self.logprobs(batch), strict=True):
+                for micro_batch, of_tokens in zip(micro_batches, values, strict=True):
+                    micro_batch.proximal_logprobs = of_tokens
+        return packed
+
+    def logprobs(self, batch: Batch) -> list[list[FloatArray]]:
+        """Trainer logprobs, [num_ranks][num_micro_batches] of [M] float32."""
+        return cluster.call(self._ranks, "logprobs", batch)
+
+    def write_weights(self) -> None:
+        """Write the weights as a new version, which `manifest` names from now on.
+
+        A broadcast has no place to be written to: it begins here and ends when the engines load it.
+
+        Raises:
+            EngineError: if it takes longer than weights.timeout_s.
+        """
+        if self._places is None:
+            raise EngineError("Trainer.wait_ready() has not been called")
+        place = self._places.next()
+        self._finish_sending()  # of the version before
+        self._sending = cluster.begin(self._ranks, "write_weights", [place] * len(self._ranks))
+        checksums = [] if place.transport == "broadcast" else self._finish_sending()
+        self._places.written(place, checksums)
+        self._written = True
+
+    def _finish_sending(self) -> list[Checksum]:
+        timeout_s = self._config.weights.timeout_s
+        late = (
+            f"the trainer has not sent its weights after weights.timeout_s={timeout_s:g}; raise it for a "
+            "large model on slow storage, else a collective hangs: the ranks' logs are under "
+            "/tmp/ray/session_latest/logs"
+        )
+        sending, self._sending = self._sending, []
+        of_ranks = cluster.fetch_all(sending, timeout_s=timeout_s, late=late)
+        return [checksum for of_rank in of_ranks for checksum in of_rank]
+
+    def save(self, folder: Path) -> None:
+        """Write model/ (Hugging Face format) and state/ (one slice a rank) under `folder`.
+
+        Raises:
+            ResourceError: if the disk is full.
+        """
+        self.save_model(folder / "model")
+        self._save("save_state", folder / "state")
+
+    def save_model(self, folder: Path) -> None:
+        """Write the weights alone, in Hugging Face format.
+
+        Raises:
+            ResourceError: if the disk is full.
+        """
+        whole = self.manifest
+        if self._adapters_alone:  # what was sent is not the model: that is gathered, bucket by bucket
+            whole = replace(
+                plan_segment(folder, self._layout), transport="disk", bucket_bytes=whole.bucket_bytes
+            )
+        elif whole.transport == "shared_memory" and not self._written:
+            self.write_weights()
+            whole = self.manifest
+        self._save("save_model", folder, whole)
+
+    def load(self, folder: Path) -> list[str]:
+        """Read the state that `save` wrote; `write_weights` sends its weights.
+
+        Returns:
+            What the config has changed of the optimizer since then, in words: the config's options hold.
+        """
+        changes: list[list[str]] = cluster.call(
+            self._ranks, "load_state", [str(folder / "state")] * len(self._ranks)
+        )
+        self._written = False
+        return changes[0]
+
+    def _save(self, method: str, folder: Path, *arguments: Any) -> None:
+        try:
+            values = (str(folder), *arguments)
+            cluster.call(self._ranks, method, *([value] * len(self._ranks) for value in values))
+        except EngineError as error:
+            # safetensors and the system say so in words; torch only counts the bytes that are missing.
+            words = ("No space left", "Disk quota", "unexpected pos", "failed writing file")
+            if any(word in str(error) for word in words):
+                raise ResourceError(
+                    f"the disk is full: {folder} could not be written; free some space, or set run.dir to "
+                    "another disk; the checkpoints before it are whole"
+                ) from error
+            raise
+
+    def death_message(self) -> str:
+        """Which rank's process is gone, in words; "" if none is."""
+        gone = cluster.dead(self._ranks, timeout_s=OBITUARY_S)
+        return f"the process of trainer rank {gone[0]} of {len(self._ranks)} has died" if gone else ""
+
+    def close(self) -> None:
+        """Stop the ranks and free the weights' places."""
+        cluster.stop(self._ranks)
+        if self._offload is not None:
+            self._offload.close()
+        if self._places is not None:
+            self._places.close()
+
+
+def rendezvous_port(wanted: int | None) -> int:
+    """A free port, or the wanted one.
+
+    Below those that the system gives to connections: one that is free now is bound seconds later.
+
+    Raises:
+        ResourceError: if the wanted port is in use, or none is free.
+    """
+    random = SystemRandom()  # independent of the run's seed
+    for port in [wanted] if wanted else [random.randrange(20_000, 32_000) for _ in range(100)]:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            with suppress(OSError):
+                probe.bind(("127.0.0.1", port))
+                return port
+    raise ResourceError(f"trainer.master_port={wanted} is in use; give another, or null for any")

@@ -1,0 +1,205 @@
+"""What a trainer rank trains: the model with its frozen parts, in the form that ZeRO-3 takes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch.distributed import ProcessGroup
+
+from vlrl.config import Config
+from vlrl.config.memory import OptimConfig
+from vlrl.errors import ConfigError
+from vlrl.model.attention import Kind
+from vlrl.model.feature_cache import FeatureCache, fingerprint
+from vlrl.model.logprobs import TreeLogprobs
+from vlrl.model.lora import add_adapters
+from vlrl.model.parts import VISION_PARTS, freeze, part_of, recomputes, vision_is_frozen
+from vlrl.trainer.offload import zero_options
+
+
+def load_model(config: Config) -> Any:
+    """The starting model, whole, with its frozen parts marked.
+
+    Raises:
+        ConfigError: if there is no model at model.path, or nothing of it is left to train.
+    """
+    from transformers import AutoModelForImageTextToText
+
+    try:
+        model = AutoModelForImageTextToText.from_pretrained(
+            config.model.path,
+            dtype=getattr(torch, config.model.dtype),
+            attn_implementation=config.model.attention,
+            trust_remote_code=config.processor.trust_remote_code,
+        )
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"model.path={config.model.path!r} cannot be loaded: {error}") from error
+    if config.trainer.gradient_checkpointing:
+        _recompute(model, config.trainer.gradient_checkpointing)
+    freeze(model, config.model.freeze)
+    if config.lora is not None:
+        add_adapters(model, config.lora, config.run.seed)
+    if not any(p.requires_grad for p in model.parameters()):
+        raise ConfigError(f"model.freeze={config.model.freeze} leaves nothing to train")
+    return model.train()
+
+
+def _recompute(model: Any, choice: bool | str) -> None:
+    """Switch recomputing on, and off again in the layers of the side that is not chosen."""
+    model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+    for name, module in model.named_modules():
+        side: Literal["vision", "language"] = "vision" if part_of(f"{name}.") in VISION_PARTS else "language"
+        if getattr(module, "gradient_checkpointing", False) and not recomputes(choice, side):
+            module.gradient_checkpointing = False
+
+
+def with_logprobs(
+    model: Any,
+    config: Config,
+    banned_token_ids: Sequence[int],
+    attention: Kind,
+    cache: FeatureCache | None,
+    sharers: ProcessGroup | None,
+) -> TreeLogprobs:
+    """The model wrapped for the loss, with the chosen attention; `cache` stands in for a frozen tower."""
+    return TreeLogprobs(
+        model,
+        temperature=config.rollout.temperature,
+        banned_token_ids=banned_token_ids,
+        attention=attention,
+        chunk_bytes=config.trainer.logits_chunk_mib * 2**20,
+        **({"features": cache} if cache is not None else {}),
+        sharers=sharers,
+    )
+
+
+def feature_cache(model: Any, config: Config, device: torch.device) -> FeatureCache | None:
+    """A cache of images' features, if no step changes them and the config keeps any; before ZeRO-3."""
+    options = config.vision_cache
+    if not vision_is_frozen(model) or (options.gib == 0 and options.dir is None):
+        return None
+    folder = None
+    if options.dir is not None:
+        tower = [(n, p) for n, p in model.named_parameters() if part_of(n) in VISION_PARTS]
+        folder = options.dir / fingerprint(tower, _vision_settings(model, config))
+
+    def agree(mine: bool) -> bool:
+        flag = torch.tensor(int(mine), device=device)
+        torch.distributed.all_reduce(flag, op=torch.distributed.ReduceOp.MAX)
+        return bool(flag.item())
+
+    return FeatureCache(int(options.gib * 2**30), folder, agree)
+
+
+def _vision_settings(model: Any, config: Config) -> str:
+    """What features hang on besides images and weights, such as the mean that is taken off pixels."""
+    from transformers.models.auto.image_processing_auto import get_image_processor_config
+
+    own = model.config
+    settings = {
+        "processor": config.processor.model_dump(mode="json"),
+        "images": get_image_processor_config(config.model.path),
+        "tower": own.vision_config.to_dict(),
+        "picked": {
+            name: value for name, value in own.to_dict().items() if name.startswith("vision_feature_")
+        },
+    }
+    return json.dumps(settings, sort_keys=True, default=str)
+
+
+def deepspeed_config(config: Config, module: torch.nn.Module) -> Mapping[str, Any]:
+    """DeepSpeed's own config of a rank that splits a module."""
+    low = config.model.dtype == "bfloat16"
+    return {
+        "train_micro_batch_size_per_gpu": 1,
+        "gradient_accumulation_steps": 1,  # the boundary is set by hand: micro-batches vary in number
+        "gradient_clipping": config.optim.max_grad_norm,
+        "zero_optimization": {"stage": 3, "overlap_comm": False, **zero_options(config, module)},
+        "zero_allow_untested_optimizer": True,
+        "zero_force_ds_cpu_optimizer": False,  # torch's AdamW does offloaded updates too, without a compiler
+        "bf16": {"enabled": low},
+        # Left alone DeepSpeed adds micro-batches and ranks up in bfloat16: small gradients are lost.
+        **({"data_types": {"grad_accum_dtype": "fp32"}, "communication_data_type": "fp32"} if low else {}),
+    }
+
+
+def make_optimizer(parameters: Iterable[torch.nn.Parameter], options: OptimConfig) -> torch.optim.Optimizer:
+    """AdamW over the trained ones of some parameters, its moments in float32 or by blocks in 8 bit.
+
+    Raises:
+        ConfigError: if 8bit is asked for and bitsandbytes is not installed.
+    """
+    trained = [p for p in parameters if p.requires_grad]
+    kind: Any = torch.optim.AdamW  # not fused: on a CPU its last bits depend on how long a slice is
+    if options.state == "8bit":
+        try:
+            from bitsandbytes.optim import AdamW8bit
+        except ImportError as error:
+            raise ConfigError(
+                "optim.state=8bit needs bitsandbytes: pip install 'vlrl[8bit]', or set it to float32"
+            ) from error
+        kind = AdamW8bit
+    made: torch.optim.Optimizer = kind(
+        trained, lr=options.lr, betas=options.betas, eps=options.eps, weight_decay=options.weight_decay
+    )
+    return made
+
+
+def set_options(groups: Iterable[dict[str, Any]], options: OptimConfig) -> list[str]:
+    """Give an optimizer's groups the config's options in place of those that a checkpoint brought along.
+
+    The learning rate is not among them: the schedule sets it at every step.
+
+    Args:
+        groups: `param_groups`, after `load_state_dict`.
+        options: the config's.
+
+    Returns:
+        What changed, a sentence an option.
+    """
+    changes: dict[str, str] = {}
+    for group in groups:
+        for name in ("betas", "eps", "weight_decay"):
+            saved, wanted = group[name], getattr(options, name)
+            if not np.array_equal(saved, wanted):  # betas may have become a list
+                changes[name] = f"optim.{name}: {saved} in the checkpoint, {wanted} from here on"
+            group[name] = wanted
+    return list(changes.values())
+
+
+def make_leaves(module: TreeLogprobs) -> None:
+    """Let ZeRO-3 fetch a whole block at once: a hook per linear layer costs more than a small layer.
+
+    DeepSpeed follows such a block's backward pass by its inputs and its output, so these are left alone:
+    parts of a block, which may be called by keywords alone (SmolVLM's attention), and a tower whose features
+    are picked from its hidden states (LLaVA's), which a hook of transformers takes out early.
+    """
+    from deepspeed.utils import set_z3_leaf_modules
+
+    model = module.model
+    picked = model.model.vision_tower if hasattr(model.config, "vision_feature_layer") else None
+    tower = set() if picked is None else set(picked.modules())
+    lists = (m for m in model.modules() if isinstance(m, torch.nn.ModuleList) and m not in tower)
+    names = set(model._no_split_modules or [])
+    classes = {type(layer) for layers in lists for layer in layers if type(layer).__name__ in names}
+    if classes:
+        for layer in set_z3_leaf_modules(module, list(classes)):
+            layer.register_forward_pre_hook(_with_grad_at_input)
+
+
+def _with_grad_at_input(layer: torch.nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Let the gradient go through a block that is trained above frozen ones.
+
+    DeepSpeed takes a block's gradients when the gradient of its input is there. An input that has none,
+    because all below is frozen, would set this off before the block's own are.
+    """
+    first = inputs[0] if inputs else None
+    if not isinstance(first, torch.Tensor) or first.requires_grad or not torch.is_grad_enabled():
+        return None
+    if not any(parameter.requires_grad for parameter in layer.parameters()):
+        return None
+    return (first.detach().requires_grad_(), *inputs[1:])

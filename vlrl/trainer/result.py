@@ -1,0 +1,70 @@
+"""What a trainer rank tells of an optimizer step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+
+from vlrl.algorithm.staleness import Sums, no_sums
+from vlrl.batch import MicroBatch
+from vlrl.types import FloatArray
+
+
+@dataclass(slots=True)
+class StepSums:
+    """Sums over trained tokens of one optimizer step; ranks add up, then the driver divides.
+
+    Fresh tokens are those that were generated under the weights that the step begins with.
+    """
+
+    num_tokens: int = 0
+    num_fresh: int = 0
+    loss: float = 0.0
+    entropy: float = 0.0
+    mismatch: float = 0.0
+    kl_reference: float = 0.0
+    num_clipped: int = 0
+    num_media: int = 0
+    num_media_cached: int = 0
+    by_staleness: Sums = field(default_factory=no_sums)
+
+    def __add__(self, other: StepSums) -> StepSums:
+        """Field by field."""
+        return StepSums(*(a + b for a, b in zip(asdict(self).values(), asdict(other).values(), strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class RankStepResult:
+    """One rank's account of a step: sums, gradient norm, and the worst logprob difference with its sample.
+
+    The difference is that of fresh tokens, 0 if there are none.
+    """
+
+    sums: StepSums
+    grad_norm: float
+    max_logprob_diff: float
+    worst_sample_id: str
+
+
+def worst_difference(trainer_logprobs: FloatArray, batch: MicroBatch) -> tuple[float, str]:
+    """The largest |trainer - sampler| logprob of a micro-batch's fresh tokens, in nats, and its sample.
+
+    Args:
+        trainer_logprobs: [M] float32, of the trained tokens.
+        batch: the micro-batch; tokens of older weights were sampled from another policy and do not count.
+    """
+    fresh = batch.token_staleness == 0
+    if not fresh.any():
+        return 0.0, ""
+    difference = np.where(fresh, np.abs(trainer_logprobs - batch.sampler_logprobs), 0.0)
+    difference = np.nan_to_num(difference, nan=np.inf, posinf=np.inf)  # nan would pass every comparison
+    token = int(difference.argmax())
+    return float(difference[token]), batch.token_sample_ids[int(batch.sequence_ids[token])]
+
+
+def mean_of_updates(updates: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Each metric's mean over those of a step's updates that have it; an update without tokens has few."""
+    names = dict.fromkeys(name for update in updates for name in update)
+    return {name: float(np.mean([u[name] for u in updates if name in u])) for name in names}

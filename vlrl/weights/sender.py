@@ -1,0 +1,131 @@
+"""The trainer's side of a weight update: every rank writes its slices, or rank 0 gathers bucket by bucket."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import torch
+from torch import distributed
+
+from vlrl.weights.group import WeightGroup
+from vlrl.weights.manifest import (
+    ALIGNMENT,
+    Bucket,
+    Checksum,
+    Manifest,
+    Segment,
+    bucket_file,
+    buckets_of,
+    crc32_of,
+)
+
+Slices = Iterable[tuple[str, torch.Tensor]]
+"""(name, this rank's flat slice) of every parameter in the manifest's order: ZeRO-3's, equally long on every
+rank, the last ones padded."""
+
+
+class WeightSender:
+    """One rank's part in sending; all ranks are asked for the same things in the same order."""
+
+    def __init__(self, rank: int, num_ranks: int, device: torch.device, *, checksums: bool) -> None:
+        """Set up; with checksums, `send` also returns those that tell engines whether all arrived whole."""
+        self._rank, self._num_ranks, self._device = rank, num_ranks, device
+        self._checksums = checksums
+        self._segments: dict[str, Segment] = {}
+        self._group: WeightGroup | None = None
+
+    def send(self, slices: Slices, manifest: Manifest) -> list[Checksum]:
+        """Bring the weights to where the manifest says; this rank's checksums.
+
+        Raises:
+            EngineError: if engines do not take part in a broadcast within weights.timeout_s.
+        """
+        if manifest.transport == "shared_memory":
+            return self._write_slices(slices, manifest)
+        found: list[Checksum] = []
+        for number, (bucket, buffer) in enumerate(self._gathered(slices, manifest)):
+            if self._rank:
+                continue
+            if manifest.transport == "disk":
+                found += self._write_file(manifest, number, dict(bucket.views(buffer)))
+            else:
+                self._member_0(manifest).broadcast(buffer)
+        return found
+
+    def whole(self, slices: Slices, manifest: Manifest) -> dict[str, torch.Tensor]:
+        """The whole model in host memory on rank 0, nothing elsewhere; from shared memory if it is there."""
+        if manifest.transport == "shared_memory":
+            return {} if self._rank else {name: t.clone() for name, t in self._segment(manifest)}
+        state: dict[str, torch.Tensor] = {}
+        for bucket, buffer in self._gathered(slices, manifest):
+            if not self._rank:
+                state |= {name: tensor.cpu() for name, tensor in bucket.views(buffer)}
+        return state
+
+    def _segment(self, manifest: Manifest) -> Segment:
+        if manifest.path not in self._segments:
+            self._segments[manifest.path] = Segment(manifest)
+        return self._segments[manifest.path]
+
+    def _write_slices(self, slices: Slices, manifest: Manifest) -> list[Checksum]:
+        segment, found = self._segment(manifest), []
+        for name, slice_ in slices:
+            start = self._rank * slice_.numel()
+            segment.write_shard(name, slice_, start)
+            count = min(slice_.numel(), segment.flat[name].numel() - start)
+            if self._checksums and count > 0:
+                found.append(Checksum(name, start, count, crc32_of(slice_.view(-1)[:count])))
+        return found
+
+    def _gathered(self, slices: Slices, manifest: Manifest) -> Iterator[tuple[Bucket, torch.Tensor]]:
+        """Each bucket in a buffer of its own on rank 0, an empty one on the others, who only give theirs."""
+        coming = iter(slices)
+        for bucket in buckets_of(manifest):
+            mine = [next(coming)[1].detach().view(-1) for _ in bucket.entries]
+            of_ranks = self._gather(mine)
+            buffer = torch.empty(
+                0 if self._rank else bucket.num_bytes, dtype=torch.uint8, device=self._device
+            )
+            if not self._rank:
+                for place, (_, target) in enumerate(bucket.views(buffer)):
+                    whole = torch.cat([of_rank[place] for of_rank in of_ranks])
+                    target.view(-1).copy_(whole[: target.numel()])
+            yield bucket, buffer
+
+    def _gather(self, mine: Sequence[torch.Tensor]) -> list[list[torch.Tensor]]:
+        """The ranks' slices of a bucket, on rank 0: [num_ranks][num_parameters]; one collective for all."""
+        if self._num_ranks == 1:
+            return [list(mine)]
+        starts = [0]
+        for slice_ in mine:  # aligned, so that any dtype may follow any other
+            starts.append(starts[-1] + -(-slice_.nbytes // ALIGNMENT) * ALIGNMENT)
+        packed = torch.zeros(starts[-1], dtype=torch.uint8, device=self._device)
+        for slice_, start in zip(mine, starts, strict=False):
+            packed[start : start + slice_.nbytes].copy_(slice_.view(torch.uint8))
+        gathered = None if self._rank else [torch.empty_like(packed) for _ in range(self._num_ranks)]
+        distributed.gather(packed, gathered)
+        return [
+            [of_rank[start : start + s.nbytes].view(s.dtype) for s, start in zip(mine, starts, strict=False)]
+            for of_rank in gathered or []
+        ]
+
+    def _write_file(
+        self, manifest: Manifest, number: int, tensors: dict[str, torch.Tensor]
+    ) -> list[Checksum]:
+        from safetensors.torch import save_file
+
+        folder = Path(manifest.path)
+        folder.mkdir(parents=True, exist_ok=True)
+        tensors = {name: tensor.cpu() for name, tensor in tensors.items()}
+        save_file(tensors, folder / bucket_file(number))
+        if not self._checksums:
+            return []
+        return [Checksum(name, 0, t.numel(), crc32_of(t.view(-1))) for name, t in tensors.items()]
+
+    def _member_0(self, manifest: Manifest) -> WeightGroup:
+        if self._group is None or self._group.address != manifest.path:
+            self._group = WeightGroup(
+                manifest.path, 0, manifest.num_members, self._device, manifest.timeout_s
+            )
+        return self._group
