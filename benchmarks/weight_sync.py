@@ -92,7 +92,7 @@ async def update_while_drawing(
     def keep_drawing() -> None:
         drawing.difference_update({task for task in drawing if task.done()})
         while len(drawing) < NUM_REQUESTS:
-            sampling = Sampling(1.0, 1.0, 0, NUM_TOKENS, len(drawing))
+            sampling = Sampling(1.0, NUM_TOKENS, len(drawing))
             drawing.add(asyncio.create_task(policy.generate(Session(sample, 0), sampling)))
 
     writes, pauses = [], []
@@ -125,7 +125,7 @@ def processor_ms(policy: VllmPolicy, trainer: Trainer, processor: Processor, rou
     sample, tokens = question(processor), 0
 
     async def draw() -> int:
-        sampling = [Sampling(1.0, 1.0, 0, NUM_DRAWN, seed) for seed in range(NUM_REQUESTS)]
+        sampling = [Sampling(1.0, NUM_DRAWN, seed) for seed in range(NUM_REQUESTS)]
         drawn = await asyncio.gather(*(policy.generate(Session(sample, 0), each) for each in sampling))
         return sum(len(each.token_ids) for each in drawn)
 

@@ -94,7 +94,7 @@ def engines(tiny_model: Path, local_ray: None, tmp_path_factory: pytest.TempPath
 
 
 def sampling(max_tokens: int, *, seed: int = 0, greedy: bool = False) -> Sampling:
-    return Sampling(0.0 if greedy else TEMPERATURE, 1.0, 0, max_tokens, seed)
+    return Sampling(0.0 if greedy else TEMPERATURE, max_tokens, seed)
 
 
 def spans(generation: Generation) -> list[tuple[int, int, int]]:

@@ -220,7 +220,7 @@ def test_adapters_that_come_in_the_middle_of_a_request_are_exact(
         if before is not None and start:
             ids, logprobs = before.token_ids[:start], before.sampler_logprobs[:start]
             session.append_action(Generation(ids, logprobs, (), finished=False))
-        return await pair.policy.generate(session, Sampling(0.0, 1.0, 0, num_tokens, 0))
+        return await pair.policy.generate(session, Sampling(0.0, num_tokens, 0))
 
     async def draw_through(manifests: list[Manifest]) -> Generation:
         actor = pair.policy._replicas[0].actor

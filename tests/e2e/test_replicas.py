@@ -53,7 +53,7 @@ class Engines:
 
     def ask(self, sample: Sample, index: int, num_tokens: int) -> asyncio.Task[Generation]:
         """Begin to draw an answer under a seed that is this request's alone."""
-        sampling = Sampling(1.0, 1.0, 0, num_tokens, seed=1000 * index + len(sample.id))
+        sampling = Sampling(1.0, num_tokens, seed=1000 * index + len(sample.id))
         return asyncio.create_task(self.policy.generate(Session(sample, index), sampling))
 
     def pids(self) -> list[int]:

@@ -66,7 +66,7 @@ class Engine:
     """A vLLM engine in a thread of its own.
 
     All of vLLM is called from that thread, between two steps of the engine: what `run` is given sees no
-    request half results.
+    request half done.
     """
 
     def __init__(

@@ -76,14 +76,14 @@ class GeneratorActor:
         await asyncio.wrap_future(self._engine.run(partial(self._engine.abort, names)))
 
     async def update(self, manifest: Manifest, version: int) -> float:
-        """Load weights between two steps; seconds for which nothing was result."""
+        """Load weights between two steps; seconds for which nothing was generated."""
         return await asyncio.wrap_future(self._engine.run(partial(self._engine.update, manifest, version)))
 
 
 class VllmPolicy:
     """A `vlrl.protocols.Policy` on one or several engines.
 
-    The sessions of one event-loop turn are sent together. In batches they are result together and nothing
+    The sessions of one event-loop turn are sent together. In batches they are generated together and nothing
     else meanwhile; in continuous mode they join what runs, and each is answered as it is done.
     """
 

@@ -67,9 +67,9 @@ class Replica:
     async def generate(
         self, requests: Sequence[EngineRequest], references: Mapping[str, Any], *, whole: bool
     ) -> AsyncIterator[tuple[int, GenerationResult, Load | None]]:
-        """Each request's index and result as it is done, or all together if they are result as a whole batch.
+        """Each request's index and result as it is done, or all together if they are generated as a batch.
 
-        Requests that were lost with their engine are result again by the next, under the same seeds.
+        Requests that were lost with their engine are generated again by the next, under the same seeds.
         """
         waiting = dict(enumerate(requests))
         while waiting:
