@@ -22,7 +22,7 @@ from vlrl.config import parse_config
 from vlrl.environment.host.host import EnvHost
 from vlrl.process.json_stdout import parse_with_json, print_json
 from vlrl.protocols import Observation, StepResult
-from vlrl.rollout.context import RolloutContext
+from vlrl.rollout.context import RolloutContext, endpoint_of
 from vlrl.rollout.groups import rollout_groups
 from vlrl.rollout.session import MediaMessage, Session
 from vlrl.types import EnvTask, Generation, Prompt, Sample, Sampling, VersionSpan
@@ -119,7 +119,7 @@ def measure(args: argparse.Namespace, isolation: str) -> float:
 
     async def run() -> float:
         with EnvHost(config.env, max_open=args.episodes) as host:
-            context = RolloutContext(AtOnce(), Tokens(), host, config)  # type: ignore[arg-type]
+            context = RolloutContext(AtOnce(), Tokens(), host, config, endpoint_of(config))  # type: ignore[arg-type]
             for warm in (True, False):
                 begin = time.perf_counter()
                 drawn = await rollout_groups(samples, context, seed_path=(0, int(warm)))

@@ -108,7 +108,7 @@ def main() -> None:
             run.collect(partial(generate_groups, run), partial(require_healthy, config))
             pipe.send(start_up=start_up(run, ray_seconds))
             block = Block(pipe.next_block())
-            for step in run.steps():
+            for step in run.steps("GRPO"):
                 metrics = grpo_step(run, step)
                 run.sinks.log(step, metrics)
                 console.step(step, metrics)

@@ -76,7 +76,7 @@ def test_every_way_is_causal_attention_along_the_path(
 ) -> None:
     seen = seen_until(forest)
     inputs = inputs_of(len(seen))
-    expected = results(lambda *x: plain(seen, *x, window), inputs)
+    expected = results(lambda q, k, v: plain(seen, q, k, v, window), inputs)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tree_attention, "BLOCK_TOKENS", block_tokens)
         patch.setattr(tree_attention, "KEPT_PAIRS", tree_attention.KEPT_PAIRS if kept else 0)

@@ -90,9 +90,9 @@ def test_the_distance_is_the_one_defined() -> None:
 
     for _ in range(150):
         a, b = random_tree(2), random_tree(3)
-        trees = [OrderedTree.of(root, lambda node: node.children) for root in (a, b)]
-        cost = lambda i, j: float(trees[0].nodes[i].text != trees[1].nodes[j].text)  # noqa: B023, E731
-        assert tree_edit_distance(*trees, cost) == by_definition(a, b)
+        left, right = (OrderedTree.of(root, lambda node: node.children) for root in (a, b))
+        cost = lambda i, j: float(left.nodes[i].text != right.nodes[j].text)  # noqa: B023, E731
+        assert tree_edit_distance(left, right, cost) == by_definition(a, b)
 
 
 def test_it_is_symmetric_and_one_on_itself() -> None:
