@@ -1,6 +1,6 @@
 """The same work synchronous and asynchronous, with environments that make it wait: speed-up and its limit.
 
-    python benchmarks/async.py --json --picture async.png
+    python benchmarks/async.py --json --image async.png
 
 A tiny Qwen2.5-VL plays episodes of a few turns, an image each, whose environment answers after a while drawn
 from a log-normal distribution by the sample's seed: nothing else differs between rounds but
@@ -270,13 +270,13 @@ def main() -> None:
     parser.add_argument("--pipeline-depth", type=int, default=2)
     parser.add_argument("--max-staleness", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--picture", type=Path, help="PNG of the last round of both modes")
+    parser.add_argument("--image", type=Path, help="PNG of the last round of both modes")
     args = parse_with_json(parser)
     rounds, drawing = measure(args)
     result = figures(args, rounds, drawing)
-    if args.picture:
+    if args.image:
         panels = [Panel(f"{m}: {p[-1].seconds:.1f} s", p[-1].spans) for m, p in rounds.items()]
-        draw_gantt(args.picture, panels)
+        draw_gantt(args.image, panels)
     if args.json:
         print_json(result)
         return

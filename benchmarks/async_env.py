@@ -35,7 +35,7 @@ class Waiting:
     def reset(self, task: Mapping[str, Any], seed: int) -> Observation:
         """At once: the image is part of the row."""
         self._waits = waits_of(seed, *self._options)
-        self._pictures = np.random.default_rng([seed, 0])
+        self._images = np.random.default_rng([seed, 0])
         self._num_done, self._waited_s = 0, 0.0
         return self._look()
 
@@ -52,8 +52,8 @@ class Waiting:
         """Nothing to free."""
 
     def _look(self) -> Observation:
-        picture = self._pictures.integers(0, 256, (SIDE, SIDE, 3), dtype=np.uint8)
-        return Observation("What now?", [picture])
+        image = self._images.integers(0, 256, (SIDE, SIDE, 3), dtype=np.uint8)
+        return Observation("What now?", [image])
 
 
 def parity(completion: str, answer: Any) -> float:

@@ -17,7 +17,7 @@ class Case:
         groups: prompts.
         group_size: episodes of each, n.
         turns: of an episode.
-        pictures: of each turn.
+        images: of each turn.
         image_tokens: of an image, a square number.
         text_tokens: of a turn besides.
         completion_tokens: drawn in a turn, at most.
@@ -31,7 +31,7 @@ class Case:
     groups: int
     group_size: int
     turns: int
-    pictures: int
+    images: int
     image_tokens: int
     text_tokens: int
     completion_tokens: int
@@ -51,7 +51,7 @@ class Case:
         return round(self.image_tokens**0.5)
 
     @property
-    def picture_pixels(self) -> int:
+    def image_pixels(self) -> int:
         """Side of an image in pixels."""
         return self.tokens_per_side * TOKEN_PIXELS
 

@@ -44,7 +44,7 @@ def scene(seed: int) -> Image.Image:
     return Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8))
 
 
-def write_pictures(folder: str, first: int, step: int, num_rows: int) -> None:
+def write_images(folder: str, first: int, step: int, num_rows: int) -> None:
     """Every step-th image: a random cut of a scene."""
     scenes = [scene(seed) for seed in range(NUM_SCENES)]
     for row in range(first, num_rows, step):
@@ -52,15 +52,15 @@ def write_pictures(folder: str, first: int, step: int, num_rows: int) -> None:
         area, ratio = rng.uniform(1e5, 1e6), rng.uniform(0.6, 1.6)
         width, height = min(1500, int((area * ratio) ** 0.5)), min(1200, int((area / ratio) ** 0.5))
         x, y = int(rng.integers(0, 1501 - width)), int(rng.integers(0, 1201 - height))
-        picture = scenes[row % NUM_SCENES].crop((x, y, x + width, y + height))
-        picture.save(Path(folder) / f"{row}.jpg", quality=90)
+        image = scenes[row % NUM_SCENES].crop((x, y, x + width, y + height))
+        image.save(Path(folder) / f"{row}.jpg", quality=90)
 
 
 def write_rows(folder: Path, num_rows: int, num_processes: int) -> None:
     """The images and rows.jsonl."""
     context = get_context("spawn")
     jobs = [
-        context.Process(target=write_pictures, args=(str(folder), first, num_processes, num_rows))
+        context.Process(target=write_images, args=(str(folder), first, num_processes, num_rows))
         for first in range(num_processes)
     ]
     for job in jobs:

@@ -29,7 +29,7 @@ from vlrl.protocols import Observation, StepResult
 from vlrl.types import EnvTask
 
 ISOLATIONS: tuple[Literal["inline", "thread", "process"], ...] = ("inline", "thread", "process")
-SIZES = {"no picture": None, "224x224": (224, 224), "1280x800": (800, 1280)}
+SIZES = {"no image": None, "224x224": (224, 224), "1280x800": (800, 1280)}
 
 
 class Still:

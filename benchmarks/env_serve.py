@@ -87,12 +87,12 @@ def of_one(url: str, noise: bool, num_steps: int) -> dict[str, float]:
     row = {"local_ms": median_ms(lambda: here.step("a"), num_steps)}
     with httpx2.Client(base_url=url, trust_env=False) as client:
         row["bare_request_ms"] = median_ms(lambda: client.get("/health").read(), num_steps)
-    for pictures in ("raw", "png"):
-        there = open_env("remote", {"url": url, "pictures": pictures})
+    for images in ("raw", "png"):
+        there = open_env("remote", {"url": url, "images": images})
         there.reset({}, 0)
         there.step("a")
-        row[f"{pictures}_ms"] = median_ms(lambda there=there: there.step("a"), num_steps)
-        row[f"{pictures}_overhead_ms"] = round(row[f"{pictures}_ms"] - row["local_ms"], 3)
+        row[f"{images}_ms"] = median_ms(lambda there=there: there.step("a"), num_steps)
+        row[f"{images}_overhead_ms"] = round(row[f"{images}_ms"] - row["local_ms"], 3)
         there.close()
     return row
 

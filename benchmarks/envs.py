@@ -70,7 +70,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--size", type=int, default=224, help="side of a picture in pixels")
+    parser.add_argument("--size", type=int, default=224, help="side of an image in pixels")
     parser.add_argument("--seconds", type=float, default=0.4, help="measured of each level")
     parser.add_argument("--only", nargs="*", default=[], help="names of environments")
     args = parse_with_json(parser)

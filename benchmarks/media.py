@@ -86,11 +86,11 @@ def fitted(height: int, width: int, min_pixels: int, max_pixels: int) -> tuple[i
     return smart_resize(height, width, PATCH * MERGE, min_pixels, max_pixels)
 
 
-class Pictures:
+class Images:
     """The sides for images; each call makes all of them ready for their groups."""
 
-    def __init__(self, folder: Path, num_pictures: int, group_size: int) -> None:
-        self.paths = [folder / f"{index}.jpg" for index in range(num_pictures)]
+    def __init__(self, folder: Path, num_images: int, group_size: int) -> None:
+        self.paths = [folder / f"{index}.jpg" for index in range(num_images)]
         for index, path in enumerate(self.paths):
             photo(index).save(path, quality=90)
         self.group_size = group_size
@@ -134,7 +134,7 @@ class Pictures:
         return self.processor(images=[pixels], do_resize=False, return_tensors="pt")["pixel_values"]
 
 
-class Videos(Pictures):
+class Videos(Images):
     """The sides for one video at two frames a second; both take the same frames."""
 
     def __init__(self, folder: Path, seconds: int, group_size: int) -> None:
@@ -193,7 +193,7 @@ class Videos(Pictures):
 SIDES = ("plain", "cold", "warm", "warm_patches", "floor")
 
 
-def measure(media: Pictures, rounds: int) -> dict[str, Any]:
+def measure(media: Images, rounds: int) -> dict[str, Any]:
     """Median seconds of each side over `rounds`, in turn; one round before loads what is loaded once."""
     seconds: dict[str, list[float]] = {side: [] for side in SIDES}
     compare(media)
@@ -208,14 +208,14 @@ def measure(media: Pictures, rounds: int) -> dict[str, Any]:
     return summary({side: statistics.median(values) for side, values in seconds.items()}, media)
 
 
-def compare(media: Pictures) -> None:
+def compare(media: Images) -> None:
     """Stop unless both sides make the same patches: else their times mean nothing."""
     plain, cold = media.plain()[:: media.group_size], media.cold()
     if not all(np.array_equal(a.numpy(), b.numpy()) for a, b in zip(plain, cold, strict=True)):
         raise SystemExit("the two sides make different patches")
 
 
-def summary(medians: dict[str, float], media: Pictures) -> dict[str, Any]:
+def summary(medians: dict[str, float], media: Images) -> dict[str, Any]:
     """Seconds, uses per second and how many times quicker than plain; `floor` is decoding once."""
     uses = len(media.paths) * media.group_size
     return {
@@ -237,7 +237,7 @@ def peak_mib(side: str, group_size: int) -> float:
 
 def print_growth(side: str, group_size: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        media = Pictures(Path(folder), 4, group_size)
+        media = Images(Path(folder), 4, group_size)
         small = np.zeros((56, 56, 3), np.uint8)
         media.processor(images=[small], return_tensors="pt")
         MediaStore(MediaConfig(cache_gib=0)).image(small, (28, 28), "bench")
@@ -258,14 +258,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--pictures", type=int, default=12)
+    parser.add_argument("--images", type=int, default=12)
     parser.add_argument("--group-size", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--video-seconds", type=int, default=10)
     args = parse_with_json(parser)
     with tempfile.TemporaryDirectory() as folder:
         report = {
-            "pictures": measure(Pictures(Path(folder), args.pictures, args.group_size), args.rounds),
+            "images": measure(Images(Path(folder), args.images, args.group_size), args.rounds),
             "video": measure(Videos(Path(folder) / "n", args.video_seconds, args.group_size), args.rounds),
             "video_one_use": measure(Videos(Path(folder) / "1", args.video_seconds, 1), args.rounds),
             "peak_mib": {side: peak_mib(side, args.group_size) for side in ("plain", "cold")},
@@ -273,7 +273,7 @@ def main() -> None:
     if args.json:
         print_json(report)
         return
-    for name in ("pictures", "video", "video_one_use"):
+    for name in ("images", "video", "video_one_use"):
         for side, seconds in report[name]["seconds"].items():
             quicker = report[name]["times_quicker"].get(side, 1.0)
             print(f"{name:14} {side:13} {seconds:9.4f} s {quicker:9.1f} times plain")

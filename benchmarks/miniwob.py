@@ -58,12 +58,12 @@ def some_actions(seed: int, world: MiniWob) -> Sequence[Action]:
 
 
 def played(world: MiniWob, name: str) -> list[bytes]:
-    pictures = [world.reset({"name": name}, 5).pixels.tobytes()]
+    images = [world.reset({"name": name}, 5).pixels.tobytes()]
     for action in some_actions(5, world):
-        pictures.append(world.perform(action).pixels.tobytes())
+        images.append(world.perform(action).pixels.tobytes())
         if world.verdict().ended:
             break
-    return pictures
+    return images
 
 
 def determinism(world: MiniWob, names: Sequence[str]) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def main() -> None:
     )
     parser.add_argument("--tasks", type=int, default=125, help="how many of them, by the alphabet")
     parser.add_argument("--seconds", type=float, default=10.0, help="measured for each number at once")
-    parser.add_argument("--scale", type=int, default=3, help="pixels of the picture to a pixel of the page")
+    parser.add_argument("--scale", type=int, default=3, help="pixels of the image to a pixel of the page")
     args = parse_with_json(parser)
     worlds = [MiniWob(scale=args.scale) for _ in range(max(AT_ONCE))]
     names = worlds[0].tasks[: args.tasks]

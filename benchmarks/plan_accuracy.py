@@ -75,7 +75,7 @@ def run_rank(config: Config, args: argparse.Namespace, results: Any) -> None:
         create_segment(manifest)
         rank.write_weights(manifest)
         case = Case(
-            args.shape, args.groups, args.group_size, turns=1, pictures=1, image_tokens=args.image_tokens,
+            args.shape, args.groups, args.group_size, turns=1, images=1, image_tokens=args.image_tokens,
             text_tokens=args.prompt_tokens, completion_tokens=args.completion_tokens, shortest=1.0,
         )  # fmt: skip
         [batch] = pack(

@@ -25,7 +25,7 @@ class Work:
     group_size: int
     prompt_tokens: int
     completion_tokens: int
-    pictures_per_prompt: int
+    images_per_prompt: int
     patches: int
     image_tokens: int
 
@@ -63,8 +63,8 @@ def forward_flops(config: Mapping[str, Any], work: Work) -> int:
         text, body, work.prompt_tokens + work.completion_tokens // 2, completions * work.completion_tokens
     )
     prompts = language_flops(text, work.prompts * work.prompt_tokens, work.prompt_tokens // 2, 0)
-    pictures = work.prompts * work.pictures_per_prompt
-    return drawn + prompts + pictures * vision_flops(vision, work.patches, work.image_tokens)
+    images = work.prompts * work.images_per_prompt
+    return drawn + prompts + images * vision_flops(vision, work.patches, work.image_tokens)
 
 
 def floor(config: Mapping[str, Any], work: Work, flops_per_second: float) -> dict[str, float]:

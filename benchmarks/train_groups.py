@@ -54,7 +54,7 @@ def _drawn(case: Case, rng: np.random.Generator) -> Any:
 def _media(case: Case, name: str) -> tuple[Media, ...]:
     side = case.tokens_per_side * MERGE
     frames = np.zeros((1, side * PATCH, side * PATCH, 3), np.uint8)
-    names = [f"{name} {picture}" for picture in range(case.pictures)]
+    names = [f"{name} {image}" for image in range(case.images)]
     return tuple(
         Media("image", name, frames, frames.shape[1:3], (1, side, side), case.image_tokens) for name in names
     )
@@ -62,7 +62,7 @@ def _media(case: Case, name: str) -> tuple[Media, ...]:
 
 def _prompt(case: Case, start: int, rng: np.random.Generator) -> Prompt:
     """Images, each followed by its share of the text, so that no two placeholders touch."""
-    shares = np.diff(np.linspace(0, case.text_tokens, case.pictures + 1).astype(int))
+    shares = np.diff(np.linspace(0, case.text_tokens, case.images + 1).astype(int))
     pieces = [[np.full(case.image_tokens, IMAGE_PAD), rng.integers(10, 500, share)] for share in shares]
     ids = np.concatenate([part for piece in pieces for part in piece]).astype(np.int64)
     return _placed(case, ids, start)
@@ -75,8 +75,8 @@ def _moved(case: Case, prompt: Prompt, start: int) -> Prompt:
 def _placed(case: Case, ids: Any, start: int) -> Prompt:
     side = case.tokens_per_side
     is_pad = ids == IMAGE_PAD
-    grids = [(1, side, side)] * case.pictures
-    positions, following = mrope_positions(is_pad, grids, [0.0] * case.pictures, start)
+    grids = [(1, side, side)] * case.images
+    positions, following = mrope_positions(is_pad, grids, [0.0] * case.images, start)
     begins = np.flatnonzero(np.diff(np.concatenate([[0], is_pad.astype(np.int8)])) == 1)
     return Prompt(ids, ids, positions, following, tuple(begins.tolist()))
 

@@ -105,9 +105,7 @@ def whole_job(options: argparse.Namespace, folder: Path) -> Job:
 
     logging.disable_progress_bar()
     case, max_steps = case_of(options), options.warmup + options.steps * options.max_rounds
-    rows = DigitSum(
-        num_rows=max_steps * case.groups, num_digits=case.pictures, image_size=case.picture_pixels
-    )
+    rows = DigitSum(num_rows=max_steps * case.groups, num_digits=case.images, image_size=case.image_pixels)
     contents = [rows[i]["messages"][0]["content"] for i in range(len(rows))]
     images = [[part["image"] for part in content if part["type"] == "image"] for content in contents]
     np.savez(folder / "rows.npz", images=np.asarray(images))
@@ -195,7 +193,7 @@ def whole_steps(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         group_size=case.group_size,
         prompt_tokens=prompt_tokens,
         completion_tokens=case.completion_tokens,
-        pictures_per_prompt=case.pictures,
+        images_per_prompt=case.images,
         patches=PATCHES_PER_TOKEN * case.image_tokens,
         image_tokens=case.image_tokens,
     )

@@ -26,14 +26,13 @@ def make_dataset(job: Job) -> Any:
     from datasets import Dataset  # type: ignore[import-not-found]
     from PIL import Image
 
-    images = np.load(job.rows)["images"]
-    pictures = [[Image.fromarray(image) for image in row] for row in images]
+    images = [[Image.fromarray(pixels) for pixels in row] for row in np.load(job.rows)["images"]]
 
     def prompt(row: int) -> list[dict[str, Any]]:
-        parts: list[dict[str, Any]] = [{"type": "image", "image": picture} for picture in pictures[row]]
+        parts: list[dict[str, Any]] = [{"type": "image", "image": image} for image in images[row]]
         return [{"role": "user", "content": [*parts, {"type": "text", "text": job.text}]}]
 
-    rows = Dataset.from_dict({"row": list(range(len(pictures)))})
+    rows = Dataset.from_dict({"row": list(range(len(images)))})
     return rows.with_transform(lambda batch: {"prompt": [prompt(row) for row in batch["row"]]})
 
 

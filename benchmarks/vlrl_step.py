@@ -53,8 +53,8 @@ def make_config(job: Job) -> Config:
         "processor.name": f"{ROOT / HERE}:EndlessProcessor",
         "data.train.options": {
             "num_rows": job.num_rows,
-            "num_digits": job.case.pictures,
-            "image_size": job.case.picture_pixels,
+            "num_digits": job.case.images,
+            "image_size": job.case.image_pixels,
         },
         "data.eval": None,
         "rewards.0.name": f"{ROOT / HERE}:noise",

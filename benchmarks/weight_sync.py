@@ -109,8 +109,8 @@ async def update_while_drawing(
 
 def question(processor: Processor) -> Sample:
     """One about an image."""
-    picture = np.random.default_rng(0).integers(0, 256, (112, 112, 3), dtype=np.uint8)
-    parts = [{"type": "image", "image": picture}, {"type": "text", "text": "What is this?"}]
+    image = np.random.default_rng(0).integers(0, 256, (112, 112, 3), dtype=np.uint8)
+    parts = [{"type": "image", "image": image}, {"type": "text", "text": "What is this?"}]
     asked: Row = {"id": "r", "messages": [{"role": "user", "content": parts}]}
     return processor.sample(asked)
 

@@ -33,7 +33,7 @@ class OddOneOut:
     reward_range = (0.0, 1.0)
     system_prompt = (
         "One disc has another colour than the others. Click it: write <action>x, y</action>, in pixels of "
-        "the picture from its upper left corner."
+        "the image from its upper left corner."
     )
 
     def __init__(self, cells: int = 4, contrast: int = 60, tries: int = 3, image_size: int = 224) -> None:
@@ -53,7 +53,7 @@ class OddOneOut:
         self.shift = self.contrast * rng.choice([-1, 1], 3)
         self.misses: list[tuple[int, int]] = []
         self.seed = seed
-        return Observation("Which one is it?", images=[self._picture()])
+        return Observation("Which one is it?", images=[self._image()])
 
     def step(self, action: str) -> StepResult:
         """Click; text that is no click is answered, and costs nothing."""
@@ -92,16 +92,16 @@ class OddOneOut:
     def _result(self, text: str, reward: float = 0.0, invalid: bool = False) -> StepResult:
         out_of_tries = len(self.misses) >= self.tries
         return StepResult(
-            Observation(text, images=[self._picture()]),
+            Observation(text, images=[self._image()]),
             reward,
             terminated=reward > 0 or out_of_tries,
             truncated=False,
             info={"success": reward > 0, "invalid": invalid, "state": f"{self.seed}/{self.misses}"},
         )
 
-    def _picture(self) -> Image.Image:
-        picture = Image.new("RGB", (self.image_size, self.image_size), GROUND)
-        draw = ImageDraw.Draw(picture)
+    def _image(self) -> Image.Image:
+        image = Image.new("RGB", (self.image_size, self.image_size), GROUND)
+        draw = ImageDraw.Draw(image)
         side = self.image_size / self.cells
         for column in range(self.cells):
             for row in range(self.cells):
@@ -116,4 +116,4 @@ class OddOneOut:
         for x, y in self.misses:
             draw.line((x - 6, y - 6, x + 6, y + 6), fill=CROSS, width=3)
             draw.line((x - 6, y + 6, x + 6, y - 6), fill=CROSS, width=3)
-        return picture
+        return image

@@ -35,7 +35,7 @@ CHECK = {
 
 
 def dots(count: int, rng: random.Random) -> str:
-    """A picture of so many dots, as a data: URL."""
+    """An image of so many dots, as a data: URL."""
     image = Image.new("RGB", (SIDE, SIDE), "white")
     draw = ImageDraw.Draw(image)
     for cell in rng.sample(range(CELLS * CELLS), count):

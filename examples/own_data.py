@@ -2,7 +2,7 @@
 
     python examples/own_data.py
 
-Writes a small table of questions with pictures, mixes it with a built-in set that has a reward of its own,
+Writes a small table of questions with images, mixes it with a built-in set that has a reward of its own,
 builds a tiny model, and runs a few steps of SFT and GRPO.
 """
 
@@ -21,20 +21,20 @@ from vlrl.tracking.console import TrainConsole
 
 
 def write_rows(folder: Path, num_rows: int) -> Path:
-    """One JSON row a line, in columns of our own; <image> says where in the text each picture goes."""
+    """One JSON row a line, in columns of our own; <image> says where in the text each image goes."""
     folder.mkdir(parents=True, exist_ok=True)
     dataset = DigitSum(num_rows=num_rows)
     path = folder / "rows.jsonl"
     with path.open("w", encoding="utf-8") as file:
         for index in range(num_rows):
             row = dataset[index]
-            *pictures, question = row["messages"][0]["content"]
-            names = [f"{index}-{number}.png" for number in range(len(pictures))]
-            for name, part in zip(names, pictures, strict=True):
+            *images, question = row["messages"][0]["content"]
+            names = [f"{index}-{number}.png" for number in range(len(images))]
+            for name, part in zip(names, images, strict=True):
                 Image.fromarray(part["image"]).save(folder / name)
             own = {
                 "question": "<image><image>" + question["text"],
-                "pictures": names,  # relative to the file
+                "photos": names,  # relative to the file
                 "sum": row["answer"],
                 "target": row["target"],  # what supervised training imitates
                 "digits": row["metadata"]["digits"],  # the reward asks for it by name
@@ -53,7 +53,7 @@ def config(folder: Path, rows: Path, model: Path, name: str, num_steps: int) -> 
                 "train": [
                     {
                         "name": str(rows),
-                        "columns": {"problem": "question", "images": "pictures", "answer": "sum"},
+                        "columns": {"problem": "question", "images": "photos", "answer": "sum"},
                         "template": "{{ content | trim }}",  # here, say how the answer is to be written
                         "weight": 3.0,
                     },

@@ -236,7 +236,7 @@ class FamilyProcessor(ABC):
         for message in messages:
             self.template.checked(text_of(message), where)
         if not self.takes_video and any(part["type"] == "video" for part in parts):
-            raise DataError(f"{where}: {type(self).__name__} takes no video; give its frames as pictures")
+            raise DataError(f"{where}: {type(self).__name__} takes no video; give its frames as images")
         plans = plan_media(parts, self.store, self.config, self.fit, self.frame_multiple, where)
         return messages, plans, where
 

@@ -86,8 +86,8 @@ class QwenVLProcessor(FamilyProcessor):
         A video's patches look like an image's with more time, so that one call of the tower takes both.
         """
         media = media or [self._blank()]
-        pictures = iter(self._picture_patches([m for m in media if m.kind == "image"]))
-        done = [next(pictures) if m.kind == "image" else self._video_patches(m) for m in media]
+        images = iter(self._image_patches([m for m in media if m.kind == "image"]))
+        done = [next(images) if m.kind == "image" else self._video_patches(m) for m in media]
         return {
             "pixel_values": np.concatenate([patches for patches, _ in done]),
             "image_grid_thw": np.stack([grid for _, grid in done]),
@@ -97,11 +97,11 @@ class QwenVLProcessor(FamilyProcessor):
         """The runs of pads that a medium expands to: (patch grid, positions per step in time)."""
         return [(self.grid(shape), 1.0)]
 
-    def _picture_patches(self, pictures: Sequence[Media]) -> list[Patches]:
-        if not pictures:
+    def _image_patches(self, images: Sequence[Media]) -> list[Patches]:
+        if not images:
             return []
         out = self._hf.image_processor(
-            images=[np.array(m.frames[0]) for m in pictures],  # torch wants writable memory
+            images=[np.array(m.frames[0]) for m in images],  # torch wants writable memory
             do_resize=False,
             return_tensors="pt",
             input_data_format="channels_last",

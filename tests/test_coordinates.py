@@ -30,7 +30,7 @@ SHARE = st.floats(0, 1)
 
 
 def media(original: tuple[int, int] = (480, 640), size: tuple[int, int] = (476, 644)) -> Media:
-    """A picture of (height, width), seen at another, without its pixels in memory."""
+    """An image of (height, width), seen at another, without its pixels in memory."""
     frames = np.broadcast_to(np.zeros((1, 1, 1, 3), np.uint8), (1, *size, 3))
     return Media("image", "", frames, original, (1, 1, 1), 1)
 

@@ -1,12 +1,12 @@
 """Points and boxes with a typed frame: what "x = 500" means, for each model family, both ways.
 
 A coordinate is a position on a continuous axis, not the index of a pixel: x = 0 is the left edge of the
-picture and the frame's extent its right edge, so pixel i covers [i, i + 1) and a box that covers the whole
-picture maps to the box that covers the whole picture in every frame.
+image and the frame's extent its right edge, so pixel i covers [i, i + 1) and a box that covers the whole
+image maps to the box that covers the whole image in every frame.
 
 Conversion is exact arithmetic; only `quantise` rounds, half up, to the grain a model writes in.
 
-Example: in a picture of 640×480 that the model sees as 644×476,
+Example: in an image of 640×480 that the model sees as 644×476,
     convert(Point(320, 120), "original_pixels", "resized_pixels", media)  Point(322, 119)
     convert(Point(320, 120), "original_pixels", "per_1000", media)        Point(500, 250)
 """
@@ -23,10 +23,10 @@ from vlrl.types import Media
 
 CoordinateFrame = Literal["original_pixels", "resized_pixels", "per_1000", "per_999", "unit"]
 """original_pixels: of the file, upright, before resizing; extent its width and height.
-resized_pixels: of the picture as the model sees it; extent Media.size.
-per_1000: share of the picture's side times 1000; 1000 is the far edge.
+resized_pixels: of the image as the model sees it; extent Media.size.
+per_1000: share of the image's side times 1000; 1000 is the far edge.
 per_999: the same with 999 as the far edge, for models that must write three digits.
-unit: share of the picture's side; 1 is the far edge."""
+unit: share of the image's side; 1 is the far edge."""
 
 FRAMES: tuple[CoordinateFrame, ...] = get_args(CoordinateFrame)
 
@@ -48,7 +48,7 @@ _GRAINS: Mapping[CoordinateFrame, int] = {"unit": 1000}
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A position, x to the right and y down from the picture's top left corner."""
+    """A position, x to the right and y down from the image's top left corner."""
 
     x: float
     y: float
@@ -88,7 +88,7 @@ Shape = TypeVar("Shape", Point, Box)
 
 @dataclass(frozen=True, slots=True)
 class Canvas:
-    """What a place needs to know of its picture: a Media without pixels, quickly sent to another process.
+    """What a place needs to know of its image: a Media without pixels, quickly sent to another process.
 
     Attributes:
         original_size: (height, width) in pixels before resizing.
@@ -115,8 +115,8 @@ def convert(
         shape: a point or a box.
         source: the frame it is given in.
         target: the frame that is wanted.
-        media: the picture or video it lies on.
-        clamp: move what lies outside the picture onto its edge, instead of refusing it.
+        media: the image or video it lies on.
+        clamp: move what lies outside the image onto its edge, instead of refusing it.
 
     Raises:
         DataError: for a value that is not finite, or outside the source frame without `clamp`.
@@ -144,7 +144,7 @@ def quantise(shape: Shape, frame: CoordinateFrame) -> Shape:
 
 
 def frame_extent(frame: CoordinateFrame, media: Media | Canvas) -> tuple[float, float]:
-    """(largest x, largest y) of a frame: the picture's far edges."""
+    """(largest x, largest y) of a frame: the image's far edges."""
     if frame == "original_pixels":
         height, width = media.original_size
     elif frame == "resized_pixels":
@@ -162,7 +162,7 @@ def _within(value: float, extent: float, frame: CoordinateFrame, axis: str, clam
     if clamp:
         return min(max(value, 0.0), extent)
     raise DataError(
-        f"{axis}={value:g} lies outside the frame {frame} of this picture, 0 to {extent:g}; "
+        f"{axis}={value:g} lies outside the frame {frame} of this image, 0 to {extent:g}; "
         "check which frame the data is in, or clamp it"
     )
 

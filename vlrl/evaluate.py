@@ -16,7 +16,7 @@ from vlrl.rollout.groups import require_played, require_scored, rollout_groups, 
 from vlrl.run.run import Run
 from vlrl.scoring.compose import ComposedReward
 from vlrl.tracking.console import TrainConsole
-from vlrl.tracking.records import pictures_of, rollout_records, write_rollouts
+from vlrl.tracking.records import images_of, rollout_records, write_rollouts
 from vlrl.types import Group, Sample
 
 
@@ -186,7 +186,7 @@ def hold_out(run: Run, when: str, num_samples: int | None, keep_as: str | None =
     if keep_as:
         shown = result.sampled[: config.logging.num_report_rollouts]
         records = rollout_records(shown, run.processor, phase=keep_as, step=step)
-        write_rollouts(config.run_dir / "rollouts" / f"{keep_as}.jsonl", records, pictures_of(shown))
+        write_rollouts(config.run_dir / "rollouts" / f"{keep_as}.jsonl", records, images_of(shown))
     published = {f"heldout/{name}": value for name, value in run.reward.take_metrics().items()}
     return result.metrics() | published
 

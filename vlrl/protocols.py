@@ -148,7 +148,7 @@ class Observation:
     """What an environment shows.
 
     Attributes:
-        text: what it says, after the pictures.
+        text: what it says, after the images.
         images: PIL images or [h, w, 3] uint8 arrays.
         videos: after the images.
         role: "tool" for the result of a tool call.

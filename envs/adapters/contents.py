@@ -21,7 +21,7 @@ _DATA_URL = "data:image/"
 def observation_of(
     contents: Iterable[Any], role: Literal["user", "tool"] = "user", separator: str = "\n"
 ) -> Observation:
-    """One observation of several messages' contents: the texts joined, the pictures in their order.
+    """One observation of several messages' contents: the texts joined, the images in their order.
 
     Args:
         contents: each a text, or a list of parts: {"type": "text", "text": str},
@@ -31,7 +31,7 @@ def observation_of(
         separator: between texts.
 
     Raises:
-        ValueError: for a part of another type, and for a picture given by address: nothing is fetched.
+        ValueError: for a part of another type, and for an image given by address: nothing is fetched.
     """
     texts: list[str] = []
     images: list[Any] = []
@@ -42,9 +42,9 @@ def observation_of(
             elif isinstance(part, Mapping) and part.get("type") == "text":
                 texts.append(str(part["text"]))
             elif isinstance(part, Mapping) and part.get("type") in ("image", "image_url"):
-                images.append(_picture_of_part(part))
+                images.append(_image_of_part(part))
             else:
-                raise ValueError(f"{part!r:.80} is no text and no picture part of a message")
+                raise ValueError(f"{part!r:.80} is no text and no image part of a message")
     return Observation(text=separator.join(text for text in texts if text), images=tuple(images), role=role)
 
 
@@ -53,15 +53,15 @@ def sendable(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-def picture_of(value: Any) -> Any | None:
-    """A picture if the value is one, else None: never raises for text that merely is no picture.
+def image_of(value: Any) -> Any | None:
+    """An image if the value is one, else None: never raises for text that merely is no image.
 
     Args:
         value: a PIL image, a [h, w, 3] uint8 array, the same as nested lists of whole numbers in 0…255, a
             data URL of an image, or base64 of a PNG, JPEG, WebP or GIF.
 
     Raises:
-        ValueError: for what begins as a picture and cannot be read as one.
+        ValueError: for what begins as an image and cannot be read as one.
     """
     if isinstance(value, Image.Image):
         return value
@@ -72,17 +72,17 @@ def picture_of(value: Any) -> Any | None:
     return _of_lists(value)
 
 
-def _picture_of_part(part: Mapping[str, Any]) -> Any:
+def _image_of_part(part: Mapping[str, Any]) -> Any:
     value = part.get("image")
     if part["type"] == "image_url":
         source = part["image_url"]
         value = source.get("url") if isinstance(source, Mapping) else source
-    picture = picture_of(value)
-    if picture is None:
+    image = image_of(value)
+    if image is None:
         raise ValueError(
-            f"the picture {value!r:.60} is given neither by its pixels nor as base64; nothing is fetched"
+            f"the image {value!r:.60} is given neither by its pixels nor as base64; nothing is fetched"
         )
-    return picture
+    return image
 
 
 def _decoded(text: str) -> Image.Image | None:
@@ -96,7 +96,7 @@ def _decoded(text: str) -> Image.Image | None:
         with Image.open(io.BytesIO(base64.b64decode(text, validate=True))) as image:
             return image.convert("RGB")
     except (binascii.Error, OSError, SyntaxError, Image.DecompressionBombError) as error:
-        raise ValueError(f"a picture in base64 ({len(text)} characters) cannot be read: {error}") from error
+        raise ValueError(f"an image in base64 ({len(text)} characters) cannot be read: {error}") from error
 
 
 def _of_lists(value: Any) -> Any | None:

@@ -20,7 +20,7 @@ def load(module: str, adapter: str, install: str) -> ModuleType:
     Raises:
         ConfigError: if it, or something it needs, is not installed.
     """
-    # pygame draws most of these packages' pictures: in memory, without a window, a sound card or a greeting.
+    # pygame draws most of these packages' images: in memory, without a window, a sound card or a greeting.
     for name, value in (("VIDEODRIVER", "dummy"), ("AUDIODRIVER", "dummy")):
         os.environ.setdefault(f"SDL_{name}", value)
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")

@@ -83,8 +83,8 @@ class TrlEnv:
             row.setdefault("seed", derive_seed("trl", seed) % 2**31)
         self._num_iterations = 0
         opening = self._instance.reset(**row)
-        pictures = task.get("images") or ([task["image"]] if task.get("image") is not None else [])
-        parts = [{"type": "image", "image": picture} for picture in pictures]
+        images = task.get("images") or ([task["image"]] if task.get("image") is not None else [])
+        parts = [{"type": "image", "image": image} for image in images]
         return observation_of([parts, _prompt(task.get("prompt", "")), opening], separator="")
 
     def step(self, action: str) -> StepResult:

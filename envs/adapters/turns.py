@@ -24,10 +24,10 @@ SUCCESS_KEYS = ("info", "reward_at_least", "return_at_least")
 
 @dataclass(frozen=True)
 class AdapterTurn:
-    """What the other library's environment gave: Gymnasium's five values and its picture, [h, w, 3] uint8."""
+    """What the other library's environment gave: Gymnasium's five values and its image, [h, w, 3] uint8."""
 
     observation: Any
-    picture: ByteArray | None
+    image: ByteArray | None
     reward: float = 0.0
     terminated: bool = False
     truncated: bool = False
@@ -45,7 +45,7 @@ class Showing:
 
     Attributes:
         adapter: its registered name, for errors.
-        image_size: the longer side of a picture in pixels, or [width, height]; None leaves it as drawn.
+        image_size: the longer side of an image in pixels, or [width, height]; None leaves it as drawn.
         text: str.format template of an observation's text: {observation}, {reward}, {step}, {info}; those of
             the first observation are of reward 0 and step 0.
         success: {info: key}, {reward_at_least: x} of the last step, or {return_at_least: x} of the whole
@@ -85,18 +85,18 @@ class Showing:
         )
 
     def images(self, turn: AdapterTurn) -> list[ByteArray]:
-        """The turn's picture in the size that was asked for, if there is one."""
-        if turn.picture is None:
+        """The turn's image in the size that was asked for, if there is one."""
+        if turn.image is None:
             return []
         if self.image_size is None:
-            return [turn.picture]
-        height, width = turn.picture.shape[:2]
+            return [turn.image]
+        height, width = turn.image.shape[:2]
         if isinstance(self.image_size, int):
             scale = self.image_size / max(width, height)
             size = (max(1, round(width * scale)), max(1, round(height * scale)))
         else:
             size = (self.image_size[0], self.image_size[-1])
-        return [np.asarray(Image.fromarray(turn.picture).resize(size, Image.Resampling.BILINEAR))]
+        return [np.asarray(Image.fromarray(turn.image).resize(size, Image.Resampling.BILINEAR))]
 
     def succeeded(self, turn: AdapterTurn, episode_return: float) -> bool:
         """Whether a turn that ends an episode is a success."""

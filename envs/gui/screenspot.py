@@ -3,7 +3,7 @@
     v1, v2   img_filename, instruction, bbox [x, y, width, height], data_type, data_source
     Pro      img_filename, instruction, bbox [x0, y0, x1, y1], ui_type, application, platform, img_size
 
-Boxes are pixels of the picture; data_type and ui_type are "text" or "icon"; a record with ui_type is Pro's.
+Boxes are pixels of the image; data_type and ui_type are "text" or "icon"; a record with ui_type is Pro's.
 The rows are those of `vlrl.envs.gui.grounding`: the answer is {"action": "click", "bbox": [x0, y0, x1, y1]}.
 
 Sources, facts only: njucckevin/SeeClick, pretrain/screenspot_test.py (v1; v2 has its form);
@@ -28,7 +28,7 @@ from vlrl.envs.gui.codecs.open import open_codec
 from vlrl.envs.gui.screen import Form
 from vlrl.errors import ConfigError, DataError
 from vlrl.parsing.frames import SLACK
-from vlrl.processors.media.image import picture_size
+from vlrl.processors.media.image import image_size
 from vlrl.processors.media.sources import under_root
 from vlrl.processors.messages import message_of
 from vlrl.types import Row
@@ -46,16 +46,16 @@ class Spot:
 
     Attributes:
         place: its file and its number there, from 0.
-        picture: the screenshot's file.
-        box: (x0, y0, x1, y1) in pixels of the picture, x0 < x1 and y0 < y1.
+        image: the screenshot's file.
+        box: (x0, y0, x1, y1) in pixels of the image, x0 < x1 and y0 < y1.
         kind: "text" or "icon".
         platform: such as "windows", "ios", "shop".
-        size: (width, height) that the record gives for the picture, if it does.
+        size: (width, height) that the record gives for the image, if it does.
         more: what else the row is to tell: application, group.
     """
 
     place: str
-    picture: Path
+    image: Path
     instruction: str
     box: tuple[float, float, float, float]
     kind: str
@@ -81,14 +81,14 @@ class ScreenSpot:
         min_pixels: int = _LIMITS.min_pixels,
         max_pixels: int = _LIMITS.max_pixels,
     ) -> None:
-        """Read every record; pictures are opened row by row.
+        """Read every record; images are opened row by row.
 
         Args:
             path: a JSON file, a pattern of several, or a folder of them.
             images: the folder that img_filename starts from.
             codec: grammar of instructions and target.
-            factor: of the sides of a picture as the model is given it, 28 for Qwen2.5-VL and 32 for Qwen3-VL:
-                for codecs that name its size or write its pixels. None is the picture as it is.
+            factor: of the sides of an image as the model is given it, 28 for Qwen2.5-VL and 32 for Qwen3-VL:
+                for codecs that name its size or write its pixels. None is the image as it is.
             min_pixels: fewer are enlarged, where there is a factor; the processor's.
             max_pixels: more are shrunk.
 
@@ -109,15 +109,15 @@ class ScreenSpot:
         """Row `index`.
 
         Raises:
-            DataError: naming the file, the record's number and the field, if the picture is none or not the
+            DataError: naming the file, the record's number and the field, if the image is none or not the
                 one that the record speaks of.
         """
         spot = self._spots[index]
-        size = _picture_size(spot)
+        size = _image_size(spot)
         canvas = Canvas(size, self._shown(size))
         x0, y0, x1, y1 = spot.box
         middle = min(int((x0 + x1) / 2), size[1] - 1), min(int((y0 + y1) / 2), size[0] - 1)
-        words = [{"type": "image", "image": str(spot.picture)}, {"type": "text", "text": spot.instruction}]
+        words = [{"type": "image", "image": str(spot.image)}, {"type": "text", "text": spot.instruction}]
         told = {
             "codec": self._codec.name,
             "form": spot.form,
@@ -136,7 +136,7 @@ class ScreenSpot:
         }
 
     def _shown(self, size: tuple[int, int]) -> tuple[int, int]:
-        """(height, width) of a picture as the model is given it."""
+        """(height, width) of an image as the model is given it."""
         if self._factor is None:
             return size
         from qwen_vl_utils.vision_process import smart_resize
@@ -178,7 +178,7 @@ def _spot(record: Any, where: str, place: str, images: Path) -> Spot:
     more = {key: str(record[key]) for key in ("application", "group") if record.get(key) is not None}
     return Spot(
         place,
-        _picture(record, where, images),
+        _image(record, where, images),
         _text(record, "instruction", where),
         _box(record, where, is_pro),
         kind,
@@ -212,7 +212,7 @@ def _numbers(record: Mapping[str, Any], name: str, count: int, where: str) -> li
 def _box(record: Mapping[str, Any], where: str, is_pro: bool) -> tuple[float, float, float, float]:
     x, y, a, b = _numbers(record, "bbox", 4, where)
     if max(x, y, a, b) <= 1:
-        raise DataError(f"{where}: bbox is {[x, y, a, b]}, shares of the picture; multiply by its sides")
+        raise DataError(f"{where}: bbox is {[x, y, a, b]}, shares of the image; multiply by its sides")
     x1, y1 = (a, b) if is_pro else (x + a, y + b)
     if not (x < x1 and y < y1):
         form = "[x0, y0, x1, y1] with x0 < x1, y0 < y1" if is_pro else "[x, y, width, height], both above 0"
@@ -225,24 +225,22 @@ def _img_size(record: Mapping[str, Any], where: str) -> tuple[float, float]:
     return width, height
 
 
-def _picture(record: Mapping[str, Any], where: str, images: Path) -> Path:
+def _image(record: Mapping[str, Any], where: str, images: Path) -> Path:
     path = under_root(images, _text(record, "img_filename", where), f"{where}: img_filename")
     if not path.is_file():
-        raise DataError(f"{where}: img_filename: there is no picture {path}; check the option images")
+        raise DataError(f"{where}: img_filename: there is no image {path}; check the option images")
     return path
 
 
-def _picture_size(spot: Spot) -> tuple[int, int]:
-    """(height, width) of the picture, which holds the box."""
-    with spot.picture.open("rb") as file:
-        name = f"{spot.place}: img_filename {spot.picture}"
-        height, width = picture_size(file, name, MediaConfig().max_source_pixels)
+def _image_size(spot: Spot) -> tuple[int, int]:
+    """(height, width) of the image, which holds the box."""
+    with spot.image.open("rb") as file:
+        name = f"{spot.place}: img_filename {spot.image}"
+        height, width = image_size(file, name, MediaConfig().max_source_pixels)
     if spot.size is not None and spot.size != (width, height):
-        raise DataError(f"{spot.place}: img_size is {list(spot.size)}, but the picture is {width}x{height}")
+        raise DataError(f"{spot.place}: img_size is {list(spot.size)}, but the image is {width}x{height}")
     x0, y0, x1, y1 = spot.box
     across, down = SLACK * width, SLACK * height
     if not (-across <= x0 and -down <= y0 and x1 <= width + across and y1 <= height + down):
-        raise DataError(
-            f"{spot.place}: bbox spans {[x0, y0, x1, y1]}, beyond the picture of {width}x{height}"
-        )
+        raise DataError(f"{spot.place}: bbox spans {[x0, y0, x1, y1]}, beyond the image of {width}x{height}")
     return height, width

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from vlrl.envs.gui.grounding import GuiGrounding
 
 IMAGES = "screenspotv2_image"
-"""The folder of pictures, as in the archive of ScreenSpot-v2."""
+"""The folder of images, as in the archive of ScreenSpot-v2."""
 
 WORDLESS = ("combobox", "searchbox", "slider", "spinbutton", "switch", "textbox")
 """Roles whose name stands beside them, if anywhere: they are widgets, data_type icon."""
@@ -62,15 +62,15 @@ def write_screenspot(
 
 
 def _record(row: dict[str, Any], file_name: str) -> tuple[dict[str, Any], Any]:
-    picture, words = row["messages"][-1]["content"]
+    image, words = row["messages"][-1]["content"]
     x0, y0, x1, y1 = row["answer"]["bbox"]
     role, name = row["metadata"]["widget_role"], row["metadata"]["widget_name"]
-    is_picture = role == "button" and not name.isdigit() and x1 - x0 <= 2 * (y1 - y0)
+    is_image = role == "button" and not name.isdigit() and x1 - x0 <= 2 * (y1 - y0)
     record = {
         "img_filename": file_name,
         "bbox": [x0, y0, x1 - x0, y1 - y0],
         "instruction": words["text"],
-        "data_type": "icon" if is_picture or role in WORDLESS else "text",
+        "data_type": "icon" if is_image or role in WORDLESS else "text",
         "data_source": row["metadata"]["form"],
     }
-    return record, pixels_of(picture["image"])
+    return record, pixels_of(image["image"])

@@ -22,7 +22,7 @@ from vlrl.envs.tools.schema import adapter, in_words, read_docstring, type_schem
 from vlrl.errors import ConfigError, ResourceError
 
 GIVEN = ("image", "images", "canvases", "rng")
-"""Parameters that the environment fills in: the last picture seen, all pictures seen (PIL, as they were
+"""Parameters that the environment fills in: the last image seen, all images seen (PIL, as they were
 before they were shrunken for the model), their sizes (see `Canvas`), and a numpy Generator."""
 
 MAX_TEXT = 8000
@@ -42,14 +42,14 @@ class Given:
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
     def value(self, name: str) -> Any:
-        """The argument for a parameter in GIVEN; pictures are copies, which the tool may change.
+        """The argument for a parameter in GIVEN; images are copies, which the tool may change.
 
         Raises:
-            ToolError: if the last picture is wanted and there is none.
+            ToolError: if the last image is wanted and there is none.
         """
         if name == "image":
             if not self.images:
-                raise ToolError("there is no picture")
+                raise ToolError("there is no image")
             return self.images[-1].copy()
         if name == "images":
             return [image.copy() for image in self.images]
@@ -61,7 +61,7 @@ class ToolResult:
     """What a call gave.
 
     Attributes:
-        parts: texts and pictures in their order.
+        parts: texts and images in their order.
         failed: it is a message about what went wrong.
     """
 
@@ -174,7 +174,7 @@ def _adapter(parameter: inspect.Parameter, hints: Mapping[str, Any], where: str)
 
 
 def _parts(value: Any) -> list[str | Image.Image]:
-    """What a tool returned, as texts and pictures."""
+    """What a tool returned, as texts and images."""
     if isinstance(value, Image.Image):
         return [value.convert("RGB")]
     if isinstance(value, str | Real):

@@ -1,4 +1,4 @@
-"""Questions about pictures that may be looked at with tools before they are answered."""
+"""Questions about images that may be looked at with tools before they are answered."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ State: TypeAlias = tuple[int, int, int, tuple[Image.Image, ...], tuple[Canvas, .
 class ToolEnv:
     """A question; tool calls, in order; and an answer, which is any text without a call.
 
-    A task is {"text": the question, "images": its pictures}: PIL images, [h, w, 3] uint8 arrays or paths. The
+    A task is {"text": the question, "images": its images}: PIL images, [h, w, 3] uint8 arrays or paths. The
     environment gives no reward of its own: the answer is scored by the sample's rewards. What is wrong with a
     call is told to the model. Keys of info: num_tool_calls, num_tool_errors (so far), invalid (a text in
     which no call is well-formed, of a known tool, and still allowed).
@@ -49,9 +49,9 @@ class ToolEnv:
             tools: registered names, or ./file.py:function.
             options: of tools that have some, by their name in `tools`.
             max_calls: calls in an episode, those in error included; after them only an answer is accepted.
-            max_side: most pixels along the longer side of a picture as it is shown; larger ones are shrunken,
+            max_side: most pixels along the longer side of an image as it is shown; larger ones are shrunken,
                 and tools work on what they were before. None shows them as they are.
-            multiple_of: both sides of a picture as it is shown are multiples of this. A model that names
+            multiple_of: both sides of an image as it is shown are multiples of this. A model that names
                 places in pixels of what it sees needs its processor's grain, such as 28, so that nothing is
                 resized again.
             told_by: what tells the model about the tools: its chat template, or, for templates that know of
@@ -83,7 +83,7 @@ class ToolEnv:
         """Show the question.
 
         Raises:
-            ConfigError: for a key that no task has, and for what is no picture.
+            ConfigError: for a key that no task has, and for what is no image.
         """
         for key in task:
             if key not in ("text", "images"):
@@ -93,7 +93,7 @@ class ToolEnv:
         images = task.get("images", ())
         if not isinstance(images, list | tuple):
             raise ConfigError(f"env 'tools': task['images'] must be a list, not {type(images).__name__}")
-        shown = [self._shown(_picture(image, index)) for index, image in enumerate(images)]
+        shown = [self._shown(_image(image, index)) for index, image in enumerate(images)]
         return Observation(str(task.get("text", "")), shown)
 
     def step(self, action: str) -> StepResult:
@@ -137,7 +137,7 @@ class ToolEnv:
         return write_call(drawn.name, random_value(drawn.schema["function"]["parameters"], rng))
 
     def snapshot(self) -> State:
-        """The episode as a value; pictures are shared, for nobody changes them."""
+        """The episode as a value; images are shared, for nobody changes them."""
         return self._seed, self._num_calls, self._num_errors, self._images, self._canvases, self._ended
 
     def restore(self, state: State) -> None:
@@ -145,7 +145,7 @@ class ToolEnv:
         self._seed, self._num_calls, self._num_errors, self._images, self._canvases, self._ended = state
 
     def close(self) -> None:
-        """Forget the pictures."""
+        """Forget the images."""
         self._images, self._canvases, self._ended = (), (), True
 
     def _result(self, call: ParsedCall | CallError) -> ToolResult:
@@ -161,14 +161,14 @@ class ToolEnv:
         return self._tools[call.name].run(call.arguments, Given(self._images, self._canvases, rng))
 
     def _said(self, part: str | Image.Image, images: list[Image.Image]) -> str:
-        """A part of a result as text; a picture is added to `images` and named."""
+        """A part of a result as text; an image is added to `images` and named."""
         if isinstance(part, str):
             return part
         images.append(self._shown(part))
-        return f"[picture {len(self._images)}: {images[-1].width}×{images[-1].height}]"
+        return f"[image {len(self._images)}: {images[-1].width}×{images[-1].height}]"
 
     def _shown(self, image: Image.Image) -> Image.Image:
-        """The picture as the model is shown it; it is remembered as it was."""
+        """The image as the model is shown it; it is remembered as it was."""
         grain, most = self._multiple_of, self._max_side or max(image.size) + self._multiple_of
         scale = min(1.0, most / max(image.size))
         width, height = (
@@ -188,14 +188,14 @@ class ToolEnv:
         }
 
 
-def _picture(source: Any, index: int) -> Image.Image:
+def _image(source: Any, index: int) -> Image.Image:
     where = f"env 'tools': task['images'][{index}]"
     if isinstance(source, str | PathLike):
         try:
             with Image.open(source) as image:
                 return ImageOps.exif_transpose(image).convert("RGB")
         except (OSError, Image.DecompressionBombError) as error:
-            raise ConfigError(f"{where}: {source} cannot be read as a picture: {error}") from error
+            raise ConfigError(f"{where}: {source} cannot be read as an image: {error}") from error
     if (
         isinstance(source, np.ndarray)
         and source.dtype == np.uint8

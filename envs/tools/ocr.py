@@ -1,4 +1,4 @@
-"""A tool that reads the text in a picture: with Tesseract, or with a function of one's own."""
+"""A tool that reads the text in an image: with Tesseract, or with a function of one's own."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pydantic import Field
 
 from vlrl.coordinates import Canvas, CoordinateFrame
 from vlrl.envs.tools.declare import ToolError
-from vlrl.envs.tools.pictures import PictureTool, pick
+from vlrl.envs.tools.images import ImageTool, pick
 from vlrl.errors import ConfigError
 from vlrl.registry import resolve
 
 
-class OCR(PictureTool):
+class OCR(ImageTool):
     """Reads text."""
 
     def __init__(
@@ -31,11 +31,11 @@ class OCR(PictureTool):
         """Choose who reads.
 
         Args:
-            frame: as for the other tools of pictures.
+            frame: as for the other tools of images.
             backend: "tesseract", the program of that name, or ./file.py:function, which is given a PIL image
                 and returns the text.
             language: of Tesseract's trained data.
-            time_limit_s: for Tesseract, a picture.
+            time_limit_s: for Tesseract, an image.
 
         Raises:
             ConfigError: if there is no such backend.
@@ -50,17 +50,17 @@ class OCR(PictureTool):
         images: list[Image.Image],
         canvases: list[Canvas],
         box: Annotated[list[float], Field(min_length=4, max_length=4)] | None = None,
-        picture: int = 1,
+        image_number: int = 1,
     ) -> str:
-        """Read the text in a picture.
+        """Read the text in an image.
 
         Args:
             box: left, top, right and bottom edge of the part to read; all of it if left out.
-            images: pictures seen so far.
+            images: images seen so far.
             canvases: their sizes.
-            picture: number of the picture, counted from 1 in the order in which they were shown.
+            image_number: number of the image, counted from 1 in the order in which they were shown.
         """
-        index = pick(picture, images)
+        index = pick(image_number, images)
         part = images[index] if box is None else images[index].crop(self._box(box, canvases[index]))
         return str(self._read(part)).strip() or "(no text found)"
 

@@ -9,8 +9,8 @@ from PIL import Image
 from pydantic import Field
 
 from vlrl.envs.tools.declare import ToolError, shortened
-from vlrl.envs.tools.pictures import MAX_PIXELS
-from vlrl.envs.tools.sandbox import PICTURE, Limits, check_sandbox, run_python
+from vlrl.envs.tools.images import MAX_PIXELS
+from vlrl.envs.tools.sandbox import IMAGE, Limits, check_sandbox, run_python
 from vlrl.errors import ConfigError
 
 
@@ -61,11 +61,11 @@ class Python:
         """Run a Python program and show what it prints; numpy and PIL are there, a network is not.
 
         Args:
-            code: the program. The pictures seen so far are the files picture_1.png, picture_2.png and so on;
-                a picture that it saves as out.png is shown. Nothing else is kept.
-            images: pictures seen so far.
+            code: the program. The images seen so far are the files image_1.png, image_2.png and so on;
+                an image that it saves as out.png is shown. Nothing else is kept.
+            images: images seen so far.
         """
-        files = {f"picture_{number}.png": _png(image) for number, image in enumerate(images, 1)}
+        files = {f"image_{number}.png": _png(image) for number, image in enumerate(images, 1)}
         ended = run_python(code, files, self._limits, sandboxed=self._sandboxed)
         output = shortened(ended.output.decode(errors="replace").strip(), self._most_chars)
         if ended.out_of_time:
@@ -74,8 +74,8 @@ class Python:
             raise ToolError(f"the program was ended: it had {ended.exceeded}. {output}".strip())
         if ended.status is None or ended.status < 0:
             raise ToolError(f"the program was killed, perhaps for lack of memory. {output}".strip())
-        pictures = _picture(ended.picture)
-        return (*([output] if output else []), *pictures) or ("(nothing was printed)",)
+        shown = _image(ended.image)
+        return (*([output] if output else []), *shown) or ("(nothing was printed)",)
 
 
 def _png(image: Image.Image) -> bytes:
@@ -84,14 +84,14 @@ def _png(image: Image.Image) -> bytes:
     return written.getvalue()
 
 
-def _picture(data: bytes) -> list[str | Image.Image]:
-    """The picture that a program saved: untrusted bytes."""
+def _image(data: bytes) -> list[str | Image.Image]:
+    """The image that a program saved: untrusted bytes."""
     if not data:
         return []
     try:
         with Image.open(io.BytesIO(data), formats=["PNG"]) as image:
             if image.width * image.height > MAX_PIXELS:
-                return [f"({PICTURE} has more than {MAX_PIXELS} pixels and is not shown)"]
+                return [f"({IMAGE} has more than {MAX_PIXELS} pixels and is not shown)"]
             return [image.convert("RGB")]
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):  # what Pillow raises
-        return [f"({PICTURE} cannot be read as a PNG picture)"]
+        return [f"({IMAGE} cannot be read as a PNG image)"]

@@ -29,14 +29,14 @@ from vlrl.envs.syscall_filter import syscall_filter
 from vlrl.errors import ConfigError, ResourceError
 
 HOME = "/home/model"
-PICTURE = "out.png"
+IMAGE = "out.png"
 """What the code saves for the model to see."""
 
 _CODE = "code.py"
 _NOBODY = "61873"  # an id that no user of this machine has
 _WALL_FACTOR = 4.0
 _KEPT_BYTES = 1 << 16
-_MOST_PICTURE_BYTES = 1 << 23
+_MOST_IMAGE_BYTES = 1 << 23
 _FILE_BYTES = 1 << 25
 _TMPFS_BYTES = 1 << 26
 _NUM_FILES = 64
@@ -82,14 +82,14 @@ class Ended:
         output: what it printed, errors too; of much, the beginning and the end.
         status: its exit status, the negative number of the signal that ended it, None if it ran out of wall
             time or ended the program that watches it.
-        picture: bytes of the file PICTURE, empty if there is none.
+        image: bytes of the file IMAGE, empty if there is none.
         out_of_time: whether a limit on time ended it.
         exceeded: what it had too much of when it was ended for that, in words.
     """
 
     output: bytes
     status: int | None
-    picture: bytes
+    image: bytes
     out_of_time: bool
     exceeded: str = ""
 
@@ -183,8 +183,8 @@ def _header(sizes: Mapping[str, int], limits: Limits, sandboxed: bool) -> bytes:
         "limits": rlimits,
         "sizes": sizes,
         "code": _CODE,
-        "picture": PICTURE,
-        "most_bytes": _MOST_PICTURE_BYTES,
+        "image": IMAGE,
+        "most_bytes": _MOST_IMAGE_BYTES,
         "wall_s": _WALL_FACTOR * limits.time_s + 5,  # should nobody be left to end it
         "alone": sandboxed,
     }
@@ -209,7 +209,7 @@ def _watch(process: subprocess.Popen[bytes], reply: int, limits: Limits, home: s
                     selector.unregister(key.fd)
                 elif key.fd == printed:
                     output.add(data)
-                elif len(replied) <= _MOST_PICTURE_BYTES + 16:
+                elif len(replied) <= _MOST_IMAGE_BYTES + 16:
                     replied += data
         late = reply in selector.get_map() and not exceeded
         with suppress(ProcessLookupError):
@@ -219,9 +219,9 @@ def _watch(process: subprocess.Popen[bytes], reply: int, limits: Limits, home: s
         with suppress(BlockingIOError):  # a process that has left the group, without a sandbox
             while data := os.read(printed, 1 << 16):
                 output.add(data)
-    line, _, picture = replied.partition(b"\n")
+    line, _, image = replied.partition(b"\n")
     status = int(line) if line.removeprefix(b"-").isdigit() else None
-    return Ended(output.bytes(), status, picture, late or status == -signal.SIGXCPU, exceeded)
+    return Ended(output.bytes(), status, image, late or status == -signal.SIGXCPU, exceeded)
 
 
 def _excess(root: int, limits: Limits, home: str) -> str:

@@ -1,8 +1,8 @@
-"""The program inside the sandbox: sets limits, runs the code that it reads, hands back the picture it saved.
+"""The program inside the sandbox: sets limits, runs the code that it reads, hands back the image it saved.
 
 Its source is given to Python with -c, so nothing of vlrl can be imported here. Its standard input holds a
 line of JSON, see `sandbox._header`, then the files that its `sizes` names. On the pipe whose number is its
-argument it answers with the code's exit status as a line, then the picture.
+argument it answers with the code's exit status as a line, then the image.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ def main() -> None:
         watch(process, reply.fileno(), header["wall_s"])
         process.kill()
         reply.write(b"%d\n" % process.wait())
-        reply.write(saved_picture(header["picture"], header["most_bytes"]))
+        reply.write(saved_image(header["image"], header["most_bytes"]))
     if header["alone"]:
         os.kill(-1, signal.SIGKILL)  # everything in this namespace: nobody else may be left to end it
 
@@ -45,7 +45,7 @@ def watch(process: "subprocess.Popen[bytes]", reply: int, wall_s: float) -> None
     poller.poll(wall_s * 1000)
 
 
-def saved_picture(name: str, most_bytes: int) -> bytes:
+def saved_image(name: str, most_bytes: int) -> bytes:
     """A file's bytes; nothing if it is missing, no plain file, or too large."""
     try:
         handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)

@@ -26,7 +26,7 @@ class GeneratedEnv:
 
         Args:
             level: of difficulty, or [lowest, highest] to draw from evenly; a task's "level" goes before it.
-            image_size: side of the square pictures in pixels.
+            image_size: side of the square images in pixels.
 
         Raises:
             ConfigError: for a level or size out of range.

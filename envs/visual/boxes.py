@@ -1,4 +1,4 @@
-"""Answers that are boxes in the picture: one of them, or all of some kinds with their labels."""
+"""Answers that are boxes in the image: one of them, or all of some kinds with their labels."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ BoxTuple: TypeAlias = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class AnswerGrid:
-    """In which numbers places on a square picture are written.
+    """In which numbers places on a square image are written.
 
     Attributes:
         image_size: pixels of a side.
-        frame: original_pixels are those of the picture as the environment gives it.
+        frame: original_pixels are those of the image as the environment gives it.
     """
 
     image_size: int
@@ -38,7 +38,7 @@ class AnswerGrid:
 
     @property
     def canvas(self) -> Canvas:
-        """The picture as the rewards know it."""
+        """The image as the rewards know it."""
         size = (self.image_size, self.image_size)
         return Canvas(size, size)
 

@@ -35,7 +35,7 @@ class EpisodeEnv(GeneratedEnv, ABC, Generic[World, State]):
 
         Args:
             level: of difficulty, or [lowest, highest].
-            image_size: side of the pictures in pixels.
+            image_size: side of the images in pixels.
             max_steps: steps before the episode is truncated; None takes the world's own.
             step_penalty: taken from the reward for each step.
             invalid_penalty: taken from the reward for each text that is no action, instead of step_penalty.

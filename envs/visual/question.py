@@ -1,4 +1,4 @@
-"""Single-step environments: a picture or a video, a question, one answer.
+"""Single-step environments: an image or a video, a question, one answer.
 
 An environment is a subclass of `QuestionEnv` with one method, `ask`; what is right, how a text is graded and
 what a guess is are the answer's own (`vlrl.envs.visual.answers`).
@@ -29,7 +29,7 @@ class Question:
         answer: the right one.
         images: [h, w, 3] uint8 each.
         videos: shown after the images.
-        metadata: what is in the picture, for tests and people; the policy never sees it.
+        metadata: what is in the image, for tests and people; the policy never sees it.
     """
 
     text: str

@@ -27,7 +27,7 @@ class Press(Action):
 
 class Lights(Observation):
     message: str = ""
-    picture: str = ""
+    image: str = ""
 
 
 class LightsEnvironment(Environment):
@@ -52,13 +52,13 @@ class LightsEnvironment(Environment):
         return self.shown(f"{sum(self.on)} of 4 are on.")
 
     def shown(self, message: str) -> Lights:
-        picture = Image.new("RGB", (56, 56))
+        image = Image.new("RGB", (56, 56))
         for i, on in enumerate(self.on):
-            picture.paste("yellow" if on else "gray", (14 * i + 2, 20, 14 * i + 12, 36))
+            image.paste("yellow" if on else "gray", (14 * i + 2, 20, 14 * i + 12, 36))
         stream = io.BytesIO()
-        picture.save(stream, "PNG")
+        image.save(stream, "PNG")
         encoded = base64.b64encode(stream.getvalue()).decode()
-        return Lights(message=message, picture=encoded, reward=float(all(self.on)), done=all(self.on))
+        return Lights(message=message, image=encoded, reward=float(all(self.on)), done=all(self.on))
 
     @property
     def state(self) -> State:

@@ -1,4 +1,4 @@
-"""A guessing game on a picture, written for TRL: GRPOTrainer(environment_factory=GuessTheNumber, …).
+"""A guessing game on an image, written for TRL: GRPOTrainer(environment_factory=GuessTheNumber, …).
 
 vlrl runs the same class, unchanged:
 
@@ -41,11 +41,11 @@ class GuessTheNumber:
         Look at a scale that leans to the side on which the number is.
 
         Returns:
-            A picture.
+            An image.
         """
-        picture = Image.new("RGB", (56, 56), "white")
-        ImageDraw.Draw(picture).line((0, self.number, 55, 55 - self.number), fill="black", width=3)
-        return [{"type": "image", "image": picture}, {"type": "text", "text": "The scale:"}]
+        image = Image.new("RGB", (56, 56), "white")
+        ImageDraw.Draw(image).line((0, self.number, 55, 55 - self.number), fill="black", width=3)
+        return [{"type": "image", "image": image}, {"type": "text", "text": "The scale:"}]
 
     def get_reward(self) -> float:
         return 1.0 / self.num_guesses if self.found else 0.0

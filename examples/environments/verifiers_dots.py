@@ -1,4 +1,4 @@
-"""A verifiers taskset with pictures: count the dots. verifiers runs it as it runs any; so does vlrl:
+"""A verifiers taskset with images: count the dots. verifiers runs it as it runs any; so does vlrl:
 
 env: verifiers
 options: {id: ./examples/environments/verifiers_dots.py, python: .venv-verifiers/bin/python}
@@ -59,10 +59,10 @@ class DotsTaskset(vf.Taskset[DotsTask, DotsConfig]):
 
 
 def drawn(number: int, rng: random.Random) -> str:
-    picture = Image.new("RGB", (84, 84), "white")
+    image = Image.new("RGB", (84, 84), "white")
     for place in rng.sample(range(9), number):
         x, y = 28 * (place % 3) + 14, 28 * (place // 3) + 14
-        ImageDraw.Draw(picture).ellipse((x - 8, y - 8, x + 8, y + 8), fill="black")
+        ImageDraw.Draw(image).ellipse((x - 8, y - 8, x + 8, y + 8), fill="black")
     stream = io.BytesIO()
-    picture.save(stream, "PNG")
+    image.save(stream, "PNG")
     return "data:image/png;base64," + base64.b64encode(stream.getvalue()).decode()

@@ -75,7 +75,7 @@ def frames_hash(
     return digest.hexdigest()
 
 
-def picture_size(source: BinaryIO | Image.Image | np.ndarray, name: str, limit: int) -> tuple[int, int]:
+def image_size(source: BinaryIO | Image.Image | np.ndarray, name: str, limit: int) -> tuple[int, int]:
     """(height, width) upright, from the header alone.
 
     Args:
@@ -88,16 +88,16 @@ def picture_size(source: BinaryIO | Image.Image | np.ndarray, name: str, limit: 
     """
     if isinstance(source, np.ndarray):
         return _array_size(source, name)
-    with _as_data_error(name), _opened(source) as picture:
-        _check_size(picture, name, limit)
-        width, height = picture.size
-        return (width, height) if _orientation(picture) >= 5 else (height, width)
+    with _as_data_error(name), _opened(source) as image:
+        _check_size(image, name, limit)
+        width, height = image.size
+        return (width, height) if _orientation(image) >= 5 else (height, width)
 
 
-def decode_picture(source: BinaryIO | Image.Image | np.ndarray, name: str, limit: int) -> ByteArray:
+def decode_image(source: BinaryIO | Image.Image | np.ndarray, name: str, limit: int) -> ByteArray:
     """[height, width, 3] uint8, upright RGB: what is transparent laid on white, 16 bits scaled to 8.
 
-    Args and errors are those of `picture_size`; an image of 32-bit numbers is refused, since they have no
+    Args and errors are those of `image_size`; an image of 32-bit numbers is refused, since they have no
     agreed white.
     """
     if isinstance(source, np.ndarray):
@@ -105,12 +105,12 @@ def decode_picture(source: BinaryIO | Image.Image | np.ndarray, name: str, limit
         if source.dtype == np.uint8 and source.shape[2:] == (3,):  # an environment's screen, most often
             return np.array(source)
         return np.array(to_rgb(_from_array(source, name), name))
-    with _as_data_error(name), _opened(source) as picture:
-        _check_size(picture, name, limit)
-        if picture.format in ("JPEG", "MPO") and not isinstance(source, Image.Image):
+    with _as_data_error(name), _opened(source) as image:
+        _check_size(image, name, limit)
+        if image.format in ("JPEG", "MPO") and not isinstance(source, Image.Image):
             _check_scans(source, name)
-        orientation = _orientation(picture)  # before loading, which changes what some formats say of it
-        pixels = to_rgb(picture, name)
+        orientation = _orientation(image)  # before loading, which changes what some formats say of it
+        pixels = to_rgb(image, name)
         return np.array(pixels.transpose(_TURNS[orientation]) if orientation > 1 else pixels)
 
 
@@ -153,21 +153,21 @@ def _opened(source: BinaryIO | Image.Image) -> Iterator[Image.Image]:
     if isinstance(source, Image.Image):
         yield source
         return
-    with Image.open(source, formats=FORMATS) as picture:
-        info = picture.info
-        if picture.format == "PNG" and not {"exif", "Raw profile type exif"} & info.keys():
+    with Image.open(source, formats=FORMATS) as image:
+        info = image.info
+        if image.format == "PNG" and not {"exif", "Raw profile type exif"} & info.keys():
             # Pillow would decode all pixels to look for EXIF data behind them.
             place = source.tell()
             info["exif"] = _late_png_exif(source)
             source.seek(place)
-        yield picture
+        yield image
 
 
-def _orientation(picture: Image.Image) -> int:
-    if picture.format == "TIFF":  # Pillow turns these by itself, and says the upright size
+def _orientation(image: Image.Image) -> int:
+    if image.format == "TIFF":  # Pillow turns these by itself, and says the upright size
         return 1
     try:
-        value = picture.getexif().get(ExifTags.Base.Orientation, 1)
+        value = image.getexif().get(ExifTags.Base.Orientation, 1)
     except Exception:  # broken EXIF data, of which every kind raises something else, turn nothing
         return 1
     return value if value in _TURNS else 1
@@ -187,8 +187,8 @@ def _late_png_exif(file: BinaryIO) -> bytes:
     return b""
 
 
-def _check_size(picture: Image.Image, name: str, limit: int) -> None:
-    width, height = picture.size
+def _check_size(image: Image.Image, name: str, limit: int) -> None:
+    width, height = image.size
     if not width * height:
         raise DataError(f"{name} is empty ({width}x{height} pixels); drop the row")
     if width * height > limit:
@@ -232,17 +232,17 @@ def _to_8_bits(values: np.ndarray) -> ByteArray:
     return ((values.astype(np.uint32) * 255 + 32767) // 65535).astype(np.uint8)
 
 
-def to_rgb(picture: Image.Image, name: str) -> Image.Image:
+def to_rgb(image: Image.Image, name: str) -> Image.Image:
     """RGB of any mode: what is transparent laid on white, 16 bits scaled to 8; DataError for 32 bits."""
-    if picture.mode.startswith("I;16") or (picture.mode == "I" and picture.format in ("PNG", "PPM")):
-        picture = Image.fromarray(_to_8_bits(np.asarray(picture)))
-    if picture.mode in ("I", "F"):
+    if image.mode.startswith("I;16") or (image.mode == "I" and image.format in ("PNG", "PPM")):
+        image = Image.fromarray(_to_8_bits(np.asarray(image)))
+    if image.mode in ("I", "F"):
         raise DataError(
             f"{name} has 32 bits a pixel, for which there is no agreed white; convert it to 8 or 16 bits"
         )
-    if not picture.has_transparency_data:
-        return picture.convert("RGB")
-    layered = picture.convert("RGBA")
+    if not image.has_transparency_data:
+        return image.convert("RGB")
+    layered = image.convert("RGBA")
     white = Image.new("RGB", layered.size, "white")
     white.paste(layered, mask=layered.getchannel("A"))  # as qwen-vl-utils does it
     return white

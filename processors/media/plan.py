@@ -53,8 +53,8 @@ def plan_media(
         else _plan_video(part, store, config, fit, frame_multiple, where)
         for part in parts
     ]
-    pictures = [plan for plan in plans if plan.request is None]
-    total = sum(_num_pixels(plan.shape.size) for plan in pictures)
+    images = [plan for plan in plans if plan.request is None]
+    total = sum(_num_pixels(plan.shape.size) for plan in images)
     if config.max_sample_pixels is None or total <= config.max_sample_pixels:
         return plans
     share = config.max_sample_pixels / total
@@ -129,13 +129,11 @@ def _fitted(
     try:
         size = fit(height, width, min_pixels, max_pixels)
     except (ValueError, ZeroDivisionError) as error:
-        raise DataError(
-            f"{where}: a picture of {width}x{height} pixels cannot be resized: {error}"
-        ) from error
+        raise DataError(f"{where}: an image of {width}x{height} pixels cannot be resized: {error}") from error
     # An engine that resizes what it is given once more must come to the same size.
     if not _num_pixels(size) or fit(*size, min_pixels, max_pixels) != size:
         raise DataError(
-            f"{where}: no size for a picture of {width}x{height} pixels lies between {section}.min_pixels="
+            f"{where}: no size for an image of {width}x{height} pixels lies between {section}.min_pixels="
             f"{min_pixels} and {section}.max_pixels={max_pixels}; set them further apart"
         )
     return size

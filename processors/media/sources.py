@@ -102,7 +102,7 @@ def locate(source: Any, config: MediaConfig, where: str) -> Located:
     if isinstance(source, list | tuple):
         frames = [locate(frame, config, f"{where}: frame {i}") for i, frame in enumerate(source)]
         if any(isinstance(frame, list) for frame in frames):
-            raise DataError(f"{where}: a frame is itself a list; give one list of pictures")
+            raise DataError(f"{where}: a frame is itself a list; give one list of images")
         return [frame for frame in frames if not isinstance(frame, list)]
     if isinstance(source, Mapping):
         return _from_feature(source, config, where)
@@ -116,7 +116,7 @@ def locate(source: Any, config: MediaConfig, where: str) -> Located:
         return _from_text(source, config, where)
     raise DataError(
         f"{where}: a {type(source).__name__} is not a medium; give a path, encoded bytes, base64, a data: or "
-        "http(s) URL, a PIL image, or a [height, width, 3] uint8 array; for a video a list of pictures also"
+        "http(s) URL, a PIL image, or a [height, width, 3] uint8 array; for a video a list of images also"
     )
 
 
@@ -205,8 +205,8 @@ def sniff(head: bytes) -> str | None:
         return "image" if head[8:12] in (b"avif", b"avis") else "video"
     if head[4:8] in (b"moov", b"mdat", b"free", b"skip", b"wide") or head[:4] == b"\x1aE\xdf\xa3":
         return "video"
-    pictures = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF8", b"II*\0", b"MM\0*", b"\0\0\1\0")
-    return "image" if head.startswith(pictures) or (head[:2] == b"BM" and head[6:10] == bytes(4)) else None
+    images = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF8", b"II*\0", b"MM\0*", b"\0\0\1\0")
+    return "image" if head.startswith(images) or (head[:2] == b"BM" and head[6:10] == bytes(4)) else None
 
 
 def _base64_head(text: str) -> bytes:

@@ -21,7 +21,7 @@ from vlrl.config.data import MediaConfig
 from vlrl.errors import DataError
 from vlrl.processors.media.disk_cache import DiskCache
 from vlrl.processors.media.download import Downloader
-from vlrl.processors.media.image import Frames, decode_picture, frames_hash, picture_size, resize
+from vlrl.processors.media.image import Frames, decode_image, frames_hash, image_size, resize
 from vlrl.processors.media.sources import Encoded, Located, locate
 from vlrl.processors.media.video import VideoInfo, VideoRequest, choose_frames, choose_listed
 from vlrl.processors.media.video_decoder import VideoDecoder, VideoFacts
@@ -67,24 +67,24 @@ class MediaStore:
         Raises:
             DataError: if it cannot be opened, is no image, or exceeds a limit of MediaConfig.
         """
-        located = self._picture(source, where)
+        located = self._image(source, where)
         limit = self._config.max_source_pixels
         if isinstance(located, Encoded):
             with located.open() as file:
-                return picture_size(file, located.name, limit)
-        return picture_size(located, _name(where, located), limit)
+                return image_size(file, located.name, limit)
+        return image_size(located, _name(where, located), limit)
 
     def image(self, source: Any, size: tuple[int, int], where: str) -> Frames:
         """An image as upright RGB at exactly `size` (height, width); errors as in `image_size`."""
-        located = self._picture(source, where)
+        located = self._image(source, where)
         limit = self._config.max_source_pixels
         if not isinstance(located, Encoded):
-            pixels = decode_picture(located, _name(where, located), limit)
+            pixels = decode_image(located, _name(where, located), limit)
             return self._shared(_image_frames(pixels, size))
 
         def decode() -> Frames:
             with located.open() as file:
-                return _image_frames(decode_picture(file, located.name, limit), size)
+                return _image_frames(decode_image(file, located.name, limit), size)
 
         return self._kept(f"image {_MAKERS} {size[0]}x{size[1]} {self._content_hash(located)}", decode)
 
@@ -157,10 +157,10 @@ class MediaStore:
         height, width = meta["size"]
         return VideoFacts((height, width), times.view(np.float64), meta["rate"])
 
-    def _picture(self, source: Any, where: str) -> Encoded | Image.Image | np.ndarray:
+    def _image(self, source: Any, where: str) -> Encoded | Image.Image | np.ndarray:
         located = self._located(source, where)
         if isinstance(located, list):
-            raise DataError(f"{where}: a list of {len(located)} pictures was given for one picture")
+            raise DataError(f"{where}: a list of {len(located)} images was given for one image")
         return located
 
     def _located(self, source: Any, where: str) -> Located:
@@ -271,8 +271,8 @@ def _facts_key(content: str) -> str:
     return hashlib.sha256(f"facts {content}".encode()).hexdigest()
 
 
-def _name(where: str, picture: Image.Image | np.ndarray) -> str:
-    return f"{where}: picture ({type(picture).__name__})"
+def _name(where: str, image: Image.Image | np.ndarray) -> str:
+    return f"{where}: image ({type(image).__name__})"
 
 
 def _user_cache() -> Path:

@@ -198,7 +198,7 @@ def _num_frames(
     if not multiple <= count <= total:
         raise DataError(
             f"{name}: the video has {total} frames{part} (it has {num_all}, the last at {last_s:.2f} s) and "
-            f"the model needs at least {multiple}; use a picture instead, or drop the row"
+            f"the model needs at least {multiple}; use an image instead, or drop the row"
         )
     return count
 

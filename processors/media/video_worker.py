@@ -210,14 +210,14 @@ def _read_av(path: str, indices: Sequence[int]) -> Iterator[tuple[int, np.ndarra
 def _probe_gif(path: str, limits: dict[str, Any]) -> dict[str, Any]:
     from PIL import Image, ImageSequence
 
-    with Image.open(path, formats=["GIF"]) as picture:
-        _check_size(*picture.size, limits)
+    with Image.open(path, formats=["GIF"]) as image:
+        _check_size(*image.size, limits)
         times, time = [], 0.0
-        for frame in ImageSequence.Iterator(picture):
+        for frame in ImageSequence.Iterator(image):
             times.append(time)
             time += frame.info.get("duration", 0) / 1000 or _GIF_DURATION_S
             _check_duration(time, limits)
-        return _facts((picture.height, picture.width), times, 0.0, time - times[-1])
+        return _facts((image.height, image.width), times, 0.0, time - times[-1])
 
 
 def _read_gif(path: str, indices: Sequence[int]) -> Iterator[tuple[int, np.ndarray]]:
@@ -225,10 +225,10 @@ def _read_gif(path: str, indices: Sequence[int]) -> Iterator[tuple[int, np.ndarr
 
     from vlrl.processors.media.image import to_rgb
 
-    with Image.open(path, formats=["GIF"]) as picture:
+    with Image.open(path, formats=["GIF"]) as image:
         for index in indices:
-            picture.seek(index)
-            yield index, np.asarray(to_rgb(picture, "gif"))
+            image.seek(index)
+            yield index, np.asarray(to_rgb(image, "gif"))
 
 
 if __name__ == "__main__":

@@ -89,7 +89,7 @@ def chart_code(
         check_sandbox()
     limits = Limits(time_limit_s, memory_mib)
     ended = run_python(program + _SAVE, {}, limits, sandboxed=sandbox == "required")
-    image = decoded(ended.picture)
+    image = decoded(ended.image)
     return Scored(over_blank(image, reference, ssim, side), {"chart_code/ran": float(image is not None)})
 
 

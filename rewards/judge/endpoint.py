@@ -39,11 +39,11 @@ class JudgeEndpoint(Section):
     extra_body: dict[str, Any] = Field(default_factory=dict)
     """Fields added to the request, or put in the place of vlrl's own; null takes a field out."""
     images: bool = True
-    """Show the sample's pictures and video frames; false for a judge that reads text only."""
+    """Show the sample's images and video frames; false for a judge that reads text only."""
     image_format: Literal["jpeg", "png"] = "jpeg"
     """JPEG at quality 95, or PNG: exact and several times larger."""
     max_image_pixels: int = Field(1280 * 28 * 28, ge=28 * 28)
-    """A picture or frame with more pixels is shrunk to fit, its shape kept."""
+    """An image or frame with more pixels is shrunk to fit, its shape kept."""
     max_frames: int = Field(8, ge=1)
     """Frames shown of a video, evenly spaced, the first and the last among them."""
     cache_dir: Path | None = None

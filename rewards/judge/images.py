@@ -1,4 +1,4 @@
-"""Pictures and frames as data URLs for a judge."""
+"""Images and frames as data URLs for a judge."""
 
 from __future__ import annotations
 
@@ -67,15 +67,15 @@ def shown_frames(medium: Media, max_frames: int) -> list[int]:
 
 def data_url(pixels: ByteArray, endpoint: JudgeEndpoint) -> str:
     """[height, width, 3] uint8 as data:image/…;base64, at most max_image_pixels."""
-    picture = Image.fromarray(np.ascontiguousarray(pixels))
-    share = endpoint.max_image_pixels / (picture.width * picture.height)
+    image = Image.fromarray(np.ascontiguousarray(pixels))
+    share = endpoint.max_image_pixels / (image.width * image.height)
     if share < 1:
         side = math.sqrt(share)
-        size = max(1, int(picture.width * side)), max(1, int(picture.height * side))
-        picture = picture.resize(size, Image.Resampling.LANCZOS)
+        size = max(1, int(image.width * side)), max(1, int(image.height * side))
+        image = image.resize(size, Image.Resampling.LANCZOS)
     file = io.BytesIO()
     if endpoint.image_format == "png":
-        picture.save(file, "PNG")
+        image.save(file, "PNG")
     else:
-        picture.save(file, "JPEG", quality=95, subsampling=0)
+        image.save(file, "JPEG", quality=95, subsampling=0)
     return f"data:image/{endpoint.image_format};base64,{base64.b64encode(file.getvalue()).decode()}"

@@ -52,7 +52,7 @@ async def judge(
     """(s - lo) / (hi - lo) of the score s from lo to hi that a judge model gives by a rubric. Range [0, 1].
 
     The judge is any server that speaks OpenAI's chat completions. It sees the rubric, the question with its
-    pictures, the reference answer if the sample has one, and the completion, fenced off as data. Its reply
+    images, the reference answer if the sample has one, and the completion, fenced off as data. Its reply
     must be the JSON object {"reason": …, "score": s} and nothing else; no number is looked for in other
     text. A completion out of form (see `part`), empty, or longer than 20,000 characters scores 0 unsent.
 
@@ -74,7 +74,7 @@ async def judge(
         show_reference: show the answer, if the sample has one, to the judge.
         part: "answer" judges the answer tag's text of a strict think/answer completion, "whole" all of it.
         prompt: the question, from the sample.
-        media: its pictures and videos, from the sample.
+        media: its images and videos, from the sample.
         sample: for its metadata.
 
     Raises:
@@ -141,7 +141,7 @@ async def judge_pairwise(
         rubric_file: path of a file with the rubric, in its place.
         part: as for `judge`.
         prompt: the question, from the sample.
-        media: its pictures and videos, from the sample.
+        media: its images and videos, from the sample.
         sample: for its metadata.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Average precision of the boxes on one picture, matched by pycocotools. Written boxes have no confidence."""
+"""Average precision of the boxes on one image, matched by pycocotools. Written boxes have no confidence."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _one_point(found: Any) -> npt.NDArray[np.float64]:
 
 
 def _index(boxes: Sequence[Labelled], numbers: dict[str, int]) -> Any:
-    """Boxes as pycocotools' own data set of one picture; a label without a number is left out."""
+    """Boxes as pycocotools' own data set of one image; a label without a number is left out."""
     from pycocotools.coco import COCO
 
     data = COCO()

@@ -1,19 +1,19 @@
-"""Rewards on all the boxes of a picture at once: object detection, also with an open vocabulary.
+"""Rewards on all the boxes of an image at once: object detection, also with an open vocabulary.
 
 What the model writes is read by `vlrl.parsing.places`. A text in none of its forms scores 0; [] and None say
 that there is nothing. Where the answer holds no box, saying so scores 1 and any box 0; where it holds one,
-saying there is nothing scores 0. Boxes are compared in the picture's original pixels; a label is compared
+saying there is nothing scores 0. Boxes are compared in the image's original pixels; a label is compared
 without regard to case and to white space. Common options, beside those of `vlrl.rewards.visual.placed`:
 
     match_labels  False compares places alone; it is so anyway where the answer's boxes have no labels
     strict        False is the peer's own formula, holes and all, to reproduce its numbers
 
 Below P and T are the boxes written and the true ones, M the matched pairs, precision = |M| / |P| and
-recall = |M| / |T|. With `strict`, copies of a box, boxes all over the picture and boxes
+recall = |M| / |T|. With `strict`, copies of a box, boxes all over the image and boxes
 under a wrong label are false boxes and cost what they should.
 
 Every one of them raises ValueError for a sample whose answer is missing, unreadable, labelled in part, off
-the picture or holds a box without area, and ConfigError for an option out of range.
+the image or holds a box without area, and ConfigError for an option out of range.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def detection_completeness(
 def od_ap(
     scene: BoxScene, *, iou_thresholds: Sequence[float] = COCO_THRESHOLDS, strict: bool = True
 ) -> float:
-    """Mean average precision of one picture over IoU 0.5, 0.55, … 0.95.
+    """Mean average precision of one image over IoU 0.5, 0.55, … 0.95.
 
     VLM-R1: COCO's, with every score 1; then the order of writing ranks the boxes, false boxes after the right
     ones cost nothing, and boxes under labels that the answer has not cost nothing anywhere. Strict: precision

@@ -28,8 +28,8 @@ def box_iou(pair: Placed) -> float:
     """IoU of the one box written with the true box: |a ∩ b| / |a ∪ b|.
 
     Range [0, 1]. Source: VLM-R1's reward of referring expressions (arXiv 2504.07615, 3.2), registered as
-    vlm_r1_rec too. No box, two boxes or a box without area score 0; a box around the whole picture scores
-    the share of the picture that the true box covers.
+    vlm_r1_rec too. No box, two boxes or a box without area score 0; a box around the whole image scores
+    the share of the image that the true box covers.
     """
     return _on_boxes(pair, geometry.iou)
 
@@ -56,7 +56,7 @@ def box_giou(pair: Placed, *, floor: float = 0.0) -> float:
 
     G = IoU − |hull − a ∪ b| / |hull| (Rezatofighi et al. 2019, arXiv 1902.09630, Algorithm 1), in [−1, 1].
     Range [0, 1]. With floor 0 boxes apart score 0. floor −1 is (1 + G) / 2, which also tells near from far
-    boxes apart, at a price: any box at all then scores, a box around the whole picture above 0.5.
+    boxes apart, at a price: any box at all then scores, a box around the whole image above 0.5.
 
     Raises:
         ConfigError: unless −1 ≤ floor < 1.
@@ -93,7 +93,7 @@ def point_in_box(pair: Placed) -> float:
 @reward(range=(0.0, 1.0))
 @prepared_by(placed)
 def point_distance(pair: Placed, *, sigma: float = 0.05) -> float:
-    """exp(−d / sigma), d the distance of the point written from the true point over the picture's diagonal.
+    """exp(−d / sigma), d the distance of the point written from the true point over the image's diagonal.
 
     The answer is a point, or a box, whose centre is meant. Range [0, 1]. Ours. With the default a miss by a
     twentieth of the diagonal scores 0.37, by a quarter 0.007; no point and two points score 0.

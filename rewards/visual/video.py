@@ -1,6 +1,6 @@
 """Rewards on time: a span of a video, and the order of events.
 
-Multiple choice on a video is `multiple_choice` of `vlrl.rewards.text.choice`, as on a picture.
+Multiple choice on a video is `multiple_choice` of `vlrl.rewards.text.choice`, as on an image.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from builders import make_group, open_tiny, picture, row
+from builders import make_group, open_tiny, random_image, row
 from busy import busy_machine
 
 from vlrl.algorithm.off_policy import Surrogate, sequence_sums
@@ -37,7 +37,7 @@ def large_batch(processor: Any) -> MicroBatch:
     groups = [
         make_group(
             [24] * 8,
-            sample=processor.sample(row("Add." * (i + 1), [picture(56, 56, seed=i)], row_id=f"g{i}")),
+            sample=processor.sample(row("Add." * (i + 1), [random_image(56, 56, seed=i)], row_id=f"g{i}")),
             advantages=np.random.default_rng(i).normal(size=8),  # type: ignore[arg-type]
             seed=i,
         )

@@ -86,7 +86,7 @@ def test_it_prints_its_figures_and_draws(root: Path, tmp_path: Path) -> None:
     small = ["--steps", "3", "--rounds", "1", "--prompts", "2", "--turns", "2", "--most-s", "1"]
     command = [sys.executable, root / "benchmarks" / "async.py", *small, "--json"]
     child = subprocess.run(
-        [*command, "--picture", tmp_path / "a.png"], capture_output=True, text=True, check=True
+        [*command, "--image", tmp_path / "a.png"], capture_output=True, text=True, check=True
     )
     found = json.loads(child.stdout)
     assert found["limit"] > 1

@@ -1,4 +1,4 @@
-"""The media benchmark itself: its pictures are realistic, and its sides make the same patches."""
+"""The media benchmark itself: its images are realistic, and its sides make the same patches."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def test_photos_are_large_noisy_and_always_the_same() -> None:
 
 
 def test_all_sides_run_and_agree(tmp_path: Path) -> None:
-    pictures = media.Pictures(tmp_path, num_pictures=1, group_size=2)
-    report = media.measure(pictures, rounds=1)
+    images = media.Images(tmp_path, num_images=1, group_size=2)
+    report = media.measure(images, rounds=1)
     assert set(report["seconds"]) == set(media.SIDES)
-    assert len(pictures.plain()) == 2
-    assert len(pictures.warm()) == 1
+    assert len(images.plain()) == 2
+    assert len(images.warm()) == 1
     videos = media.Videos(tmp_path, seconds=2, group_size=1)
     media.compare(videos)
     videos.size = (56, 56)

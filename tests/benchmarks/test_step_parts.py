@@ -45,7 +45,7 @@ WORK = step_floor.Work(
     group_size=3,
     prompt_tokens=10,
     completion_tokens=5,
-    pictures_per_prompt=1,
+    images_per_prompt=1,
     patches=4,
     image_tokens=1,
 )
@@ -97,7 +97,7 @@ def test_vision_flops_by_hand() -> None:
     assert step_floor.vision_flops(VISION, 4, 1) == 4 * (embed + 3 * block) + merger
 
 
-def test_forward_counts_a_prompt_and_its_picture_once_per_group() -> None:
+def test_forward_counts_a_prompt_and_its_image_once_per_group() -> None:
     config = {"text_config": TEXT, "vision_config": VISION}
     larger = dataclasses.replace(WORK, group_size=WORK.group_size + 1)
     more = step_floor.forward_flops(config, larger) - step_floor.forward_flops(config, WORK)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import ray
 import yaml
-from builders import picture
+from builders import random_image
 from PIL import Image
 
 from vlrl.run.checkpoint import RunState, save_checkpoint
@@ -170,19 +170,19 @@ def test_a_missing_image(fails: Fails, tmp_path: Path) -> None:
 
 def test_a_truncated_image(fails: Fails, tmp_path: Path) -> None:
     whole = tmp_path / "whole.png"
-    Image.fromarray(picture(56, 56)).save(whole)
+    Image.fromarray(random_image(56, 56)).save(whole)
     cut = tmp_path / "cut.png"
     cut.write_bytes(whole.read_bytes()[:2000])
     message = fails(1, "DataError", f"data.train.name={write_rows(tmp_path, cut)}")
     assert f"sample 'rows.jsonl:1': '{cut}' is broken: " in message
     assert message.endswith("replace the file or drop the row")
-    cut.write_bytes(b"not a picture")
+    cut.write_bytes(b"not an image")
     assert "is not an image" in fails(1, "DataError", f"data.train.name={write_rows(tmp_path, cut)}")
 
 
 def test_a_row_without_a_target_cannot_be_supervised(fails: Fails, tmp_path: Path) -> None:
     whole = tmp_path / "whole.png"
-    Image.fromarray(picture(56, 56)).save(whole)
+    Image.fromarray(random_image(56, 56)).save(whole)
     message = fails(1, "DataError", f"data.train.name={write_rows(tmp_path, whole)}", command="sft")
     assert message.startswith("sample 'rows.jsonl:1' has no 'target'")
 

@@ -21,21 +21,19 @@ ROOT = Path(__file__).parents[2]
 Row = dict[str, Any]
 
 
-def write_picture(path: Path, seed: int, size: tuple[int, int] = (60, 80)) -> str:
-    Image.fromarray(builders.picture(*size, seed=seed)).save(path)
+def write_image(path: Path, seed: int, size: tuple[int, int] = (60, 80)) -> str:
+    Image.fromarray(builders.image(*size, seed=seed)).save(path)
     return path.name
 
 
-def make_row(number: int, picture: str | None, text: str = "How many?", **fields: Any) -> Row:
-    media = [{"type": "image", "image": picture}] if picture else []
+def make_row(number: int, image: str | None, text: str = "How many?", **fields: Any) -> Row:
+    media = [{"type": "image", "image": image}] if image else []
     content = [*media, {"type": "text", "text": text}]
     return {"id": f"r{number}", "messages": [{"role": "user", "content": content}], "answer": "3", **fields}
 
 
 def good_rows(folder: Path, count: int, first_seed: int = 0) -> list[Row]:
-    return [
-        make_row(i, write_picture(folder / f"{first_seed}_{i}.png", first_seed + i)) for i in range(count)
-    ]
+    return [make_row(i, write_image(folder / f"{first_seed}_{i}.png", first_seed + i)) for i in range(count)]
 
 
 def write_rows(path: Path, rows: Sequence[Row | str]) -> Path:
@@ -125,7 +123,7 @@ def test_two_rows_of_one_id_are_not_clean(vlrl: Any, tmp_path: Path) -> None:
     )
 
 
-def test_a_cleaned_file_elsewhere_says_where_its_pictures_are(vlrl: Any, tmp_path: Path) -> None:
+def test_a_cleaned_file_elsewhere_says_where_its_images_are(vlrl: Any, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     file = write_rows(tmp_path / "data" / "rows.jsonl", good_rows(tmp_path / "data", 2))
     result = vlrl("data", "check", file, "--json", "--clean", "good.jsonl")
@@ -158,8 +156,8 @@ def test_leaks_are_told_apart_and_charged_to_the_rows_to_train_on(vlrl: Any, tmp
     train = good_rows(tmp_path, 4)
     held = [
         make_row(20, "0_0.png", "  how MANY? "),  # word for word, but for case and spaces
-        make_row(21, "0_1.png", "Which colour?"),  # the picture only
-        make_row(22, write_picture(tmp_path / "new.png", 99)),
+        make_row(21, "0_1.png", "Which colour?"),  # the image only
+        make_row(22, write_image(tmp_path / "new.png", 99)),
     ]
     write_rows(tmp_path / "rows.jsonl", train)
     write_rows(tmp_path / "held.jsonl", held)
@@ -232,7 +230,7 @@ def test_the_built_in_rewards_like_the_reference(vlrl: Any, tmp_path: Path) -> N
 
 def test_tokens_are_counted_against_the_budget(vlrl: Any, tmp_path: Path, tiny_model: Path) -> None:
     rows = good_rows(tmp_path, 3)
-    rows.append(make_row(3, write_picture(tmp_path / "large.png", 50, (400, 500))))
+    rows.append(make_row(3, write_image(tmp_path / "large.png", 50, (400, 500))))
     rows.append(make_row(4, None, "What is <|image_pad|>?"))
     write_rows(tmp_path / "rows.jsonl", rows)
     config = write_config(tmp_path, model={"path": str(tiny_model)})

@@ -15,7 +15,7 @@ import videos
 from PIL import Image
 
 ROOT = Path(__file__).parents[2]
-PICTURE = (140, 210)  # (height, width); the tiny model sees 140×196 … 140×224 depending on its fit
+IMAGE = (140, 210)  # (height, width); the tiny model sees 140×196 … 140×224 depending on its fit
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 
 
@@ -59,8 +59,8 @@ class Page(HTMLParser):
 
 @pytest.fixture
 def rows(tmp_path: Path) -> Path:
-    Image.fromarray(builders.picture(*PICTURE)).save(tmp_path / "a.png")
-    Image.fromarray(builders.picture(56, 56, seed=1)).save(tmp_path / "b.png")
+    Image.fromarray(builders.image(*IMAGE)).save(tmp_path / "a.png")
+    Image.fromarray(builders.image(56, 56, seed=1)).save(tmp_path / "b.png")
 
     def ask(*parts: Any) -> dict[str, Any]:
         content = [
@@ -110,15 +110,13 @@ def show(vlrl: Any, tmp_path: Path) -> Any:
     return run
 
 
-def test_a_picture_is_shown_at_the_models_size_with_its_boxes(
-    show: Any, rows: Path, tiny_model: Path
-) -> None:
+def test_an_image_is_shown_at_the_models_size_with_its_boxes(show: Any, rows: Path, tiny_model: Path) -> None:
     page = show(rows, "--model", tiny_model, "--rows", "0")
     (canvas,) = [attrs for attrs, _ in page.all("img") if "width" in attrs]
     height, width = int(canvas["height"]), int(canvas["width"])
     assert height % 28 == width % 28 == 0
-    with Image.open(io.BytesIO(base64.b64decode(canvas["src"].partition(",")[2]))) as picture:
-        assert picture.size == (width, height)
+    with Image.open(io.BytesIO(base64.b64decode(canvas["src"].partition(",")[2]))) as image:
+        assert image.size == (width, height)
     boxes = [attrs for attrs, _ in page.all("rect", "over-line")]
     assert [[float(b[k]) for k in ("x", "y", "width", "height")] for b in boxes] == [[14, 28, 84, 56]]
     (point,) = [attrs for attrs, _ in page.all("circle", "over-line")]
@@ -183,7 +181,7 @@ def test_a_bad_row_does_not_hide_the_others(show: Any, rows: Path, tiny_model: P
 def test_without_a_model_media_are_shown_as_they_are(show: Any, vlrl: Any, rows: Path) -> None:
     page = show(rows, "--rows", "0", "--frame", "original_pixels")
     (canvas,) = [attrs for attrs, _ in page.all("img") if "width" in attrs]
-    assert (int(canvas["height"]), int(canvas["width"])) == PICTURE
+    assert (int(canvas["height"]), int(canvas["width"])) == IMAGE
     assert not page.tokens("t")
     assert len(page.all("rect", "over-line")) == 1
     result = vlrl("data", "show", rows, "--mask", "--json")

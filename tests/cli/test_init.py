@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import picture
+from builders import random_image
 from PIL import Image
 
 from vlrl.cli.starter import fitting_reward
@@ -45,7 +45,7 @@ def test_episodes_are_paid_by_their_environment_and_no_answer_is_an_error() -> N
 def test_what_it_writes_loads_plans_and_passes_the_data_check(
     vlrl: Any, tiny_model: Path, tmp_path: Path, answers: list[str], reward: str
 ) -> None:
-    Image.fromarray(picture(56, 56)).save(tmp_path / "a.png")
+    Image.fromarray(random_image(56, 56)).save(tmp_path / "a.png")
     rows = [{"prompt": f"{n}?", "image": "a.png", "answer": answer} for n, answer in enumerate(answers)]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     result = vlrl("init", "rows.jsonl", tiny_model, "--json")
@@ -74,4 +74,4 @@ def test_a_model_that_is_too_large_to_train_whole_gets_adapters(vlrl: Any, tmp_p
     assert config.lora is not None
     assert config.optim.lr == 1e-5
     gpu = ("--device", "cuda", "--memory-gib", 79, "--teraflops", 400)
-    assert vlrl("plan", "new/three.yaml", *gpu, "--pictures", 0).code == 0
+    assert vlrl("plan", "new/three.yaml", *gpu, "--images", 0).code == 0

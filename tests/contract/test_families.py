@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from builders import family_config, make_generation, make_group, observe, picture
+from builders import family_config, make_generation, make_group, observe, random_image
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
@@ -30,7 +30,7 @@ from vlrl.types import Group, Sample, Score
 
 FAMILIES = sorted(BUILT_IN["processors"])
 SIZES = st.lists(st.tuples(st.integers(32, 200), st.integers(32, 200)), max_size=3)
-# transformers expands one of several pictures otherwise than a single one; see processors/llava_onevision.py.
+# transformers expands one of several images otherwise than a single one; see processors/llava_onevision.py.
 ONE_BY_ONE = ("llava_onevision",)
 # Its template writes "assistant \n" before what has been said, and "assistant\n" before what is to be said.
 REWRITES = ("llava_onevision",)
@@ -47,7 +47,7 @@ class Family:
     model: Any
 
     def sample(self, parts: Sequence[Any], row_id: str = "r") -> Sample:
-        """A user's turn; a string is text, an array a picture."""
+        """A user's turn; a string is text, an array an image."""
         sample: Sample = self.ours.sample({"id": row_id, "messages": [user(parts)]})
         return sample
 
@@ -55,12 +55,12 @@ class Family:
         """transformers' whole processor on the same conversation and the same pixels."""
         messages = [dict(m) for m in sample.messages]
         text = self.theirs.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-        pictures = [Image.fromarray(m.frames[0]) for m in sample.media]
+        images = [Image.fromarray(m.frames[0]) for m in sample.media]
         resized = "images_kwargs" in self.ours.engine_options
         return dict(
             self.theirs(
                 text=[text],
-                images=[pictures] if pictures else None,
+                images=[images] if images else None,
                 return_tensors="pt",
                 text_kwargs={"add_special_tokens": False},  # the template wrote them
                 images_kwargs={"do_resize": False} if resized else {},
@@ -91,19 +91,19 @@ def family(request: pytest.FixtureRequest, tiny_family: Callable[[str], Path]) -
 @settings(max_examples=15, deadline=None)
 @given(sizes=SIZES, tail=st.sampled_from(["", "?", "\n 12\n"]))
 def test_expanded_ids_equal_transformers_own(family: Family, sizes: list[tuple[int, int]], tail: str) -> None:
-    """No picture, one, several in the middle of text: the ids, and their number from headers alone."""
+    """No image, one, several in the middle of text: the ids, and their number from headers alone."""
     parts: list[Any] = ["left "]
     for index, (height, width) in enumerate(sizes[:1] if family.name in ONE_BY_ONE else sizes):
-        parts += [picture(height, width, index), f" right {index}"]
+        parts += [random_image(height, width, index), f" right {index}"]
     parts.append(tail)
     sample = family.sample(parts)
     assert sample.prompt.token_ids.tolist() == family.expected(sample)["input_ids"][0].tolist()
     assert family.ours.num_tokens({"id": "r", "messages": [user(parts)]}) == len(sample.prompt.token_ids)
 
 
-def test_several_pictures_are_each_expanded_like_one(family: Family) -> None:
-    """So that a picture that comes later changes no token of an earlier one."""
-    a, b = picture(70, 150, 1), picture(120, 64, 2)
+def test_several_images_are_each_expanded_like_one(family: Family) -> None:
+    """So that an image that comes later changes no token of an earlier one."""
+    a, b = random_image(70, 150, 1), random_image(120, 64, 2)
     both = family.sample(["left ", a, " right ", b, "?"])
     assert [m.num_tokens for m in both.media] == [
         family.sample(["left ", one, "?"]).media[0].num_tokens for one in (a, b)
@@ -112,8 +112,8 @@ def test_several_pictures_are_each_expanded_like_one(family: Family) -> None:
     assert len(both.prompt.token_ids) == num_text + sum(m.num_tokens for m in both.media)
 
 
-def test_the_engine_is_given_one_placeholder_per_picture(family: Family) -> None:
-    sample = family.sample(["left ", picture(70, 150), " right ", picture(64, 64), "?"])
+def test_the_engine_is_given_one_placeholder_per_image(family: Family) -> None:
+    sample = family.sample(["left ", random_image(70, 150), " right ", random_image(64, 64), "?"])
     placeholder = family.theirs.tokenizer.convert_tokens_to_ids(family.theirs.image_token)
     assert sample.prompt.engine_ids.tolist().count(placeholder) == 2
 
@@ -126,7 +126,7 @@ def test_a_message_given_as_a_string_is_not_lost(family: Family) -> None:
 
 
 def test_positions_equal_transformers_own(family: Family) -> None:
-    sample = family.sample(["left ", picture(70, 150), " right ", picture(120, 64), "?"])
+    sample = family.sample(["left ", random_image(70, 150), " right ", random_image(120, 64), "?"])
     prompt = sample.prompt
     if not hasattr(family.model.model, "get_rope_index"):
         assert prompt.position_ids.tolist() == [list(range(len(prompt.token_ids)))] * 3
@@ -157,13 +157,13 @@ POLICIES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_session_s_ledger_is_the_rendered_conversation(family: Family, policy: str) -> None:
     """Whatever is shown, the tokens are those of the template and of transformers, or the session forks."""
-    a, b, c = picture(70, 150, 1), picture(120, 64, 2), picture(64, 64, 3)
-    gone = "(a picture that is no longer shown)"
+    a, b, c = random_image(70, 150, 1), random_image(120, 64, 2), random_image(64, 64, 3)
+    gone = "(an image that is no longer shown)"
     session = Session(family.sample([a, "Which?"]), 0)
     asked: list[list[Any]] = [[a, "Which?"], [b, "After twelve, why?"], [c, "After three, why?"]]
-    for said, pictures, number in (("twelve", asked[1], 1), ("three", asked[2], 2)):
+    for said, images, number in (("twelve", asked[1], 1), ("three", asked[2], 2)):
         act(family, session, said)
-        observe(family.ours, session, pictures[1], [pictures[0]], **POLICIES[policy])
+        observe(family.ours, session, images[1], [images[0]], **POLICIES[policy])
         talk = [*asked[:number], asked[number]]
         if policy == "last_images":
             talk = [[gone, text] for _, text in talk[:-1]] + [talk[-1]]
@@ -194,7 +194,7 @@ def test_a_session_s_ledger_is_the_rendered_conversation(family: Family, policy:
 
 def test_the_mask_is_exactly_what_the_assistant_said(family: Family) -> None:
     """By spans: the same words in the user's turn, and the template's own tokens, are not trained."""
-    session = Session(family.sample([picture(64, 64), "twelve"]), 0)
+    session = Session(family.sample([random_image(64, 64), "twelve"]), 0)
     said = [family.ours.encode_target("twelve"), family.ours.encode_target("12 3")]
     act(family, session, "twelve")
     observe(family.ours, session, "twelve")
@@ -211,7 +211,7 @@ def test_the_mask_is_exactly_what_the_assistant_said(family: Family) -> None:
 
 def test_reference_turns_say_what_a_session_says(family: Family) -> None:
     """SFT on a whole conversation trains on the ledger that RL would have had."""
-    a, b = picture(70, 150, 1), picture(64, 64, 2)
+    a, b = random_image(70, 150, 1), random_image(64, 64, 2)
     answer = {"role": "assistant", "content": "twelve"}
     sample = family.ours.sample(
         {"id": "r", "messages": [user([a, "Which?"]), answer, user([b, "Why?"])], "target": "done"}
@@ -235,7 +235,7 @@ def test_reference_turns_say_what_a_session_says(family: Family) -> None:
 
 def test_text_that_holds_a_special_token_is_refused(family: Family) -> None:
     for token in (*family.ours.media_tokens, family.ours.end_of_turn):
-        for parts in ([f"look: {token}"], [picture(64, 64), f"{token} there"]):
+        for parts in ([f"look: {token}"], [random_image(64, 64), f"{token} there"]):
             with pytest.raises(DataError, match=r"'r'.*special tokens"):
                 family.sample(parts)
 
@@ -256,7 +256,7 @@ def test_media_tokens_are_banned_and_stop_tokens_are_not(family: Family) -> None
     banned, stops = family.ours.banned_token_ids, family.ours.stop_token_ids
     assert family.ours.token_texts(np.array(banned)) == list(family.ours.media_tokens)
     assert not set(banned) & set(stops)
-    prompt = family.sample([picture(70, 150), "?"]).prompt
+    prompt = family.sample([random_image(70, 150), "?"]).prompt
     expanded = prompt.token_ids[np.isin(prompt.token_ids, banned)]
     assert family.theirs.tokenizer.convert_tokens_to_ids(family.theirs.image_token) in expanded
     assert family.ours.encode_target("12")[-1] == stops[0]
@@ -310,13 +310,13 @@ def plain_logprobs(family: Family, sample: Sample, completion: np.ndarray[Any, A
 
 
 def test_the_trainer_s_forward_equals_transformers_own(family: Family) -> None:
-    """Several trees of branches, no picture or more in one micro-batch."""
-    pictures = [picture(70, 150, 1), picture(120, 64, 2)]
-    several = pictures[: 1 if family.name in ONE_BY_ONE else 2]
+    """Several trees of branches, no image or more in one micro-batch."""
+    images = [random_image(70, 150, 1), random_image(120, 64, 2)]
+    several = images[: 1 if family.name in ONE_BY_ONE else 2]
     samples = [
         family.sample(["which? ", *several, " left"], "several"),
-        family.sample(["no picture"], "none"),
-        family.sample([*pictures[1:], "?"], "one"),
+        family.sample(["no image"], "none"),
+        family.sample([*images[1:], "?"], "one"),
     ]
     groups = [make_group([5, 3], sample=s, seed=i) for i, s in enumerate(samples)]
     for group, ours in zip(groups, logprobs_of(family, groups), strict=True):
@@ -324,9 +324,9 @@ def test_the_trainer_s_forward_equals_transformers_own(family: Family) -> None:
         assert np.abs(ours - np.concatenate(theirs)).max() < 1e-4
 
 
-def test_a_picture_shown_again_is_computed_once_and_stands_at_every_place(family: Family) -> None:
+def test_an_image_shown_again_is_computed_once_and_stands_at_every_place(family: Family) -> None:
     """Forward and backward: the tower's gradient is the sum over the places."""
-    a, b = picture(70, 150, 1), picture(120, 64, 2)
+    a, b = random_image(70, 150, 1), random_image(120, 64, 2)
     several = [a] if family.name in ONE_BY_ONE else [b, a, b]
     samples = [family.sample(["which? ", *several], "several"), family.sample([a, "?"], "one")]
     groups = [make_group([5, 3], sample=s, seed=i) for i, s in enumerate(samples)]
@@ -338,7 +338,7 @@ def test_a_picture_shown_again_is_computed_once_and_stands_at_every_place(family
 
 
 def told_apart(group: Group) -> Group:
-    """The same, but no picture is known to be another's equal."""
+    """The same, but no image is known to be another's equal."""
     for trajectory in group.trajectories:
         [ledger] = trajectory.ledgers
         names = [f"{trajectory.sample.id} {place}" for place in range(len(ledger.media))]
@@ -360,16 +360,16 @@ def tower_gradient(family: Family, groups: list[Group]) -> np.ndarray[Any, Any]:
     return gradient
 
 
-def test_swapping_two_pictures_changes_what_the_trainer_computes(family: Family) -> None:
-    a, b = picture(64, 64, 1), picture(64, 64, 2)
+def test_swapping_two_images_changes_what_the_trainer_computes(family: Family) -> None:
+    a, b = random_image(64, 64, 1), random_image(64, 64, 2)
     [one] = logprobs_of(family, [make_group([6], sample=family.sample([a, b, "?"]))])
     [other] = logprobs_of(family, [make_group([6], sample=family.sample([b, a, "?"]))])
     assert np.abs(one - other).max() > 1e-3
 
 
-def test_a_micro_batch_without_pictures_calls_the_tower_all_the_same(family: Family) -> None:
-    """Under ZeRO-3 ranks whose calls differ wait for each other; the blank picture changes nothing."""
-    group = make_group([4], sample=family.sample(["no picture"]))
+def test_a_micro_batch_without_images_calls_the_tower_all_the_same(family: Family) -> None:
+    """Under ZeRO-3 ranks whose calls differ wait for each other; the blank image changes nothing."""
+    group = make_group([4], sample=family.sample(["no image"]))
     inputs = family.ours.pixels([])
     with torch.no_grad():
         features = family.model.model.get_image_features(

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from builders import family_config, make_context, observe, picture
+from builders import family_config, make_context, observe, random_image
 from reference import largest_difference, model_of
 
 from vlrl.algorithm.credit import group_with_advantages
@@ -66,8 +66,8 @@ class Engines:
         return sample
 
     def samples(self) -> list[Sample]:
-        """No picture, one, several in the middle of text and the same ones swapped."""
-        a, b = picture(70, 150, 1), picture(120, 64, 2)
+        """No image, one, several in the middle of text and the same ones swapped."""
+        a, b = random_image(70, 150, 1), random_image(120, 64, 2)
         return [
             self.sample(["Add 3 and 4."], "none"),
             self.sample([a, "Which?"], "one"),
@@ -96,7 +96,7 @@ class Engines:
 
     def train(self) -> None:
         """One optimizer step, large enough to matter."""
-        samples = [self.sample([picture(64, 64, i), "?"], str(i), target=f"{i}") for i in range(3)]
+        samples = [self.sample([random_image(64, 64, i), "?"], str(i), target=f"{i}") for i in range(3)]
         self.trainer.step(self.pack([supervised_group(s, self.processor) for s in samples]), "sft", 1e-2)
         self.trainer.write_weights()
 
@@ -168,7 +168,7 @@ def test_a_saved_model_is_the_same_to_both_engines(engines: Engines) -> None:
     assert not np.isin(drawn, engines.processor.banned_token_ids).any()
 
 
-def test_swapping_two_pictures_changes_what_both_compute(engines: Engines) -> None:
+def test_swapping_two_images_changes_what_both_compute(engines: Engines) -> None:
     two, swapped = engines.samples()[2:]
     groups = engines.draw([two, swapped], greedy=True, group_size=1)
     [(token, logprob), (other_token, other_logprob)] = first_draws(groups)
@@ -177,9 +177,9 @@ def test_swapping_two_pictures_changes_what_both_compute(engines: Engines) -> No
 
 
 @pytest.mark.parametrize("policy", ["full", "last_images"])
-def test_a_picture_that_comes_in_a_later_turn_is_seen_by_both(engines: Engines, policy: str) -> None:
+def test_an_image_that_comes_in_a_later_turn_is_seen_by_both(engines: Engines, policy: str) -> None:
     """And what was drawn under a window is trained under it."""
-    a, b = picture(70, 150, 1), picture(120, 64, 2)
+    a, b = random_image(70, 150, 1), random_image(120, 64, 2)
     groups = []
     for later in (b, a):
         session = Session(engines.sample([a, "Which?"], "turns"), 0)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from builders import family_config, picture
+from builders import family_config, random_image
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import model_of
@@ -32,12 +32,12 @@ class Family:
     model: Any
 
     def sample(self, num_frames: int, fps: float, *, size: tuple[int, int] = (64, 96)) -> Sample:
-        frames = [picture(*size, seed=i) for i in range(num_frames)]
+        frames = [random_image(*size, seed=i) for i in range(num_frames)]
         content = [
             {"type": "text", "text": "Before "},
             {"type": "video", "video": frames, "fps": fps},
             {"type": "text", "text": " between "},
-            {"type": "image", "image": picture(70, 150)},
+            {"type": "image", "image": random_image(70, 150)},
             {"type": "text", "text": " what happens?"},
         ]
         sample: Sample = self.ours.sample({"id": "v", "messages": [{"role": "user", "content": content}]})
@@ -79,7 +79,7 @@ def test_ids_and_patches_equal_transformers_own(family: Family, num_frames: int,
     sample = family.sample(num_frames, fps)
     expected = family.expected(sample)
     assert sample.prompt.token_ids.tolist() == expected["input_ids"][0].tolist()
-    inputs = family.ours.pixels(sample.media)  # the video, which stands first, then the picture
+    inputs = family.ours.pixels(sample.media)  # the video, which stands first, then the image
     grids = np.concatenate([expected["video_grid_thw"], expected["image_grid_thw"]])
     patches = np.concatenate([expected["pixel_values_videos"], expected["pixel_values"]])
     assert np.array_equal(inputs["image_grid_thw"], grids)

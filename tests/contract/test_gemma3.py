@@ -1,4 +1,4 @@
-"""Gemma 3 is not among vlrl's families: vLLM on a CPU lets its pictures see only backwards, unsaid."""
+"""Gemma 3 is not among vlrl's families: vLLM on a CPU lets its images see only backwards, unsaid."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from builders import family_config, make_context, picture
+from builders import family_config, make_context, random_image
 from reference import model_of
 
 from vlrl.engine.policy import VllmPolicy
@@ -21,7 +21,7 @@ from vlrl.types import Media, MediaShape, Trajectory
 
 
 class Gemma3Processor(FamilyProcessor):
-    """What the family would need: one short class. A picture is a square of a fixed number of tokens."""
+    """What the family would need: one short class. An image is a square of a fixed number of tokens."""
 
     end_of_turn = "<end_of_turn>"
     media_tokens = ("<start_of_image>", "<end_of_image>", "<image_soft_token>")
@@ -33,10 +33,8 @@ class Gemma3Processor(FamilyProcessor):
         return str(self._hf.replace_image_token({"num_crops": [0]}, 0))
 
     def pixels(self, media: Sequence[Media]) -> dict[str, Any]:
-        pictures = [np.array(m.frames[0]) for m in media or [self._blank()]]
-        out = self._hf.image_processor(
-            images=pictures, return_tensors="pt", input_data_format="channels_last"
-        )
+        images = [np.array(m.frames[0]) for m in media or [self._blank()]]
+        out = self._hf.image_processor(images=images, return_tensors="pt", input_data_format="channels_last")
         return {"pixel_values": out["pixel_values"].numpy()}
 
 
@@ -46,7 +44,7 @@ def sampled_logprobs(trajectory: Any) -> Any:
 
 
 def plain_logprobs(model: Any, processor: Any, t: Trajectory, *, both_ways: bool) -> np.ndarray[Any, Any]:
-    """transformers' own forward; pictures see themselves both ways, as trained, or only backwards."""
+    """transformers' own forward; images see themselves both ways, as trained, or only backwards."""
     ids = torch.tensor(t.ledgers[0].token_ids)[None]
     inputs = {k: torch.tensor(v) for k, v in processor.pixels(t.media).items()} if t.media else {}
     if both_ways:
@@ -64,7 +62,7 @@ def test_it_is_refused_by_name(tiny_family: Callable[[str], Path]) -> None:
 
 
 @pytest.mark.slow
-def test_pictures_see_only_backwards_on_the_cpu(tiny_family: Callable[[str], Path], local_ray: None) -> None:
+def test_images_see_only_backwards_on_the_cpu(tiny_family: Callable[[str], Path], local_ray: None) -> None:
     """If this fails on a CPU, vLLM has learned it: register the family. On a GPU vLLM can do it already."""
     import asyncio
 
@@ -74,15 +72,15 @@ def test_pictures_see_only_backwards_on_the_cpu(tiny_family: Callable[[str], Pat
     policy = VllmPolicy(config, processor)
     try:
         policy.wait_ready()
-        # Text on both sides: a line break beside a picture would become one token with the picture's own.
+        # Text on both sides: a line break beside an image would become one token with the image's own.
         look, which = ({"type": "text", "text": text} for text in ("Look", "Which?"))
-        talks = [[look], [look, {"type": "image", "image": picture(70, 150)}, which]]
+        talks = [[look], [look, {"type": "image", "image": random_image(70, 150)}, which]]
         samples = [
             processor.sample({"id": str(i), "messages": [{"role": "user", "content": c}]})
             for i, c in enumerate(talks)
         ]
         context = make_context(policy, processor, config)
-        text, pictured = asyncio.run(rollout_groups(samples, context, seed_path=(0,))).groups
+        text, with_image = asyncio.run(rollout_groups(samples, context, seed_path=(0,))).groups
     finally:
         policy.close()
 
@@ -96,5 +94,5 @@ def test_pictures_see_only_backwards_on_the_cpu(tiny_family: Callable[[str], Pat
 
     assert differences(text, both_ways=True) < 1e-4
     works, fails = (True, False) if torch.cuda.is_available() else (False, True)
-    assert differences(pictured, both_ways=works) < 1e-4
-    assert differences(pictured, both_ways=fails) > 1e-3
+    assert differences(with_image, both_ways=works) < 1e-4
+    assert differences(with_image, both_ways=fails) > 1e-3

@@ -1,6 +1,6 @@
 """Any tree of episodes, packed, against transformers' own forward pass of every ledger as a row of its own.
 
-Logprobs and gradients of every parameter, for every family: pictures and videos, deepstack, mixtures of
+Logprobs and gradients of every parameter, for every family: images and videos, deepstack, mixtures of
 experts; episodes that part at any token, branch from each other, or share only how they begin.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from builders import family_config, make_generation, observe, picture
+from builders import family_config, make_generation, observe, random_image
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sharers import Sharers
@@ -53,17 +53,17 @@ class Turn:
     """An episode that goes on from an earlier one: what it sees next, and what it says."""
 
     after: int
-    picture: int | None
+    image: int | None
     drawn: list[int]
 
 
 TURNS = st.builds(
     Turn,
     after=st.integers(0, 5),
-    picture=st.none() | st.integers(0, 2),
+    image=st.none() | st.integers(0, 2),
     drawn=st.lists(st.integers(40, 43), min_size=1, max_size=4),
 )
-EPISODES = st.tuples(st.sampled_from(["", "picture", "video"]), st.lists(TURNS, min_size=2, max_size=5))
+EPISODES = st.tuples(st.sampled_from(["", "image", "video"]), st.lists(TURNS, min_size=2, max_size=5))
 
 
 @dataclass
@@ -83,18 +83,18 @@ class Family:
     def _group(self, number: int, begins: str, turns: list[Turn], rng: np.random.Generator) -> Group:
         content: list[dict[str, Any]] = [{"type": "text", "text": f"Task {number}."}]
         if begins == "video" and self.name in VIDEO_FAMILIES:
-            frames = [picture(64, 96, seed=i) for i in range(4)]
+            frames = [random_image(64, 96, seed=i) for i in range(4)]
             content.insert(0, {"type": "video", "video": frames, "fps": 2.0})
         elif begins:
-            content.insert(0, {"type": "image", "image": picture(64, 96, seed=1)})
+            content.insert(0, {"type": "image", "image": random_image(64, 96, seed=1)})
         messages = [{"role": "system", "content": "Do it."}, {"role": "user", "content": content}]
         sample = self.ours.sample({"id": f"g{number}", "messages": messages})
         sessions = [Session(sample, 0)]
         self.ours.act(sessions[0], make_generation([40, 41]))
         for index, turn in enumerate(turns, start=1):
             session = sessions[turn.after % len(sessions)].branch(index)
-            pictures = [] if turn.picture is None else [picture(64, 64, seed=turn.picture)]
-            observe(self.ours, session, "next", pictures)
+            images = [] if turn.image is None else [random_image(64, 64, seed=turn.image)]
+            observe(self.ours, session, "next", images)
             self.ours.act(session, make_generation(turn.drawn))
             sessions.append(session)
         trajectories = [session.trajectory("", "ok", 0.0) for session in sessions]
@@ -110,7 +110,7 @@ class Family:
         """transformers' own forward of one ledger, of every token but the first."""
         core = self.model.model
         ids = torch.tensor(ledger.token_ids)[None]
-        if self.name in VIDEO_FAMILIES:  # a video's patches go in as a picture's
+        if self.name in VIDEO_FAMILIES:  # a video's patches go in as an image's
             ids = ids.masked_fill(ids == core.config.video_token_id, core.config.image_token_id)
         positions = torch.tensor(ledger.position_ids)[:, None]
         options: dict[str, Any] = {}
@@ -197,7 +197,7 @@ def check(family: Family, groups: list[Group], max_tokens: int, attention: Kind 
 
 
 def assert_same_gradients(found: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> None:
-    # Without a picture the tower still takes part, with gradients of zero.
+    # Without an image the tower still takes part, with gradients of zero.
     scale = max(float(g.abs().max()) for g in expected.values())
     assert expected.keys() <= found.keys()
     for name, gradient in found.items():
@@ -212,9 +212,9 @@ def sharers() -> Iterator[Sharers]:
 
 
 FORKED: list[tuple[str, list[Turn]]] = [
-    # Equal twice over, then apart: after one drawn token, before a picture, at another picture.
-    ("picture", [Turn(0, 0, [40, 41, 42]), Turn(0, 0, [40, 41, 43]), Turn(1, 1, [41]), Turn(1, 2, [41, 42])]),
-    ("picture", [Turn(0, None, [42, 42]), Turn(0, None, [42, 42])]),
+    # Equal twice over, then apart: after one drawn token, before an image, at another image.
+    ("image", [Turn(0, 0, [40, 41, 42]), Turn(0, 0, [40, 41, 43]), Turn(1, 1, [41]), Turn(1, 2, [41, 42])]),
+    ("image", [Turn(0, None, [42, 42]), Turn(0, None, [42, 42])]),
     ("video", [Turn(0, 1, [43, 40]), Turn(1, None, [41, 40, 42])]),
 ]
 
@@ -223,7 +223,7 @@ FORKED: list[tuple[str, list[Turn]]] = [
 def test_a_tree_equals_plain_rows(
     family: Family, checkpointed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With blocks far smaller than a picture, and masks computed again; then with one mask."""
+    """With blocks far smaller than an image, and masks computed again; then with one mask."""
     groups = family.groups(FORKED)
     monkeypatch.setattr(tree_attention, "BLOCK_TOKENS", 16)
     family.checkpointed(checkpointed)
@@ -308,9 +308,9 @@ def test_every_operation_of_both_passes_has_an_ordered_algorithm_on_cuda(family:
     assert not operations.without_order
 
 
-def test_a_prompt_is_shared_up_to_where_another_picture_begins(family: Family) -> None:
-    """Not only whole turns: the text before a picture, and the picture before a text."""
-    groups = family.groups([("", []), ("picture", []), ("picture", [])])
+def test_a_prompt_is_shared_up_to_where_another_image_begins(family: Family) -> None:
+    """Not only whole turns: the text before an image, and the image before a text."""
+    groups = family.groups([("", []), ("image", []), ("image", [])])
     branches = [b for g in groups for b in branches_of(g, [1.0], Keys())]
     sizes = [b.keys.shape[1] for b in branches]
     pads = family.ours.banned_token_ids
@@ -321,8 +321,8 @@ def test_a_prompt_is_shared_up_to_where_another_picture_begins(family: Family) -
         [whole] = slices_of(branches)
         return whole.micro_batch(family.ours.pixels)
 
-    words, pictures = packed(0, 1), packed(1, 2)
+    words, images = packed(0, 1), packed(1, 2)
     assert words.input_ids.size < sizes[0] + sizes[1] - 2  # the system prompt, at least
     num_pads = int(np.isin(branches[1].ledger.token_ids, pads).sum())
-    assert np.isin(pictures.input_ids, pads).sum() == num_pads  # "Task 1." and "Task 2." see the same one
-    assert len(pictures.media_order) == 1
+    assert np.isin(images.input_ids, pads).sum() == num_pads  # "Task 1." and "Task 2." see the same one
+    assert len(images.media_order) == 1

@@ -18,14 +18,14 @@ from vlrl.errors import DataError
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Ten rows, each with a file of its own that is no picture at all."""
+    """Ten rows, each with a file of its own that is no image at all."""
     rows = [
         {"id": str(i), "problem": "<image>What?", "answer": "1", "images": [f"{i}.png"]} for i in range(10)
     ]
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     for i in range(10):
-        (tmp_path / f"{i}.png").write_text("no picture")
+        (tmp_path / f"{i}.png").write_text("no image")
     return path
 
 
@@ -78,5 +78,5 @@ def test_it_stops_after_a_while_and_says_so(file: Path, tmp_path: Path) -> None:
     assert "the media files of 4 of 10 rows of" in told and "were looked for in 20 s" in told
 
 
-def test_sources_that_make_their_pictures_are_passed_over() -> None:
+def test_sources_that_make_their_images_are_passed_over() -> None:
     assert look({"name": "digit_sum"}, clock=count(0.0, 1000.0)) == []

@@ -14,7 +14,7 @@ from vlrl.types import Row
 
 
 def num_tokens(row: Row) -> int:
-    """A fake processor: a text is as many tokens as it has characters, a picture is ten."""
+    """A fake processor: a text is as many tokens as it has characters, an image is ten."""
     total = 0
     for message in row["messages"]:
         content = message["content"]
@@ -23,9 +23,9 @@ def num_tokens(row: Row) -> int:
     return total
 
 
-def turn(role: str, text: str, pictures: int = 0) -> dict[str, Any]:
-    picture = {"type": "image", "image": "a.png"}
-    return {"role": role, "content": [*[picture] * pictures, {"type": "text", "text": text}]}
+def turn(role: str, text: str, images: int = 0) -> dict[str, Any]:
+    image = {"type": "image", "image": "a.png"}
+    return {"role": role, "content": [*[image] * images, {"type": "text", "text": text}]}
 
 
 def conversation(*turns: dict[str, Any]) -> dict[str, Any]:
@@ -34,9 +34,9 @@ def conversation(*turns: dict[str, Any]) -> dict[str, Any]:
 
 LONG = conversation(
     turn("system", "ss"),
-    turn("user", "aaa", pictures=2),
+    turn("user", "aaa", images=2),
     turn("assistant", "bb"),
-    turn("user", "cccc", pictures=1),
+    turn("user", "cccc", images=1),
     turn("assistant", "d"),
     turn("user", "eeeee"),
 )
@@ -92,8 +92,8 @@ def test_trimmed_conversations_are_whole_suffixes(
 ) -> None:
     """What is left is the system message and a run of the last turns, unchanged, as long as fits."""
     turns = [turn("system", "s" * system)] if system else []
-    for index, (asked, pictures, answered) in enumerate(lengths):
-        turns.append(turn("user", "q" * asked, pictures))
+    for index, (asked, images, answered) in enumerate(lengths):
+        turns.append(turn("user", "q" * asked, images))
         if index < len(lengths) - 1:
             turns.append(turn("assistant", "a" * answered))
     row = conversation(*turns)

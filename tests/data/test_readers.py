@@ -43,12 +43,12 @@ def opened(written: Written, **fields: Any) -> Rows:
 def meaning(row: Row) -> Logical:
     """A row back to what was written."""
     (message,) = row["messages"]
-    text, pictures = "", []
+    text, images = "", []
     for part in message["content"]:
         text += part["text"] if part["type"] == "text" else "<image>"
-        pictures += [part["image"]] if part["type"] == "image" else []
-    (picture,) = pictures
-    data = Path(picture).read_bytes() if isinstance(picture, str) else picture["bytes"]
+        images += [part["image"]] if part["type"] == "image" else []
+    (image,) = images
+    data = Path(image).read_bytes() if isinstance(image, str) else image["bytes"]
     return Logical(text, row["answer"], data)
 
 
@@ -225,7 +225,7 @@ def test_a_compressed_or_unknown_file_is_told(tmp_path: Path) -> None:
 
 
 def test_tar_members_become_columns(tmp_path: Path) -> None:
-    members = [("7.txt", b"a question"), ("7.cls", b"3"), ("7.clip.mp4", b"video"), ("7.jpg", b"picture")]
+    members = [("7.txt", b"a question"), ("7.cls", b"3"), ("7.clip.mp4", b"video"), ("7.jpg", b"image")]
     path = write_tar(tmp_path / "a.tar", [("__meta__", b"x"), *members])
     columns = {"problem": "txt", "answer": "cls"}
     (row,) = open_dataset(source(path, columns=columns), "data.train")
@@ -283,7 +283,7 @@ def test_paths_stay_under_the_root(tmp_path: Path) -> None:
 
 
 def test_a_strangers_dataset_is_shaped_too(tmp_path: Path) -> None:
-    """A plug-in's rows may be of any shape; their pictures are its own affair."""
+    """A plug-in's rows may be of any shape; their images are its own affair."""
     (tmp_path / "mine.py").write_text(
         "class Mine:\n"
         "    def __init__(self, size): self.size = size\n"
@@ -328,9 +328,9 @@ def test_what_is_no_path_is_left_alone(tmp_path: Path) -> None:
 
 def test_messages_of_parts_survive_a_table(tmp_path: Path) -> None:
     """Tables give every part every key, null where it has none; some hold conversations as JSON text."""
-    picture = {"type": "image", "image": "0.png", "text": None}
+    part = {"type": "image", "image": "0.png", "text": None}
     question = {"type": "text", "text": "?", "image": None}
-    messages = [{"role": "user", "content": [picture, question]}]
+    messages = [{"role": "user", "content": [part, question]}]
     table = pa.Table.from_pylist([{"messages": messages, "answer": "4"}])
     pq.write_table(table, tmp_path / "a.parquet")
     as_text = pa.Table.from_pylist([{"messages": json.dumps(messages), "answer": "4"}])

@@ -80,7 +80,7 @@ def test_openai_messages(read: Any) -> None:
 
 
 def test_messages_with_media_in_columns(read: Any) -> None:
-    """As LLaMA-Factory writes them, with markers, and TRL, with parts that name no picture."""
+    """As LLaMA-Factory writes them, with markers, and TRL, with parts that name no image."""
     marked = {
         "messages": [{"role": "user", "content": "a<image>b<video>"}],
         "images": ["1.png"],
@@ -104,7 +104,7 @@ def test_llava_conversations(read: Any) -> None:
 
 
 def test_vlm_r1(read: Any) -> None:
-    """Its three forms: problem and solution, boxes as the solution, conversations with several pictures."""
+    """Its three forms: problem and solution, boxes as the solution, conversations with several images."""
     problem = {"problem": "Where is it?", "solution": "<answer>3</answer>", "image": "1.jpg"}
     boxes = {
         "problem": "<image>Box?",
@@ -144,16 +144,16 @@ def test_vlm_r1s_last_turn_is_what_is_scored_against(read: Any, solution: Any, a
 def test_easy_r1_with_its_format_prompt(read: Any) -> None:
     record = {"problem": "  <image>Find x. ", "answer": "3", "images": ["1.png"], "videos": None}
     (row,) = read(record, template=EASY_R1_TEMPLATE)
-    picture, text = row["messages"][0]["content"]
-    assert picture["type"] == "image"
+    image, text = row["messages"][0]["content"]
+    assert image["type"] == "image"
     assert text["text"].startswith("Find x. You FIRST think")
     assert text["text"].endswith("\\boxed{}.")
     assert row["answer"] == "3"
 
 
 def test_plain_columns(read: Any) -> None:
-    record = {"question": "How many?", "label": 4, "picture": "a.png", "source_id": "x"}
-    columns = {"problem": "question", "answer": "label", "image": "picture"}
+    record = {"question": "How many?", "label": 4, "photo": "a.png", "source_id": "x"}
+    columns = {"problem": "question", "answer": "label", "image": "photo"}
     (row,) = read(record, columns=columns)
     assert spelled(row["messages"][0]["content"]) == ["<a.png>", "How many?"]
     assert (row["answer"], row["metadata"]) == (4, {"source_id": "x"})
@@ -193,7 +193,7 @@ def test_a_strangers_shape(read: Any, tmp_path: Path) -> None:
         ({"messages": [{"role": "user"}]}, "KeyError: 'content'"),
         ({"messages": [{"role": 1, "content": ""}]}, "'role' must be text"),
         ({"messages": [{"role": "user", "content": [{"type": "image"}]}]}, "1 <image> markers .*0 images"),
-        ({"messages": [{"role": "user", "content": [{"type": "image", "image": 3}]}]}, "3 is no picture"),
+        ({"messages": [{"role": "user", "content": [{"type": "image", "image": 3}]}]}, "3 is no image"),
         ({"messages": [{"role": "user", "content": [{"type": "audio"}]}]}, "'audio' is none of text, image"),
         ({"messages": [{"role": "user", "content": [{"type": "text", "text": 3}]}]}, "must be text, not int"),
         ({"messages": [{"role": "system", "content": "S"}]}, "no user turn"),
@@ -201,7 +201,7 @@ def test_a_strangers_shape(read: Any, tmp_path: Path) -> None:
         ({"messages": [{"role": "user", "content": ""}, {"role": "assistant", "content": ""}], "target": "t"},
          "leave one of them out"),
         ({"messages": [{"role": "user", "content": ""}, {"role": "tool", "content": [{"type": "image"}]}]},
-         "None is no picture"),
+         "None is no image"),
         ({"problem": 3, "answer": 3}, "'problem' must be text"),
         ({"problem": "<image> or <image>", "image": "1.png"}, "2 <image> markers .* for 1 images"),
         ({"problem": "<video>", "image": "1.png"}, "1 <video> markers .* for 0 videos"),

@@ -173,12 +173,12 @@ def test_no_thread_is_left_behind(streams: Any) -> None:
 
 def breaks(row: dict[str, Any], source: int) -> Prepared:
     if int(row["id"]) % 3 == 0:
-        raise DataError(f"row {row['id']}: its picture is broken")
+        raise DataError(f"row {row['id']}: its image is broken")
     return prepare(row, source)
 
 
 def test_a_broken_row_is_an_error(streams: Any) -> None:
-    with pytest.raises(DataError, match="its picture is broken"):
+    with pytest.raises(DataError, match="its image is broken"):
         streams(12, prepare=breaks).batch(0)
 
 

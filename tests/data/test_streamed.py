@@ -155,8 +155,8 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DatasetConfig:
     (tmp_path / "owner" / "name").mkdir(parents=True)
     for shard in range(4):
         rows = {"problem": [f"<image>{i}" for i in range(5)], "answer": [shard * 5 + i for i in range(5)]}
-        picture = {"bytes": b"encoded", "path": None}
-        table = datasets.Dataset.from_dict({**rows, "image": [picture] * 5}).cast_column(
+        image = {"bytes": b"encoded", "path": None}
+        table = datasets.Dataset.from_dict({**rows, "image": [image] * 5}).cast_column(
             "image", datasets.Image()
         )
         table.to_parquet(tmp_path / "owner" / "name" / f"train-{shard:05d}-of-00004.parquet")

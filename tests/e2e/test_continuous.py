@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from builders import make_config, make_context, open_tiny, picture, row
+from builders import make_config, make_context, open_tiny, random_image, row
 from reference import model_of
 from versions import Hold, shaken_segments
 
@@ -69,9 +69,9 @@ class Engines:
         cluster.fetch(self.actor.__ray_call__.remote(lambda actor: hold.install(actor)))
 
     def sample(self, text: str, *sizes: int) -> Sample:
-        """A question about pictures of these sizes."""
-        pictures = [picture(size, size, seed) for seed, size in enumerate(sizes)]
-        return self.processor.sample(row(text, pictures, row_id=text))
+        """A question about images of these sizes."""
+        images = [random_image(size, size, seed) for seed, size in enumerate(sizes)]
+        return self.processor.sample(row(text, images, row_id=text))
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +152,7 @@ def differences(engines: Engines, groups: Sequence[Group]) -> dict[int, float]:
 
 
 def test_updates_in_the_middle_of_a_turn_are_exact(engines: Engines) -> None:
-    """Episodes with a new picture each turn; two updates while requests of the second turn run."""
+    """Episodes with a new image each turn; two updates while requests of the second turn run."""
     engines.load(0)
     lake = EnvTask("visual/frozen_lake", {"image_size": 112}, {}, seed=3)
     samples = [replace(engines.sample(f"Lake {i}.", 56), env=lake) for i in range(2)]
@@ -191,7 +191,7 @@ def test_updates_in_the_middle_of_a_turn_are_exact(engines: Engines) -> None:
 def test_a_cold_engine_draws_the_same_from_where_each_version_began(engines: Engines, known: bool) -> None:
     """The engine against itself, greedily: a request that lived through two updates, then its parts, cold.
 
-    A request whose pictures the engine knows from another is not given them again, and needs them after all.
+    A request whose images the engine knows from another is not given them again, and needs them after all.
     """
     engines.load(0)
     hold = Hold(7, 16)

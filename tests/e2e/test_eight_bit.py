@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from builders import make_config, make_group, open_tiny, picture, row
+from builders import make_config, make_group, open_tiny, random_image, row
 
 from vlrl.batch import Batch
 from vlrl.packing.options import PackOptions
@@ -45,7 +45,7 @@ def trainers(tiny_model: Path, local_ray: None) -> Iterator[dict[str, Trainer]]:
 @pytest.fixture(scope="module")
 def batch(tiny_model: Path) -> Batch:
     processor = open_tiny(tiny_model)
-    sample = processor.sample(row("Which?", [picture(56, 84, seed=1)], row_id="a"))
+    sample = processor.sample(row("Which?", [random_image(56, 84, seed=1)], row_id="a"))
     return pack(
         [make_group([6, 5], sample=sample, advantages=[1.0, 1.0])],
         processor.pixels,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from builders import make_config, make_context, open_tiny, picture, row
+from builders import make_config, make_context, open_tiny, random_image, row
 from endpoints import data_url
 from reference import largest_difference, model_of
 
@@ -111,9 +111,11 @@ def engines(tiny_model: Path, local_ray: None, tmp_path_factory: pytest.TempPath
     samples = [
         *(processor.sample(digits[i]) for i in range(3)),
         processor.sample(row("Add 3 and 4.", row_id="text only")),
-        processor.sample(row("Compare.", [picture(40, 150, 1), picture(170, 120, 2)], row_id="uneven")),
+        processor.sample(
+            row("Compare.", [random_image(40, 150, 1), random_image(170, 120, 2)], row_id="uneven")
+        ),
         # The prefix cache keeps whole blocks of 128 tokens, so only a long prompt meets it.
-        processor.sample(row("Which?", [picture(168, 168, i) for i in range(5)], row_id="many")),
+        processor.sample(row("Which?", [random_image(168, 168, i) for i in range(5)], row_id="many")),
     ]
     trainer = Trainer(config, processor.banned_token_ids)
     try:
@@ -228,7 +230,7 @@ def is_vision(name: str) -> bool:
 def test_a_vision_only_update_changes_the_answer_on_a_cached_image(engines: Engines) -> None:
     """Law 6: encoder, prefix and multimodal caches must all forget what the old tower saw."""
     engines.restore()
-    pictured = [s for s in engines.samples if s.media]
+    with_images = [s for s in engines.samples if s.media]
     text = [s for s in engines.samples if not s.media]
     generator = torch.Generator().manual_seed(0)
 
@@ -237,9 +239,9 @@ def test_a_vision_only_update_changes_the_answer_on_a_cached_image(engines: Engi
             tensor.add_(0.2 * torch.randn(tensor.shape, generator=generator))
 
     options = {"greedy": True, "group_size": 1}
-    before, text_before = engines.draw(pictured, **options), engines.draw(text, **options)
+    before, text_before = engines.draw(with_images, **options), engines.draw(text, **options)
     engines.perturb(shake)
-    after, text_after = engines.draw(pictured, **options), engines.draw(text, **options)
+    after, text_after = engines.draw(with_images, **options), engines.draw(text, **options)
     assert engines.difference_to_segment(after, temperature=1.0) < TOLERANCE
     for old, new in zip(before, after, strict=True):
         [a], [b] = old.trajectories, new.trajectories
@@ -465,9 +467,9 @@ def test_who_gives_up_leaves_the_others_of_a_wave(engines: Engines) -> None:
 
 
 def test_what_agents_are_answered_is_what_the_trainer_computes(engines: Engines) -> None:
-    """Law 1 through OpenAI's own client: pictures in every turn, the history sent again each time."""
+    """Law 1 through OpenAI's own client: images in every turn, the history sent again each time."""
     engines.restore()
-    task = {"pictures": [data_url(i, 56 + 28 * i, 84) for i in range(3)]}
+    task = {"images": [data_url(i, 56 + 28 * i, 84) for i in range(3)]}
     agent = {"agent": f"{Path(__file__).parents[1] / 'helpers' / 'agents.py'}:looks"}
     samples = [
         replace(engines.samples[0], id=f"agent {i}", env=EnvTask("agent", agent, task)) for i in range(2)
@@ -490,7 +492,7 @@ def test_what_agents_are_answered_is_what_the_trainer_computes(engines: Engines)
 
 
 def test_what_branches_draw_is_what_the_trainer_computes(engines: Engines) -> None:
-    """Behind a snapshot the ledger goes on, pictures included; what is shared is drawn and trained once."""
+    """Behind a snapshot the ledger goes on, images included; what is shared is drawn and trained once."""
     engines.restore()
     lake = EnvTask("visual/frozen_lake", {"image_size": 112}, {}, seed=3)
     episodes = EpisodeConfig(max_turns=4, branching=BranchingConfig(num_branches=2, at=2))

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from builders import make_config, make_group, open_tiny, picture, row
+from builders import make_config, make_group, open_tiny, random_image, row
 from tiny_families import build_qwen3_vl
 
 from vlrl.batch import Batch
@@ -72,18 +72,18 @@ def trainers(folder: Path, processor: Any, runs: Path, local_ray: None) -> Itera
             trainer.close()
 
 
-def batches(processor: Any, pictures: list[list[int]]) -> list[Batch]:
-    """For one rank and for two: a group for each list of pictures, so that two ranks see different ones."""
+def batches(processor: Any, images: list[list[int]]) -> list[Batch]:
+    """For one rank and for two: a group for each list of images, so that two ranks see different ones."""
     groups = [
         make_group(
             [4, 3],
             sample=processor.sample(
-                row("Which?", [picture(56, 84, seed=seed) for seed in seeds], row_id=f"{seeds}")
+                row("Which?", [random_image(56, 84, seed=seed) for seed in seeds], row_id=f"{seeds}")
             ),
             advantages=[1.0, -1.0],
             seed=index,
         )
-        for index, seeds in enumerate(pictures)
+        for index, seeds in enumerate(images)
     ]
     return [
         pack(
@@ -110,17 +110,17 @@ def test_ranks_stay_in_step_whatever_each_of_them_knows(trainers: list[Trainer],
     """All unknown, all known, one rank's known and the other's not, none on one rank."""
     before = [weights(trainer) for trainer in trainers]
     shares: list[list[float]] = []
-    for pictures in ([[1], [2, 3]], [[1], [2, 3]], [[1], [4, 5]], [[], [4, 5]]):
+    for images in ([[1], [2, 3]], [[1], [2, 3]], [[1], [4, 5]], [[], [4, 5]]):
         steps = [
             trainer.step(batch, "grpo", 1e-2)[0]
-            for trainer, batch in zip(trainers, batches(processor, pictures), strict=True)
+            for trainer, batch in zip(trainers, batches(processor, images), strict=True)
         ]
         assert steps[0]["policy/loss"] == pytest.approx(steps[1]["policy/loss"], abs=TOLERANCE)
         assert steps[0]["policy/kl_reference"] == pytest.approx(
             steps[1]["policy/kl_reference"], abs=TOLERANCE
         )
         shares.append([step["vision/cached_share"] for step in steps])
-    # The reference asks for each picture too, right after the policy did.
+    # The reference asks for each image too, right after the policy did.
     assert shares == [[0.5, 0.5], [1.0, 1.0], [pytest.approx(4 / 6)] * 2, [1.0, 1.0]]
     after = [weights(trainer) for trainer in trainers]
     for name in after[0]:

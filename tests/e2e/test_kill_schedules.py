@@ -46,7 +46,7 @@ def parity(completion, answer):
 
 
 def tree(mode: str, model: Path, folder: Path) -> dict[str, Any]:
-    """A run of episodes with pictures, as small as can be."""
+    """A run of episodes with images, as small as can be."""
     common: dict[str, Any] = {
         "run": {"name": "a", "dir": str(folder), "seed": 11},
         "model": {"path": str(model)},

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from builders import make_config, make_context, make_group, open_tiny, picture, row
+from builders import make_config, make_context, make_group, open_tiny, random_image, row
 from reference import largest_difference, model_of
 from tiny_families import build_qwen3_vl
 
@@ -93,7 +93,7 @@ def adapted(
     groups = [
         make_group(
             [4, 3],
-            sample=processor.sample(row("Which?", [picture(56, 84, seed=i)], row_id=str(i))),
+            sample=processor.sample(row("Which?", [random_image(56, 84, seed=i)], row_id=str(i))),
             advantages=[1.0, -1.0],
             seed=i,
         )

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from builders import make_config, make_context, make_group, open_tiny, picture, row
+from builders import make_config, make_context, make_group, open_tiny, random_image, row
 from reference import largest_difference, model_of
 from rich.console import Console
 from safetensors.torch import load_file
@@ -124,7 +124,7 @@ class Pair:
 
     def __init__(self, config: Config, model: Path) -> None:
         self.config, self.model, self.processor = config, model, open_tiny(model)
-        rows = [row("Which?", [picture(56, 84, seed=i)], row_id=str(i)) for i in range(2)]
+        rows = [row("Which?", [random_image(56, 84, seed=i)], row_id=str(i)) for i in range(2)]
         self.samples = [self.processor.sample(each) for each in rows]
         self.trainer = Trainer(config, self.processor.banned_token_ids)
         self.policy = VllmPolicy(config, self.processor)
@@ -213,7 +213,9 @@ def test_adapters_that_come_in_the_middle_of_a_request_are_exact(
         generator={"mode": "continuous"},
     )
     pair, hold = Pair(config, tiny_model), Hold(7, 16)
-    sample = pair.processor.sample(row("What do you see? " * 12, [picture(168, 168), picture(56, 56)]))
+    sample = pair.processor.sample(
+        row("What do you see? " * 12, [random_image(168, 168), random_image(56, 56)])
+    )
 
     async def draw(num_tokens: int, before: Generation | None = None, start: int = 0) -> Generation:
         session = Session(sample, 0)

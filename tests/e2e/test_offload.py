@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from builders import make_config, make_group, open_tiny, picture, row
+from builders import make_config, make_group, open_tiny, random_image, row
 
 from vlrl.batch import Batch
 from vlrl.envs.visual.questions.digit_sum import DigitSum
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
 def batch_of(model: Path, seed: int) -> Batch:
     processor = open_tiny(model)
-    sample = processor.sample(row(f"Look {seed}.", [picture(56, 84, seed)], row_id="s"))
+    sample = processor.sample(row(f"Look {seed}.", [random_image(56, 84, seed)], row_id="s"))
     group = make_group([5, 3], sample=sample, advantages=[1.0, -1.0], seed=seed)
     return pack(
         [group],

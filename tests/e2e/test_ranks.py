@@ -1,6 +1,6 @@
 """ZeRO-3 on two ranks is ZeRO-3 on one: same loss, same gradients, same weights, same after a checkpoint.
 
-On a Qwen3-VL, whose tower speaks to several layers (deepstack), with pictures on one rank and videos or
+On a Qwen3-VL, whose tower speaks to several layers (deepstack), with images on one rank and videos or
 nothing on the other: ranks whose calls of the tower differ wait for each other forever.
 All trainers hold a frozen reference for the KL term and pay for entropy; those of two ranks recompute
 activations, which may not change what a step does. The correction's weights are of whole sequences, of which
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from builders import make_config, make_group, open_tiny, picture, row
+from builders import make_config, make_group, open_tiny, random_image, row
 from reference import model_of
 from safetensors.torch import load_file
 from tiny_families import build_qwen3_vl
@@ -99,11 +99,13 @@ def trainers(tiny_qwen3: Path, processor: Any, local_ray: None) -> Iterator[list
 def group(
     processor: Any, name: str, sizes: Sequence[tuple[int, int]], lengths: Sequence[int], num_frames: int = 0
 ) -> Group:
-    """A group on pictures of these sizes, and on a video if it has frames."""
+    """A group on images of these sizes, and on a video if it has frames."""
     seed = sum(map(ord, name))
-    talk = row(f"Look at {name}.", [picture(*s, seed=seed + i) for i, s in enumerate(sizes)], row_id=name)
+    talk = row(
+        f"Look at {name}.", [random_image(*s, seed=seed + i) for i, s in enumerate(sizes)], row_id=name
+    )
     if num_frames:
-        frames = [picture(64, 96, seed=seed + i) for i in range(num_frames)]
+        frames = [random_image(64, 96, seed=seed + i) for i in range(num_frames)]
         video = {"type": "video", "video": frames, "fps": 3.0}
         talk["messages"][0]["content"].insert(0, video)
     sample = processor.sample(talk)
@@ -115,7 +117,7 @@ def group(
 
 
 def batches(groups: Sequence[Group], processor: Any, max_tokens: int) -> list[Batch]:
-    """On one rank each micro-batch for itself; on two, pictures run through the tower with gradient once.
+    """On one rank each micro-batch for itself; on two, images run through the tower with gradient once.
 
     As of a step's second update: the proximal policy is another than the one that learns.
     """
@@ -152,13 +154,13 @@ def assert_same_weights(one: dict[str, torch.Tensor], two: dict[str, torch.Tenso
 
 
 MIXES = {
-    "pictures everywhere": [("a", [(56, 56)], [5, 3]), ("b", [(84, 56), (56, 28)], [4, 6])],
-    "one rank without pictures": [("c", [(112, 112)], [6, 6]), ("d", [], [3, 3])],
-    "no pictures at all": [("e", [], [3, 4]), ("f", [], [5, 2])],
-    "a video here, a picture there": [("h", [], [4, 4], 4), ("i", [(112, 112)], [3, 5])],
+    "images everywhere": [("a", [(56, 56)], [5, 3]), ("b", [(84, 56), (56, 28)], [4, 6])],
+    "one rank without images": [("c", [(112, 112)], [6, 6]), ("d", [], [3, 3])],
+    "no images at all": [("e", [], [3, 4]), ("f", [], [5, 2])],
+    "a video here, an image there": [("h", [], [4, 4], 4), ("i", [(112, 112)], [3, 5])],
     "a video here, nothing there": [("j", [], [6, 2], 6), ("k", [], [3, 3])],
-    "a picture and a video in one": [("l", [(64, 64)], [5, 5], 4), ("m", [], [2, 2], 4)],
-    "a picture in several micro-batches": [("n", [(96, 96)], [9] * 12), ("o", [], [3, 3])],
+    "an image and a video in one": [("l", [(64, 64)], [5, 5], 4), ("m", [], [2, 2], 4)],
+    "an image in several micro-batches": [("n", [(96, 96)], [9] * 12), ("o", [], [3, 3])],
     "one rank without work": [("g", [(56, 84)], [4, 4, 2])],
 }
 
@@ -171,10 +173,10 @@ def test_two_ranks_take_the_same_step_as_one(
     """Steps follow each other, so optimizer states are compared as well."""
     groups = [group(processor, *spec) for spec in MIXES[mix]]
     packed = batches(groups, processor, max_tokens)
-    pictures = [any(len(m.media_order) for m in rank) for rank in packed[TWO]]
+    images = [any(len(m.media_order) for m in rank) for rank in packed[TWO]]
     work = [any(len(m.target_ids) for m in rank) for rank in packed[TWO]]
-    if mix == "one rank without pictures" or (mix == "a video here, nothing there" and max_tokens > 64):
-        assert sorted(pictures) == [False, True]
+    if mix == "one rank without images" or (mix == "a video here, nothing there" and max_tokens > 64):
+        assert sorted(images) == [False, True]
     if mix == "one rank without work" and max_tokens > 64:
         assert sorted(work) == [False, True]
     before = weights(trainers[ONE])
@@ -190,11 +192,11 @@ def test_two_ranks_take_the_same_step_as_one(
         assert_same_weights(after[ONE], two_after)
     moved = {n for n in before if not torch.equal(before[n], after[ONE][n])}
     assert any("language_model" in n for n in moved)
-    assert any("visual" in n for n in moved) or mix == "no pictures at all"
+    assert any("visual" in n for n in moved) or mix == "no images at all"
 
 
 def test_logprobs_are_the_same_and_leave_the_weights_alone(trainers: list[Trainer], processor: Any) -> None:
-    groups = [group(processor, *spec) for spec in MIXES["one rank without pictures"]]
+    groups = [group(processor, *spec) for spec in MIXES["one rank without images"]]
     before = weights(trainers[TWO])
     found = [
         np.sort(np.concatenate([values for rank in t.logprobs(b) for values in rank]))
@@ -208,7 +210,7 @@ def test_the_kl_term_is_measured_against_the_starting_model(
     trainers: list[Trainer], processor: Any, tiny_qwen3: Path
 ) -> None:
     """However far the policy has gone by now."""
-    groups = [group(processor, *spec) for spec in MIXES["one rank without pictures"]]
+    groups = [group(processor, *spec) for spec in MIXES["one rank without images"]]
     start = TreeLogprobs(model_of(tiny_qwen3), temperature=1.0, banned_token_ids=processor.banned_token_ids)
     packed = batches(groups, processor, 2048)
     now = [torch.tensor(v) for rank in trainers[ONE].logprobs(packed[ONE]) for v in rank]
@@ -223,7 +225,7 @@ def test_the_kl_term_is_measured_against_the_starting_model(
 
 def test_a_step_is_that_of_the_formulas(trainers: list[Trainer], processor: Any, tiny_qwen3: Path) -> None:
     """Clipping, sequence weights, KL and entropy in one objective, ledger by ledger and token by token."""
-    groups = [group(processor, *spec) for spec in MIXES["a picture in several micro-batches"]]
+    groups = [group(processor, *spec) for spec in MIXES["an image in several micro-batches"]]
     packed = batches(groups, processor, 2048)
     banned = processor.banned_token_ids
     trainers[ONE].write_weights()
@@ -265,7 +267,7 @@ def test_a_gradient_that_is_no_number_is_left_out_and_told_of(
     trainers: list[Trainer], processor: Any
 ) -> None:
     """The next step is as if it had not been; a run that goes on so for good must not look well."""
-    groups = [group(processor, *spec) for spec in MIXES["no pictures at all"]]
+    groups = [group(processor, *spec) for spec in MIXES["no images at all"]]
     good, bad = (batches(groups, processor, 2048) for _ in range(2))
     for batch in bad:
         next(m for rank in batch for m in rank if len(m.advantages)).advantages[0] = np.nan
@@ -288,7 +290,7 @@ def test_a_step_without_trained_tokens_moves_nothing_and_leaves_no_trace(
     trainers: list[Trainer], processor: Any, tmp_path: Path
 ) -> None:
     """Moments and weight decay stay where they were: the next step is the one without it, bit by bit."""
-    real = [group(processor, *spec) for spec in MIXES["pictures everywhere"]]
+    real = [group(processor, *spec) for spec in MIXES["images everywhere"]]
     equal = replace(real[0], credits=[replace(c, counts=False) for c in real[0].credits])
     for which, trainer in enumerate(trainers):
         batch, idle = (batches(groups, processor, 2048)[which] for groups in (real, [equal]))
@@ -308,7 +310,7 @@ def test_a_step_without_trained_tokens_moves_nothing_and_leaves_no_trace(
 
 def test_a_step_of_old_tokens_compares_none(trainers: list[Trainer], processor: Any) -> None:
     """A difference of 0 would say that the engines agree."""
-    packed = batches([group(processor, *spec) for spec in MIXES["no pictures at all"]], processor, 2048)
+    packed = batches([group(processor, *spec) for spec in MIXES["no images at all"]], processor, 2048)
     for micro_batch in (m for batch in packed for rank in batch for m in rank):
         micro_batch.token_staleness = micro_batch.token_staleness + 1
     for trainer, batch in zip(trainers, packed, strict=True):
@@ -323,9 +325,7 @@ def test_a_checkpoint_brings_back_weights_and_optimizer(
 ) -> None:
     """Law 8: step, go back, step again: bit by bit the same."""
     trainer = trainers[which]
-    batch = batches([group(processor, *spec) for spec in MIXES["pictures everywhere"]], processor, 2048)[
-        which
-    ]
+    batch = batches([group(processor, *spec) for spec in MIXES["images everywhere"]], processor, 2048)[which]
     trainer.save(tmp_path)
     saved = weights(trainer)
     trainer.step(batch, "grpo", 1e-2)

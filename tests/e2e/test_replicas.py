@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from builders import make_config, open_tiny, picture, row
+from builders import make_config, open_tiny, random_image, row
 from versions import Hold, shaken_segments
 
 from vlrl import cluster
@@ -47,8 +47,8 @@ class Engines:
         self.manifests = manifests
 
     def samples(self, num: int) -> list[Sample]:
-        """Questions about a picture each."""
-        rows = [row(f"Question {i}.", [picture(56, 84, i)], row_id=f"q{i}") for i in range(num)]
+        """Questions about an image each."""
+        rows = [row(f"Question {i}.", [random_image(56, 84, i)], row_id=f"q{i}") for i in range(num)]
         return [self.processor.sample(each) for each in rows]
 
     def ask(self, sample: Sample, index: int, num_tokens: int) -> asyncio.Task[Generation]:

@@ -1,4 +1,4 @@
-"""A run of GRPO on what people have: text, pictures and videos in files of several shapes, on two ranks.
+"""A run of GRPO on what people have: text, images and videos in files of several shapes, on two ranks.
 
 A Qwen3-VL, whose videos are written out with their times, at rates other than two frames a second.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import make_config, picture
+from builders import make_config, random_image
 from PIL import Image
 from rich.console import Console
 from tiny_families import build_qwen3_vl
@@ -37,7 +37,7 @@ def length(completion, answer):
 def write_rows(folder: Path) -> None:
     """Six rows in vlrl's own shape, four as LLaVA writes them, with their media beside them."""
     for index in range(4):
-        Image.fromarray(picture(50 + 20 * index, 90, seed=index)).save(folder / f"{index}.png")
+        Image.fromarray(random_image(50 + 20 * index, 90, seed=index)).save(folder / f"{index}.png")
     write_video(folder / "clip.mp4", num_frames=12, rate=6, size=(64, 96))
 
     def said(*parts: Any) -> list[dict[str, Any]]:
@@ -52,7 +52,7 @@ def write_rows(folder: Path) -> None:
 
     own = [
         said("Only words."),
-        said("0.png", "One picture."),
+        said("0.png", "One image."),
         said("Two:", "1.png", "and", "2.png", "Which is larger?"),
         said({"type": "video", "video": "clip.mp4", "fps": 3}, "What happens?"),
         said("Between", {"type": "video", "video": "clip.mp4", "start_s": 0.5, "fps": 1.5}, "and", "3.png"),
@@ -66,7 +66,7 @@ def write_rows(folder: Path) -> None:
             "image": f"{i}.png",
             "conversations": [
                 {"from": "human", "value": "<image>\nWhat is it?"},
-                {"from": "gpt", "value": "a picture"},
+                {"from": "gpt", "value": "an image"},
                 {"from": "human", "value": "And then?"},
                 {"from": "gpt", "value": "<answer>7</answer>"},
             ],

@@ -118,9 +118,9 @@ def test_an_episode_is_played_and_seen(play: Any) -> None:
     view = client("view")
     assert (view["name"], view["seed"], view["tag"]) == (ODD, "4", "action")
     assert "Click it" in view["system_prompt"]
-    (picture,) = view["observation"]["images"]
-    assert (picture["width"], picture["height"]) == (224, 224)
-    assert picture["uri"].startswith("data:image/png;base64,")
+    (image,) = view["observation"]["images"]
+    assert (image["width"], image["height"]) == (224, 224)
+    assert image["uri"].startswith("data:image/png;base64,")
     view = client("act", text="that one")
     assert view["turns"] == [
         {
@@ -273,9 +273,9 @@ def test_a_demonstration_is_a_row_of_what_was_seen_and_done(play: Any, tmp_path:
     assert kept["rewards"] == [0.0, 0.0, 1.0]
     with PlainEnv(ODD, {}) as env:
         shown = [env.reset({}, 7), *(env.step(text).observation for text in texts[:-1])]
-    pictures = [m["content"][0]["image"] for m in row["messages"] if m["role"] == "user"]
-    for observation, picture in zip(shown, pictures, strict=True):
-        np.testing.assert_array_equal(pixels_of(observation.images[0]), np.asarray(Image.open(picture)))
+    images = [m["content"][0]["image"] for m in row["messages"] if m["role"] == "user"]
+    for observation, image in zip(shown, images, strict=True):
+        np.testing.assert_array_equal(pixels_of(observation.images[0]), np.asarray(Image.open(image)))
     assert len(list((tmp_path / "out" / "media").iterdir())) == 2  # the first two turns showed the same
 
 

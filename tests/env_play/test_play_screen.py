@@ -45,7 +45,7 @@ def done(server: PlayServer, **asked: Any) -> str:
     return server.answer("do", asked)["turns"][-1]["action"]
 
 
-def test_what_is_done_to_the_picture_is_said_in_the_environments_grammar(play: Any) -> None:
+def test_what_is_done_to_the_image_is_said_in_the_environments_grammar(play: Any) -> None:
     server = play(max_steps=20, end="finish")
     assert server.answer("view", {})["screen"] == {"form": "desktop"}
     for asked, text in (

@@ -55,7 +55,7 @@ def test_a_runs_episodes_earn_and_show_the_same(recorded: Path) -> None:
     assert told == [episode["id"] for episode in result["episodes"]]
 
 
-def test_coordinates_are_those_of_the_picture_that_the_model_saw(recorded: Path, tmp_path: Path) -> None:
+def test_coordinates_are_those_of_the_image_that_the_model_saw(recorded: Path, tmp_path: Path) -> None:
     """The same text without the canvases means another place, here one beside the pointer that was shown."""
     record = records_of(recorded)[-1]
     assert record["turns"][1]["canvases"][0]["size"] != record["turns"][1]["canvases"][0]["original_size"]

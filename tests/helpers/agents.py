@@ -76,17 +76,17 @@ def says(base_url: str, api_key: str, model: str, task: dict[str, Any], seed: in
 
 
 def looks(base_url: str, api_key: str, model: str, task: dict[str, Any], seed: int) -> float:
-    """Shows the pictures (URLs) one after the other; the share of replies that were not cut."""
+    """Shows the images (URLs) one after the other; the share of replies that were not cut."""
     client = OpenAI(base_url=base_url, api_key=api_key, max_retries=0)
     messages: list[Any] = []
     finished = 0
-    for url in task["pictures"]:
+    for url in task["images"]:
         parts = [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": "And this?"}]
         messages.append({"role": "user", "content": parts})
         choice = client.chat.completions.create(model=model, messages=messages).choices[0]
         messages.append(choice.message)
         finished += choice.finish_reason == "stop"
-    return finished / len(task["pictures"])
+    return finished / len(task["images"])
 
 
 def idle(base_url: str, api_key: str, model: str, task: dict[str, Any], seed: int) -> float:

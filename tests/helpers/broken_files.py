@@ -8,19 +8,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from builders import picture
+from builders import random_image
 from PIL import Image
 from videos import write_audio, write_gif, write_video
 
-PICTURES = {".png": "PNG", ".jpg": "JPEG", ".webp": "WEBP", ".gif": "GIF", ".bmp": "BMP", ".tiff": "TIFF"}
+IMAGES = {".png": "PNG", ".jpg": "JPEG", ".webp": "WEBP", ".gif": "GIF", ".bmp": "BMP", ".tiff": "TIFF"}
 VIDEOS = (".mp4", ".webm", ".mkv")
 
 
 def write_good(folder: Path) -> list[Path]:
     """One good file of each kind, in a folder."""
     folder.mkdir()
-    image = Image.fromarray(picture(60, 80))
-    for suffix, kind in PICTURES.items():
+    image = Image.fromarray(random_image(60, 80))
+    for suffix, kind in IMAGES.items():
         image.save(folder / f"good{suffix}", kind)
     image.save(folder / "progressive.jpg", progressive=True)
     image.save(folder / "squeezed.tiff", compression="tiff_lzw")
@@ -36,7 +36,7 @@ def write_broken(folder: Path, good: list[Path]) -> list[Path]:
     for path in good:
         for name, data in damaged(path.read_bytes(), seed=zlib.crc32(path.name.encode())):
             (folder / f"{path.stem}-{name}{path.suffix}").write_bytes(data)
-    for suffix in (*PICTURES, *VIDEOS):
+    for suffix in (*IMAGES, *VIDEOS):
         (folder / f"empty{suffix}").write_bytes(b"")
         (folder / f"zeros{suffix}").write_bytes(bytes(2000))
         (folder / f"text{suffix}").write_text("<html>404 not found</html>")
@@ -70,7 +70,7 @@ def damaged(data: bytes, seed: int) -> Iterator[tuple[str, bytes]]:
 
 
 def lies(path: Path) -> Iterator[bytes]:
-    """The file with a header that claims a huge picture, and the checksums to go with it."""
+    """The file with a header that claims a huge image, and the checksums to go with it."""
     data = bytearray(path.read_bytes())
     if path.suffix == ".png":
         for side in (900, 20_000, 2**31 - 1):  # the first is within the limits, so it must fail later

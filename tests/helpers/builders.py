@@ -134,16 +134,14 @@ def no_pixels(media: Sequence[Media]) -> dict[str, FloatArray]:
     return {}
 
 
-def picture(height: int, width: int, seed: int = 0) -> np.ndarray[Any, Any]:
-    """A random [height, width, 3] uint8 picture."""
+def random_image(height: int, width: int, seed: int = 0) -> np.ndarray[Any, Any]:
+    """A random [height, width, 3] uint8 image."""
     return np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8)
 
 
-def row(
-    text: str = "What is this?", pictures: Sequence[Any] = (), *, row_id: str = "r", **fields: Any
-) -> Row:
-    """A dataset row with pictures before the text."""
-    parts = [{"type": "image", "image": p} for p in pictures] + [{"type": "text", "text": text}]
+def row(text: str = "What is this?", images: Sequence[Any] = (), *, row_id: str = "r", **fields: Any) -> Row:
+    """A dataset row with images before the text."""
+    parts = [{"type": "image", "image": p} for p in images] + [{"type": "text", "text": text}]
     return {"id": row_id, "messages": [{"role": "user", "content": parts}], **fields}
 
 
@@ -202,7 +200,7 @@ class TextProcessor:
 
 
 def open_tiny(model: Path, **processor: Any) -> Any:
-    """The tiny model's processor; pictures may be as small as one token."""
+    """The tiny model's processor; images may be as small as one token."""
     from vlrl.processors.auto import open_processor
 
     limits = {"min_pixels": 28 * 28, "max_pixels": 168 * 168, **processor}
@@ -210,7 +208,7 @@ def open_tiny(model: Path, **processor: Any) -> Any:
 
 
 def family_config(folder: Path, **sections: Any) -> Config:
-    """A config for a tiny family: pictures of at most 25 merged patches where the family has a say."""
+    """A config for a tiny family: images of at most 25 merged patches where the family has a say."""
     processor = {"min_pixels": 32 * 32 * 4, "max_pixels": 160 * 160}
     return make_config(folder, **{"processor": processor, **sections})
 

@@ -25,11 +25,11 @@ class Logical:
 
     problem: str
     answer: str
-    picture: bytes
+    image: bytes
 
 
 def png(seed: int) -> bytes:
-    """A small random picture."""
+    """A small random image."""
     pixels = np.random.default_rng(seed).integers(0, 256, (6, 8, 3), dtype=np.uint8)
     file = io.BytesIO()
     Image.fromarray(pixels).save(file, "png")
@@ -52,17 +52,17 @@ class Written:
 Writer = Callable[[Path, list[Logical]], Written]
 
 
-def _pictures(folder: Path, rows: list[Logical]) -> list[str]:
-    (folder / "pictures").mkdir(parents=True, exist_ok=True)
+def _images(folder: Path, rows: list[Logical]) -> list[str]:
+    (folder / "images").mkdir(parents=True, exist_ok=True)
     for index, row in enumerate(rows):
-        (folder / "pictures" / f"{index}.png").write_bytes(row.picture)
-    return [f"pictures/{index}.png" for index in range(len(rows))]
+        (folder / "images" / f"{index}.png").write_bytes(row.image)
+    return [f"images/{index}.png" for index in range(len(rows))]
 
 
-def _plain(rows: list[Logical], pictures: list[Any], column: str = "image") -> list[dict[str, Any]]:
+def _plain(rows: list[Logical], images: list[Any], column: str = "image") -> list[dict[str, Any]]:
     return [
-        {"problem": row.problem, "answer": row.answer, column: picture}
-        for row, picture in zip(rows, pictures, strict=True)
+        {"problem": row.problem, "answer": row.answer, column: image}
+        for row, image in zip(rows, images, strict=True)
     ]
 
 
@@ -72,19 +72,19 @@ def _dumps(value: Any, **options: Any) -> str:
 
 def jsonl(folder: Path, rows: list[Logical]) -> Written:
     file = folder / "rows.jsonl"
-    lines = [_dumps(row) for row in _plain(rows, _pictures(folder, rows))]
+    lines = [_dumps(row) for row in _plain(rows, _images(folder, rows))]
     file.write_text("".join(line + "\n\n" for line in lines), encoding="utf-8")
     return Written(str(file), file=file)
 
 
 def json_list(folder: Path, rows: list[Logical]) -> Written:
     file = folder / "rows.json"
-    file.write_text(_dumps(_plain(rows, _pictures(folder, rows)), indent=2), encoding="utf-8")
+    file.write_text(_dumps(_plain(rows, _images(folder, rows)), indent=2), encoding="utf-8")
     return Written(str(file), file=file)
 
 
 def json_under_a_key(folder: Path, rows: list[Logical]) -> Written:
-    tree = {"info": {"n": [1, 2], "é": "“"}, "none": [], "data": _plain(rows, _pictures(folder, rows))}
+    tree = {"info": {"n": [1, 2], "é": "“"}, "none": [], "data": _plain(rows, _images(folder, rows))}
     file = folder / "rows.json"
     file.write_text(_dumps(tree), encoding="utf-8-sig")
     return Written(str(file), file=file)
@@ -98,7 +98,7 @@ def json_with_lines(folder: Path, rows: list[Logical]) -> Written:
 
 
 def several_jsonl(folder: Path, rows: list[Logical]) -> Written:
-    plain = _plain(rows, _pictures(folder, rows))
+    plain = _plain(rows, _images(folder, rows))
     for number, part in enumerate((plain[:2], plain[2:])):
         (folder / f"part-{number}.jsonl").write_text("\n".join(map(_dumps, part)), encoding="utf-8")
     return Written(str(folder / "part-*.jsonl"), file=folder / "part-1.jsonl")
@@ -108,10 +108,10 @@ def llava(folder: Path, rows: list[Logical]) -> Written:
     file = folder / "rows.json"
     tree = [
         {
-            "image": picture,
+            "image": image,
             "conversations": [{"from": "human", "value": row.problem}, {"from": "gpt", "value": row.answer}],
         }
-        for row, picture in zip(rows, _pictures(folder, rows), strict=True)
+        for row, image in zip(rows, _images(folder, rows), strict=True)
     ]
     file.write_text(_dumps(tree, indent=1), encoding="utf-8")
     return Written(str(file), file=file)
@@ -119,7 +119,7 @@ def llava(folder: Path, rows: list[Logical]) -> Written:
 
 def csv_table(folder: Path, rows: list[Logical]) -> Written:
     file = folder / "rows.csv"
-    _write_csv(file, _plain(rows, _pictures(folder, rows)), ["problem", "answer", "image"])
+    _write_csv(file, _plain(rows, _images(folder, rows)), ["problem", "answer", "image"])
     return Written(str(file), file=file)
 
 
@@ -132,14 +132,14 @@ def _write_csv(file: Path, rows: list[dict[str, Any]], columns: list[str]) -> No
 
 def parquet_paths(folder: Path, rows: list[Logical]) -> Written:
     file = folder / "rows.parquet"
-    table = pa.Table.from_pylist(_plain(rows, _pictures(folder, rows)))
+    table = pa.Table.from_pylist(_plain(rows, _images(folder, rows)))
     pq.write_table(table, file, row_group_size=2)
     return Written(str(file), file=file)
 
 
 def parquet_folder(folder: Path, rows: list[Logical]) -> Written:
     """As EasyR1's sets are: `images`, a list of {bytes, path}; a test split lies beside it."""
-    plain = _plain(rows, [[{"bytes": row.picture, "path": None}] for row in rows], "images")
+    plain = _plain(rows, [[{"bytes": row.image, "path": None}] for row in rows], "images")
     data = folder / "set" / "data"
     data.mkdir(parents=True)
     for name, part in (("train-0", plain[:3]), ("train-1", plain[3:]), ("test-0", plain[:1])):
@@ -150,7 +150,7 @@ def parquet_folder(folder: Path, rows: list[Logical]) -> Written:
 
 
 def _arrow(rows: list[Logical]) -> datasets.Dataset:
-    plain = _plain(rows, [[{"bytes": row.picture, "path": None}] for row in rows], "images")
+    plain = _plain(rows, [[{"bytes": row.image, "path": None}] for row in rows], "images")
     features = {"problem": datasets.Value("string"), "answer": datasets.Value("string")}
     images = datasets.List(datasets.Image())
     columns = {name: [row[name] for row in plain] for name in ("problem", "answer", "images")}
@@ -177,20 +177,20 @@ def hub(folder: Path, rows: list[Logical]) -> Written:
 
 
 def media_folder(folder: Path, rows: list[Logical]) -> Written:
-    lines = map(_dumps, _plain(rows, _pictures(folder, rows), "file_name"))
+    lines = map(_dumps, _plain(rows, _images(folder, rows), "file_name"))
     (folder / "metadata.jsonl").write_text("\n".join(lines), encoding="utf-8")
     return Written(str(folder), file=folder / "metadata.jsonl")
 
 
 def media_folder_csv(folder: Path, rows: list[Logical]) -> Written:
-    plain = _plain(rows, _pictures(folder, rows), "file_name")
+    plain = _plain(rows, _images(folder, rows), "file_name")
     _write_csv(folder / "metadata.csv", plain, ["file_name", "problem", "answer"])
     return Written(str(folder), file=folder / "metadata.csv")
 
 
 def listing(folder: Path, rows: list[Logical]) -> Written:
     json_list(folder, rows)
-    plain = _plain(rows, _pictures(folder, rows))
+    plain = _plain(rows, _images(folder, rows))
     (folder / "b.jsonl").write_text("\n".join(map(_dumps, plain)), encoding="utf-8")
     entries = [
         {"json_path": "rows.json", "sampling_strategy": "first:3"},
@@ -213,20 +213,20 @@ def tar(folder: Path, rows: list[Logical]) -> Written:
     members = []
     for index, row in enumerate(rows):
         record = {"problem": row.problem, "answer": row.answer}
-        members += [(f"a/{index:04d}.json", _dumps(record).encode()), (f"a/{index:04d}.png", row.picture)]
+        members += [(f"a/{index:04d}.json", _dumps(record).encode()), (f"a/{index:04d}.png", row.image)]
     file = write_tar(folder / "shard.tar", members)
     return Written(str(file), file=file)
 
 
 def tar_shards(folder: Path, rows: list[Logical]) -> Written:
-    """Members with names too long for a plain header; the record names its picture."""
+    """Members with names too long for a plain header; the record names its image."""
     for shard, part in enumerate((rows[:3], rows[3:])):
         members = []
         for index, row in enumerate(part):
             name = f"./{'long' * 40}/{index}"
-            picture = f"{index}.first.png"
-            record = {"problem": row.problem, "answer": row.answer, "images": [picture]}
-            members += [(f"{name}.first.png", row.picture), (f"{name}.second.png", png(99))]
+            image = f"{index}.first.png"
+            record = {"problem": row.problem, "answer": row.answer, "images": [image]}
+            members += [(f"{name}.first.png", row.image), (f"{name}.second.png", png(99))]
             members += [(f"{name}.json", _dumps(record).encode())]
         write_tar(folder / f"shard-{shard:03d}.tar", members)
     return Written(str(folder / "shard-{000..001}.tar"), file=folder / "shard-001.tar")

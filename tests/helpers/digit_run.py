@@ -70,8 +70,8 @@ def make_sample(row, processor):
         )
         for image in images
     )
-    pictures = ("<|vision_start|>" + NUM_PADS * "<|image_pad|>" + "<|vision_end|>") * len(media)
-    ids = processor.encode(f"<|im_start|>user\n{pictures}{INSTRUCTION}<|im_end|>\n<|im_start|>assistant\n")
+    pads = ("<|vision_start|>" + NUM_PADS * "<|image_pad|>" + "<|vision_end|>") * len(media)
+    ids = processor.encode(f"<|im_start|>user\n{pads}{INSTRUCTION}<|im_end|>\n<|im_start|>assistant\n")
     prompt = Prompt(ids, ids, np.zeros((3, len(ids)), np.int64), len(ids))
     return Sample(row["id"], tuple(row["messages"]), media, prompt, answer=row["answer"])
 

@@ -9,7 +9,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from builders import SAMPLING, ScriptedPolicy, TextProcessor, make_config, make_context, make_sample, picture
+from builders import (
+    SAMPLING,
+    ScriptedPolicy,
+    TextProcessor,
+    make_config,
+    make_context,
+    make_sample,
+    random_image,
+)
 from openai import AsyncOpenAI
 from PIL import Image
 
@@ -84,7 +92,7 @@ def in_turn(*texts: str, processor: Any = None) -> ScriptedPolicy:
 
 
 def user(text: str, *urls: str) -> dict[str, Any]:
-    """A user's message, pictures first."""
+    """A user's message, images first."""
     parts: list[dict[str, Any]] = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
     return {"role": "user", "content": [*parts, {"type": "text", "text": text}]}
 
@@ -95,9 +103,9 @@ def result(call: Any, text: str) -> dict[str, Any]:
 
 
 def data_url(seed: int = 0, height: int = 56, width: int = 84) -> str:
-    """A random picture."""
+    """A random image."""
     out = io.BytesIO()
-    Image.fromarray(picture(height, width, seed)).save(out, "PNG")
+    Image.fromarray(random_image(height, width, seed)).save(out, "PNG")
     return "data:image/png;base64," + base64.b64encode(out.getvalue()).decode()
 
 

@@ -78,10 +78,10 @@ class Gallery:
     events: tuple[Event, ...] = ()
 
 
-def paint_dots(width: int, height: int, picture: object) -> ByteArray:
+def paint_dots(width: int, height: int, image: object) -> ByteArray:
     pixels = np.full((height, width, 3), 200, np.uint8)
-    assert isinstance(picture, tuple)
-    for x, y in picture:
+    assert isinstance(image, tuple)
+    for x, y in image:
         pixels[y : y + 2, x : x + 2] = 0
     return pixels
 
@@ -148,7 +148,7 @@ def handle(state: Gallery, event: Event, system: System) -> Gallery:
 
 
 GALLERY = App(
-    "gallery", "Gallery", "picture", lambda argument, reader: Gallery(), build, handle, size=(440, 400)
+    "gallery", "Gallery", "image", lambda argument, reader: Gallery(), build, handle, size=(440, 400)
 )
 
 

@@ -60,9 +60,9 @@ def misbehave(what: str) -> Any:
             return StepResult(FRAME, 1.0, None, False)  # type: ignore[arg-type]
         case "no mapping":
             return StepResult(FRAME, 1.0, False, False, None)  # type: ignore[arg-type]
-        case "float picture":
+        case "float image":
             return StepResult(Observation(images=[np.zeros((2, 2, 3))]), 1.0, False, False)
-        case "path picture":
+        case "path image":
             return StepResult(Observation(images=["a.png"]), 1.0, False, False)
         case "wrong task":
             raise ConfigError("task key 'levle' is unknown; did you mean 'level'?")
@@ -129,8 +129,8 @@ class AsyncFaulty(Faulty):
         super().close()
 
 
-class Pictures:
-    """Draws every picture into the same memory."""
+class Images:
+    """Draws every image into the same memory."""
 
     def __init__(self, kind: str = "array", size: tuple[int, int] = (8, 8)) -> None:
         self.kind = kind

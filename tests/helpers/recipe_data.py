@@ -24,23 +24,23 @@ be:
 
 
 def scene(seed: int, num_objects: int) -> tuple[Image.Image, Boxes]:
-    """Rectangles of different colours on noise, in a picture whose sides the model's grid does not divide."""
+    """Rectangles of different colours on noise, in an image whose sides the model's grid does not divide."""
     rng = np.random.default_rng(seed)
     width, height = (int(rng.integers(5, 8)) * 28 + 9 for _ in range(2))
-    picture = Image.fromarray(rng.integers(200, 256, (height, width, 3), dtype=np.uint8))
-    draw, boxes = ImageDraw.Draw(picture), {}
+    image = Image.fromarray(rng.integers(200, 256, (height, width, 3), dtype=np.uint8))
+    draw, boxes = ImageDraw.Draw(image), {}
     for number, (colour, rgb) in enumerate(list(COLOURS.items())[:num_objects]):
         left = number * width / num_objects + 3.25
         top = float(rng.integers(4, height // 3))
         box = [left, top, left + width / num_objects - 6.5, float(rng.integers(height // 2, height - 4))]
         draw.rectangle([round(n) for n in box], fill=rgb)
         boxes[f"{colour} block"] = box
-    return picture, boxes
+    return image, boxes
 
 
-def png(picture: Image.Image) -> bytes:
+def png(image: Image.Image) -> bytes:
     file = io.BytesIO()
-    picture.save(file, "PNG")
+    image.save(file, "PNG")
     return file.getvalue()
 
 
@@ -56,14 +56,14 @@ def write_rec(data: Path) -> None:
     for number, name in enumerate(("refcoco_train", "refcocop_train", "refcocog_train", "refcoco_val")):
         rows = []
         for index in range(3):
-            picture, boxes = scene(10 * number + index, 2)
+            image, boxes = scene(10 * number + index, 2)
             file = f"COCO_train2014_{10 * number + index:012d}.png"
-            picture.save(images / file)
+            image.save(images / file)
             phrase, box = list(boxes.items())[index % 2]
             rows.append(
                 {
-                    "height": picture.height,
-                    "width": picture.width,
+                    "height": image.height,
+                    "width": image.width,
                     "id": index,  # counted again in every file
                     "dataset_name": name.split("_")[0],
                     "bbox_list": [box],
@@ -92,8 +92,8 @@ def write_ovd(data: Path) -> None:
     for name, seeds in (("train", range(100, 108)), ("heldout", range(200, 204))):
         rows = []
         for seed in seeds:
-            picture, boxes = scene(seed, 1 + seed % 3)
-            picture.save(data / "ovd" / "images" / f"{seed}.png")
+            image, boxes = scene(seed, 1 + seed % 3)
+            image.save(data / "ovd" / "images" / f"{seed}.png")
             found = [{"bbox_2d": [int(n) for n in box], "label": label} for label, box in boxes.items()]
             asked = [*boxes, "grey block", "person holding a torch"]
             if seed % 4 == 0:
@@ -111,8 +111,8 @@ def write_geometry3k(data: Path) -> None:
     for number, split in enumerate(("train", "test")):
         rows = []
         for index, answer in enumerate(answers[: 8 - 4 * number]):
-            picture, _ = scene(300 + 10 * number + index, 1 + index % 4)
-            images = [{"bytes": png(picture), "path": None}]
+            image, _ = scene(300 + 10 * number + index, 1 + index % 4)
+            images = [{"bytes": png(image), "path": None}]
             rows.append({"images": images, "problem": f"<image>Find x{index}.", "answer": answer})
         write_parquet(data / "geometry3k" / f"{split}-00000-of-00001.parquet", rows)
 
@@ -122,8 +122,8 @@ def write_clevr(data: Path) -> None:
     for number, split in enumerate(("train", "test")):
         rows = []
         for index in range(8 - 4 * number):
-            picture, boxes = scene(400 + 10 * number + index, 1 + index % 4)
-            image = {"bytes": png(picture), "path": f"CLEVR_trainA_{index:06d}.png"}
+            pixels, boxes = scene(400 + 10 * number + index, 1 + index % 4)
+            image = {"bytes": png(pixels), "path": f"CLEVR_trainA_{index:06d}.png"}
             solution = f"<answer> {len(boxes)} </answer>"
             rows.append(
                 {"image": image, "problem": "How many items are there in the image?", "solution": solution}

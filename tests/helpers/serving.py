@@ -20,7 +20,7 @@ COUNTING = f"{Path(__file__).resolve()}:Counting"
 
 
 class Counting:
-    """Counts its steps, and says in a picture and a text how many; alive lists those that are not closed.
+    """Counts its steps, and says in an image and a text how many; alive lists those that are not closed.
 
     Actions: "raise", "sleep"; anything else counts.
     """

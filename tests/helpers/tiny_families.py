@@ -1,7 +1,7 @@
 """A tiny random model of every family vlrl knows: real architecture, real processor, published prompt format.
 
 Each builder writes a folder that transformers and vLLM load like a hub model. The weights are random and
-under three million; a picture stays a few dozen tokens.
+under three million; an image stays a few dozen tokens.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from vlrl.model.tiny import SPECIAL_TOKENS as QWEN_TOKENS
 from vlrl.model.tiny import build_tiny_qwen_vl, train_tokenizer, write_model
 
-CORPUS = ("Compare the two pictures, then answer: which is larger, 12 or 3?\n",) * 4
+CORPUS = ("Compare the two images, then answer: which is larger, 12 or 3?\n",) * 4
 
 NUM_LAYERS = 2
 
@@ -38,7 +38,7 @@ def build_qwen3_vl_moe(path: Path) -> Path:
     return build_tiny_qwen_vl("qwen3_vl_moe", path, CORPUS, num_layers=NUM_LAYERS, vision_depth=2)
 
 
-# InternVL3: ChatML; a picture is its own line, cut into tiles of which each is 16 tokens.
+# InternVL3: ChatML; an image is its own line, cut into tiles of which each is 16 tokens.
 
 INTERNVL_TOKENS = (*QWEN_TOKENS[:7], "<img>", "</img>", "<IMG_CONTEXT>", "<video>")
 INTERNVL_TEMPLATE = (
@@ -108,7 +108,7 @@ SMOLVLM_TEMPLATE = (
 
 
 def build_smolvlm(path: Path) -> Path:
-    """SmolVLM2, tiles of 64 pixels, 4 tokens each, pictures enlarged to 128 pixels."""
+    """SmolVLM2, tiles of 64 pixels, 4 tokens each, images enlarged to 128 pixels."""
     from transformers import SmolVLMImageProcessor, SmolVLMProcessor, SmolVLMVideoProcessor
 
     tokenizer = train_tokenizer(
@@ -186,7 +186,7 @@ def build_llava_onevision(path: Path) -> Path:
     return write_model(path, config, processor, seed=0)
 
 
-# Gemma 3: roles user and model, a beginning-of-sequence token, pictures that see themselves both ways.
+# Gemma 3: roles user and model, a beginning-of-sequence token, images that see themselves both ways.
 
 GEMMA3_TOKENS = (
     "<pad>", "<eos>", "<bos>", "<unk>", "<start_of_turn>", "<end_of_turn>", "<start_of_image>",
@@ -204,7 +204,7 @@ GEMMA3_TEMPLATE = (
 
 
 def build_gemma3(path: Path) -> Path:
-    """Gemma 3: one square of 56 pixels a picture, 16 tokens; one of two layers sees 32 tokens back."""
+    """Gemma 3: one square of 56 pixels an image, 16 tokens; one of two layers sees 32 tokens back."""
     from transformers import Gemma3ImageProcessor, Gemma3Processor
 
     tokenizer = train_tokenizer(
@@ -215,7 +215,7 @@ def build_gemma3(path: Path) -> Path:
             "image_token": "<image_soft_token>",
         },
     )  # fmt: skip
-    tokenizer.add_tokens(["\n" * count for count in (1, 2, 3, 4)])  # vLLM joins line breaks around a picture
+    tokenizer.add_tokens(["\n" * count for count in (1, 2, 3, 4)])  # vLLM joins line breaks around an image
     config = _config(
         "gemma3",
         text_config={

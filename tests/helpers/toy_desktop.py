@@ -185,8 +185,8 @@ class ToyDesktop:
 
     def _screen(self) -> Screen:
         world = self.world
-        picture = Image.new("RGB", self.size, (236, 239, 243))
-        draw, font = ImageDraw.Draw(picture), ImageFont.load_default_imagefont()
+        image = Image.new("RGB", self.size, (236, 239, 243))
+        draw, font = ImageDraw.Draw(image), ImageFont.load_default_imagefont()
 
         def label(box: PixelBox, words: str, fill: tuple[int, int, int], ink: tuple[int, int, int]) -> None:
             draw.rounded_rectangle((box[0], box[1], box[2] - 1, box[3] - 1), 5, fill, (170, 178, 190))
@@ -211,7 +211,7 @@ class ToyDesktop:
         draw.rectangle((312, 26 + world.scrolled // 3, 317, 66 + world.scrolled // 3), (150, 158, 170))
         x, y = world.pointer
         draw.polygon([(x, y), (x, y + 12), (x + 8, y + 9)], (20, 20, 20), (255, 255, 255))
-        return Screen(np.asarray(picture), world.pointer)
+        return Screen(np.asarray(image), world.pointer)
 
 
 class ToyEnv(GuiEnv):

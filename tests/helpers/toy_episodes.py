@@ -16,7 +16,7 @@ from vlrl.coordinates import Canvas
 from vlrl.data import open_dataset
 from vlrl.rollout.groups import rollout_groups
 from vlrl.rollout.session import Session
-from vlrl.tracking.records import pictures_of, rollout_records, write_rollouts
+from vlrl.tracking.records import images_of, rollout_records, write_rollouts
 from vlrl.types import Group
 
 TOY = f"{toy_desktop.__file__}:ToyEnv"
@@ -75,5 +75,5 @@ def write_toy(run_dir: Path, phase: str, model: Path, groups: list[Group]) -> Pa
     """The groups as a run's rollouts."""
     path = run_dir / "rollouts" / f"{phase}.jsonl"
     records = rollout_records(groups, open_tiny(model), phase=phase, step=0)
-    write_rollouts(path, records, pictures_of(groups))
+    write_rollouts(path, records, images_of(groups))
     return path

@@ -77,7 +77,7 @@ def write_gif(path: Path, durations_s: Sequence[float], size: tuple[int, int] = 
 
 
 def write_audio(path: Path) -> Path:
-    """A file with a second of sound and no picture."""
+    """A file with a second of sound and no image."""
     with same_scheduling(), av.open(str(path), "w") as container:
         stream = container.add_stream("aac", rate=16000)
         for _ in range(16):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from builders import make_config, make_group, open_tiny, picture, row
+from builders import make_config, make_group, open_tiny, random_image, row
 from tiny_families import BUILDERS
 
 from vlrl.batch import MicroBatch
@@ -37,9 +37,9 @@ def family(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def micro_batch(processor: Any, seeds: list[int]) -> MicroBatch:
-    """Pictures of these seeds in one prompt, with two completions."""
-    pictures = [picture(56 + 28 * (seed % 3), 84, seed=seed) for seed in seeds]
-    sample = processor.sample(row("Which?", pictures, row_id="a"))
+    """Images of these seeds in one prompt, with two completions."""
+    images = [random_image(56 + 28 * (seed % 3), 84, seed=seed) for seed in seeds]
+    sample = processor.sample(row("Which?", images, row_id="a"))
     [[batch]] = pack(
         [make_group([3, 2], sample=sample, advantages=[1.0, -1.0])],
         processor.pixels,
@@ -97,7 +97,7 @@ def test_features_from_the_cache_are_the_towers(
     assert cache.take_counts() == (0, 0)
 
 
-def test_pictures_seen_apart_are_known_together(
+def test_images_seen_apart_are_known_together(
     family: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, processor = family
@@ -127,7 +127,7 @@ def test_a_folder_serves_another_process_and_other_weights_another_folder(
     assert len({fingerprint(named, "a"), fingerprint(named, "b"), fingerprint(changed, "a")}) == 3
 
 
-def test_other_pixels_of_the_same_picture_go_into_another_folder(tiny_model: Path, tmp_path: Path) -> None:
+def test_other_pixels_of_the_same_image_go_into_another_folder(tiny_model: Path, tmp_path: Path) -> None:
     """The same tower on pixels from which another mean was taken, or by another setting of its own."""
     model_folder, kept = tmp_path / "model", tmp_path / "kept"
     shutil.copytree(tiny_model, model_folder)

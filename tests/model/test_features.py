@@ -1,4 +1,4 @@
-"""A picture that several micro-batches show: the same logprobs and gradients, the tower's backward once."""
+"""An image that several micro-batches show: the same logprobs and gradients, the tower's backward once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from builders import make_group, open_tiny, picture, row
+from builders import make_group, open_tiny, random_image, row
 from tiny_families import BUILDERS
 
 from vlrl.batch import MicroBatch
@@ -33,12 +33,12 @@ def family(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def groups_of(processor: Any) -> list[Group]:
-    """A group on pictures 1 and 2 and one on 1 alone, both too large for a micro-batch; one without."""
+    """A group on images 1 and 2 and one on 1 alone, both too large for a micro-batch; one without."""
     shown = {"a": [1, 2], "b": [1], "c": []}
     groups = []
     for name, seeds in shown.items():
-        pictures = [picture(56, 84, seed=seed) for seed in seeds]
-        sample = processor.sample(row(f"Which, {name}?", pictures, row_id=name))
+        images = [random_image(56, 84, seed=seed) for seed in seeds]
+        sample = processor.sample(row(f"Which, {name}?", images, row_id=name))
         advantages = [1.0, -1.0, 0.5, -0.5, 2.0, -2.0]
         groups.append(make_group([4] * 6, sample=sample, advantages=advantages, seed=len(groups)))
     return groups
@@ -62,15 +62,15 @@ def micro_batches(processor: Any, *, once: bool, num_ranks: int = 1) -> list[lis
 
 
 def marks_of(inputs: Any) -> list[float]:
-    """A number for each picture in the tower's arrays."""
+    """A number for each image in the tower's arrays."""
     values = torch.as_tensor(inputs["pixel_values"])
     grids = inputs.get("image_grid_thw")
     sizes = [1] * len(values) if grids is None else torch.as_tensor(grids).prod(-1).tolist()
     return [round(float(one.float().sum()), 1) for one in torch.split(values, sizes)]
 
 
-def count_pictures(model: Any, monkeypatch: pytest.MonkeyPatch) -> Counter[tuple[bool, float]]:
-    """How often each picture went into the tower: with gradient, and without."""
+def count_images(model: Any, monkeypatch: pytest.MonkeyPatch) -> Counter[tuple[bool, float]]:
+    """How often each image went into the tower: with gradient, and without."""
     seen: Counter[tuple[bool, float]] = Counter()
     tower = model.model.get_image_features
 
@@ -107,7 +107,7 @@ def assert_same(found: tuple[Any, Any], expected: tuple[Any, Any]) -> None:
             assert float((one[name] - two[name]).abs().max()) <= TOLERANCE * scale, name
 
 
-def test_a_picture_of_several_micro_batches_is_differentiated_once(
+def test_an_image_of_several_micro_batches_is_differentiated_once(
     family: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, processor = family
@@ -116,7 +116,7 @@ def test_a_picture_of_several_micro_batches_is_differentiated_once(
     assert len(each) == len(once) > 2
     assert sum(len(m.media_here) for m in each) > sum(len(m.media_here) for m in once) == 2
     expected = step(model, processor, each)
-    seen = count_pictures(model, monkeypatch)
+    seen = count_images(model, monkeypatch)
     assert_same(step(model, processor, once), expected)
     media = groups_of(processor)[0].trajectories[0].sample.media
     for mark in marks_of(processor.pixels(media)):
@@ -153,7 +153,7 @@ def test_a_frozen_tower_s_features_outlive_a_cache_that_drops_them(
 
 
 def test_ranks_run_ahead_together(family: tuple[Any, Any]) -> None:
-    """A rank that need not does it on a blank picture: ranks whose calls differ wait forever."""
+    """A rank that need not does it on a blank image: ranks whose calls differ wait forever."""
     _, processor = family
     ranks = micro_batches(processor, once=True, num_ranks=2)
     for column in zip(*ranks, strict=True):

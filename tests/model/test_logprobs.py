@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from builders import advantages_of, make_generation, make_group, observe, open_tiny, picture, row
+from builders import advantages_of, make_generation, make_group, observe, open_tiny, random_image, row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -39,12 +39,12 @@ def model(tiny_model: Path) -> Any:
 
 
 def groups_of(processor: Any, spec: Sequence[tuple[list[tuple[int, int]], list[int]]]) -> list[Group]:
-    """A group for each (sizes of its pictures, lengths of its completions)."""
+    """A group for each (sizes of its images, lengths of its completions)."""
     return [
         make_group(
             lengths,
             sample=processor.sample(
-                row("Add 3 and 4." * (i + 1), [picture(*size, seed=i) for size in sizes], row_id=f"g{i}")
+                row("Add 3 and 4." * (i + 1), [random_image(*size, seed=i) for size in sizes], row_id=f"g{i}")
             ),
             advantages=np.random.default_rng(i).normal(size=len(lengths)),  # type: ignore[arg-type]
             seed=i,
@@ -194,8 +194,8 @@ def test_tree_gradients_equal_plain_rows(model: Any, processor: Any, max_tokens:
     assert_same_gradients(found, expected)
 
 
-def test_several_turns_with_pictures_in_between_equal_plain_rows(model: Any, processor: Any) -> None:
-    sample = processor.sample(row("Click it.", [picture(56, 84)], row_id="talk"))
+def test_several_turns_with_images_in_between_equal_plain_rows(model: Any, processor: Any) -> None:
+    sample = processor.sample(row("Click it.", [random_image(56, 84)], row_id="talk"))
     trajectories = []
     for index in range(3):
         session = Session(sample, index)
@@ -203,7 +203,7 @@ def test_several_turns_with_pictures_in_between_equal_plain_rows(model: Any, pro
             reply = processor.encode_target(f"<think>{index}+{turn}</think>")
             processor.act(session, make_generation(reply))
             if turn == 0:
-                observe(processor, session, f"step {index}", [picture(56, 28 * (index + 1), seed=index)])
+                observe(processor, session, f"step {index}", [random_image(56, 28 * (index + 1), seed=index)])
         trajectory = session.trajectory("", "ok", 0.0)
         trajectory.score = Score(0.0, {})
         trajectories.append(trajectory)

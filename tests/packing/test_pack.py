@@ -310,7 +310,7 @@ def test_a_group_of_zero_advantages_is_left_out_and_still_counts() -> None:
     assert {t[0] for t in kept} == {"a", "flat"}
 
 
-# Pictures.
+# Images.
 
 
 def media_marks(media: Sequence[Media]) -> dict[str, np.ndarray[Any, Any]]:
@@ -323,7 +323,7 @@ def medium(mark: int) -> Media:
     return Media("image", str(mark), flat, (28, 28), (1, 2, 2), 1)
 
 
-def test_a_group_s_picture_is_laid_out_once_and_in_the_order_of_the_groups() -> None:
+def test_a_group_s_image_is_laid_out_once_and_in_the_order_of_the_groups() -> None:
     groups = [
         make_group([2] * 4, sample=make_sample([1, 2], id="a", media=(medium(1), medium(2)))),
         make_group([2] * 4, sample=make_sample([1, 2, 3], id="b", media=(medium(3),))),
@@ -344,7 +344,7 @@ def test_micro_batches_stay_within_the_pixels_that_were_given() -> None:
         assert [len(m.media_inputs["marks"]) for m in micro_batches] == expected
 
 
-def test_a_branch_brings_its_own_pictures_after_the_prompt_s() -> None:
+def test_a_branch_brings_its_own_images_after_the_prompt_s() -> None:
     sample = make_sample([1, 2], media=(medium(1),))
     trajectories = []
     for mark in (5, 6):
@@ -358,7 +358,7 @@ def test_a_branch_brings_its_own_pictures_after_the_prompt_s() -> None:
     assert batch.media_inputs["marks"].tolist() == [1, 5, 6]
 
 
-def test_a_picture_that_many_are_shown_goes_through_the_tower_once() -> None:
+def test_an_image_that_many_are_shown_goes_through_the_tower_once() -> None:
     """Of two groups whose members are shown the same second image, and one of them the first again."""
     groups = []
     for name, first, second in (("a", 1, 5), ("b", 2, 5)):
@@ -387,7 +387,7 @@ def test_packing_the_same_groups_twice_gives_the_same_arrays() -> None:
             assert np.array_equal(getattr(a, field.name), getattr(b, field.name))
 
 
-def test_pictures_and_attention_count_as_work() -> None:
+def test_images_and_attention_count_as_work() -> None:
     def alone(length: int, name: str, *media: Media) -> Group:
         return make_group([length], sample=make_sample([length], id=name, media=media))
 
@@ -418,7 +418,7 @@ def test_work_is_dealt_evenly_over_ranks() -> None:
     assert max(loads) - min(loads) <= 4
 
 
-def test_a_picture_is_in_one_slice_however_large_it_is() -> None:
+def test_an_image_is_in_one_slice_however_large_it_is() -> None:
     wide = Media("image", "wide", np.zeros((1, 28, 28, 3), np.uint8), (28, 28), (1, 2, 2), num_tokens=12)
     prompt = replace(text_prompt([1, *[9] * 12, 2]), media_starts=(1,))
     group = make_group([2, 2], sample=make_sample(id="s", media=(wide,), prompt=prompt))

@@ -12,7 +12,7 @@ from vlrl.plan.changes import fitting_changes
 from vlrl.plan.predict import GIB, PlannedMachine, predict
 from vlrl.plan.workload import Prompts
 
-PROMPTS = Prompts(text_tokens=64, num_pictures=1, picture_pixels=500_000, completion_tokens=256)
+PROMPTS = Prompts(text_tokens=64, num_images=1, image_pixels=500_000, completion_tokens=256)
 GPU = PlannedMachine("cuda", 79 * GIB, 400e12)
 
 

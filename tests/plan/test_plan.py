@@ -27,7 +27,7 @@ from vlrl.plan.shapes import ModelShape, Stack, read_shape
 from vlrl.plan.workload import Prompts, workload
 from vlrl.types import Media
 
-PROMPTS = Prompts(text_tokens=40, num_pictures=1, picture_pixels=56 * 84, completion_tokens=12)
+PROMPTS = Prompts(text_tokens=40, num_images=1, image_pixels=56 * 84, completion_tokens=12)
 GPU = PlannedMachine("cuda", 80 * GIB, 400e12)
 
 
@@ -91,16 +91,16 @@ def test_a_model_that_is_not_there_is_an_error(tmp_path: Path) -> None:
         read_shape(make_config(tmp_path))
 
 
-def packed(prompts: Prompts, config: Config, num_pictures: int) -> Any:
-    """The packer's batch of groups of this size, whose pictures take 56 × 56 pixels and 4 tokens."""
+def packed(prompts: Prompts, config: Config, num_images: int) -> Any:
+    """The packer's batch of groups of this size, whose images take 56 × 56 pixels and 4 tokens."""
     rng = np.random.default_rng(0)
     groups = []
     for number in range(config.rollout.prompts_per_step):
         flat = np.full((1, 56, 56, 3), number, np.uint8)
         media = tuple(
-            Media("image", f"{number}.{i}", flat, (56, 56), (1, 4, 4), 4) for i in range(num_pictures)
+            Media("image", f"{number}.{i}", flat, (56, 56), (1, 4, 4), 4) for i in range(num_images)
         )
-        ids = [1000 + number, *rng.integers(10, 99, prompts.text_tokens + 4 * num_pictures - 1).tolist()]
+        ids = [1000 + number, *rng.integers(10, 99, prompts.text_tokens + 4 * num_images - 1).tolist()]
         sample = make_sample(ids, id=str(number), media=media)
         drawn = [  # each begins with a token of its own, so that nothing is shared after the prompt
             [100 + i, *rng.integers(10, 99, prompts.completion_tokens - 1).tolist()]
@@ -125,7 +125,7 @@ def packed(prompts: Prompts, config: Config, num_pictures: int) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("text", "pictures", "drawn", "group_size", "budget", "num_ranks", "max_pixels"),
+    ("text", "images", "drawn", "group_size", "budget", "num_ranks", "max_pixels"),
     [
         (94, 1, 25, 4, 1024, 1, None),  # several groups a micro-batch
         (94, 1, 25, 4, 1024, 2, None),
@@ -139,7 +139,7 @@ def packed(prompts: Prompts, config: Config, num_pictures: int) -> Any:
 )  # fmt: skip
 def test_work_is_what_the_packer_makes(
     text: int,
-    pictures: int,
+    images: int,
     drawn: int,
     group_size: int,
     budget: int,
@@ -150,9 +150,9 @@ def test_work_is_what_the_packer_makes(
     config = with_trainer(
         config, max_tokens_per_micro_batch=budget, num_ranks=num_ranks, max_pixels_per_micro_batch=max_pixels
     )
-    prompts = Prompts(text, pictures, 56 * 56, drawn)
+    prompts = Prompts(text, images, 56 * 56, drawn)
     work = workload(SEVEN, prompts, config)
-    ranks = packed(prompts, config, pictures)
+    ranks = packed(prompts, config, images)
     sizes = [len(m.input_ids) for rank in ranks for m in rank]
     largest = max((m for rank in ranks for m in rank), key=lambda m: len(m.input_ids))
     assert work.num_micro_batches == len(ranks[0])
@@ -165,14 +165,14 @@ def test_work_is_what_the_packer_makes(
     assert (work.micro_pairs, work.micro_keys) == pytest.approx(block_sizes(seen_until), rel=0.02)
 
 
-@pytest.mark.parametrize("pictures", [0, 1, 3])
-def test_ranks_that_share_sequences_are_counted_by_their_slices(pictures: int) -> None:
-    """Four ranks, two for a sequence: half the micro-batches' tokens and pictures on each of them."""
+@pytest.mark.parametrize("images", [0, 1, 3])
+def test_ranks_that_share_sequences_are_counted_by_their_slices(images: int) -> None:
+    """Four ranks, two for a sequence: half the micro-batches' tokens and images on each of them."""
     config = make_config(rollout={"prompts_per_step": 6, "group_size": 4})
     config = with_trainer(config, max_tokens_per_micro_batch=1024, num_ranks=4, sequence_parallel=2)
-    prompts = Prompts(94, pictures, 56 * 56, 60)
+    prompts = Prompts(94, images, 56 * 56, 60)
     work = workload(SEVEN, prompts, config)
-    ranks = packed(prompts, config, pictures)
+    ranks = packed(prompts, config, images)
     assert work.num_micro_batches == len(ranks[0])
     slices = [m for rank in ranks for m in rank]
     assert work.step_tokens == sum(len(m.input_ids) for m in slices)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from builders import make_config, open_tiny, picture, row
+from builders import make_config, open_tiny, random_image, row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
@@ -40,14 +40,14 @@ def model(tiny_model: Path) -> Any:
     return AutoModelForImageTextToText.from_pretrained(tiny_model)
 
 
-def pictures(sizes: list[tuple[int, int]]) -> list[np.ndarray[Any, Any]]:
-    return [picture(h, w, seed=i) for i, (h, w) in enumerate(sizes)]
+def random_images(sizes: list[tuple[int, int]]) -> list[np.ndarray[Any, Any]]:
+    return [random_image(h, w, seed=i) for i, (h, w) in enumerate(sizes)]
 
 
 @settings(max_examples=25, deadline=None)
 @given(SIZES)
 def test_ids_and_pixels_equal_transformers(processor: Any, theirs: Any, sizes: list[tuple[int, int]]) -> None:
-    sample = processor.sample(row("Compare 12 and 3.", pictures(sizes)))
+    sample = processor.sample(row("Compare 12 and 3.", random_images(sizes)))
     talk = [{"role": "user", "content": sample.messages[0]["content"]}]
     text = theirs.apply_chat_template(talk, tokenize=False, add_generation_prompt=True)
     images = [Image.fromarray(m.frames[0]) for m in sample.media] or None
@@ -58,18 +58,18 @@ def test_ids_and_pixels_equal_transformers(processor: Any, theirs: Any, sizes: l
     if sizes:
         assert np.array_equal(inputs["pixel_values"], expected["pixel_values"])
         assert np.array_equal(inputs["image_grid_thw"], expected["image_grid_thw"])
-    else:  # a blank picture stands in, so that every rank calls the tower
+    else:  # a blank image stands in, so that every rank calls the tower
         [grid] = inputs["image_grid_thw"]
         assert inputs["pixel_values"].shape == (grid.prod(), 3 * 2 * 14 * 14)
 
 
 @settings(max_examples=25, deadline=None)
 @given(SIZES)
-def test_pictures_of_any_size_become_what_transformers_makes_of_them(
+def test_images_of_any_size_become_what_transformers_makes_of_them(
     processor: Any, theirs: Any, sizes: list[tuple[int, int]]
 ) -> None:
     """Given the originals: its resizing rounds otherwise than Pillow's, but by a grey level or so."""
-    originals = pictures(sizes)
+    originals = random_images(sizes)
     sample = processor.sample(row("?", originals))
     text = theirs.apply_chat_template(list(sample.messages), tokenize=False, add_generation_prompt=True)
     limits = {"shortest_edge": 28 * 28, "longest_edge": 168 * 168}
@@ -84,7 +84,7 @@ def test_pictures_of_any_size_become_what_transformers_makes_of_them(
 @settings(max_examples=25, deadline=None)
 @given(SIZES)
 def test_positions_equal_transformers(processor: Any, model: Any, sizes: list[tuple[int, int]]) -> None:
-    prompt_sample = processor.sample(row("Which is larger?", pictures(sizes)))
+    prompt_sample = processor.sample(row("Which is larger?", random_images(sizes)))
     prompt = prompt_sample.prompt
     ids = torch.tensor(prompt.token_ids)[None]
     kinds = (ids == model.config.image_token_id).int()
@@ -96,8 +96,8 @@ def test_positions_equal_transformers(processor: Any, model: Any, sizes: list[tu
 
 @settings(max_examples=15, deadline=None)
 @given(SIZES)
-def test_engine_ids_hold_one_placeholder_a_picture(processor: Any, sizes: list[tuple[int, int]]) -> None:
-    sample = processor.sample(row("?", pictures(sizes)))
+def test_engine_ids_hold_one_placeholder_an_image(processor: Any, sizes: list[tuple[int, int]]) -> None:
+    sample = processor.sample(row("?", random_images(sizes)))
     pad = processor._tokenizer.convert_tokens_to_ids("<|image_pad|>")
     engine, expanded = sample.prompt.engine_ids.tolist(), sample.prompt.token_ids.tolist()
     assert engine.count(pad) == len(sizes)
@@ -105,8 +105,8 @@ def test_engine_ids_hold_one_placeholder_a_picture(processor: Any, sizes: list[t
     assert [i for i in engine if i != pad] == [i for i in expanded if i != pad]
 
 
-def test_pictures_stand_where_the_row_puts_them(processor: Any) -> None:
-    a, b = pictures([(28, 56), (84, 28)])
+def test_images_stand_where_the_row_puts_them(processor: Any) -> None:
+    a, b = random_images([(28, 56), (84, 28)])
     parts = [
         {"type": "text", "text": "left"},
         {"type": "image", "image": a},
@@ -124,9 +124,9 @@ def test_pictures_stand_where_the_row_puts_them(processor: Any) -> None:
 
 
 @pytest.mark.parametrize("token", MEDIA_TOKENS)
-@pytest.mark.parametrize("num_pictures", [0, 1])
-def test_text_that_smuggles_a_media_token_is_refused(processor: Any, token: str, num_pictures: int) -> None:
-    smuggled = row(f"look: {token} there", pictures([(28, 28)] * num_pictures), row_id="bad7")
+@pytest.mark.parametrize("num_images", [0, 1])
+def test_text_that_smuggles_a_media_token_is_refused(processor: Any, token: str, num_images: int) -> None:
+    smuggled = row(f"look: {token} there", random_images([(28, 28)] * num_images), row_id="bad7")
     with pytest.raises(DataError, match=r"'bad7'.*special tokens"):
         processor.sample(smuggled)
 
@@ -174,7 +174,7 @@ def test_special_tokens_inside_an_answer_are_seen(processor: Any) -> None:
 def test_a_conversation_is_learnt_turn_by_turn_or_its_last_turn_alone(processor: Any) -> None:
     from vlrl.sft import supervised_group
 
-    a, b = pictures([(28, 56), (84, 28)])
+    a, b = random_images([(28, 56), (84, 28)])
     messages = [
         *row("Left?", [a])["messages"],
         {"role": "assistant", "content": "two"},
@@ -210,16 +210,16 @@ def test_targets_and_earlier_turns_may_not_smuggle_special_tokens(processor: Any
 @settings(max_examples=25, deadline=None)
 @given(SIZES)
 def test_tokens_are_counted_without_decoding(processor: Any, sizes: list[tuple[int, int]]) -> None:
-    talk = row("How many?", pictures(sizes))
+    talk = row("How many?", random_images(sizes))
     assert processor.num_tokens(talk) == len(processor.sample(talk).prompt.token_ids)
 
 
-def test_the_pictures_of_a_sample_share_its_budget(tiny_model: Path) -> None:
+def test_the_images_of_a_sample_share_its_budget(tiny_model: Path) -> None:
     budget = 3 * 84 * 84
     processor = open_tiny(tiny_model, max_sample_pixels=budget)
     free = open_tiny(tiny_model)
     sizes = [(160, 160), (56, 160), (160, 100)]
-    talk = row("?", pictures(sizes))
+    talk = row("?", random_images(sizes))
     assert sum(np.prod(m.size) for m in free.sample(talk).media) > budget
     shared = processor.sample(talk)
     assert sum(np.prod(m.size) for m in shared.media) <= budget
@@ -239,7 +239,7 @@ def test_a_saved_processor_reads_back_the_same(processor: Any, tmp_path: Path) -
     from transformers import AutoProcessor
 
     again = AutoProcessor.from_pretrained(tmp_path)
-    talk = row("What is 3+4?", [picture(56, 56)])
+    talk = row("What is 3+4?", [random_image(56, 56)])
     expected = processor.sample(talk).prompt.engine_ids.tolist()
     text = again.apply_chat_template(talk["messages"], tokenize=False, add_generation_prompt=True)
     assert again.tokenizer.encode(text, add_special_tokens=False) == expected
@@ -254,7 +254,7 @@ def test_the_processor_is_chosen_by_the_model_s_type(tiny_model: Path) -> None:
 
 
 def test_media_say_in_which_frame_the_model_writes_places(processor: Any) -> None:
-    (seen,) = processor.sample(row("Where is it?", pictures([(56, 84)]))).media
+    (seen,) = processor.sample(row("Where is it?", random_images([(56, 84)]))).media
     assert seen.coordinate_frame == "resized_pixels"
 
 

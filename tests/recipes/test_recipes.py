@@ -74,8 +74,8 @@ def test_held_out_rows_are_scored_by_what_the_recipe_is_known_for(recipe: Recipe
 
 
 @pytest.mark.parametrize("recipe", ["vlm_r1_rec", "vlm_r1_ovd"], indirect=True)
-def test_boxes_are_pixels_of_the_picture_as_the_model_sees_it(recipe: Recipe, recipe_model: Path) -> None:
-    """The answer's own numbers, copied, are pixels of the file: near, for small pictures, but not right."""
+def test_boxes_are_pixels_of_the_image_as_the_model_sees_it(recipe: Recipe, recipe_model: Path) -> None:
+    """The answer's own numbers, copied, are pixels of the file: near, for small images, but not right."""
     config = recipe.config(recipe_model)
     say = OWN_PIXELS[recipe.name]
     given = [s for s in samples(config, config.data.train[0]) if s.answer != "None"]
@@ -96,13 +96,13 @@ PROMPTS = {
 }
 
 
-def test_the_prompt_is_the_published_one_after_the_picture(recipe: Recipe, recipe_model: Path) -> None:
+def test_the_prompt_is_the_published_one_after_the_image(recipe: Recipe, recipe_model: Path) -> None:
     config = recipe.config(recipe_model)
     for source in (*config.data.train, *config.data.eval):
         for row in open_dataset(source, "data.train"):
             (turn,) = row["messages"]
-            picture, text = turn["content"]
-            assert (turn["role"], picture["type"]) == ("user", "image")
+            image, text = turn["content"]
+            assert (turn["role"], image["type"]) == ("user", "image")
             assert re.fullmatch(PROMPTS[recipe.name], text["text"], re.DOTALL), text["text"]
 
 

@@ -22,7 +22,7 @@ NUM_WARM_STEPS = 60
 
 
 def inline(part: dict[str, Any]) -> dict[str, Any]:
-    """A content part whose picture stands in it."""
+    """A content part whose image stands in it."""
     if part["type"] != "image":
         return part
     source = part["image"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from builders import make_sample, make_trajectory
-from pictures import think
+from images import think
 
 from vlrl.config.options import RewardConfig, ScoringConfig
 from vlrl.errors import ConfigError

@@ -116,7 +116,7 @@ def test_a_branch_is_the_episode_that_its_actions_make_from_the_start(context: d
 
 
 @pytest.mark.parametrize("policy", ["full", "last_images"])
-def test_a_branch_with_pictures_is_token_for_token_what_it_would_be_from_the_start(
+def test_a_branch_with_images_is_token_for_token_what_it_would_be_from_the_start(
     tiny_model: Path, policy: str
 ) -> None:
     processor = open_tiny(tiny_model)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from builders import make_generation, make_sample, observe, open_tiny, picture, row, text_prompt
+from builders import make_generation, make_sample, observe, open_tiny, random_image, row, text_prompt
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -78,10 +78,10 @@ def test_the_worked_example_of_trajectory() -> None:
 
 
 def medium(seed: int = 0) -> Media:
-    return Media("image", str(seed), picture(28, 56, seed)[None], (28, 56), (1, 2, 4), 2)
+    return Media("image", str(seed), random_image(28, 56, seed)[None], (28, 56), (1, 2, 4), 2)
 
 
-def test_what_follows_the_last_action_is_dropped_with_its_pictures() -> None:
+def test_what_follows_the_last_action_is_dropped_with_its_images() -> None:
     """An image without its placeholder would shift every later image of the micro-batch."""
     seen, unseen = medium(0), medium(1)
     session = Session(make_sample([1, 2], media=(seen,)), group_index=0)
@@ -115,8 +115,8 @@ def test_extend_equals_the_template_over_the_whole_conversation(
 ) -> None:
     """With and without images, and whether the action ended by its stop token or was cut."""
     processor = open_tiny(tiny_model)
-    first = [picture(30 + 28 * i, 56, i) for i in range(num_first)]
-    second = [picture(56, 84 + 28 * i, 9 + i) for i in range(num_second)]
+    first = [random_image(30 + 28 * i, 56, i) for i in range(num_first)]
+    second = [random_image(56, 84 + 28 * i, 9 + i) for i in range(num_second)]
     session = Session(processor.sample(row(QUESTION, first)), group_index=0)
     reply = processor.encode_target(REPLY)
     processor.act(session, make_generation(reply if stopped else reply[:-1], finished=stopped))
@@ -154,14 +154,14 @@ def test_a_template_that_forgets_thoughts_makes_a_fork_of_each_turn_that_thought
     """Qwen3 and others leave earlier thoughts out: what was generated stays in its ledger."""
     processor = open_tiny(tiny_model)
     processor.template._hf.chat_template = STRIPS_THOUGHTS
-    session = Session(processor.sample(row(QUESTION, [picture(56, 56)])), 0)
+    session = Session(processor.sample(row(QUESTION, [random_image(56, 56)])), 0)
     generated = ["<think>hm</think>a 7", "no thought", "<think>2</think>12"]
     for text in generated:
         processor.act(session, make_generation(processor.encode_target(text)))
-        observe(processor, session, "go on", [picture(56, 84, 1)])
-    talk = [*row(QUESTION, [picture(56, 56)])["messages"]]
+        observe(processor, session, "go on", [random_image(56, 84, 1)])
+    talk = [*row(QUESTION, [random_image(56, 56)])["messages"]]
     for text in generated:
-        talk += [{"role": "assistant", "content": text}, *row("go on", [picture(56, 84, 1)])["messages"]]
+        talk += [{"role": "assistant", "content": text}, *row("go on", [random_image(56, 84, 1)])["messages"]]
     whole = processor.sample({"id": "whole", "messages": talk})
     assert session.token_ids == whole.prompt.token_ids.tolist()
     trajectory = session.trajectory("", "ok", 0.0)

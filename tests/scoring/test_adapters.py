@@ -106,7 +106,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def score(name: Path | str, *texts: str, adapter: Any = "auto", step: int = 0, **options: Any) -> list[Any]:
-    """Scores, or the text of the failure, of answers to a question about a picture whose answer is "8"."""
+    """Scores, or the text of the failure, of answers to a question about an image whose answer is "8"."""
     content = [{"type": "image"}, {"type": "text", "text": "What?"}]
     metadata = {"level": 1, "image_path": ["a.png"], "info": {"points": 3}}
     sample = make_sample(answer="8", messages=({"role": "user", "content": content},), metadata=metadata)

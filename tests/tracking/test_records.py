@@ -167,7 +167,7 @@ def test_an_unscored_trajectory_has_no_reward_rather_than_zero():
     assert record["reward"] is None and record["parts"] == {} and record["advantage"] is None
 
 
-def test_pictures_are_written_once_next_to_the_rollouts(tmp_path):
+def test_images_are_written_once_next_to_the_rollouts(tmp_path):
     group = make_group()
     records = rollout_records([group], FakeProcessor(), phase="before", step=0)
     path = tmp_path / "rollouts" / "before.jsonl"

@@ -112,7 +112,7 @@ def test_seconds_in_which_any_went_on(spans: list[Span], one: int, other: int) -
 
 
 @given(spans_strategy)
-def test_rows_of_the_picture_hold_no_two_episodes_at_once(spans: list[Span]) -> None:
+def test_rows_of_the_image_hold_no_two_episodes_at_once(spans: list[Span]) -> None:
     rows = slots_of(spans)
     assert sorted(map(id, (s for row in rows for s in row))) == sorted(map(id, spans))
     assert all(a.end_s <= b.start_s for row in rows for a, b in pairwise(row))
@@ -127,7 +127,7 @@ def share_of(image: Path, color: str) -> float:
     return float((np.abs(pixels - wanted).max(axis=2) < 12).mean())
 
 
-def test_the_picture_shows_who_was_busy(tmp_path: Path) -> None:
+def test_the_image_shows_who_was_busy(tmp_path: Path) -> None:
     spans = [
         Span("trainer", "train", 10.0, 14.0, {"step": 0}),
         Span("request", "generate", 10.0, 12.0, {"sample": "a", "group_index": 0}),

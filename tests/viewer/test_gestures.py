@@ -87,7 +87,7 @@ def test_a_strangers_fields_are_taken_for_what_they_are() -> None:
 
 
 class Shots(HTMLParser):
-    """Every frame of the page: the tags in its picture, by kind, with their attributes."""
+    """Every frame of the page: the tags in its image, by kind, with their attributes."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -118,8 +118,8 @@ def test_the_report_marks_the_screenshot_before_the_action(tmp_path: Path, tiny_
     assert [turn["info"]["point"] for turn in record["turns"]][:2] == ["30,202", ""]
     page = Shots(write_report(tmp_path).read_text())
     first, second, third, end = page.frames
-    (picture,) = (attrs for tag, attrs in first if tag == "svg")
-    assert picture["viewbox"] == "0 0 320 240"
+    (image,) = (attrs for tag, attrs in first if tag == "svg")
+    assert image["viewbox"] == "0 0 320 240"
     rings = [c for c in tags(first, "circle", "ink")]
     assert [(ring["cx"], ring["cy"]) for ring in rings] == [("30.5", "202.5")] * 2
     (box,) = tags(first, "rect", "widget")
@@ -163,16 +163,16 @@ def test_two_hundred_episodes_are_one_file_to_send(tmp_path: Path, tiny_model: P
     assert 4e6 < report.stat().st_size < 20e6
 
 
-def test_pictures_share_what_there_is_and_small_ones_stay_as_they_are() -> None:
+def test_images_share_what_there_is_and_small_ones_stay_as_they_are() -> None:
     rng = np.random.default_rng(0)
     noise = rng.integers(0, 255, (480, 640, 3), np.uint8)
     plain = np.full((480, 640, 3), 200, np.uint8)
-    room = SizeBudget(20, picture_bytes=400_000)
-    sizes = [len(room.picture(noise)) for _ in range(20)]
+    room = SizeBudget(20, image_bytes=400_000)
+    sizes = [len(room.image(noise)) for _ in range(20)]
     assert sum(sizes) <= 400_000
-    room = SizeBudget(20, picture_bytes=400_000)
-    plains = [len(room.picture(plain)) for _ in range(19)]
-    assert len(room.picture(noise)) > min(sizes)  # what the others left
+    room = SizeBudget(20, image_bytes=400_000)
+    plains = [len(room.image(plain)) for _ in range(19)]
+    assert len(room.image(noise)) > min(sizes)  # what the others left
     assert max(plains) < 3000
-    small = SizeBudget(1).picture(noise[:100, :100])
+    small = SizeBudget(1).image(noise[:100, :100])
     assert small.startswith("data:image/png")

@@ -12,7 +12,7 @@ from PIL import Image
 
 from vlrl.config.options import LoggingConfig
 from vlrl.tracking.sinks import MetricSinks
-from vlrl.viewer.pages.report import write_pictures, write_report
+from vlrl.viewer.pages.report import write_images, write_report
 from vlrl.viewer.rollouts import build_cards, token_spans
 
 
@@ -151,12 +151,12 @@ def test_a_long_run_of_tokens_is_folded():
     assert len(spans) == 601 and "4400 tokens" in spans[300].text
 
 
-def test_pictures_outside_the_run_folder_are_not_read(run_dir, tmp_path):
+def test_images_outside_the_run_folder_are_not_read(run_dir, tmp_path):
     Image.new("RGB", (4, 4)).save(tmp_path / "secret.png")
     paths = ["../secret.png", str(tmp_path / "secret.png"), "media/gone.png"]
     record = {"sample_id": "a", "media": [{"path": p, "width": 4, "height": 4} for p in paths]}
     (card,) = build_cards(run_dir, [("before", [record])], 1)
-    assert [picture.uri for picture in card.pictures] == ["", "", ""]
+    assert [image.uri for image in card.images] == ["", "", ""]
 
 
 @pytest.mark.parametrize(
@@ -206,8 +206,8 @@ def test_a_resumed_run_gives_the_same_page(run_dir):
     assert write_report(run_dir).read_text() == whole
 
 
-def test_the_learning_curve_is_exported_as_a_picture(run_dir, tmp_path):
-    (path,) = write_pictures(run_dir, tmp_path / "pictures")
+def test_the_learning_curve_is_exported_as_an_image(run_dir, tmp_path):
+    (path,) = write_images(run_dir, tmp_path / "images")
     assert path.name == "learning_curve.png"
-    picture = np.asarray(Image.open(path).convert("RGB"))
-    assert picture.shape[1] > 1000 and len(np.unique(picture.reshape(-1, 3), axis=0)) > 50
+    image = np.asarray(Image.open(path).convert("RGB"))
+    assert image.shape[1] > 1000 and len(np.unique(image.reshape(-1, 3), axis=0)) > 50

@@ -45,8 +45,8 @@ class Spell:
         return [chr(i) if i >= 32 else "<|image_pad|>" if i == 1 else "·" for i in token_ids]
 
 
-def medium(picture: Any) -> Media:
-    frame = np.asarray(picture)[None]
+def medium(image: Any) -> Media:
+    frame = np.asarray(image)[None]
     return Media(
         "image", hashlib.sha256(frame.tobytes()).hexdigest(), frame, frame.shape[1:3], (1, 8, 8), PAD
     )
@@ -60,7 +60,7 @@ def play(env: PlainEnv, spec: EnvTask, policy: Callable[[PlainEnv, int], str], i
     media: list[Media] = []
     done, info = False, {}
     while not done and len(turns) < 12:
-        seen = [medium(picture) for picture in observation.images]
+        seen = [medium(image) for image in observation.images]
         start = len(ids)
         ids += [0] * CONTEXT + [1] * PAD * len(seen)
         media += seen
@@ -172,9 +172,9 @@ def test_every_turn_is_a_frame(run_dir: Path) -> None:
 
 def test_a_frame_tells_what_was_seen_done_and_earned(run_dir: Path) -> None:
     (record, _) = records_of(run_dir)
-    strip = build_strip(run_dir, record, SizeBudget(20).picture)
+    strip = build_strip(run_dir, record, SizeBudget(20).image)
     first, *_, last = strip.frames
-    assert [len(frame.pictures) for frame in strip.frames] == [1] * len(record["turns"])
+    assert [len(frame.images) for frame in strip.frames] == [1] * len(record["turns"])
     assert (first.deed, first.thought, first.reward) == ("I would click it.", "", "")
     assert [words for words, _ in first.marks] == ["invalid"]
     assert (last.reward, last.tone, last.advantage) == ("+1", "good", "+0.75")
@@ -211,17 +211,17 @@ def test_where_the_context_was_written_anew_only_what_is_new_is_drawn(run_dir: P
     turns = record["turns"]
     seen = [turn["media"] for turn in turns]
     turns[2] = turns[2] | {"ledger": 1, "media": [*seen[0], *seen[2]]}
-    frames = build_strip(run_dir, record, SizeBudget(20).picture).frames
-    assert len(frames[2].pictures) == 1
+    frames = build_strip(run_dir, record, SizeBudget(20).image).frames
+    assert len(frames[2].images) == 1
     assert ("context again" in [words for words, _ in frames[2].marks]) is True
     turns[2]["media"] = seen[0]  # nothing new: what was shown last
-    assert len(build_strip(run_dir, record, SizeBudget(20).picture).frames[2].pictures) == 1
+    assert len(build_strip(run_dir, record, SizeBudget(20).image).frames[2].images) == 1
 
 
 def test_a_long_episode_keeps_its_two_ends(run_dir: Path) -> None:
     (record, _) = records_of(run_dir)
     record["turns"] = record["turns"][:1] * 200
-    frames = build_strip(run_dir, record, SizeBudget(20).picture).frames
+    frames = build_strip(run_dir, record, SizeBudget(20).image).frames
     assert len(frames) == MAX_FRAMES
     assert sum(frame.left_out for frame in frames) == 200 - MAX_FRAMES
     assert (frames[0].number, frames[-1].number) == (1, 200)
@@ -235,12 +235,12 @@ def test_a_video_is_a_few_of_its_frames(run_dir: Path) -> None:
     video = {"path": "media/v.png", "width": 500, "height": 40, "num_frames": 10, "timestamps_s": times}
     record["media"].append(video)
     record["turns"][1]["media"] = [len(record["media"]) - 1]
-    pictures = build_strip(run_dir, record, SizeBudget(20).picture).frames[1].pictures
-    assert [picture.caption for picture in pictures] == ["0.0 s", "1.5 s", "3.0 s", "4.5 s"]
-    assert {(picture.width, picture.height) for picture in pictures} == {(50, 40)}
+    images = build_strip(run_dir, record, SizeBudget(20).image).frames[1].images
+    assert [image.caption for image in images] == ["0.0 s", "1.5 s", "3.0 s", "4.5 s"]
+    assert {(image.width, image.height) for image in images} == {(50, 40)}
 
 
-def test_a_failed_episode_says_why_and_a_lost_picture_is_missed(run_dir: Path) -> None:
+def test_a_failed_episode_says_why_and_a_lost_image_is_missed(run_dir: Path) -> None:
     records = records_of(run_dir)
     evil = "<script>alert(1)</script>"
     records[0] |= {"failure": f"step raised ValueError: {evil}", "outcome": "env_error", "reward": None}
@@ -250,7 +250,7 @@ def test_a_failed_episode_says_why_and_a_lost_picture_is_missed(run_dir: Path) -
     page = page_of(run_dir)
     assert "script" not in page.names
     assert page.text.count(evil) == 2
-    assert "a picture is missing" in page.text
+    assert "an image is missing" in page.text
     assert "not scored" in page.text
 
 
@@ -258,7 +258,7 @@ def test_single_turns_are_no_episode(run_dir: Path) -> None:
     (card, _) = build_cards(run_dir, [("after", records_of(run_dir, "after"))], 2)
     assert not card.is_episode
     assert card.attempts[0].strip is None
-    assert len(card.pictures) == 1
+    assert len(card.images) == 1
 
 
 def test_an_episode_without_a_single_turn_has_a_card(run_dir: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from vlrl.evaluate import Evaluation
 from vlrl.protocols import Processor
-from vlrl.tracking.records import pictures_of, rollout_records, write_rollouts
+from vlrl.tracking.records import images_of, rollout_records, write_rollouts
 
 COLUMNS = ("completion", "reward", "outcome")
 
@@ -32,7 +32,7 @@ def write_evaluation(
         for phase, groups in (("greedy", result.greedy), ("sampled", result.sampled))
     }
     records = [record for found in by_phase.values() for record in found]
-    write_rollouts(path, records, pictures_of([*result.greedy, *result.sampled]))
+    write_rollouts(path, records, images_of([*result.greedy, *result.sampled]))
     with (folder / "table.csv").open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
         table = csv.writer(file)
         table.writerow(["id", "answer", *(f"{phase}_{name}" for phase in by_phase for name in COLUMNS)])

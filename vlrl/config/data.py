@@ -48,9 +48,9 @@ class ProcessorConfig(Section):
     name: str = "auto"
     """A registered processor, or "auto": chosen by the model's type."""
     min_pixels: int = Field(56 * 56, ge=28 * 28)
-    """Pictures of fewer pixels are enlarged to this many."""
+    """Images of fewer pixels are enlarged to this many."""
     max_pixels: int = Field(1280 * 28 * 28, ge=28 * 28)
-    """Pictures of more pixels are shrunk to this many; Qwen2.5-VL spends one token on 28×28 of them."""
+    """Images of more pixels are shrunk to this many; Qwen2.5-VL spends one token on 28×28 of them."""
     max_sample_pixels: int | None = Field(None, ge=28 * 28)
     """All images of a sample together; beyond it they are shrunk by one factor. Null is no limit."""
     video: VideoConfig = VideoConfig()
@@ -76,7 +76,7 @@ class MediaConfig(Section):
     max_file_mib: float = Field(512.0, gt=0)
     """Files and downloads beyond this are refused before they are read, in MiB."""
     max_source_pixels: int = Field(100_000_000, ge=28 * 28)
-    """Pictures and video frames that claim more pixels than this are refused before they are decoded."""
+    """Images and video frames that claim more pixels than this are refused before they are decoded."""
     max_video_s: float = Field(3600.0, gt=0)
     """Videos that claim to be longer are refused before they are decoded, in seconds."""
     timeout_s: float = Field(60.0, gt=0)

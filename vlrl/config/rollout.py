@@ -36,11 +36,11 @@ class ContextConfig(Section):
     """All of it; all, but of the images only the last ones; the opening and the last exchanges; or the
     newest observation alone, after the summary that the environment gives with it."""
     num_images: int = Field(1, ge=1)
-    """Pictures and videos kept by last_images."""
+    """Images and videos kept by last_images."""
     num_turns: int = Field(2, ge=1)
     """Exchanges kept by window, before the newest observation."""
-    left_out: str = "(a picture that is no longer shown)"
-    """What last_images writes in place of a picture."""
+    left_out: str = "(an image that is no longer shown)"
+    """What last_images writes in place of an image."""
 
 
 class StragglerConfig(Section):

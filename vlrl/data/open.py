@@ -107,7 +107,7 @@ def _folder_kind(folder: Path) -> str:
             return BY_SUFFIX[suffix]
     raise DataError(
         f"dataset folder {folder} holds nothing that is known: .parquet or .tar files, metadata.jsonl or "
-        "metadata.csv beside pictures, or a dataset saved by Hugging Face datasets; name a .json, .jsonl or "
+        "metadata.csv beside images, or a dataset saved by Hugging Face datasets; name a .json, .jsonl or "
         ".csv file itself"
     )
 

@@ -62,7 +62,7 @@ def detect_shape(fields: Mapping[str, Any], place: str) -> str:
     raise DataError(
         f"{place}: its columns ({seen}) fit no known shape: messages (vlrl, openai), conversations (llava), "
         "prompt (trl), problem with solution (vlm_r1) or with answer (easy_r1); `columns` says which column "
-        "is which, for instance columns: {problem: question, image: picture}"
+        "is which, for instance columns: {problem: question, image: photo}"
     )
 
 

@@ -21,7 +21,7 @@ from PIL import Image
 from vlrl.config import Config
 from vlrl.engine.arguments import engine_arguments
 from vlrl.engine.lora import adapter_arguments, adapter_request, require_places
-from vlrl.engine.patches import keep_pictures_of_cached_prompts
+from vlrl.engine.patches import keep_images_of_cached_prompts
 from vlrl.engine.shared_media import fetch_media
 from vlrl.errors import EngineError
 from vlrl.model.lora import adapter_targets, sent_alone
@@ -103,7 +103,7 @@ class Engine:
         from vllm import EngineArgs
         from vllm.v1.engine.llm_engine import LLMEngine
 
-        keep_pictures_of_cached_prompts()
+        keep_images_of_cached_prompts()
         arguments = engine_arguments(
             self._config,
             self._banned_token_ids,

@@ -1,11 +1,11 @@
-"""Pictures that vLLM need not look at now, and may have to later."""
+"""Images that vLLM need not look at now, and may have to later."""
 
 from __future__ import annotations
 
 from typing import Any
 
 
-def keep_pictures_of_cached_prompts() -> None:
+def keep_images_of_cached_prompts() -> None:
     """Have vLLM give its workers all images of a request, those that lie in cached blocks too.
 
     It leaves them out since vLLM #52041, because nobody looks at them. Somebody does when a request that runs

@@ -77,9 +77,9 @@ def _on_disk(message: dict[str, Any], folder: Path) -> dict[str, Any]:
     return {**message, "content": content}
 
 
-def _write(picture: Any, folder: Path) -> str:
+def _write(image: Any, folder: Path) -> str:
     """Write an image unless it is there; its path relative to the folder."""
-    pixels = np.ascontiguousarray(pixels_of(picture))
+    pixels = np.ascontiguousarray(pixels_of(image))
     shape = str(pixels.shape).encode()
     name = f"media/{hashlib.sha256(shape + pixels.tobytes()).hexdigest()}.png"
     path = folder / name

@@ -13,7 +13,7 @@ from vlrl.env_play.game import PlayedGame
 from vlrl.environment.observe import pixels_of
 from vlrl.environment.plain import PlainEnv
 from vlrl.protocols import Observation
-from vlrl.viewer.pictures import data_uri
+from vlrl.viewer.images import data_uri
 
 
 def view_of(game: PlayedGame) -> dict[str, Any]:
@@ -51,16 +51,16 @@ def _shown(observation: Observation) -> dict[str, Any]:
     return {
         "text": observation.text,
         "role": observation.role,
-        "images": [_picture(picture) for picture in observation.images],
+        "images": [_image(image) for image in observation.images],
         "videos": [
-            {"fps": float(video.fps), "frames": [_picture(frame) for frame in video.frames]}
+            {"fps": float(video.fps), "frames": [_image(frame) for frame in video.frames]}
             for video in observation.videos
         ],
     }
 
 
-def _picture(picture: Any) -> dict[str, Any]:
-    pixels, out = pixels_of(picture), io.BytesIO()
+def _image(image: Any) -> dict[str, Any]:
+    pixels, out = pixels_of(image), io.BytesIO()
     Image.fromarray(pixels).save(out, "PNG")
     return {"uri": data_uri(out.getvalue(), "png"), "width": pixels.shape[1], "height": pixels.shape[0]}
 

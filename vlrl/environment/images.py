@@ -14,7 +14,7 @@ MAX_PIXELS = 64_000_000
 """Pixels of one image at most; a header that promises more is not believed."""
 
 
-def picture_of(data: bytes, where: str) -> Any:
+def image_of(data: bytes, where: str) -> Any:
     """A PNG or JPEG as a PIL image, read to its end.
 
     Args:
@@ -42,5 +42,5 @@ def picture_of(data: bytes, where: str) -> Any:
 
 
 def pixels_of(data: bytes, where: str) -> ByteArray:
-    """A PNG or JPEG as [height, width, 3] uint8 RGB. Raises as `picture_of` does."""
-    return np.array(picture_of(data, where).convert("RGB"))
+    """A PNG or JPEG as [height, width, 3] uint8 RGB. Raises as `image_of` does."""
+    return np.array(image_of(data, where).convert("RGB"))

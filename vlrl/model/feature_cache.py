@@ -1,4 +1,4 @@
-"""Features of a frozen vision tower, kept by the content of the image: the tower runs once a picture."""
+"""Features of a frozen vision tower, kept by the content of the image: the tower runs once an image."""
 
 from __future__ import annotations
 

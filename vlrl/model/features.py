@@ -25,7 +25,7 @@ Piece = dict[str, Tensor]
 
 
 class StepFeatures:
-    """What one pass over a step's micro-batches, in their order, keeps of pictures."""
+    """What one pass over a step's micro-batches, in their order, keeps of images."""
 
     def __init__(self) -> None:
         self._pieces: dict[str, Piece] = {}
@@ -42,7 +42,7 @@ class StepFeatures:
         self._pieces[key] = kept
 
     def get(self, key: str) -> Piece | None:
-        """What was kept of a picture."""
+        """What was kept of an image."""
         return self._pieces.get(key)
 
     def last(self, key: str, piece: Piece) -> Piece:
@@ -122,7 +122,7 @@ def _named(features: Any, batch: DeviceBatch, places: Sequence[int]) -> dict[str
 
 
 def _pieces(features: Any, media_parts: Sequence[int]) -> Iterator[Piece]:
-    """What the tower put out, image by picture."""
+    """What the tower put out, image by image."""
     pooled, levels = features.pooler_output, getattr(features, "deepstack_features", None) or []
     tiles = isinstance(pooled, Tensor)
     for index, part in enumerate(torch.split(pooled, list(media_parts)) if tiles else pooled):

@@ -5,7 +5,7 @@ length:
 
     tokens split, all heads ──all-to-all──► all tokens, heads split ──attention, all-to-all──► tokens split
 
-A slice has whole images, so the vision tower is split by picture. What ranks compute of the loss adds up as
+A slice has whole images, so the vision tower is split by image. What ranks compute of the loss adds up as
 that of data-parallel ranks does: every trained token is in one slice, with its weight in the whole batch.
 """
 

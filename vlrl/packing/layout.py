@@ -32,7 +32,7 @@ class _Sequence:
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """Pictures, by identity, that other micro-batches of the same rank and step show.
+    """Images, by identity, that other micro-batches of the same rank and step show.
 
     Attributes:
         before: in earlier ones.

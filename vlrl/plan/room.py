@@ -84,8 +84,8 @@ def prompts_of(samples: Sequence[Sample], config: Config) -> Prompts:
         text = max(text, config.generator.max_model_len - completion - max(counts))
     return Prompts(
         text_tokens=max(1, text),
-        num_pictures=max(len(sample.media) for sample in samples),
-        picture_pixels=max(frames, default=config.processor.max_pixels),
+        num_images=max(len(sample.media) for sample in samples),
+        image_pixels=max(frames, default=config.processor.max_pixels),
         completion_tokens=completion,
     )
 

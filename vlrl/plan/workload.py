@@ -27,14 +27,14 @@ class Prompts:
 
     Attributes:
         text_tokens: of a prompt, without its images.
-        num_pictures: of a prompt.
-        picture_pixels: of each as the model sees it.
+        num_images: of a prompt.
+        image_pixels: of each as the model sees it.
         completion_tokens: of a completion.
     """
 
     text_tokens: int
-    num_pictures: int
-    picture_pixels: int
+    num_images: int
+    image_pixels: int
     completion_tokens: int
 
 
@@ -54,7 +54,7 @@ class Workload:
         micro_keys: keys of all its blocks of queries together.
         num_micro_batches: of a rank in one optimizer step.
         num_slices: ranks that share each micro-batch (trainer.sequence_parallel).
-        picture_patches: of one image, which is in one slice.
+        image_patches: of one image, which is in one slice.
     """
 
     step_tokens: int
@@ -68,7 +68,7 @@ class Workload:
     micro_keys: int
     num_micro_batches: int
     num_slices: int
-    picture_patches: int
+    image_patches: int
 
     @property
     def slice_tokens(self) -> int:
@@ -78,15 +78,15 @@ class Workload:
     @property
     def slice_patches(self) -> int:
         """Patches in a slice, images being whole."""
-        num_pictures = self.micro_patches // max(1, self.picture_patches)
-        return -(-num_pictures // self.num_slices) * self.picture_patches
+        num_images = self.micro_patches // max(1, self.image_patches)
+        return -(-num_images // self.num_slices) * self.image_patches
 
 
 def workload(shape: ModelShape, prompts: Prompts, config: Config) -> Workload:
     """One step's, if all prompts are of the given size and no two begin alike."""
     rollout, trainer = config.rollout, config.trainer
-    picture_patches = -(-prompts.picture_pixels // shape.patch**2)
-    patches = prompts.num_pictures * picture_patches
+    image_patches = -(-prompts.image_pixels // shape.patch**2)
+    patches = prompts.num_images * image_patches
     num_dealt = trainer.num_ranks // trainer.sequence_parallel  # ranks that share a sequence count as one
     prefix = prompts.text_tokens + -(-patches // shape.patches_per_token)
     body = prompts.completion_tokens - 1  # the last token is predicted and never fed
@@ -118,7 +118,7 @@ def workload(shape: ModelShape, prompts: Prompts, config: Config) -> Workload:
         micro_keys=keys,
         num_micro_batches=-(-max(map(len, filled)) * num_groups // counted),
         num_slices=trainer.sequence_parallel,
-        picture_patches=picture_patches if prompts.num_pictures else 0,
+        image_patches=image_patches if prompts.num_images else 0,
     )
 
 

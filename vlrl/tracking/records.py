@@ -48,7 +48,7 @@ def rollout_records(
     ]
 
 
-def pictures_of(groups: Iterable[Group]) -> list[Media]:
+def images_of(groups: Iterable[Group]) -> list[Media]:
     """What the records of these groups mention, for `write_rollouts`."""
     return [medium for group in groups for t in group.trajectories for medium in (*t.media, *t.end_media)]
 
@@ -61,12 +61,12 @@ def write_rollouts(
     Args:
         path: RUN/rollouts/NAME.jsonl, or any other file, whose folder then takes the place of the run's.
         records: from `rollout_records`.
-        media: whatever the records mention, see `pictures_of`; repetitions are written once.
+        media: whatever the records mention, see `images_of`; repetitions are written once.
         append: add to the file; otherwise it is replaced whole, by a rename.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     for item in {m.sha256: m for m in media}.values():
-        _write_picture(run_dir_of(path) / media_path(item), item)
+        _write_image(run_dir_of(path) / media_path(item), item)
     text = "".join(json.dumps(record, ensure_ascii=False, default=str) + "\n" for record in records)
     if append:
         with path.open("a", encoding="utf-8", errors=SURROGATES) as file:
@@ -267,7 +267,7 @@ def _number(value: float, digits: int | None = None) -> float | None:
     return number if digits is None else round(number, digits)
 
 
-def _write_picture(path: Path, media: Media) -> None:
+def _write_image(path: Path, media: Media) -> None:
     """Write frames side by side, unless the file is there: its name is the hash of its content."""
     if path.exists():
         return

@@ -76,9 +76,9 @@ def draw_run(run_dir: Path, num_steps: int = NUM_STEPS) -> Path | None:
         return None
     start_s = min(s.start_s for s in spans if s.lane == "trainer" and s.details["step"] == steps[0])
     shown = [s for s in spans if s.end_s > start_s and s.details.get("batch") != "evaluate"]
-    picture = run_dir / "timeline.png"
-    draw_gantt(picture, [Panel(f"{run_dir.name}: steps {steps[0]} to {steps[-1]}", shown)])
-    return picture
+    image = run_dir / "timeline.png"
+    draw_gantt(image, [Panel(f"{run_dir.name}: steps {steps[0]} to {steps[-1]}", shown)])
+    return image
 
 
 def draw_gantt(path: Path, panels: Sequence[Panel]) -> None:

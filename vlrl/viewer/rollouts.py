@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from vlrl.viewer.charts import short
-from vlrl.viewer.pictures import InlineImage, inline_pictures
+from vlrl.viewer.images import InlineImage, inline_images
 from vlrl.viewer.room import SizeBudget
-from vlrl.viewer.strips import Strip, build_strip, is_strip, num_pictures
+from vlrl.viewer.strips import Strip, build_strip, is_strip, num_images
 
 Record = Mapping[str, Any]
 
@@ -65,7 +65,7 @@ class Card:
     sample_id: str
     question: str
     answer: str
-    pictures: Sequence[InlineImage]
+    images: Sequence[InlineImage]
     prompt: Sequence[TextSpan]
     num_prompt_tokens: int
     attempts: Sequence[Attempt]
@@ -107,7 +107,7 @@ def build_cards(run_dir: Path, columns: Sequence[tuple[str, Sequence[Record]]], 
     chosen = list(by_sample.items())[:limit]
     rewards = [r["reward"] for _, shown in chosen for _, r in shown if r.get("reward") is not None]
     scale = (min(rewards, default=0.0), max(rewards, default=0.0))
-    room = SizeBudget(sum(num_pictures(record) for _, shown in chosen for _, record in shown))
+    room = SizeBudget(sum(num_images(record) for _, shown in chosen for _, record in shown))
     return [_card(run_dir, sample_id, shown, scale, room) for sample_id, shown in chosen]
 
 
@@ -145,7 +145,7 @@ def _card(
         sample_id=sample_id,
         question=_question(first.get("messages", [])),
         answer="" if answer is None else str(answer),
-        pictures=[p for i in asked for p in inline_pictures(run_dir, first["media"][i], room.picture)],
+        images=[p for i in asked for p in inline_images(run_dir, first["media"][i], room.image)],
         prompt=[] if is_episode else _fitting(token_spans(ledger, 0, num_prompt_tokens), room),
         num_prompt_tokens=num_prompt_tokens,
         attempts=[_attempt(run_dir, heading, record, scale, is_episode, room) for heading, record in shown],
@@ -163,7 +163,7 @@ def _attempt(
     ledgers = record.get("ledgers", [])
     reward, (low, high) = record.get("reward"), scale
     advantage = record.get("advantage")
-    strip = build_strip(run_dir, record, room.picture) if is_episode else None
+    strip = build_strip(run_dir, record, room.image) if is_episode else None
     if strip is None:
         spans = token_spans(*_first_ledger(record))
     else:

@@ -10,7 +10,7 @@ from typing import Any
 
 from vlrl.viewer.charts import short
 from vlrl.viewer.gestures import Gesture, read_gesture
-from vlrl.viewer.pictures import Encode, InlineImage, inline_pictures
+from vlrl.viewer.images import Encode, InlineImage, inline_images
 
 MAX_FRAMES = 48
 """Turns of an episode shown; of a longer one only its two ends are."""
@@ -28,7 +28,7 @@ class StripFrame:
 
     Attributes:
         number: from 1.
-        pictures: seen since the last action.
+        images: seen since the last action.
         thought: what was written before the action.
         deed: the action; all of the text, if no part of it is marked as one.
         reward: of this turn; empty for 0.
@@ -40,7 +40,7 @@ class StripFrame:
     """
 
     number: int
-    pictures: Sequence[InlineImage]
+    images: Sequence[InlineImage]
     thought: str
     deed: str
     reward: str
@@ -81,7 +81,7 @@ def is_strip(record: Mapping[str, Any]) -> bool:
     return len(turns) > 1 or any(read_gesture(turn.get("info", {})) for turn in turns)
 
 
-def num_pictures(record: Mapping[str, Any]) -> int:
+def num_images(record: Mapping[str, Any]) -> int:
     """Images in its strip, about."""
     turns = record.get("turns", [])
     return sum(max(1, len(turns[index]["media"])) for index in _shown(len(turns))) + 1
@@ -97,17 +97,17 @@ def build_strip(run_dir: Path, record: Mapping[str, Any], encode: Encode) -> Str
     """
     turns, info = record.get("turns", []), record.get("info", {})
 
-    def pictures(numbers: Sequence[int]) -> list[InlineImage]:
-        return [p for number in numbers for p in inline_pictures(run_dir, record["media"][number], encode)]
+    def images(numbers: Sequence[int]) -> list[InlineImage]:
+        return [p for number in numbers for p in inline_images(run_dir, record["media"][number], encode)]
 
     frames, last, before = [], -1, None
     for index in _shown(len(turns)):
         turn = turns[index]
         is_new_ledger = before is not None and turn["ledger"] != before["ledger"]
-        seen = pictures(_new_media(record, index, is_new_ledger))
+        seen = images(_new_media(record, index, is_new_ledger))
         frames.append(_frame(turn, index, seen, is_new_ledger, index - last - 1))
         last, before = index, turn
-    end = pictures(record.get("end", {}).get("media", []))
+    end = images(record.get("end", {}).get("media", []))
     facts = [("turns", str(len(turns))), ("return", short(record.get("episode_return")))]
     facts += [(name, short(value)) for name, value in info.items() if name not in TOLD]
     success = info.get("success")
@@ -127,7 +127,7 @@ def _shown(count: int) -> list[int]:
 
 
 def _frame(
-    turn: Mapping[str, Any], index: int, pictures: Sequence[InlineImage], is_new_ledger: bool, left_out: int
+    turn: Mapping[str, Any], index: int, images: Sequence[InlineImage], is_new_ledger: bool, left_out: int
 ) -> StripFrame:
     thought, deed = split_deed(turn["text"])
     reward, advantage = turn.get("reward"), turn.get("advantage")
@@ -142,7 +142,7 @@ def _frame(
         marks.append(("context again", "from here on another ledger: what was shown before was rewritten"))
     return StripFrame(
         number=index + 1,
-        pictures=pictures,
+        images=images,
         thought=thought,
         deed=deed,
         reward=f"{reward:+.3g}" if reward else "",

@@ -1,4 +1,4 @@
-"""Any Gymnasium environment that draws rgb_array pictures, by its id."""
+"""Any Gymnasium environment that draws rgb_array images, by its id."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DRAWING = threading.Lock()
 
 
 class Gymnasium:
-    """A Gymnasium environment: its picture is the observation, the text in <action> is its action.
+    """A Gymnasium environment: its image is the observation, the text in <action> is its action.
 
     Reward, terminated and truncated are its own, so are the plain numbers of its info. Success is what the
     option `success` says. The observation names the state.
@@ -99,9 +99,9 @@ class Gymnasium:
     def _apply(self, episode: Episode, action: Any) -> StepResult:
         observation, reward, terminated, truncated, info = self._env.step(action)
         self._played["actions"].append(action)
-        picture = draw(self._env, self._id)
+        image = draw(self._env, self._id)
         return episode.after(
-            AdapterTurn(observation, picture, float(reward), bool(terminated), bool(truncated), info)
+            AdapterTurn(observation, image, float(reward), bool(terminated), bool(truncated), info)
         )
 
     def random_action(self, rng: np.random.Generator) -> str:
@@ -130,7 +130,7 @@ class Gymnasium:
 
 
 def make(id: str, kwargs: Mapping[str, Any], adapter: str) -> Any:
-    """A Gymnasium environment that draws rgb_array pictures.
+    """A Gymnasium environment that draws rgb_array images.
 
     Raises:
         ConfigError: if there is none of that id, or it cannot draw them.
@@ -145,7 +145,7 @@ def make(id: str, kwargs: Mapping[str, Any], adapter: str) -> Any:
     modes = env.metadata.get("render_modes", [])
     if "rgb_array" not in modes:
         env.close()
-        raise ConfigError(f"env {adapter}: {id!r} draws no rgb_array pictures, only {modes}")
+        raise ConfigError(f"env {adapter}: {id!r} draws no rgb_array images, only {modes}")
     return env
 
 
@@ -161,16 +161,16 @@ def reset_arguments(task: Mapping[str, Any], seed: int, adapter: str) -> dict[st
 
 
 def draw(env: Any, id: str) -> ByteArray:
-    """The environment's picture, [h, w, 3] uint8.
+    """The environment's image, [h, w, 3] uint8.
 
     Raises:
         TypeError: if what it draws is none.
     """
     with DRAWING:
-        picture = np.array(env.render(), order="C")  # a copy: some draw into the same memory again
-    if picture.ndim != 3 or picture.shape[2] != 3 or picture.dtype != np.uint8:
-        raise TypeError(f"{id}: render gave {picture.shape} {picture.dtype}, not an [h, w, 3] uint8 picture")
-    return picture
+        image = np.array(env.render(), order="C")  # a copy: some draw into the same memory again
+    if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8:
+        raise TypeError(f"{id}: render gave {image.shape} {image.dtype}, not an [h, w, 3] uint8 image")
+    return image
 
 
 def running(episode: Episode | None, adapter: str) -> Episode:

@@ -50,7 +50,7 @@ class GymnasiumVector:
             wait_s: longest wait for the others.
             kwargs: the environment's own arguments.
             actions: see "gymnasium", as are the ones below.
-            image_size: of the pictures.
+            image_size: of the images.
             text: of the observations.
             success: when an episode is one.
             instructions: for the system prompt.

@@ -33,19 +33,17 @@ class Seat(gymnasium.Wrapper[Any, Any, Any, Any]):  # type: ignore[misc]
         if options and HELD in options:
             return self._shown, {}
         self._shown, info = self.env.reset(seed=seed, options=options or None)
-        return self._shown, {"turn": AdapterTurn(self._shown, self._picture(), info=info)}
+        return self._shown, {"turn": AdapterTurn(self._shown, self._image(), info=info)}
 
     def step(self, action: Any) -> Any:
         """Step or hold it, with the Turn in info["turn"] of one that moved; never ends."""
         if not action["moves"]:
             return self._shown, 0.0, False, False, {}
         self._shown, reward, terminated, truncated, info = self.env.step(action["action"])
-        turn = AdapterTurn(
-            self._shown, self._picture(), float(reward), bool(terminated), bool(truncated), info
-        )
+        turn = AdapterTurn(self._shown, self._image(), float(reward), bool(terminated), bool(truncated), info)
         return self._shown, turn.reward, False, False, {"turn": turn}
 
-    def _picture(self) -> Any:
+    def _image(self) -> Any:
         return draw(self.env, self.env.spec.id if self.env.spec else repr(self.env))
 
 

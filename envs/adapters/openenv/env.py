@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vlrl.envs.adapters.contents import picture_of
+from vlrl.envs.adapters.contents import image_of
 from vlrl.envs.adapters.openenv.action import ActionForm, NoOpenEnvAction
 from vlrl.envs.adapters.openenv.session import OpenEnvRefused, OpenEnvSession, action_schema
 from vlrl.protocols import Observation, StepResult
@@ -18,7 +18,7 @@ from vlrl.seeds import derive_seed
 class OpenEnvEnv:
     """A session of its own for each instance. What fails on the way is raised, never scored (law 7).
 
-    Pictures are the observation's fields (or lists of such) that hold a data URL, base64 of a PNG, JPEG, WebP
+    Images are the observation's fields (or lists of such) that hold a data URL, base64 of a PNG, JPEG, WebP
     or GIF, or [h, w, 3] nested lists; the other fields are the text.
     """
 
@@ -104,10 +104,10 @@ class OpenEnvEnv:
         images: list[Any] = []
         rest: dict[str, Any] = {}
         for name, value in fields.items():
-            picture = picture_of(value)
-            several = [picture_of(item) for item in value] if isinstance(value, list) else []
-            if picture is not None:
-                images.append(picture)
+            image = image_of(value)
+            several = [image_of(item) for item in value] if isinstance(value, list) else []
+            if image is not None:
+                images.append(image)
             elif several and all(item is not None for item in several):
                 images += several
             else:

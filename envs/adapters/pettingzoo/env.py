@@ -70,8 +70,8 @@ class PettingZoo:
             opponents: agents played inside: name to random, oracle or ./file.py:function (see opponents.py).
             illegal: a move that the world's action mask forbids is answered like a text that is no action, or
                 ends the game as the world's TerminateIllegalWrapper says.
-            image: whether the world's picture is shown; everybody sees the same one.
-            image_size: the longer side of the pictures in pixels, or [width, height]; None as drawn.
+            image: whether the world's image is shown; everybody sees the same one.
+            image_size: the longer side of the images in pixels, or [width, height]; None as drawn.
             text: template of an observation's text, see "gymnasium"; true shows the agent's own observation,
                 boards as X (own) and O (the other's).
             success: see "gymnasium"; None is an agent whose last reward is above 0.

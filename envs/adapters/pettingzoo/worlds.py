@@ -62,12 +62,12 @@ class TurnWorld:
         return self._views()
 
     def _views(self) -> dict[str, WorldView]:
-        picture = _picture(self.raw, self._id)
+        image = _image(self.raw, self._id)
         views: dict[str, WorldView] = {}
         while self.raw.agents:
             agent = str(self.raw.agent_selection)
             observation, reward, terminated, truncated, info = self.raw.last()
-            views[agent] = _view(observation, picture, reward, terminated, truncated, info)
+            views[agent] = _view(observation, image, reward, terminated, truncated, info)
             if not views[agent].turn.ended:
                 break
             self.raw.step(None)
@@ -85,9 +85,9 @@ class SimultaneousWorld:
     def reset(self, seed: int, options: Mapping[str, Any] | None) -> dict[str, WorldView]:
         """Views of all."""
         observations, infos = self.raw.reset(seed=seed, options=options)
-        picture = _picture(self.raw, self._id)
+        image = _image(self.raw, self._id)
         return {
-            str(agent): _view(observation, picture, 0.0, False, False, infos.get(agent, {}))
+            str(agent): _view(observation, image, 0.0, False, False, infos.get(agent, {}))
             for agent, observation in observations.items()
         }
 
@@ -96,11 +96,11 @@ class SimultaneousWorld:
         agents = {str(agent): agent for agent in self.raw.agents}
         given = self.raw.step({agents[name]: action for name, action in actions.items()})
         observations, rewards, terminations, truncations, infos = given
-        picture = _picture(self.raw, self._id)
+        image = _image(self.raw, self._id)
         return {
             str(agent): _view(
                 observation,
-                picture,
+                image,
                 rewards.get(agent, 0.0),
                 terminations.get(agent, False),
                 truncations.get(agent, False),
@@ -110,19 +110,19 @@ class SimultaneousWorld:
         }
 
 
-def _picture(raw: Any, id: str) -> Any:
+def _image(raw: Any, id: str) -> Any:
     return draw(raw, id) if getattr(raw, "render_mode", None) else None
 
 
 def _view(
-    observation: Any, picture: Any, reward: Any, terminated: Any, truncated: Any, info: Mapping[str, Any]
+    observation: Any, image: Any, reward: Any, terminated: Any, truncated: Any, info: Mapping[str, Any]
 ) -> WorldView:
     """The mask is where PettingZoo's classic games have it: in the observation, or in the info."""
     mask = info.get("action_mask")
     if isinstance(observation, Mapping) and "action_mask" in observation:
         mask, observation = observation["action_mask"], observation.get("observation")
     return WorldView(
-        AdapterTurn(observation, picture, float(reward), bool(terminated), bool(truncated), info), mask
+        AdapterTurn(observation, image, float(reward), bool(terminated), bool(truncated), info), mask
     )
 
 
@@ -151,7 +151,7 @@ def open_world(id: str, kwargs: Mapping[str, Any], mode: str | None, image: bool
     except (ImportError, AttributeError, importlib.import_module(_ERRORS).PettingZooRegistryError) as error:
         raise ConfigError(f"{place}: {error}") from error
     if image and "rgb_array" not in raw.metadata.get("render_modes", []):
-        raise ConfigError(f"{place}: it draws no rgb_array pictures; set image: false and a text")
+        raise ConfigError(f"{place}: it draws no rgb_array images; set image: false and a text")
     if not getattr(raw, "possible_agents", None):
         raise ConfigError(f"{place}: it does not name its agents (possible_agents)")
     return SimultaneousWorld(raw, id) if isinstance(raw, zoo.ParallelEnv) else TurnWorld(raw, id)

@@ -50,7 +50,7 @@ class View:
         """
         if not (0 <= x <= extent[0] and 0 <= y <= extent[1]):
             raise ValueError(
-                f"({x:g}, {y:g}) lies outside the picture, 0 to {extent[0]:g} and 0 to {extent[1]:g}"
+                f"({x:g}, {y:g}) lies outside the image, 0 to {extent[0]:g} and 0 to {extent[1]:g}"
             )
         width, height = self.screen
         # Multiplied first: of whole numbers the quotient is then right to the last bit, so that 1 in a frame

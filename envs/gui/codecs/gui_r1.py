@@ -3,7 +3,7 @@
 Sources, facts only: ritzz-ai/GUI-R1, guir1/inference/inference_vllm_android.py and its siblings for desktop
 and web (the lists of actions differ by data set; all of them are read), verl/utils/reward_score/r1gui.py
 for the form. The answer is a Python list of one dictionary; its authors evaluate it, here it is read as a
-literal. Points are pixels of the picture as it was given to the model; [-100, -100] stands for none.
+literal. Points are pixels of the image as it was given to the model; [-100, -100] stands for none.
 
 A scroll says its direction in input_text and goes by half of the screen, at most five notches; hotkey says
 its keys there. `select` and `close/delete` name no input that a mouse or keyboard could give and are refused.

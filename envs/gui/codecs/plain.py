@@ -1,7 +1,7 @@
 r"""vlrl's own short grammar: <action>click 312 240</action>. It can say every action.
 
 A text is written as it is, but for a newline, \n, and a backslash, \\; blanks at its ends are written \x20.
-Coordinates are pixels of the picture as it is given to the model.
+Coordinates are pixels of the image as it is given to the model.
 """
 
 from __future__ import annotations

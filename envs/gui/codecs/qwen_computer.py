@@ -2,7 +2,7 @@
 
 Names of the actions and their arguments, and the enums: QwenLM/Qwen3-VL,
 cookbooks/utils/agent_function_call.py, class ComputerUse (facts; the descriptions are ours). Coordinates:
-Qwen2.5-VL writes pixels of the picture as it was given to it, Qwen3-VL 0 to 1000 of each side; its prompt
+Qwen2.5-VL writes pixels of the image as it was given to it, Qwen3-VL 0 to 1000 of each side; its prompt
 names a screen of 1000x1000 (xlang-ai/OSWorld mm_agents/qwen3vl_agent.py).
 
 A drag starts where the pointer is. So does a scroll without `coordinate`, and so is a click without one, as

@@ -2,7 +2,7 @@ r"""UI-TARS: `Thought: …` and `Action: click(…)`, a call whose arguments are
 
 Sources, facts only: bytedance/UI-TARS, codes/ui_tars/action_parser.py and the prompts of its package
 (desktop: COMPUTER_USE_DOUBAO, phone: MOBILE_USE_DOUBAO), README_v1.md for 1.0, and issues 157 and 195 for
-the frames: 1.0 writes 0 to 1000 of each side, 1.5 pixels of the picture as it was given to it.
+the frames: 1.0 writes 0 to 1000 of each side, 1.5 pixels of the image as it was given to it.
 
 Both versions are read in either of the ways that a place is written: `point='<point>10 20</point>'` and
 `start_box='<|box_start|>(10,20)<|box_end|>'`, the latter also without its tags; of a box, four numbers, the

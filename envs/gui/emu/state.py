@@ -15,7 +15,7 @@ class File(NamedTuple):
     """A file of the virtual disk; a folder where content is None.
 
     Attributes:
-        content: a text, or any other value that is never changed in place (a picture of the paint app).
+        content: a text, or any other value that is never changed in place (an image of the paint app).
         time_ms: when it was last written, by the virtual clock.
     """
 

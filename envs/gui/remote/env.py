@@ -18,7 +18,7 @@ def open_remote(
     env: str | None = None,
     options: Mapping[str, Any] | None = None,
     token_variable: str = TOKEN_VARIABLE,
-    pictures: Literal["raw", "png"] = "raw",
+    images: Literal["raw", "png"] = "raw",
     deadlines: Mapping[str, float] | None = None,
 ) -> Env | MultiAgentEnv:
     """An environment that `vlrl env serve` serves; a MultiAgentEnv if that is one.
@@ -29,18 +29,18 @@ def open_remote(
         env: the environment that must be served there, if anything else is an error.
         options: its options, likewise.
         token_variable: name of the environment variable that has the server's token.
-        pictures: how screenshots travel: as they are, or compressed without loss for slow networks.
+        images: how screenshots travel: as they are, or compressed without loss for slow networks.
         deadlines: seconds by phase; see `vlrl.envs.gui.remote.http.Deadlines`.
 
     Raises:
         ConfigError: for a wrong option, a wrong token, or a server that serves something else.
         EnvFailure: if no server answers.
     """
-    if pictures not in ("raw", "png"):
-        raise ConfigError(f"remote: pictures={pictures!r}; raw or png")
+    if images not in ("raw", "png"):
+        raise ConfigError(f"remote: images={images!r}; raw or png")
     if isinstance(urls, str) or (url is None) == (not urls):
         raise ConfigError("remote: give url, or urls as a list, and not both")
-    servers = Servers([url] if url else urls, token_variable, Deadlines.of(deadlines), pictures)
+    servers = Servers([url] if url else urls, token_variable, Deadlines.of(deadlines), images)
     try:
         servers.learn(env, options)
     except BaseException:
@@ -94,7 +94,7 @@ class RemoteEnv(_Remote):
         return shown
 
     def seen(self, canvases: Sequence[Canvas]) -> None:
-        """Learn how the last observation's pictures were shown: told with the next step."""
+        """Learn how the last observation's images were shown: told with the next step."""
         self._canvases = tuple(canvases)
 
     def step(self, action: str) -> StepResult:

@@ -36,12 +36,12 @@ class Servers:
         urls: Sequence[str],
         token_variable: str,
         deadlines: Deadlines,
-        pictures: Literal["raw", "png"],
+        images: Literal["raw", "png"],
     ) -> None:
         if not urls:
             raise ConfigError("remote: give url, or urls with at least one")
         token = os.environ.get(token_variable, "")
-        self._token_variable, self.deadlines, self.pictures = token_variable, deadlines, pictures
+        self._token_variable, self.deadlines, self.images = token_variable, deadlines, images
         self._callers = [Caller(url, connect_s=deadlines.connect_s, token=token) for url in urls]
         self.served: Mapping[str, Any] = {}
 
@@ -172,7 +172,7 @@ class RemoteSession:
 
     def _ask(self, method: str, path: str, asked: Mapping[str, Any], limit_s: float) -> Any:
         headers = {_INSTANCE: self._instance} if self._instance else {}
-        body = {**asked, "pictures": self._servers.pictures}
+        body = {**asked, "images": self._servers.images}
         answer = self._caller.call(method, path, limit_s, attempts=ATTEMPTS, json=body, headers=headers)
         if answer.status != 200:
             raise self._servers.refused(answer)

@@ -34,7 +34,7 @@ class WebBackend:
         """
         _check(look, sandbox)
         self.form: Form = look.form
-        self.size = look.picture_size
+        self.size = look.image_size
         self._gate, self._look, self._sandbox = gate, look, sandbox
         self._browser: Browser | None = None
         self._context, self._num_pages = "", 0
@@ -79,15 +79,15 @@ class WebBackend:
         return self.show()
 
     def show(self) -> Screen:
-        """The picture of the page as it is now."""
+        """The image of the page as it is now."""
         page = self.page
-        pixels = page.picture()
+        pixels = page.image()
         if self.form == "desktop":
             draw_pointer(pixels, page.hands.pointer, zoom=1 if self._look.scale < 3 else 2)
         return Screen(pixels, page.hands.pointer, page.settled)
 
     def elements(self) -> Sequence[Element]:
-        """The accessibility tree, of what lies within the picture."""
+        """The accessibility tree, of what lies within the image."""
         scale, (width, height) = self._look.scale, self.size
         found = []
         for item in self.page.evaluate(script("elements.js"), isolated=True):

@@ -64,7 +64,7 @@ class WebFolder(WebBackend):
             folder: with NAME.html and NAME.task.js of every task.
             tasks: names or patterns; None for all.
             size: [width, height] of the page in CSS pixels.
-            scale: pixels of the picture to a CSS pixel; and so the others: see `Look`.
+            scale: pixels of the image to a CSS pixel; and so the others: see `Look`.
             form: "mobile" has fingers for a mouse.
             step_ms: see `Look`.
             settle_ms: the same.

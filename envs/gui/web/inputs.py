@@ -2,7 +2,7 @@
 
     Action ──► Hands ──► beats: commands that are sent together, and how long the world goes on after them
 
-Points become CSS pixels: the middle of a pixel of the screen, divided by the scale of the picture.
+Points become CSS pixels: the middle of a pixel of the screen, divided by the scale of the image.
 """
 
 from __future__ import annotations

@@ -33,12 +33,12 @@ class Look:
 
     Attributes:
         size: (width, height) in CSS pixels.
-        scale: pixels of the picture to a CSS pixel.
+        scale: pixels of the image to a CSS pixel.
         form: a mouse or fingers.
         step_ms: of the page's own time that passes with every action.
         settle_ms: most of it, while something on the page moves or loads.
         limit_s: of real time for an action or a reset.
-        shown: (width, height) of the part at the top left that the picture has; None for all.
+        shown: (width, height) of the part at the top left that the image has; None for all.
         is_alone: no page or frame may go to another address, or load itself again; no scroll bars are shown.
     """
 
@@ -52,8 +52,8 @@ class Look:
     is_alone: bool = False
 
     @property
-    def picture_size(self) -> tuple[int, int]:
-        """(width, height) of the picture in pixels."""
+    def image_size(self) -> tuple[int, int]:
+        """(width, height) of the image in pixels."""
         width, height = self.shown or self.size
         return int(width * self.scale), int(height * self.scale)
 

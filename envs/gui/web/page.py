@@ -20,7 +20,7 @@ from vlrl.types import ByteArray
 
 LOADING_LIMIT_S = 5.0
 """What is still loading after so much real time is not waited for."""
-MOST_PICTURES = 4
+MOST_IMAGES = 4
 INPUT_S = 0.01
 """An input that has not been taken in after so much real time waits for a frame."""
 _HELD_WITHIN = "window[Symbol.for('vlrl')].heldWithin()"
@@ -62,11 +62,11 @@ class Page:
         self._held_within: Sequence[float] | None = None
         self._gone = ""
         self.settled = True
-        width, height = look.picture_size
+        width, height = look.image_size
         self.hands = Hands(look.scale, look.form, (width // 2, height // 2))
         deadline = Deadline(look.limit_s)
         self.target, self._session = browser.open_target(url, context, look.size, deadline)
-        self._drawing = Drawing(browser, self._session, look.picture_size)
+        self._drawing = Drawing(browser, self._session, look.image_size)
         browser.pipe.listen(self._session, self._hear)
         self._prepare(seed, deadline)
         self._arrive(deadline)
@@ -98,10 +98,10 @@ class Page:
         with self._limited() as deadline:
             return self._value(expression, deadline, self._world(deadline) if isolated else None)
 
-    def picture(self) -> ByteArray:
+    def image(self) -> ByteArray:
         """What it looks like: [height, width, 3] uint8; taken again if drawing it has set something off."""
         with self._limited() as deadline:
-            for _ in range(MOST_PICTURES - 1):
+            for _ in range(MOST_IMAGES - 1):
                 pixels = self._drawing.pixels(deadline)
                 if not self.settled or self._value(_IS_QUIET % self._look.settle_ms, deadline, None):
                     return pixels

@@ -1,5 +1,5 @@
 // The browser's own choosers of dates, times and colours stay shut: they are windows beside the page, which no
-// picture has, and while one is open the browser draws none at all. Fields are typed into.
+// image has, and while one is open the browser draws none at all. Fields are typed into.
 // Runs in a page before any of its own scripts.
 () => {
   const KINDS = new Set(["date", "time", "month", "week", "datetime-local", "color"]);

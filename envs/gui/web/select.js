@@ -1,4 +1,4 @@
-// Drop-down lists that a picture shows: the browser's own are windows beside the page, which no screenshot has.
+// Drop-down lists that an image shows: the browser's own are windows beside the page, which no screenshot has.
 // Runs in a page before any of its own scripts. The list lives in a shadow tree beside the body while it is open.
 (shownHeight) => {
   const STYLE = `:host{position:fixed;margin:0;padding:0;border:1px solid #767676;background:#fff;color:#000;

@@ -1,23 +1,23 @@
-"""Flat shapes in one colour, for pictures and videos in which many of them lie about."""
+"""Flat shapes in one colour, for images and videos in which many of them lie about."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vlrl.envs.visual.drawing.draw import Colour, Picture, Place, around
+from vlrl.envs.visual.drawing.draw import Colour, Place, Sketch, around
 
 SHAPES = ("circle", "square", "triangle", "diamond", "star", "cross")
 
 
-def paint_badge(picture: Picture, shape: str, fill: Colour) -> None:
+def paint_badge(image: Sketch, shape: str, fill: Colour) -> None:
     """Fill a field of 100 by 100 units with one of SHAPES."""
     if shape == "circle":
-        picture.circle((50, 50), 46, fill)
+        image.circle((50, 50), 46, fill)
     elif shape == "cross":
-        picture.rectangle((27, 4, 73, 96), fill)
-        picture.rectangle((4, 27, 96, 73), fill)
+        image.rectangle((27, 4, 73, 96), fill)
+        image.rectangle((4, 27, 96, 73), fill)
     else:
-        picture.polygon(_corners(shape), fill)
+        image.polygon(_corners(shape), fill)
 
 
 def _corners(shape: str) -> Sequence[Place]:

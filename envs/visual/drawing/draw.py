@@ -1,7 +1,7 @@
 """A small drawing kit: shapes with smooth edges, text, one palette; the same pixels on every machine.
 
-Places and lengths are in units, of which a picture is usually 224 wide and high whatever its size in pixels,
-so an environment lays its picture out once. Shapes are painted at twice the size and shrunk; corners are
+Places and lengths are in units, of which an image is usually 224 wide and high whatever its size in pixels,
+so an environment lays its image out once. Shapes are painted at twice the size and shrunk; corners are
 rounded to whole pixels first, so that the last bit of a sine decides nothing. Text comes from the font that
 ships inside Pillow, laid out by Pillow alone (a machine's own layout library would move letters), and lies
 above all shapes.
@@ -23,7 +23,7 @@ Colour: TypeAlias = tuple[int, int, int]
 Place: TypeAlias = tuple[float, float]
 
 UNITS = 224
-"""Side of a square picture in units."""
+"""Side of a square image in units."""
 
 COLOURS: dict[str, Colour] = {
     "red": (214, 54, 56),
@@ -50,8 +50,8 @@ Anchor: TypeAlias = Literal["mm", "lm", "rm", "ma", "mb"]
 _OVER = 2  # painted so many times larger; 2 is smooth enough and three times as quick as 4
 
 
-class Picture:
-    """A picture in the making."""
+class Sketch:
+    """An image in the making."""
 
     def __init__(
         self,
@@ -151,7 +151,7 @@ class Picture:
         return _font(_round(size * self.pixels_per_unit)).getlength(text) / self.pixels_per_unit
 
     def finish(self) -> ByteArray:
-        """The picture: [height, width, 3] uint8; call it last."""
+        """The image: [height, width, 3] uint8; call it last."""
         small = self._big.reduce(_OVER)
         draw = ImageDraw.Draw(small)
         scale = self.pixels_per_unit

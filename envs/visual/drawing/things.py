@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from vlrl.envs.visual.drawing.draw import COLOURS, UNITS, WHITE, Picture, shade
+from vlrl.envs.visual.drawing.draw import COLOURS, UNITS, WHITE, Sketch, shade
 from vlrl.types import ByteArray
 
 Shape: TypeAlias = Literal["cube", "ball", "cylinder", "cone"]
@@ -31,7 +31,7 @@ VALUES: Mapping[str, Sequence[str]] = {
 """Attribute → what it may be, in the order in which words are said."""
 
 RADII: Mapping[str, float] = {"small": 11, "large": 19}
-"""Half of a thing's width and height, in units; the same in every picture."""
+"""Half of a thing's width and height, in units; the same in every image."""
 FLOOR = (226, 226, 222)
 SHADOW = (201, 201, 197)
 _DEPTH = 0.42  # how far a cube's upper face reaches back, as a share of its half width
@@ -130,19 +130,19 @@ def columns_for(num_things: int) -> int:
 
 
 def draw_things(image_size: int, things: Sequence[Thing]) -> ByteArray:
-    """The picture: [image_size, image_size, 3] uint8."""
-    picture = Picture(image_size, FLOOR)
-    paint_things(picture, things)
-    return picture.finish()
+    """The image: [image_size, image_size, 3] uint8."""
+    image = Sketch(image_size, FLOOR)
+    paint_things(image, things)
+    return image.finish()
 
 
-def paint_things(picture: Picture, things: Sequence[Thing]) -> None:
-    """Paint things on a picture of their floor."""
+def paint_things(image: Sketch, things: Sequence[Thing]) -> None:
+    """Paint things on an image of their floor."""
     for thing in things:  # all shadows first, so that none falls on a neighbour
         x, y, r = thing.x, thing.y, thing.radius
-        picture.ellipse((x - r * 0.9, y + r * 0.55, x + r * 1.25, y + r * 1.15), SHADOW)
+        image.ellipse((x - r * 0.9, y + r * 0.55, x + r * 1.25, y + r * 1.15), SHADOW)
     for thing in things:
-        _BODIES[thing.shape](picture, thing)
+        _BODIES[thing.shape](image, thing)
 
 
 def _tones(thing: Thing) -> tuple[tuple[int, int, int], ...]:
@@ -152,61 +152,61 @@ def _tones(thing: Thing) -> tuple[tuple[int, int, int], ...]:
     return shade(colour, contrast), colour, shade(colour, -contrast * 0.75), shade(colour, -0.5)
 
 
-def _ball(picture: Picture, thing: Thing) -> None:
+def _ball(image: Sketch, thing: Thing) -> None:
     lit, plain, shaded, edge = _tones(thing)
     x, y, r = thing.x, thing.y, thing.radius
-    picture.circle((x, y), r, shaded, edge, 1)
-    picture.circle((x - r * 0.1, y - r * 0.1), r * 0.8, plain)
-    picture.circle((x - r * 0.25, y - r * 0.28), r * 0.45, lit)
+    image.circle((x, y), r, shaded, edge, 1)
+    image.circle((x - r * 0.1, y - r * 0.1), r * 0.8, plain)
+    image.circle((x - r * 0.25, y - r * 0.28), r * 0.45, lit)
     if thing.material == "metal":
-        picture.circle((x - r * 0.32, y - r * 0.36), r * 0.22, WHITE)
-        picture.arc((x, y), r * 0.78, 20, 80, lit, r * 0.12)
+        image.circle((x - r * 0.32, y - r * 0.36), r * 0.22, WHITE)
+        image.arc((x, y), r * 0.78, 20, 80, lit, r * 0.12)
 
 
-def _cube(picture: Picture, thing: Thing) -> None:
+def _cube(image: Sketch, thing: Thing) -> None:
     lit, plain, shaded, edge = _tones(thing)
     x0, y0, x1, y1 = thing.box
     back = thing.radius * _DEPTH
     front, top = x1 - back, y0 + back
-    picture.polygon([(x0, top), (x0 + back, y0), (x1, y0), (front, top)], lit)
-    picture.polygon([(front, top), (x1, y0), (x1, y1 - back), (front, y1)], shaded)
-    picture.rectangle((x0, top, front, y1), plain)
+    image.polygon([(x0, top), (x0 + back, y0), (x1, y0), (front, top)], lit)
+    image.polygon([(front, top), (x1, y0), (x1, y1 - back), (front, y1)], shaded)
+    image.rectangle((x0, top, front, y1), plain)
     if thing.material == "metal":
-        _glint(picture, x0, top, front, y1)
-    picture.line([(x0, top), (front, top), (front, y1)], edge, 0.7)
-    picture.line([(front, top), (x1, y0)], edge, 0.7)
+        _glint(image, x0, top, front, y1)
+    image.line([(x0, top), (front, top), (front, y1)], edge, 0.7)
+    image.line([(front, top), (x1, y0)], edge, 0.7)
 
 
-def _cylinder(picture: Picture, thing: Thing) -> None:
+def _cylinder(image: Sketch, thing: Thing) -> None:
     lit, plain, shaded, edge = _tones(thing)
     x0, y0, x1, y1 = thing.box
     rim = thing.radius * 0.36
-    picture.ellipse((x0, y1 - 2 * rim, x1, y1), plain)
-    picture.rectangle((x0, y0 + rim, x1, y1 - rim), plain)
-    picture.rectangle((x1 - thing.radius * 0.5, y0 + rim, x1, y1 - rim), shaded)
+    image.ellipse((x0, y1 - 2 * rim, x1, y1), plain)
+    image.rectangle((x0, y0 + rim, x1, y1 - rim), plain)
+    image.rectangle((x1 - thing.radius * 0.5, y0 + rim, x1, y1 - rim), shaded)
     if thing.material == "metal":
-        _glint(picture, x0, y0 + rim, x1 - thing.radius * 0.5, y1 - rim)
-    picture.ellipse((x0, y0, x1, y0 + 2 * rim), lit, edge, 0.7)
+        _glint(image, x0, y0 + rim, x1 - thing.radius * 0.5, y1 - rim)
+    image.ellipse((x0, y0, x1, y0 + 2 * rim), lit, edge, 0.7)
 
 
-def _cone(picture: Picture, thing: Thing) -> None:
+def _cone(image: Sketch, thing: Thing) -> None:
     lit, plain, shaded, _ = _tones(thing)
     x0, y0, x1, y1 = thing.box
     rim = thing.radius * 0.3
-    picture.ellipse((x0, y1 - 2 * rim, x1, y1), plain)
-    picture.polygon([(thing.x, y0), (x0, y1 - rim), (x1, y1 - rim)], plain)
-    picture.polygon([(thing.x, y0), (thing.x + thing.radius * 0.35, y1 - rim * 0.1), (x1, y1 - rim)], shaded)
-    picture.polygon([(thing.x, y0), (x0 + rim, y1 - rim * 0.5), (thing.x - rim, y1)], lit)
+    image.ellipse((x0, y1 - 2 * rim, x1, y1), plain)
+    image.polygon([(thing.x, y0), (x0, y1 - rim), (x1, y1 - rim)], plain)
+    image.polygon([(thing.x, y0), (thing.x + thing.radius * 0.35, y1 - rim * 0.1), (x1, y1 - rim)], shaded)
+    image.polygon([(thing.x, y0), (x0 + rim, y1 - rim * 0.5), (thing.x - rim, y1)], lit)
     if thing.material == "metal":
         r = thing.radius
-        picture.line([(thing.x - r * 0.12, y0 + r * 0.6), (thing.x - r * 0.42, y1 - rim)], WHITE, r * 0.14)
+        image.line([(thing.x - r * 0.12, y0 + r * 0.6), (thing.x - r * 0.42, y1 - rim)], WHITE, r * 0.14)
 
 
-def _glint(picture: Picture, x0: float, y0: float, x1: float, y1: float) -> None:
+def _glint(image: Sketch, x0: float, y0: float, x1: float, y1: float) -> None:
     """Light on polished metal: a slanted white band."""
     wide = x1 - x0
     left, band = x0 + wide * 0.2, wide * 0.22
-    picture.polygon([(left + band, y0), (left + 2 * band, y0), (left + band, y1), (left, y1)], WHITE)
+    image.polygon([(left + band, y0), (left + 2 * band, y0), (left + band, y1), (left, y1)], WHITE)
 
 
 _BODIES = {"ball": _ball, "cube": _cube, "cylinder": _cylinder, "cone": _cone}

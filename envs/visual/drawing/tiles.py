@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from vlrl.envs.visual.drawing.draw import COLOURS, INK, WHITE, Colour, Picture, shade
+from vlrl.envs.visual.drawing.draw import COLOURS, INK, WHITE, Colour, Sketch, shade
 from vlrl.types import ByteArray
 
 GROUND: Colour = (243, 238, 226)
@@ -19,122 +19,122 @@ DIRECTIONS: Mapping[str, tuple[int, int]] = {"left": (0, -1), "down": (1, 0), "r
 """Moves on a board as (rows, columns), in Gymnasium's order."""
 
 
-def floor(picture: Picture) -> None:
+def floor(image: Sketch) -> None:
     """A bare field, framed faintly."""
-    picture.rectangle((0, 0, 100, 100), GROUND, shade(GROUND, -0.07), 3)
+    image.rectangle((0, 0, 100, 100), GROUND, shade(GROUND, -0.07), 3)
 
 
-def wall(picture: Picture) -> None:
+def wall(image: Sketch) -> None:
     """Three courses of bricks."""
-    picture.rectangle((0, 0, 100, 100), shade(BRICK, -0.3))
+    image.rectangle((0, 0, 100, 100), shade(BRICK, -0.3))
     for row, left in enumerate((0, -25, 0)):
         for column in range(3):
             x, y = left + column * 50, row * 33.3
-            picture.rectangle((x + 2, y + 2, x + 48, y + 31), BRICK)
+            image.rectangle((x + 2, y + 2, x + 48, y + 31), BRICK)
 
 
-def target(picture: Picture) -> None:
+def target(image: Sketch) -> None:
     """A field with a red ring, where a box belongs."""
-    floor(picture)
-    picture.circle((50, 50), 26, None, COLOURS["red"], 9)
-    picture.circle((50, 50), 7, COLOURS["red"])
+    floor(image)
+    image.circle((50, 50), 26, None, COLOURS["red"], 9)
+    image.circle((50, 50), 7, COLOURS["red"])
 
 
-def box(picture: Picture) -> None:
+def box(image: Sketch) -> None:
     """A crate of wood."""
-    floor(picture)
-    _crate(picture, (214, 160, 92))
+    floor(image)
+    _crate(image, (214, 160, 92))
 
 
-def box_home(picture: Picture) -> None:
+def box_home(image: Sketch) -> None:
     """A crate on its target: green."""
-    floor(picture)
-    _crate(picture, COLOURS["green"])
+    floor(image)
+    _crate(image, COLOURS["green"])
 
 
-def player(picture: Picture) -> None:
+def player(image: Sketch) -> None:
     """The figure that is moved, on a bare field."""
-    floor(picture)
-    figure(picture)
+    floor(image)
+    figure(image)
 
 
-def player_on_target(picture: Picture) -> None:
+def player_on_target(image: Sketch) -> None:
     """The figure, standing on a target."""
-    target(picture)
-    figure(picture, radius=31)
+    target(image)
+    figure(image, radius=31)
 
 
-def flag(picture: Picture) -> None:
+def flag(image: Sketch) -> None:
     """Where to go."""
-    floor(picture)
-    pennant(picture)
+    floor(image)
+    pennant(image)
 
 
-def ice(picture: Picture) -> None:
+def ice(image: Sketch) -> None:
     """Frozen water."""
-    picture.rectangle((0, 0, 100, 100), ICE, WHITE, 4)
-    picture.line([(18, 40), (40, 18)], WHITE, 5)
-    picture.line([(55, 82), (82, 55)], WHITE, 5)
+    image.rectangle((0, 0, 100, 100), ICE, WHITE, 4)
+    image.line([(18, 40), (40, 18)], WHITE, 5)
+    image.line([(55, 82), (82, 55)], WHITE, 5)
 
 
-def hole(picture: Picture) -> None:
+def hole(image: Sketch) -> None:
     """A hole in the ice."""
-    ice(picture)
-    picture.circle((50, 50), 37, shade(COLOURS["blue"], -0.55), shade(COLOURS["blue"], 0.35), 6)
+    ice(image)
+    image.circle((50, 50), 37, shade(COLOURS["blue"], -0.55), shade(COLOURS["blue"], 0.35), 6)
 
 
-def skater(picture: Picture) -> None:
+def skater(image: Sketch) -> None:
     """The figure on the ice."""
-    ice(picture)
-    figure(picture, colour=COLOURS["orange"])
+    ice(image)
+    figure(image, colour=COLOURS["orange"])
 
 
-def drowned(picture: Picture) -> None:
+def drowned(image: Sketch) -> None:
     """The figure in a hole."""
-    hole(picture)
-    figure(picture, radius=20, colour=COLOURS["orange"])
+    hole(image)
+    figure(image, radius=20, colour=COLOURS["orange"])
 
 
-def ice_flag(picture: Picture) -> None:
+def ice_flag(image: Sketch) -> None:
     """Where to go on the ice."""
-    ice(picture)
-    pennant(picture)
+    ice(image)
+    pennant(image)
 
 
-def arrived(picture: Picture) -> None:
+def arrived(image: Sketch) -> None:
     """The figure at its goal."""
-    ice(picture)
-    pennant(picture)
-    figure(picture, radius=26, colour=COLOURS["orange"])
+    ice(image)
+    pennant(image)
+    figure(image, radius=26, colour=COLOURS["orange"])
 
 
-def figure(picture: Picture, radius: float = 36, colour: Colour = COLOURS["blue"]) -> None:
+def figure(image: Sketch, radius: float = 36, colour: Colour = COLOURS["blue"]) -> None:
     """A round figure with eyes in the middle of a field of 100 units."""
-    picture.circle((50, 50), radius, colour, shade(colour, -0.35), radius / 7)
+    image.circle((50, 50), radius, colour, shade(colour, -0.35), radius / 7)
     for x in (50 - radius * 0.36, 50 + radius * 0.36):
-        picture.circle((x, 50 - radius * 0.15), radius * 0.24, WHITE)
-        picture.circle((x, 50 - radius * 0.1), radius * 0.12, INK)
+        image.circle((x, 50 - radius * 0.15), radius * 0.24, WHITE)
+        image.circle((x, 50 - radius * 0.1), radius * 0.12, INK)
 
 
-def pennant(picture: Picture) -> None:
+def pennant(image: Sketch) -> None:
     """A green flag in a field of 100 units."""
-    picture.line([(34, 14), (34, 88)], INK, 7)
-    picture.polygon([(37, 14), (84, 31), (37, 50)], COLOURS["green"], shade(COLOURS["green"], -0.35), 3)
+    image.line([(34, 14), (34, 88)], INK, 7)
+    image.polygon([(37, 14), (84, 31), (37, 50)], COLOURS["green"], shade(COLOURS["green"], -0.35), 3)
 
 
-def _crate(picture: Picture, colour: Colour) -> None:
+def _crate(image: Sketch, colour: Colour) -> None:
     dark = shade(colour, -0.4)
-    picture.rectangle((10, 10, 90, 90), colour, dark, 8)
-    picture.line([(20, 20), (80, 80)], dark, 7)
-    picture.line([(80, 20), (20, 80)], dark, 7)
+    image.rectangle((10, 10, 90, 90), colour, dark, 8)
+    image.line([(20, 20), (80, 80)], dark, 7)
+    image.line([(80, 20), (20, 80)], dark, 7)
 
 
 @cache
-def sprite(painter: Callable[[Picture], None], side: int) -> ByteArray:
+def sprite(painter: Callable[[Sketch], None], side: int) -> ByteArray:
     """What a painter paints on a field of 100 by 100 units: [side, side, 3] uint8, shared, read-only."""
-    picture = Picture(side, GROUND, 100, 100)
-    painter(picture)
-    pixels = picture.finish()
+    image = Sketch(side, GROUND, 100, 100)
+    painter(image)
+    pixels = image.finish()
     pixels.setflags(write=False)
     return pixels
 
@@ -148,7 +148,7 @@ def plain(size: int, colour: Colour) -> ByteArray:
     return pixels
 
 
-def board(rows: Sequence[Sequence[Callable[[Picture], None]]], size: int) -> ByteArray:
+def board(rows: Sequence[Sequence[Callable[[Sketch], None]]], size: int) -> ByteArray:
     """A board of tiles, as large as fits and in the middle: [size, size, 3] uint8."""
     num_rows, num_columns = len(rows), len(rows[0])
     side = size // max(num_rows, num_columns)

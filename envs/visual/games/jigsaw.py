@@ -1,4 +1,4 @@
-"""Jigsaw: a picture's pieces lie in wrong places; put them in order."""
+"""Jigsaw: an image's pieces lie in wrong places; put them in order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from vlrl.envs.visual.drawing.draw import INK, WHITE, Picture
+from vlrl.envs.visual.drawing.draw import INK, WHITE, Sketch
 from vlrl.envs.visual.drawing.scenery import scenery
 from vlrl.envs.visual.games.moves import Game, MovesEnv, Status
 from vlrl.errors import ConfigError
@@ -25,15 +25,15 @@ LEVELS = ((2, 2), (2, 3), (3, 3), (3, 4), (4, 4))
 class Jigsaw(Game[State]):
     """Pieces in a grid; a move is "swap A B", two places counted from 1."""
 
-    def __init__(self, shape: tuple[int, int], start: State, picture: ByteArray) -> None:
+    def __init__(self, shape: tuple[int, int], start: State, image: ByteArray) -> None:
         """Lay out the pieces.
 
         Args:
             shape: rows and columns.
             start: the pieces.
-            picture: [size, size, 3] uint8.
+            image: [size, size, 3] uint8.
         """
-        self.shape, self.start, self.picture = shape, start, picture
+        self.shape, self.start, self.image = shape, start, image
         self.solution: State = tuple(range(len(start)))
         self.max_steps = len(start)
         self.moves = [f"swap {one} {other}" for one, other in combinations(range(1, len(start) + 1), 2)]
@@ -67,7 +67,7 @@ class Jigsaw(Game[State]):
         for place, piece in enumerate(state):
             y, x = place // columns * high, place % columns * wide
             from_y, from_x = piece // columns * high, piece % columns * wide
-            part = self.picture[from_y + 1 : from_y + high - 1, from_x + 1 : from_x + wide - 1]
+            part = self.image[from_y + 1 : from_y + high - 1, from_x + 1 : from_x + wide - 1]
             pixels[y + 1 : y + high - 1, x + 1 : x + wide - 1] = part
             badge = _badge(place + 1, max(14, size // 16))
             pixels[y + 2 : y + 2 + len(badge), x + 2 : x + 2 + len(badge)] = badge
@@ -77,9 +77,9 @@ class Jigsaw(Game[State]):
 class JigsawInOneGo(Jigsaw):
     """One move says it all: for each place in turn, the place in which its piece lies now."""
 
-    def __init__(self, shape: tuple[int, int], start: State, picture: ByteArray) -> None:
+    def __init__(self, shape: tuple[int, int], start: State, image: ByteArray) -> None:
         """See Jigsaw."""
-        super().__init__(shape, start, picture)
+        super().__init__(shape, start, image)
         self.max_steps = 1
         self._places = sorted(str(place + 1) for place in self.solution)
 
@@ -103,7 +103,7 @@ class JigsawInOneGo(Jigsaw):
 class JigsawEnv(MovesEnv[State]):
     """A landscape in 4, 6, 9, 12 or 16 pieces by level; every piece looks different.
 
-    Reward 1 when the picture is whole, 0 otherwise, less the penalties. With mode "swap", in as many swaps as
+    Reward 1 when the image is whole, 0 otherwise, less the penalties. With mode "swap", in as many swaps as
     there are pieces, random swaps succeed in 16 % at level 1 and 1 % at level 2; with mode "order" a
     guess is right once in n! times: 4 % at level 1.
     """
@@ -151,7 +151,7 @@ class JigsawEnv(MovesEnv[State]):
 
 @cache
 def _badge(number: int, side: int) -> ByteArray:
-    picture = Picture(side, WHITE, 100, 100)
-    picture.rectangle((0, 0, 100, 100), WHITE, INK, 6)
-    picture.text((50, 50), str(number), 80)
-    return picture.finish()
+    image = Sketch(side, WHITE, 100, 100)
+    image.rectangle((0, 0, 100, 100), WHITE, INK, 6)
+    image.text((50, 50), str(number), 80)
+    return image.finish()

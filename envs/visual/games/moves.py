@@ -1,6 +1,6 @@
-"""Games played by named moves: a picture of the board, a move as text, the next picture.
+"""Games played by named moves: an image of the board, a move as text, the next image.
 
-An environment is a `Game` (one board: its rules as functions of a state, its picture, its solver) and a
+An environment is a `Game` (one board: its rules as functions of a state, its image, its solver) and a
 `MovesEnv` that draws one from the seed.
 """
 

@@ -23,10 +23,10 @@ _WHOLE = re.compile(r"[0-9]{1,6}")
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """What is to be added: digits, and their pictures [side, side, 3] uint8."""
+    """What is to be added: digits, and their images [side, side, 3] uint8."""
 
     digits: tuple[int, ...]
-    pictures: tuple[ByteArray, ...]
+    images: tuple[ByteArray, ...]
 
 
 class RunningDigits(EpisodeEnv[Column, int]):
@@ -97,7 +97,7 @@ class RunningDigits(EpisodeEnv[Column, int]):
     def show(self) -> Observation:
         """The next digit."""
         summary = f"So far it is {self._answer(self.state)}." if self.state else ""
-        return Observation(self.goal, [self.world.pictures[self.state]], summary=summary)
+        return Observation(self.goal, [self.world.images[self.state]], summary=summary)
 
     def step(self, action: str) -> StepResult:
         """Take an answer and show the next digit; info has success, invalid, state, level and num_steps."""

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from vlrl.envs.visual.drawing.draw import COLOURS, WHITE, Picture, shade
+from vlrl.envs.visual.drawing.draw import COLOURS, WHITE, Sketch, shade
 from vlrl.envs.visual.drawing.scenery import scenery
 from vlrl.envs.visual.drawing.tiles import DIRECTIONS, MARGIN, plain
 from vlrl.envs.visual.games.moves import Game, MovesEnv, Status
@@ -17,7 +17,7 @@ from vlrl.errors import ConfigError
 from vlrl.types import ByteArray
 
 State = tuple[int, ...]  # the tile in each place, row by row; 0 is the gap
-Style = Literal["numbers", "picture"]
+Style = Literal["numbers", "image"]
 
 LEVELS = ((3, 4), (3, 9), (3, 20), (4, 12), (4, 26))
 """(tiles along each side, random moves from the solution), by level."""
@@ -31,15 +31,15 @@ class SlidingPuzzle(Game[State]):
 
     moves = tuple(DIRECTIONS)
 
-    def __init__(self, side: int, start: State, picture: ByteArray | None = None) -> None:
+    def __init__(self, side: int, start: State, image: ByteArray | None = None) -> None:
         """Lay out the tiles.
 
         Args:
             side: tiles along each side.
             start: the tiles; half of all arrangements cannot be solved.
-            picture: [size, size, 3] uint8, drawn on the tiles instead of their numbers.
+            image: [size, size, 3] uint8, drawn on the tiles instead of their numbers.
         """
-        self.side, self.start, self.picture = side, start, picture
+        self.side, self.start, self.image = side, start, image
         self.solution: State = (*range(1, side * side), 0)
         self._best: dict[State, str] = {}
         self.max_steps = 2 * self._learn(start) + 10
@@ -110,16 +110,16 @@ class SlidingPuzzle(Game[State]):
             if not number:
                 continue
             y, x = margin + place // self.side * tile, margin + place % self.side * tile
-            face = _face(number, tile) if self.picture is None else self._part(number, tile)
+            face = _face(number, tile) if self.image is None else self._part(number, tile)
             pixels[y + gap : y + tile - gap, x + gap : x + tile - gap] = face[
                 gap : tile - gap, gap : tile - gap
             ]
         return pixels
 
     def _part(self, number: int, tile: int) -> ByteArray:
-        assert self.picture is not None
+        assert self.image is not None
         row, column = divmod(number - 1, self.side)
-        return self.picture[row * tile : (row + 1) * tile, column * tile : (column + 1) * tile]
+        return self.image[row * tile : (row + 1) * tile, column * tile : (column + 1) * tile]
 
 
 class SlidingPuzzleEnv(MovesEnv[State]):
@@ -137,7 +137,7 @@ class SlidingPuzzleEnv(MovesEnv[State]):
 
         Args:
             level: of difficulty, or [lowest, highest].
-            style: what the tiles show: "numbers", or parts of a "picture".
+            style: what the tiles show: "numbers", or parts of an "image".
             options: of every game; see MovesEnv and EpisodeEnv.
 
         Raises:
@@ -166,10 +166,10 @@ class SlidingPuzzleEnv(MovesEnv[State]):
             tiles, last = list(state), state[place]
             tiles[gap], tiles[place] = last, 0
             state = tuple(tiles)
-        picture = None
-        if self.style == "picture":
-            picture = scenery(rng, (self.image_size - self.image_size // 16) // side * side, (side, side))
-        return SlidingPuzzle(side, state, picture)
+        image = None
+        if self.style == "image":
+            image = scenery(rng, (self.image_size - self.image_size // 16) // side * side, (side, side))
+        return SlidingPuzzle(side, state, image)
 
 
 def _touch(one: int, other: int, side: int) -> bool:
@@ -178,8 +178,8 @@ def _touch(one: int, other: int, side: int) -> bool:
 
 @cache
 def _face(number: int, side: int) -> ByteArray:
-    picture = Picture(side, MARGIN, 100, 100)
+    image = Sketch(side, MARGIN, 100, 100)
     colour = shade(COLOURS["blue"], 0.1)
-    picture.rectangle((2, 2, 98, 98), colour, shade(colour, 0.35), 4, radius=12)
-    picture.text((50, 50), str(number), 54, WHITE)
-    return picture.finish()
+    image.rectangle((2, 2, 98, 98), colour, shade(colour, 0.35), 4, radius=12)
+    image.text((50, 50), str(number), 54, WHITE)
+    return image.finish()

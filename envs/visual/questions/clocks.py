@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from vlrl.envs.visual.drawing.draw import COLOURS, INK, PAPER, UNITS, WHITE, Colour, Picture, around, shade
+from vlrl.envs.visual.drawing.draw import COLOURS, INK, PAPER, UNITS, WHITE, Colour, Sketch, around, shade
 from vlrl.envs.visual.question import Question, QuestionEnv
 from vlrl.types import ByteArray
 
@@ -91,34 +91,34 @@ _RADIUS = 100.0
 
 
 def _draw(image_size: int, time: ClockTime, numerals: Sequence[int], colour: Colour) -> ByteArray:
-    picture = Picture(image_size, shade(colour, 0.75))
-    picture.circle(_MIDDLE, _RADIUS + 8, shade(colour, -0.15))
-    picture.circle(_MIDDLE, _RADIUS, WHITE)
+    image = Sketch(image_size, shade(colour, 0.75))
+    image.circle(_MIDDLE, _RADIUS + 8, shade(colour, -0.15))
+    image.circle(_MIDDLE, _RADIUS, WHITE)
     for minute in range(60):
         long, angle = minute % 5 == 0, 6.0 * minute - 90
         ends = [around(_MIDDLE, _RADIUS - (10 if long else 6), angle), around(_MIDDLE, _RADIUS - 2, angle)]
-        picture.line(ends, INK, 3 if long else 1)
+        image.line(ends, INK, 3 if long else 1)
     for hour in numerals:
-        picture.text(around(_MIDDLE, _RADIUS - 24, 30 * hour - 90), str(hour), 17)
-    _hands(picture, time)
-    return picture.finish()
+        image.text(around(_MIDDLE, _RADIUS - 24, 30 * hour - 90), str(hour), 17)
+    _hands(image, time)
+    return image.finish()
 
 
-def _hands(picture: Picture, time: ClockTime) -> None:
+def _hands(image: Sketch, time: ClockTime) -> None:
     """The hour hand short and broad, and between the hours as a real one is; the seconds' thin and red."""
-    _hand(picture, time.seconds / HALF_DAY_S, 42, 7, INK)
-    _hand(picture, time.seconds % 3600 / 3600, 62, 4.5, INK)
-    picture.circle(_MIDDLE, 7, INK)
+    _hand(image, time.seconds / HALF_DAY_S, 42, 7, INK)
+    _hand(image, time.seconds % 3600 / 3600, 62, 4.5, INK)
+    image.circle(_MIDDLE, 7, INK)
     if time.grain_s < 60:
-        _hand(picture, time.seconds % 60 / 60, 63, 1.6, COLOURS["red"])
-        picture.circle(_MIDDLE, 4.5, COLOURS["red"])
-    picture.circle(_MIDDLE, 2, PAPER)
+        _hand(image, time.seconds % 60 / 60, 63, 1.6, COLOURS["red"])
+        image.circle(_MIDDLE, 4.5, COLOURS["red"])
+    image.circle(_MIDDLE, 2, PAPER)
 
 
-def _hand(picture: Picture, turn: float, length: float, width: float, colour: Colour) -> None:
+def _hand(image: Sketch, turn: float, length: float, width: float, colour: Colour) -> None:
     """A hand that has gone `turn` of the way round; it tapers, and reaches a little over the middle."""
     angle = 360 * turn - 90
     foot, tip = around(_MIDDLE, length * 0.2, angle + 180), around(_MIDDLE, length, angle)
     corners = [around(foot, width * 0.6, angle + 90), around(foot, width * 0.6, angle - 90)]
     corners += [around(tip, width * 0.3, angle - 90), around(tip, width * 0.3, angle + 90)]
-    picture.polygon(corners, colour)
+    image.polygon(corners, colour)

@@ -42,7 +42,7 @@ class Counting(QuestionEnv):
     name: ClassVar[str] = "visual/counting"
 
     def ask(self, rng: np.random.Generator, level: int) -> Question:
-        """One of the level's kinds of question, and a picture made for it."""
+        """One of the level's kinds of question, and an image made for it."""
         kinds = _KINDS[:level]
         kind = kinds[int(rng.integers(len(kinds)))]
         num_things = int(rng.integers(*_NUM_THINGS[level], endpoint=True))

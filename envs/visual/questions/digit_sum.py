@@ -41,8 +41,8 @@ class DigitSum:
         Args:
             split: scans to draw from; the two never share one.
             num_rows: rows, each of freshly drawn digits.
-            num_digits: digits to add, one picture each.
-            image_size: side of a picture in pixels.
+            num_digits: digits to add, one image each.
+            image_size: side of an image in pixels.
             max_shift: each scan is moved by up to this many pixels along both axes, so that few scans teach
                 more; 0 leaves them centred.
             seed: of the draws.

@@ -17,7 +17,7 @@ from vlrl.envs.visual.drawing.draw import (
     UNITS,
     WHITE,
     Colour,
-    Picture,
+    Sketch,
     around,
     shade,
 )
@@ -89,9 +89,9 @@ class Gauges(QuestionEnv):
         paint = _PAINTERS[kind]
         colour = COLOURS[_TINTS[int(rng.integers(len(_TINTS)))]]
         scales = [_draw_scale(rng, level)]
-        picture = Picture(self.image_size, PAPER)
+        image = Sketch(self.image_size, PAPER)
         if level < 5:
-            paint(picture, scales[0], (0, 0, UNITS, UNITS), colour)
+            paint(image, scales[0], (0, 0, UNITS, UNITS), colour)
             answer = _number(scales[0].value, scales[0].low, scales[0])
             text = f"{_READ[kind]} Answer with a number."
         else:
@@ -100,11 +100,11 @@ class Gauges(QuestionEnv):
             scales.append(Scale(first.low, first.step, first.num_steps, first.parts, other))
             boxes = _halves(kind)
             for scale, box, letter in zip(scales, boxes, "AB", strict=True):
-                paint(picture, scale, box, colour)
-                picture.text((box[0] + 12, box[1] + 12), letter, 15)
+                paint(image, scale, box, colour)
+                image.text((box[0] + 12, box[1] + 12), letter, 15)
             answer = _number(scales[1].value - first.value, -first.num_steps * first.step, first)
             text = f"{_READ_BOTH[kind]} Answer with a number, negative if it is less."
-        return Question(text, answer, [picture.finish()], metadata={"scales": scales})
+        return Question(text, answer, [image.finish()], metadata={"scales": scales})
 
 
 _READ = {
@@ -128,7 +128,7 @@ def _number(value: float, low: float, scale: Scale) -> Number:
 
 def _draw_scale(rng: np.random.Generator, level: int) -> Scale:
     num_steps = 8 if level < 3 else int(rng.integers(5, 9))
-    # two dials in a picture have no room for the long numbers of the greatest step
+    # two dials in an image have no room for the long numbers of the greatest step
     steps = (1.0, 10.0) if level < 3 else _STEPS if level < 5 else _STEPS[:-1]
     step = steps[int(rng.integers(len(steps)))]
     low = 0.0 if level < 4 else step * int(rng.integers(-4, 5))
@@ -144,26 +144,26 @@ def _halves(kind: str) -> tuple[Box, Box]:
     return (0, 0, half, UNITS), (half, 0, UNITS, UNITS)
 
 
-def _dial(picture: Picture, scale: Scale, box: Box, colour: Colour) -> None:
+def _dial(image: Sketch, scale: Scale, box: Box, colour: Colour) -> None:
     """Three quarters of a circle; the numbers are outside the marks, where the pointer does not reach."""
     x0, y0, x1, y1 = box
     middle, r = ((x0 + x1) / 2, (y0 + y1) / 2), min(x1 - x0, y1 - y0) / 2 - 6
-    picture.circle(middle, r, shade(colour, -0.2))
-    picture.circle(middle, r * 0.95, WHITE)
+    image.circle(middle, r, shade(colour, -0.2))
+    image.circle(middle, r * 0.95, WHITE)
     for mark in range(scale.num_marks + 1):
         angle = 135 + 270 * mark / scale.num_marks
         long = mark % scale.parts == 0
-        picture.line(
+        image.line(
             [around(middle, r * (0.46 if long else 0.51), angle), around(middle, r * 0.58, angle)],
             INK,
             r * (0.024 if long else 0.012),
         )
         if long:
             size = 13 if r > 80 else 8
-            picture.text(around(middle, r * 0.775, angle), scale.label(mark // scale.parts), size)
+            image.text(around(middle, r * 0.775, angle), scale.label(mark // scale.parts), size)
     angle = 135 + 270 * scale.share
     foot = around(middle, r * 0.16, angle + 180)
-    picture.polygon(
+    image.polygon(
         [
             around(foot, r * 0.04, angle + 90),
             around(middle, r * 0.52, angle),
@@ -171,41 +171,41 @@ def _dial(picture: Picture, scale: Scale, box: Box, colour: Colour) -> None:
         ],
         colour,
     )
-    picture.circle(middle, r * 0.08, INK)
+    image.circle(middle, r * 0.08, INK)
 
 
-def _thermometer(picture: Picture, scale: Scale, box: Box, colour: Colour) -> None:
+def _thermometer(image: Sketch, scale: Scale, box: Box, colour: Colour) -> None:
     """A column of liquid in a tube, marks to its right."""
     x0, y0, x1, y1 = box
     x, top, bottom = (x0 + x1) / 2 - 12, y0 + 18.0, y1 - 46.0
-    picture.rectangle((x - 9, top - 9, x + 9, bottom + 20), WHITE, FAINT, 1.5, radius=9)
-    picture.circle((x, bottom + 22), 16, colour)
+    image.rectangle((x - 9, top - 9, x + 9, bottom + 20), WHITE, FAINT, 1.5, radius=9)
+    image.circle((x, bottom + 22), 16, colour)
     level = bottom - (bottom - top) * scale.share
-    picture.rectangle((x - 5, level, x + 5, bottom + 20), colour)
+    image.rectangle((x - 5, level, x + 5, bottom + 20), colour)
     for mark in range(scale.num_marks + 1):
         y = bottom - (bottom - top) * mark / scale.num_marks
         long = mark % scale.parts == 0
-        picture.line([(x + 11, y), (x + (21 if long else 16), y)], INK, 1.4 if long else 0.8)
+        image.line([(x + 11, y), (x + (21 if long else 16), y)], INK, 1.4 if long else 0.8)
         if long:
-            picture.text((x + 25, y), scale.label(mark // scale.parts), 12, anchor="lm")
+            image.text((x + 25, y), scale.label(mark // scale.parts), 12, anchor="lm")
 
 
-def _ruler(picture: Picture, scale: Scale, box: Box, colour: Colour) -> None:
+def _ruler(image: Sketch, scale: Scale, box: Box, colour: Colour) -> None:
     """A ruler under a bar that starts at its lower end."""
     x0, y0, x1, y1 = box
     left, right, y = x0 + 24.0, x1 - 24.0, (y0 + y1) / 2
-    picture.rectangle((x0 + 8, y, x1 - 8, y + 40), shade(COLOURS["yellow"], 0.45), FAINT, 1)
+    image.rectangle((x0 + 8, y, x1 - 8, y + 40), shade(COLOURS["yellow"], 0.45), FAINT, 1)
     end = left + (right - left) * scale.share
-    picture.rectangle((left, y - 20, max(end, left + 1), y - 3), colour)
+    image.rectangle((left, y - 20, max(end, left + 1), y - 3), colour)
     for mark in range(scale.num_marks + 1):
         x = left + (right - left) * mark / scale.num_marks
         long = mark % scale.parts == 0
-        picture.line([(x, y), (x, y + (14 if long else 8))], INK, 1.4 if long else 0.8)
+        image.line([(x, y), (x, y + (14 if long else 8))], INK, 1.4 if long else 0.8)
         if long:
-            picture.text((x, y + 26), scale.label(mark // scale.parts), 11)
+            image.text((x, y + 26), scale.label(mark // scale.parts), 11)
 
 
-_PAINTERS: Mapping[str, Callable[[Picture, Scale, Box, Colour], None]] = {
+_PAINTERS: Mapping[str, Callable[[Sketch, Scale, Box, Colour], None]] = {
     "dial": _dial,
     "thermometer": _thermometer,
     "ruler": _ruler,

@@ -33,7 +33,7 @@ class Geometry(QuestionEnv):
         problem = problems[int(rng.integers(len(problems)))]
         figure = Figure(self.image_size)
         text, answer = problem(rng, figure)
-        return Question(text, answer, [figure.picture.finish()], metadata={"problem": problem.__name__})
+        return Question(text, answer, [figure.image.finish()], metadata={"problem": problem.__name__})
 
 
 _PROBLEMS: Mapping[int, Sequence[Callable[[np.random.Generator, Figure], tuple[str, Number]]]] = {

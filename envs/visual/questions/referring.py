@@ -37,9 +37,9 @@ class Referring(QuestionEnv):
     and by all four attributes, with others that differ in one; 3, to 9, and the leftmost (…) of a kind; 4, to
     12, and the one of a kind nearest to a certain thing; 5, to 16, and the second, third … from the left (…).
 
-    The answer is [x0, y0, x1, y1] in `frame`: pixels of the picture as it is given, or shares of its sides.
+    The answer is [x0, y0, x1, y1] in `frame`: pixels of the image as it is given, or shares of its sides.
     Reward is the IoU with the true box, in [0, 1]; success is 0.5. A random box scores 0.03, the box around
-    the whole picture 0.02.
+    the whole image 0.02.
     """
 
     name: ClassVar[str] = "visual/referring"
@@ -62,7 +62,7 @@ class Referring(QuestionEnv):
         self.grid = AnswerGrid(image_size, frame)
 
     def ask(self, rng: np.random.Generator, level: int) -> Question:
-        """One of the level's kinds of phrase, and a picture in which it means one thing."""
+        """One of the level's kinds of phrase, and an image in which it means one thing."""
         kinds = _KINDS[max(0, level - 2) : level]
         kind = kinds[int(rng.integers(len(kinds)))]
         phrase, meant, things = kind(rng, int(rng.integers(*_NUM_THINGS[level], endpoint=True)))

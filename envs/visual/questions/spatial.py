@@ -1,4 +1,4 @@
-"""visual/spatial: where things lie from one another, and from the side of someone in the picture."""
+"""visual/spatial: where things lie from one another, and from the side of someone in the image."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from vlrl.envs.visual.answers import Choice, Number, TaskAnswer, yes_or_no
-from vlrl.envs.visual.drawing.draw import INK, WHITE, Picture, around
+from vlrl.envs.visual.drawing.draw import INK, WHITE, Sketch, around
 from vlrl.envs.visual.drawing.things import (
     FLOOR,
     VALUES,
@@ -40,7 +40,7 @@ class Spatial(QuestionEnv):
     Levels, each of which asks as the one before it too: 1, 2 or 3 things, is one left of (right of, above,
     below) another; 2, 4 or 5, on which of the four sides it is; 3, to 7, which is nearest or farthest; 4, to
     8, which lies between two, and how many lie further left; 5, to 8, on which side something is for someone
-    who stands in the picture and looks along an arrow.
+    who stands in the image and looks along an arrow.
 
     Places are middles, and all that is compared differs clearly. Reward 1 for the right word or number, else
     0. Chance scores 0.5 at level 1, 0.38 at 2, about 0.25 above.
@@ -49,7 +49,7 @@ class Spatial(QuestionEnv):
     name: ClassVar[str] = "visual/spatial"
 
     def ask(self, rng: np.random.Generator, level: int) -> Question:
-        """One of the level's kinds of question, and a picture that leaves no doubt."""
+        """One of the level's kinds of question, and an image that leaves no doubt."""
         kinds = _KINDS[max(0, level - 2) : level]
         kind = kinds[int(rng.integers(len(kinds)))]
         num_things = int(rng.integers(*_NUM_THINGS[level], endpoint=True))
@@ -57,13 +57,13 @@ class Spatial(QuestionEnv):
         shapes = [draw_value(rng, "shape") for _ in range(num_things)]
         things = [matching(rng, {"colour": c, "shape": s}) for c, s in zip(colours, shapes, strict=False)]
         text, answer, placed, heading = kind(rng, things)
-        picture = Picture(self.image_size, FLOOR)
+        image = Sketch(self.image_size, FLOOR)
         if heading is None:
-            paint_things(picture, placed)
+            paint_things(image, placed)
         else:
-            paint_things(picture, placed[1:])
-            _arrow(picture, placed[0], heading)
-        return Question(text, answer, [picture.finish()], metadata={"things": placed, "heading": heading})
+            paint_things(image, placed[1:])
+            _arrow(image, placed[0], heading)
+        return Question(text, answer, [image.finish()], metadata={"things": placed, "heading": heading})
 
 
 _NUM_THINGS: Mapping[int, tuple[int, int]] = {1: (2, 3), 2: (4, 5), 3: (4, 7), 4: (5, 8), 5: (5, 8)}
@@ -181,13 +181,13 @@ def _for_someone(rng: np.random.Generator, things: Sequence[Thing]) -> Asked:
     return text, Choice(_AROUND[quarter % 4], _AROUND), placed, heading
 
 
-def _arrow(picture: Picture, thing: Thing, heading: float) -> None:
+def _arrow(image: Sketch, thing: Thing, heading: float) -> None:
     """Someone seen from above: a disc with an arrow to where they look."""
     middle = (thing.x, thing.y)
-    picture.circle(middle, 15, WHITE, INK, 1.5)
-    picture.line([around(middle, 9, heading + 180), around(middle, 5, heading)], INK, 3)
+    image.circle(middle, 15, WHITE, INK, 1.5)
+    image.line([around(middle, 9, heading + 180), around(middle, 5, heading)], INK, 3)
     tip = [around(middle, 12, heading), around(middle, 7, heading + 100), around(middle, 7, heading - 100)]
-    picture.polygon(tip, INK)
+    image.polygon(tip, INK)
 
 
 _KINDS: Sequence[Callable[[np.random.Generator, Sequence[Thing]], Asked]] = (

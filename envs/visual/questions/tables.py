@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from vlrl.envs.visual.answers import Choice, Number, TaskAnswer
-from vlrl.envs.visual.drawing.draw import COLOURS, FAINT, UNITS, WHITE, Colour, Picture, shade
+from vlrl.envs.visual.drawing.draw import COLOURS, FAINT, UNITS, WHITE, Colour, Sketch, shade
 from vlrl.envs.visual.question import Question, QuestionEnv
 from vlrl.types import ByteArray
 
@@ -134,7 +134,7 @@ def _fewest_among(rng: np.random.Generator, table: Table) -> Asked:
 
 
 def _draw(image_size: int, table: Table, tint: Colour) -> ByteArray:
-    picture = Picture(image_size, WHITE)
+    image = Sketch(image_size, WHITE)
     margin = 10.0
     high = min((UNITS - 2 * margin) / (len(table.rows) + 1), 34)
     wide = (UNITS - 2 * margin) / (len(table.columns) + 1)
@@ -144,14 +144,14 @@ def _draw(image_size: int, table: Table, tint: Colour) -> ByteArray:
     for index, line in enumerate(lines):
         y = top + index * high
         ground = shade(tint, 0.55) if index == 0 else shade(tint, 0.88) if index % 2 == 0 else WHITE
-        picture.rectangle((margin, y, UNITS - margin, y + high), ground)
-        picture.text((margin + 6, y + high / 2), line[0], 13, anchor="lm")
+        image.rectangle((margin, y, UNITS - margin, y + high), ground)
+        image.text((margin + 6, y + high / 2), line[0], 13, anchor="lm")
         for position, text in enumerate(line[1:], start=1):
-            picture.text((margin + (position + 0.5) * wide, y + high / 2), text, 13)
+            image.text((margin + (position + 0.5) * wide, y + high / 2), text, 13)
     bottom = top + high * len(lines)
-    picture.rectangle((margin, top, UNITS - margin, bottom), None, FAINT, 1.5)
-    picture.line([(margin + wide, top), (margin + wide, bottom)], FAINT, 1.5)
-    return picture.finish()
+    image.rectangle((margin, top, UNITS - margin, bottom), None, FAINT, 1.5)
+    image.line([(margin + wide, top), (margin + wide, bottom)], FAINT, 1.5)
+    return image.finish()
 
 
 _SIZES: Mapping[int, tuple[int, int]] = {1: (3, 2), 2: (4, 3), 3: (5, 3), 4: (6, 4), 5: (8, 4)}

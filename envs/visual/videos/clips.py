@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlrl.envs.visual.drawing.badges import paint_badge
-from vlrl.envs.visual.drawing.draw import PAPER, Colour, Picture
+from vlrl.envs.visual.drawing.draw import PAPER, Colour, Sketch
 from vlrl.envs.visual.question import QuestionEnv
 from vlrl.protocols import Video
 from vlrl.types import ByteArray
@@ -41,7 +41,7 @@ class ClipEnv(QuestionEnv):
 
 @dataclass(frozen=True, slots=True)
 class Sprite:
-    """A small picture that covers what is under it only where it is not bare.
+    """A small image that covers what is under it only where it is not bare.
 
     Attributes:
         pixels: [high, wide, 3] uint8.
@@ -53,19 +53,19 @@ class Sprite:
 
 
 @cache
-def sprite(painter: Callable[[Picture], None], side: int) -> Sprite:
+def sprite(painter: Callable[[Sketch], None], side: int) -> Sprite:
     """What a painter paints on a field of 100 by 100 units, `side` pixels large; edges blend into PAPER."""
-    picture = Picture(side, PAPER, 100, 100)
-    painter(picture)
-    return _cut_out(picture)
+    image = Sketch(side, PAPER, 100, 100)
+    painter(image)
+    return _cut_out(image)
 
 
 @cache
 def badge(shape: str, colour: Colour, side: int) -> Sprite:
     """A flat shape, `side` pixels large."""
-    picture = Picture(side, PAPER, 100, 100)
-    paint_badge(picture, shape, colour)
-    return _cut_out(picture)
+    image = Sketch(side, PAPER, 100, 100)
+    paint_badge(image, shape, colour)
+    return _cut_out(image)
 
 
 def as_video(frames: ByteArray) -> Video:
@@ -73,6 +73,6 @@ def as_video(frames: ByteArray) -> Video:
     return Video(list(frames), FPS)
 
 
-def _cut_out(picture: Picture) -> Sprite:
-    pixels = picture.finish()
+def _cut_out(image: Sketch) -> Sprite:
+    pixels = image.finish()
     return Sprite(pixels, (pixels != np.array(PAPER, np.uint8)).any(2, keepdims=True))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlrl.envs.visual.answers import Number
-from vlrl.envs.visual.drawing.draw import COLOURS, PAPER, Picture, shade
+from vlrl.envs.visual.drawing.draw import COLOURS, PAPER, Sketch, shade
 from vlrl.envs.visual.question import Question
 from vlrl.envs.visual.videos.clips import ClipEnv, as_video, badge
 from vlrl.types import ByteArray
@@ -108,11 +108,11 @@ def _distances(when: Times) -> npt.NDArray[np.int64]:
 
 
 def _stage(kind: Kind, image_size: int) -> ByteArray:
-    picture = Picture(image_size, PAPER)
+    image = Sketch(image_size, PAPER)
     if kind == "bounce":
-        picture.rectangle((0, 187, 224, 224), COLOURS["brown"])
-        picture.rectangle((0, 187, 224, 191), shade(COLOURS["brown"], -0.4))
+        image.rectangle((0, 187, 224, 224), COLOURS["brown"])
+        image.rectangle((0, 187, 224, 191), shade(COLOURS["brown"], -0.4))
     if kind == "enter":
-        picture.line([(154, 6), (218, 6), (218, 218), (154, 218)], shade(COLOURS["brown"], -0.3), 6)
-        picture.rectangle((154, 9, 214, 215), shade(COLOURS["yellow"], 0.7))
-    return picture.finish()
+        image.line([(154, 6), (218, 6), (218, 218), (154, 218)], shade(COLOURS["brown"], -0.3), 6)
+        image.rectangle((154, 9, 214, 215), shade(COLOURS["yellow"], 0.7))
+    return image.finish()

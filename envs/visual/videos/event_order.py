@@ -9,7 +9,7 @@ import numpy as np
 
 from vlrl.envs.visual.answers import Choice
 from vlrl.envs.visual.drawing.badges import SHAPES
-from vlrl.envs.visual.drawing.draw import COLOURS, PAPER, Picture, shade
+from vlrl.envs.visual.drawing.draw import COLOURS, PAPER, Sketch, shade
 from vlrl.envs.visual.question import Question
 from vlrl.envs.visual.videos.clips import ClipEnv, as_video, badge
 from vlrl.types import ByteArray
@@ -66,7 +66,7 @@ class EventOrder(ClipEnv):
         hues: Sequence[str],
         happens: dict[int, int],
     ) -> ByteArray:
-        frames = self.blank(num_frames, Picture(self.image_size, PAPER).finish())
+        frames = self.blank(num_frames, Sketch(self.image_size, PAPER).finish())
         width = 224 / len(kinds)
         side = self.pixels(min(width - 8, 52))
         for index, (kind, shape, hue) in enumerate(zip(kinds, shapes, hues, strict=True)):

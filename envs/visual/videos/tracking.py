@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from vlrl.envs.visual.answers import Choice
-from vlrl.envs.visual.drawing.draw import COLOURS, PAPER, Picture, shade
+from vlrl.envs.visual.drawing.draw import COLOURS, PAPER, Sketch, shade
 from vlrl.envs.visual.question import Question
 from vlrl.envs.visual.videos.clips import ClipEnv, as_video, sprite
 from vlrl.types import ByteArray
@@ -75,22 +75,22 @@ class Tracking(ClipEnv):
         return frames
 
 
-def _cup(picture: Picture) -> None:
+def _cup(image: Sketch) -> None:
     colour = COLOURS["red"]
-    picture.polygon([(24, 4), (76, 4), (96, 92), (4, 92)], colour, shade(colour, -0.4), 4)
-    picture.polygon([(3, 80), (97, 80), (99, 95), (1, 95)], shade(colour, -0.25))
-    picture.polygon([(32, 12), (42, 12), (34, 74), (22, 74)], shade(colour, 0.45))
+    image.polygon([(24, 4), (76, 4), (96, 92), (4, 92)], colour, shade(colour, -0.4), 4)
+    image.polygon([(3, 80), (97, 80), (99, 95), (1, 95)], shade(colour, -0.25))
+    image.polygon([(32, 12), (42, 12), (34, 74), (22, 74)], shade(colour, 0.45))
 
 
-def _ball(picture: Picture) -> None:
-    picture.circle((50, 50), 47, COLOURS["yellow"], shade(COLOURS["yellow"], -0.4), 6)
+def _ball(image: Sketch) -> None:
+    image.circle((50, 50), 47, COLOURS["yellow"], shade(COLOURS["yellow"], -0.4), 6)
 
 
 @cache
 def _table(image_size: int) -> ByteArray:
-    picture = Picture(image_size, PAPER)
-    picture.rectangle((0, 96, 224, 224), (206, 226, 206))
-    picture.rectangle((0, 92, 224, 97), (150, 180, 150))
-    pixels = picture.finish()
+    image = Sketch(image_size, PAPER)
+    image.rectangle((0, 96, 224, 224), (206, 226, 206))
+    image.rectangle((0, 92, 224, 97), (150, 180, 150))
+    pixels = image.finish()
     pixels.setflags(write=False)
     return pixels

@@ -1,4 +1,4 @@
-"""Zoom and read: a number too small to read on a plate in a large picture; the simplest task of two turns."""
+"""Zoom and read: a number too small to read on a plate in a large image; the simplest task of two turns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from PIL import Image
 
 from vlrl.envs.visual.answers import Number
-from vlrl.envs.visual.drawing.draw import COLOURS, INK, WHITE, Picture, shade
+from vlrl.envs.visual.drawing.draw import COLOURS, INK, WHITE, Sketch, shade
 from vlrl.envs.visual.drawing.tiles import plain
 from vlrl.envs.visual.zoom.tool import Scene, ZoomEnv
 from vlrl.errors import ConfigError
@@ -30,12 +30,12 @@ class ReadDigits(ZoomEnv):
     goal = "Read the number."
 
     def __init__(self, level: int | Sequence[int] = 1, digit_height: int = 3, **options: Any) -> None:
-        """Choose the pictures.
+        """Choose the images.
 
         Args:
             level: number of digits, or [fewest, most].
-            digit_height: of the digits in pixels of the picture as shown; 3 cannot be read.
-            options: of every picture with a zoom tool; see ZoomEnv and EpisodeEnv.
+            digit_height: of the digits in pixels of the image as shown; 3 cannot be read.
+            options: of every image with a zoom tool; see ZoomEnv and EpisodeEnv.
 
         Raises:
             ConfigError: for an option out of range.
@@ -64,14 +64,14 @@ class ReadDigits(ZoomEnv):
             pixels[edge : edge + len(gap)] = gap
         pixels[y : y + high, x : x + wide] = self._plate(str(number), wide, high)
         return Scene(
-            picture=Image.fromarray(pixels),
+            image=Image.fromarray(pixels),
             question="Which number is on the plate?",
             answer=Number(number, least, 10**level - 1),
             target=(x, y, x + wide, y + high),
         )
 
     def _plate_size(self, num_digits: int) -> tuple[int, int]:
-        """(width, height) in pixels of the large picture."""
+        """(width, height) in pixels of the large image."""
         digit = self.digit_height * self.scale
         wide, high = round(digit * (0.85 * num_digits + 0.9)), 2 * digit
         room = self.image_size * self.scale // max(self.grid, 1)
@@ -84,8 +84,8 @@ class ReadDigits(ZoomEnv):
         return wide, high
 
     def _plate(self, text: str, wide: int, high: int) -> ByteArray:
-        picture = Picture(wide, WHITE, wide, high)
-        picture.rectangle((0, 0, wide, high), WHITE, COLOURS["yellow"], high // 12)
+        image = Sketch(wide, WHITE, wide, high)
+        image.rectangle((0, 0, wide, high), WHITE, COLOURS["yellow"], high // 12)
         # A digit is about 0.72 of its font's size high.
-        picture.text((wide / 2, high / 2), text, self.digit_height * self.scale / 0.72, INK)
-        return picture.finish()
+        image.text((wide / 2, high / 2), text, self.digit_height * self.scale / 0.72, INK)
+        return image.finish()

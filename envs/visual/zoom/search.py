@@ -11,7 +11,7 @@ from PIL import Image
 
 from vlrl.envs.visual.answers import Choice
 from vlrl.envs.visual.drawing.badges import SHAPES, paint_badge
-from vlrl.envs.visual.drawing.draw import COLOURS, INK, PAPER, WHITE, Picture
+from vlrl.envs.visual.drawing.draw import COLOURS, INK, PAPER, WHITE, Sketch
 from vlrl.envs.visual.drawing.tiles import plain
 from vlrl.envs.visual.zoom.tool import Scene, ZoomEnv
 from vlrl.errors import ConfigError
@@ -22,9 +22,9 @@ LETTERS = "BCDEFGHJKLMNPRSTUVXYZ"
 """Without those that are taken for others (I, O, Q, W), and A, which is taken for an article."""
 
 SIDE = 8
-"""Of a badge, in pixels of the picture as shown; its letter is a third as high."""
+"""Of a badge, in pixels of the image as shown; its letter is a third as high."""
 CELL = 10
-"""Of the grid that badges are strewn over, in pixels of the picture as shown."""
+"""Of the grid that badges are strewn over, in pixels of the image as shown."""
 
 LEVELS = ((0.15, 0.0), (0.3, 0.02), (0.45, 0.08), (0.6, 0.2), (0.8, 0.5))
 """(share of the cells with a badge, share of those badges in the colour that is asked for), by level."""
@@ -33,7 +33,7 @@ LEVELS = ((0.15, 0.0), (0.3, 0.02), (0.45, 0.08), (0.6, 0.2), (0.8, 0.5))
 class Search(ZoomEnv):
     """Which letter is on the only badge of its shape and colour?
 
-    At 224 pixels the pictures hold 72 to 387 badges by level. At level 1 no other badge has its colour; at
+    At 224 pixels the images hold 72 to 387 badges by level. At level 1 no other badge has its colour; at
     higher levels more and more have, in other shapes, which can be told only when enlarged.
     Reward 1 for the letter, 0 otherwise, less the penalties; a guess is right once in 21 times (0.048).
     """
@@ -43,11 +43,11 @@ class Search(ZoomEnv):
     goal = "Find the badge."
 
     def __init__(self, level: int | Sequence[int] = 1, **options: Any) -> None:
-        """Choose the pictures.
+        """Choose the images.
 
         Args:
             level: of difficulty, or [lowest, highest].
-            options: of every picture with a zoom tool; see ZoomEnv and EpisodeEnv.
+            options: of every image with a zoom tool; see ZoomEnv and EpisodeEnv.
 
         Raises:
             ConfigError: for an option out of range.
@@ -70,14 +70,14 @@ class Search(ZoomEnv):
             pixels[y : y + side, x : x + side] = badge(shape, colour, letter, side)
         (colour, shape), (y, x) = badges[0], corners[0]
         return Scene(
-            picture=Image.fromarray(pixels),
+            image=Image.fromarray(pixels),
             question=f"Which letter is on the {colour} {shape}? Answer with the letter.",
             answer=Choice(letters[0], tuple(LETTERS)),
             target=(x, y, x + side, y + side),
         )
 
     def _strew(self, rng: np.random.Generator, share: float) -> list[list[int]]:
-        """(y, x) of the badges' corners in the large picture, each in its own cell of a grid."""
+        """(y, x) of the badges' corners in the large image, each in its own cell of a grid."""
         columns = self.image_size // CELL
         cells = rng.permutation(columns**2)[: round(share * columns**2)]
         room = (CELL - SIDE) * self.scale
@@ -110,11 +110,11 @@ def _kinds(rng: np.random.Generator, num_badges: int, share_alike: float) -> lis
 @cache
 def badge(shape: str, colour: str, letter: str, side: int) -> ByteArray:
     """A badge, [side, side, 3] uint8, read-only."""
-    picture = Picture(side, PAPER, 100, 100)
+    image = Sketch(side, PAPER, 100, 100)
     fill = COLOURS[colour]
-    paint_badge(picture, shape, fill)
+    paint_badge(image, shape, fill)
     low = {"triangle": 64, "star": 54}.get(shape, 50)
-    picture.text((50, low), letter, 44, INK if colour in ("orange", "cyan", "pink") else WHITE)
-    pixels = picture.finish()
+    image.text((50, low), letter, 44, INK if colour in ("orange", "cyan", "pink") else WHITE)
+    pixels = image.finish()
     pixels.setflags(write=False)
     return pixels

@@ -1,7 +1,7 @@
-"""Large pictures shown small: a zoom tool brings back what cannot be read, then one answer.
+"""Large images shown small: a zoom tool brings back what cannot be read, then one answer.
 
-The picture is `scale` times as large as it is shown. The tool takes a part of what was shown first, and shows
-it at the large picture's own resolution, enlarged or shrunken to the same size.
+The image is `scale` times as large as it is shown. The tool takes a part of what was shown first, and shows
+it at the large image's own resolution, enlarged or shrunken to the same size.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from PIL import Image
 
 from vlrl.coordinates import FRAMES, Box, Canvas, CoordinateFrame, frame_extent, quantise
 from vlrl.envs.tools.declare import Tool, ToolError, tool
-from vlrl.envs.tools.pictures import BoxArgument, PictureTool, zoomed
+from vlrl.envs.tools.images import BoxArgument, ImageTool, zoomed
 from vlrl.envs.visual.answers import TaskAnswer
 from vlrl.envs.visual.episodes import EpisodeEnv
 from vlrl.envs.visual.question import CLOSE, OPEN, last_answer
@@ -25,21 +25,21 @@ from vlrl.parsing.tool_calls import ParsedCall, parse_calls, write_call
 from vlrl.protocols import Observation, StepResult
 
 View: TypeAlias = tuple[int, int, int, int] | None
-"""The part that was shown last, in pixels of the large picture; None for all of it."""
+"""The part that was shown last, in pixels of the large image; None for all of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A large picture and what is asked of it.
+    """A large image and what is asked of it.
 
     Attributes:
-        picture: [scale · image_size] squared.
+        image: [scale · image_size] squared.
         question: with the form of its answer.
         answer: the right one.
-        target: (x0, y0, x1, y1) of what must be read, in pixels of the large picture.
+        target: (x0, y0, x1, y1) of what must be read, in pixels of the large image.
     """
 
-    picture: Image.Image
+    image: Image.Image
     question: str
     answer: TaskAnswer
     target: tuple[int, int, int, int]
@@ -64,14 +64,14 @@ class ZoomEnv(EpisodeEnv[Scene, View], ABC):
         offer_tools: bool = True,
         **options: Any,
     ) -> None:
-        """Choose difficulty, pictures and the tool.
+        """Choose difficulty, images and the tool.
 
         Args:
             level: of difficulty, or [lowest, highest].
-            scale: how many times the picture is larger than it is shown.
+            scale: how many times the image is larger than it is shown.
             grid: 0 for a tool that takes any box; n for one that takes one of n × n cells by its row and
                 column, which is easier to learn.
-            frame: in which boxes are given: "original_pixels" are those of the picture as it is shown, before
+            frame: in which boxes are given: "original_pixels" are those of the image as it is shown, before
                 the model's processor resizes it; "per_1000", "per_999" and "unit" are shares of it.
             offer_tools: False leaves the tool's schema out of the chat template, for short prompts and for
                 templates without tools: how to call it is in the system prompt all the same.
@@ -104,12 +104,12 @@ class ZoomEnv(EpisodeEnv[Scene, View], ABC):
         )
 
     def first(self, world: Scene) -> View:
-        """All of the picture."""
+        """All of the image."""
         return None
 
     def show(self) -> Observation:
-        """All of the picture, shown small, and the question."""
-        small = self.world.picture.reduce(self.scale)
+        """All of the image, shown small, and the question."""
+        small = self.world.image.reduce(self.scale)
         return Observation(self.world.question, [small], summary=self.world.question)
 
     def step(self, action: str) -> StepResult:
@@ -178,7 +178,7 @@ class ZoomEnv(EpisodeEnv[Scene, View], ABC):
             raise ToolError("there is no such tool; the only one is zoom")
         part = self._zoom(**self._tool.validated(call.arguments))
         self._state = part
-        return zoomed(self.world.picture, part, self.image_size)
+        return zoomed(self.world.image, part, self.image_size)
 
     def _result(
         self,
@@ -206,21 +206,21 @@ class ZoomEnv(EpisodeEnv[Scene, View], ABC):
         return write_call("zoom", self._zoom.arguments((side // 4, side // 4, side // 2, side // 2)))
 
 
-class _ZoomBox(PictureTool):
-    """The tool that takes a box; what it gives is the part in pixels of the large picture."""
+class _ZoomBox(ImageTool):
+    """The tool that takes a box; what it gives is the part in pixels of the large image."""
 
     name = "zoom"
 
     def __init__(self, frame: CoordinateFrame, canvas: Canvas) -> None:
-        """See ZoomEnv; `frame` is of the picture as shown."""
+        """See ZoomEnv; `frame` is of the image as shown."""
         super().__init__(frame)
         self._canvas = canvas
 
     def __call__(self, box: BoxArgument) -> tuple[int, int, int, int]:
-        """Enlarge a part of the picture to see its details.
+        """Enlarge a part of the image to see its details.
 
         Args:
-            box: left, top, right and bottom edge of the part, in the picture as it was shown first.
+            box: left, top, right and bottom edge of the part, in the image as it was shown first.
         """
         return self._box(box, self._canvas)
 
@@ -247,7 +247,7 @@ class _ZoomCell:
         self.note = f"The picture is divided into {grid} rows and {grid} columns, counted from 1."
 
     def __call__(self, row: int, column: int) -> tuple[int, int, int, int]:
-        """Enlarge a cell of the picture to see its details.
+        """Enlarge a cell of the image to see its details.
 
         Args:
             row: of the cell, from the top.

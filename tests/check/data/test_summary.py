@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import picture
+from builders import random_image
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
@@ -33,9 +33,9 @@ def test_nothing_has_no_bars() -> None:
     assert histogram([]) == []
 
 
-def test_a_picture_has_one_hash_wherever_its_bytes_are(tmp_path: Path) -> None:
+def test_an_image_has_one_hash_wherever_its_bytes_are(tmp_path: Path) -> None:
     file = tmp_path / "a.png"
-    Image.fromarray(picture(20, 30)).save(file)
+    Image.fromarray(random_image(20, 30)).save(file)
     data = file.read_bytes()
     text = base64.b64encode(data).decode()
     sources: list[Any] = [
@@ -47,10 +47,10 @@ def test_a_picture_has_one_hash_wherever_its_bytes_are(tmp_path: Path) -> None:
     ]
     assert len({source_sha256(source, MediaConfig(), "w") for source in sources}) == 1
     other = io.BytesIO()
-    Image.fromarray(picture(20, 30, seed=1)).save(other, "PNG")
+    Image.fromarray(random_image(20, 30, seed=1)).save(other, "PNG")
     assert source_sha256(other.getvalue(), MediaConfig(), "w") != source_sha256(file, MediaConfig(), "w")
-    assert source_sha256(picture(2, 3), MediaConfig(), "w") != source_sha256(
-        picture(2, 3).reshape(3, 2, 3), MediaConfig(), "w"
+    assert source_sha256(random_image(2, 3), MediaConfig(), "w") != source_sha256(
+        random_image(2, 3).reshape(3, 2, 3), MediaConfig(), "w"
     )
 
 
@@ -64,7 +64,7 @@ def test_prompts_are_compared_without_case_and_space(text: str, same: bool) -> N
     assert (prompt_sha256(said(text)) == prompt_sha256(said("How many cats?"))) is same
 
 
-def test_where_a_picture_stands_matters() -> None:
+def test_where_an_image_stands_matters() -> None:
     image, text = {"type": "image"}, {"type": "text", "text": "this"}
     hashes = {prompt_sha256([{"role": "user", "content": parts}]) for parts in ([image, text], [text, image])}
     assert len(hashes) == 2

@@ -78,7 +78,7 @@ class ReturnsTwo(Good):
         return super().reset(task, seed), {}
 
 
-class FloatPictures(Good):
+class FloatImages(Good):
     def look(self, text: str) -> Observation:
         return Observation(text, images=[np.zeros((4, 4, 3))])
 

@@ -33,10 +33,10 @@ def answer(name: str, question: str) -> EnvCheck:
     [
         ("RaisesWhenMade", "construct", "fail", "raises ValueError: no display"),
         ("ReturnsTwo", RESET, "fail", "it is a tuple; return vlrl.protocols.Observation"),
-        ("FloatPictures", RESET, "fail", "[4, 4, 3] of float64; give [height, width, 3] uint8"),
-        ("ShowsNothing", RESET, "fail", "neither text nor a picture"),
+        ("FloatImages", RESET, "fail", "[4, 4, 3] of float64; give [height, width, 3] uint8"),
+        ("ShowsNothing", RESET, "fail", "neither text nor an image"),
         ("TextOnly", RESET, "warn", "nothing for a vision model to look at"),
-        ("ForgetsItsSeed", SAME, "fail", "another first picture"),
+        ("ForgetsItsSeed", SAME, "fail", "another first image"),
         ("DrawsFromNowhere", SAME, "fail", "another episode"),
         ("NamesStatesAnew", SAME, "fail", "info['state']"),
         ("NoNumber", SAME, "fail", "reward is nan; give a finite number"),

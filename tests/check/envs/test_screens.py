@@ -1,4 +1,4 @@
-"""Screens under the same questions, in every grammar: nonsense is answered, and places follow the picture."""
+"""Screens under the same questions, in every grammar: nonsense is answered, and places follow the image."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ from vlrl.protocols import Observation, StepResult, Video
 from vlrl.types import EnvTask
 
 
-async def pictures(on: EnvHost, kind: str) -> list[Observation]:
-    env = await on.open(EnvTask(f"{FILE}:Pictures", {"kind": kind}, {}, 1))
+async def images(on: EnvHost, kind: str) -> list[Observation]:
+    env = await on.open(EnvTask(f"{FILE}:Images", {"kind": kind}, {}, 1))
     try:
         seen = [await env.reset(), (await env.step("2")).observation, (await env.step("3")).observation]
     finally:
@@ -33,7 +33,7 @@ async def pictures(on: EnvHost, kind: str) -> list[Observation]:
 
 
 def pixels(observation: Observation) -> list[int]:
-    """The value of each picture, which must be of one."""
+    """The value of each image, which must be of one."""
     images = [*observation.images, *(frame for video in observation.videos for frame in video.frames)]
     values = [
         np.unique(np.asarray(image.convert("RGB") if hasattr(image, "convert") else image))
@@ -44,13 +44,13 @@ def pixels(observation: Observation) -> list[int]:
 
 
 @pytest.mark.parametrize("isolation", ["inline", "thread", "process"])
-def test_a_picture_stays_as_it_was_when_the_next_one_is_drawn(isolation: Any) -> None:
+def test_an_image_stays_as_it_was_when_the_next_one_is_drawn(isolation: Any) -> None:
     with EnvHost(EnvConfig(isolation=isolation), max_open=1) as on:
         for kind, kept in (("array", np.ndarray), ("pil", np.ndarray), ("palette", Image.Image)):
-            seen = asyncio.run(pictures(on, kind))
+            seen = asyncio.run(images(on, kind))
             assert [pixels(observation) for observation in seen] == [[1], [2], [3]]
             assert all(type(observation.images[0]) is kept for observation in seen)
-        seen = asyncio.run(pictures(on, "video"))
+        seen = asyncio.run(images(on, "video"))
         assert [pixels(observation) for observation in seen] == [[1, 1], [2, 2], [3, 3]]
         assert seen[0].videos[0].fps == 2.0
 

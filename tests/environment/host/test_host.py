@@ -83,8 +83,8 @@ STEP_FAULTS = [
     ("text reward", "raised", "step returned reward='1.0' is not a number"),
     ("no flag", "raised", "step returned terminated=None, which is not true or false"),
     ("no mapping", "raised", "info is None, not a mapping"),
-    ("float picture", "raised", "observation.images has an array of shape [2, 2, 3] and type float64; "),
-    ("path picture", "raised", "observation.images has a str; give arrays or PIL images"),
+    ("float image", "raised", "observation.images has an array of shape [2, 2, 3] and type float64; "),
+    ("path image", "raised", "observation.images has a str; give arrays or PIL images"),
 ]
 PROCESS_FAULTS = [
     ("sleep", "hung", "took longer than 0.7 s; its process was ended (env.{method}_timeout_s)"),
@@ -294,7 +294,7 @@ def test_an_event_loop_that_was_busy_itself_blames_no_environment(isolation: Iso
     async def busy() -> None:
         options = {"size": [1000, 1000]}
         async with asyncio.TaskGroup() as group:
-            seats = [await on.open(spec(env="Pictures", options=options)) for _ in range(2)]
+            seats = [await on.open(spec(env="Images", options=options)) for _ in range(2)]
             for seat in seats:
                 await seat.reset()
             steps = [group.create_task(seat.step("7")) for seat in seats]

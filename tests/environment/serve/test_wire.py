@@ -55,8 +55,8 @@ def packed(value: Any, rest: bytes = b"") -> bytes:
     return struct.pack(">I", len(text)) + text + rest
 
 
-def one(picture: Any) -> Any:
-    return {"observation": {"text": "", "role": "user", "summary": "", "videos": [], "images": [picture]}}
+def one(image: Any) -> Any:
+    return {"observation": {"text": "", "role": "user", "summary": "", "videos": [], "images": [image]}}
 
 
 @pytest.mark.parametrize(

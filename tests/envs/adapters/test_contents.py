@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from vlrl.envs.adapters.contents import observation_of, picture_of
+from vlrl.envs.adapters.contents import image_of, observation_of
 from vlrl.envs.adapters.json_values import random_value
 
 PIXELS = np.arange(4 * 5 * 3, dtype=np.uint8).reshape(4, 5, 3)
@@ -26,7 +26,7 @@ def encoded(kind: str = "PNG") -> str:
 
 
 @pytest.mark.parametrize("kind", ["PNG", "WEBP"])
-def test_the_same_picture_in_every_form(kind: str) -> None:
+def test_the_same_image_in_every_form(kind: str) -> None:
     text = encoded(kind)
     forms = [
         PIXELS,
@@ -36,13 +36,13 @@ def test_the_same_picture_in_every_form(kind: str) -> None:
         f"data:image/{kind.lower()};base64,{text}",
     ]
     for form in forms:
-        assert np.array_equal(np.asarray(picture_of(form)), PIXELS)
+        assert np.array_equal(np.asarray(image_of(form)), PIXELS)
 
 
 def test_jpeg_and_gif_are_known_by_their_beginning() -> None:
     for kind in ("JPEG", "GIF"):
-        picture = picture_of(encoded(kind))
-        assert picture is not None and (picture.size, picture.mode) == ((5, 4), "RGB")
+        image = image_of(encoded(kind))
+        assert image is not None and (image.size, image.mode) == ((5, 4), "RGB")
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ def test_jpeg_and_gif_are_known_by_their_beginning() -> None:
         [[[1, 2, 3]], [[1, 2, 3], [1, 2, 3]]],
     ],
 )
-def test_what_is_no_picture_is_none(value: Any) -> None:
-    assert picture_of(value) is None
+def test_what_is_no_image_is_none(value: Any) -> None:
+    assert image_of(value) is None
 
 
 @given(st.one_of(st.text(), st.recursive(st.integers(), lambda inner: st.lists(inner, max_size=3))))
@@ -62,13 +62,13 @@ def test_no_plain_value_raises(value: Any) -> None:
     if not (
         isinstance(value, str) and value.startswith(("data:image/", "iVBORw0KGgo", "/9j/", "UklGR", "R0lGOD"))
     ):
-        picture_of(value)
+        image_of(value)
 
 
-def test_a_broken_picture_is_said() -> None:
+def test_a_broken_image_is_said() -> None:
     for text in (encoded()[:40], "iVBORw0KGgo!!", "data:image/png;base64,AAAA", "data:image/svg+xml,<svg/>"):
         with pytest.raises(ValueError, match="base64"):
-            picture_of(text)
+            image_of(text)
 
 
 def test_messages_become_one_observation() -> None:
@@ -94,7 +94,7 @@ def test_messages_become_one_observation() -> None:
     ],
 )
 def test_nothing_is_fetched(part: Any) -> None:
-    with pytest.raises(ValueError, match=r"nothing is fetched|no text and no picture"):
+    with pytest.raises(ValueError, match=r"nothing is fetched|no text and no image"):
         observation_of([[part]])
 
 

@@ -19,13 +19,13 @@ WAY = ["down", "down", "right", "right", "down", "right"]
 
 
 class Cell(gymnasium.Env[Any, Any]):
-    """A stranger's environment: its action is a mapping, its picture a fresh number's grey."""
+    """A stranger's environment: its action is a mapping, its image a fresh number's grey."""
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array", "ansi"], "render_fps": 1}
 
-    def __init__(self, render_mode: str | None = None, picture: str = "right", channels: int = 3) -> None:
+    def __init__(self, render_mode: str | None = None, image: str = "right", channels: int = 3) -> None:
         self.render_mode = render_mode
-        self.picture, self.channels = picture, channels
+        self.image, self.channels = image, channels
         self.action_space = spaces.Dict({"add": spaces.Discrete(3), "say": spaces.Text(4)})
         self.observation_space = spaces.Dict({"grey": spaces.Box(0, 255, (1,), np.int64)})
         self.grey = 0
@@ -48,7 +48,7 @@ class Cell(gymnasium.Env[Any, Any]):
         return {"grey": np.array([self.grey])}, -0.5, False, action["say"] == "stop", info
 
     def render(self) -> Any:
-        if self.picture == "wrong":
+        if self.image == "wrong":
             return [1, 2]
         self.canvas[:] = self.grey  # the same memory every time
         return self.canvas
@@ -82,7 +82,7 @@ def act(word: str) -> str:
     ],
 )
 def test_an_episode_is_the_environment_s_own(id: str, actions: Any, size: Any) -> None:
-    """Step by step beside the raw environment: picture, reward, ends and numbers of info."""
+    """Step by step beside the raw environment: image, reward, ends and numbers of info."""
     env: Any = open_env("gymnasium", {"id": id, "actions": actions, "kwargs": {"max_episode_steps": 40}})
     raw = gymnasium.make(id, render_mode="rgb_array", max_episode_steps=40)
     observation, (_, raw_info) = env.reset({}, 11), raw.reset(seed=11)
@@ -175,7 +175,7 @@ def test_an_episode_that_is_cut_off_is_no_success_by_itself() -> None:
     env.close()
 
 
-def test_a_picture_stays_what_it_was() -> None:
+def test_an_image_stays_what_it_was() -> None:
     env: Any = open_env("gymnasium", {"id": "vlrl-test/Cell-v0"})
     first = env.reset({"options": {"grey": 7}}, 0).images[0]
     second = env.step(act('{"add": 2, "say": "a"}')).observation.images[0]
@@ -185,9 +185,9 @@ def test_a_picture_stays_what_it_was() -> None:
 
 def test_seeds_of_63_bits_are_cut_to_what_every_environment_takes() -> None:
     env: Any = open_env("gymnasium", {"id": "Taxi-v4"})
-    pictures = [env.reset({}, seed).images[0] for seed in (5, 2**62 + 5, 6)]
-    assert np.array_equal(pictures[0], pictures[1])
-    assert not np.array_equal(pictures[0], pictures[2])
+    images = [env.reset({}, seed).images[0] for seed in (5, 2**62 + 5, 6)]
+    assert np.array_equal(images[0], images[1])
+    assert not np.array_equal(images[0], images[2])
     env.close()
 
 
@@ -202,7 +202,7 @@ def test_equal_states_share_a_name_and_others_do_not() -> None:
     env.close()
 
 
-def test_pictures_are_resized_and_texts_follow_their_template() -> None:
+def test_images_are_resized_and_texts_follow_their_template() -> None:
     text = "step {step}: {observation}, {reward:.1f}"
     for size, shape in ((64, (43, 64, 3)), ([50, 20], (20, 50, 3)), (None, (400, 600, 3))):
         env: Any = open_env("gymnasium", {"id": "MountainCarContinuous-v0", "image_size": size, "text": text})
@@ -252,15 +252,15 @@ def test_gymnasium_s_checker_is_asked() -> None:
     env: Any = open_env("gymnasium", {"id": "FrozenLake-v1"})
     assert not [finding for finding in env.findings() if "Error" in finding]
     env.close()
-    env = open_env("gymnasium", {"id": "vlrl-test/Cell-v0", "kwargs": {"picture": "wrong"}})
+    env = open_env("gymnasium", {"id": "vlrl-test/Cell-v0", "kwargs": {"image": "wrong"}})
     findings = env.findings()
     assert findings
     assert not any("\x1b" in finding for finding in findings)
     env.close()
 
 
-def test_a_picture_that_is_none_is_a_broken_environment() -> None:
-    for kwargs in ({"picture": "wrong"}, {"channels": 4}):
+def test_an_image_that_is_none_is_a_broken_environment() -> None:
+    for kwargs in ({"image": "wrong"}, {"channels": 4}):
         env: Any = open_env("gymnasium", {"id": "vlrl-test/Cell-v0", "kwargs": kwargs})
         with pytest.raises(TypeError, match=r"vlrl-test/Cell-v0: render gave"):
             env.reset({}, 0)

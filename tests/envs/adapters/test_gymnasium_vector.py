@@ -79,8 +79,8 @@ def member(id: str, **options: Any) -> Any:
 
 
 def fingerprint(result: Any) -> Any:
-    picture = result.observation.images[0].tobytes()
-    return result.reward, result.terminated, result.truncated, dict(result.info), picture
+    image = result.observation.images[0].tobytes()
+    return result.reward, result.terminated, result.truncated, dict(result.info), image
 
 
 def alone(options: dict[str, Any], seed: int, rng_seed: int) -> list[Any]:

@@ -80,11 +80,11 @@ def test_the_same_seed_gives_the_same_pixels_and_sessions_are_apart(
     lights: str, env_of: Callable[..., Any]
 ) -> None:
     envs = [env_of(lights, actions={"first": {"light": 0}}) for _ in range(3)]
-    pictures = [np.asarray(env.reset({}, seed).images[0]) for env, seed in zip(envs, (5, 5, 6), strict=True)]
-    assert np.array_equal(pictures[0], pictures[1])
+    images = [np.asarray(env.reset({}, seed).images[0]) for env, seed in zip(envs, (5, 5, 6), strict=True)]
+    assert np.array_equal(images[0], images[1])
     changed = np.asarray(envs[0].step("<action>First</action>").observation.images[0])
-    assert not np.array_equal(changed, pictures[0])
-    assert np.array_equal(np.asarray(envs[1].reset({}, 5).images[0]), pictures[0])
+    assert not np.array_equal(changed, images[0])
+    assert np.array_equal(np.asarray(envs[1].reset({}, 5).images[0]), images[0])
     assert len({envs[2].reset({}, seed).images[0].tobytes() for seed in range(8)}) > 1
 
 

@@ -138,12 +138,12 @@ def test_the_row_and_a_derived_seed_reach_reset(shapes: Path) -> None:
     assert game._instance.number == random.Random(7).randint(1, 1000)
 
 
-def test_pictures_of_the_row_are_shown(shapes: Path) -> None:
-    picture = np.zeros((28, 28, 3), np.uint8)
+def test_images_of_the_row_are_shown(shapes: Path) -> None:
+    image = np.zeros((28, 28, 3), np.uint8)
     env = door(shapes)
     prompt = [{"role": "user", "content": [{"type": "text", "text": "Open it."}]}]
-    assert env.reset({"prompt": prompt, "image": picture}, 0).images == (picture,)
-    assert len(env.reset({"images": [picture, picture]}, 0).images) == 2
+    assert env.reset({"prompt": prompt, "image": image}, 0).images == (image,)
+    assert len(env.reset({"images": [image, image]}, 0).images) == 2
     assert env.reset({}, 0).images == ()
 
 

@@ -64,7 +64,7 @@ def soon(true: Callable[[], bool]) -> bool:
     return true()
 
 
-def test_single_turn_with_a_picture_and_named_rewards(env_of: Callable[..., Any]) -> None:
+def test_single_turn_with_an_image_and_named_rewards(env_of: Callable[..., Any]) -> None:
     env = env_of(EXAMPLE, success_above=0.5)
     assert (env.num_tasks(), env.tools, env.system_prompt) == (32, [], "You count with care.")
     task = env.task(3)
@@ -85,8 +85,8 @@ def test_single_turn_with_a_picture_and_named_rewards(env_of: Callable[..., Any]
 
 def test_the_seed_draws_the_task_and_an_index_is_checked(env_of: Callable[..., Any]) -> None:
     env = env_of(EXAMPLE)
-    pictures = [env.reset({}, seed).images[0].tobytes() for seed in (1, 1, 2, 3, 4)]
-    assert pictures[0] == pictures[1] and len(set(pictures)) > 2
+    images = [env.reset({}, seed).images[0].tobytes() for seed in (1, 1, 2, 3, 4)]
+    assert images[0] == images[1] and len(set(images)) > 2
     for index in (-1, 32, "0", 1.0, True):
         with pytest.raises(ConfigError, match=r"index=.* must be in 0…31"):
             env.reset({"index": index}, 0)

@@ -41,8 +41,8 @@ def test_the_targets_of_qwens_codecs_are_read(codec: str) -> None:
 
 def test_a_row_is_the_same_again() -> None:
     first, again = (GuiGrounding(num_rows=4, options={"form": "mobile"}, seed=3)[2] for _ in range(2))
-    picture, same = (row["messages"][1]["content"].pop(0)["image"] for row in (first, again))
-    assert np.array_equal(picture, same)
+    image, same = (row["messages"][1]["content"].pop(0)["image"] for row in (first, again))
+    assert np.array_equal(image, same)
     assert first == again
 
 

@@ -121,7 +121,7 @@ def test_a_folder_is_read_whole_and_every_row_has_a_name_of_its_own(tmp_path: Pa
 
 @pytest.mark.parametrize("form", ["desktop", "mobile"])
 def test_screens_that_were_written_are_read_again(form: str, tmp_path: Path) -> None:
-    """The same words, boxes, targets and pixels; an emulated screen needs no picture of anybody's."""
+    """The same words, boxes, targets and pixels; an emulated screen needs no image of anybody's."""
     rows = GuiGrounding(options={"form": form}, num_rows=12, seed=5)
     result = write_screenspot(rows, tmp_path / "out")
     assert result["path"] == str(tmp_path / "out" / f"screenspot_{form}_v2.json")
@@ -136,9 +136,9 @@ def test_screens_that_were_written_are_read_again(form: str, tmp_path: Path) -> 
         assert found["answer"] == made["answer"]
         assert found["target"] == made["target"]
         assert found["messages"][0] == made["messages"][0]
-        picture, words = found["messages"][1]["content"]
+        image, words = found["messages"][1]["content"]
         assert words == made["messages"][1]["content"][1]
-        pixels = np.asarray(Image.open(picture["image"]))
+        pixels = np.asarray(Image.open(image["image"]))
         assert np.array_equal(pixels, made["messages"][1]["content"][0]["image"])
         assert found["metadata"]["form"] == form
 
@@ -194,8 +194,8 @@ def test_a_wrong_record_of_pro_too(wrong: dict[str, Any], field: str, tmp_path: 
         _ = ScreenSpot(path, str(images))[0]
 
 
-def test_what_is_no_picture_or_no_file_of_records_is_said(tmp_path: Path, images: Path) -> None:
-    (images / "pc_1.png").write_bytes(b"no picture")
+def test_what_is_no_image_or_no_file_of_records_is_said(tmp_path: Path, images: Path) -> None:
+    (images / "pc_1.png").write_bytes(b"no image")
     with pytest.raises(DataError, match=r"spots\.json\[0\]: img_filename"):
         _ = ScreenSpot(written(tmp_path, WINDOWS), str(images))[0]
     (tmp_path / "object.json").write_text("{}")

@@ -166,7 +166,7 @@ def test_what_a_function_raises_is_told_to_the_model_but_for_a_broken_machine() 
         made.run({"kind": "machine"})
 
 
-PICTURE = Image.new("RGB", (4, 3), "red")
+IMAGE = Image.new("RGB", (4, 3), "red")
 
 
 @pytest.mark.parametrize(
@@ -179,9 +179,9 @@ PICTURE = Image.new("RGB", (4, 3), "red")
         (None, ("Done.",)),
         ({"é": [1, 2]}, ('{"é": [1, 2]}',)),
         ([1, "a"], ('[1, "a"]',)),
-        (PICTURE, (PICTURE,)),
-        (("see", PICTURE, {"n": 1}), ("see", PICTURE, '{"n": 1}')),
-        ([PICTURE, PICTURE], (PICTURE, PICTURE)),
+        (IMAGE, (IMAGE,)),
+        (("see", IMAGE, {"n": 1}), ("see", IMAGE, '{"n": 1}')),
+        ([IMAGE, IMAGE], (IMAGE, IMAGE)),
     ],
 )
 def test_what_a_tool_may_return(value: Any, parts: tuple[Any, ...]) -> None:
@@ -202,7 +202,7 @@ def test_a_long_text_is_cut_in_the_middle_and_nonsense_is_an_error() -> None:
     assert tool(give).run({"much": False}).failed
 
 
-def test_pictures_given_are_copies_and_the_last_one_is_image() -> None:
+def test_images_given_are_copies_and_the_last_one_is_image() -> None:
     @tool
     def paint(image: Image.Image, canvases: list[Canvas]) -> Image.Image:
         """Paint it."""
@@ -213,7 +213,7 @@ def test_pictures_given_are_copies_and_the_last_one_is_image() -> None:
     (painted,) = paint.run({}, Given(seen)).parts
     assert isinstance(painted, Image.Image) and painted.size == (3, 2)
     assert [image.getpixel((0, 0)) for image in (*seen, painted)] == [(0, 0, 0), (0, 0, 0), (0, 0, 255)]
-    assert paint.run({}, Given()).parts == ("Error: paint: there is no picture",)
+    assert paint.run({}, Given()).parts == ("Error: paint: there is no image",)
 
 
 def test_a_declaration_that_cannot_be_a_tool() -> None:

@@ -1,4 +1,4 @@
-"""The environment of tools: episodes, errors as observations, pictures by number, limits."""
+"""The environment of tools: episodes, errors as observations, images by number, limits."""
 
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,7 @@ def test_look_then_answer() -> None:
     assert first.text == "What is it?" and first.role == "user" and len(first.images) == 1
     looked = env.step(f"<think>hm</think>I look.\n{call('crop', box=[10, 10, 30, 20])}")
     assert (looked.reward, looked.terminated, looked.truncated) == (0.0, False, False)
-    assert looked.observation.role == "tool" and looked.observation.text == "[picture 2: 20×10]"
+    assert looked.observation.role == "tool" and looked.observation.text == "[image 2: 20×10]"
     np.testing.assert_array_equal(looked.observation.images[0], np.asarray(photo())[10:20, 10:30])
     assert looked.info == {"num_tool_calls": 1, "num_tool_errors": 0, "invalid": False}
     done = env.step("<answer>a cat</answer>")
@@ -72,12 +72,12 @@ def test_several_calls_are_carried_out_in_order_and_may_build_on_each_other() ->
     result = env.step(
         call("crop", box=[0, 0, 30, 20])
         + call("calculator", expression="6 * 7")
-        + call("crop", box=[1, 1, 5, 9], picture=2)
-        + call("crop", box=[1, 1, 99, 9], picture=2)
+        + call("crop", box=[1, 1, 5, 9], image_number=2)
+        + call("crop", box=[1, 1, 99, 9], image_number=2)
     )
     assert result.observation.text == (
-        "crop: [picture 2: 30×20]\n\ncalculator: 42\n\ncrop: [picture 3: 4×8]\n\n"
-        "Error: crop: [99, 9] lies outside the picture: x is from 0 to 30 and y from 0 to 20"
+        "crop: [image 2: 30×20]\n\ncalculator: 42\n\ncrop: [image 3: 4×8]\n\n"
+        "Error: crop: [99, 9] lies outside the image: x is from 0 to 30 and y from 0 to 20"
     )
     assert [image.size for image in result.observation.images] == [(30, 20), (4, 8)]
     assert result.info == {"num_tool_calls": 4, "num_tool_errors": 1, "invalid": False}
@@ -119,7 +119,7 @@ def test_after_the_last_call_only_an_answer_is_accepted() -> None:
     assert env.step("42").terminated
 
 
-def test_pictures_are_shown_small_and_cut_from_the_original() -> None:
+def test_images_are_shown_small_and_cut_from_the_original() -> None:
     env = ToolEnv(["crop"], max_side=100, multiple_of=28)
     shown = env.reset({"images": [photo(800, 600)]}, 0).images[0]
     assert shown.size == (84, 84)
@@ -143,7 +143,7 @@ def test_what_is_shown_keeps_to_the_grain_and_the_bound(
         assert abs(shown.width - width) <= multiple_of and abs(shown.height - height) <= multiple_of
 
 
-def test_pictures_of_a_task_come_in_three_kinds(tmp_path: Path) -> None:
+def test_images_of_a_task_come_in_three_kinds(tmp_path: Path) -> None:
     photo().save(tmp_path / "a.png")
     env = ToolEnv(["crop"])
     images = env.reset({"images": [photo(), np.asarray(photo()), str(tmp_path / "a.png")]}, 0).images
@@ -172,7 +172,7 @@ def test_a_snapshot_continues_as_if_nothing_had_happened(own: str) -> None:
         return [(r.observation.text, [i.size for i in r.observation.images], r.info) for r in results]
 
     first = play()
-    assert first[0][0].endswith("both: all of it:\n[picture 3: 60×40]\n[picture 4: 9×9]")
+    assert first[0][0].endswith("both: all of it:\n[image 3: 60×40]\n[image 4: 9×9]")
     env.step("the end")
     env.restore(state)
     assert play() == first
@@ -229,7 +229,7 @@ def test_a_wrong_option_is_named(options: dict[str, Any], said: str) -> None:
     [
         ({"question": "?"}, "a task has the keys text and images, not 'question'"),
         ({"images": "a.png"}, r"task\['images'\] must be a list, not str"),
-        ({"images": ["nowhere.png"]}, r"task\['images'\]\[0\]: nowhere.png cannot be read as a picture"),
+        ({"images": ["nowhere.png"]}, r"task\['images'\]\[0\]: nowhere.png cannot be read as an image"),
         (
             {"images": [np.zeros((2, 2))]},
             r"task\['images'\]\[0\] is ndarray; give a PIL image, a uint8 array",

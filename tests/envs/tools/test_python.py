@@ -91,10 +91,10 @@ def test_the_same_program_prints_the_same(python: Tool) -> None:
     assert said(python.run({"code": code})) == said(python.run({"code": code}))
 
 
-def test_pictures_go_in_and_out(python: Tool) -> None:
+def test_images_go_in_and_out(python: Tool) -> None:
     code = (
         "from PIL import Image\nimport numpy as np\n"
-        "one, two = Image.open('picture_1.png'), Image.open('picture_2.png')\n"
+        "one, two = Image.open('image_1.png'), Image.open('image_2.png')\n"
         "print(one.size, np.asarray(two).mean())\none.rotate(180).save('out.png')"
     )
     pixels = np.random.default_rng(0).integers(0, 256, (20, 30, 3), dtype=np.uint8)
@@ -107,7 +107,7 @@ def test_pictures_go_in_and_out(python: Tool) -> None:
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
-        ("open('out.png', 'w').write('no picture')", "(out.png cannot be read as a PNG picture)"),
+        ("open('out.png', 'w').write('no image')", "(out.png cannot be read as a PNG image)"),
         (
             "from PIL import Image; Image.new('1', (9000, 9000)).save('out.png')",
             "(out.png has more than 16777216 pixels and is not shown)",
@@ -119,7 +119,7 @@ def test_pictures_go_in_and_out(python: Tool) -> None:
         ("open('out.png', 'wb').truncate(9 << 20)", "(nothing was printed)"),
     ],
 )
-def test_what_is_saved_as_a_picture_is_not_trusted(python: Tool, code: str, expected: str) -> None:
+def test_what_is_saved_as_an_image_is_not_trusted(python: Tool, code: str, expected: str) -> None:
     assert expected in said(python.run({"code": code}))
 
 

@@ -18,8 +18,8 @@ OPTIONS = {"tools": ["zoom"], "max_side": 56, "multiple_of": 28, "told_by": "sys
 
 
 def test_a_row_is_what_its_episode_shows_first(tiny_model: Path) -> None:
-    picture = Image.new("RGB", (300, 200), "red")
-    row = question_row("a", "Which colour?", [picture], "red", OPTIONS)
+    image = Image.new("RGB", (300, 200), "red")
+    row = question_row("a", "Which colour?", [image], "red", OPTIONS)
     assert [message["role"] for message in row["messages"]] == ["system", "user"]
     env = open_env(row["env"]["name"], row["env"]["options"])
     shown = env.reset(row["env"]["task"], row["env"]["seed"])

@@ -47,19 +47,18 @@ def test_every_schema_reaches_the_model_as_it_is(processor: Any) -> None:
 
 
 def test_a_call_is_written_as_the_template_writes_it_and_read_back(processor: Any) -> None:
-    function = {"name": "zoom", "arguments": {"box": [1, 2.5, 3, 4], "picture": 2}}
+    function = {"name": "zoom", "arguments": {"box": [1, 2.5, 3, 4], "image_number": 2}}
     messages = [
         {"role": "user", "content": "?"},
         {"role": "assistant", "content": "", "tool_calls": [{"type": "function", "function": function}]},
-        {"role": "tool", "content": [{"type": "image"}, {"type": "text", "text": "[picture 3: 9×9]"}]},
+        {"role": "tool", "content": [{"type": "image"}, {"type": "text", "text": "[image 3: 9×9]"}]},
     ]
     text = processor.apply_chat_template(messages, chat_template=HERMES, tokenize=False)
     (call,) = parse_calls(text)
     assert isinstance(call, ParsedCall) and {"name": call.name, "arguments": call.arguments} == function
     assert text[slice(*call.span)] == write_call("zoom", function["arguments"])
     assert (
-        "<tool_response>\n<|vision_start|><|image_pad|><|vision_end|>[picture 3: 9×9]\n</tool_response>"
-        in text
+        "<tool_response>\n<|vision_start|><|image_pad|><|vision_end|>[image 3: 9×9]\n</tool_response>" in text
     )
 
 

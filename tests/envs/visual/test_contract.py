@@ -1,7 +1,7 @@
 """What every registered visual environment keeps to: right play scores, the same seed shows the same pixels.
 
 `python tests/envs/visual/test_contract.py` writes pixels.json again, the hashes that prove that all machines
-draw the same. Do so after a picture was changed on purpose (or Pillow's version), and look at it first.
+draw the same. Do so after an image was changed on purpose (or Pillow's version), and look at it first.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NAMES = sorted(name for name in BUILT_IN["envs"] if name.startswith("visual/"))
 PIXELS = Path(__file__).with_name("pixels.json")
 MAX_TURNS = 200
 SMALL = 112
-"""Pictures of tests that do not look at them."""
+"""Images of tests that do not look at them."""
 
 JUNK = (
     "",
@@ -129,7 +129,7 @@ def test_pixels_are_those_that_were_pinned(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_other_seeds_show_something_else(name: str) -> None:
-    """In two turns: of two episodes that are a picture each out of 1,400 the first may be the same."""
+    """In two turns: of two episodes that are an image each out of 1,400 the first may be the same."""
     env = open_small(name)
 
     def shown(seed: int) -> tuple[str, str]:
@@ -195,8 +195,8 @@ def test_equal_states_have_equal_names_and_show_the_same(name: str) -> None:
             state = result.info["state"]
             assert isinstance(state, str)
             assert state
-            pictures = digest(Observation(images=result.observation.images, videos=result.observation.videos))
-            assert shown.setdefault(state, pictures) == pictures
+            images = digest(Observation(images=result.observation.images, videos=result.observation.videos))
+            assert shown.setdefault(state, images) == images
             if result.terminated or result.truncated:
                 break
 
@@ -215,7 +215,7 @@ def test_it_can_be_reset_in_the_middle_and_closed_twice(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_pictures_have_the_size_that_was_asked_for(name: str) -> None:
+def test_images_have_the_size_that_was_asked_for(name: str) -> None:
     for size in (112, 224, 336):
         observation = open_env(name, {"image_size": size}).reset({}, 0)
         frames = [*observation.images, *(frame for video in observation.videos for frame in video.frames)]

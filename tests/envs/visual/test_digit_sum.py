@@ -40,7 +40,7 @@ def test_every_digit_is_held_out_often_enough_to_be_measured() -> None:
 @pytest.mark.parametrize("split", ["train", "heldout"])
 @pytest.mark.parametrize("num_digits", [1, 2, 3])
 def test_a_row_shows_scans_of_its_split_and_asks_for_their_sum(split: Any, num_digits: int) -> None:
-    """Read back from the pictures: at 8 pixels they are the scans themselves."""
+    """Read back from the images: at 8 pixels they are the scans themselves."""
     digits = load_digits()
     scans = (digits.images * (255 / 16)).round().astype(np.uint8)
     dataset = DigitSum(split, num_digits=num_digits, image_size=8)
@@ -95,7 +95,7 @@ def test_ids_are_unique() -> None:
     assert len({dataset[i]["id"] for i in range(64)}) == 64
 
 
-def test_pictures_are_enlarged_grey_scans() -> None:
+def test_images_are_enlarged_grey_scans() -> None:
     image = DigitSum(image_size=56)[0]["messages"][0]["content"][0]["image"]
     assert image.shape == (56, 56, 3)
     assert image.dtype == np.uint8

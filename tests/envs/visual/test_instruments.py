@@ -32,7 +32,7 @@ def asked(name: str) -> list[Question]:
 
 
 def like(pixels: ByteArray, colour: tuple[int, int, int], within: int = 30) -> Any:
-    """[height, width] True where a picture has about this colour."""
+    """[height, width] True where an image has about this colour."""
     return np.abs(pixels.astype(int) - np.array(colour)).sum(-1) < within
 
 

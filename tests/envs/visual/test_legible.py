@@ -1,4 +1,4 @@
-"""Text in pictures can be read: it lies within the picture, on plain ground, over no line and no text."""
+"""Text in images can be read: it lies within the image, on plain ground, over no line and no text."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def unreadable(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     ) -> None:
         x0, y0, x1, y1 = self.textbbox(place, words, font=font, anchor=anchor)
         box = math.floor(x0), math.floor(y0), math.ceil(x1), math.ceil(y1)
-        picture = self._image
-        if box[0] < 0 or box[1] < 0 or box[2] > picture.width or box[3] > picture.height:
+        image = self._image
+        if box[0] < 0 or box[1] < 0 or box[2] > image.width or box[3] > image.height:
             found.append(f"{words!r} reaches out of the picture")
         else:
-            ground = np.asarray(picture.crop(box)).reshape(-1, 3)
+            ground = np.asarray(image.crop(box)).reshape(-1, 3)
             if len(ground) and int(np.ptp(ground, axis=0).max()) > PLAIN:
                 found.append(f"{words!r} lies on something")
         draw_text(self, place, words, fill, font, anchor)
@@ -58,15 +58,15 @@ def test_text_lies_on_plain_ground(name: str, image_size: int, num_seeds: int, u
 
 
 def test_the_check_finds_a_text_on_a_line_and_one_outside(unreadable: list[str]) -> None:
-    from vlrl.envs.visual.drawing.draw import INK, Picture
+    from vlrl.envs.visual.drawing.draw import INK, Sketch
 
-    picture = Picture(224)
-    picture.line([(0, 50), (224, 50)], INK, 2)
-    picture.text((100, 50), "on a line")
-    picture.text((220, 100), "outside")
-    picture.text((100, 150), "well")
-    picture.text((110, 152), "over it")
-    picture.finish()
+    image = Sketch(224)
+    image.line([(0, 50), (224, 50)], INK, 2)
+    image.text((100, 50), "on a line")
+    image.text((220, 100), "outside")
+    image.text((100, 150), "well")
+    image.text((110, 152), "over it")
+    image.finish()
     assert unreadable == [
         "'on a line' lies on something",
         "'outside' reaches out of the picture",

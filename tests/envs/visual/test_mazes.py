@@ -30,7 +30,7 @@ def test_a_perfect_maze_is_a_tree_and_a_braided_one_has_no_dead_ends(level: int)
         assert far[perfect.flag] == max(far.values()) >= SIDES[level - 1] - 1
 
 
-def test_the_picture_has_a_wall_exactly_where_there_is_no_door() -> None:
+def test_the_image_has_a_wall_exactly_where_there_is_no_door() -> None:
     size = 224
     for seed in range(10):
         world = maze(0.5, 2, seed)

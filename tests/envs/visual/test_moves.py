@@ -26,7 +26,7 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
 EPISODES = [
     *GAMES,
     ("visual/frozen_lake", {"is_slippery": True, "size": 6}),
-    ("visual/sliding_puzzle", {"style": "picture"}),
+    ("visual/sliding_puzzle", {"style": "image"}),
     ("visual/search", {}),
     ("visual/read_digits", {"grid": 5}),
 ]

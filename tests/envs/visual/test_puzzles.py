@@ -1,4 +1,4 @@
-"""Sliding puzzle and jigsaw: only what can be solved is asked, and the picture shows the state."""
+"""Sliding puzzle and jigsaw: only what can be solved is asked, and the image shows the state."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_the_jigsaw_is_whole_when_it_is_solved() -> None:
     result = env.step(env.oracle())
     while not result.terminated:
         result = env.step(env.oracle())
-    different = (np.asarray(result.observation.images[0]) != env.world.picture).any(2)
+    different = (np.asarray(result.observation.images[0]) != env.world.image).any(2)
     assert different.mean() < 0.15  # seams and the numbers in the corners
 
 

@@ -55,16 +55,15 @@ def test_what_is_no_sum_is_a_wrong_one_and_said_so(text: str) -> None:
     assert len(result.observation.images) == 1
 
 
-def test_pictures_are_scans_of_the_split() -> None:
+def test_images_are_scans_of_the_split() -> None:
     for scans in ("train", "heldout"):
-        images, labels = scans_of(scans)
-        known = {image.tobytes(): int(label) for image, label in zip(images, labels, strict=True)}
+        known = {scan.tobytes(): int(label) for scan, label in zip(*scans_of(scans), strict=True)}
         env: Any = RunningDigits(scans=scans, image_size=96)
         for seed in range(20):
             env.reset({"level": 1}, seed)
-            for digit, picture in zip(env.world.digits, env.world.pictures, strict=True):
+            for digit, shown in zip(env.world.digits, env.world.images, strict=True):
                 # 8 × 8 fields of 12 pixels; bicubic enlargement keeps a field's own grey near its middle
-                fields = picture[6::12, 6::12, 0].astype(int)
+                fields = shown[6::12, 6::12, 0].astype(int)
                 nearest = min(
                     known,
                     key=lambda scan: int(np.abs(np.frombuffer(scan, np.uint8).reshape(8, 8) - fields).sum()),

@@ -75,7 +75,7 @@ def first_clearly(things: list[Thing], key: Callable[[Thing], float], rank: int 
 
 
 @pytest.mark.parametrize("num_things", [1, 5, 9, 16])
-def test_things_lie_apart_and_within_the_picture(num_things: int) -> None:
+def test_things_lie_apart_and_within_the_image(num_things: int) -> None:
     rng = np.random.default_rng(num_things)
     for _ in range(100):
         things = scatter(rng, [matching(rng, {}) for _ in range(num_things)], columns_for(num_things))

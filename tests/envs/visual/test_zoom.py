@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vlrl.envs.tools.pictures import zoomed
+from vlrl.envs.tools.images import zoomed
 from vlrl.envs.visual.drawing.badges import SHAPES
 from vlrl.envs.visual.zoom.read_digits import ReadDigits
 from vlrl.envs.visual.zoom.search import LETTERS, SIDE, Search, badge
@@ -39,28 +39,28 @@ def test_one_zoom_and_the_answer_are_right_on_every_seed(make: type[Any], option
 @pytest.mark.parametrize(
     ("frame", "box"), [("original_pixels", [28, 56, 84, 112]), ("per_1000", [125, 250, 375, 500])]
 )
-def test_a_box_is_cut_out_of_the_large_picture(frame: Any, box: list[int]) -> None:
+def test_a_box_is_cut_out_of_the_large_image(frame: Any, box: list[int]) -> None:
     env = Search(frame=frame)
     env.reset({}, 0)
     result = env.step(f"I look there.\n{write_call('zoom', {'box': box})}")
-    wanted = zoomed(env.world.picture, (168, 336, 504, 672), 224)
+    wanted = zoomed(env.world.image, (168, 336, 504, 672), 224)
     assert np.array_equal(np.asarray(result.observation.images[0]), np.asarray(wanted))
     assert result.observation.role == "tool"
     assert result.info["state"] == "(168, 336, 504, 672)"
 
 
-def test_a_cell_is_cut_out_of_the_large_picture() -> None:
+def test_a_cell_is_cut_out_of_the_large_image() -> None:
     env = ReadDigits(grid=4)
     env.reset({}, 0)
     result = env.step(write_call("zoom", {"row": 2, "column": 4}))
-    wanted = zoomed(env.world.picture, (1008, 336, 1344, 672), 224)
+    wanted = zoomed(env.world.image, (1008, 336, 1344, 672), 224)
     assert np.array_equal(np.asarray(result.observation.images[0]), np.asarray(wanted))
 
 
-def test_the_first_picture_is_the_large_one_shrunken() -> None:
+def test_the_first_image_is_the_large_one_shrunken() -> None:
     env = Search(image_size=160, scale=5)
     shown = np.asarray(env.reset({}, 0).images[0])
-    large = np.asarray(env.world.picture)
+    large = np.asarray(env.world.image)
     assert large.shape == (800, 800, 3)
     mean = large.reshape(160, 5, 160, 5, 3).mean((1, 3))
     assert np.abs(shown - mean).max() <= 0.6  # Pillow rounds in fixed point
@@ -119,12 +119,12 @@ def test_the_tool_is_offered_in_the_template_or_only_in_the_prompt() -> None:
 
 
 def test_the_badge_that_is_asked_for_is_the_only_one_of_its_kind() -> None:
-    """Told from the pixels: no other place of the picture holds that badge, whatever its letter."""
+    """Told from the pixels: no other place of the image holds that badge, whatever its letter."""
     env = Search(level=5, image_size=96)
     for seed in range(5):
         env.reset({}, seed)
         colour, shape = env.world.question.split(" on the ")[1].split("?")[0].split(" ")
-        large, side = np.asarray(env.world.picture), SIDE * env.scale
+        large, side = np.asarray(env.world.image), SIDE * env.scale
         x0, y0, x1, y1 = env.world.target
         assert np.array_equal(large[y0:y1, x0:x1], badge(shape, colour, env.world.answer.text, side))
         stamps = [badge(shape, colour, letter, side) for letter in LETTERS]
@@ -151,11 +151,11 @@ def test_letters_and_digits_are_too_small_to_read_where_they_are_shown_first() -
     env = ReadDigits(level=2)
     env.reset({}, 0)
     x0, y0, x1, y1 = env.world.target
-    plate = np.asarray(env.world.picture.crop((x0 + 4, y0 + 4, x1 - 4, y1 - 4)).convert("L"))
+    plate = np.asarray(env.world.image.crop((x0 + 4, y0 + 4, x1 - 4, y1 - 4)).convert("L"))
     rows = np.flatnonzero((plate < 128).any(1))
     assert 2.5 * env.scale < rows[-1] - rows[0] + 1 <= 3.5 * env.scale
 
 
-def test_pictures_shown_are_pil() -> None:
+def test_images_shown_are_pil() -> None:
     env = ReadDigits()
     assert isinstance(env.reset({}, 0).images[0], Image.Image)

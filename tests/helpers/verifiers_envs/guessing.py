@@ -1,4 +1,4 @@
-"""Several turns: the environment answers each guess with a picture, until the number is found."""
+"""Several turns: the environment answers each guess with an image, until the number is found."""
 
 import base64
 import io
@@ -40,7 +40,7 @@ class GuessEnvConfig(vf.EnvConfig):
     most: int = 4
 
 
-def picture(red: int) -> str:
+def image(red: int) -> str:
     stream = io.BytesIO()
     Image.new("RGB", (28, 28), (red, 0, 0)).save(stream, "PNG")
     return "data:image/png;base64," + base64.b64encode(stream.getvalue()).decode()
@@ -51,7 +51,7 @@ class GuessEnv(vf.Env[GuessEnvConfig]):
         said = "Guess a number."
         async with agents.player.interaction(task) as player:
             for turn in range(self.config.most):
-                url = vf.ImageUrlContentPart(image_url=vf.ImageUrlSource(url=picture(turn)))
+                url = vf.ImageUrlContentPart(image_url=vf.ImageUrlSource(url=image(turn)))
                 text = vf.TextContentPart(text=said)
                 segment = await player.turn([vf.UserMessage(content=[url, text])])
                 if segment.terminated or segment.last_reply == str(task.data.number):

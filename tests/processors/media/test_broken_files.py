@@ -1,4 +1,4 @@
-"""Over 200 broken files: each gives a picture, a video or a clear error, in bounded time and memory."""
+"""Over 200 broken files: each gives an image, a video or a clear error, in bounded time and memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from broken_files import PICTURES, write_broken, write_good
+from broken_files import IMAGES, write_broken, write_good
 
 OPEN_ALL = '''
 import json, resource, sys, warnings
@@ -23,7 +23,7 @@ store = MediaStore(
     MediaConfig(cache_gib=0, max_source_pixels=1_000_000, max_video_s=60, timeout_s=10, max_file_mib=1)
 )
 request = VideoRequest(4.0, None, 2, 16)
-store.image(sys.argv[1], (56, 84), "x")  # what opening a good picture loads
+store.image(sys.argv[1], (56, 84), "x")  # what opening a good image loads
 
 
 def peak():
@@ -71,8 +71,8 @@ def test_good_files_are_good(opened: Any) -> None:
     good, _, (found, _, _) = opened
     for path in good:
         as_image, as_video = found[str(path)]
-        picture, video = path.suffix in PICTURES, path.suffix not in PICTURES or path.stem == "moving"
-        assert as_image == "image (56, 84, 3) False" or not picture, as_image
+        image, video = path.suffix in IMAGES, path.suffix not in IMAGES or path.stem == "moving"
+        assert as_image == "image (56, 84, 3) False" or not image, as_image
         assert as_video == "video (56, 84, 3) False" or not video, as_video
 
 
@@ -99,7 +99,7 @@ def test_lies_about_the_size_are_found(opened: Any) -> None:
 
 
 def test_memory_stays_bounded(opened: Any) -> None:
-    """In KiB: a picture at the limit of a million pixels takes 3 MB, a decoder some frames of that."""
+    """In KiB: an image at the limit of a million pixels takes 3 MB, a decoder some frames of that."""
     _, _, (_, grown, workers) = opened
     print("MEM", grown / 1024, workers / 1024)
     assert 0 < grown < 100 * 1024

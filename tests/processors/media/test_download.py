@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import picture
+from builders import random_image
 from PIL import Image
 
 from vlrl.config.data import MediaConfig
@@ -71,7 +71,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[http.server.ThreadingHTTPServer]:
-    Image.fromarray(picture(48, 64)).save(tmp_path / "a.png")
+    Image.fromarray(random_image(48, 64)).save(tmp_path / "a.png")
     Handler.asked = []
     Handler.body = (tmp_path / "a.png").read_bytes()
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:

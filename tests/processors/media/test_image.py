@@ -1,4 +1,4 @@
-"""Pictures: every accepted kind, upright RGB as Hugging Face makes it, and errors that name the sample."""
+"""Images: every accepted kind, upright RGB as Hugging Face makes it, and errors that name the sample."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from builders import picture
+from builders import random_image
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageOps
@@ -48,7 +48,7 @@ def seen(store: MediaStore, source: Any, size: tuple[int, int] | None = None) ->
 
 
 def test_every_kind_of_source_gives_the_same_record(tmp_path: Path, store: MediaStore) -> None:
-    pixels = picture(70, 90)
+    pixels = random_image(70, 90)
     image = Image.fromarray(pixels)
     path = tmp_path / "a.png"
     image.save(path)
@@ -122,26 +122,26 @@ def test_16_bits_are_scaled_not_cut(kind: str, store: MediaStore) -> None:
 
 
 def test_arrays_of_one_three_and_four_channels(store: MediaStore) -> None:
-    grey = picture(40, 30)[..., 0]
+    grey = random_image(40, 30)[..., 0]
     assert (seen(store, grey) == grey[..., None]).all()
-    clear = np.dstack([picture(40, 30), np.zeros((40, 30), np.uint8)])
+    clear = np.dstack([random_image(40, 30), np.zeros((40, 30), np.uint8)])
     assert (seen(store, clear) == 255).all()
 
 
 def test_an_array_is_copied(store: MediaStore) -> None:
-    screen = picture(56, 56)
+    screen = random_image(56, 56)
     kept, before = seen(store, screen), screen.copy()
     screen[:] = 0
     assert (kept == before).all()
 
 
-def test_a_palette_picture_has_its_palette_s_colours(store: MediaStore) -> None:
+def test_a_palette_image_has_its_palette_s_colours(store: MediaStore) -> None:
     drawn = Image.new("RGB", (56, 56), (200, 10, 60)).quantize(4)
     assert drawn.mode == "P"
     assert np.abs(seen(store, encoded(drawn)).astype(int) - (200, 10, 60)).max() <= 4
 
 
-def test_a_palette_picture_with_a_transparent_colour_is_laid_on_white(store: MediaStore) -> None:
+def test_a_palette_image_with_a_transparent_colour_is_laid_on_white(store: MediaStore) -> None:
     drawn = Image.new("P", (56, 56), 0)
     drawn.putpalette([0, 0, 0, 255, 0, 0])
     for kind in ("PNG", "GIF"):
@@ -167,11 +167,11 @@ def test_exif_orientation_is_applied_and_known_from_the_header(
 
 
 def test_broken_exif_turns_nothing(store: MediaStore) -> None:
-    data = encoded(Image.fromarray(picture(48, 64)), "JPEG", exif=b"Exif\0\0MM\0*\xff\xff\xff\xffjunk")
+    data = encoded(Image.fromarray(random_image(48, 64)), "JPEG", exif=b"Exif\0\0MM\0*\xff\xff\xff\xffjunk")
     assert seen(store, data).shape == (48, 64, 3)
 
 
-def test_the_first_frame_of_an_animation_is_its_picture(store: MediaStore) -> None:
+def test_the_first_frame_of_an_animation_is_its_image(store: MediaStore) -> None:
     frames = [Image.new("L", (40, 30), grey) for grey in (10, 200)]
     for kind in ("GIF", "WEBP", "PNG"):
         data = encoded(frames[0], kind, save_all=True, append_images=frames[1:])
@@ -181,14 +181,14 @@ def test_the_first_frame_of_an_animation_is_its_picture(store: MediaStore) -> No
 # Resizing.
 
 
-def test_a_picture_of_the_right_size_keeps_its_pixels(store: MediaStore) -> None:
-    pixels = picture(56, 84)
+def test_an_image_of_the_right_size_keeps_its_pixels(store: MediaStore) -> None:
+    pixels = random_image(56, 84)
     assert (seen(store, pixels) == pixels).all()
 
 
 @given(st.integers(1, 80), st.integers(1, 80), st.integers(1, 80), st.integers(1, 80))
 def test_the_size_is_exactly_the_one_asked_for(height: int, width: int, high: int, wide: int) -> None:
-    frames = MediaStore(MediaConfig(cache_gib=0)).image(picture(height, width), (high, wide), WHERE)
+    frames = MediaStore(MediaConfig(cache_gib=0)).image(random_image(height, width), (high, wide), WHERE)
     assert frames.pixels.shape == (1, high, wide, 3)
     assert frames.original_size == (height, width)
 
@@ -200,7 +200,7 @@ def test_resizing_is_hugging_face_s(size: tuple[int, int], store: MediaStore, ti
     processor = AutoImageProcessor.from_pretrained(
         tiny_model, min_pixels=56 * 56, max_pixels=112 * 112, do_rescale=False, do_normalize=False
     )
-    photo = picture(*size)  # noise, the hardest case
+    photo = random_image(*size)  # noise, the hardest case
     theirs = processor(images=[Image.fromarray(photo)], return_tensors="np")
     _, rows, columns = theirs["image_grid_thw"][0].tolist()
     ours = seen(store, photo, (rows * 14, columns * 14))
@@ -240,7 +240,7 @@ def test_the_hash_is_of_pixels_kind_and_timing(store: MediaStore) -> None:
 
 
 def test_a_record_survives_pickling_read_only(store: MediaStore) -> None:
-    frames = store.image(picture(28, 28), (28, 28), WHERE)
+    frames = store.image(random_image(28, 28), (28, 28), WHERE)
     copy = pickle.loads(pickle.dumps(frames))
     assert isinstance(copy, Frames)
     assert not copy.pixels.flags.writeable
@@ -258,7 +258,7 @@ def test_a_record_survives_pickling_read_only(store: MediaStore) -> None:
         (b"", "not an image"),
         (b"GIF89a but no more", "is broken|not an image"),
         (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "not an image"),  # would start Ghostscript
-        (encoded(Image.fromarray(picture(64, 64)))[:900], "is broken"),
+        (encoded(Image.fromarray(random_image(64, 64)))[:900], "is broken"),
         (np.zeros((10, 10, 3)), r"type float64; give .* uint8 or uint16 \(floats between 0 and 1"),
         (np.zeros((10, 10, 3), np.int32), "type int32"),
         (np.zeros((10, 10, 7), np.uint8), r"shape \[10, 10, 7\]"),
@@ -269,14 +269,12 @@ def test_a_record_survives_pickling_read_only(store: MediaStore) -> None:
         (None, "a NoneType is not a medium"),
         (17, "a int is not a medium"),
         ({"url": "x"}, "needs 'bytes' or 'path'"),
-        ([picture(8, 8)], "a list of 1 pictures was given for one picture"),
+        ([random_image(8, 8)], "a list of 1 images was given for one image"),
         ("a\0b", "cannot be opened"),
         (Image.new("RGB", (500, 500)), "claims 500x500 pixels, more than media.max_source_pixels=200000"),
     ],
 )
-def test_a_bad_picture_is_an_error_that_names_the_sample(
-    source: Any, message: str, store: MediaStore
-) -> None:
+def test_a_bad_image_is_an_error_that_names_the_sample(source: Any, message: str, store: MediaStore) -> None:
     with pytest.raises(DataError, match=rf"sample 'x'.*({message})"):
         store.image(source, (28, 28), WHERE)
 
@@ -293,14 +291,14 @@ def test_a_header_that_claims_too_much_is_refused_without_decoding(store: MediaS
 
 def test_a_jpeg_of_countless_scans_is_refused(store: MediaStore) -> None:
     """Each scan of a progressive JPEG is a pass over all pixels, and takes a few bytes."""
-    data = encoded(Image.fromarray(picture(64, 64)), "JPEG", progressive=True)
+    data = encoded(Image.fromarray(random_image(64, 64)), "JPEG", progressive=True)
     scan = data[data.rindex(b"\xff\xda") : -2]
     assert seen(store, data).shape == (64, 64, 3)
     with pytest.raises(DataError, match=r"has \d+ scans"):
         seen(store, data[:-2] + scan * 300 + data[-2:])
 
 
-def test_a_text_file_is_no_picture(tmp_path: Path, store: MediaStore) -> None:
+def test_a_text_file_is_no_image(tmp_path: Path, store: MediaStore) -> None:
     path = tmp_path / "notes.png"
     path.write_text("hello")
     with pytest.raises(DataError, match=r"notes\.png' is not an image that is read here \(JPEG, PNG"):

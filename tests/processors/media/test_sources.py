@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import picture
+from builders import random_image
 from PIL import Image
 
 from vlrl.config.data import MediaConfig
@@ -116,7 +116,7 @@ def test_other_addresses_are_refused(source: str, message: str) -> None:
 
 
 def test_base64_of_a_jpeg_is_not_taken_for_a_path(tmp_path: Path) -> None:
-    Image.fromarray(picture(9, 9)).save(tmp_path / "a.jpg")
+    Image.fromarray(random_image(9, 9)).save(tmp_path / "a.jpg")
     data = (tmp_path / "a.jpg").read_bytes()
     text = base64.b64encode(data).decode()
     assert text.startswith("/9j/")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
-from builders import picture
+from builders import random_image
 from PIL import Image
 from videos import numbers, write_video
 
@@ -23,7 +23,7 @@ from vlrl.config.data import MediaConfig
 from vlrl.errors import DataError
 from vlrl.processors.media import store as media_store
 from vlrl.processors.media.disk_cache import DiskCache
-from vlrl.processors.media.image import decode_picture
+from vlrl.processors.media.image import decode_image
 from vlrl.processors.media.store import MediaStore
 from vlrl.processors.media.video import VideoRequest
 
@@ -42,9 +42,9 @@ def open_store(cache: Path, **options: Any) -> MediaStore:
 
 
 def photo(folder: Path, seed: int = 0, name: str | None = None) -> Path:
-    """A picture that has not changed for an hour."""
+    """An image that has not changed for an hour."""
     path = folder / (name or f"{seed}.png")
-    Image.fromarray(picture(70, 90, seed)).save(path)
+    Image.fromarray(random_image(70, 90, seed)).save(path)
     settle(path)
     return path
 
@@ -62,7 +62,7 @@ def size_of(cache: Path) -> int:
     return sum(path.stat().st_size for path in cache.glob("*/*"))
 
 
-def test_rows_with_the_same_picture_share_one_array(tmp_path: Path, cache: Path) -> None:
+def test_rows_with_the_same_image_share_one_array(tmp_path: Path, cache: Path) -> None:
     store = open_store(cache)
     path = photo(tmp_path)
     again = photo(tmp_path, name="copy.png")
@@ -97,11 +97,11 @@ def test_a_second_start_decodes_nothing_and_reads_no_source(tmp_path: Path, cach
     assert not frames.pixels.flags.writeable
 
 
-def test_a_changed_file_is_another_picture(tmp_path: Path, cache: Path) -> None:
+def test_a_changed_file_is_another_image(tmp_path: Path, cache: Path) -> None:
     store = open_store(cache)
     path = photo(tmp_path)
     first = store.image(path, SIZE, WHERE)
-    Image.fromarray(picture(70, 90, seed=9)).save(path)
+    Image.fromarray(random_image(70, 90, seed=9)).save(path)
     settle(path, 1800)
     assert store.image(path, SIZE, WHERE).sha256 != first.sha256
 
@@ -110,7 +110,7 @@ def test_a_file_that_was_just_written_is_not_believed_to_stay(tmp_path: Path, ca
     """Two writes within one tick of the clock leave the same time and size."""
     store = open_store(cache)
     path = tmp_path / "a.bmp"
-    Image.fromarray(picture(70, 90, 1)).save(path)
+    Image.fromarray(random_image(70, 90, 1)).save(path)
     status = path.stat()
     first = store.image(path, SIZE, WHERE)
     with open(path, "r+b") as file:
@@ -278,9 +278,9 @@ def test_threads_that_ask_at_once_cause_one_decoding(tmp_path: Path, monkeypatch
     def counted(source: Any, name: str, limit: int) -> Any:
         decoded.append(name)
         time.sleep(0.05)  # time for the others to come
-        return decode_picture(source, name, limit)
+        return decode_image(source, name, limit)
 
-    monkeypatch.setattr(media_store, "decode_picture", counted)
+    monkeypatch.setattr(media_store, "decode_image", counted)
     with ThreadPoolExecutor(8) as pool:
         frames = list(pool.map(lambda _: store.image(path, SIZE, WHERE), range(8)))
     assert all(found is frames[0] for found in frames)

@@ -195,7 +195,7 @@ def test_a_gif_is_a_video_with_its_own_durations(tmp_path: Path, store: MediaSto
     assert frames.timestamps_s == (0.0, 0.3, 1.3, 1.8)
     assert numbers(frames.pixels) == [0, 3, 4, 5]
     assert frames.fps == pytest.approx(4 / 2.0)
-    assert numbers(store.image(path, (28, 28), WHERE).pixels) == [0]  # as a picture, its first frame
+    assert numbers(store.image(path, (28, 28), WHERE).pixels) == [0]  # as an image, its first frame
 
 
 def test_a_codec_that_decord_does_not_know_is_decoded_all_the_same(tmp_path: Path, store: MediaStore) -> None:
@@ -231,9 +231,9 @@ def test_what_an_edit_list_hides_is_not_shown(tmp_path: Path, store: MediaStore)
 
 
 def test_a_list_of_frames_is_a_video(tmp_path: Path, store: MediaStore) -> None:
-    pictures = [Image.new("L", (64, 48), level(i)) for i in range(5)]
-    pictures[0].save(tmp_path / "0.png")
-    mixed = [tmp_path / "0.png", np.asarray(pictures[1]), *pictures[2:]]
+    images = [Image.new("L", (64, 48), level(i)) for i in range(5)]
+    images[0].save(tmp_path / "0.png")
+    mixed = [tmp_path / "0.png", np.asarray(images[1]), *images[2:]]
     frames = store.video(mixed, ask(VideoConfig()), (28, 28), WHERE)
     assert numbers(frames.pixels) == [0, 1, 2, 3, 4, 4]  # the last repeated, to an even number
     assert frames.timestamps_s == (0.0, 0.5, 1.0, 1.5, 2.0, 2.5)
@@ -275,7 +275,7 @@ def test_a_span_beyond_the_end_is_an_error(clip: Path, store: MediaStore) -> Non
 
 def test_one_frame_is_no_video(tmp_path: Path, store: MediaStore) -> None:
     path = write_video(tmp_path / "one.mp4", num_frames=1)
-    with pytest.raises(DataError, match=r"has 1 frames .*at least 2; use a picture"):
+    with pytest.raises(DataError, match=r"has 1 frames .*at least 2; use an image"):
         store.video_info(path, ask(), WHERE)
 
 

@@ -166,7 +166,7 @@ def test_the_edge_belongs_to_the_box() -> None:
         assert score("plain@original_pixels", text, answer, SCREENS[0]) == paid, place
 
 
-def test_answers_may_be_in_another_frame_and_on_another_picture() -> None:
+def test_answers_may_be_in_another_frame_and_on_another_image() -> None:
     share = {"action": "click", "bbox": [0.4, 0.4, 0.6, 0.6]}
     assert score("plain@unit", "<action>click 0.5 0.5</action>", share, OTHER, answer_frame="unit") == 1
     early = {"action": "click", "bbox": [20, 10, 30, 20]}

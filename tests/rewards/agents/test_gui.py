@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pictures import seen, think
+from images import seen, think
 
 from vlrl.errors import ConfigError
 from vlrl.rewards.agents.gui import (

@@ -6,7 +6,7 @@ import io
 
 import numpy as np
 import pytest
-from pictures import think
+from images import think
 from PIL import Image
 
 from vlrl.envs.tools.sandbox import Limits, run_python
@@ -29,7 +29,7 @@ def png(pixels: np.ndarray) -> bytes:
 def chart() -> tuple[Media, ...]:
     """What the right code draws, drawn by it."""
     code = RIGHT + "plt.savefig('out.png', dpi=100)\n"
-    pixels = decoded(run_python(code, {}, Limits(20.0, 2048), sandboxed=True).picture)
+    pixels = decoded(run_python(code, {}, Limits(20.0, 2048), sandboxed=True).image)
     assert pixels is not None and pixels.shape == (200, 300, 3)
     return (Media("image", "", pixels[None], pixels.shape[:2], (1, 1, 1), 1),)
 
@@ -49,7 +49,7 @@ def test_the_right_code_earns_all_and_another_chart_less(chart: tuple[Media, ...
 def test_code_that_cheats_or_fails_earns_nothing(chart: tuple[Media, ...]) -> None:
     blank = "import matplotlib.pyplot as plt\nplt.figure(figsize=(3, 2))"
     assert score(blank, chart) == (0, 1)
-    fake = "open('out.png', 'wb').write(b'PNG')\nopen('picture_1.png')"  # the reference is not there
+    fake = "open('out.png', 'wb').write(b'PNG')\nopen('image_1.png')"  # the reference is not there
     assert score(fake, chart) == (0, 0)
 
 

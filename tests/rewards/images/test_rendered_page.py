@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from builders import make_sample, make_trajectory
-from pictures import think
+from images import think
 
 from vlrl.config.options import RewardConfig
 from vlrl.envs.gui.web.chromium import browser

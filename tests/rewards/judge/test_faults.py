@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import picture
+from builders import random_image
 from hypothesis import given
 from hypothesis import strategies as st
 from judge_server import JudgeServer, Reply, Seen
@@ -236,7 +236,7 @@ def test_a_verdict_is_paid_for_once(server: JudgeServer, tmp_path: Path) -> None
 
 def test_everything_that_is_asked_is_in_the_key(server: JudgeServer, tmp_path: Path) -> None:
     def medium(name: str) -> Media:
-        return Media("image", name, picture(28, 28)[None], (28, 28), (1, 2, 2), 1)
+        return Media("image", name, random_image(28, 28)[None], (28, 28), (1, 2, 2), 1)
 
     first, second = (medium("a"),), (medium("b"),)
     asked: list[tuple[tuple[Any, ...], dict[str, Any]]] = [

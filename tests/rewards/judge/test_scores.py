@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from builders import make_sample, make_trajectory, picture
+from builders import make_sample, make_trajectory, random_image
 from judge_server import JudgeServer, Reply, Seen
 from PIL import Image
 
@@ -163,8 +163,8 @@ def test_a_sample_without_a_reference_is_judged_by_the_rubric_alone(server: Judg
     assert "secret" not in server.seen[2].text
 
 
-def test_pictures_are_sent_before_the_text(server: JudgeServer) -> None:
-    first, second = picture(30, 40), picture(20, 20, seed=1)
+def test_images_are_sent_before_the_text(server: JudgeServer) -> None:
+    first, second = random_image(30, 40), random_image(20, 20, seed=1)
     prompt = [
         {"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "or"}, {"type": "image"}]}
     ]
@@ -179,7 +179,7 @@ def test_pictures_are_sent_before_the_text(server: JudgeServer) -> None:
         assert head == "data:image/png;base64" and np.array_equal(found, pixels)
 
 
-def test_large_pictures_are_shrunk_and_videos_thinned_out(server: JudgeServer) -> None:
+def test_large_images_are_shrunk_and_videos_thinned_out(server: JudgeServer) -> None:
     large = media(np.full((300, 600, 3), 200, np.uint8))
     frames = np.stack([np.full((40, 40, 3), 20 * i, np.uint8) for i in range(9)])
     score(
@@ -195,7 +195,7 @@ def test_large_pictures_are_shrunk_and_videos_thinned_out(server: JudgeServer) -
 
 
 def test_a_judge_that_reads_text_gets_text(server: JudgeServer) -> None:
-    score(server, media=(media(picture(30, 30)),), endpoint={"images": False})
+    score(server, media=(media(random_image(30, 30)),), endpoint={"images": False})
     assert isinstance(server.seen[0].body["messages"][1]["content"], str)
 
 

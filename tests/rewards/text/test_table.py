@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pictures import think
+from images import think
 
 from vlrl.errors import ConfigError
 from vlrl.registry import resolve

@@ -6,7 +6,7 @@ from itertools import permutations
 from typing import Any
 
 import pytest
-from pictures import think
+from images import think
 
 from vlrl.errors import ConfigError
 from vlrl.registry import resolve

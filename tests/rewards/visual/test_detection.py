@@ -1,4 +1,4 @@
-"""Rewards on all boxes of a picture: closed forms, peers' definitions, and what must not win."""
+"""Rewards on all boxes of an image: closed forms, peers' definitions, and what must not win."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pictures import seen, think
+from images import seen, think
 
 from vlrl.errors import ConfigError
 from vlrl.registry import resolve
@@ -187,7 +187,7 @@ def test_a_thousand_boxes_take_a_moment() -> None:
         assert function(text, many[:600], canvases=MEDIA) > 0.4
 
 
-# Peers' definitions, written down from their descriptions; on random pictures of few places, so that there
+# Peers' definitions, written down from their descriptions; on random images of few places, so that there
 # are copies, misses, wrong labels and overlaps of every size.
 
 PLACES = [[x, y, x + 100, y + h] for x in (0, 8, 20, 60, 300) for y in (0, 30) for h in (80, 100)]

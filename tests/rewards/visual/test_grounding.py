@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pictures import seen, think
+from images import seen, think
 
 from vlrl.coordinates import FRAMES, Box, Canvas, CoordinateFrame, Point, convert, quantise
 from vlrl.errors import ConfigError
@@ -93,7 +93,7 @@ def test_the_default_frame_is_the_one_the_family_was_taught() -> None:
         box_iou(share, TRUE, canvases=MEDIA, answer_frame="pixels")
 
 
-def test_a_canvas_is_all_that_is_needed_of_a_picture() -> None:
+def test_a_canvas_is_all_that_is_needed_of_an_image() -> None:
     media = seen((480, 640), (476, 644), "resized_pixels")
     text = think("[161, 119, 322, 238]")
     assert Canvas.of(media) == Canvas((480, 640), (476, 644), "resized_pixels")
@@ -101,7 +101,7 @@ def test_a_canvas_is_all_that_is_needed_of_a_picture() -> None:
     assert box_iou(text, [160, 120, 320, 240], canvases=[media]) == pytest.approx(1)
 
 
-def test_media_index_says_which_picture() -> None:
+def test_media_index_says_which_image() -> None:
     both = (seen((100, 100), (56, 56), "unit"), seen((480, 640), (476, 644), "unit"))
     text = think("[0.25, 0.25, 0.5, 0.5]")
     assert box_iou(text, [160, 120, 320, 240], canvases=both, media_index=1) == pytest.approx(1)
@@ -127,7 +127,7 @@ def test_a_sample_without_a_usable_answer_is_a_failure_not_a_zero(function: Any,
             function(completion, answer, canvases=MEDIA)
 
 
-def test_an_annotation_a_little_off_the_picture_is_moved_to_its_edge() -> None:
+def test_an_annotation_a_little_off_the_image_is_moved_to_its_edge() -> None:
     assert box_iou(think("[0, 0, 640, 480]"), [-0.4, 0, 640.4, 480], canvases=MEDIA) == pytest.approx(1)
 
 
@@ -157,7 +157,7 @@ def test_values() -> None:
 
 
 @pytest.mark.parametrize(("function", "unused", "answer"), PERFECT)
-def test_a_box_around_the_whole_picture_wins_nothing_to_speak_of(
+def test_a_box_around_the_whole_image_wins_nothing_to_speak_of(
     function: Any, unused: Any, answer: Any
 ) -> None:
     for place in ("[0, 0, 640, 480]", "[320, 240]", "[[0, 0], [640, 0], [640, 480], [0, 480]]"):
@@ -182,7 +182,7 @@ def test_an_option_out_of_range_is_refused(function: Any, options: dict[str, Any
 
 
 # VLM-R1's reward of referring expressions, from its description: the first "[x, y, x, y]" of whole numbers in
-# <answer>, grid · 14 pixels scaled to the picture's own, then intersection over union.
+# <answer>, grid · 14 pixels scaled to the image's own, then intersection over union.
 
 SHARES = st.lists(st.integers(0, 46), min_size=2, max_size=2, unique=True).map(sorted)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pictures import seen, think
+from images import seen, think
 from pycocotools.cocoeval import COCOeval
 
 from vlrl.errors import ConfigError

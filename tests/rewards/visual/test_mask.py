@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pictures import seen, think
+from images import seen, think
 from pycocotools import mask as coco
 
 from vlrl.errors import ConfigError

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from pictures import seen, think
+from images import seen, think
 
 from vlrl.errors import ConfigError
 from vlrl.registry import resolve

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pictures import think
+from images import think
 
 from vlrl.errors import ConfigError
 from vlrl.rewards.visual.video import event_order, temporal_iou

@@ -56,7 +56,7 @@ def run(play: Callable[[Served], Awaitable[Any]], answer: Any, processor: Any = 
     return asyncio.run(main())
 
 
-def test_a_talk_with_pictures_and_tools_is_what_the_template_writes(processor: Any) -> None:
+def test_a_talk_with_images_and_tools_is_what_the_template_writes(processor: Any) -> None:
     texts = [f"I will guess. {CALL}", f"{CALL}\n{CALL}", "<think>hm</think> It is 7."]
     policy = in_turn(*texts, processor=processor)
     system = {"role": "developer", "content": "Be brief."}

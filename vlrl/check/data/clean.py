@@ -138,8 +138,8 @@ def _encoded(medium: Encoded | Image.Image | np.ndarray) -> tuple[bytes, str]:
     if isinstance(medium, Encoded):
         data = medium.read()
         try:
-            with Image.open(io.BytesIO(data)) as picture:
-                return data, f".{(picture.format or 'bin').lower()}"
+            with Image.open(io.BytesIO(data)) as image:
+                return data, f".{(image.format or 'bin').lower()}"
         except OSError:  # it was decoded before, so it is a video
             return data, ".mp4"
     out = io.BytesIO()

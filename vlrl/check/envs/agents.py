@@ -51,16 +51,16 @@ def heeds_how_it_is_shown(env: Watched, request: Request) -> EnvCheck:
     """Whether right actions stay right when its images are shown at another size: what `seen` is for."""
     if not env.has("seen"):
         return EnvCheck(
-            SHOWN, "info", "it has no seen: places in actions are of its own pictures, or there are none"
+            SHOWN, "info", "it has no seen: places in actions are of its own images, or there are none"
         )
     for index in range(request.episodes if env.has("oracle") else 0):
         with suppress(NoOracle):
             if _solves_enlarged(env, request, index, oracle_policy):
                 return EnvCheck(
-                    SHOWN, "ok", "the oracle's actions hold on pictures shown larger, as seen tells"
+                    SHOWN, "ok", "the oracle's actions hold on images shown larger, as seen tells"
                 )
             return EnvCheck(
-                SHOWN, "fail", "told by seen that its pictures are shown larger, the oracle's actions miss"
+                SHOWN, "fail", "told by seen that its images are shown larger, the oracle's actions miss"
             )
     _solves_enlarged(env, request, 0, usual_policy(env))
     return EnvCheck(
@@ -84,8 +84,8 @@ def _solves_enlarged(env: Watched, request: Request, index: int, policy: Policy)
 
 def _enlarged(observation: Observation) -> tuple[Canvas, ...]:
     """Its images as half as large again; a video is like its first frame."""
-    pictures = [*observation.images, *(video.frames[0] for video in observation.videos)]
-    sizes = [pixels_of(picture).shape[:2] for picture in pictures]
+    images = [*observation.images, *(video.frames[0] for video in observation.videos)]
+    sizes = [pixels_of(image).shape[:2] for image in images]
     return tuple(Canvas((h, w), (h * 3 // 2, w * 3 // 2)) for h, w in sizes)
 
 

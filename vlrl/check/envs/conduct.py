@@ -51,12 +51,12 @@ def shows_something(env: Watched, request: Request) -> EnvCheck:
     """What it shows first, and whether a model can be shown that."""
     observation = env.reset(request.task, request.episode_seed(0))
     sizes = [f"{p.shape[1]}×{p.shape[0]}" for p in map(pixels_of, observation.images)]
-    shows = [f"pictures of {', '.join(sizes)} pixels"] if sizes else []
+    shows = [f"images of {', '.join(sizes)} pixels"] if sizes else []
     shows += [f"a video of {len(video.frames)} frames" for video in observation.videos]
     shows += [f"{len(observation.text)} characters"] if observation.text else []
     found = "shows " + ", ".join(shows)
     if not observation.images and not observation.videos:
-        return EnvCheck(RESET, "warn", f"{found}; no picture: nothing for a vision model to look at")
+        return EnvCheck(RESET, "warn", f"{found}; no image: nothing for a vision model to look at")
     return EnvCheck(RESET, "ok", found)
 
 
@@ -82,7 +82,7 @@ def repeats(env: Watched, request: Request) -> EnvCheck:
     with Watched(request) as other:
         for again in (play(env, request, 0, policy), play(other, request, 0, policy)):
             if again.digests[0] != first.digests[0]:
-                found = "the same task and seed show another first picture: derive everything from the seed"
+                found = "the same task and seed show another first image: derive everything from the seed"
                 return EnvCheck(SAME, "fail", found)
             if again.digests != first.digests or again.rewards != first.rewards:
                 found = "the same task, seed and actions give another episode"

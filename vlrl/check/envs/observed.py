@@ -19,16 +19,16 @@ def problems_of(observation: Any) -> list[str]:
         found.append(f"text is a {type(text).__name__}; give a str")
     if role not in ("user", "tool"):
         found.append(f"role is {role!r}; give user or tool")
-    pictures = list(observation.images)
+    images = list(observation.images)
     for video in observation.videos:
         if not video.frames or not video.fps > 0:
             found.append(f"a video has {len(video.frames)} frames at {video.fps} a second")
-        pictures += video.frames
-    for picture in pictures:
+        images += video.frames
+    for image in images:
         try:
-            pixels_of(picture)
+            pixels_of(image)
         except (ValueError, OSError) as error:  # OSError: a PIL image that is opened but cannot be read
             found.append(str(error))
-    if not pictures and not text:
-        found.append("it shows nothing: neither text nor a picture")
+    if not images and not text:
+        found.append("it shows nothing: neither text nor an image")
     return found

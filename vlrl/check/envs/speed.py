@@ -83,10 +83,10 @@ def _steps(env: Watched, request: Request, seconds: float) -> list[float]:
 
 
 def _size(observation: Observation) -> dict[str, Any]:
-    pictures = [pixels_of(picture) for picture in observation.images]
+    images = [pixels_of(image) for image in observation.images]
     frames = [pixels_of(frame) for video in observation.videos for frame in video.frames]
     return {
-        "observation": [f"{p.shape[1]}×{p.shape[0]}" for p in pictures]
+        "observation": [f"{p.shape[1]}×{p.shape[0]}" for p in images]
         + [f"video of {len(video.frames)}" for video in observation.videos],
-        "observation_bytes": sum(p.nbytes for p in (*pictures, *frames)),
+        "observation_bytes": sum(p.nbytes for p in (*images, *frames)),
     }

@@ -135,7 +135,7 @@ def _require_kept(
     media = [medium for record in records for medium in record.get("media", ())]
     if function.wanted & {"canvases", "media", "sample"} and any("original_size" not in m for m in media):
         raise ConfigError(
-            f"reward {name!r} looks at pictures, and {path} was written before their original sizes were "
+            f"reward {name!r} looks at images, and {path} was written before their original sizes were "
             "kept: generate the completions again with vlrl rollout"
         )
     if function.required and config is None and any("metadata" not in record for record in records):
@@ -219,8 +219,8 @@ def _medium(medium: Mapping[str, Any], path: Path) -> Media:
     file = run_dir_of(path) / medium["path"]
     if not file.is_file():
         raise DataError(f"{file} is missing: a rollouts file goes with the media folder of its run")
-    with Image.open(file) as picture:
-        pixels = np.asarray(picture.convert("RGB"))
+    with Image.open(file) as image:
+        pixels = np.asarray(image.convert("RGB"))
     frames = np.stack(np.split(pixels, medium["num_frames"], axis=1))
     return Media(
         kind=medium["kind"],

@@ -30,12 +30,12 @@ def built_in_sets() -> dict[str, list[Sample]]:
     """Name → samples, one set for each kind of answer that the built-in rewards compare."""
     return {
         "choice": [
-            _sample("choice", i, f"Which one is it? Picture {i}.", letter, choices=list(options))
+            _sample("choice", i, f"Which one is it? Image {i}.", letter, choices=list(options))
             for i, (letter, *options) in enumerate(_CHOICES)
         ],
         "text": [_sample("text", i, question, answer) for i, (question, answer) in enumerate(_TEXTS)],
         "number": [
-            _sample("number", i, f"How many are there in picture {i}?", str(answer))
+            _sample("number", i, f"How many are there in image {i}?", str(answer))
             for i, answer in enumerate((7, 12, 30, 45, 81, 150, 260, 390, 512, 777, 1024, 2048))
         ],
         "yes or no": [

@@ -30,10 +30,10 @@ MEANINGS = {
 def command(
     config: ConfigArgument,
     overrides: OverridesArgument = None,
-    text_tokens: Annotated[int, typer.Option(min=1, help="Tokens of a prompt, without pictures.")] = 128,
-    pictures: Annotated[int, typer.Option(min=0, help="Pictures of a prompt.")] = 1,
-    picture_pixels: Annotated[
-        int | None, typer.Option(min=784, help="Pixels of a picture; processor.max_pixels unless given.")
+    text_tokens: Annotated[int, typer.Option(min=1, help="Tokens of a prompt, without images.")] = 128,
+    images: Annotated[int, typer.Option(min=0, help="Images of a prompt.")] = 1,
+    image_pixels: Annotated[
+        int | None, typer.Option(min=784, help="Pixels of an image; processor.max_pixels unless given.")
     ] = None,
     completion_tokens: Annotated[
         int | None, typer.Option(min=1, help="Tokens of a completion; rollout.max_tokens unless given.")
@@ -65,8 +65,8 @@ def command(
     machine = _machine(loaded.model.dtype, device, memory_gib, teraflops)
     prompts = Prompts(
         text_tokens=text_tokens,
-        num_pictures=pictures,
-        picture_pixels=picture_pixels or loaded.processor.max_pixels,
+        num_images=images,
+        image_pixels=image_pixels or loaded.processor.max_pixels,
         completion_tokens=completion_tokens or loaded.rollout.max_tokens,
     )
     plan = predict(loaded, prompts, machine)

@@ -36,7 +36,7 @@ def command(
     path = write_report(run_dir)
     typer.echo(f"report: {path}", err=json)
     result = {"report": str(path)}
-    if picture := draw_run(run_dir):
-        typer.echo(f"timeline: {picture}", err=json)
-        result["timeline"] = str(picture)
+    if image := draw_run(run_dir):
+        typer.echo(f"timeline: {image}", err=json)
+        result["timeline"] = str(image)
     print_result(result, json)

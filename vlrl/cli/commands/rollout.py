@@ -27,7 +27,7 @@ def command(
     from vlrl.algorithm.credit import assign_credit
     from vlrl.rollout.groups import rollout_groups, score_groups
     from vlrl.run.run import Run
-    from vlrl.tracking.records import pictures_of, rollout_records, write_rollouts
+    from vlrl.tracking.records import images_of, rollout_records, write_rollouts
     from vlrl.tracking.stats import episode_stats, rollout_stats
 
     path = out or loaded.run_dir / "rollouts" / "rollout.jsonl"
@@ -42,7 +42,7 @@ def command(
         failures = run.runner.run(score_groups(groups, run.reward.score_all))
         assign_credit(groups, loaded.algorithm, run.masks)
         records = rollout_records(groups, run.processor, phase="rollout", step=0)
-        write_rollouts(path, records, pictures_of(groups))
+        write_rollouts(path, records, images_of(groups))
         stats = rollout_stats(groups, failures) | episode_stats(groups, drawn.counts)
         console.note(f"{len(records)} rollouts, mean reward {stats['reward/mean']:.3f}: {path}")
     print_result(

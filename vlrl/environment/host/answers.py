@@ -106,7 +106,7 @@ def _observation(returned: Any, method: str) -> Observation:
         raise EnvFailure("raised", f"observation.role is {returned.role!r}, not 'user' or 'tool'")
     return Observation(
         _text(returned.text, "observation.text"),
-        tuple(_picture(image, "observation.images") for image in _several(returned.images, "images")),
+        tuple(_image(image, "observation.images") for image in _several(returned.images, "images")),
         tuple(_video(video) for video in _several(returned.videos, "videos")),
         "tool" if returned.role == "tool" else "user",
         _text(returned.summary, "observation.summary"),
@@ -127,10 +127,10 @@ def _video(given: Any) -> Video:
     except ValueError as error:
         raise EnvFailure("raised", str(error)) from error
     frames = _several(given.frames, "videos' frames")
-    return Video(tuple(_picture(frame, "observation.videos") for frame in frames), fps)
+    return Video(tuple(_image(frame, "observation.videos") for frame in frames), fps)
 
 
-def _picture(given: Any, name: str) -> Any:
+def _image(given: Any, name: str) -> Any:
     """A copy: an array, or a PIL image if its mode or metadata say more than an array can."""
     if isinstance(given, np.ndarray):
         if given.dtype != np.uint8 or given.ndim != 3 or given.shape[2] != 3 or not given.size:

@@ -208,7 +208,7 @@ class _Routes:
     async def _answer(self, value: Any, asked: Mapping[str, Any]) -> web.Response:
         from aiohttp import web
 
-        form: Form = "png" if asked.get("pictures") == "png" else "raw"
+        form: Form = "png" if asked.get("images") == "png" else "raw"
         # Compressing takes as long as many a step: not in the loop that answers everybody.
         body = await asyncio.to_thread(dumps, value, form) if form == "png" else dumps(value, form)
         return web.Response(body=body, content_type=CONTENT_TYPE)

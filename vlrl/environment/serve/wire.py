@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from vlrl.environment.host.failure import EnvFailure
-from vlrl.environment.images import MAX_PIXELS, picture_of
+from vlrl.environment.images import MAX_PIXELS, image_of
 from vlrl.protocols import Observation, StepResult, Video
 
 Form = Literal["raw", "png"]
@@ -58,9 +58,9 @@ def loads(data: bytes, where: str) -> Any:
 def _packed(value: Any, form: Form, buffers: list[Any]) -> dict[str, Any]:
     match value:
         case Observation():
-            images = [_picture(image, form, buffers) for image in value.images]
+            images = [_image(image, form, buffers) for image in value.images]
             videos = [
-                {"fps": video.fps, "frames": [_picture(frame, form, buffers) for frame in video.frames]}
+                {"fps": video.fps, "frames": [_image(frame, form, buffers) for frame in video.frames]}
                 for video in value.videos
             ]
             said = {"text": value.text, "role": value.role, "summary": value.summary}
@@ -73,7 +73,7 @@ def _packed(value: Any, form: Form, buffers: list[Any]) -> dict[str, Any]:
             return {"agents": {agent: _packed(of_one, form, buffers) for agent, of_one in value.items()}}
 
 
-def _picture(image: Any, form: Form, buffers: list[Any]) -> dict[str, Any]:
+def _image(image: Any, form: Form, buffers: list[Any]) -> dict[str, Any]:
     is_array = isinstance(image, np.ndarray)
     if is_array and form == "raw":
         data: Any = np.ascontiguousarray(image).data.cast("B")
@@ -114,14 +114,14 @@ class _Reader:
         return {str(agent): self.value(of_one) for agent, of_one in said["agents"].items()}
 
     def _observation(self, said: Mapping[str, Any]) -> Observation:
-        images = self._pictures(said["images"])
-        videos = tuple(Video(self._pictures(each["frames"]), each["fps"]) for each in said["videos"])
+        images = self._images(said["images"])
+        videos = tuple(Video(self._images(each["frames"]), each["fps"]) for each in said["videos"])
         return Observation(said["text"], images, videos, said["role"], said["summary"])
 
-    def _pictures(self, several: Sequence[Mapping[str, Any]]) -> tuple[Any, ...]:
-        return tuple(self._picture(said) for said in several)
+    def _images(self, several: Sequence[Mapping[str, Any]]) -> tuple[Any, ...]:
+        return tuple(self._image(said) for said in several)
 
-    def _picture(self, said: Mapping[str, Any]) -> Any:
+    def _image(self, said: Mapping[str, Any]) -> Any:
         length = int(said["num_bytes"])
         data, self._rest = self._rest[:length], self._rest[length:]
         if len(data) != length:
@@ -131,5 +131,5 @@ class _Reader:
             if channels != 3 or not 0 < height * width <= MAX_PIXELS:
                 raise ValueError(f"an image of the shape {said['shape']}")
             return np.frombuffer(data, np.uint8).reshape(height, width, 3)
-        image = picture_of(bytes(data), self._where)
+        image = image_of(bytes(data), self._where)
         return np.array(image) if said["is_array"] else image

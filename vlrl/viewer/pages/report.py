@@ -101,7 +101,7 @@ def write_rollout_report(path: Path, page: Path | None = None) -> Path:
     return page
 
 
-def write_pictures(run_dir: Path, out_dir: Path) -> list[Path]:
+def write_images(run_dir: Path, out_dir: Path) -> list[Path]:
     """Write the charts a README shows as PNGs, and return their paths."""
     run = load_run(run_dir)
     out_dir.mkdir(parents=True, exist_ok=True)

@@ -22,8 +22,8 @@ from vlrl.protocols import Processor
 from vlrl.sft import supervised_group
 from vlrl.types import ByteArray, IntArray, Media, ReferenceTurn, Row, Sample
 from vlrl.viewer.boxes import Mark, find_marks
+from vlrl.viewer.images import PIXELATED_BELOW, data_uri
 from vlrl.viewer.page import write_page
-from vlrl.viewer.pictures import PIXELATED_BELOW, data_uri
 from vlrl.viewer.prompt_tokens import TokenSpan, context_spans, turn_spans
 
 MAX_FRAMES = 16
@@ -52,7 +52,7 @@ class MediumCard:
 
     kind: str
     caption: Sequence[str]
-    pictures: Sequence[Shown]
+    images: Sequence[Shown]
     pixelated: bool
     marks: Sequence[Mark] = ()
     left_out: int = 0
@@ -175,7 +175,7 @@ def medium_card(medium: Media, sample: Sample | None, look: SampleLook) -> Mediu
     return MediumCard(
         kind=medium.kind,
         caption=caption,
-        pictures=[_shown(medium.frames[i], times[i], medium.kind == "video") for i in chosen],
+        images=[_shown(medium.frames[i], times[i], medium.kind == "video") for i in chosen],
         pixelated=min(width, height) < PIXELATED_BELOW // 2,
         marks=find_marks(sample, look.frame, medium) if sample and look.frame else (),
         left_out=len(medium.frames) - len(chosen),
@@ -224,12 +224,12 @@ def _facts(
 
 
 def _shown(frame: ByteArray, seconds: str, small: bool) -> Shown:
-    picture = Image.fromarray(np.asarray(frame))
-    width, height = picture.size
+    image = Image.fromarray(np.asarray(frame))
+    width, height = image.size
     if small:
-        picture.thumbnail((FRAME_SIDE, FRAME_SIDE))
-    out, lossless = io.BytesIO(), picture.width * picture.height <= LOSSLESS_PIXELS and not small
-    picture.save(out, "PNG") if lossless else picture.save(out, "JPEG", quality=88)
+        image.thumbnail((FRAME_SIDE, FRAME_SIDE))
+    out, lossless = io.BytesIO(), image.width * image.height <= LOSSLESS_PIXELS and not small
+    image.save(out, "PNG") if lossless else image.save(out, "JPEG", quality=88)
     kind = "png" if lossless else "jpeg"
     return Shown(data_uri(out.getvalue(), kind), width, height, seconds)
 

@@ -34,7 +34,7 @@ class Grid:
         """The pixel that holds a written place.
 
         Raises:
-            ValueError: for a place outside the picture.
+            ValueError: for a place outside the image.
         """
         if self._scale > 1:
             x, y = round(x * self._scale, 6), round(y * self._scale, 6)

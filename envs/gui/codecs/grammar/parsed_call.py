@@ -176,7 +176,7 @@ class ParsedAction:
         try:
             return grid.pixel(x, y)
         except (ValueError, OverflowError):
-            reason = f"{self.name[:40]}: the place lies outside the picture"
+            reason = f"{self.name[:40]}: the place lies outside the image"
             raise ActionError("outside", reason, span) from None
 
     def first_of(self, *names: str) -> str:

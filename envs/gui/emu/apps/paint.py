@@ -1,4 +1,4 @@
-"""Paint: a picture, a few tools, ten colours."""
+"""Paint: an image, a few tools, ten colours."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from vlrl.envs.gui.emu.apps.parts import documents
 from vlrl.envs.gui.emu.apps.parts.canvas import (
     COLOURS,
     NUMBERS,
-    Picture,
+    Bitmap,
     blank,
     coloured,
     filled,
@@ -43,7 +43,7 @@ UNDO_STEPS = 30
 SHEET = blank(*SIZE)
 add_words("""
 Paint = Malen = Dessin = Dibujo
-Picture = Bild = Image = Imagen
+Image = Bild = Image = Imagen
 Pen = Stift = Stylo = Lápiz
 Line = Linie = Ligne = Línea
 Rectangle = Rechteck = Rectangle = Rectángulo
@@ -88,14 +88,14 @@ class Paint(Document):
     """What is painted.
 
     Attributes:
-        picture: as it is now.
-        before: earlier pictures, the last one last.
+        image: as it is now.
+        before: earlier images, the last one last.
         thickness: of lines, in pixels.
     """
 
-    saved: Picture = SHEET
-    picture: Picture = SHEET
-    before: tuple[Picture, ...] = ()
+    saved: Bitmap = SHEET
+    image: Bitmap = SHEET
+    before: tuple[Bitmap, ...] = ()
     tool: str = "pen"
     colour: str = "black"
     thickness: int = 3
@@ -103,18 +103,18 @@ class Paint(Document):
     suggested = ("Picture", ".png")
 
     @classmethod
-    def parsed(cls, stored: Any) -> Picture | None:
-        """The picture of a file."""
-        return stored if isinstance(stored, Picture) else None
+    def parsed(cls, stored: Any) -> Bitmap | None:
+        """The image of a file."""
+        return stored if isinstance(stored, Bitmap) else None
 
     @property
-    def content(self) -> Picture:
-        """The picture."""
-        return self.picture
+    def content(self) -> Bitmap:
+        """The image."""
+        return self.image
 
-    def holding(self, content: Picture) -> Self:
-        """With another picture."""
-        return replace(self, picture=content)
+    def holding(self, content: Bitmap) -> Self:
+        """With another image."""
+        return replace(self, image=content)
 
     def emptied(self) -> Self:
         """A white sheet, the same tool in hand."""
@@ -122,7 +122,7 @@ class Paint(Document):
 
 
 def build(state: Paint, reader: Reader) -> Widget:
-    """Menus, tools, the picture, the colours."""
+    """Menus, tools, the image, the colours."""
     menus = MenuBar(
         documents.file_menu(),
         ("edit", tr("Edit"), (MenuItem("undo", tr("Undo"), "ctrl+z", enabled=bool(state.before)),)),
@@ -137,7 +137,7 @@ def build(state: Paint, reader: Reader) -> Widget:
         tool_button(f"colour.{name}", tr(name), f"paint_{name}", pressed=state.colour == name)
         for name in COLOURS
     )
-    canvas = Canvas("canvas", tr("Picture"), coloured, state.picture, state.picture[:2])
+    canvas = Canvas("canvas", tr("Picture"), coloured, state.image, state.image[:2])
     return Column(
         menus,
         Row(tools, Space(), Choice("thickness", tr("Thickness"), sizes, state.thickness), pad=0),
@@ -154,7 +154,7 @@ def handle(state: Paint, event: Event, system: System) -> Paint:
         case Stroke("canvas", path):
             return _painted(state, path)
         case Command("undo") if state.before:
-            return replace(state, picture=state.before[-1], before=state.before[:-1])
+            return replace(state, image=state.before[-1], before=state.before[:-1])
         case Command(id) if id in TOOLS:
             return replace(state, tool=id)
         case Command(id) if id.startswith("colour."):
@@ -164,21 +164,21 @@ def handle(state: Paint, event: Event, system: System) -> Paint:
 
 def _painted(state: Paint, path: tuple[tuple[int, int], ...]) -> Paint:
     path = tuple((min(max(-MAX_SIDE, x), MAX_SIDE), min(max(-MAX_SIDE, y), MAX_SIDE)) for x, y in path)
-    colour, picture = NUMBERS[state.colour], state.picture
+    colour, image = NUMBERS[state.colour], state.image
     match state.tool:
         case "fill":
-            picture = filled(picture, path[-1], colour)
+            image = filled(image, path[-1], colour)
         case "line":
-            picture = stroke(picture, (path[0], path[-1]), colour, state.thickness)
+            image = stroke(image, (path[0], path[-1]), colour, state.thickness)
         case "rectangle":
-            picture = rectangle(picture, path[0], path[-1], colour, state.thickness)
+            image = rectangle(image, path[0], path[-1], colour, state.thickness)
         case "eraser":
-            picture = stroke(picture, path, NUMBERS["white"], 4 * state.thickness)
+            image = stroke(image, path, NUMBERS["white"], 4 * state.thickness)
         case _:
-            picture = stroke(picture, path, colour, state.thickness)
-    if picture == state.picture:
+            image = stroke(image, path, colour, state.thickness)
+    if image == state.image:
         return state
-    return replace(state, picture=picture, before=(*state.before, state.picture)[-UNDO_STEPS:])
+    return replace(state, image=image, before=(*state.before, state.image)[-UNDO_STEPS:])
 
 
 PAINT = register(

@@ -1,4 +1,4 @@
-"""What the small pictures are made of."""
+"""What the small images are made of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small pictures: shapes on a grid of 24 by 24, drawn at any size."""
+"""Small images: shapes on a grid of 24 by 24, drawn at any size."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Shapes: TypeAlias = tuple[tuple[str, npt.NDArray[np.int32]], ...]
 
 
 def icon(width: int, height: int, name: str, ink: Colour, behind: Colour) -> ByteArray:
-    """A painter: the picture on one colour."""
+    """A painter: the image on one colour."""
     pixels = np.empty((height, width, 3), np.int32)
     pixels[:] = behind
     for colour, share in _shapes(width, height, name):
@@ -29,7 +29,7 @@ def icon(width: int, height: int, name: str, ink: Colour, behind: Colour) -> Byt
 
 
 def emblem(width: int, height: int, name: str, ink: Colour) -> ByteArray:
-    """A painter: the picture with what lies behind showing through."""
+    """A painter: the image with what lies behind showing through."""
     pixels = np.zeros((height, width, 4), np.int32)
     for colour, share in _shapes(width, height, name):
         paint = np.array(_colour(colour, ink, (255, 255, 255)), np.int32)

@@ -1,6 +1,6 @@
 """From what is drawn to pixels, repainting only where something has changed.
 
-A layer is a window, a menu, the task bar. Each has a picture of its own, kept up to date by comparing the
+A layer is a window, a menu, the task bar. Each has an image of its own, kept up to date by comparing the
 items of now with those of before; the screen is the layers one over the other. All of this is a cache: the
 pixels depend on the layers alone, never on what was shown before.
 """
@@ -48,7 +48,7 @@ class Layer(NamedTuple):
 
 
 class Surface:
-    """A layer's picture; a copy shares its pixels until either is painted on."""
+    """A layer's image; a copy shares its pixels until either is painted on."""
 
     def __init__(self, width: int, height: int) -> None:
         self.pixels: ByteArray = np.zeros((height, width, 3), np.uint8)
@@ -101,7 +101,7 @@ class Compositor:
 
     @property
     def num_bytes(self) -> int:
-        """Of memory that its pictures take."""
+        """Of memory that its images take."""
         return self.pixels.nbytes + sum(surface.pixels.nbytes for surface in self._surfaces.values())
 
     def show(self, layers: Sequence[Layer]) -> ByteArray:
@@ -139,7 +139,7 @@ class Compositor:
 
 
 def paste(target: ByteArray, source: ByteArray, x: int, y: int) -> None:
-    """Put a picture on another; with a fourth channel, as far as that covers."""
+    """Put an image on another; with a fourth channel, as far as that covers."""
     height, width = source.shape[:2]
     area = target[y : y + height, x : x + width]
     if source.shape[2] == 3:
@@ -150,7 +150,7 @@ def paste(target: ByteArray, source: ByteArray, x: int, y: int) -> None:
 
 
 def paste_clipped(target: ByteArray, painter: Painter, size: tuple[int, int], at: tuple[int, int]) -> None:
-    """Put what a painter gives on a picture, as far as it lies on it."""
+    """Put what a painter gives on an image, as far as it lies on it."""
     height, width = target.shape[:2]
     x, y = at
     x0, y0, x1, y1 = max(0, x), max(0, y), min(width, x + size[0]), min(height, y + size[1])

@@ -1,4 +1,4 @@
-"""The pointer's picture."""
+"""The pointer's image."""
 
 from __future__ import annotations
 

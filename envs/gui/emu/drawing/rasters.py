@@ -102,7 +102,7 @@ def line(
         behind: of the paper.
         selection: (first pixel, last pixel, colour of the letters, colour behind them).
         caret: where the caret stands, in pixels.
-        shift: pixels of the text that lie left of the picture.
+        shift: pixels of the text that lie left of the image.
     """
     pixels = _paper(width, height, behind)
     cover = np.zeros((height, 0), np.uint8)
@@ -154,7 +154,7 @@ def coverage(font: Font, text: str) -> ByteArray:
 def write(
     pixels: ByteArray, text: str, font: Font, colour: Colour, align: str = "center", inset: int = 0
 ) -> None:
-    """Put one line of text on a picture, in the middle of its height; what does not fit gets an ellipsis."""
+    """Put one line of text on an image, in the middle of its height; what does not fit gets an ellipsis."""
     height, width = pixels.shape[:2]
     text = shorten(font, text, width - (0 if align == "center" else inset))
     if not text:

@@ -1,11 +1,11 @@
-"""Tasks of the paint app: fill, connect, frame, erase. What counts is the picture in the file."""
+"""Tasks of the paint app: fill, connect, frame, erase. What counts is the image in the file."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
 from vlrl.envs.gui.emu.apps.paint import SIZE
-from vlrl.envs.gui.emu.apps.parts.canvas import NUMBERS, Picture, blank, changed, filled, region
+from vlrl.envs.gui.emu.apps.parts.canvas import NUMBERS, Bitmap, blank, changed, filled, region
 from vlrl.envs.gui.emu.oracle.intents import Intent, answer, choose, click, key, open_app, stroke, type_into
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import tr
@@ -20,30 +20,30 @@ WOBBLE = 4
 
 
 def opened(name: str) -> list[Intent]:
-    """How a picture is opened from the start."""
+    """How an image is opened from the start."""
     return [open_app("paint"), key("ctrl+o"), type_into("name", name), click("accept")]
 
 
 def painted(
-    draw: Draw, goal: str, picture: Picture, is_right: Callable[[Picture], bool], steps: list[Intent]
+    draw: Draw, goal: str, image: Bitmap, is_right: Callable[[Bitmap], bool], steps: list[Intent]
 ) -> Setup:
-    """A task to change a picture and save it; below level 3 it is open."""
+    """A task to change an image and save it; below level 3 it is open."""
     name = f"{draw.pick(NAMES)}.png"
     path = f"/Pictures/{name}"
 
     def is_shown(world: World) -> bool:
         paint = world.app("paint")
-        return paint is not None and paint.path == path and is_right(paint.picture)
+        return paint is not None and paint.path == path and is_right(paint.image)
 
     def is_saved(world: World) -> bool:
         now = world.read(path)
-        return isinstance(now, Picture) and now != picture and is_right(now)
+        return isinstance(now, Bitmap) and now != image and is_right(now)
 
     is_open = draw.level < 3
     where = "" if is_open else f"Open {name} in Pictures with the app {tr('Paint')}. "
     return Setup(
         goal=f"{where}{goal} Then save the picture.",
-        files={path: picture},
+        files={path: image},
         windows=[("paint", path)] if is_open else [],
         milestones={"painted": lambda world: is_shown(world) or is_saved(world), "saved": is_saved},
         changes=[f"file:{path}"],
@@ -55,26 +55,26 @@ def painted(
 def fill(draw: Draw) -> Setup:
     """One to three shapes are to have other colours."""
     found = shapes(draw, 3 + draw.level)
-    picture = wanted = drawn(found)
+    image = wanted = drawn(found)
     free = [colour for colour in INKS if colour not in {shape.colour for shape in found}]
     words, steps = [], [click("fill")]
     for shape, colour in zip(draw.picks(found, draw.level), draw.picks(free, draw.level), strict=False):
         wanted = filled(wanted, shape.middle, NUMBERS[colour])
         words.append(f"{shape.words} with {colour}")
         steps += [click(f"colour.{colour}"), stroke("canvas", shape.middle)]
-    return painted(draw, f"Fill {' and '.join(words)}.", picture, lambda now: now == wanted, steps)
+    return painted(draw, f"Fill {' and '.join(words)}.", image, lambda now: now == wanted, steps)
 
 
 @template("paint/background", levels=(1, 2, 3))
 def background(draw: Draw) -> Setup:
     """What is white around the shapes is to have a colour."""
     found = shapes(draw, 1 + draw.level)
-    picture = drawn(found)
+    image = drawn(found)
     colour = draw.pick([colour for colour in INKS if colour not in {shape.colour for shape in found}])
-    wanted = filled(picture, (1, 1), NUMBERS[colour])
+    wanted = filled(image, (1, 1), NUMBERS[colour])
     steps = [click("fill"), click(f"colour.{colour}"), stroke("canvas", (1, 1))]
     goal = f"Make the white background {colour}."
-    return painted(draw, goal, picture, lambda now: now == wanted, steps)
+    return painted(draw, goal, image, lambda now: now == wanted, steps)
 
 
 @template("paint/connect", levels=(1, 2, 3))
@@ -83,12 +83,12 @@ def connect(draw: Draw) -> Setup:
     found = shapes(draw, 2 + draw.level, ("disc", "square"))
     a, b = found[:2]
     others = [shape for shape in found[2:] if _distance(shape.middle, a, b) > 60]
-    picture = drawn([a, b, *others])
+    image = drawn([a, b, *others])
     used = {shape.colour for shape in found}
     colour = draw.pick([colour for colour in INKS if colour not in used])
 
-    def is_right(now: Picture) -> bool:
-        new = changed(picture, now)
+    def is_right(now: Bitmap) -> bool:
+        new = changed(image, now)
         places = [(x, y) for x, y, _ in new]
         return (
             all(number == NUMBERS[colour] for _, _, number in new)
@@ -99,7 +99,7 @@ def connect(draw: Draw) -> Setup:
 
     goal = f"Draw a straight {colour} line from the middle of {a.words} to the middle of {b.words}."
     steps = [click("line"), click(f"colour.{colour}"), stroke("canvas", a.middle, b.middle)]
-    return painted(draw, goal, picture, is_right, steps)
+    return painted(draw, goal, image, is_right, steps)
 
 
 def _distance(place: tuple[int, int], a: Shape, b: Shape) -> float:
@@ -116,13 +116,13 @@ def _reaches(place: tuple[int, int], shape: Shape) -> bool:
     return max(abs(place[0] - shape.middle[0]), abs(place[1] - shape.middle[1])) <= NEAR
 
 
-def _is_whole(picture: Picture, a: Shape, b: Shape, number: int) -> bool:
+def _is_whole(image: Bitmap, a: Shape, b: Shape, number: int) -> bool:
     """Whether a line goes all the way: some pixel of its colour near every eighth of it."""
     for n in range(9):
         x = a.middle[0] + (b.middle[0] - a.middle[0]) * n // 8
         y = a.middle[1] + (b.middle[1] - a.middle[1]) * n // 8
         near = [(x + i, y + j) for i in range(-NEAR, NEAR + 1) for j in range(-NEAR, NEAR + 1)]
-        if not any(picture.has(*place) and picture.at(*place) == number for place in near):
+        if not any(image.has(*place) and image.at(*place) == number for place in near):
             return False
     return True
 
@@ -149,22 +149,22 @@ def is_rectangle(places: Collection[tuple[int, int]]) -> bool:
     )
 
 
-def _is_beside(place: tuple[int, int], picture: Picture) -> bool:
+def _is_beside(place: tuple[int, int], image: Bitmap) -> bool:
     """Whether a pixel is one of a shape, or touches one."""
     beside = [(place[0] + i, place[1] + j) for i in (-1, 0, 1) for j in (-1, 0, 1)]
-    return any(picture.has(*near) and picture.at(*near) for near in beside)
+    return any(image.has(*near) and image.at(*near) for near in beside)
 
 
 @template("paint/frame", levels=(1, 2, 3))
 def frame(draw: Draw) -> Setup:
     """A rectangle around one shape and no other."""
     found = shapes(draw, 2 + draw.level)
-    picture, shape = drawn(found), found[0]
+    image, shape = drawn(found), found[0]
     colour = draw.pick([colour for colour in INKS if colour not in {other.colour for other in found}])
     x0, y0, x1, y1 = shape.sides
 
-    def is_right(now: Picture) -> bool:
-        new = changed(picture, now)
+    def is_right(now: Bitmap) -> bool:
+        new = changed(image, now)
         if not new or any(number != NUMBERS[colour] for _, _, number in new):
             return False
         outside = region(now, (0, 0)) if not now.at(0, 0) else bytes(len(now.pixels))
@@ -173,12 +173,12 @@ def frame(draw: Draw) -> Setup:
             outside[(other.sides[1] - 1) * now.width + other.middle[0]] for other in found[1:]
         )
         places = [(x, y) for x, y, _ in new]
-        return within and is_rectangle(places) and not any(_is_beside(place, picture) for place in places)
+        return within and is_rectangle(places) and not any(_is_beside(place, image) for place in places)
 
     goal = f"Draw a {colour} rectangle around {shape.words} that touches none of the shapes."
     corners = (max(1, x0 - 8), max(1, y0 - 8)), (min(SIZE[0] - 2, x1 + 8), min(SIZE[1] - 2, y1 + 8))
     steps = [click("rectangle"), click(f"colour.{colour}"), stroke("canvas", *corners)]
-    return painted(draw, goal, picture, is_right, steps)
+    return painted(draw, goal, image, is_right, steps)
 
 
 @template("paint/erase", levels=(1, 2, 3))
@@ -197,10 +197,10 @@ def erase(draw: Draw) -> Setup:
 
 @template("paint/save_as", levels=(1, 2))
 def save_as(draw: Draw) -> Setup:
-    """A picture of one colour under a new name; at level 2 another picture is open before."""
+    """An image of one colour under a new name; at level 2 another image is open before."""
     colour, name = draw.pick(INKS), f"{draw.pick(INKS)}-{draw.pick(NAMES)}.png"
     old = f"/Pictures/old-{draw.pick(NAMES)}.png"
-    wanted = Picture(*SIZE, bytes([NUMBERS[colour]]) * (SIZE[0] * SIZE[1]))
+    wanted = Bitmap(*SIZE, bytes([NUMBERS[colour]]) * (SIZE[0] * SIZE[1]))
     return Setup(
         goal=f"In the app {tr('Paint')}, make a new picture that is {colour} all over. "
         f"Save it in Pictures as {name}.",
@@ -209,7 +209,7 @@ def save_as(draw: Draw) -> Setup:
         milestones={
             "filled": lambda world: (
                 world.read(f"/Pictures/{name}") == wanted
-                or ((paint := world.app("paint")) is not None and paint.picture == wanted)
+                or ((paint := world.app("paint")) is not None and paint.image == wanted)
             ),
             "saved": lambda world: world.read(f"/Pictures/{name}") == wanted,
         },
@@ -228,7 +228,7 @@ def save_as(draw: Draw) -> Setup:
 
 @template("paint/question", levels=(1, 2))
 def question(draw: Draw) -> Setup:
-    """What colour, or how many, in a picture that has to be opened."""
+    """What colour, or how many, in an image that has to be opened."""
     found = shapes(draw, draw.number(3, 6))
     name = f"{draw.pick(NAMES)}.png"
     kind = draw.pick(KINDS)

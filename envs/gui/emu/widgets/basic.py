@@ -87,7 +87,7 @@ class Button(Widget):
 
     Attributes:
         kind: "primary" stands out, "tool" is small and in a tool bar, "flat" has no frame.
-        icon: name of a picture in front of the text, or in its place if `name` is not to be shown.
+        icon: name of an image in front of the text, or in its place if `name` is not to be shown.
         pressed: of one that stays down; None for one that does not.
         tone: one of theme.TONES fills it, the same under every theme.
     """
@@ -203,7 +203,7 @@ class Link(Widget):
 
 @dataclass(slots=True, init=False)
 class Image(Widget):
-    """A picture by its name; see `vlrl.envs.gui.emu.drawing.icons`."""
+    """An image by its name; see `vlrl.envs.gui.emu.drawing.icons`."""
 
     icon: str
     side: int
@@ -211,12 +211,12 @@ class Image(Widget):
     is_solid: ClassVar[bool] = False
 
     def __init__(self, icon: str, name: str = "", *, side: int = 32) -> None:
-        """Show a picture, `side` pixels of font size 13 wide."""
+        """Show an image, `side` pixels of font size 13 wide."""
         Widget.__init__(self, name=name, width=side, height=side)
         self.icon, self.side = icon, side
 
     def paint(self, items: list[Item], box: Box, clip: Box, view: View) -> None:
-        """The picture."""
+        """The image."""
         side = min(self.side * view.look.font.size // 13, box[2] - box[0], box[3] - box[1])
         left, top = (box[0] + box[2] - side) // 2, (box[1] + box[3] - side) // 2
         values = (self.icon, view.look.palette.text, surface(view))

@@ -1,4 +1,4 @@
-"""A picture that one draws on."""
+"""An image that one draws on."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from vlrl.types import ByteArray
 
 @dataclass(slots=True, init=False)
 class Canvas(Widget):
-    """A picture of the app's own, of fixed size: Stroke(id, path) when one clicks or draws on it.
+    """An image of the app's own, of fixed size: Stroke(id, path) when one clicks or draws on it.
 
     Attributes:
-        paint_by: a function at the top of a module that takes (width, height, picture) and gives
-            [height, width, 3] uint8; called once for a picture.
-        picture: a value that can be hashed: what is on it.
+        paint_by: a function at the top of a module that takes (width, height, image) and gives
+            [height, width, 3] uint8; called once for an image.
+        image: a value that can be hashed: what is on it.
         size: (width, height) in pixels.
     """
 
     paint_by: Callable[[int, int, Any], ByteArray]
-    picture: Hashable
+    image: Hashable
     size: tuple[int, int]
     role: ClassVar[str] = "img"
 
@@ -33,18 +33,18 @@ class Canvas(Widget):
         id: str,
         name: str,
         paint_by: Callable[[int, int, Any], ByteArray],
-        picture: Hashable,
+        image: Hashable,
         size: tuple[int, int],
     ) -> None:
         """Say what it is called and what is on it."""
         Widget.__init__(self, id=id, name=name)
-        self.paint_by, self.picture, self.size = paint_by, picture, size
+        self.paint_by, self.image, self.size = paint_by, image, size
 
     def natural(self, look: Look) -> tuple[int, int]:
         """Its size."""
         return self.size
 
     def paint(self, items: list[Item], box: Box, clip: Box, view: View) -> None:
-        """The picture, in the top left corner of the box."""
+        """The image, in the top left corner of the box."""
         whole = (box[0], box[1], box[0] + self.size[0], box[1] + self.size[1])
-        items.append((*whole, clip, self.paint_by, (self.picture,)))
+        items.append((*whole, clip, self.paint_by, (self.image,)))

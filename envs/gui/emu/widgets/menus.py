@@ -108,7 +108,7 @@ class ToolBar(Row):
 def tool_button(
     id: str, name: str, icon: str, *, enabled: bool = True, pressed: bool | None = None
 ) -> Button:
-    """A button of which only the picture is shown."""
+    """A button of which only the image is shown."""
     return Button(id, name, kind="tool", icon=icon, show_name=False, enabled=enabled, pressed=pressed)
 
 

@@ -182,7 +182,7 @@ def _accept(state: FileChooser, system: System) -> FileChooser:
 
 
 def icon_of(reader: Reader, path: str) -> str:
-    """A picture for a file's kind."""
+    """An image for a file's kind."""
     if reader.is_folder(path):
         return "folder"
     return next((icon for ending, icon in ICONS.items() if path.lower().endswith(ending)), "file")

@@ -84,12 +84,12 @@ class TitleBar(Widget):
         left = (
             box[0] + look.unit + (3 * high if look.title_buttons == "left" and look.form == "desktop" else 0)
         )
-        picture = (left, middle - side // 2, left + side, middle - side // 2 + side)
-        items.append((*picture, clip, icon_painter, (self.icon, ink, inside)))
+        image = (left, middle - side // 2, left + side, middle - side // 2 + side)
+        items.append((*image, clip, icon_painter, (self.icon, ink, inside)))
         text = (
-            picture[2] + look.unit,
+            image[2] + look.unit,
             box[1] + 2,
-            max(picture[2] + look.unit, box[2] - 3 * high),
+            max(image[2] + look.unit, box[2] - 3 * high),
             box[3] - 2,
         )
         items.append((*text, clip, plate, (inside, inside, None, 0, self.name, look.bold, ink, "left")))
@@ -103,7 +103,7 @@ class TitleButton(Widget):
     role: ClassVar[str] = "button"
 
     def paint(self, items: list[Item], box: Box, clip: Box, view: View) -> None:
-        """The picture."""
+        """The image."""
         colours = view.look.palette
         behind = colours.title if view.is_active else colours.title_off
         ink = colours.title_text if view.is_active else mix(colours.text, colours.title_off, 40)

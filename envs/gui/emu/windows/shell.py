@@ -66,10 +66,10 @@ class Backdrop(Widget):
                 left, top = left + wide, area[1] + look.unit
             is_folder = files.is_folder(self.world.files, path)
             app = app_for(path)
-            picture = (
+            image = (
                 "folder" if is_folder else "text" if app == "editor" else APPS[app].icon if app else "file"
             )
-            self._icon(f"file:{path}", files.base(path), picture, (left, top, wide, high), view)
+            self._icon(f"file:{path}", files.base(path), image, (left, top, wide, high), view)
             top += high
 
     def _icon(self, id: str, name: str, icon: str, at: Box, view: View) -> None:
@@ -87,7 +87,7 @@ class Backdrop(Widget):
 
 @dataclass(slots=True, kw_only=True)
 class DesktopIcon(Widget):
-    """A picture with a name under it."""
+    """An image with a name under it."""
 
     icon: str
     role: ClassVar[str] = "listitem"

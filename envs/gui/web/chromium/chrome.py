@@ -32,7 +32,7 @@ _FONTS = {
     Path("/usr/share/fonts/opentype/ipafont-gothic"): "fonts-ipafont-gothic",  # Japanese and Chinese signs
 }
 _HOME_BYTES, _SHARED_BYTES = 1 << 29, 1 << 30
-"""Of what all pages store, and of the pictures and messages on their way between the browser's processes."""
+"""Of what all pages store, and of the images and messages on their way between the browser's processes."""
 _NOWHERE = "127.0.0.1:9"
 # The browser wants its pipes as descriptors 3 and 4; whatever becomes of them, it dies with its driver.
 _LAUNCH = """
@@ -49,7 +49,7 @@ os.execvp(sys.argv[4], sys.argv[4:])
 
 _FLAGS = (
     "--headless --remote-debugging-pipe --no-first-run --no-default-browser-check --mute-audio --lang=en-US "
-    # Pictures that depend on nothing but the page.
+    # Images that depend on nothing but the page.
     "--disable-gpu --force-color-profile=srgb --font-render-hinting=none --disable-lcd-text "
     "--disable-font-subpixel-positioning "
     "--disable-threaded-scrolling --disable-threaded-animation --disable-prefer-compositing-to-lcd-text "
@@ -92,7 +92,7 @@ def start(sandbox: Sandbox, scale: float) -> tuple[subprocess.Popen[bytes], int,
     """Start a browser: its process, where it takes commands, where it answers, and its folder outside.
 
     Its pages are drawn `scale` pixels to a CSS pixel: the scale that a page is given alone does not reach the
-    pictures of its begin-frame control.
+    images of its begin-frame control.
 
     Whoever gets these closes the descriptors, waits for the process and removes the folder.
 
@@ -148,7 +148,7 @@ def find_program() -> str:
         if not folder.is_dir():
             raise ConfigError(
                 f"web environments draw with the fonts in {folder}, which is missing (Debian: apt-get "
-                f"install {package}): with whatever fonts a machine has, its pictures would be its own"
+                f"install {package}): with whatever fonts a machine has, its images would be its own"
             )
     return found
 

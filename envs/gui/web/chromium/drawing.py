@@ -23,7 +23,7 @@ class Drawing:
     """What one page looks like."""
 
     def __init__(self, browser: Browser, session: str, size: tuple[int, int]) -> None:
-        """Of the page of a session, whose pictures have `size` (width, height) pixels."""
+        """Of the page of a session, whose images have `size` (width, height) pixels."""
         self._browser, self._session, self._size = browser, session, size
         self._pixels: ByteArray | None = None
         self._is_changed = True  # since those pixels were read
@@ -50,7 +50,7 @@ class Drawing:
         self._is_changed = False
         with Image.open(io.BytesIO(base64.b64decode(encoded))) as image:
             if image.size != self._size:
-                raise BrowserFailure(f"the browser drew a picture of {image.size} pixels, not {self._size}")
+                raise BrowserFailure(f"the browser drew an image of {image.size} pixels, not {self._size}")
             return np.asarray(image.convert("RGB"))
 
     def _draw(self, what: Mapping[str, Any], deadline: Deadline) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The pointer, drawn into a picture: a browser without a window has none."""
+"""The pointer, drawn into an image: a browser without a window has none."""
 
 from __future__ import annotations
 

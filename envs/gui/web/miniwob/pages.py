@@ -110,7 +110,7 @@ class MiniWob(WebBackend):
 
         Args:
             tasks: names or patterns such as "click-*"; None for all.
-            scale: pixels of the picture to a pixel of the page.
+            scale: pixels of the image to a pixel of the page.
             step_ms: see `Look`, and so the others.
             settle_ms: the same.
             limit_s: the same.

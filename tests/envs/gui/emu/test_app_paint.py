@@ -1,4 +1,4 @@
-"""Paint: strokes on a picture that is a value."""
+"""Paint: strokes on an image that is a value."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def middle(element: Element) -> tuple[int, int]:
 
 def test_every_tool_paints_and_undo_takes_it_back() -> None:
     desktop = paint()
-    first = state_of(desktop).picture
+    first = state_of(desktop).image
     left, top, _, _ = named(desktop, "img", "Picture").box
     path = ((left + 5, top + 5), (left + 60, top + 8), (left + 60, top + 95))
     desktop.perform(Click(middle(named(desktop, "button", "red"))))
@@ -72,15 +72,15 @@ def test_every_tool_paints_and_undo_takes_it_back() -> None:
     for tool in ("Pen", "Line", "Rectangle", "Eraser"):
         desktop.perform(Click(middle(named(desktop, "button", tool))))
         desktop.perform(Drag(path))
-        counts.append(len(changed(first, state_of(desktop).picture)))
+        counts.append(len(changed(first, state_of(desktop).image)))
     assert counts[0] < counts[1] < counts[2] and counts[3] < counts[2]
     for _ in range(4):
         desktop.perform(Key(("ctrl", "z")))
-    assert state_of(desktop).picture == first and not state_of(desktop).before
+    assert state_of(desktop).image == first and not state_of(desktop).before
     assert desktop.verdict().progress == 0
 
 
-def test_a_new_picture_leaves_the_tool_in_hand() -> None:
+def test_a_new_image_leaves_the_tool_in_hand() -> None:
     desktop = paint()
     desktop.perform(Click(middle(named(desktop, "combobox", "Thickness"))))
     for action in (Key(("down",)), Key(("enter",)), Click(middle(named(desktop, "button", "red")))):

@@ -13,7 +13,7 @@ from vlrl.envs.gui.emu.apps.calculator import Kept as Memory
 from vlrl.envs.gui.emu.apps.calendar import Appointment
 from vlrl.envs.gui.emu.apps.contacts import Contact
 from vlrl.envs.gui.emu.apps.parts.alarms import Alarm, Kept
-from vlrl.envs.gui.emu.apps.parts.canvas import Picture, blank, changed, rectangle, stroke
+from vlrl.envs.gui.emu.apps.parts.canvas import Bitmap, blank, changed, rectangle, stroke
 from vlrl.envs.gui.emu.apps.parts.mailbox import WELCOME, Letter
 from vlrl.envs.gui.emu.desktop import Desktop
 from vlrl.envs.gui.emu.env import EmuEnv
@@ -72,7 +72,7 @@ def spoilt(value: Any, is_row: bool = False) -> Iterator[Any]:
             yield value + 1
         case str():
             yield f"{value} x"
-        case Picture():
+        case Bitmap():
             yield value._replace(pixels=value.pixels[:-1] + bytes([value.pixels[-1] ^ 1]))
         case tuple() if not hasattr(value, "_fields"):
             for at, one in enumerate(value):

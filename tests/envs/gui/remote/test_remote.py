@@ -52,12 +52,12 @@ def same(here: Any, there: Any) -> bool:
 
 def plain(observation: Any) -> Any:
     parts = message_of(observation)["content"]
-    pictures = [*observation.images, *(frame for video in observation.videos for frame in video.frames)]
+    images = [*observation.images, *(frame for video in observation.videos for frame in video.frames)]
     return [
         [part for part in parts if part["type"] == "text"],
         observation.summary,
         [video.fps for video in observation.videos],
-        [(np.asarray(each).shape, np.asarray(each).tobytes()) for each in pictures],
+        [(np.asarray(each).shape, np.asarray(each).tobytes()) for each in images],
     ]
 
 
@@ -65,7 +65,7 @@ def plain(observation: Any) -> Any:
 def test_every_environment_is_the_same_there_to_the_pixel(name: str) -> None:
     with serving(name) as url:
         here = open_env(name, {})
-        with closing(remote(url, pictures="raw" if LOCAL.index(name) % 2 else "png")) as there:
+        with closing(remote(url, images="raw" if LOCAL.index(name) % 2 else "png")) as there:
             assert there.system_prompt == getattr(here, "system_prompt", "")
             assert list(there.tools) == list(getattr(here, "tools", ()))
             assert same(here.reset({}, 5), there.reset({}, 5))

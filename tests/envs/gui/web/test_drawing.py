@@ -1,4 +1,4 @@
-"""Pictures of pages: everything at its place at every scale, and never of what is no more."""
+"""Images of pages: everything at its place at every scale, and never of what is no more."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Open = Callable[..., WebFolder]
 
 
 @pytest.mark.parametrize("scale", [0.5, 1.0, 1.5, 2.0, 3.0])
-def test_a_picture_shows_what_is_where_at_its_scale(open_page: Open, scale: float) -> None:
+def test_an_image_shows_what_is_where_at_its_scale(open_page: Open, scale: float) -> None:
     web = open_page(
         """<style>
           div { position: absolute; left: 200px; top: 100px; width: 40px; height: 20px; background: red }
@@ -31,7 +31,7 @@ def test_a_picture_shows_what_is_where_at_its_scale(open_page: Open, scale: floa
     assert web.page.evaluate("document.body.dataset.done") == "yes"
 
 
-def test_a_picture_shows_what_the_page_has_become(open_page: Open) -> None:
+def test_an_image_shows_what_the_page_has_become(open_page: Open) -> None:
     """An unchanged page is not read again; whatever changes one has to be seen."""
     web = open_page("<canvas width=100 height=100></canvas><p style='margin-top:400px'>below")
     first = web.show().pixels
@@ -52,7 +52,7 @@ def test_a_picture_shows_what_the_page_has_become(open_page: Open) -> None:
 
 
 @pytest.mark.parametrize("scale", [1, 3])
-def test_miniwob_s_picture_is_the_task_and_nothing_else(scale: int) -> None:
+def test_miniwob_s_image_is_the_task_and_nothing_else(scale: int) -> None:
     world = MiniWob(scale=scale)
     pixels = world.reset({"name": "click-button"}, 0).pixels
     assert pixels.shape == (210 * scale, 160 * scale, 3)

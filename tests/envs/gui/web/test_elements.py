@@ -1,4 +1,4 @@
-"""The accessibility tree of pages: what it says can be seen is what the picture shows."""
+"""The accessibility tree of pages: what it says can be seen is what the image shows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vlrl.errors import DataError
 Open = Callable[..., WebFolder]
 
 
-def test_what_scrolls_away_or_ends_outside_the_picture_is_not_seen_whole(open_page: Open) -> None:
+def test_what_scrolls_away_or_ends_outside_the_image_is_not_seen_whole(open_page: Open) -> None:
     rows = "".join(f"<button>row {number}</button>" for number in range(6))
     web = open_page(
         f"""<style>button {{ display: block; height: 30px; width: 90px; padding: 0; margin: 0; border: 0 }}

@@ -42,23 +42,23 @@ def acts(seed: int) -> Sequence[Action]:
 
 
 def played(world: MiniWob, name: str, seed: int) -> tuple[list[ByteArray], list[object]]:
-    pictures, told = [world.reset({"name": name}, seed).pixels], [world.goal, world.verdict()]
+    images, told = [world.reset({"name": name}, seed).pixels], [world.goal, world.verdict()]
     for action in acts(seed):
-        pictures.append(world.perform(action).pixels)
+        images.append(world.perform(action).pixels)
         told.append(world.verdict())
         if world.verdict().ended:
             break
-    return pictures, told
+    return images, told
 
 
 def check_replay(world: MiniWob, name: str, seed: int) -> None:
-    pictures, told = played(world, name, seed)
+    images, told = played(world, name, seed)
     again, told_again = played(world, name, seed)
     assert told == told_again, name
-    for number, (first, second) in enumerate(zip(pictures, again, strict=True)):
-        assert np.array_equal(first, second), f"{name}: picture {number}"
-    assert pictures[0].shape == (630, 480, 3)
-    assert len(np.unique(pictures[0])) > 5, f"{name} is blank"
+    for number, (first, second) in enumerate(zip(images, again, strict=True)):
+        assert np.array_equal(first, second), f"{name}: image {number}"
+    assert images[0].shape == (630, 480, 3)
+    assert len(np.unique(images[0])) > 5, f"{name} is blank"
 
 
 @pytest.mark.parametrize("name", SOME)

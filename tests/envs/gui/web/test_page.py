@@ -201,7 +201,7 @@ def test_what_moves_is_waited_for(open_page: Open) -> None:
     assert not web.perform(Click((loops[0] + 5, loops[1] + 5))).settled
 
 
-def test_a_list_drops_down_in_the_picture(open_page: Open) -> None:
+def test_a_list_drops_down_in_the_image(open_page: Open) -> None:
     options = "".join(f"<option>{name}</option>" for name in ("red", "green", "blue"))
     web = open_page(f"<select id=s onchange='document.body.dataset.done = s.value'>{options}</select>")
     closed = web.show().pixels
@@ -216,7 +216,7 @@ def test_a_list_drops_down_in_the_picture(open_page: Open) -> None:
 
 @pytest.mark.parametrize("kind", ["date", "time", "month", "week", "datetime-local", "color", "file", "list"])
 def test_a_field_s_own_window_beside_the_page_stays_shut(open_page: Open, kind: str) -> None:
-    """It is in no picture, and while it is open the browser draws none."""
+    """It is in no image, and while it is open the browser draws none."""
     field = f"<input id=f type={kind}>" if kind != "list" else "<input id=f list=l>"
     options = "<datalist id=l><option>red<option>green</datalist>"
     web = open_page(f"{field}{options}<button onclick='f.showPicker()'>Pick</button>", limit_s=5.0)
@@ -272,8 +272,8 @@ def test_every_action_is_taken(open_page: Open) -> None:
         *(Swipe((9, 9), (9, 90)), SystemButton("home"), OpenApp("mail")),
     ]
     assert {type(action) for action in some} | set(ACTIONS[-2:]) == set(ACTIONS)
-    pictures = []
+    images = []
     for _ in range(2):
         web.reset({}, 0)
-        pictures.append([web.perform(action).pixels for action in some])
-    assert all(np.array_equal(first, second) for first, second in zip(*pictures, strict=True))
+        images.append([web.perform(action).pixels for action in some])
+    assert all(np.array_equal(first, second) for first, second in zip(*images, strict=True))

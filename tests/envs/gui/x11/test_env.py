@@ -1,4 +1,4 @@
-"""gui/x11 through the registry: texts in, pictures and rewards out."""
+"""gui/x11 through the registry: texts in, images and rewards out."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Pictures as values: a colour's number for every pixel. A change makes a new picture and shares nothing.
+"""Images as values: a colour's number for every pixel. A change makes a new image and shares nothing.
 
-Only whole numbers and bytes are at work, so that the same strokes make the same picture on every machine.
+Only whole numbers and bytes are at work, so that the same strokes make the same image on every machine.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ COLOURS: dict[str, tuple[int, int, int]] = {
     "blue": (37, 99, 225),
     "purple": (128, 62, 190),
 }
-"""By name; a picture has their places in this order."""
+"""By name; an image has their places in this order."""
 NUMBERS = {name: number for number, name in enumerate(COLOURS)}
 _TABLE = np.array(list(COLOURS.values()), np.uint8)
 
 
-class Picture(NamedTuple):
-    """A picture.
+class Bitmap(NamedTuple):
+    """An image.
 
     Attributes:
         pixels: one byte each, row after row: the number of its colour.
@@ -50,57 +50,57 @@ class Picture(NamedTuple):
         return 0 <= x < self.width and 0 <= y < self.height
 
 
-def blank(width: int, height: int) -> Picture:
+def blank(width: int, height: int) -> Bitmap:
     """All white."""
-    return Picture(width, height, bytes(width * height))
+    return Bitmap(width, height, bytes(width * height))
 
 
-def coloured(width: int, height: int, picture: Picture) -> ByteArray:
-    """A painter: [height, width, 3], white where the picture ends."""
+def coloured(width: int, height: int, image: Bitmap) -> ByteArray:
+    """A painter: [height, width, 3], white where the image ends."""
     pixels = np.full((height, width, 3), 255, np.uint8)
-    numbers = np.frombuffer(picture.pixels, np.uint8).reshape(picture.height, picture.width)
+    numbers = np.frombuffer(image.pixels, np.uint8).reshape(image.height, image.width)
     part = _TABLE[numbers % len(_TABLE)][:height, :width]
     pixels[: part.shape[0], : part.shape[1]] = part
     return pixels
 
 
-def stroke(picture: Picture, path: Sequence[Place], colour: int, thick: int) -> Picture:
+def stroke(image: Bitmap, path: Sequence[Place], colour: int, thick: int) -> Bitmap:
     """A line from place to place with a square brush."""
-    pixels = np.frombuffer(picture.pixels, np.uint8).reshape(picture.height, picture.width).copy()
+    pixels = np.frombuffer(image.pixels, np.uint8).reshape(image.height, image.width).copy()
     before, after = (thick - 1) // 2, thick // 2 + 1
     points = list(path)
     for start, end in zip(points, points[1:] or points, strict=False):
         for x, y in _between(start, end):
             pixels[max(0, y - before) : max(0, y + after), max(0, x - before) : max(0, x + after)] = colour
-    return picture._replace(pixels=pixels.tobytes())
+    return image._replace(pixels=pixels.tobytes())
 
 
-def rectangle(picture: Picture, start: Place, end: Place, colour: int, thick: int) -> Picture:
+def rectangle(image: Bitmap, start: Place, end: Place, colour: int, thick: int) -> Bitmap:
     """The four sides."""
     (x0, y0), (x1, y1) = start, end
-    return stroke(picture, ((x0, y0), (x1, y0), (x1, y1), (x0, y1), (x0, y0)), colour, thick)
+    return stroke(image, ((x0, y0), (x1, y0), (x1, y1), (x0, y1), (x0, y0)), colour, thick)
 
 
-def box(picture: Picture, start: Place, end: Place, colour: int) -> Picture:
+def box(image: Bitmap, start: Place, end: Place, colour: int) -> Bitmap:
     """A rectangle that is full."""
-    pixels = np.frombuffer(picture.pixels, np.uint8).reshape(picture.height, picture.width).copy()
+    pixels = np.frombuffer(image.pixels, np.uint8).reshape(image.height, image.width).copy()
     pixels[start[1] : end[1] + 1, start[0] : end[0] + 1] = colour
-    return picture._replace(pixels=pixels.tobytes())
+    return image._replace(pixels=pixels.tobytes())
 
 
-def disc(picture: Picture, middle: Place, radius: int, colour: int) -> Picture:
+def disc(image: Bitmap, middle: Place, radius: int, colour: int) -> Bitmap:
     """A round spot."""
-    pixels = np.frombuffer(picture.pixels, np.uint8).reshape(picture.height, picture.width).copy()
-    y, x = np.ogrid[: picture.height, : picture.width]
+    pixels = np.frombuffer(image.pixels, np.uint8).reshape(image.height, image.width).copy()
+    y, x = np.ogrid[: image.height, : image.width]
     pixels[(x - middle[0]) ** 2 + (y - middle[1]) ** 2 <= radius**2] = colour
-    return picture._replace(pixels=pixels.tobytes())
+    return image._replace(pixels=pixels.tobytes())
 
 
-def region(picture: Picture, place: Place) -> bytes:
+def region(image: Bitmap, place: Place) -> bytes:
     """One byte a pixel: 1 where one comes from a place without leaving its colour."""
-    wide, colour = picture.width, picture.at(*place)
+    wide, colour = image.width, image.at(*place)
     is_open = bytearray(bytes(int(number == colour) for number in range(256)))
-    free = bytearray(picture.pixels.translate(bytes(is_open)))
+    free = bytearray(image.pixels.translate(bytes(is_open)))
     reached = bytearray(len(free))
     waiting = [place]
     while waiting:
@@ -114,7 +114,7 @@ def region(picture: Picture, place: Place) -> bytes:
         free[left:right] = bytes(right - left)
         reached[left:right] = b"\1" * (right - left)
         for other in (y - 1, y + 1):
-            if 0 <= other < picture.height:
+            if 0 <= other < image.height:
                 shift = (other - y) * wide
                 at = free.find(1, left + shift, right + shift)
                 while at >= 0:
@@ -124,18 +124,18 @@ def region(picture: Picture, place: Place) -> bytes:
     return bytes(reached)
 
 
-def filled(picture: Picture, place: Place, colour: int) -> Picture:
+def filled(image: Bitmap, place: Place, colour: int) -> Bitmap:
     """Another colour for all that hangs together with a place and has its colour."""
-    if not picture.has(*place):
-        return picture
-    reached = np.frombuffer(region(picture, place), np.uint8)
-    pixels = np.where(reached, np.uint8(colour), np.frombuffer(picture.pixels, np.uint8))
-    return picture._replace(pixels=pixels.tobytes())
+    if not image.has(*place):
+        return image
+    reached = np.frombuffer(region(image, place), np.uint8)
+    pixels = np.where(reached, np.uint8(colour), np.frombuffer(image.pixels, np.uint8))
+    return image._replace(pixels=pixels.tobytes())
 
 
-def changed(before: Picture, after: Picture) -> list[tuple[int, int, int]]:
+def changed(before: Bitmap, after: Bitmap) -> list[tuple[int, int, int]]:
     """(x, y, number of the new colour) of every pixel that is another one."""
-    old, new = (np.frombuffer(picture.pixels, np.uint8) for picture in (before, after))
+    old, new = (np.frombuffer(image.pixels, np.uint8) for image in (before, after))
     places = np.flatnonzero(old != new).tolist()
     return [(place % before.width, place // before.width, int(new[place])) for place in places]
 

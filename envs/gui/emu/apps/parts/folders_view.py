@@ -46,7 +46,7 @@ selected = ausgewählt = sélectionnés = seleccionados
 items = Einträge = éléments = elementos
 Text|kind = Text = Texte = Texto
 Table|kind = Tabelle = Tableau = Tabla
-Picture|kind = Bild = Image = Imagen
+Image|kind = Bild = Image = Imagen
 Disk = Laufwerk = Disque = Disco
 """)
 KINDS = {".txt": "Text|kind", ".md": "Text|kind", ".csv": "Table|kind", ".png": "Picture|kind"}

@@ -1,11 +1,11 @@
-"""Pictures drawn for tasks: shapes of different colours, each in a place of its own."""
+"""Images drawn for tasks: shapes of different colours, each in a place of its own."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from vlrl.envs.gui.emu.apps.paint import SIZE
-from vlrl.envs.gui.emu.apps.parts.canvas import NUMBERS, Picture, Place, blank, box, disc
+from vlrl.envs.gui.emu.apps.parts.canvas import NUMBERS, Bitmap, Place, blank, box, disc
 from vlrl.envs.gui.emu.task import Draw
 
 INKS = tuple(name for name in NUMBERS if name not in ("white",))
@@ -15,7 +15,7 @@ CELL = 100
 
 
 class Shape(NamedTuple):
-    """A shape in a picture; `reach` is half its height."""
+    """A shape in an image; `reach` is half its height."""
 
     kind: str
     colour: str
@@ -27,13 +27,13 @@ class Shape(NamedTuple):
         """What a goal calls it."""
         return f"the {self.colour} {self.kind}"
 
-    def on(self, picture: Picture) -> Picture:
-        """The picture with it."""
+    def on(self, image: Bitmap) -> Bitmap:
+        """The image with it."""
         (x, y), number, reach = self.middle, NUMBERS[self.colour], self.reach
         if self.kind == "disc":
-            return disc(picture, self.middle, reach, number)
+            return disc(image, self.middle, reach, number)
         wide = reach if self.kind == "square" else 2 * reach
-        return box(picture, (x - wide, y - reach), (x + wide, y + reach), number)
+        return box(image, (x - wide, y - reach), (x + wide, y + reach), number)
 
     @property
     def sides(self) -> tuple[int, int, int, int]:
@@ -55,9 +55,9 @@ def shapes(draw: Draw, count: int, kinds: tuple[str, ...] = KINDS) -> list[Shape
     return found
 
 
-def drawn(found: list[Shape]) -> Picture:
+def drawn(found: list[Shape]) -> Bitmap:
     """The shapes on white."""
-    picture = blank(*SIZE)
+    image = blank(*SIZE)
     for shape in found:
-        picture = shape.on(picture)
-    return picture
+        image = shape.on(image)
+    return image

@@ -1,4 +1,4 @@
-"""Pictures of any size without their pixels, and completions in form."""
+"""Images of any size without their pixels, and completions in form."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def seen(
     size: tuple[int, int] = (476, 644),
     frame: str = "original_pixels",
 ) -> Media:
-    """A picture of (height, width) pixels, shown to the model at another size."""
+    """An image of (height, width) pixels, shown to the model at another size."""
     frames = np.broadcast_to(np.zeros((1, 1, 1, 3), np.uint8), (1, *size, 3))
     return Media("image", "", frames, original, (1, 1, 1), 1, coordinate_frame=frame)
 

@@ -17,7 +17,7 @@ WIDTH, HEIGHT = 120, 80
 
 
 def coded(width: int = WIDTH, height: int = HEIGHT) -> Image.Image:
-    """A picture whose pixel (x, y) has the colour (x, y, 7)."""
+    """An image whose pixel (x, y) has the colour (x, y, 7)."""
     x, y = np.meshgrid(np.arange(width), np.arange(height))
     return Image.fromarray(np.stack([x, y, np.full_like(x, 7)], axis=2).astype(np.uint8))
 
@@ -31,7 +31,7 @@ def seen(shown: tuple[int, int] = (HEIGHT, WIDTH)) -> Given:
     return Given([coded()], [Canvas((HEIGHT, WIDTH), shown)])
 
 
-def picture(result: ToolResult) -> np.ndarray:
+def image(result: ToolResult) -> np.ndarray:
     (part,) = result.parts
     assert isinstance(part, Image.Image), part
     return np.asarray(part)
@@ -54,7 +54,7 @@ def text(result: ToolResult) -> str:
     ],
 )
 def test_one_part_in_every_frame(frame: str, box: list[float]) -> None:
-    cut = picture(opened("crop", frame=frame).run({"box": box}, seen((HEIGHT // 2, WIDTH // 2))))
+    cut = image(opened("crop", frame=frame).run({"box": box}, seen((HEIGHT // 2, WIDTH // 2))))
     # Sixths are no binary numbers: an edge may fall a hair before or behind the pixel's.
     np.testing.assert_allclose(cut[0, 0], [20, 20, 7], atol=1)
     np.testing.assert_allclose(cut[-1, -1], [59, 39, 7], atol=1)
@@ -73,7 +73,7 @@ def test_a_crop_is_the_smallest_that_covers_its_box(data: st.DataObject, frame: 
     if result.failed:
         assert x0 == x1 or y0 == y1 or "as long as wide" in text(result) or "empty" in text(result)
         return
-    cut = picture(result).astype(float)
+    cut = image(result).astype(float)
     left, top = cut[0, 0, :2]
     assert left <= x0 / wide * WIDTH + 1e-6 and left + 1 > x0 / wide * WIDTH - 1e-6
     assert top <= y0 / high * HEIGHT + 1e-6 and top + 1 > y0 / high * HEIGHT - 1e-6
@@ -82,10 +82,10 @@ def test_a_crop_is_the_smallest_that_covers_its_box(data: st.DataObject, frame: 
     assert bottom >= y1 / high * HEIGHT - 1e-6 and bottom - 1 < y1 / high * HEIGHT + 1e-6
 
 
-def test_the_whole_picture_is_itself() -> None:
+def test_the_whole_image_is_itself() -> None:
     for frame in ("resized_pixels", "per_1000", "per_999", "unit"):
         wide, high = frame_extent(frame, seen().canvases[0])  # type: ignore[arg-type]
-        cut = picture(opened("crop", frame=frame).run({"box": [0, 0, wide, high]}, seen()))
+        cut = image(opened("crop", frame=frame).run({"box": [0, 0, wide, high]}, seen()))
         np.testing.assert_array_equal(cut, np.asarray(coded()))
 
 
@@ -94,14 +94,17 @@ def test_the_whole_picture_is_itself() -> None:
     [
         ({"box": [5, 5, 5, 9]}, "the box [5, 5, 5, 9] is empty; it is [left, top, right, bottom]"),
         ({"box": [9, 5, 5, 9]}, "is empty"),
-        ({"box": [0, 0, 121, 9]}, "[121, 9] lies outside the picture: x is from 0 to 120 and y from 0 to 80"),
+        ({"box": [0, 0, 121, 9]}, "[121, 9] lies outside the image: x is from 0 to 120 and y from 0 to 80"),
         ({"box": [-1, 0, 5, 9]}, "[-1, 0] lies outside"),
         ({"box": [0, 3, 120, 3.5]}, "more than 100 times as long as wide"),
         ({"box": [0, 0, 1e308, 9]}, "lies outside"),
         ({"box": [0, 0, 9]}, 'argument "box" must be a list, each a number, 4 of them'),
-        ({"box": [0, 0, 9, 9], "picture": 2}, "there is no picture 2; so far there are 1, counted from 1"),
-        ({"box": [0, 0, 9, 9], "picture": 0}, "there is no picture 0"),
-        ({"box": [0, 0, 9, 9], "picture": "../../etc/passwd"}, 'argument "picture" must be a whole number'),
+        ({"box": [0, 0, 9, 9], "image_number": 2}, "there is no image 2; so far there are 1, counted from 1"),
+        ({"box": [0, 0, 9, 9], "image_number": 0}, "there is no image 0"),
+        (
+            {"box": [0, 0, 9, 9], "image_number": "../../etc/passwd"},
+            'argument "image_number" must be a whole number',
+        ),
     ],
 )
 @pytest.mark.parametrize("name", ["crop", "zoom"])
@@ -110,30 +113,28 @@ def test_what_is_no_part_is_told_so(name: str, arguments: dict[str, Any], said: 
 
 
 def test_zoom_enlarges_and_keeps_the_shape() -> None:
-    zoomed = picture(opened("zoom", side=200).run({"box": [10, 20, 50, 40]}, seen()))
+    zoomed = image(opened("zoom", side=200).run({"box": [10, 20, 50, 40]}, seen()))
     assert zoomed.shape == (100, 200, 3)
-    # A linear ramp stays one: pixel i of the result is at 10 + (i + 1/2) / 5 of the picture's x axis.
+    # A linear ramp stays one: pixel i of the result is at 10 + (i + 1/2) / 5 of the image's x axis.
     inside = np.arange(20, 180)
     np.testing.assert_allclose(zoomed[50, inside, 0], 10 + (inside + 0.5) / 5 - 0.5, atol=0.75)
-    tall = picture(opened("zoom", side=90).run({"box": [0, 0, 1, 80]}, seen()))
+    tall = image(opened("zoom", side=90).run({"box": [0, 0, 1, 80]}, seen()))
     assert tall.shape == (90, 1, 3)
 
 
 def test_quarter_turns_and_mirrors_are_exact() -> None:
     before = np.asarray(coded())
     for degrees, turns in [(0, 0), (90, -1), (180, 2), (270, 1), (-90, 1), (360, 0)]:
-        turned = picture(opened("rotate").run({"degrees": degrees}, seen()))
+        turned = image(opened("rotate").run({"degrees": degrees}, seen()))
         np.testing.assert_array_equal(turned, np.rot90(before, turns))
     np.testing.assert_array_equal(
-        picture(opened("flip").run({"direction": "horizontal"}, seen())), before[:, ::-1]
+        image(opened("flip").run({"direction": "horizontal"}, seen())), before[:, ::-1]
     )
-    np.testing.assert_array_equal(
-        picture(opened("flip").run({"direction": "vertical"}, seen())), before[::-1]
-    )
+    np.testing.assert_array_equal(image(opened("flip").run({"direction": "vertical"}, seen())), before[::-1])
 
 
-def test_a_turned_picture_stays_in_view_and_in_bounds() -> None:
-    turned = picture(opened("rotate").run({"degrees": 45}, seen()))
+def test_a_turned_image_stays_in_view_and_in_bounds() -> None:
+    turned = image(opened("rotate").run({"degrees": 45}, seen()))
     side = (WIDTH + HEIGHT) / np.sqrt(2)
     assert abs(turned.shape[0] - side) <= 2 and abs(turned.shape[1] - side) <= 2
     assert (turned[0, 0] == 255).all()
@@ -147,7 +148,7 @@ RED = (255, 0, 0)
 
 def drawn(**arguments: Any) -> set[tuple[int, int]]:
     """(x, y) of the pixels that turned red."""
-    after = picture(opened("draw").run({"colour": "red", **arguments}, seen()))
+    after = image(opened("draw").run({"colour": "red", **arguments}, seen()))
     return {(int(x), int(y)) for y, x in np.argwhere((after == RED).all(axis=2))}
 
 
@@ -158,12 +159,12 @@ def test_what_is_drawn_is_where_it_was_asked_for() -> None:
     dot = drawn(shape="point", at=[60, 30])
     assert (60, 30) in dot and all(abs(x - 60) <= 2 and abs(y - 30) <= 2 for x, y in dot)
     # The edges of letters are mixed with what is behind them.
-    after = picture(opened("draw").run({"shape": "text", "at": [40, 50], "text": "A"}, seen()))
+    after = image(opened("draw").run({"shape": "text", "at": [40, 50], "text": "A"}, seen()))
     written = {(int(x), int(y)) for y, x in np.argwhere((after != np.asarray(coded())).any(axis=2))}
     assert len(written) > 10 and all(40 <= x < 55 and 50 <= y < 65 for x, y in written)
 
 
-def test_drawing_changes_no_picture_but_its_own() -> None:
+def test_drawing_changes_no_image_but_its_own() -> None:
     known = seen()
     assert not opened("draw").run({"shape": "point", "at": [5, 5]}, known).failed
     np.testing.assert_array_equal(np.asarray(known.images[0]), np.asarray(coded()))
@@ -175,7 +176,7 @@ def test_drawing_changes_no_picture_but_its_own() -> None:
         ({"shape": "box", "at": [1, 2]}, '"at" must be 4 numbers for a box, not 2'),
         ({"shape": "point", "at": [1, 2, 3]}, '"at" must be 2 numbers for a point, not 3'),
         ({"shape": "box", "at": [9, 2, 1, 9]}, "is empty"),
-        ({"shape": "line", "at": [0, 0, 500, 0]}, "lies outside the picture"),
+        ({"shape": "line", "at": [0, 0, 500, 0]}, "lies outside the image"),
         ({"shape": "circle", "at": [1, 2]}, 'must be one of "box", "line", "point", "text"'),
         ({"shape": "text", "at": [1, 2], "text": "x" * 101}, 'argument "text" must be a string'),
         ({"shape": "point", "at": [1, 2], "colour": "url(x)"}, 'argument "colour" must be one of "red"'),
@@ -188,8 +189,8 @@ def test_what_cannot_be_drawn_is_told_so(arguments: dict[str, Any], said: str) -
 def test_the_description_says_the_frame() -> None:
     said = opened("crop", frame="per_1000").schema["function"]["description"]
     assert said == (
-        "Cut a part out of a picture. "
-        "Coordinates run from 0 to 1000 along both sides of the picture, from its top left corner."
+        "Cut a part out of an image. "
+        "Coordinates run from 0 to 1000 along both sides of the image, from its top left corner."
     )
     with pytest.raises(ConfigError, match="frame='per_100' is not one of original_pixels, resized_pixels"):
         opened("crop", frame="per_100")

@@ -22,7 +22,7 @@ VIDEO_FRAMES = 4
 """Frames of a video in a film strip at most, evenly spread."""
 
 Encode = Callable[[npt.NDArray[np.uint8]], str]
-"""[height, width, 3] → a data URI; see `vlrl.viewer.room.SizeBudget.picture`."""
+"""[height, width, 3] → a data URI; see `vlrl.viewer.room.SizeBudget.image`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class InlineImage:
     original: tuple[int, int] = (0, 0)
 
 
-def inline_pictures(run_dir: Path, media: Mapping[str, Any], encode: Encode) -> list[InlineImage]:
+def inline_images(run_dir: Path, media: Mapping[str, Any], encode: Encode) -> list[InlineImage]:
     """A medium of a run as one image, or as a few frames of a video.
 
     A path that leaves the run's folder is not followed.

@@ -1,4 +1,4 @@
-"""Work with pictures: the image viewer (gpicview) and the file manager."""
+"""Work with images: the image viewer (gpicview) and the file manager."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def _turn(rng: np.random.Generator) -> Setup:
 
 
 def _sign(number: str) -> bytes:
-    picture = Image.new("RGB", (320, 160), (250, 246, 228))
+    image = Image.new("RGB", (320, 160), (250, 246, 228))
     font = ImageFont.load_default(72)
-    ImageDraw.Draw(picture).text((160, 80), number, (20, 30, 90), font, anchor="mm")
-    return _png(np.asarray(picture))
+    ImageDraw.Draw(image).text((160, 80), number, (20, 30, 90), font, anchor="mm")
+    return _png(np.asarray(image))
 
 
 def _png(pixels: ByteArray) -> bytes:
@@ -67,12 +67,12 @@ def _png(pixels: ByteArray) -> bytes:
 
 
 def _decoded(data: bytes) -> ByteArray | None:
-    """Pixels of a small picture; None for anything else, since the agent may have written it."""
+    """Pixels of a small image; None for anything else, since the agent may have written it."""
     try:
-        with Image.open(io.BytesIO(data), formats=["PNG"]) as picture:
-            if picture.width * picture.height > _MOST_PIXELS:
+        with Image.open(io.BytesIO(data), formats=["PNG"]) as image:
+            if image.width * image.height > _MOST_PIXELS:
                 return None
-            return np.asarray(picture.convert("RGB"))
+            return np.asarray(image.convert("RGB"))
     except (UnidentifiedImageError, OSError, ValueError, SyntaxError, Image.DecompressionBombError):
         return None
 
