@@ -2,7 +2,7 @@
 
     python benchmarks/async.py --json --image async.png
 
-A tiny Qwen2.5-VL plays episodes of a few turns, an image each, whose environment answers after a while drawn
+A tiny Qwen2.5-VL plays episodes of a few turns, an image each, whose environment answers after a time sampled
 from a log-normal distribution by the sample's seed: nothing else differs between rounds but
 asynchronous.mode. Both modes have a continuous engine and no lockstep, the same samples, seeds and number of
 steps; rounds take turns in one run. `limit` is the synchronous time over the least time possible:
@@ -57,7 +57,7 @@ class Played:
     Attributes:
         seconds: from the first ticket to the last update.
         cpu_s: of driver, engine and trainer.
-        num_tokens: drawn for the batches that were trained.
+        num_tokens: generated for the batches that were trained.
         slowest_s: of each batch, the longest that an episode of it waited for its environment.
         spans: its part of the timeline.
         staleness: mean staleness of the trained tokens, in updates.
@@ -82,29 +82,29 @@ class Played:
 
     @property
     def generator_busy(self) -> float:
-        """Share of the round in which requests were being drawn or weights taken."""
+        """Share of the round in which requests were being generated or weights taken."""
         chosen = [span for span in self.spans if span.lane in ("request", "generator")]
         return overlap_s(chosen, self.start_s, self.start_s + self.seconds) / self.seconds
 
 
 @dataclass(slots=True)
-class Drawing:
-    """`generate_groups`, how long each batch's slowest episode waited, and how many tokens it drew."""
+class NotedGeneration:
+    """`generate_groups`, how long each batch's slowest episode waited, and how many tokens it generated."""
 
     run: Run
     slowest_s: dict[int, float] = field(default_factory=dict)
     num_tokens: Counter[int] = field(default_factory=Counter)
 
     async def __call__(self, tickets: Sequence[Ticket[list[Group]]]) -> Round:
-        """Draw, and note."""
-        drawn = await generate_groups(self.run, tickets)
-        for ticket, groups in zip(tickets, drawn.groups, strict=True):
+        """Generate, and note."""
+        generated = await generate_groups(self.run, tickets)
+        for ticket, groups in zip(tickets, generated.groups, strict=True):
             batch = ticket.position // self.run.config.rollout.prompts_per_step
             episodes = [t for group in groups for t in group.trajectories]
             self.num_tokens[batch] += sum(t.num_action_tokens for t in episodes)
             waited = [t.info["waited_s"] for t in episodes]
             self.slowest_s[batch] = max(self.slowest_s.get(batch, 0.0), *waited)
-        return drawn
+        return generated
 
 
 def play(run: Run, mode: str) -> Played:
@@ -114,8 +114,8 @@ def play(run: Run, mode: str) -> Played:
         update={"asynchronous": config.asynchronous.model_copy(update={"mode": mode})}
     )
     run.policy.load_weights(run.trainer.manifest, 0)  # the versions begin again
-    drawing = Drawing(run)
-    run.collect(drawing, partial(require_healthy, config))
+    generating = NotedGeneration(run)
+    run.collect(generating, partial(require_healthy, config))
     before, cpu, begin = time.time(), cpu_seconds(run), time.perf_counter()
     steps = [grpo_step(run, step) for step in range(config.num_steps)]
     seconds = time.perf_counter() - begin
@@ -123,8 +123,8 @@ def play(run: Run, mode: str) -> Played:
     run.runner.run(run.collector.close())
     run.config = config
     spans = [s for s in read_timeline(config.run_dir / TIMELINE_FILE) if before <= s.start_s <= after]
-    slowest_s = [drawing.slowest_s[batch] for batch in range(config.num_steps)]
-    num_tokens = sum(drawing.num_tokens[batch] for batch in range(config.num_steps))
+    slowest_s = [generating.slowest_s[batch] for batch in range(config.num_steps)]
+    num_tokens = sum(generating.num_tokens[batch] for batch in range(config.num_steps))
     staleness = [m["off_policy/staleness_mean"] for m in steps if "off_policy/staleness_mean" in m]
     return Played(seconds, spent, num_tokens, slowest_s, spans, statistics.fmean(staleness))
 
@@ -138,8 +138,8 @@ def cpu_seconds(run: Run) -> dict[str, float]:
     return {"driver": time.process_time(), "engine": engine_s, "trainer": trainer_s}
 
 
-def draw_without_waiting(run: Run, num_batches: int) -> tuple[float, float]:
-    """Engine and driver CPU seconds of one batch when so many are drawn at once and nobody waits."""
+def generate_without_waiting(run: Run, num_batches: int) -> tuple[float, float]:
+    """Engine and driver CPU seconds of one batch when so many are generated at once and nobody waits."""
     samples: list[Sample] = []
     for batch in range(num_batches):
         samples += run.stream.batch(batch)
@@ -183,22 +183,22 @@ def config_of(args: argparse.Namespace, folder: Path) -> Config:
 
 
 def measure(args: argparse.Namespace) -> tuple[dict[str, list[Played]], list[tuple[float, float]]]:
-    """Rounds of both modes in turn, and CPU seconds of drawing without waiting."""
+    """Rounds of both modes in turn, and CPU seconds of generating without waiting."""
     rounds: dict[str, list[Played]] = {"sync": [], "async": []}
-    drawing = []
+    generating = []
     with tempfile.TemporaryDirectory() as folder:
         config = config_of(args, Path(folder))
         console = TrainConsole("async", args.steps, console=Console(file=io.StringIO()))
         with Run(config, console, train=True, generate=True) as run:
             play(run, "sync")  # everything has been used once
             for _ in range(args.rounds):
-                drawing.append(draw_without_waiting(run, args.pipeline_depth))
+                generating.append(generate_without_waiting(run, args.pipeline_depth))
                 for mode, played in rounds.items():
                     played.append(play(run, mode))
-    return rounds, drawing
+    return rounds, generating
 
 
-def figures(args: argparse.Namespace, rounds: dict[str, list[Played]], drawing: Any) -> dict[str, Any]:
+def figures(args: argparse.Namespace, rounds: dict[str, list[Played]], generating: Any) -> dict[str, Any]:
     """What is printed."""
     num_cores = len(os.sched_getaffinity(0))
     sync, asynchronous = rounds["sync"], rounds["async"]
@@ -206,12 +206,12 @@ def figures(args: argparse.Namespace, rounds: dict[str, list[Played]], drawing: 
         span.end_s - span.start_s for p in sync for span in p.spans if span.what == "train"
     ) + statistics.median(span.end_s - span.start_s for p in sync for span in p.spans if span.what == "sync")
     everywhere = [span for p in (*sync, *asynchronous) for span in p.spans]
-    draw_s = min(span.end_s - span.start_s for span in everywhere if span.lane == "request")
-    slowest_s = [waited + args.turns * draw_s for waited in sync[0].slowest_s]
+    generate_s = min(span.end_s - span.start_s for span in everywhere if span.lane == "request")
+    slowest_s = [waited + args.turns * generate_s for waited in sync[0].slowest_s]
     path_s = path_seconds(
         slowest_s, step_s, pipeline_depth=args.pipeline_depth, max_staleness=args.max_staleness
     )
-    engine_s, driver_s = (min(values) for values in zip(*drawing, strict=True))
+    engine_s, driver_s = (min(values) for values in zip(*generating, strict=True))
     trainer_s = min(p.cpu_s["trainer"] for p in sync) / args.steps
     cpu_s = args.steps * (engine_s + driver_s + trainer_s)
     least_s = least_seconds(path_s, cpu_s, num_cores)
@@ -232,7 +232,7 @@ def figures(args: argparse.Namespace, rounds: dict[str, list[Played]], drawing: 
         "cpu_bound_s": round(cpu_s / num_cores, 2),
         "sync_path_s": round(path_seconds(slowest_s, step_s, pipeline_depth=1, max_staleness=0), 2),
         "trainer_step_s": round(step_s, 3),
-        "fastest_request_s": round(draw_s, 3),
+        "fastest_request_s": round(generate_s, 3),
         **{
             f"{mode}_{who}_idle": median(1 - share(p) for p in played)
             for mode, played in rounds.items()
@@ -272,8 +272,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--image", type=Path, help="PNG of the last round of both modes")
     args = parse_with_json(parser)
-    rounds, drawing = measure(args)
-    result = figures(args, rounds, drawing)
+    rounds, generating = measure(args)
+    result = figures(args, rounds, generating)
     if args.image:
         panels = [Panel(f"{m}: {p[-1].seconds:.1f} s", p[-1].spans) for m, p in rounds.items()]
         draw_gantt(args.image, panels)

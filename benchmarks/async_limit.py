@@ -6,7 +6,7 @@ Two things no order of work can get below, and the larger one is the bound:
    waiting can be hidden (work that is not waiting at best fills every core).
 2. The longest path through the credits. With pipeline depth D and staleness bound h, batch k is admitted when
    batch k - D has been cut and the update of batch k - h - 1 is in; it is whole once its slowest episode has
-   waited for its environment and drawn its turns; it is cut when the trainer is free, and trained in step_s:
+   waited for its environment and generated its turns; it is cut once the trainer is free, trained in step_s:
 
        admitted(k) = max(cut(k - D), trained(k - h - 1))
        cut(k)      = max(admitted(k) + slowest episode of k, trained(k - 1))

@@ -20,8 +20,8 @@ class Case:
         images: of each turn.
         image_tokens: of an image, a square number.
         text_tokens: of a turn besides.
-        completion_tokens: drawn in a turn, at most.
-        shortest: of the shortest completion, as a share of that; the whole step always draws all.
+        completion_tokens: generated in a turn, at most.
+        shortest: of the shortest completion, as a share of that; the whole step always generates all.
         alike: chance that a member's turn is the first member's, as long as all its turns before were.
         dtype: of the model.
         checkpointing: whether activations are computed again.

@@ -122,10 +122,10 @@ def measure(args: argparse.Namespace, isolation: str) -> float:
             context = RolloutContext(AtOnce(), Tokens(), host, config, endpoint_of(config))  # type: ignore[arg-type]
             for warm in (True, False):
                 begin = time.perf_counter()
-                drawn = await rollout_groups(samples, context, seed_path=(0, int(warm)))
+                generated = await rollout_groups(samples, context, seed_path=(0, int(warm)))
                 seconds = time.perf_counter() - begin
-            assert not drawn.counts, drawn.counts
-            assert all(len(t.turns) == args.steps for g in drawn.groups for t in g.trajectories)
+            assert not generated.counts, generated.counts
+            assert all(len(t.turns) == args.steps for g in generated.groups for t in g.trajectories)
             return seconds
 
     return asyncio.run(run())
@@ -140,7 +140,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--latency-s", type=float, default=0.2)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--lockstep", action="store_true", help="draw when all wait")
+    parser.add_argument("--lockstep", action="store_true", help="generate when all wait")
     args = parse_with_json(parser)
     ideal_s = args.steps * args.latency_s
     seconds: dict[str, list[float]] = {"async": [], "thread": [], "process": []}

@@ -3,8 +3,8 @@
     python benchmarks/staleness.py --runs 0:none 1:none 4:none 4:uncorrected --seeds 0 1 2
 
 A run is STALENESS:CORRECTION, an algorithm.correction.kind: "none" is PPO's own, the ratio to the policy that
-drew, clipped; "uncorrected" takes old tokens for new ones. All runs of a seed begin with the same warm start
-(`vlrl quickstart`'s) and trains the same rows by quickstart.yaml, with a continuous engine in async mode. So
+generated, clipped; "uncorrected" takes old tokens for new ones. All runs of a seed share a warm start
+(`vlrl quickstart`'s) and train the same rows by quickstart.yaml, with a continuous engine in async mode. So
 that a run is as stale as it says, on a fast machine and on a slow one, every step waits until all that may be
 generated is: with pipeline_depth = STALENESS + 1 each token is then exactly STALENESS updates old, but for
 the first steps. With --free nothing waits, and staleness is what the machine makes of it;

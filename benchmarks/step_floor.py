@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 FORWARD_PASSES = {"generate": 1, "train": 3}
-"""Passes over every token: one to draw it; to train on it one forward, and two in the backward pass."""
+"""Passes over every token: one to generate it; to train on it one forward, and two in the backward pass."""
 
 
 @dataclass(frozen=True)
@@ -59,12 +59,12 @@ def forward_flops(config: Mapping[str, Any], work: Work) -> int:
     text, vision = config["text_config"], config["vision_config"]
     completions = work.prompts * work.group_size
     body = completions * (work.completion_tokens - 1)  # nothing follows the last token
-    drawn = language_flops(
+    generated = language_flops(
         text, body, work.prompt_tokens + work.completion_tokens // 2, completions * work.completion_tokens
     )
     prompts = language_flops(text, work.prompts * work.prompt_tokens, work.prompt_tokens // 2, 0)
     images = work.prompts * work.images_per_prompt
-    return drawn + prompts + images * vision_flops(vision, work.patches, work.image_tokens)
+    return generated + prompts + images * vision_flops(vision, work.patches, work.image_tokens)
 
 
 def floor(config: Mapping[str, Any], work: Work, flops_per_second: float) -> dict[str, float]:

@@ -25,7 +25,7 @@ class BenchmarkError(Exception):
 class Job:
     """One configuration, the same for all sides.
 
-    A step draws `case.group_size` completions of exactly `case.completion_tokens` tokens for each of
+    A step generates `case.group_size` completions of exactly `case.completion_tokens` tokens for each of
     `case.groups` rows and takes one optimizer step on all of them. Sides that only train make their episodes
     themselves.
 
@@ -79,7 +79,7 @@ def noise_reward(text: str) -> float:
 
 
 class Tally:
-    """What this side really drew in the current block, counted where completions are scored."""
+    """What this side really generated in the current block, counted where completions are scored."""
 
     def __init__(self) -> None:
         self.clear()

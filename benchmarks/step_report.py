@@ -40,16 +40,18 @@ class Round:
 
 
 def check_equal_work(job: Job, steps: int, rounds: Sequence[Round]) -> int:
-    """Refuse to compare unless each side drew what the job says; returns the prompt's length in tokens."""
+    """Refuse unless each side generated what the job says; return the prompt's length in tokens."""
     prompt_tokens: dict[str, set[int]] = {}
     wanted = steps * job.case.completions
     for name, block in (item for r in rounds for item in r.blocks.items()):
         tally = block["tally"]
         if tally["completions"] != wanted:
-            raise BenchmarkError(f"{name} drew {tally['completions']} completions in a block, not {wanted}")
+            raise BenchmarkError(
+                f"{name} generated {tally['completions']} completions in a block, not {wanted}"
+            )
         if tally["completion_tokens"] != [job.case.completion_tokens]:
-            drawn, asked = tally["completion_tokens"], job.case.completion_tokens
-            raise BenchmarkError(f"{name} drew completions of {drawn} tokens, not of {asked}")
+            generated, asked = tally["completion_tokens"], job.case.completion_tokens
+            raise BenchmarkError(f"{name} generated completions of {generated} tokens, not of {asked}")
         if tally["distinct_rewards"] < tally["completions"] / 2:
             raise BenchmarkError(f"{name}'s rewards do not vary: its groups may have no gradient")
         prompt_tokens.setdefault(name, set()).update(tally["prompt_tokens"])

@@ -27,7 +27,7 @@ def _group(case: Case, number: int, rng: np.random.Generator) -> Group:
     first = _media(case, f"{number} 0")
     sample = Sample(str(number), (), first, _prompt(case, 0, rng))
     # The first member's actions and screens, which others repeat as long as they act alike.
-    trunk = [(_drawn(case, rng), _prompt(case, 0, rng)) for _ in range(case.turns)]
+    trunk = [(_generated(case, rng), _prompt(case, 0, rng)) for _ in range(case.turns)]
     trajectories = []
     for index in range(case.group_size):
         session, same = Session(sample, index), True
@@ -38,15 +38,15 @@ def _group(case: Case, number: int, rng: np.random.Generator) -> Group:
                 prompt = _moved(case, text, session.next_position)
                 session.append_observation(prompt, _media(case, f"{number} {turn} {seen}"))
             same = same and (index == 0 or bool(rng.random() < case.alike))
-            drawn = trunk[turn][0] if same else _drawn(case, rng)
-            logprobs = np.full(len(drawn), -6.2, np.float32)
-            session.append_action(Generation(drawn, logprobs, (VersionSpan(0, 0, len(drawn)),), True))
+            generated = trunk[turn][0] if same else _generated(case, rng)
+            logprobs = np.full(len(generated), -6.2, np.float32)
+            session.append_action(Generation(generated, logprobs, (VersionSpan(0, 0, len(generated)),), True))
         trajectories.append(session.trajectory("", "ok", 0.0))
         trajectories[-1].score = Score(0.0, {})
     return group_with_advantages(trajectories, rng.normal(size=case.group_size).tolist())
 
 
-def _drawn(case: Case, rng: np.random.Generator) -> Any:
+def _generated(case: Case, rng: np.random.Generator) -> Any:
     least = max(1, int(case.shortest * case.completion_tokens))
     return rng.integers(10, 500, int(rng.integers(least, case.completion_tokens + 1))).astype(np.int64)
 

@@ -2,11 +2,11 @@
 
     .venv/bin/python benchmarks/train_step.py --case b --json
 
-a: quickstart's size. b: 12 M parameters, a prompt of 300 tokens with an image, n=8, 48 drawn tokens.
+a: quickstart's size. b: 12 M parameters, a prompt of 300 tokens with an image, n=8, 48 generated tokens.
 c: 6 turns of a GUI episode with a screenshot a turn, n=8. d: 3B or 7B shapes in bfloat16; needs a GPU.
 
-Whole steps (a and b): drawing and training of vlrl, by vLLM and a ZeRO-3 rank, and of TRL's GRPOTrainer, on
-the same model files, rows, number of completions and of drawn tokens, optimizer, float32 and cores. The
+Whole steps (a, b): generation and training of vlrl, by vLLM and a ZeRO-3 rank, and of TRL's GRPOTrainer, on
+the same model files, rows, number of completions and of generated tokens, optimizer, float32 and cores. The
 trainer alone (all cases): vlrl's rank on packed trees and transformers' own forward pass of padded rows, on
 the same episodes of random tokens, with equal losses.
 

@@ -97,7 +97,7 @@ def make_trainer(job: Job, pipe: Pipe) -> Any:
 
         def _prepare_inputs(self, batch: Any) -> Any:
             begin = time.perf_counter()
-            result = super()._prepare_inputs(batch)  # draws in a step's first micro-batch
+            result = super()._prepare_inputs(batch)  # generates in a step's first micro-batch
             state["inputs"] = state.get("inputs", 0.0) + time.perf_counter() - begin
             return result
 
@@ -108,8 +108,8 @@ def make_trainer(job: Job, pipe: Pipe) -> Any:
 
     def reward(completions: list[Any], completion_ids: list[list[int]], **_: Any) -> list[float]:
         rewards = [noise_reward(completion[0]["content"]) for completion in completions]
-        for prompt, drawn, value in zip(state["prompt_ids"], completion_ids, rewards, strict=True):
-            TALLY.add(len(prompt), len(drawn), value)
+        for prompt, generated, value in zip(state["prompt_ids"], completion_ids, rewards, strict=True):
+            TALLY.add(len(prompt), len(generated), value)
         return rewards
 
     class Blocks(TrainerCallback):  # type: ignore[misc]

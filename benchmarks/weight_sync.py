@@ -1,14 +1,14 @@
-"""Time a weight update from the ZeRO-3 trainer into a vLLM engine that is drawing, against memcpy.
+"""Time a weight update from the ZeRO-3 trainer into a vLLM engine that is generating, against memcpy.
 
     python benchmarks/weight_sync.py --sizes tiny 200m --json
     python benchmarks/weight_sync.py --sizes tiny 50m --lora adapter
 
 Random Qwen2.5-VL weights. Per size, the fastest of the rounds: the trainer writes a version (write), the
-engine loads it in the middle of requests (pause: nothing is drawn meanwhile), and the same number of bytes is
+engine loads it in the middle of requests (pause: nothing is generated meanwhile), and as many bytes are
 copied from one tensor to another in this process with as many threads (memcpy). `write_fraction` and
 `load_fraction` are bytes/s over memcpy's; `pause_beyond_copy_ms` is the pause less one memcpy. The
 median pause is what a busy machine made of it. Processor time, which a busy machine hardly changes:
-`write_cpu_ms` of the rank and `load_cpu_ms` of the engine, for an update while nothing is drawn; and
+`write_cpu_ms` of the rank and `load_cpu_ms` of the engine, for an update while nothing is generated; and
 `token_cpu_ms` of the engine for each token of NUM_REQUESTS answers of NUM_DRAWN tokens, prompts included.
 
 With `--lora`, language layers are trained by adapters of rank 16, and engines are sent the whole model with
@@ -82,28 +82,28 @@ def _seconds(work: Any) -> float:
     return time.perf_counter() - begin
 
 
-async def update_while_drawing(
+async def update_while_generating(
     policy: VllmPolicy, trainer: Trainer, processor: Processor, rounds: int
 ) -> tuple[list[float], list[float]]:
     """Seconds of writing and of the engine's pause, for each of `rounds` updates after a first one."""
     sample = question(processor)
-    drawing: set[asyncio.Task[Any]] = set()
+    generating: set[asyncio.Task[Any]] = set()
 
-    def keep_drawing() -> None:
-        drawing.difference_update({task for task in drawing if task.done()})
-        while len(drawing) < NUM_REQUESTS:
-            sampling = Sampling(1.0, NUM_TOKENS, len(drawing))
-            drawing.add(asyncio.create_task(policy.generate(Session(sample, 0), sampling)))
+    def keep_generating() -> None:
+        generating.difference_update({task for task in generating if task.done()})
+        while len(generating) < NUM_REQUESTS:
+            sampling = Sampling(1.0, NUM_TOKENS, len(generating))
+            generating.add(asyncio.create_task(policy.generate(Session(sample, 0), sampling)))
 
     writes, pauses = [], []
     for version in range(1, rounds + 2):
-        keep_drawing()
+        keep_generating()
         await asyncio.sleep(0.2)
         writes.append(await asyncio.to_thread(_seconds, trainer.write_weights))
         pauses.append(await policy.update(trainer.manifest, version))
-    for task in drawing:
+    for task in generating:
         task.cancel()
-    await asyncio.gather(*drawing, return_exceptions=True)
+    await asyncio.gather(*generating, return_exceptions=True)
     return writes[1:], pauses[1:]
 
 
@@ -116,7 +116,7 @@ def question(processor: Processor) -> Sample:
 
 
 def processor_ms(policy: VllmPolicy, trainer: Trainer, processor: Processor, rounds: int) -> dict[str, float]:
-    """Processor time of an update while nothing is drawn, and of a token; milliseconds."""
+    """Processor time of an update while nothing is generated, and of a token; milliseconds."""
     begin = cpu_seconds()
     for version in range(100, 100 + rounds):
         trainer.write_weights()
@@ -124,18 +124,18 @@ def processor_ms(policy: VllmPolicy, trainer: Trainer, processor: Processor, rou
     updated = cpu_seconds()
     sample, tokens = question(processor), 0
 
-    async def draw() -> int:
+    async def generate() -> int:
         sampling = [Sampling(1.0, NUM_DRAWN, seed) for seed in range(NUM_REQUESTS)]
-        drawn = await asyncio.gather(*(policy.generate(Session(sample, 0), each) for each in sampling))
-        return sum(len(each.token_ids) for each in drawn)
+        generated = await asyncio.gather(*(policy.generate(Session(sample, 0), each) for each in sampling))
+        return sum(len(each.token_ids) for each in generated)
 
     for _ in range(rounds):
-        tokens += asyncio.run(draw())
-    drawn = cpu_seconds()
+        tokens += asyncio.run(generate())
+    generated = cpu_seconds()
     return {
         "write_cpu_ms": (updated["TrainerRank"] - begin["TrainerRank"]) / rounds * 1e3,
         "load_cpu_ms": (updated["GeneratorActor"] - begin["GeneratorActor"]) / rounds * 1e3,
-        "token_cpu_ms": (drawn["GeneratorActor"] - updated["GeneratorActor"]) / tokens * 1e3,
+        "token_cpu_ms": (generated["GeneratorActor"] - updated["GeneratorActor"]) / tokens * 1e3,
     }
 
 
@@ -163,7 +163,7 @@ def measure(size: str, transport: str, rounds: int, lora: str | None) -> dict[st
             try:
                 trainer.wait_ready()
                 policy.wait_ready()
-                writes, pauses = asyncio.run(update_while_drawing(policy, trainer, processor, rounds))
+                writes, pauses = asyncio.run(update_while_generating(policy, trainer, processor, rounds))
                 num_bytes, num_parameters = trainer.manifest.num_bytes, trainer.num_parameters
                 of_processor = processor_ms(policy, trainer, processor, rounds)
             finally:

@@ -31,7 +31,7 @@ class Rows:
 
 
 def play(rounds: Sequence[Sequence[int]], *, prompts_per_step: int = 4) -> dict[int, list[tuple[str, int]]]:
-    """By position the (sample, seed) of what was asked, for tickets that are drawn in these rounds."""
+    """By position the (sample, seed) of what was asked, for tickets that are generated in these rounds."""
     config = make_config(rollout={"prompts_per_step": prompts_per_step, "group_size": GROUP_SIZE})
     policy = ScriptedPolicy(lambda session, sampling: [65])
     stream = SampleStream(
@@ -48,8 +48,8 @@ def play(rounds: Sequence[Sequence[int]], *, prompts_per_step: int = 4) -> dict[
         for positions in rounds:
             tickets: list[Ticket[list[Group]]] = [Ticket(p, State.RUNNING, 0) for p in positions]
             policy.asked.clear()
-            drawn = asyncio.run(generate_groups(run, tickets))
-            assert [len(groups) for groups in drawn.groups] == [1] * len(tickets)
+            generated = asyncio.run(generate_groups(run, tickets))
+            assert [len(groups) for groups in generated.groups] == [1] * len(tickets)
             asked = [(session.sample.id, sampling.seed) for session, sampling in policy.asked]
             for number, position in enumerate(positions):
                 found[position] = asked[number * GROUP_SIZE : (number + 1) * GROUP_SIZE]
@@ -68,9 +68,9 @@ def test_training_on_fewer_rows_than_prompts_in_a_step_samples_each_of_them_afre
     "rounds",
     [
         [[7], [2], [0], [1], [3], [6], [5], [4]],  # async mode: each ticket for itself, whichever is first
-        [range(4), range(4, 8), [5], [2]],  # stale or lost ones are drawn again
+        [range(4), range(4, 8), [5], [2]],  # stale or lost ones are generated again
         [range(4, 8), [0, 3], [1, 2]],  # a resumed run, a refilled batch
     ],
 )
-def test_a_position_has_the_same_seeds_whenever_and_with_whatever_it_is_drawn(rounds: Any) -> None:
+def test_a_position_has_the_same_seeds_whenever_and_with_whatever_it_is_generated(rounds: Any) -> None:
     assert dict(sorted(play(rounds).items())) == play([range(4), range(4, 8)])

@@ -113,7 +113,7 @@ class Processor(Protocol):
 
 
 class Policy(Protocol):
-    """Draws the next action of a session. The rollout depends on this, never on an actor."""
+    """Generates the next action of a session. The rollout depends on this, never on an actor."""
 
     async def generate(self, session: Session, sampling: Sampling) -> Generation:
         """Continue the session's ledger by one action; the caller appends it."""

@@ -1,4 +1,4 @@
-"""Rewards on the length of a completion, in tokens that the policy drew."""
+"""Rewards on the length of a completion, in tokens that the policy generated."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def soft_overlong(completion: str, answer: Any, *, num_tokens: int, max_tokens: 
     With L tokens, L_max = max_tokens and L_cache = buffer:
         0 if L ≤ L_max − L_cache;  (L_max − L_cache − L) / L_cache up to L_max;  −1 beyond.
     Range [−1, 0]. Source: DAPO (arXiv 2503.14476), equation 13. L counts every token of the trajectory that
-    the policy drew, the stop token and all turns included. Never positive, so nothing degenerate scores; an
-    empty completion is not punished, which is the accuracy's task.
+    the policy generated, the stop token and all turns included. Never positive, so nothing degenerate scores;
+    an empty completion is not punished, which is the accuracy's task.
 
     Args:
         completion: not looked at.
@@ -56,7 +56,7 @@ def cosine_length(
 ) -> float:
     """A term to add to the accuracy: of right completions the short ones gain, of wrong ones the long ones.
 
-    With t = min(L, max_tokens) / max_tokens, for L tokens that the policy drew, and (s, l) the short and
+    With t = min(L, max_tokens) / max_tokens, for L tokens that the policy generated, and (s, l) the short and
     long values of right or wrong: l + (s − l)·(1 + cos πt) / 2, which goes from s at no token to l at the
     limit and stays there. Right means that the reward `accuracy` is at least `threshold`.
 

@@ -60,7 +60,7 @@ def credited(group: Group, masks: Any = (), **options: Any) -> Group:
     return group
 
 
-def test_an_episode_s_advantage_is_every_drawn_token_s() -> None:
+def test_an_episode_s_advantage_is_every_generated_token_s() -> None:
     group = Group([episode([([5, 6], 0, "a"), ([8], 1, "b")]), episode([([5], 0, "a")])])
     assert by_token(credited(group)) == [
         [[(0, False), (0, False), (0.5, True), (0.5, True), (0, False), (0.5, True)]],

@@ -97,7 +97,7 @@ TREES = st.lists(st.tuples(TURNS, WAYS), min_size=2, max_size=3)
 
 
 @given(TREES, st.booleans(), st.sampled_from(["token", "sequence"]))
-def test_every_drawn_token_is_trained_once_and_the_weights_add_up_as_in_plain_rows(
+def test_every_generated_token_is_trained_once_and_the_weights_add_up_as_in_plain_rows(
     trees: list[tuple[list[list[int]], list[Way]]], forks: bool, aggregation: Aggregation
 ) -> None:
     trajectories: list[Trajectory] = []

@@ -188,8 +188,8 @@ def test_a_session_s_ledger_is_the_rendered_conversation(family: Family, policy:
     forks = {"full": 0, "last_images": 2, "window": 1}[policy] if family.name not in REWRITES else 2
     assert len(trajectory.ledgers) == forks + 1
     assert [turn.text.strip() for turn in trajectory.turns] == ["twelve", "three", "done"]
-    drawn = [family.ours.encode_target(text).tolist() for text in ("twelve", "three", "done")]
-    assert trajectory.action_ids == [token for tokens in drawn for token in tokens]
+    generated = [family.ours.encode_target(text).tolist() for text in ("twelve", "three", "done")]
+    assert trajectory.action_ids == [token for tokens in generated for token in tokens]
 
 
 def test_the_mask_is_exactly_what_the_assistant_said(family: Family) -> None:

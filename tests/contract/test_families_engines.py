@@ -75,7 +75,7 @@ class Engines:
             self.sample(["left ", b, " right ", a, "?"], "swapped"),
         ]
 
-    def draw(self, samples: Sequence[Sample], **options: Any) -> list[Group]:
+    def generate(self, samples: Sequence[Sample], **options: Any) -> list[Group]:
         """Groups of real completions; the engine's prompt ids are checked against the processor's (law 3)."""
         context = make_context(self.policy, self.processor, self.config)
         return asyncio.run(rollout_groups(samples, context, seed_path=(0, 0), **options)).groups
@@ -151,34 +151,34 @@ def test_a_step_changes_every_weight_of_the_model(
     assert same == unused
 
 
-def first_draws(groups: Sequence[Group]) -> list[tuple[int, float]]:
-    """The first token drawn for each prompt, and its logprob."""
-    draws = [(t, int(np.flatnonzero(t.ledgers[0].loss_mask)[0])) for g in groups for t in g.trajectories[:1]]
-    return [(int(t.ledgers[0].token_ids[i]), float(t.ledgers[0].sampler_logprobs[i])) for t, i in draws]
+def first_tokens(groups: Sequence[Group]) -> list[tuple[int, float]]:
+    """The first token generated for each prompt, and its logprob."""
+    firsts = [(t, int(np.flatnonzero(t.ledgers[0].loss_mask)[0])) for g in groups for t in g.trajectories[:1]]
+    return [(int(t.ledgers[0].token_ids[i]), float(t.ledgers[0].sampler_logprobs[i])) for t, i in firsts]
 
 
 def test_a_saved_model_is_the_same_to_both_engines(engines: Engines) -> None:
     """Before any update: vLLM reads the folder that the trainer wrote. transformers reads it back too."""
-    groups = engines.draw(engines.samples())
+    groups = engines.generate(engines.samples())
     assert engines.parity(groups) < TOLERANCE
     assert largest_difference(model_of(engines.folder), engines.processor, groups, 1.0) < TOLERANCE
-    drawn = np.concatenate(
+    generated = np.concatenate(
         [t.ledgers[0].token_ids[t.ledgers[0].loss_mask] for g in groups for t in g.trajectories]
     )
-    assert not np.isin(drawn, engines.processor.banned_token_ids).any()
+    assert not np.isin(generated, engines.processor.banned_token_ids).any()
 
 
 def test_swapping_two_images_changes_what_both_compute(engines: Engines) -> None:
     two, swapped = engines.samples()[2:]
-    groups = engines.draw([two, swapped], greedy=True, group_size=1)
-    [(token, logprob), (other_token, other_logprob)] = first_draws(groups)
+    groups = engines.generate([two, swapped], greedy=True, group_size=1)
+    [(token, logprob), (other_token, other_logprob)] = first_tokens(groups)
     assert token != other_token or abs(logprob - other_logprob) > 1e-3
     assert engines.parity(groups) < TOLERANCE  # so the trainer's changed with the sampler's
 
 
 @pytest.mark.parametrize("policy", ["full", "last_images"])
 def test_an_image_that_comes_in_a_later_turn_is_seen_by_both(engines: Engines, policy: str) -> None:
-    """And what was drawn under a window is trained under it."""
+    """And what was generated under a window is trained under it."""
     a, b = random_image(70, 150, 1), random_image(120, 64, 2)
     groups = []
     for later in (b, a):
@@ -200,15 +200,15 @@ def test_an_image_that_comes_in_a_later_turn_is_seen_by_both(engines: Engines, p
 
 def test_after_an_update_both_agree_again(engines: Engines) -> None:
     samples = engines.samples()
-    before = engines.draw(samples, greedy=True, group_size=1)
+    before = engines.generate(samples, greedy=True, group_size=1)
     engines.train()
     engines.update()
-    groups = [*engines.draw(samples), *engines.draw(samples, greedy=True, group_size=1)]
+    groups = [*engines.generate(samples), *engines.generate(samples, greedy=True, group_size=1)]
     assert engines.parity(groups) < TOLERANCE
     assert {
         s.version for g in groups for t in g.trajectories for x in t.ledgers for s in x.version_spans
     } == {engines.version}
-    changes = zip(first_draws(before), first_draws(groups[len(samples) :]), strict=True)
+    changes = zip(first_tokens(before), first_tokens(groups[len(samples) :]), strict=True)
     assert all(old[0] != new[0] or abs(old[1] - new[1]) > 1e-3 for old, new in changes)
 
 
@@ -216,7 +216,7 @@ def test_a_grpo_step_is_measured_against_the_starting_model(engines: Engines) ->
     """Ratios start at one; the reference model, which some families' code forgets, is there."""
     engines.trainer.write_weights()
     engines.update()
-    groups = engines.draw(engines.samples())
+    groups = engines.generate(engines.samples())
     for group in groups:
         for index, trajectory in enumerate(group.trajectories):
             trajectory.score = Score(float(index), {})

@@ -57,7 +57,7 @@ def ask(processor: Any, row_id: str = "r") -> Sample:
     return sample
 
 
-def drawn(processor: Any, text: str) -> Any:
+def generated(processor: Any, text: str) -> Any:
     return make_generation(processor.encode_target(text).tolist())
 
 
@@ -69,7 +69,7 @@ def folder(request: pytest.FixtureRequest, tiny_family: Callable[[str], Path]) -
 def test_a_right_answer_is_paid_where_the_template_opens_the_thought(folder: Path) -> None:
     processor = opened_processor(folder, lambda template: template + OPENING)
     session = Session(ask(processor), 0)
-    generation = drawn(processor, "3 + 5</think><answer>8</answer>")
+    generation = generated(processor, "3 + 5</think><answer>8</answer>")
     text = processor.act(session, generation)
     assert text.split() == ["<think>", "3", "+", "5</think><answer>8</answer>"]
     trajectory = session.trajectory(text, "ok", 0.0)
@@ -89,7 +89,7 @@ def test_published_templates_open_nothing(folder: Path) -> None:
 def test_an_empty_thought_that_the_template_writes_belongs_to_the_message(folder: Path) -> None:
     processor = opened_processor(folder, lambda template: template + CLOSED)
     session = Session(ask(processor), 0)
-    text = processor.act(session, drawn(processor, "<answer>8</answer>"))
+    text = processor.act(session, generated(processor, "<answer>8</answer>"))
     assert text.split() == ["<think>", "</think>", "<answer>8</answer>"]
 
 
@@ -99,7 +99,7 @@ def test_later_turns_are_whole_messages_too(folder: Path) -> None:
     session = Session(ask(processor), 0)
     processor.show(session, session.conversation)
     for number in ("12", "3"):
-        text = processor.act(session, drawn(processor, f"{number}</think>{number}"))
+        text = processor.act(session, generated(processor, f"{number}</think>{number}"))
         assert text.startswith("<think>") and text.endswith(f"{number}</think>{number}")
         observe(processor, session, "go on")
     trajectory = session.trajectory("", "ok", 0.0)
@@ -126,9 +126,9 @@ def test_qwen3_vl_thinking(tiny_family: Callable[[str], Path]) -> None:
     session = Session(ask(processor), 0)
     assert session.opened == "<think>\n"
     processor.show(session, session.conversation)
-    first = processor.act(session, drawn(processor, "12\n</think>\n\n3"))
+    first = processor.act(session, generated(processor, "12\n</think>\n\n3"))
     observe(processor, session, "go on")
-    second = processor.act(session, drawn(processor, "3\n</think>\n\n12"))
+    second = processor.act(session, generated(processor, "3\n</think>\n\n12"))
     assert (first, second) == ("<think>\n12\n</think>\n\n3", "<think>\n3\n</think>\n\n12")
     ledgers = session.trajectory(second, "ok", 0.0).ledgers
     assert len(ledgers) == 2
@@ -158,7 +158,7 @@ def test_codecs_read_whole_messages(tiny_family: Callable[[str], Path], name: st
     canvas = Canvas((480, 640), (476, 644), "per_1000")
     action = open_codec(name).format(Click((320, 240)), View(canvas, (0, 0)))
     for said, score in ((f"It is there.\n</think>\n\n{action}", 1.0), (f"Say {action}", 0.0), (action, 0.0)):
-        text = processor.act(Session(ask(processor), 0), drawn(processor, "3")).replace("3", said)
+        text = processor.act(Session(ask(processor), 0), generated(processor, "3")).replace("3", said)
         box = {"action": "click", "bbox": [300, 220, 340, 260]}
         assert click_in_box(text, box, canvases=[canvas], codec=name) == score
 

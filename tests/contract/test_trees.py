@@ -54,14 +54,14 @@ class Turn:
 
     after: int
     image: int | None
-    drawn: list[int]
+    generated: list[int]
 
 
 TURNS = st.builds(
     Turn,
     after=st.integers(0, 5),
     image=st.none() | st.integers(0, 2),
-    drawn=st.lists(st.integers(40, 43), min_size=1, max_size=4),
+    generated=st.lists(st.integers(40, 43), min_size=1, max_size=4),
 )
 EPISODES = st.tuples(st.sampled_from(["", "image", "video"]), st.lists(TURNS, min_size=2, max_size=5))
 
@@ -95,7 +95,7 @@ class Family:
             session = sessions[turn.after % len(sessions)].branch(index)
             images = [] if turn.image is None else [random_image(64, 64, seed=turn.image)]
             observe(self.ours, session, "next", images)
-            self.ours.act(session, make_generation(turn.drawn))
+            self.ours.act(session, make_generation(turn.generated))
             sessions.append(session)
         trajectories = [session.trajectory("", "ok", 0.0) for session in sessions]
         for trajectory in trajectories:
@@ -212,7 +212,7 @@ def sharers() -> Iterator[Sharers]:
 
 
 FORKED: list[tuple[str, list[Turn]]] = [
-    # Equal twice over, then apart: after one drawn token, before an image, at another image.
+    # Equal twice over, then apart: after one generated token, before an image, at another image.
     ("image", [Turn(0, 0, [40, 41, 42]), Turn(0, 0, [40, 41, 43]), Turn(1, 1, [41]), Turn(1, 2, [41, 42])]),
     ("image", [Turn(0, None, [42, 42]), Turn(0, None, [42, 42])]),
     ("video", [Turn(0, 1, [43, 40]), Turn(1, None, [41, 40, 42])]),

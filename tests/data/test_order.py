@@ -30,7 +30,8 @@ def test_the_order_is_pinned() -> None:
     """Runs resumed under a newer vlrl go on with the rows they would have had."""
     expected = np.random.default_rng(derive_seed(3, "epoch", 1)).permutation(20)
     assert epoch(FullOrder(20, seed=3), 1, 20) == expected.tolist()
-    assert [Mixture([1.0, 1.0], seed=3).draw(p)[0] for p in range(12)] == [0, 1, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1]
+    sources = [Mixture([1.0, 1.0], seed=3).locate(p)[0] for p in range(12)]
+    assert sources == [0, 1, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1]
     assert epoch(WindowOrder([3, 2, 3], 2, seed=3), 0, 8) == [4, 3, 2, 0, 1, 5, 6, 7]
 
 
@@ -60,15 +61,15 @@ def test_a_source_goes_through_its_own_positions_in_turn(weights: list[float], s
     """Also across blocks, and asked for backwards."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mixture, "BLOCK", 16)
-        drawn = [Mixture(weights, seed).draw(position) for position in range(100)]
+        located = [Mixture(weights, seed).locate(position) for position in range(100)]
         backwards = Mixture(weights, seed)
-        assert [backwards.draw(position) for position in reversed(range(100))] == drawn[::-1]
+        assert [backwards.locate(position) for position in reversed(range(100))] == located[::-1]
     for source in range(len(weights)):
-        own = [position for number, position in drawn if number == source]
+        own = [position for number, position in located if number == source]
         assert own == list(range(len(own)))
 
 
 def test_shares_follow_the_weights() -> None:
-    drawn = Mixture([1.0, 2.0, 5.0], seed=1)
-    counts = np.bincount([drawn.draw(position)[0] for position in range(20_000)])
+    mixture = Mixture([1.0, 2.0, 5.0], seed=1)
+    counts = np.bincount([mixture.locate(position)[0] for position in range(20_000)])
     assert np.allclose(counts / 20_000, [1 / 8, 2 / 8, 5 / 8], atol=0.015)

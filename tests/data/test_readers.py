@@ -17,7 +17,7 @@ from data_formats import WRITERS, Logical, Written, logical_rows, png, write_tar
 
 from vlrl.config.data import DatasetConfig
 from vlrl.data import Rows, open_dataset
-from vlrl.data.draws import IndexedDraws
+from vlrl.data.row_samplers import IndexedSampler
 from vlrl.errors import ConfigError, DataError
 from vlrl.types import Row
 
@@ -69,9 +69,9 @@ def test_rows_can_be_had_in_any_order(write: Write) -> None:
 
 def test_an_epoch_shows_every_row_once(write: Write) -> None:
     """By windows of chunks, where a reader reads in chunks."""
-    draws = IndexedDraws(opened(write()), seed=3)
+    sampler = IndexedSampler(opened(write()), seed=3)
     for epoch in range(3):
-        ids = [draws.row(epoch * NUM_ROWS + i)["answer"] for i in range(NUM_ROWS)]
+        ids = [sampler.row(epoch * NUM_ROWS + i)["answer"] for i in range(NUM_ROWS)]
         assert sorted(ids) == sorted(row.answer for row in logical_rows(NUM_ROWS))
 
 
@@ -92,8 +92,8 @@ def test_ids_name_a_place_and_are_unique(write: Write) -> None:
 def test_a_limit_keeps_the_first_rows(write: Write) -> None:
     rows = opened(write(), limit=3)
     assert [row["answer"] for row in rows] == ["answer 0", "answer 1", "answer 2"]
-    draws = IndexedDraws(rows, seed=0)
-    assert {draws.row(i)["answer"] for i in range(9)} == {row["answer"] for row in rows}
+    sampler = IndexedSampler(rows, seed=0)
+    assert {sampler.row(i)["answer"] for i in range(9)} == {row["answer"] for row in rows}
 
 
 def test_a_missing_source_is_named(write: Write, tmp_path: Path) -> None:
@@ -191,8 +191,8 @@ def test_parquet_memory_is_bounded(tmp_path: Path) -> None:
     narrow = open_dataset(DatasetConfig(name=written.name, options={"cache_mib": 0.0001}), "s")
     assert (wide.window_chunks >= 20, narrow.window_chunks) == (True, 1)
     assert [row["answer"] for row in narrow] == [row["answer"] for row in wide]
-    draws = IndexedDraws(narrow, seed=0)
-    answers = [draws.row(i)["answer"] for i in range(40)]
+    sampler = IndexedSampler(narrow, seed=0)
+    answers = [sampler.row(i)["answer"] for i in range(40)]
     pairs = {tuple(sorted(answers[i : i + 2])) for i in range(0, 40, 2)}
     assert pairs == {tuple(sorted((f"answer {i}", f"answer {i + 1}"))) for i in range(0, 40, 2)}
     assert answers != [row["answer"] for row in wide]

@@ -12,8 +12,8 @@ from builders import make_config, make_sample
 
 from vlrl.config.data import DatasetConfig
 from vlrl.data import Prepared, SampleStream, StreamedRows, open_dataset, open_source
-from vlrl.data.draws import StreamedDraws
 from vlrl.data.readers.record import Record
+from vlrl.data.row_samplers import StreamedSampler
 from vlrl.data.rows import RowMaker
 from vlrl.data.run_data import Sources
 from vlrl.errors import ConfigError, DataError
@@ -36,12 +36,12 @@ class Tape:
             yield Record({"problem": str(number), "answer": number}, f"tape:{number}", None)
 
 
-def draws(tape: Tape, limit: int | None = None, seed: int = 0) -> StreamedDraws:
-    return StreamedDraws(StreamedRows(tape, RowMaker(), limit), seed)
+def sampler(tape: Tape, limit: int | None = None, seed: int = 0) -> StreamedSampler:
+    return StreamedSampler(StreamedRows(tape, RowMaker(), limit), seed)
 
 
 def answers(tape: Tape, positions: range, **options: Any) -> list[int]:
-    source = draws(tape, **options)
+    source = sampler(tape, **options)
     return [source.row(position)["answer"] for position in positions]
 
 
@@ -76,10 +76,10 @@ def test_a_limit_takes_the_same_first_rows_in_every_epoch() -> None:
 
 
 def test_a_replacement_is_another_row_of_the_block() -> None:
-    source, block = draws(Tape(10, 10)), answers(Tape(10, 10), range(4))
+    source, block = sampler(Tape(10, 10)), answers(Tape(10, 10), range(4))
     replacements = [source.row(2, attempt)["answer"] for attempt in range(1, 20)]
     assert set(replacements) == set(block)
-    assert replacements == [draws(Tape(10, 10)).row(2, attempt)["answer"] for attempt in range(1, 20)]
+    assert replacements == [sampler(Tape(10, 10)).row(2, attempt)["answer"] for attempt in range(1, 20)]
 
 
 def test_a_stream_that_ends_early_or_is_empty_is_told() -> None:
@@ -128,7 +128,7 @@ class Torn(Tape):
 def test_a_refused_row_of_a_stream_is_one_error_and_the_rows_after_it_are_read(
     num_records: int | None,
 ) -> None:
-    source, found, errors = draws(Torn(10, num_records)), [], 0
+    source, found, errors = sampler(Torn(10, num_records)), [], 0
     for position in range(30):
         try:
             found.append(source.row(position)["answer"])
@@ -141,7 +141,7 @@ def test_a_refused_row_of_a_stream_is_one_error_and_the_rows_after_it_are_read(
 def test_a_stream_whose_reader_fails_fails_each_time_and_is_never_taken_for_a_shorter_one() -> None:
     tape = Torn(10)
     tape.breaks = True
-    source = draws(tape)
+    source = sampler(tape)
     for _ in range(3):
         with pytest.raises(DataError, match="shard 1 is torn"):
             for position in range(10):
@@ -168,7 +168,7 @@ def test_hub_streams_resume_exactly_and_decode_nothing(hub: DatasetConfig) -> No
     def drawn(start: int) -> list[int]:
         source = open_source(hub, "data.train")
         assert isinstance(source, StreamedRows)
-        stream = StreamedDraws(source, seed=5)
+        stream = StreamedSampler(source, seed=5)
         rows = [stream.row(position) for position in range(start, 45)]
         assert all(row["messages"][0]["content"][0]["image"]["bytes"] == b"encoded" for row in rows)
         return [row["answer"] for row in rows]

@@ -130,7 +130,7 @@ def differences(engines: Engines, groups: Sequence[Group]) -> dict[int, float]:
         versions = np.full(len(ledger.token_ids), -1, dtype=np.float32)
         for span in ledger.version_spans:
             versions[span.start : span.end] = span.version
-        assert ((versions >= 0) == ledger.loss_mask).all()  # every drawn token has one, no other has
+        assert ((versions >= 0) == ledger.loss_mask).all()  # every generated token has one, no other has
         return replace(ledger, sampler_logprobs=versions)
 
     found: dict[int, float] = {}
@@ -188,7 +188,9 @@ def test_updates_in_the_middle_of_a_turn_are_exact(engines: Engines) -> None:
 
 
 @pytest.mark.parametrize("known", [False, True], ids=["new", "known"])
-def test_a_cold_engine_draws_the_same_from_where_each_version_began(engines: Engines, known: bool) -> None:
+def test_a_cold_engine_generates_the_same_from_where_each_version_began(
+    engines: Engines, known: bool
+) -> None:
     """The engine against itself, greedily: a request that lived through two updates, then its parts, cold.
 
     A request whose images the engine knows from another is not given them again, and needs them after all.
@@ -197,7 +199,7 @@ def test_a_cold_engine_draws_the_same_from_where_each_version_began(engines: Eng
     hold = Hold(7, 16)
     sample = engines.sample("What do you see? " * 12, 168, 56)
 
-    async def draw(num_tokens: int, before: Generation | None = None, start: int = 0) -> Generation:
+    async def generate(num_tokens: int, before: Generation | None = None, start: int = 0) -> Generation:
         session = Session(sample, 0)
         if before is not None and start:
             ids, logprobs = before.token_ids[:start], before.sampler_logprobs[:start]
@@ -206,17 +208,17 @@ def test_a_cold_engine_draws_the_same_from_where_each_version_began(engines: Eng
 
     async def main() -> Generation:
         if known:
-            await draw(1)
+            await generate(1)
         engines.install(hold)
-        drawing = asyncio.create_task(draw(24))
+        generating = asyncio.create_task(generate(24))
         await engines.update_when_held(hold, [1, 2])
-        return await drawing
+        return await generating
 
     whole = asyncio.run(main())
     assert spans(whole) == [(0, 0, 7), (1, 7, 16), (2, 16, 24)]
     for version, start, end in spans(whole):
         engines.load(version)
-        part = asyncio.run(draw(end - start, whole, start))
+        part = asyncio.run(generate(end - start, whole, start))
         assert spans(part) == [(version, 0, end - start)]
         assert part.token_ids.tolist() == whole.token_ids[start:end].tolist()
         assert np.abs(part.sampler_logprobs - whole.sampler_logprobs[start:end]).max() < TOLERANCE
@@ -229,7 +231,7 @@ def test_each_request_is_answered_as_it_is_done(engines: Engines) -> None:
         order: list[int] = []
 
         async def ask(num_tokens: int) -> None:
-            session = Session(engines.sample(f"Draw {num_tokens}.", 56), 0)
+            session = Session(engines.sample(f"Generate {num_tokens}.", 56), 0)
             await engines.policy.generate(session, sampling(num_tokens, seed=1))
             order.append(num_tokens)
 
@@ -241,7 +243,7 @@ def test_each_request_is_answered_as_it_is_done(engines: Engines) -> None:
     assert asyncio.run(main())[0] == 3
 
 
-def test_a_late_request_is_drawn_beside_those_that_run(engines: Engines) -> None:
+def test_a_late_request_is_generated_beside_those_that_run(engines: Engines) -> None:
     engines.load(0)
     hold = Hold(5)
     early, late = engines.sample("Early.", 56), engines.sample("Late.", 84)

@@ -54,7 +54,9 @@ class Engines:
     samples: list[Sample]
     version: int = 0
 
-    def draw(self, samples: Sequence[Sample] | None = None, *, step: int = 0, **options: Any) -> list[Group]:
+    def generate(
+        self, samples: Sequence[Sample] | None = None, *, step: int = 0, **options: Any
+    ) -> list[Group]:
         """Groups of real completions."""
         chosen = self.samples if samples is None else samples
         context = make_context(self.policy, self.processor, self.config)
@@ -174,15 +176,15 @@ def test_a_saved_model_loads_unchanged_in_transformers(engines: Engines, tiny_mo
 
 
 def test_a_saved_model_loads_unchanged_in_vllm(engines: Engines) -> None:
-    """Before any weight was sent: the engine draws from what it read from the folder."""
-    groups = engines.draw()
+    """Before any weight was sent: the engine generates from what it read from the folder."""
+    groups = engines.generate()
     assert versions(groups) == {0}
     assert engines.parity(groups) < TOLERANCE
     assert largest_difference(model_of(engines.folder), engines.processor, groups, 0.8) < TOLERANCE
 
 
 def test_greedy_tokens_are_transformers_likeliest(engines: Engines) -> None:
-    groups = engines.draw(greedy=True, group_size=1)
+    groups = engines.generate(greedy=True, group_size=1)
     model = model_of(engines.folder)
     for group in groups:
         [trajectory] = group.trajectories
@@ -193,8 +195,8 @@ def test_greedy_tokens_are_transformers_likeliest(engines: Engines) -> None:
         with torch.no_grad():
             logits = model(input_ids=ids, **inputs).logits[0, :-1]
         logits[:, list(engines.processor.banned_token_ids)] = -torch.inf
-        drawn = torch.tensor(trajectory.ledgers[0].loss_mask[1:])
-        assert logits.argmax(-1)[drawn].tolist() == ids[0, 1:][drawn].tolist()
+        generated = torch.tensor(trajectory.ledgers[0].loss_mask[1:])
+        assert logits.argmax(-1)[generated].tolist() == ids[0, 1:][generated].tolist()
 
 
 # Updates.
@@ -203,9 +205,9 @@ def test_greedy_tokens_are_transformers_likeliest(engines: Engines) -> None:
 def test_parity_holds_after_updates_and_the_version_is_stamped(engines: Engines) -> None:
     """Law 5 and law 6 over two real GRPO steps: any part left stale (tower, tied head, caches) shows here."""
     engines.restore()
-    before = engines.draw(step=1)
+    before = engines.generate(step=1)
     for _ in range(2):
-        groups = engines.draw(step=1)
+        groups = engines.generate(step=1)
         assert versions(groups) == {engines.version}
         assert engines.parity(groups) < TOLERANCE
         for group in groups:
@@ -217,7 +219,7 @@ def test_parity_holds_after_updates_and_the_version_is_stamped(engines: Engines)
         assert metrics["policy/clip_fraction"] == 0.0
         assert metrics["optim/grad_norm"] > 0.0
         engines.restore()
-    after = engines.draw(step=1)
+    after = engines.generate(step=1)
     assert engines.parity(after) < TOLERANCE
     assert engines.difference_to_segment(after) < TOLERANCE
     assert logprobs(after) != logprobs(before)
@@ -239,9 +241,9 @@ def test_a_vision_only_update_changes_the_answer_on_a_cached_image(engines: Engi
             tensor.add_(0.2 * torch.randn(tensor.shape, generator=generator))
 
     options = {"greedy": True, "group_size": 1}
-    before, text_before = engines.draw(with_images, **options), engines.draw(text, **options)
+    before, text_before = engines.generate(with_images, **options), engines.generate(text, **options)
     engines.perturb(shake)
-    after, text_after = engines.draw(with_images, **options), engines.draw(text, **options)
+    after, text_after = engines.generate(with_images, **options), engines.generate(text, **options)
     assert engines.difference_to_segment(after, temperature=1.0) < TOLERANCE
     for old, new in zip(before, after, strict=True):
         [a], [b] = old.trajectories, new.trajectories
@@ -261,20 +263,20 @@ def test_a_tied_head_is_fresh_after_an_update(engines: Engines) -> None:
         if "embed_tokens" in name:
             tensor.add_(0.05 * torch.randn(tensor.shape, generator=generator))
 
-    before = engines.draw()
+    before = engines.generate()
     engines.perturb(shake)
-    after = engines.draw()
+    after = engines.generate()
     assert logprobs(before) != logprobs(after)
     assert engines.difference_to_segment(after) < TOLERANCE
 
 
 def test_an_update_that_goes_back_gives_the_first_answers_again(engines: Engines) -> None:
     engines.restore()
-    first = engines.draw()
+    first = engines.generate()
     engines.perturb(lambda name, tensor: tensor.mul_(1.1))
-    between = engines.draw()
+    between = engines.generate()
     engines.restore()
-    again = engines.draw()
+    again = engines.generate()
     assert logprobs(between) != logprobs(first)
     assert tokens(again) == tokens(first)
     assert logprobs(again) == logprobs(first)
@@ -301,7 +303,7 @@ def test_weights_come_by_every_transport(engines: Engines, transport: Any, tmp_p
         engines.version += 1
         engines.policy.load_weights(manifest, engines.version)
         cluster.fetch_all(sending)
-    groups = engines.draw()
+    groups = engines.generate()
     assert versions(groups) == {engines.version}
     assert engines.parity(groups) < TOLERANCE
 
@@ -316,13 +318,13 @@ def test_a_damaged_version_is_refused_and_the_engine_keeps_its_own(engines: Engi
     damaged[1000] = good + 0.5
     with pytest.raises(EngineError, match=r"embed_tokens.*not what the trainer sent by shared_memory"):
         engines.policy.load_weights(manifest, engines.version + 1)
-    groups = engines.draw()
+    groups = engines.generate()
     assert versions(groups) == {engines.version}
     assert engines.parity(groups) < TOLERANCE
     damaged[1000] = good
     engines.version += 1
     engines.policy.load_weights(manifest, engines.version)
-    assert engines.parity(engines.draw()) < TOLERANCE
+    assert engines.parity(engines.generate()) < TOLERANCE
 
 
 def test_a_version_that_was_loaded_is_the_engines_own(engines: Engines) -> None:
@@ -330,10 +332,10 @@ def test_a_version_that_was_loaded_is_the_engines_own(engines: Engines) -> None:
     engines.restore()
     engines.trainer.write_weights()
     segment = dict(Segment(engines.trainer.manifest))
-    first = engines.draw()
+    first = engines.generate()
     for tensor in segment.values():
         tensor.mul_(2.0)
-    assert logprobs(engines.draw()) == logprobs(first)
+    assert logprobs(engines.generate()) == logprobs(first)
 
 
 def test_a_load_that_hangs_ends_in_an_error_that_says_so(engines: Engines, tmp_path: Path) -> None:
@@ -345,13 +347,13 @@ def test_a_load_that_hangs_ends_in_an_error_that_says_so(engines: Engines, tmp_p
     )
     with pytest.raises(EngineError, match=r"transport=broadcast: member 1 of 2 .*did not meet the others"):
         engines.policy.load_weights(replace(manifest, timeout_s=1.0), engines.version + 1)
-    assert versions(engines.draw()) == {engines.version}
+    assert versions(engines.generate()) == {engines.version}
 
 
 # Law 3.
 
 
-def test_media_tokens_are_never_drawn_even_when_they_are_the_likeliest(engines: Engines) -> None:
+def test_media_tokens_are_never_generated_even_when_they_are_the_likeliest(engines: Engines) -> None:
     """Two of them get huge opposite embeddings in the tied head: one is the likeliest at every position."""
     engines.restore()
     pad, video = engines.processor.banned_token_ids[-2:]
@@ -366,10 +368,10 @@ def test_media_tokens_are_never_drawn_even_when_they_are_the_likeliest(engines: 
     ids = torch.tensor(engines.samples[3].prompt.token_ids)[None]
     with torch.no_grad():
         assert int(model(input_ids=ids).logits[0, -1].argmax()) in (pad, video)  # the trap is set
-    sampled, greedy = engines.draw(), engines.draw(greedy=True, group_size=1)
+    sampled, greedy = engines.generate(), engines.generate(greedy=True, group_size=1)
     for trajectory in [t for g in (*sampled, *greedy) for t in g.trajectories]:
-        drawn = trajectory.ledgers[0].token_ids[trajectory.ledgers[0].loss_mask]
-        assert not np.isin(drawn, engines.processor.banned_token_ids).any()
+        generated = trajectory.ledgers[0].token_ids[trajectory.ledgers[0].loss_mask]
+        assert not np.isin(generated, engines.processor.banned_token_ids).any()
         assert np.isfinite(trajectory.ledgers[0].sampler_logprobs).all()
     assert engines.difference_to_segment(sampled) < TOLERANCE
 
@@ -387,14 +389,14 @@ def test_ids_that_the_engine_expands_otherwise_stop_the_run(engines: Engines, ta
     prompt = replace(good.prompt, token_ids=changed, position_ids=positions)
     bad = replace(good, id="tampered/7", prompt=prompt)
     with pytest.raises(EngineError, match=r"'tampered/7'.*law 3"):
-        engines.draw([*engines.samples, bad, good])
-    assert len(engines.draw([good])[0].trajectories) == 4  # nothing of the failed wave is left behind
+        engines.generate([*engines.samples, bad, good])
+    assert len(engines.generate([good])[0].trajectories) == 4  # nothing of the failed wave is left behind
 
 
 def test_a_prompt_that_does_not_fit_is_refused_with_its_numbers(engines: Engines) -> None:
     long = engines.processor.sample(row("word " * 600, row_id="long one"))
     with pytest.raises(DataError, match=r"'long one' needs \d+ tokens.*max_model_len=512"):
-        engines.draw([long])
+        engines.generate([long])
 
 
 # Law 8.
@@ -402,23 +404,23 @@ def test_a_prompt_that_does_not_fit_is_refused_with_its_numbers(engines: Engines
 
 def test_the_same_requests_give_the_same_tokens_and_logprobs(engines: Engines) -> None:
     engines.restore()
-    first = engines.draw(step=5)
+    first = engines.generate(step=5)
     engines.load()  # as a new run or the next step would find it: nothing cached
-    second = engines.draw(step=5)
+    second = engines.generate(step=5)
     assert tokens(first) == tokens(second)
     assert logprobs(first) == logprobs(second)
 
 
 def test_a_warm_cache_changes_no_token(engines: Engines) -> None:
     engines.restore()
-    cold, warm = engines.draw(step=6), engines.draw(step=6)
+    cold, warm = engines.generate(step=6), engines.generate(step=6)
     assert tokens(cold) == tokens(warm)
     assert np.allclose(np.concatenate(logprobs(cold)), np.concatenate(logprobs(warm)), atol=1e-5)
 
 
 def test_members_of_a_group_and_steps_differ(engines: Engines) -> None:
     engines.restore()
-    one, other = engines.draw(step=7), engines.draw(step=8)
+    one, other = engines.generate(step=7), engines.generate(step=8)
     for group in one:
         assert len({tuple(t.ledgers[0].token_ids) for t in group.trajectories}) == len(group.trajectories)
     assert tokens(one) != tokens(other)
@@ -435,9 +437,9 @@ def test_a_completion_ends_with_a_stop_token_or_is_truncated(engines: Engines) -
             tensor[end], tensor[text_end] = direction, -direction
 
     engines.perturb(favour)
-    drawn = [t for g in engines.draw(step=9) for t in g.trajectories]
-    assert {t.outcome for t in drawn} == {"ok", "truncated"}
-    for trajectory in drawn:
+    generated = [t for g in engines.generate(step=9) for t in g.trajectories]
+    assert {t.outcome for t in generated} == {"ok", "truncated"}
+    for trajectory in generated:
         action = trajectory.ledgers[0].token_ids[trajectory.ledgers[0].loss_mask]
         stops = np.isin(action, engines.processor.stop_token_ids)
         assert stops[-1] == (trajectory.outcome == "ok")
@@ -445,11 +447,11 @@ def test_a_completion_ends_with_a_stop_token_or_is_truncated(engines: Engines) -
         assert len(action) == 10 or trajectory.outcome == "ok"
 
 
-# What is drawn at everybody's own pace.
+# What is generated at everybody's own pace.
 
 
 def test_who_gives_up_leaves_the_others_of_a_wave(engines: Engines) -> None:
-    """An episode over its time, or cut off: its request is drawn with the others, for nobody."""
+    """An episode over its time, or cut off: its request is generated with the others, for nobody."""
 
     async def main() -> list[Any]:
         sampling = sampling_of(engines.config.rollout, 0)
@@ -491,8 +493,8 @@ def test_what_agents_are_answered_is_what_the_trainer_computes(engines: Engines)
     assert engines.parity(groups) < TOLERANCE
 
 
-def test_what_branches_draw_is_what_the_trainer_computes(engines: Engines) -> None:
-    """Behind a snapshot the ledger goes on, images included; what is shared is drawn and trained once."""
+def test_what_branches_generate_is_what_the_trainer_computes(engines: Engines) -> None:
+    """Behind a snapshot the ledger goes on, images included; what is shared is generated and trained once."""
     engines.restore()
     lake = EnvTask("visual/frozen_lake", {"image_size": 112}, {}, seed=3)
     episodes = EpisodeConfig(max_turns=4, branching=BranchingConfig(num_branches=2, at=2))

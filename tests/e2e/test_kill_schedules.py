@@ -1,6 +1,6 @@
 """Processes of a run are killed at random times: what it trains, and in which order, stays what it was.
 
-Each of 20 seeds draws who is killed, by SIGKILL, and when: an engine, an environment's process, a trainer's
+Each of 20 seeds decides who is killed, by SIGKILL, and when: an engine, an environment's process, a trainer's
 rank or the driver, which the test then starts again with --resume. Even seeds are of a synchronous run whose
 batches are filtered, odd ones of an asynchronous one.
 
@@ -233,5 +233,5 @@ def test_the_samples_and_their_order_are_those_of_the_undisturbed_run(
         assert (one["positions"], one["sample_ids"]) == (other["positions"], other["sample_ids"])
         assert one["step"] - min(one["oldest_versions"]) <= (0 if mode == "sync" else MAX_STALENESS)
     if mode == "sync" and not any(kill.kind == "env" for kill in kills):  # an episode replayed alone is
-        # drawn in another wave, so its last bits may differ; the rest is the same to the last one
+        # generated in another wave, so its last bits may differ; the rest is the same to the last one
         assert [timeless(line) for line in metrics] == [timeless(m) for m in whole.lines("metrics.jsonl")]

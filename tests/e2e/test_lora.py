@@ -187,7 +187,7 @@ def test_vllm_agrees_after_an_update(adapted: Adapted) -> None:
         for version in (1, 2):
             adapted.trainer.write_weights()
             policy.load_weights(adapted.trainer.manifest, version)
-            groups = draw(policy, adapted)
+            groups = generate(policy, adapted)
             difference = logprob_difference(groups, adapted.trainer, adapted.processor.pixels, adapted.config)
             assert difference[0] < TOLERANCE
             if version == 1:
@@ -197,7 +197,7 @@ def test_vllm_agrees_after_an_update(adapted: Adapted) -> None:
         policy.close()
 
 
-def draw(policy: VllmPolicy, adapted: Adapted) -> Sequence[Group]:
+def generate(policy: VllmPolicy, adapted: Adapted) -> Sequence[Group]:
     context = make_context(policy, adapted.processor, adapted.config)
     samples = [g.trajectories[0].sample for g in adapted.groups]
     return asyncio.run(rollout_groups(samples, context, seed_path=(0, 0))).groups

@@ -146,7 +146,7 @@ class Pair:
         )
         self.trainer.step(batch, "sft", lr)
 
-    def draw(self) -> list[Group]:
+    def generate(self) -> list[Group]:
         context = make_context(self.policy, self.processor, self.config)
         return asyncio.run(rollout_groups(self.samples, context, seed_path=(0, 0))).groups
 
@@ -168,14 +168,14 @@ def test_from_zero_to_a_replaced_engine(tiny_model: Path, local_ray: None, tmp_p
     try:
         pair.trainer.wait_ready()
         pair.policy.wait_ready()
-        assert max(pair.disagreement(pair.draw())) < TOLERANCE
+        assert max(pair.disagreement(pair.generate())) < TOLERANCE
         pair.learn()
         pair.trainer.write_weights()
         manifest = pair.trainer.manifest
         assert {e.name.rpartition(".lora_")[2] for e in manifest.entries} == {"A.weight", "B.weight"}
         assert manifest.num_bytes < 0.2 * 4 * pair.trainer.num_parameters
         pair.policy.load_weights(manifest, 1)
-        to_trainer, to_base = pair.disagreement(pair.draw())
+        to_trainer, to_base = pair.disagreement(pair.generate())
         assert to_trainer < TOLERANCE
         assert to_base > 1e-2
 
@@ -184,7 +184,7 @@ def test_from_zero_to_a_replaced_engine(tiny_model: Path, local_ray: None, tmp_p
             int(cluster.fetch(replica.actor.__ray_call__.remote(lambda actor: __import__("os").getpid()))),
             signal.SIGKILL,
         )
-        to_trainer, to_base = pair.disagreement(pair.draw())
+        to_trainer, to_base = pair.disagreement(pair.generate())
         assert pair.policy.counts["replaced_engines"] == 1
         assert to_trainer < TOLERANCE
         assert to_base > 1e-2
@@ -193,7 +193,7 @@ def test_from_zero_to_a_replaced_engine(tiny_model: Path, local_ray: None, tmp_p
         flat[0] += 1.0
         with pytest.raises(EngineError, match="not what the trainer sent"):
             pair.policy.load_weights(manifest, 2)
-        assert pair.disagreement(pair.draw())[0] < TOLERANCE  # it has kept what it had
+        assert pair.disagreement(pair.generate())[0] < TOLERANCE  # it has kept what it had
     finally:
         pair.close()
 
@@ -203,7 +203,7 @@ def test_adapters_that_come_in_the_middle_of_a_request_are_exact(
 ) -> None:
     """Tower and language layers adapted: the parts of a request against a cold engine, and the merged models.
 
-    Greedily, so that the cold engine draws the same tokens; with another version's adapter it would not.
+    Greedily, so that the cold engine generates the same tokens; with another version's adapter it would not.
     """
     config = make_config(
         tiny_model,
@@ -217,22 +217,22 @@ def test_adapters_that_come_in_the_middle_of_a_request_are_exact(
         row("What do you see? " * 12, [random_image(168, 168), random_image(56, 56)])
     )
 
-    async def draw(num_tokens: int, before: Generation | None = None, start: int = 0) -> Generation:
+    async def generate(num_tokens: int, before: Generation | None = None, start: int = 0) -> Generation:
         session = Session(sample, 0)
         if before is not None and start:
             ids, logprobs = before.token_ids[:start], before.sampler_logprobs[:start]
             session.append_action(Generation(ids, logprobs, (), finished=False))
         return await pair.policy.generate(session, Sampling(0.0, num_tokens, 0))
 
-    async def draw_through(manifests: list[Manifest]) -> Generation:
+    async def generate_through(manifests: list[Manifest]) -> Generation:
         actor = pair.policy._replicas[0].actor
         await actor.__ray_call__.remote(lambda actor: hold.install(actor))
-        drawing = asyncio.create_task(draw(24))
+        generating = asyncio.create_task(generate(24))
         for version in (1, 2):
             while await actor.__ray_call__.remote(lambda actor: actor.hold.reached) < version:
                 await asyncio.sleep(0.01)
             await pair.policy.update(manifests[version], version)
-        return await drawing
+        return await generating
 
     try:
         pair.trainer.wait_ready()
@@ -246,12 +246,12 @@ def test_adapters_that_come_in_the_middle_of_a_request_are_exact(
             pair.trainer.save_model(tmp_path / f"merged-{version}")
             pair.learn()
         pair.policy.load_weights(manifests[0], 0)
-        whole = asyncio.run(draw_through(manifests))
+        whole = asyncio.run(generate_through(manifests))
         spans = [(s.version, s.start, s.end) for s in whole.version_spans]
         assert spans == [(0, 0, 7), (1, 7, 16), (2, 16, 24)]
         for version, start, end in spans:
             pair.policy.load_weights(manifests[version], version)
-            part = asyncio.run(draw(end - start, whole, start))
+            part = asyncio.run(generate(end - start, whole, start))
             assert part.token_ids.tolist() == whole.token_ids[start:end].tolist()
             assert np.abs(part.sampler_logprobs - whole.sampler_logprobs[start:end]).max() < TOLERANCE
         errors = [whole_errors(pair, tmp_path / f"merged-{version}", sample, whole) for version in range(3)]
@@ -263,10 +263,10 @@ def test_adapters_that_come_in_the_middle_of_a_request_are_exact(
         pair.close()
 
 
-def whole_errors(pair: Pair, folder: Path, sample: Sample, drawn: Generation) -> np.ndarray:
-    """|logprob by the model in a folder - the engine's| of each token drawn."""
+def whole_errors(pair: Pair, folder: Path, sample: Sample, generated: Generation) -> np.ndarray:
+    """|logprob by the model in a folder - the engine's| of each token generated."""
     session = Session(sample, 0)
-    session.append_action(drawn)
+    session.append_action(generated)
     trajectory = session.trajectory("", "ok", 0.0)
     trajectory.score = Score(0.0, {})
     [[micro_batch]] = pack(
@@ -284,4 +284,4 @@ def whole_errors(pair: Pair, folder: Path, sample: Sample, drawn: Generation) ->
     model = TreeLogprobs(model_of(folder), temperature=1.0, banned_token_ids=banned)
     with torch.no_grad():
         logprobs, _ = model(DeviceBatch.of(micro_batch, torch.device("cpu")))
-    return np.abs(logprobs.numpy() - drawn.sampler_logprobs)
+    return np.abs(logprobs.numpy() - generated.sampler_logprobs)

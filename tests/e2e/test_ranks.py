@@ -235,13 +235,13 @@ def test_a_step_is_that_of_the_formulas(trainers: list[Trainer], processor: Any,
     )
     total, entropies, limited = torch.zeros(()), [], []
     for micro_batch in packed[ONE][0]:
-        drawn = DeviceBatch.of(micro_batch, torch.device("cpu"))
-        logprobs, entropy = policy(drawn)
+        generated = DeviceBatch.of(micro_batch, torch.device("cpu"))
+        logprobs, entropy = policy(generated)
         with torch.no_grad():
-            reference = start(drawn)[0]
+            reference = start(generated)[0]
         for number in range(len(micro_batch.token_sample_ids)):
-            mine = drawn.sequence_ids == number
-            sampler, advantages = drawn.sampler_logprobs[mine], drawn.advantages[mine]
+            mine = generated.sequence_ids == number
+            sampler, advantages = generated.sampler_logprobs[mine], generated.advantages[mine]
             product = float(((DRIFT - 1) * sampler).sum().exp())
             ratio = (logprobs[mine] - DRIFT * sampler).exp()
             gain = torch.minimum(ratio * advantages, ratio.clamp(0.8, 1.28) * advantages)

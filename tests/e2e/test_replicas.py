@@ -1,6 +1,6 @@
 """Two engines as one policy: episodes stay where their prefix is, and a killed engine is replaced.
 
-The engines draw in continuous mode; the kills are real, in the middle of requests.
+The engines generate in continuous mode; the kills are real, in the middle of requests.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Engines:
         return [self.processor.sample(each) for each in rows]
 
     def ask(self, sample: Sample, index: int, num_tokens: int) -> asyncio.Task[Generation]:
-        """Begin to draw an answer under a seed that is this request's alone."""
+        """Begin to generate an answer under a seed that is this request's alone."""
         sampling = Sampling(1.0, num_tokens, seed=1000 * index + len(sample.id))
         return asyncio.create_task(self.policy.generate(Session(sample, index), sampling))
 
@@ -76,12 +76,12 @@ def engines(tiny_model: Path, local_ray: None, tmp_path_factory: pytest.TempPath
         started.policy.close()
 
 
-def test_a_killed_engine_is_replaced_and_its_requests_are_drawn_again(engines: Engines) -> None:
+def test_a_killed_engine_is_replaced_and_its_requests_are_generated_again(engines: Engines) -> None:
     """Same seeds, same weights: the answers are those that nobody disturbed."""
     policy, samples = engines.policy, engines.samples(4)
     policy.load_weights(engines.manifests[1], 1)
 
-    async def draw(hold: Hold | None) -> list[Generation]:
+    async def generate(hold: Hold | None) -> list[Generation]:
         if hold:
             replica = engines.replicas[0]
             await replica.actor.__ray_call__.remote(lambda actor: hold.install(actor))
@@ -93,9 +93,9 @@ def test_a_killed_engine_is_replaced_and_its_requests_are_drawn_again(engines: E
             os.kill(pid, signal.SIGKILL)
         return await asyncio.gather(*asking)
 
-    undisturbed = asyncio.run(draw(None))
+    undisturbed = asyncio.run(generate(None))
     before = engines.pids()
-    killed = asyncio.run(draw(Hold(5)))
+    killed = asyncio.run(generate(Hold(5)))
     after = engines.pids()
     assert policy.counts["replaced_engines"] == 1
     assert 1 <= policy.counts["resubmitted_requests"] <= 4
@@ -112,14 +112,14 @@ def test_an_engine_that_dies_before_an_update_comes_back_with_the_new_weights(en
     policy.load_weights(engines.manifests[2], 2)
     assert policy.counts["replaced_engines"] == 2
 
-    async def draw() -> list[Generation]:
+    async def generate() -> list[Generation]:
         return await asyncio.gather(*(engines.ask(sample, 0, 3) for sample in engines.samples(4)))
 
-    assert {s.version for g in asyncio.run(draw()) for s in g.version_spans} == {2}
+    assert {s.version for g in asyncio.run(generate()) for s in g.version_spans} == {2}
 
 
 def test_an_engine_that_dies_as_it_starts_is_replaced_again_and_again(engines: Engines) -> None:
-    """The one that takes a dead one's place may die as well, and nobody is to draw with it before it can."""
+    """The one that takes a dead one's place may die as well, and nobody may ask it before it can answer."""
     known, spawned = engines.replicas[0], list[Any]()
     replica = Replica(lambda: spawned.append(known._spawn()) or spawned[-1], max_restarts=2, timeout_s=60)
     try:
@@ -139,7 +139,7 @@ def test_an_engine_that_dies_as_it_starts_is_replaced_again_and_again(engines: E
 
 
 def test_members_of_a_group_share_an_engine_and_groups_are_spread(engines: Engines) -> None:
-    async def draw() -> list[list[int]]:
+    async def generate() -> list[list[int]]:
         asking = [engines.ask(sample, index, 2) for sample in engines.samples(4) for index in range(3)]
         await asyncio.sleep(0)
         await asyncio.sleep(0)
@@ -147,18 +147,18 @@ def test_members_of_a_group_share_an_engine_and_groups_are_spread(engines: Engin
         await asyncio.gather(*asking)
         return [spread, list(engines.policy._router._open)]
 
-    assert asyncio.run(draw()) == [[6, 6], [0, 0]]
+    assert asyncio.run(generate()) == [[6, 6], [0, 0]]
 
 
 def test_an_engine_that_dies_again_and_again_ends_the_run(engines: Engines) -> None:
     replica = engines.replicas[0]
     replica.counts["replaced_engines"] = 2
 
-    async def draw() -> None:
+    async def generate() -> None:
         os.kill(engines.pids()[0], signal.SIGKILL)
         await asyncio.gather(*(engines.ask(sample, 0, 3) for sample in engines.samples(4)))
 
     with pytest.raises(
         EngineError, match=r"generator.max_restarts=2 engines were replaced, and one more has died"
     ):
-        asyncio.run(draw())
+        asyncio.run(generate())

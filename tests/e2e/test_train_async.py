@@ -1,4 +1,4 @@
-"""Whole runs that draw while the trainer steps, or refill their batches: real engines, tiny model."""
+"""Whole runs that generate while the trainer steps, or refill their batches: real engines, tiny model."""
 
 from __future__ import annotations
 
@@ -105,7 +105,9 @@ def test_refilled_batches_are_the_same_whether_the_run_was_stopped_or_not(
     assert tickets(stopped) == tickets(whole)
 
 
-def test_drawing_while_the_trainer_steps_keeps_the_order_and_the_bound(new_run: Any, local_ray: None) -> None:
+def test_generating_while_the_trainer_steps_keeps_the_order_and_the_bound(
+    new_run: Any, local_ray: None
+) -> None:
     config = new_run(
         "async",
         asynchronous={"mode": "async", "pipeline_depth": 2, "max_staleness": 1},
@@ -121,7 +123,7 @@ def test_drawing_while_the_trainer_steps_keeps_the_order_and_the_bound(new_run: 
     open_positions = [position for position, *_ in state["open"]]
     first = (STOP_AFTER + 1) * BATCH
     assert open_positions == list(range(first, state["next_position"]))
-    assert open_positions  # drawn ahead, or on the way
+    assert open_positions  # generated ahead, or on the way
     run(config, resume=True)
     found = metrics(config)
     assert [m["step"] for m in found] == list(range(NUM_STEPS))
@@ -136,7 +138,7 @@ def test_drawing_while_the_trainer_steps_keeps_the_order_and_the_bound(new_run: 
     updates = [span.details["version"] for span in spans if span.lane == "generator"]
     assert updates == list(range(1, NUM_STEPS + 1))  # by two processes, in one file
     steps = [span for span in spans if span.lane == "trainer" and span.what == "train"]
-    drawn_meanwhile = [
+    generated_meanwhile = [
         overlap_s([span for span in spans if span.lane == "request"], s.start_s, s.end_s) for s in steps
     ]
-    assert any(seconds > 0 for seconds in drawn_meanwhile)
+    assert any(seconds > 0 for seconds in generated_meanwhile)

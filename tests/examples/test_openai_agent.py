@@ -65,9 +65,9 @@ def test_the_examples_agent_with_a_policy_that_uses_its_tool(
         ids: list[int] = processor.encode_target(f"There are {middle}" if done else call(middle)).tolist()
         return ids
 
-    drawn = play(samples, ScriptedPolicy(answer), processor, config)
-    assert not drawn.counts
-    for group in drawn.groups:
+    generated = play(samples, ScriptedPolicy(answer), processor, config)
+    assert not generated.counts
+    for group in generated.groups:
         for trajectory in group.trajectories:
             assert trajectory.outcome == "ok"
             count = random.Random(trajectory.sample.env.seed).randint(1, 9)  # type: ignore[union-attr]
@@ -76,10 +76,10 @@ def test_the_examples_agent_with_a_policy_that_uses_its_tool(
             assert trajectory.episode_return == pytest.approx(success - 0.1 * (len(trajectory.turns) - 1))
             [ledger] = trajectory.ledgers
             assert len(ledger.media) == 1
-            drawn_ids = [processor.encode_target(turn.text).tolist() for turn in ledger.turns]
-            assert [token for ids in drawn_ids for token in ids] == trajectory.action_ids
-    assert any(t.info["success"] for g in drawn.groups for t in g.trajectories)
-    assert any(t.info["num_checks"] for g in drawn.groups for t in g.trajectories)
+            generated_ids = [processor.encode_target(turn.text).tolist() for turn in ledger.turns]
+            assert [token for ids in generated_ids for token in ids] == trajectory.action_ids
+    assert any(t.info["success"] for g in generated.groups for t in g.trajectories)
+    assert any(t.info["num_checks"] for g in generated.groups for t in g.trajectories)
 
 
 def test_the_example_as_a_program(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,10 +111,10 @@ def test_the_pages_agents(written: Path, tiny_model: Path) -> None:
     processor = open_tiny(tiny_model)
     rows = open_dataset(config.data.train[0], "data.train")
     policy = ScriptedPolicy(lambda *_: processor.encode_target("5").tolist())
-    drawn = play([processor.sample(rows[i]) for i in range(2)], policy, processor, config)
-    assert not drawn.counts
-    assert [t.episode_return for g in drawn.groups for t in g.trajectories] == [1.0] * 4
-    assert [len(t.turns) for g in drawn.groups for t in g.trajectories] == [2] * 4
+    generated = play([processor.sample(rows[i]) for i in range(2)], policy, processor, config)
+    assert not generated.counts
+    assert [t.episode_return for g in generated.groups for t in g.trajectories] == [1.0] * 4
+    assert [len(t.turns) for g in generated.groups for t in g.trajectories] == [2] * 4
 
 
 def test_the_pages_rows_are_what_the_table_says() -> None:

@@ -70,7 +70,7 @@ def make_generation(
     version: int = 0,
     finished: bool = True,
 ) -> Generation:
-    """What an engine would have drawn."""
+    """What an engine would have generated."""
     values = [-1.0] * len(token_ids) if logprobs is None else logprobs
     return Generation(
         np.asarray(token_ids, dtype=np.int64),

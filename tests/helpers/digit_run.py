@@ -78,8 +78,8 @@ def make_sample(row, processor):
 
 def make_group(row, completion, processor, rng, outcome="ok"):
     sample = make_sample(row, processor)
-    drawn = processor.encode(completion + "<|im_end|>")
-    start, count = len(sample.prompt.token_ids), len(drawn)
+    generated = processor.encode(completion + "<|im_end|>")
+    start, count = len(sample.prompt.token_ids), len(generated)
     right = f"<answer>{row['answer']}</answer>" in completion
     logprobs = -rng.exponential(0.4, count) * (rng.random(count) < 0.4)
     trajectory = Trajectory(
@@ -87,7 +87,7 @@ def make_group(row, completion, processor, rng, outcome="ok"):
         group_index=0,
         ledgers=(
             Ledger(
-                token_ids=np.concatenate([sample.prompt.token_ids, drawn]),
+                token_ids=np.concatenate([sample.prompt.token_ids, generated]),
                 position_ids=np.zeros((3, start + count), np.int64),
                 loss_mask=np.arange(start + count) >= start,
                 sampler_logprobs=np.concatenate([np.zeros(start), logprobs]).astype(np.float32),

@@ -81,7 +81,7 @@ async def served(
 
 
 def in_turn(*texts: str, processor: Any = None) -> ScriptedPolicy:
-    """A policy that says these texts one after the other, and notes what it drew."""
+    """A policy that says these texts one after the other, and notes what it generated."""
     left = list(texts)
 
     def answer(session: Session, sampling: Sampling) -> list[int]:
@@ -114,6 +114,6 @@ def spell(ledger: Ledger) -> str:
     return "".join(chr(i) for i in ledger.token_ids)
 
 
-def drawn_in(ledgers: Sequence[Ledger]) -> list[list[int]]:
+def generated_in(ledgers: Sequence[Ledger]) -> list[list[int]]:
     """Every action's tokens."""
     return [ledger.token_ids[slice(*turn.action)].tolist() for ledger in ledgers for turn in ledger.turns]

@@ -32,7 +32,7 @@ def model_of(folder: Path, manifest: Manifest | None = None) -> Any:
 
 
 def largest_difference(model: Any, processor: Any, groups: Sequence[Group], temperature: float) -> float:
-    """Largest |model - sampler| logprob over all drawn tokens, in nats."""
+    """Largest |model - sampler| logprob over all generated tokens, in nats."""
     for group in groups:
         for trajectory in group.trajectories:
             trajectory.score = Score(0.0, {})

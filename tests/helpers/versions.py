@@ -40,7 +40,7 @@ class Hold:
     """
 
     def __init__(self, *num_tokens: int, after_prompt: int = 0) -> None:
-        """Hold when a request with a prompt longer than after_prompt has drawn so many, in turn."""
+        """Hold when a request with a prompt longer than after_prompt has generated so many, in turn."""
         self._num_tokens, self._after_prompt = list(num_tokens), after_prompt
         self.reached = 0
 
@@ -54,12 +54,12 @@ class Hold:
         def stepping() -> None:
             step()
             scheduler = engine._engine.engine_core.engine_core.scheduler
-            drawn = [
+            generated = [
                 len(request.output_token_ids)
                 for request in scheduler.running
                 if request.num_prompt_tokens > self._after_prompt
             ]
-            if self._num_tokens and max(drawn, default=0) >= self._num_tokens[0]:
+            if self._num_tokens and max(generated, default=0) >= self._num_tokens[0]:
                 self._num_tokens.pop(0)
                 self.reached += 1
                 while engine._jobs.empty():

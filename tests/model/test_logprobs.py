@@ -250,7 +250,7 @@ def test_a_banned_token_is_impossible(model: Any, processor: Any) -> None:
             assert entropy.isfinite().all()
 
 
-def test_probabilities_sum_to_one_over_what_may_be_drawn(model: Any, processor: Any) -> None:
+def test_probabilities_sum_to_one_over_what_may_be_generated(model: Any, processor: Any) -> None:
     group = groups_of(processor, [([], [1, 1])])[0]
     [[batch]] = lay_out([group], processor)
     size = int(model.config.text_config.vocab_size)

@@ -204,7 +204,7 @@ def test_what_saves_little_is_not_kept_together_and_still_shared_where_it_meets(
     assert both.input_ids.size == 69
 
 
-def test_equal_completions_stand_there_once_and_count_as_often_as_they_were_drawn() -> None:
+def test_equal_completions_stand_there_once_and_count_as_often_as_they_were_generated() -> None:
     sample = make_sample([7, 8])
     group = group_with_advantages([make_trajectory(sample, [1, 2, 3]) for _ in range(3)], [1.0, 2.0, -3.0])
     [[batch]] = lay_out([group])

@@ -102,12 +102,14 @@ def packed(prompts: Prompts, config: Config, num_images: int) -> Any:
         )
         ids = [1000 + number, *rng.integers(10, 99, prompts.text_tokens + 4 * num_images - 1).tolist()]
         sample = make_sample(ids, id=str(number), media=media)
-        drawn = [  # each begins with a token of its own, so that nothing is shared after the prompt
+        generated = [  # each begins with a token of its own, so that nothing is shared after the prompt
             [100 + i, *rng.integers(10, 99, prompts.completion_tokens - 1).tolist()]
             for i in range(config.rollout.group_size)
         ]
         groups.append(
-            group_with_advantages([make_trajectory(sample, tokens) for tokens in drawn], [1.0] * len(drawn))
+            group_with_advantages(
+                [make_trajectory(sample, tokens) for tokens in generated], [1.0] * len(generated)
+            )
         )
     return pack(
         groups,
@@ -125,7 +127,7 @@ def packed(prompts: Prompts, config: Config, num_images: int) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("text", "images", "drawn", "group_size", "budget", "num_ranks", "max_pixels"),
+    ("text", "images", "generated", "group_size", "budget", "num_ranks", "max_pixels"),
     [
         (94, 1, 25, 4, 1024, 1, None),  # several groups a micro-batch
         (94, 1, 25, 4, 1024, 2, None),
@@ -140,7 +142,7 @@ def packed(prompts: Prompts, config: Config, num_images: int) -> Any:
 def test_work_is_what_the_packer_makes(
     text: int,
     images: int,
-    drawn: int,
+    generated: int,
     group_size: int,
     budget: int,
     num_ranks: int,
@@ -150,14 +152,14 @@ def test_work_is_what_the_packer_makes(
     config = with_trainer(
         config, max_tokens_per_micro_batch=budget, num_ranks=num_ranks, max_pixels_per_micro_batch=max_pixels
     )
-    prompts = Prompts(text, images, 56 * 56, drawn)
+    prompts = Prompts(text, images, 56 * 56, generated)
     work = workload(SEVEN, prompts, config)
     ranks = packed(prompts, config, images)
     sizes = [len(m.input_ids) for rank in ranks for m in rank]
     largest = max((m for rank in ranks for m in rank), key=lambda m: len(m.input_ids))
     assert work.num_micro_batches == len(ranks[0])
     assert work.step_tokens == sum(sizes)
-    assert work.step_targets == 6 * group_size * drawn
+    assert work.step_targets == 6 * group_size * generated
     assert work.micro_tokens == max(sizes)
     assert work.micro_targets == len(largest.target_ids)
     assert work.micro_patches == 16 * len(largest.media_keys)

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from builders import ScriptedPolicy, TextProcessor, make_config, make_context, make_sample
-from endpoints import drawn_in, spell
+from endpoints import generated_in, spell
 
 from vlrl.algorithm.credit import assign_credit
 from vlrl.errors import ConfigError
@@ -96,7 +96,7 @@ def test_sub_agents_are_ledgers_of_one_trajectory() -> None:
             f"[system]{name}[user]2[assistant]-[user]1[assistant]-" for name in "AB"
         }
         assert [turn.reward for turn in trajectory.turns] == [0.0, 0.0, 0.0, 2.0]
-        assert len(drawn_in(trajectory.ledgers)) == 4
+        assert len(generated_in(trajectory.ledgers)) == 4
     # The same sub-agent in the same state generates apart in another member of the group.
     assert len({sampling.seed for _, sampling in policy.asked}) == len(policy.asked) == 8
     for number, trajectory in enumerate(group.trajectories):

@@ -27,7 +27,7 @@ def cut_positions(buffer: Buffer[str]) -> list[int] | None:
     return None if cut is None else [ticket.position for ticket in cut.tickets]
 
 
-def test_without_staleness_a_batch_is_drawn_when_the_last_one_is_trained() -> None:
+def test_without_staleness_a_batch_is_generated_when_the_last_one_is_trained() -> None:
     buffer: Buffer[str] = Buffer(BufferLimits(batch_size=3))
     assert generated(buffer) == [0, 1, 2]
     assert cut_positions(buffer) == [0, 1, 2]
@@ -36,7 +36,7 @@ def test_without_staleness_a_batch_is_drawn_when_the_last_one_is_trained() -> No
     assert generated(buffer) == [3, 4, 5]
 
 
-def test_with_staleness_the_next_batch_is_drawn_while_one_trains_and_no_further() -> None:
+def test_with_staleness_the_next_batch_is_generated_while_one_trains_and_no_further() -> None:
     buffer: Buffer[str] = Buffer(BufferLimits(batch_size=2, pipeline_depth=1, max_staleness=4))
     assert generated(buffer) == [0, 1]
     assert generated(buffer) == []  # a credit comes back when a batch is cut
@@ -91,7 +91,7 @@ def test_the_staleness_bound_is_held_by_the_oldest_token_when_the_batch_is_cut()
     assert cut_positions(buffer) == [7]
 
 
-def test_surplus_of_over_sampling_waits_or_is_drawn_again_when_it_is_too_old() -> None:
+def test_surplus_of_over_sampling_waits_or_is_generated_again_when_it_is_too_old() -> None:
     for max_staleness, redone in ((0, [2]), (1, [])):
         buffer: Buffer[str] = Buffer(BufferLimits(2, max_staleness=max_staleness, over_sampling=1.5))
         assert generated(buffer)[:3] == [0, 1, 2]

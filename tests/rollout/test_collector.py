@@ -102,7 +102,7 @@ class World:
         self.rounds: list[list[int]] = []
         self.collector = Collector(
             self.buffer,
-            self.draw,
+            self.generate,
             filters=filters,
             options=BatchConfig(
                 max_dropped_share=max_dropped_share, filters=[FilterConfig(name=n) for n, _ in filters]
@@ -112,7 +112,7 @@ class World:
         )
         self.context = make_context(self.policy, TextProcessor(), self.config)
 
-    async def draw(self, tickets: Sequence[Ticket[Groups]]) -> Round:
+    async def generate(self, tickets: Sequence[Ticket[Groups]]) -> Round:
         self.rounds.append([ticket.position for ticket in tickets])
         samples = [
             make_sample(id=f"p{t.position}", metadata={"flat": t.position in self.flat}) for t in tickets
@@ -167,7 +167,7 @@ def test_dropped_groups_are_replaced_until_the_batch_is_full_and_counted() -> No
     asyncio.run(run())
 
 
-def test_over_sampling_draws_more_at_once_and_what_is_left_over_is_neither_lost_nor_stale() -> None:
+def test_over_sampling_generates_more_at_once_and_what_is_left_over_is_neither_lost_nor_stale() -> None:
     async def run() -> None:
         world = World(flat=[0], filters=ZERO_VARIANCE, over_sampling=2.0)
         kept = [f"p{p}" for p in range(40) if varied(world, p)]
@@ -175,8 +175,8 @@ def test_over_sampling_draws_more_at_once_and_what_is_left_over_is_neither_lost_
         for step in range(4):
             batch = await world.step()
             found += ids(batch)
-            drawn_under = {oldest_version([group]) for group in batch.groups}
-            assert drawn_under == {step}  # surplus of the last step was generated again
+            generated_under = {oldest_version([group]) for group in batch.groups}
+            assert generated_under == {step}  # surplus of the last step was generated again
         assert found == kept[:8]
         assert world.rounds[0] == [0, 1, 2, 3]
 
@@ -214,7 +214,7 @@ def test_a_run_whose_groups_are_all_dropped_stops_and_says_why() -> None:
         asyncio.run(world.step())
 
 
-def test_what_is_dropped_while_a_slow_group_is_awaited_is_held_against_all_that_was_drawn() -> None:
+def test_what_is_dropped_while_a_slow_group_is_awaited_is_held_against_all_that_was_generated() -> None:
     """Three rows in four are flat. Four batches fill up behind the head, so 20 and more are dropped first."""
     flat = [position for position in range(400) if position % 4]
 
@@ -240,8 +240,8 @@ def test_failures_are_blamed_before_filters() -> None:
                 trajectory.outcome, trajectory.score, trajectory.failure = "env_error", None, "broken display"
 
     class Broken(World):
-        async def draw(self, tickets: Sequence[Ticket[Groups]]) -> Round:
-            result = await super().draw(tickets)
+        async def generate(self, tickets: Sequence[Ticket[Groups]]) -> Round:
+            result = await super().generate(tickets)
             fail(result.groups)
             return result
 
@@ -269,7 +269,7 @@ def test_redundant_episodes_and_groups_cut_short_compose_with_filters() -> None:
     )
 
     class Redundant(World):
-        async def draw(self, tickets: Sequence[Ticket[Groups]]) -> Round:
+        async def generate(self, tickets: Sequence[Ticket[Groups]]) -> Round:
             samples = [make_sample(id=f"p{t.position}") for t in tickets]
             result = await rollout_groups(
                 samples, self.context, seed_path=(0,), stragglers=self.config.episodes.stragglers
@@ -299,7 +299,7 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.001)
 
 
-async def train_while_drawing(world: World, num_steps: int, train_s: float = 0.03) -> list[CollectedBatch]:
+async def train_while_generating(world: World, num_steps: int, train_s: float = 0.03) -> list[CollectedBatch]:
     batches = []
     for step in range(num_steps):
         batches.append(await world.collector.batch())
@@ -332,7 +332,7 @@ def test_the_samples_and_their_order_are_those_of_the_synchronous_run(depth: int
             pipeline_depth=depth,
             max_staleness=staleness,
         )
-        return await train_while_drawing(world, 6, train_s=0.01)
+        return await train_while_generating(world, 6, train_s=0.01)
 
     batches = asyncio.run(run())
     assert [i for batch in batches for i in ids(batch)] == [f"p{p}" for p in range(12)]
@@ -340,7 +340,7 @@ def test_the_samples_and_their_order_are_those_of_the_synchronous_run(depth: int
     assert (max(lags(batches)) > 0) == (staleness > 0)
 
 
-def test_groups_are_drawn_while_the_trainer_steps_as_many_as_there_are_credits() -> None:
+def test_groups_are_generated_while_the_trainer_steps_as_many_as_there_are_credits() -> None:
     async def run() -> None:
         policy = VersionedPolicy(delay_s={f"p{p}": 3600.0 for p in range(2, 99)})
         world = World(streams=True, policy=policy, pipeline_depth=2, max_staleness=4)
@@ -358,7 +358,7 @@ def test_groups_are_drawn_while_the_trainer_steps_as_many_as_there_are_credits()
 def test_filtered_groups_give_their_credit_to_others_while_the_trainer_steps() -> None:
     async def run() -> tuple[World, list[CollectedBatch]]:
         world = World(streams=True, flat=[1, 4, 5], filters=ZERO_VARIANCE, pipeline_depth=2, max_staleness=3)
-        return world, await train_while_drawing(world, 4)
+        return world, await train_while_generating(world, 4)
 
     world, batches = asyncio.run(run())
     kept = [f"p{p}" for p in range(40) if varied(world, p)]
@@ -367,7 +367,7 @@ def test_filtered_groups_give_their_credit_to_others_while_the_trainer_steps() -
     assert all(group.trajectories[0].sample.id not in kept for b in batches for group in b.dropped)
 
 
-def test_a_group_too_old_at_the_cut_is_drawn_again_in_its_place() -> None:
+def test_a_group_too_old_at_the_cut_is_generated_again_in_its_place() -> None:
     """An engine that lags two versions behind what it is told: its first tokens are too old for batch 2."""
 
     class Laggard(VersionedPolicy):
@@ -396,9 +396,9 @@ def test_a_group_too_old_at_the_cut_is_drawn_again_in_its_place() -> None:
     assert max(lags(batches)) <= 1
 
 
-def test_what_a_draw_raises_reaches_whoever_waits_for_the_batch() -> None:
+def test_what_a_generate_raises_reaches_whoever_waits_for_the_batch() -> None:
     class Raising(World):
-        async def draw(self, tickets: Sequence[Ticket[Groups]]) -> Round:
+        async def generate(self, tickets: Sequence[Ticket[Groups]]) -> Round:
             await asyncio.sleep(0)
             raise EnvError("no displays left")
 
@@ -547,7 +547,7 @@ def test_options_that_contradict_each_other_are_refused() -> None:
         )
 
 
-def test_engines_draw_the_way_that_the_mode_needs() -> None:
+def test_engines_generate_the_way_that_the_mode_needs() -> None:
     asynchronous: dict[str, Any] = {"asynchronous": {"mode": "async"}, "episodes": {"lockstep": False}}
     assert make_config().generator.mode == "batch"
     assert make_config(**asynchronous).generator.mode == "continuous"
@@ -556,8 +556,8 @@ def test_engines_draw_the_way_that_the_mode_needs() -> None:
 
 def test_counts_of_rows_and_episodes_add_up_over_rounds() -> None:
     class Counting(World):
-        async def draw(self, tickets: Sequence[Ticket[Groups]]) -> Round:
-            result = await super().draw(tickets)
+        async def generate(self, tickets: Sequence[Ticket[Groups]]) -> Round:
+            result = await super().generate(tickets)
             return Round(result.groups, counts=Counter(a=1), rows=Counter(b=2), seconds={"reward": 1.0})
 
     async def run() -> None:

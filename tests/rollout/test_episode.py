@@ -58,7 +58,7 @@ def spell(trajectory: Trajectory, ledger: int = 0) -> str:
     return "".join(chr(i) for i in trajectory.ledgers[ledger].token_ids)
 
 
-def test_an_episode_is_the_conversation_as_it_was_drawn_and_shown() -> None:
+def test_an_episode_is_the_conversation_as_it_was_generated_and_shown() -> None:
     [group] = play([sample_of({"start": 2})], say("-")).groups
     first = group.trajectories[0]
     assert spell(first) == "[user]2[assistant]-[user]1[assistant]-"
@@ -93,7 +93,7 @@ def test_every_turn_of_every_episode_is_given_a_seed_of_its_own() -> None:
     ],
     ids=["full", "window", "summary"],
 )
-def test_what_is_drawn_under_a_context_policy_is_kept_under_it(
+def test_what_is_generated_under_a_context_policy_is_kept_under_it(
     policy: dict[str, Any], ledgers: list[str]
 ) -> None:
     generated = play([sample_of({"start": 3})], say("-"), episodes={"context": policy})
@@ -123,7 +123,7 @@ def test_an_episode_ends_at_max_turns_and_where_no_action_fits_any_more() -> Non
     assert len(group.trajectories[0].ledgers[0].token_ids) <= 64
 
 
-def test_a_group_whose_reset_shows_something_else_is_drawn_under_that() -> None:
+def test_a_group_whose_reset_shows_something_else_is_generated_under_that() -> None:
     """The row may be old, or a desktop's clock have gone on: law 1 goes by what was shown."""
     stale = replace(sample_of({"start": 2}), prompt=text_prompt([1, 2, 3]), messages=())
     message = {"role": "user", "content": [{"type": "text", "text": "9"}]}

@@ -42,7 +42,7 @@ def say(text: str) -> Callable[[Session, Sampling], list[int]]:
     return lambda session, sampling: [ord(c) for c in text]
 
 
-def draw(policy: ScriptedPolicy, step: int = 0, **options: object) -> list[Group]:
+def generate(policy: ScriptedPolicy, step: int = 0, **options: object) -> list[Group]:
     context = make_context(policy, TextProcessor(), CONFIG)
     return asyncio.run(rollout_groups(SAMPLES, context, seed_path=(0, step), **options)).groups  # type: ignore[arg-type]
 
@@ -50,7 +50,7 @@ def draw(policy: ScriptedPolicy, step: int = 0, **options: object) -> list[Group
 def test_no_two_requests_of_a_run_are_given_the_same_seed() -> None:
     policy = ScriptedPolicy(say("x"))
     for step in range(3):
-        draw(policy, step)
+        generate(policy, step)
     seeds = [sampling.seed for _, sampling in policy.asked]
     assert len(seeds) == 3 * 3 * 4
     assert len(set(seeds)) == len(seeds)
@@ -73,8 +73,8 @@ def test_a_row_that_appears_twice_in_a_step_is_sampled_with_other_seeds(options:
 
 def test_the_same_step_of_the_same_run_is_given_the_same_seeds() -> None:
     first, second = ScriptedPolicy(say("x")), ScriptedPolicy(say("x"))
-    draw(first, 7)
-    draw(second, 7)
+    generate(first, 7)
+    generate(second, 7)
     assert [s.seed for _, s in first.asked] == [s.seed for _, s in second.asked]
 
 
@@ -93,7 +93,7 @@ def test_groups_come_in_the_order_of_the_samples_whatever_finishes_first() -> No
             return await super().generate(session, sampling)
 
     policy = SlowFirst(lambda session, _: [ord(session.sample.id[1]), ord(str(session.group_index))])
-    groups = draw(policy)
+    groups = generate(policy)
     assert [[t.completion for t in g.trajectories] for g in groups] == [
         [f"{i}{k}" for k in range(4)] for i in range(3)
     ]
@@ -102,8 +102,8 @@ def test_groups_come_in_the_order_of_the_samples_whatever_finishes_first() -> No
 
 def test_sampling_follows_the_config_and_greedy_sets_the_temperature_to_zero() -> None:
     policy = ScriptedPolicy(say("x"))
-    draw(policy)
-    draw(policy, greedy=True, group_size=1)
+    generate(policy)
+    generate(policy, greedy=True, group_size=1)
     sampled, greedy = policy.asked[0][1], policy.asked[-1][1]
     assert (sampled.temperature, sampled.max_tokens) == (0.7, 5)
     assert greedy.temperature == 0.0
@@ -115,7 +115,7 @@ def test_a_completion_cut_at_max_tokens_is_truncated() -> None:
         async def generate(self, session: Session, sampling: Sampling) -> Generation:
             return make_generation([65], finished=session.group_index != 2)
 
-    groups = draw(Cut(say("")))
+    groups = generate(Cut(say("")))
     assert [t.outcome for t in groups[0].trajectories] == ["ok", "ok", "truncated", "ok"]
 
 
@@ -169,7 +169,7 @@ def test_a_completion_that_cannot_be_scored_is_left_out_and_the_others_are_a_gro
 ) -> None:
     """Rewards 0, none, 2, 3: the three have the advantages and weights of a group of three."""
     options = AlgorithmConfig(scale_by_std=False, credit=credit)
-    groups = draw(ScriptedPolicy(say("xy")))
+    groups = generate(ScriptedPolicy(say("xy")))
     failures = asyncio.run(score_groups(groups, failing("s1", 1), step=3))
     assert [str(failure) for failure in failures] == ["reward 'x', sample 's1': broken at step 3"]
     assert [g.failed for g in groups] == [False, False, False]
@@ -199,7 +199,7 @@ def test_a_completion_that_cannot_be_scored_is_left_out_and_the_others_are_a_gro
 
 @pytest.mark.parametrize("num_scored", [0, 1])
 def test_a_group_of_fewer_than_two_scores_has_no_baseline_and_does_not_count(num_scored: int) -> None:
-    groups = draw(ScriptedPolicy(say("xy")))
+    groups = generate(ScriptedPolicy(say("xy")))
     asyncio.run(score_groups(groups, failing("", 0)))
     for trajectory in groups[1].trajectories[num_scored:]:
         trajectory.score = None

@@ -1,6 +1,6 @@
 """Rows of any common format, mixed and shuffled by pure functions of the run's seed, ready as samples.
 
-file, folder or hub ──reader──► Record ──shape, template, root──► Row ──draws, mixture──► SampleStream
+file, folder or hub ──reader──► Record ──shape, template, root──► Row ──sampler, mixture──► SampleStream
 """
 
 from vlrl.data.open import open_dataset, open_source

@@ -1,4 +1,4 @@
-"""Several sources in one stream: which of them a position draws from is a pure function of the seed."""
+"""Several sources in one stream: the source of a position is a pure function of the seed."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from vlrl.seeds import derive_seed
 from vlrl.types import IntArray
 
 BLOCK = 1 << 14
-"""Positions whose sources are drawn at once."""
+"""Positions whose sources are chosen at once."""
 
 
 class Mixture:
-    """Sources drawn in proportion to their weights; each goes through its own epochs.
+    """Sources chosen in proportion to their weights; each goes through its own epochs.
 
-    `draw(p)` gives the source of position p and how many earlier positions fell to it: its own position.
+    `locate(p)` gives the source of position p and how many earlier positions fell to it: its own position.
     """
 
     def __init__(self, weights: Sequence[float], seed: int) -> None:
@@ -26,7 +26,7 @@ class Mixture:
         self._before: list[IntArray] = [np.zeros(len(weights), np.int64)]  # counts before each block
         self._block = lru_cache(maxsize=4)(self._sources)
 
-    def draw(self, position: int) -> tuple[int, int]:
+    def locate(self, position: int) -> tuple[int, int]:
         """(source, position in that source)."""
         if self._num_sources == 1:
             return 0, position
@@ -41,5 +41,5 @@ class Mixture:
 
     def _sources(self, block: int) -> IntArray:
         """[BLOCK] int64 source of each position of a block."""
-        draws = np.random.default_rng(derive_seed(self._seed, "mixture", block)).random(BLOCK)
-        return np.searchsorted(self._bounds, draws, side="right").astype(np.int64)
+        uniforms = np.random.default_rng(derive_seed(self._seed, "mixture", block)).random(BLOCK)
+        return np.searchsorted(self._bounds, uniforms, side="right").astype(np.int64)

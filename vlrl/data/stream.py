@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
-from vlrl.data.draws import Draws, IndexedDraws, StreamedDraws
 from vlrl.data.mixture import Mixture
 from vlrl.data.overlong import PromptTooLong
+from vlrl.data.row_samplers import IndexedSampler, RowSampler, StreamedSampler
 from vlrl.data.rows import StreamedRows
 from vlrl.errors import DataError
 from vlrl.protocols import Dataset
@@ -40,7 +40,7 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class PreparedSample:
     """A position's sample, and what was dropped on the way to it."""
 
     sample: Sample
@@ -50,14 +50,14 @@ class Drawn:
     is_overlong: bool
 
 
-def row_counts(drawn: Sequence[Drawn]) -> Counter[str]:
+def row_counts(prepared: Sequence[PreparedSample]) -> Counter[str]:
     """What was dropped on the way to these samples, by metric."""
     return Counter(
         {
-            "data/num_dropped_overlong": sum(d.num_dropped_rows for d in drawn),
-            "data/num_dropped_broken": sum(d.num_broken_rows for d in drawn),
-            "data/num_dropped_turns": sum(d.num_dropped_turns for d in drawn),
-            "data/num_kept_overlong": sum(d.is_overlong for d in drawn),
+            "data/num_dropped_overlong": sum(d.num_dropped_rows for d in prepared),
+            "data/num_dropped_broken": sum(d.num_broken_rows for d in prepared),
+            "data/num_dropped_turns": sum(d.num_dropped_turns for d in prepared),
+            "data/num_kept_overlong": sum(d.is_overlong for d in prepared),
         }
     )
 
@@ -85,7 +85,7 @@ class SampleStream:
         """Start the threads.
 
         Args:
-            sources: what is drawn from.
+            sources: the datasets that rows are taken from.
             prepare: row and number of its source → sample; called from threads.
             batch_size: samples of a step, k.
             seed: the run's.
@@ -98,13 +98,13 @@ class SampleStream:
         self._to_sample, self._batch_size, self._prefetch_steps = prepare, batch_size, prefetch_steps
         self._on_broken = on_broken
         self._mixture = Mixture(weights, seed)
-        self._draws: list[Draws] = []
+        self._samplers: list[RowSampler] = []
         for index, source in enumerate(sources):
             own_seed = derive_seed(seed, "source", index) if index else seed
-            kind = StreamedDraws if isinstance(source, StreamedRows) else IndexedDraws
-            self._draws.append(kind(source, own_seed))  # type: ignore[arg-type]
+            kind = StreamedSampler if isinstance(source, StreamedRows) else IndexedSampler
+            self._samplers.append(kind(source, own_seed))  # type: ignore[arg-type]
         self._executor = ThreadPoolExecutor(max_workers=num_workers, thread_name_prefix="samples")
-        self._ahead: dict[int, Future[Drawn]] = {}
+        self._ahead: dict[int, Future[PreparedSample]] = {}
         self.metrics: dict[str, float] = {}
         """Counts of the step last asked for."""
 
@@ -115,11 +115,11 @@ class SampleStream:
             DataError: for a row that cannot be used, or if too many in a row are dropped.
         """
         positions = range(step * self._batch_size, (step + 1) * self._batch_size)
-        drawn = [future.result() for future in self.prepare(positions)]
-        self.metrics = {name: float(count) for name, count in row_counts(drawn).items()}
-        return [d.sample for d in drawn]
+        prepared = [future.result() for future in self.prepare(positions)]
+        self.metrics = {name: float(count) for name, count in row_counts(prepared).items()}
+        return [d.sample for d in prepared]
 
-    def prepare(self, positions: Sequence[int]) -> list[Future[Drawn]]:
+    def prepare(self, positions: Sequence[int]) -> list[Future[PreparedSample]]:
         """Samples of any positions, in the making, and with them those of the steps after the last one."""
         end = max(positions) + 1
         wanted = [*positions, *range(end, end + self._prefetch_steps * self._batch_size)]
@@ -130,16 +130,16 @@ class SampleStream:
         """Stop the threads."""
         self._executor.shutdown(wait=True, cancel_futures=True)
 
-    def _submit(self, position: int) -> Future[Drawn]:
-        return self._executor.submit(self._draw, *self._mixture.draw(position))
+    def _submit(self, position: int) -> Future[PreparedSample]:
+        return self._executor.submit(self._sample_at, *self._mixture.locate(position))
 
-    def _draw(self, source: int, position: int) -> Drawn:
+    def _sample_at(self, source: int, position: int) -> PreparedSample:
         num_overlong = num_broken = 0
         for attempt in range(MAX_ATTEMPTS):
             prepared = self._prepared(source, position, attempt)
             if prepared.sample is not None:
                 turns, is_overlong = prepared.num_dropped_turns, prepared.is_overlong
-                return Drawn(prepared.sample, num_overlong, num_broken, turns, is_overlong)
+                return PreparedSample(prepared.sample, num_overlong, num_broken, turns, is_overlong)
             num_broken += prepared.is_broken
             num_overlong += not prepared.is_broken
         raise DataError(
@@ -149,7 +149,7 @@ class SampleStream:
 
     def _prepared(self, source: int, position: int, attempt: int) -> Prepared:
         try:
-            return self._to_sample(self._draws[source].row(position, attempt), source)
+            return self._to_sample(self._samplers[source].row(position, attempt), source)
         except PromptTooLong:
             raise
         except DataError as error:

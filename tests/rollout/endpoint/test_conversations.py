@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from builders import ScriptedPolicy, make_generation, open_tiny
-from endpoints import CALL, GUESS, Served, data_url, drawn_in, in_turn, result, served, spell, user
+from endpoints import CALL, GUESS, Served, data_url, generated_in, in_turn, result, served, spell, user
 
 from vlrl.parsing.tool_calls import tools_prompt
 from vlrl.rollout.session import Session
@@ -106,7 +106,7 @@ def test_a_talk_with_images_and_tools_is_what_the_template_writes(processor: Any
         assert ledger.token_ids[:end].tolist() == expected.prompt.token_ids.tolist()
         assert (ledger.position_ids[:, :end] == expected.prompt.position_ids).all()
         assert [m.sha256 for m in ledger.media] == [m.sha256 for m in expected.media]
-        assert drawn_in([ledger]) == [processor.encode_target(text).tolist() for text in texts]
+        assert generated_in([ledger]) == [processor.encode_target(text).tolist() for text in texts]
         assert [turn.text for turn in ledger.turns] == texts
         assert ledger.loss_mask.sum() == sum(len(processor.encode_target(text)) for text in texts)
         return counts
@@ -181,12 +181,12 @@ def test_an_edited_history_and_other_tools_open_another_ledger() -> None:
         assert spells[2] == "[user]a[assistant]1[user]b[assistant]2[user]c[assistant]5"
         # What another ledger repeats of an action is context there.
         assert [ledger.loss_mask.sum() for ledger in episode.record.ledgers] == [1, 1, 3]
-        assert drawn_in(episode.record.ledgers) == [[ord(c)] for c in "34125"]
+        assert generated_in(episode.record.ledgers) == [[ord(c)] for c in "34125"]
 
     run(play, in_turn(*"12345"))
 
 
-def test_the_same_question_again_is_drawn_again() -> None:
+def test_the_same_question_again_is_generated_again() -> None:
     async def play(episode: Served) -> None:
         texts = [(await episode.ask([user("a")])).choices[0].message.content for _ in range(2)]
         assert texts == ["1", "2"]

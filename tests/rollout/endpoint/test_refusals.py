@@ -70,7 +70,7 @@ def image(url: Any) -> dict[str, Any]:
         ({"messages": [{**ASSISTANT, "tool_calls": {}}, *MESSAGES]}, "messages[0]", "must be a list"),
     ],
 )
-def test_a_field_that_would_change_what_is_drawn_is_refused(given: Any, field: str, says: str) -> None:
+def test_a_field_that_would_change_what_is_generated_is_refused(given: Any, field: str, says: str) -> None:
     with pytest.raises(Refused, match=says) as caught:
         read_request({"messages": MESSAGES, **given})
     assert caught.value.field == field
@@ -225,7 +225,7 @@ def test_no_room_and_no_turns_left() -> None:
     run(play, in_turn("1", "2"), generator=generator, episodes=episodes)
 
 
-def test_no_room_for_the_next_turn_keeps_what_was_drawn() -> None:
+def test_no_room_for_the_next_turn_keeps_what_was_generated() -> None:
     async def play(episode: Served) -> None:
         said = (await episode.ask([user("a")])).choices[0].message
         with pytest.raises(openai.BadRequestError, match="max_model_len"):

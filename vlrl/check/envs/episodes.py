@@ -28,7 +28,7 @@ class Request:
         name: of the environment.
         options: its own.
         task: given to every reset.
-        seed: of everything drawn here.
+        seed: of everything random here.
         episodes: seeds tried.
         max_turns: longest episode played.
         timeout_s: longest call.

@@ -182,9 +182,9 @@ def _given(name: str, record: Mapping[str, Any], metadata: Mapping[str, Any], pa
     if name == "prompt":
         return record.get("messages", ())
     if name == "num_tokens":
-        return len(_drawn(record))
+        return len(_generated_ids(record))
     if name == "completion_ids":
-        return _drawn(record)
+        return _generated_ids(record)
     if name in ("step", "episode_return"):
         return record.get(name, 0)
     if name == "success":
@@ -198,13 +198,13 @@ def _given(name: str, record: Mapping[str, Any], metadata: Mapping[str, Any], pa
     return _sample(record, metadata, tuple(asked))
 
 
-def _drawn(record: Mapping[str, Any]) -> list[int]:
+def _generated_ids(record: Mapping[str, Any]) -> list[int]:
     """Every token that the policy generated."""
     return [
         token
         for ledger in record.get("ledgers", ())
-        for token, drawn in zip(ledger["token_ids"], ledger["loss_mask"], strict=True)
-        if drawn
+        for token, generated in zip(ledger["token_ids"], ledger["loss_mask"], strict=True)
+        if generated
     ]
 
 

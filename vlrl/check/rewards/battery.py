@@ -221,9 +221,9 @@ def _deep() -> Iterator[tuple[str, str]]:
 
 
 def _noise(seed: int) -> Iterator[tuple[str, str]]:
-    drawn = np.random.default_rng(seed).integers(0, 256, 2_000, dtype=np.uint8).tobytes()
-    yield "random bytes", drawn.decode("utf-8", "replace")
-    yield "random Latin-1", drawn.decode("latin-1")
+    noise = np.random.default_rng(seed).integers(0, 256, 2_000, dtype=np.uint8).tobytes()
+    yield "random bytes", noise.decode("utf-8", "replace")
+    yield "random Latin-1", noise.decode("latin-1")
     yield "stacked marks", "Z" + "\u0301\u0316\u0489" * 2_000
     yield (
         "template tokens",

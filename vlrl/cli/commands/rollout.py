@@ -37,13 +37,13 @@ def command(
     ):
         console.phase("generating")
         seed_path = (loaded.run.seed, 0)
-        drawn = run.runner.run(rollout_groups(run.first_samples, run.context, seed_path=seed_path))
-        groups = drawn.groups
+        rollouts = run.runner.run(rollout_groups(run.first_samples, run.context, seed_path=seed_path))
+        groups = rollouts.groups
         failures = run.runner.run(score_groups(groups, run.reward.score_all))
         assign_credit(groups, loaded.algorithm, run.masks)
         records = rollout_records(groups, run.processor, phase="rollout", step=0)
         write_rollouts(path, records, images_of(groups))
-        stats = rollout_stats(groups, failures) | episode_stats(groups, drawn.counts)
+        stats = rollout_stats(groups, failures) | episode_stats(groups, rollouts.counts)
         console.note(f"{len(records)} rollouts, mean reward {stats['reward/mean']:.3f}: {path}")
     print_result(
         {

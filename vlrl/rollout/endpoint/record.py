@@ -79,7 +79,7 @@ class EndpointRecord:
         self._talks: list[_Talk] = []
         self._known: dict[str, MediaMessage] = {}
         self._num_shown: Counter[str] = Counter()
-        self._num_asked = self._num_drawn = 0
+        self._num_asked = self._num_generated = 0
 
     @property
     def outgrown(self) -> bool:
@@ -115,7 +115,7 @@ class EndpointRecord:
                 raise
             except Exception as error:  # of a template or a decoder, on what the client wrote
                 raise Refused(f"this cannot be shown to the model: {failure_of(error).reason}") from error
-            return await self._drawn(talk, asked)
+            return await self._reply(talk, asked)
         except Refused as refused:
             self.refusal = refused
             raise
@@ -172,14 +172,14 @@ class EndpointRecord:
             return False
         return bool(told.token_ids.tolist() != encode(_PROBE, ()).token_ids.tolist())
 
-    async def _drawn(self, talk: _Talk, asked: Asked) -> Reply:
+    async def _reply(self, talk: _Talk, asked: Asked) -> Reply:
         sampling, num_prompt_tokens = self._sampling(talk.session, asked), len(talk.session.token_ids)
         number = self._num_asked
         self._num_asked += 1
-        generation = await self._generated(talk.session, sampling)
+        generation = await self._generate(talk.session, sampling)
         text = self._context.processor.act(talk.session, generation)
-        talk.places.append(self._num_drawn)
-        self._num_drawn += 1
+        talk.places.append(self._num_generated)
+        self._num_generated += 1
         content, calls = split_calls(text, number) if asked.tools else (text, ())
         talk.keys = (*(message.key for message in asked.messages), assistant_key(content, calls))
         ended: FinishReason = "length" if not generation.finished else "tool_calls" if calls else "stop"
@@ -204,7 +204,7 @@ class EndpointRecord:
         self._num_shown[session.state] += 1
         return sampling
 
-    async def _generated(self, session: Session, sampling: Sampling) -> Generation:
+    async def _generate(self, session: Session, sampling: Sampling) -> Generation:
         try:
             return await self._context.policy.generate(session, sampling)
         except Exception as error:  # whatever it was, it ends the run and not the episode

@@ -25,7 +25,7 @@ Block: TypeAlias = list[Row | DataError]
 """Rows that follow one another, with the error in the place of one that is refused."""
 
 
-class Draws(Protocol):
+class RowSampler(Protocol):
     """Rows by position in an endless sequence of shuffled epochs; a pure function, callable from threads."""
 
     def row(self, position: int, attempt: int = 0) -> Row:
@@ -37,8 +37,8 @@ class Draws(Protocol):
         ...
 
 
-class IndexedDraws:
-    """Of rows that have numbers; those read in chunks are shuffled within windows of chunks."""
+class IndexedSampler:
+    """Samples rows that have numbers; those read in chunks are shuffled within windows of chunks."""
 
     def __init__(self, dataset: Dataset, seed: int) -> None:
         self._dataset = dataset
@@ -55,8 +55,8 @@ class IndexedDraws:
         return self._dataset[order.replacement(position, attempt) if attempt else order.index(position)]
 
 
-class StreamedDraws:
-    """Of rows that only come one after the other: shards in a shuffled order, rows shuffled within blocks.
+class StreamedSampler:
+    """Samples rows that only come one after the other: shards and, within blocks, rows are shuffled.
 
     All state is the position: a resumed run skips the rows before its block. Where the number of rows is not
     known, it is learned by reading the first epoch to its end.
