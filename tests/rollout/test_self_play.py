@@ -171,6 +171,47 @@ def test_an_agent_that_acted_in_one_episode_or_none_has_no_baseline_and_the_run_
     assert rollout_stats(groups, [])["groups/num_without_baseline"] == float(num_stopped == 2)
 
 
+GROWING = """
+from vlrl.protocols import Observation, StepResult
+
+class Growing:
+    agents = ("first", "second")
+
+    def reset(self, task, seed):
+        self._num = 0
+        return {"first": Observation("begin")}
+
+    def step(self, actions):
+        [agent] = actions
+        self._num += 1
+        other = "second" if agent == "first" else "first"
+        text = "long " * 1000 if self._num == 4 else "go on"  # too long for the first agent's third turn
+        return {other: StepResult(Observation(text), 0.5, False, False)}
+
+    def close(self):
+        pass
+"""
+
+
+def test_an_agent_whose_context_forked_and_then_had_no_room_keeps_its_turns(tmp_path: Path) -> None:
+    (tmp_path / "growing.py").write_text(GROWING)
+    sample = Sample("d", (), (), text_prompt([1]), env=EnvTask(f"{tmp_path / 'growing.py'}:Growing"))
+    config = make_config(
+        rollout={"prompts_per_step": 2, "group_size": 2, "max_tokens": 32},
+        generator={"max_model_len": 512}, trainer={"max_tokens_per_micro_batch": 4096},
+        episodes={"context": {"policy": "window", "num_turns": 1}},
+    )  # fmt: skip
+
+    async def run() -> RolloutResult:
+        context = make_context(ScriptedPolicy(lambda *_: [ord("x")]), TextProcessor(), config)
+        with context.host:
+            return await rollout_groups([sample], context, seed_path=(0, 0))
+
+    first, second = asyncio.run(run()).groups
+    for group in (first, second):
+        assert [(len(t.turns), t.outcome) for t in group.trajectories] == [(2, "truncated")] * 2
+
+
 def test_with_an_opponent_inside_it_is_an_episode_of_one() -> None:
     generated = play(moves([], list(range(9))), options={"opponents": {"player_2": "random"}})
     assert len(generated.groups) == 2

@@ -36,8 +36,7 @@ class SelfPlay(TurnLoop):
         for agent, view in views.items():
             await self._see(agent, view, "start")
         await self.run(views)
-        sessions = self.sessions.items()
-        acted = {agent for agent, session in sessions if session.last_turn is not None}
+        acted = {agent for agent, session in self.sessions.items() if session.num_turns}
         return [self.trajectory(agent, start) for agent in self._env.system_prompts if agent in acted]
 
     async def _see(self, agent: str, view: Observation, state: str) -> None:
