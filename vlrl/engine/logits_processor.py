@@ -8,18 +8,32 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from vllm.v1.sample.logits_processor import BatchUpdate, LogitsProcessor
+from vllm.v1.sample.logits_processor import BatchUpdate
+from vllm.v1.sample.logits_processor import LogitsProcessor as V1LogitsProcessor
+from vllm.v1.worker.gpu.sample.logits_processor import LogitsProcessor as V2LogitsProcessor
 
 
-class MediaTokenBan(LogitsProcessor):  # type: ignore[misc]
-    """Sets the banned ids' logits to -inf; the trainer does the same (`vlrl.model.logprobs`)."""
+class MediaTokenBan(V1LogitsProcessor, V2LogitsProcessor):  # type: ignore[misc]
+    """Sets the banned ids' logits to -inf; the trainer does the same (`vlrl.model.logprobs`).
 
-    def __init__(self, vllm_config: Any, device: torch.device, is_pin_memory: bool) -> None:
+    One class for both of vLLM's model runners: which of them an engine has is decided inside vLLM, by its
+    platform and configuration, after the processors were named, and each accepts its own base class only.
+    """
+
+    def __init__(self, vllm_config: Any, place: Any, is_pin_memory: bool | None = None) -> None:
+        """Put the banned ids on the engine's device.
+
+        Args:
+            vllm_config: the engine's; the ids are in its `additional_config`.
+            place: the device (V1), or the requests' state, which names it (V2).
+            is_pin_memory: V1 alone says.
+        """
         banned = vllm_config.additional_config.get("banned_token_ids", [])
+        device = getattr(place, "device", place)
         self._banned = torch.tensor(banned, dtype=torch.long, device=device)
 
-    def apply(self, logits: torch.Tensor) -> torch.Tensor:
-        """Mask [num_requests, vocab_size] logits in place."""
+    def apply(self, logits: torch.Tensor, ctx: Any = None) -> torch.Tensor:
+        """Mask [num_rows, vocab_size] logits in place; `ctx` is V2's layout of the rows, all alike here."""
         return logits.index_fill_(1, self._banned, float("-inf"))
 
     def is_argmax_invariant(self) -> bool:
