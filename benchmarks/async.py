@@ -77,7 +77,7 @@ class Played:
 
     @property
     def start_s(self) -> float:
-        """Of the first span."""
+        """Start of the first span in seconds."""
         return min(span.start_s for span in self.spans)
 
     @property
@@ -155,7 +155,7 @@ def generate_without_waiting(run: Run, num_batches: int) -> tuple[float, float]:
 
 
 def config_of(args: argparse.Namespace, folder: Path) -> Config:
-    """Of both modes."""
+    """Configuration that both modes share."""
     model = build_tiny_qwen2_5_vl(folder / "model", DigitSum().corpus())
     options = {"num_steps": args.turns, "median_s": args.median_s, "sigma": args.sigma, "most_s": args.most_s}
     return parse_config(

@@ -33,7 +33,7 @@ class Waiting:
         self._options = (num_steps, median_s, sigma, most_s)
 
     def reset(self, task: Mapping[str, Any], seed: int) -> Observation:
-        """At once: the image is part of the row."""
+        """Return at once: the image is part of the row."""
         self._waits = waits_of(seed, *self._options)
         self._images = np.random.default_rng([seed, 0])
         self._num_done, self._waited_s = 0, 0.0

@@ -47,7 +47,7 @@ class Case:
 
     @property
     def tokens_per_side(self) -> int:
-        """Of an image, in tokens."""
+        """Tokens along one side of an image."""
         return round(self.image_tokens**0.5)
 
     @property

@@ -64,7 +64,7 @@ async def first_observation_ms(host: EnvHost, which: EnvTask) -> float:
 
 
 async def step_us(host: EnvHost, which: EnvTask, *, at_once: int, num_steps: int, rounds: int) -> float:
-    """Of all episodes together: with 16 at once it is the time of 16 steps divided by 16."""
+    """Microseconds per step of all episodes together: with 16 at once, the time of 16 steps divided by 16."""
     envs = await asyncio.gather(*(host.open(which) for _ in range(at_once)))
     times = []
 

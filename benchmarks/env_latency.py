@@ -43,17 +43,17 @@ class Slow:
             self.step = self.step_async  # type: ignore[method-assign, assignment]
 
     def reset(self, task: Mapping[str, Any], seed: int) -> Observation:
-        """At once."""
+        """Return at once."""
         self.done = 0
         return Observation("go")
 
     def step(self, action: str) -> StepResult:
-        """In a thread or process."""
+        """Step in a thread or process."""
         time.sleep(self.latency_s)
         return self._result()
 
     async def step_async(self, action: str) -> StepResult:
-        """In the event loop."""
+        """Step in the event loop."""
         await asyncio.sleep(self.latency_s)
         return self._result()
 
@@ -78,7 +78,7 @@ class Tokens:
     """A processor of one token a message."""
 
     def message(self, role: str, parts: Any, where: str) -> MediaMessage:
-        """As it is."""
+        """Return the message as it is."""
         return MediaMessage({"role": role, "content": list(parts)})
 
     def act(self, session: Session, generation: Generation) -> str:

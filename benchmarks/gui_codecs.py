@@ -70,7 +70,7 @@ def seconds(codec: Codec, text: str) -> float:
 
 
 def worst_growth(codec: Codec, long: int) -> dict[str, float]:
-    """Of all hostile texts: the slowest, and how much longer it takes than one of a tenth of its length."""
+    """Time of the slowest hostile text, and its ratio to the time of a text of a tenth of its length."""
     slowest, growth = 0.0, 0.0
     for form in FORMS:
         for piece in HOSTILE:

@@ -46,7 +46,7 @@ LONG = (
 
 
 def somewhere(rng: np.random.Generator, world: MiniWob) -> tuple[int, int]:
-    """On the page, below the words that say what is to be done."""
+    """Random place on the page, below the words that say what is to be done."""
     width, height = world.size
     return int(rng.integers(width)), int(rng.integers(height * 5 // 21, height))
 
@@ -116,7 +116,7 @@ def throughput(worlds: Sequence[MiniWob], seconds: float, names: Sequence[str]) 
 
 
 def browser_pids() -> list[int]:
-    """Of all browsers of this process with their children."""
+    """Process ids of all browsers of this process and of their children."""
     pids = [shared.pid for shared in browser.running()]
     for pid in pids:
         for children in Path(f"/proc/{pid}/task").glob("*/children"):

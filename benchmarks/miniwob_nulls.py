@@ -33,7 +33,7 @@ Agent = Callable[[MiniWob, np.random.Generator, int], Action]
 
 
 class Earned(NamedTuple):
-    """Of several episodes: shares of them, and a mean."""
+    """Shares of several episodes, and their mean reward."""
 
     success: float
     above_zero: float

@@ -17,7 +17,7 @@ from vlrl.packing.prefix_tree import Branch, Keys
 
 
 class RowsSide:
-    """As the field trains: every completion a padded row with its own copy of prompt and images.
+    """Trains as the field does: every completion a padded row with its own copy of prompt and images.
 
     transformers' own forward pass and plain AdamW; logits of the completions alone, as the best of peers.
     """

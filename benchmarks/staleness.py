@@ -46,7 +46,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """Of its folder and its result."""
+        """Name of the folder and of the result."""
         return f"{self.staleness}-{self.correction}{'-free' if self.free else ''}-seed{self.seed}"
 
 
@@ -147,7 +147,7 @@ def result_of(case: Case, model: Path, args: argparse.Namespace) -> dict[str, An
 
 
 def mean_of(name: str, steps: list[dict[str, float | None]]) -> float:
-    """Of a metric, over the steps that have it."""
+    """Mean of a metric over the steps that have it."""
     values = [value for step in steps if (value := step.get(name)) is not None]
     return statistics.fmean(values) if values else float("nan")
 

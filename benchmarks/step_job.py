@@ -99,7 +99,7 @@ class Tally:
         self.rewards.add(reward)
 
     def as_dict(self) -> dict[str, Any]:
-        """For the pipe."""
+        """The tally as a dictionary for the pipe."""
         return {
             "completions": self.completions,
             "prompt_tokens": sorted(self.prompt_tokens),
@@ -154,5 +154,5 @@ class Block:
         return len(self.seconds) >= self.steps
 
     def as_dict(self, **more: Any) -> dict[str, Any]:
-        """For the pipe."""
+        """The block as a dictionary for the pipe."""
         return {"seconds": self.seconds, "parts": self.parts, "tally": TALLY.as_dict(), **more}

@@ -1,4 +1,4 @@
-"""From what two sides measured to one result: fairness, medians, ratios, and the words for people."""
+"""Turn what two sides measured into one result: fairness, medians, ratios, and the words for people."""
 
 from __future__ import annotations
 

@@ -46,5 +46,5 @@ def run_round(sides: Sequence[Side], steps: int) -> Round:
 
 
 def say(text: str) -> None:
-    """To standard error: standard output is for results."""
+    """Print to standard error: standard output is for results."""
     print(text, file=sys.stderr, flush=True)

@@ -45,7 +45,7 @@ class Side:
 
     @property
     def pid(self) -> int:
-        """Of the process that was started."""
+        """Process id of the process that was started."""
         return self._process.pid
 
     def run(self, steps: int) -> dict[str, Any]:

@@ -59,7 +59,7 @@ def resets(pool: int, count: int) -> list[float]:
 
 
 def clicks(desktop: Desktop, seed: int) -> Iterator[Action]:
-    """In one of the apps."""
+    """Yield clicks in one of the apps."""
     desktop.perform(OpenApp(APPS[seed % len(APPS)]))
     while not desktop.windows():  # on a busy machine it takes longer than a desktop waits for
         desktop.perform(Wait(100))

@@ -137,7 +137,7 @@ class Qwen3VLProcessor(QwenVLProcessor):
     """Qwen3-VL: every pair of frames is written out with its time, and is an image of its own."""
 
     def expand(self, shape: MediaShape) -> str:
-        """Per pair of frames: its time in seconds, then a bracketed run of pads."""
+        """Text of each pair of frames: its time in seconds, then a bracketed run of pads."""
         if shape.kind == "image":
             return super().expand(shape)
         import torch

@@ -28,7 +28,7 @@ class SmolVLMProcessor(FamilyProcessor):
         return rows * columns + 1, 1, 1
 
     def expand(self, shape: MediaShape) -> str:
-        """Per tile its name and a run of pads, row by row, then the whole image."""
+        """Name and run of pads of each tile, row by row, then the whole image."""
         rows, columns = self._rows_and_columns(shape)
         return str(self._hf.replace_image_token({"rows": [[rows]], "cols": [[columns]]}, 0))
 

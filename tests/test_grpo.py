@@ -31,7 +31,7 @@ class Rows:
 
 
 def play(rounds: Sequence[Sequence[int]], *, prompts_per_step: int = 4) -> dict[int, list[tuple[str, int]]]:
-    """By position the (sample, seed) of what was asked, for tickets that are generated in these rounds."""
+    """The (sample, seed) of what was asked, by position, for tickets that are generated in these rounds."""
     config = make_config(rollout={"prompts_per_step": prompts_per_step, "group_size": GROUP_SIZE})
     policy = ScriptedPolicy(lambda session, sampling: [65])
     stream = SampleStream(

@@ -32,7 +32,7 @@ def test_parts_are_kept_apart() -> None:
 
 
 def test_a_fresh_process_derives_the_same_seed() -> None:
-    """Unlike hash(), which Python salts again in every process."""
+    """Seeds are unlike hash(), which Python salts again in every process."""
     code = "from vlrl.seeds import derive_seed; print(derive_seed(0, 3, 'digit_sum/train/7', 2, 0))"
     child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert int(child.stdout) == derive_seed(0, 3, "digit_sum/train/7", 2, 0) == 1901700214383040406

@@ -46,6 +46,14 @@ PICTURES = (
 # A word of another library, of another sense, or the former name that a message explains.
 ALLOWED = {"vlrl/config/names.py", "tests/test_words.py", "tests/config/test_config.py"}
 
+PREPOSITION = re.compile(
+    r"(about|above|across|after|against|along|among|around|as|at|before|behind|below|beneath|beside|besides|"
+    r"between|beyond|by|despite|during|except|for|from|in|inside|into|of|on|onto|out|outside|over|past|per|"
+    r"since|than|through|throughout|to|towards?|under|until|unlike|up|upon|via|with|within|without)\W*",
+    re.IGNORECASE,
+)
+"""First word that a docstring does not have: it begins with its noun or its verb."""
+
 
 def sources() -> Iterator[tuple[str, str]]:
     """(path, text) of everything that is written here for people to read."""
@@ -85,6 +93,36 @@ def test_this_test_sees_words() -> None:
     assert banned("Start anew.\nself.version_lags") == ["'anew': write again"]
     assert banned("x = version_lags") == ["'version_lags': write staleness"]
     assert banned("amendment, flags, gate") == []
+
+
+def prepositions_first(text: str) -> list[str]:
+    """Line, name and first line of each docstring that starts with a preposition."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            lines = (ast.get_docstring(node) or "").splitlines()
+            words = lines[0].split() if lines else []
+            if words and PREPOSITION.fullmatch(words[0]):
+                line, name = getattr(node, "lineno", 1), getattr(node, "name", "module")
+                found.append(f"{line} {name}: {lines[0]}")
+    return found
+
+
+def test_no_docstring_starts_with_a_preposition() -> None:
+    found = [
+        f"{name}:{problem}"
+        for name, text in sources()
+        if name.endswith(".py")
+        for problem in prepositions_first(text)
+    ]
+    assert not found, "begin with the noun or the verb:\n" + "\n".join(found)
+
+
+def test_this_test_sees_prepositions() -> None:
+    fault = 'class A:\n    """Of no tokens."""\n\n    def f(self) -> None:\n        """As: JSON."""\n'
+    assert prepositions_first(fault) == ["1 A: Of no tokens.", "4 f: As: JSON."]
+    assert prepositions_first('"""With one tab."""\n') == ["1 module: With one tab."]
+    assert prepositions_first('"""Start with one tab."""\nx = "Of no tokens"\n') == []
 
 
 def public_classes() -> dict[str, list[str]]:

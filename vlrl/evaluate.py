@@ -41,7 +41,7 @@ class Evaluation:
     parts: Mapping[str, Evaluation] = field(default_factory=dict)
 
     def metrics(self) -> dict[str, float]:
-        """As logged."""
+        """The metrics as logged."""
         return {
             "heldout/accuracy_greedy": self.accuracy_greedy,
             "heldout/accuracy_sampled": self.accuracy_sampled,
@@ -54,7 +54,7 @@ class Evaluation:
         }
 
     def summary(self) -> dict[str, Any]:
-        """As `vlrl eval` prints it; `parts` only if there are any."""
+        """Summary as `vlrl eval` prints it; `parts` only if there are any."""
         whole = {
             "accuracy_greedy": self.accuracy_greedy,
             "accuracy_sampled": self.accuracy_sampled,

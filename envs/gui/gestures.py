@@ -141,7 +141,7 @@ _KINDS: Mapping[str, Callable[[_Asked], Action]] = {
 
 
 def _words(codec: Codec, action: Action, view: View) -> str:
-    """Of a drag the whole way, or where a grammar takes no more its two ends: hands draw no straight line."""
+    """Words of an action: a drag's whole way, as hands draw no straight line, or its ends if that fails."""
     try:
         return next_words(codec, action, view)
     except ActionError:

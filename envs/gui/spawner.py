@@ -42,7 +42,7 @@ _spawner: _Spawner | None = None
 
 
 def _forget() -> None:
-    """In a forked child there is no such thread."""
+    """Forget the spawner in a forked child, where there is no such thread."""
     global _spawner, _lock
     _spawner, _lock = None, threading.Lock()
 

@@ -35,7 +35,7 @@ class TaskAnswer(Protocol):
 
     @property
     def text(self) -> str:
-        """As it is to be written; `grade` gives it 1."""
+        """Answer as it is to be written; `grade` gives it 1."""
         ...
 
     def grade(self, text: str) -> float | None:
@@ -68,7 +68,7 @@ class Number:
 
     @property
     def text(self) -> str:
-        """Without a trailing .0."""
+        """The number without a trailing .0."""
         return f"{round(self.value, 6):g}"
 
     def grade(self, text: str) -> float | None:

@@ -22,7 +22,7 @@ BoxTuple: TypeAlias = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class AnswerGrid:
-    """In which numbers places on a square image are written.
+    """Numbers in which places on a square image are written.
 
     Attributes:
         image_size: pixels of a side.
@@ -79,7 +79,7 @@ class OneBox:
 
     @property
     def text(self) -> str:
-        """As JSON."""
+        """The box as JSON."""
         return json.dumps(self.box)
 
     def grade(self, text: str) -> float | None:

@@ -102,7 +102,7 @@ def probability(reply: Any, label: int | str, model: str) -> float:
 
 
 def _named(item: Mapping[str, Any], probs: Sequence[float], label: str) -> float:
-    """Of two classes the server names the likelier one only; of more, no other can be told by name."""
+    """Probability by name: the server names only the likeliest class, so another is known only of two."""
     if item["label"] == label:
         return max(probs)
     if len(probs) == 2:

@@ -175,7 +175,7 @@ class _Judge:
 
 
 class _Judges:
-    """Of one event loop: one HTTP client, and the judges that use it."""
+    """HTTP client of one event loop, and the judges that use it."""
 
     def __init__(self) -> None:
         no_limits = httpx2.Limits(max_connections=None, max_keepalive_connections=64)  # the judges' own hold

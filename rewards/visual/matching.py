@@ -33,7 +33,7 @@ def greedy_match(overlap: npt.NDArray[np.float64], threshold: float) -> Pairs:
 
 
 def hungarian_match(overlap: npt.NDArray[np.float64], threshold: float) -> Pairs:
-    """As many pairs at or above the threshold as can be had at once; of those, with the greatest sum.
+    """Match as many pairs at or above the threshold as can be had at once, with the greatest sum of those.
 
     Args:
         overlap: [num_rows, num_columns], such as IoU, in [0, 1].

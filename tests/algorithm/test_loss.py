@@ -72,7 +72,7 @@ def test_packed_weights_and_advantages_give_the_textbook_grpo_loss() -> None:
 
 
 def test_the_gradient_agrees_with_finite_differences() -> None:
-    """At ratios on both sides of both bounds, and advantages of both signs, KL included."""
+    """Ratios are on both sides of both bounds and advantages of both signs, KL included."""
     ratios = torch.tensor([0.5, 0.9, 1.1, 1.6], dtype=torch.float64).repeat(2)
     advantages = torch.tensor([1.3] * 4 + [-0.7] * 4, dtype=torch.float64)
     sampler = torch.linspace(-3, -0.5, 8, dtype=torch.float64)

@@ -95,7 +95,7 @@ def test_rows_are_those_of_an_index_and_so_are_their_gradients() -> None:
 
 
 def test_sums_by_an_index_add_in_the_order_of_the_values() -> None:
-    """In float32 the order shows: 1e8 + 1 - 1e8 is 0, and 1e8 - 1e8 + 1 is 1."""
+    """The order shows in float32: 1e8 + 1 - 1e8 is 0, and 1e8 - 1e8 + 1 is 1."""
     values = torch.tensor([1e8, 5.0, 1.0, -1e8, 1e8, -1e8, 1.0])
     index = torch.tensor([0, 3, 0, 0, 2, 2, 2])
     assert sums_by(index, values, 5).tolist() == [0.0, 0.0, 1.0, 5.0, 0.0]

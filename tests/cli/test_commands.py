@@ -74,7 +74,7 @@ def machine(gigabytes: int) -> PlannedMachine:
 
 
 def prompts_of(config: Config) -> Prompts:
-    """Of a prompt as large as fits beside a completion, if an image of max_pixels leaves so much."""
+    """A prompt as large as fits beside a completion, if an image of max_pixels leaves so much."""
     pixels = min(config.processor.max_pixels, 1_000_000)
     return Prompts(
         text_tokens=256, num_images=1, image_pixels=pixels, completion_tokens=config.rollout.max_tokens

@@ -25,7 +25,7 @@ class SpellingProcessor(TextProcessor):
 
 
 def evaluated(*answers: str) -> Evaluation:
-    """Of samples s0, s1, … whose right answer is 4."""
+    """Evaluation of samples s0, s1 and so on, whose right answer is 4."""
     samples = [make_sample([1, 2], id=f"s{n}", answer="4") for n in range(len(answers))]
     spoken = {f"s{n}": f"<think>.</think><answer>{answer}</answer>" for n, answer in enumerate(answers)}
     policy = ScriptedPolicy(lambda session, sampling: [ord(c) for c in spoken[session.sample.id]])

@@ -193,7 +193,7 @@ def test_a_session_s_ledger_is_the_rendered_conversation(family: Family, policy:
 
 
 def test_the_mask_is_exactly_what_the_assistant_said(family: Family) -> None:
-    """By spans: the same words in the user's turn, and the template's own tokens, are not trained."""
+    """The same words in the user's turn, and the template's own tokens, are not trained, as spans decide."""
     session = Session(family.sample([random_image(64, 64), "twelve"]), 0)
     said = [family.ours.encode_target("twelve"), family.ours.encode_target("12 3")]
     act(family, session, "twelve")
@@ -348,7 +348,7 @@ def told_apart(group: Group) -> Group:
 
 
 def tower_gradient(family: Family, groups: list[Group]) -> np.ndarray[Any, Any]:
-    """Of the sum of the trained logprobs, by the tower's first weights that have one."""
+    """Gradient of the sum of the trained logprobs by the tower's first weights that have one."""
     [[micro_batch]] = lay_out(family, groups)
     wrapped = TreeLogprobs(family.model, temperature=1.0, banned_token_ids=family.ours.banned_token_ids)
     family.model.zero_grad()
@@ -368,7 +368,7 @@ def test_swapping_two_images_changes_what_the_trainer_computes(family: Family) -
 
 
 def test_a_micro_batch_without_images_calls_the_tower_all_the_same(family: Family) -> None:
-    """Under ZeRO-3 ranks whose calls differ wait for each other; the blank image changes nothing."""
+    """Ranks whose calls differ wait for each other under ZeRO-3; the blank image changes nothing."""
     group = make_group([4], sample=family.sample(["no image"]))
     inputs = family.ours.pixels([])
     with torch.no_grad():

@@ -158,7 +158,7 @@ def first_tokens(groups: Sequence[Group]) -> list[tuple[int, float]]:
 
 
 def test_a_saved_model_is_the_same_to_both_engines(engines: Engines) -> None:
-    """Before any update: vLLM reads the folder that the trainer wrote. transformers reads it back too."""
+    """vLLM reads the folder that the trainer wrote before any update. transformers reads it back too."""
     groups = engines.generate(engines.samples())
     assert engines.parity(groups) < TOLERANCE
     assert largest_difference(model_of(engines.folder), engines.processor, groups, 1.0) < TOLERANCE

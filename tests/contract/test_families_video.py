@@ -89,7 +89,7 @@ def test_ids_and_patches_equal_transformers_own(family: Family, num_frames: int,
 @pytest.mark.parametrize("fps", RATES)
 @pytest.mark.parametrize("num_frames", [4, 12])
 def test_positions_equal_transformers_own(family: Family, num_frames: int, fps: float) -> None:
-    """Up to the video's end; after a video that is longer than high and wide, transformers goes on elsewhere.
+    """Positions agree up to the video's end; after one longer than high and wide, transformers differs.
 
     The published models and vLLM go on after the video's largest position, and so does vlrl. If this fails
     because nothing differs any more, transformers has followed: compare everything.

@@ -121,7 +121,7 @@ def test_a_target_does_not_open_the_thought_again(folder: Path) -> None:
 
 
 def test_qwen3_vl_thinking(tiny_family: Callable[[str], Path]) -> None:
-    """As published: the thought is left out of later prompts, so a later turn forks; both are whole."""
+    """The thought is left out of later prompts as published, so a later turn forks; both are whole."""
     processor = opened_processor(tiny_family("qwen3_vl"), lambda template: THINKING)
     session = Session(ask(processor), 0)
     assert session.opened == "<think>\n"

@@ -223,7 +223,7 @@ FORKED: list[tuple[str, list[Turn]]] = [
 def test_a_tree_equals_plain_rows(
     family: Family, checkpointed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With blocks far smaller than an image, and masks computed again; then with one mask."""
+    """Blocks are far smaller than an image, masks are kept, then computed again; then there is one mask."""
     groups = family.groups(FORKED)
     monkeypatch.setattr(tree_attention, "BLOCK_TOKENS", 16)
     family.checkpointed(checkpointed)
@@ -288,7 +288,7 @@ class Operations(TorchDispatchMode):
 
 
 def test_every_operation_of_both_passes_has_an_ordered_algorithm_on_cuda(family: Family) -> None:
-    """With trainer.deterministic torch refuses the others there, and law 8 cannot hold without it."""
+    """PyTorch refuses the others there with trainer.deterministic, and law 8 cannot hold without it."""
     [[batch]] = pack(
         family.groups(FORKED),
         family.ours.pixels,

@@ -68,7 +68,7 @@ def test_rows_can_be_had_in_any_order(write: Write) -> None:
 
 
 def test_an_epoch_shows_every_row_once(write: Write) -> None:
-    """By windows of chunks, where a reader reads in chunks."""
+    """Rows come by windows of chunks where a reader reads in chunks."""
     sampler = IndexedSampler(opened(write()), seed=3)
     for epoch in range(3):
         ids = [sampler.row(epoch * NUM_ROWS + i)["answer"] for i in range(NUM_ROWS)]

@@ -80,7 +80,7 @@ def test_openai_messages(read: Any) -> None:
 
 
 def test_messages_with_media_in_columns(read: Any) -> None:
-    """As LLaMA-Factory writes them, with markers, and TRL, with parts that name no image."""
+    """LLaMA-Factory writes them with markers, TRL with parts that name no image."""
     marked = {
         "messages": [{"role": "user", "content": "a<image>b<video>"}],
         "images": ["1.png"],

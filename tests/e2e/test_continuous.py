@@ -102,7 +102,7 @@ def spans(generation: Generation) -> list[tuple[int, int, int]]:
 
 
 def differences(engines: Engines, groups: Sequence[Group]) -> dict[int, float]:
-    """For each version the largest |trainer's model with its weights - recorded| over its own tokens."""
+    """Largest |trainer's model with a version's weights - recorded| over the version's own tokens."""
 
     def packed(of_ledger: Any) -> list[Any]:
         graded_groups = []

@@ -176,7 +176,7 @@ def test_a_saved_model_loads_unchanged_in_transformers(engines: Engines, tiny_mo
 
 
 def test_a_saved_model_loads_unchanged_in_vllm(engines: Engines) -> None:
-    """Before any weight was sent: the engine generates from what it read from the folder."""
+    """The engine generates from what it read from the folder, before any weight was sent."""
     groups = engines.generate()
     assert versions(groups) == {0}
     assert engines.parity(groups) < TOLERANCE
@@ -284,7 +284,7 @@ def test_an_update_that_goes_back_gives_the_first_answers_again(engines: Engines
 
 @pytest.mark.parametrize("transport", ["disk", "broadcast"])
 def test_weights_come_by_every_transport(engines: Engines, transport: Any, tmp_path: Path) -> None:
-    """From the trainer's ZeRO-3 parameters, gathered in several buckets, into an engine that was far off."""
+    """The trainer's ZeRO-3 parameters go, gathered in several buckets, into an engine that was far off."""
     engines.perturb(lambda name, tensor: tensor.mul_(1.1))
     place = str(tmp_path / "version") if transport == "disk" else f"127.0.0.1:{rendezvous_port(None)}"
     manifest = replace(
@@ -427,7 +427,7 @@ def test_members_of_a_group_and_steps_differ(engines: Engines) -> None:
 
 
 def test_a_completion_ends_with_a_stop_token_or_is_truncated(engines: Engines) -> None:
-    """With stop tokens made likely, both endings occur; the stop token itself is part of the ledger."""
+    """Both endings occur with stop tokens made likely; the stop token itself is part of the ledger."""
     engines.restore()
     end, text_end = engines.processor.stop_token_ids
     direction = 0.3 * torch.randn(128, generator=torch.Generator().manual_seed(3))
@@ -494,7 +494,7 @@ def test_what_agents_are_answered_is_what_the_trainer_computes(engines: Engines)
 
 
 def test_what_branches_generate_is_what_the_trainer_computes(engines: Engines) -> None:
-    """Behind a snapshot the ledger goes on, images included; what is shared is generated and trained once."""
+    """The ledger goes on behind a snapshot, images included; what is shared is generated and trained once."""
     engines.restore()
     lake = EnvTask("visual/frozen_lake", {"image_size": 112}, {}, seed=3)
     episodes = EpisodeConfig(max_turns=4, branching=BranchingConfig(num_branches=2, at=2))

@@ -42,7 +42,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def trainers(folder: Path, processor: Any, runs: Path, local_ray: None) -> Iterator[list[Trainer]]:
-    """Of one rank and of two, with a frozen reference that shares the cache; two steps are profiled.
+    """Trainers of one rank and of two, with a frozen reference that shares the cache; two steps are profiled.
 
     The second keeps weights and optimizer states offloaded, which may not change what a step does.
     """
@@ -73,7 +73,7 @@ def trainers(folder: Path, processor: Any, runs: Path, local_ray: None) -> Itera
 
 
 def batches(processor: Any, images: list[list[int]]) -> list[Batch]:
-    """For one rank and for two: a group for each list of images, so that two ranks see different ones."""
+    """Batches for one rank and for two: a group for each list of images, so that two ranks differ."""
     groups = [
         make_group(
             [4, 3],
@@ -130,7 +130,7 @@ def test_ranks_stay_in_step_whatever_each_of_them_knows(trainers: list[Trainer],
 
 
 def test_profiled_steps_say_where_they_went(trainers: list[Trainer], runs: Path, processor: Any) -> None:
-    """After the test above. The reference fills the cache first, so the policy's own tower never runs."""
+    """Runs after the test above. The reference fills the cache first; the policy's own tower never runs."""
     assert not list(runs.glob("*/profile/step_000002*"))
     for ranks in (1, 2):
         folder = runs / f"ranks-{ranks}" / "profile"

@@ -122,7 +122,7 @@ class Play:
         return self.folder / "a"
 
     def lines(self, name: str) -> list[dict[str, Any]]:
-        """Of a JSONL file, a last line that is being written left out."""
+        """Lines of a JSONL file, without a last line that is being written."""
         path = self.run_dir / name
         texts = path.read_text().split("\n")[:-1] if path.is_file() else []
         return [json.loads(text) for text in texts]
@@ -167,7 +167,7 @@ class Play:
         assert set(files) == set(unfinished)
 
     def tell(self, text: str) -> None:
-        """For who watches."""
+        """Print a line for whoever watches."""
         self.told.append(f"{time.monotonic() - self.begin:7.1f} s  step {self.last_step():2d}  {text}")
         print(self.told[-1], flush=True)
 

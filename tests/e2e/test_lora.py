@@ -61,12 +61,12 @@ class Adapted:
         )
 
     def logprobs(self) -> np.ndarray:
-        """Of the trainer, in the order of one rank's batch."""
+        """Logprobs of the trainer, sorted."""
         found = self.trainer.logprobs(self.batch())
         return np.sort(np.concatenate([m for rank in found for m in rank]))
 
     def logprobs_of(self, model: Any) -> np.ndarray:
-        """Of a model of transformers, by the same layout."""
+        """Logprobs of a transformers model, sorted, from the batch of one rank."""
         wrapped = TreeLogprobs(model, temperature=1.0, banned_token_ids=self.processor.banned_token_ids)
         with torch.no_grad():
             found = [

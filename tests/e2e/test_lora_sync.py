@@ -151,7 +151,7 @@ class Pair:
         return asyncio.run(rollout_groups(self.samples, context, seed_path=(0, 0))).groups
 
     def disagreement(self, groups: list[Group]) -> tuple[float, float]:
-        """Of the engine with the trainer, and with the base model."""
+        """Logprob difference of the engine from the trainer, and from the base model."""
         difference, _ = logprob_difference(groups, self.trainer, self.processor.pixels, self.config)
         base = model_of(self.model)
         return difference, largest_difference(base, self.processor, groups, 1.0)

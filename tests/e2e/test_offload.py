@@ -76,7 +76,7 @@ ON_DISK: dict[str, dict[str, Any]] = {
 def test_what_lies_on_a_disk_trains_the_same_and_survives_a_new_process(
     wide_model: Path, local_ray: None, tmp_path: Path, case: str
 ) -> None:
-    """To the last bit, in float32: weights that go through buffers in bfloat16 would differ at once."""
+    """Weights agree to the last bit in float32: buffers in bfloat16 would make them differ at once."""
     disk = tmp_path / "disk"
     sections = {name: section for name, section in ON_DISK[case].items() if name != "trainer"}
     options = {**ON_DISK[case]["trainer"], "offload_dir": disk}

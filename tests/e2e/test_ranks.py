@@ -64,7 +64,7 @@ def processor(tiny_qwen3: Path) -> Any:
 
 @pytest.fixture(scope="module")
 def trainers(tiny_qwen3: Path, processor: Any, local_ray: None) -> Iterator[list[Trainer]]:
-    """Of one rank, of two, and of two that share every sequence, side by side."""
+    """Trainers of one rank, of two, and of two that share every sequence, side by side."""
     options = {"cpus_per_rank": 0.5, "timeout_s": 60}
     started = [
         Trainer(
@@ -117,7 +117,7 @@ def group(
 
 
 def batches(groups: Sequence[Group], processor: Any, max_tokens: int) -> list[Batch]:
-    """On one rank each micro-batch for itself; on two, images run through the tower with gradient once.
+    """Batches: each micro-batch for itself on one rank; on two, the tower runs images with gradient once.
 
     As of a step's second update: the proximal policy is another than the one that learns.
     """

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow(together=True)
 
 
 def pid_of(actor: Any) -> int:
-    """Of the actor's process."""
+    """Process id of an actor."""
     return int(cluster.fetch(actor.__ray_call__.remote(lambda actor: __import__("os").getpid())))
 
 
@@ -57,7 +57,7 @@ class Engines:
         return asyncio.create_task(self.policy.generate(Session(sample, index), sampling))
 
     def pids(self) -> list[int]:
-        """Of the engines' processes."""
+        """Process ids of the engines."""
         return [pid_of(replica.actor) for replica in self.replicas]
 
     @property

@@ -156,7 +156,7 @@ def handles(process: int, number: int) -> bool:
 
 @pytest.mark.parametrize("mark", ["", "multiarray", "libtorch_cpu", "_raylet.so"])
 def test_sigterm_while_the_command_starts(start: Start, file: Path, mark: str) -> None:
-    """From the first instruction on, and at several moments of its imports: 130, and a sentence."""
+    """SIGTERM gives 130 and a sentence, from the first instruction on and at moments of its imports."""
     run = start("train", str(file))
     run.wait_until(lambda: handles(run.process.pid, signal.SIGTERM))
     maps = Path("/proc") / str(run.process.pid) / "maps"

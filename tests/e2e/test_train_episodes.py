@@ -87,7 +87,7 @@ def run(config: Config) -> list[dict[str, Any]]:
 def test_episodes_train_with_parity_and_the_same_numbers_wherever_they_are_played(
     tiny_model: Path, tmp_path: Path, local_ray: None
 ) -> None:
-    """In threads, then in processes. Every image but the last is forgotten, so every turn forks."""
+    """Episodes run in threads, then in processes. All but the last image is forgotten: every turn forks."""
     (tmp_path / "lake.py").write_text(PLUG_INS)
     steps = {
         isolation: run(config_of(tiny_model, tmp_path, isolation, isolation))

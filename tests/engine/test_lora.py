@@ -33,7 +33,7 @@ def test_a_rank_that_vllm_does_not_serve_is_refused(tiny_model: Path) -> None:
 
 
 def test_only_targets_get_room(tiny_model: Path) -> None:
-    """Under vLLM's names, with the packed layers that they are a part of; a tower only if it is one."""
+    """Names are vLLM's, with the packed layers that they are a part of; a tower only if it is one."""
     language = handed(tiny_model, targets=["*.layers.0.self_attn.q_proj.weight"])
     assert language["enable_tower_connector_lora"] is False
     path = "language_model.model.layers.0.self_attn"

@@ -153,7 +153,7 @@ def test_no_screen_takes_no_gestures(play: Any) -> None:
 
 
 def test_a_person_uses_it_in_a_browser(play: Any, tmp_path: Path) -> None:
-    """By mouse and keys alone: click, type, drag, wheel, chord, double click; then the demonstration."""
+    """Mouse and keys alone do it: click, type, drag, wheel, chord, double click; then the demonstration."""
     server = play(max_steps=20)
     (tmp_path / "profile").mkdir()
     with BrowserPage(server.url, tmp_path / "profile") as page:

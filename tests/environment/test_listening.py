@@ -25,7 +25,7 @@ def answer(session: Any, sampling: Any) -> list[int]:
 
 
 async def statuses(other: str, **sections: Any) -> list[int]:
-    """Of a request without a key and with it; another address of this machine stands for its network."""
+    """Status codes without a key and with it; another address of this machine stands for its network."""
     async with served(answer, **sections) as episode, httpx2.AsyncClient(timeout=10) as client:
         port, path = httpx2.URL(episode.base_url).port, httpx2.URL(episode.base_url).path
         url = f"http://{other}:{port}{path}/chat/completions"

@@ -177,7 +177,7 @@ class TextProcessor:
         return MediaMessage({"role": role, "content": list(parts)})
 
     def show(self, session: Session, seen: Sequence[MediaMessage]) -> None:
-        """As the real ones do: what is new, or all of it in a fork."""
+        """Show as the real ones do: what is new, or all of it in a fork."""
         spelled, full = self._spell(session.shown), self._spell(seen)
         if session.last_turn is not None and session.last_turn.action[1] == len(session.token_ids):
             spelled += session.last_turn.text

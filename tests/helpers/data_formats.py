@@ -138,7 +138,7 @@ def parquet_paths(folder: Path, rows: list[Logical]) -> Written:
 
 
 def parquet_folder(folder: Path, rows: list[Logical]) -> Written:
-    """As EasyR1's sets are: `images`, a list of {bytes, path}; a test split lies beside it."""
+    """Write a set as EasyR1's are: `images`, a list of {bytes, path}; a test split lies beside it."""
     plain = _plain(rows, [[{"bytes": row.image, "path": None}] for row in rows], "images")
     data = folder / "set" / "data"
     data.mkdir(parents=True)

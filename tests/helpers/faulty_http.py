@@ -64,7 +64,7 @@ class FaultyServer(ThreadingHTTPServer):
 
 
 def proxy(upstream: Callable[[], str]) -> FaultyServer:
-    """In front of another server, whose address may change."""
+    """Proxy in front of another server, whose address may change."""
 
     def forward(asked: Asked) -> HttpReply:
         connection = http.client.HTTPConnection(urlsplit(upstream()).netloc, timeout=10)

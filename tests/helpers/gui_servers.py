@@ -135,7 +135,7 @@ class AndroidWorld:
         self.score: Any = None
 
     def start(self) -> None:
-        """As its server does: a suite of two of each task, of the seed 42."""
+        """Start as its server does: a suite of two of each task, of the seed 42."""
         self.seed, self.length, self.task = 42, 2, ""
 
     def answer(self, asked: Asked) -> HttpReply:

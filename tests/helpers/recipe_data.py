@@ -50,7 +50,7 @@ def write_lines(path: Path, rows: list[dict[str, Any]]) -> None:
 
 
 def write_rec(data: Path) -> None:
-    """As unpacked from omlab/VLM-R1: each file as a list, and as lines of conversations with the box."""
+    """Write what omlab/VLM-R1 unpacks to: each file as a list, and as lines of conversations with the box."""
     images, annotations = data / "vlm_r1" / "train2014", data / "vlm_r1" / "rec_jsons_processed"
     images.mkdir(parents=True)
     for number, name in enumerate(("refcoco_train", "refcocop_train", "refcocog_train", "refcoco_val")):

@@ -16,7 +16,7 @@ START_S, END_S = 240.0, 60.0
 
 
 class Session:
-    """As a terminal starts it; every process under it carries a marker."""
+    """A command as a terminal starts it; every process under it carries a marker."""
 
     def __init__(self, folder: Path, *arguments: str, env: Mapping[str, str] | None = None) -> None:
         self.folder, self.marker = folder, uuid4().hex
@@ -67,7 +67,7 @@ class Session:
         return (self.folder / "log").read_text()
 
     def kill(self) -> None:
-        """For a test that failed: leave nothing behind."""
+        """Leave nothing behind of a test that failed."""
         self.log.close()
         for pid in self.processes():
             os.kill(pid, signal.SIGKILL)

@@ -53,7 +53,7 @@ class Sharers:
     def __call__(
         self, folder: Path, banned: Sequence[int], slices: Sequence[MicroBatch]
     ) -> list[tuple[np.ndarray, dict[str, np.ndarray]]]:
-        """Of each slice the logprobs, and what it adds to the gradient of Σ weight · advantage · logprob."""
+        """Logprobs of each slice, and what it adds to the gradient of Σ weight · advantage · logprob."""
         for pipe, part in zip(self._pipes, slices, strict=True):
             pipe.send((folder, tuple(banned), part))
         answers = []

@@ -48,7 +48,7 @@ def test_processors_that_mkl_uses_whole_keep_the_default(processor: dict[str, ob
 
 @pytest.mark.parametrize("shape", [(1, 64, 64), (7, 384, 1152), (560, 1152, 384), (2048, 128, 256)])
 def test_products_are_as_exact_as_float32_whatever_is_chosen(shape: tuple[int, int, int]) -> None:
-    """On a processor with bfloat16 tiles, where oneDNN would use them, the default has to stay."""
+    """The default has to stay on a processor with bfloat16 tiles, where oneDNN would use them."""
     choose_products(AMD)
     assert exactness(*shape) < cpu_matmul.MOST_ERROR
 

@@ -124,7 +124,7 @@ MIXED = [
 
 @pytest.mark.parametrize("max_tokens", [1, 90, MAX_TOKENS])
 def test_tree_logprobs_equal_plain_rows(model: Any, processor: Any, max_tokens: int) -> None:
-    """At 1 every branch is a tree of its own; at 4096 all share one micro-batch."""
+    """Every branch is a tree of its own at 1; all share one micro-batch at 4096."""
     groups = groups_of(processor, MIXED)
     batch = lay_out(groups, processor, max_tokens=max_tokens)
     assert (len(batch[0]) == 9) == (max_tokens == 1)
@@ -175,7 +175,7 @@ def assert_same_gradients(found: dict[str, torch.Tensor], expected: dict[str, to
 
 @pytest.mark.parametrize("max_tokens", [1, MAX_TOKENS])
 def test_tree_gradients_equal_plain_rows(model: Any, processor: Any, max_tokens: int) -> None:
-    """Of every parameter, vision tower and tied embedding included."""
+    """Gradients of every parameter agree, vision tower and tied embedding included."""
     groups = groups_of(processor, MIXED)
     batch = lay_out(groups, processor, max_tokens=max_tokens)
     outputs = tree_logprobs(wrap(model, processor), batch)
@@ -265,7 +265,7 @@ def test_probabilities_sum_to_one_over_what_may_be_generated(model: Any, process
 
 
 def test_a_micro_batch_without_tokens_still_reaches_every_parameter(model: Any, processor: Any) -> None:
-    """Under ZeRO-3 a rank without work must take part in every gather and reduction."""
+    """A rank without work must take part in every gather and reduction under ZeRO-3."""
     [_, [idle]] = lay_out(groups_of(processor, MIXED[:1]), processor, num_ranks=2)
     assert idle.target_ids.size == 0
     logprobs, _ = wrap(model, processor)(DeviceBatch.of(idle, CPU))
@@ -276,7 +276,7 @@ def test_a_micro_batch_without_tokens_still_reaches_every_parameter(model: Any, 
 
 
 def test_a_group_of_zero_advantages_may_be_left_out_exactly(model: Any, processor: Any) -> None:
-    """Without a KL term: the same loss and the same gradients with and without it."""
+    """The loss and the gradients are the same with and without it, as there is no KL term."""
     from vlrl.algorithm.loss import clipped_surrogate, weighted_sum
 
     groups = groups_of(processor, MIXED)

@@ -359,7 +359,7 @@ def test_a_branch_brings_its_own_images_after_the_prompt_s() -> None:
 
 
 def test_an_image_that_many_are_shown_goes_through_the_tower_once() -> None:
-    """Of two groups whose members are shown the same second image, and one of them the first again."""
+    """Two groups have members that are shown the same second image, and one of them the first again."""
     groups = []
     for name, first, second in (("a", 1, 5), ("b", 2, 5)):
         sample = make_sample([1, 2], id=name, media=(medium(first),))

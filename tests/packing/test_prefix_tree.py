@@ -118,7 +118,7 @@ def num_events(work: Callable[[], object]) -> int:
 @pytest.mark.parametrize("max_tokens", [10**6, 450])
 @pytest.mark.parametrize("num_ranks", [1, 2])
 def test_twice_the_nested_prefixes_are_twice_the_work(max_tokens: int, num_ranks: int) -> None:
-    """In one unit, and where none of the longer ones fits with another."""
+    """The ratio holds in one unit, and where none of the longer ones fits with another."""
     few, many = (branches_of([[1, 2] * n for n in range(1, count + 1)]) for count in (100, 200))
 
     def work(branches: list[Branch]) -> int:

@@ -53,7 +53,7 @@ def with_trainer(config: Config, **values: Any) -> Config:
 
 @pytest.mark.parametrize("family", sorted(BUILDERS))
 def test_shapes_are_the_models(family: str, tmp_path: Path) -> None:
-    """Of every family, from config.json alone."""
+    """Shapes of every family come from config.json alone."""
     from transformers import AutoModelForImageTextToText
 
     folder = BUILDERS[family](tmp_path / family)
@@ -284,7 +284,7 @@ def test_the_segment_holds_what_is_sent() -> None:
 
 
 def test_adapters_products_are_counted_where_the_heap_keeps_their_places() -> None:
-    """On a CPU; all layers' at once, or with recomputed activations one layer's."""
+    """All layers' products count on a CPU, or with recomputed activations one layer's."""
     width, config = 28 * 1000, make_config()
     adapted = replace(SEVEN, adapted_outputs={"language_layers": width})
     for device, recomputed, layers in (("cpu", False, 28), ("cpu", True, 1), ("cuda", False, 0)):

@@ -1,4 +1,4 @@
-"""With --json, stdout is the result alone, whoever prints: libraries, child processes, plug-ins."""
+"""Standard output with --json is the result alone, whoever prints: libraries, child processes, plug-ins."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def benchmarks() -> list[Path]:
 
 @pytest.mark.parametrize("path", benchmarks(), ids=lambda path: path.stem)
 def test_every_benchmark_s_json_goes_out_the_same_way(path: Path) -> None:
-    """To run them all takes an hour; those that no other test runs are held by their source."""
+    """Running them all takes an hour; those that no other test runs are held by their source."""
     source = path.read_text()
     assert "parse_args(" not in source or '"--json"' not in source
     assert not re.search(r"\n\s+print\(json\.dumps\((?!.*indent)", source)

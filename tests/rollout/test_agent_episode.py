@@ -188,7 +188,7 @@ def test_a_program_over_its_time_is_killed_with_what_it_started(tmp_path: Path) 
 
 
 def await_end_of_group(group: int) -> None:
-    """Until its processes are gone; what is killed takes its time, and a zombie waits for init."""
+    """Wait until its processes are gone; what is killed takes its time, and a zombie waits for init."""
     while running_in_group(group):
         time.sleep(0.01)
 

@@ -322,7 +322,7 @@ def lags(batches: Sequence[CollectedBatch]) -> list[int]:
 
 @pytest.mark.parametrize(("depth", "staleness"), [(1, 0), (1, 4), (3, 1), (3, 4)])
 def test_the_samples_and_their_order_are_those_of_the_synchronous_run(depth: int, staleness: int) -> None:
-    """With a long tail: every fifth sample is slow, and the slowest is at the head of the first batch."""
+    """Samples have a long tail: every fifth is slow, and the slowest is at the head of the first batch."""
     delays = {f"p{p}": 0.05 if p % 5 == 0 else 0.002 for p in range(40)}
 
     async def run() -> list[CollectedBatch]:

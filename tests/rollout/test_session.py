@@ -113,7 +113,7 @@ QUESTION, REPLY, OBSERVATION = "What is this?", "a 7", "look again 12"
 def test_extend_equals_the_template_over_the_whole_conversation(
     tiny_model: Path, num_first: int, num_second: int, stopped: bool
 ) -> None:
-    """With and without images, and whether the action ended by its stop token or was cut."""
+    """Conversations have images or none, and the action ended by its stop token or was cut."""
     processor = open_tiny(tiny_model)
     first = [random_image(30 + 28 * i, 56, i) for i in range(num_first)]
     second = [random_image(56, 84 + 28 * i, 9 + i) for i in range(num_second)]

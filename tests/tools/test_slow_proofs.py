@@ -286,7 +286,7 @@ def test_the_commit_of_a_changed_tree_says_so_unless_the_ledger_alone_changed(tm
 
 
 def test_ci_checks_runs_the_suite_and_then_a_share_of_the_slow_tests(root: Path, tmp_path: Path) -> None:
-    """With a `make` that only writes down what it is asked for."""
+    """The `make` of this test only writes down what it is asked for."""
     (tmp_path / "make").write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/asked\n')
     (tmp_path / "make").chmod(0o755)
     path = os.pathsep.join([str(tmp_path), os.environ["PATH"]])

@@ -121,7 +121,7 @@ def test_rows_of_the_image_hold_no_two_episodes_at_once(spans: list[Span]) -> No
 
 
 def share_of(image: Path, color: str) -> float:
-    """Of the pixels, those that are about of this colour."""
+    """Share of the pixels that are about of this colour."""
     pixels = np.asarray(Image.open(image).convert("RGB"), dtype=int)
     wanted = [int(color[i : i + 2], 16) for i in (1, 3, 5)]
     return float((np.abs(pixels - wanted).max(axis=2) < 12).mean())

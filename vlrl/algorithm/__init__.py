@@ -1,1 +1,1 @@
-"""From rewards to a loss: masks, advantages, credit, losses and corrections. Pure functions."""
+"""Turn rewards into a loss: masks, advantages, credit, losses and corrections. Pure functions."""

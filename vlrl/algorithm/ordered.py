@@ -69,7 +69,7 @@ def choose_ordered(wanted: bool) -> None:
 
 @contextmanager
 def ordered() -> Iterator[None]:
-    """Around a model's passes: says what to do where an operation has no ordered algorithm.
+    """Say what to do where an operation of a model's passes has no ordered algorithm.
 
     Raises:
         EngineError: in place of torch's error.

@@ -25,7 +25,7 @@ _FOLDER = "vlrl_run_dir"
 
 @contextmanager
 def resumable_run(config: Config) -> Iterator[None]:
-    """Around a run that can be resumed: how to, if it was stopped; and its folder keeps the traceback.
+    """Say how to resume a run that was stopped, if it can be; its folder keeps the traceback.
 
     Raises:
         Interrupted: in place of KeyboardInterrupt as well.

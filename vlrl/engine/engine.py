@@ -77,7 +77,7 @@ class Engine:
         engine_options: Mapping[str, Any],
         number: int = 0,
     ) -> None:
-        """Of the run's engines this is the one with this number."""
+        """Make the engine with this number among the run's engines."""
         self._config, self._number = config, number
         self._banned_token_ids = list(banned_token_ids)
         self._stop_token_ids = list(stop_token_ids)

@@ -105,7 +105,7 @@ def _from_files(manifest: Manifest) -> Iterator[tuple[str, torch.Tensor]]:
 
 
 def _refresh_tied_head(model: Any) -> None:
-    """On the CPU a tied head multiplies with a packed copy of the embedding that a reload leaves stale."""
+    """Refresh the packed copy of the embedding that a tied head multiplies with on the CPU after a reload."""
     heads = [m for m in model.modules() if type(m).__name__ == "ParallelLMHead" and hasattr(m, "cpu_linear")]
     if not heads:
         return
@@ -118,7 +118,7 @@ def _refresh_tied_head(model: Any) -> None:
 
 
 def _repack_experts(model: Any) -> None:
-    """On the CPU fused experts multiply with packed weights; the engine packs them only when it starts."""
+    """Fused experts multiply with packed weights on the CPU; the engine packs them only when it starts."""
     for layer in model.modules():
         kernel = getattr(getattr(layer, "quant_method", None), "moe_kernel", None)
         if kernel is not None and layer.w13_weight.device.type == "cpu":

@@ -74,7 +74,7 @@ def _screen_of(env: PlainEnv) -> dict[str, Any] | None:
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    """As JSON keeps them: numbers as numbers, all else as text."""
+    """Values as JSON keeps them: numbers as numbers, all else as text."""
     return {
         str(name): value.item()
         if isinstance(value, np.generic)

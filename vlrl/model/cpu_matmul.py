@@ -48,7 +48,7 @@ def allow_onednn(allowed: bool) -> None:
 
 
 def largest_error() -> float:
-    """Of products as a forward and a backward pass have them, see MOST_ERROR."""
+    """Largest error of products as a forward and a backward pass have them, see MOST_ERROR."""
     generator = torch.Generator().manual_seed(0)
     left, right = (torch.randn(SIZE, SIZE, generator=generator) for _ in range(2))
     return max(_error(left, right), _error(left.T, right), _error(left, right.T))

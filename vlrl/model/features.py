@@ -131,7 +131,7 @@ def _pieces(features: Any, media_parts: Sequence[int]) -> Iterator[Piece]:
 
 
 def join_pieces(pieces: Sequence[Piece], device: torch.device) -> Any:
-    """As the tower would have put them out. Without images, one empty entry."""
+    """Join pieces into what the tower would have put out. Without images, one empty entry."""
     if not pieces:
         return SimpleNamespace(pooler_output=(torch.zeros(0, device=device),), deepstack_features=None)
     columns = {name: tuple(piece[name].to(device) for piece in pieces) for name in pieces[0]}
@@ -140,7 +140,7 @@ def join_pieces(pieces: Sequence[Piece], device: torch.device) -> Any:
 
 
 def sum_of(features: Any) -> Tensor:
-    """Of everything the tower gave to the language model, deepstack included."""
+    """Sum of everything the tower gave to the language model, deepstack included."""
     total: Tensor = sum(tensor.float().sum() for tensor in _tensors(features))  # type: ignore[assignment]
     return total
 

@@ -48,7 +48,7 @@ class _Rule:
         self._depths = places - torch.searchsorted(seen_until.sort().values.long(), places, right=True)
 
     def sees(self, query: Tensor, key: Tensor, window: int | None) -> Tensor:
-        """For indices that broadcast against each other; bool."""
+        """Whether queries see keys, for indices that broadcast against each other; bool."""
         allowed = (key <= query) & (query < self._seen_until[key])
         return allowed if window is None else allowed & (self._depths[query] - self._depths[key] < window)
 

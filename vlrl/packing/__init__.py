@@ -1,1 +1,1 @@
-"""From trajectories to micro-batches: prefix trees, their layout, and bins without padding."""
+"""Turn trajectories into micro-batches: prefix trees, their layout, and bins without padding."""

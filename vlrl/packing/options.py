@@ -43,7 +43,7 @@ class PackOptions:
 
     @classmethod
     def of(cls, config: Config) -> PackOptions:
-        """For a run's trainer: every token counts alike and is trained; GRPO's step replaces these two."""
+        """Options for a run's trainer: every token counts alike and is trained; GRPO replaces these two."""
         return cls(
             num_ranks=config.trainer.num_ranks,
             max_tokens=config.trainer.max_tokens_per_micro_batch,

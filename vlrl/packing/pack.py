@@ -206,7 +206,7 @@ class Tree:
         ]
 
     def _num_tokens(self, firsts: IntArray, lasts: IntArray) -> IntArray:
-        """Of runs of branches: [num_runs]."""
+        """Number of tokens of runs of branches: [num_runs]."""
         return self._lengths[firsts] + self._own[lasts] - self._own[firsts]
 
     def _unit(self, first: int, last: int, num_tokens: int, num_pairs: int) -> PackUnit:

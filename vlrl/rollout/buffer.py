@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class State(StrEnum):
-    """Of a ticket that holds a credit."""
+    """State of a ticket that holds a credit."""
 
     QUEUED = "queued"
     RUNNING = "running"

@@ -1,4 +1,4 @@
-"""From tickets to batches: groups are generated, scored and filtered until the next batch is whole.
+"""Turn tickets into batches: groups are generated, scored and filtered until the next batch is whole.
 
     Buffer ──admit──► generate (sample → roll out → score → credit) ──► filters ──► Buffer ──cut──► batch
        ▲                                                              │ dropped: another takes its place
@@ -159,7 +159,7 @@ class Collector:
         self._settle(tickets, await self._generate(tickets))
 
     async def _wait(self) -> None:
-        """Until something has become of a running ticket."""
+        """Wait until something has happened to a running ticket."""
         if self._error is not None:
             raise self._error
         self._start()
@@ -245,6 +245,6 @@ class Collector:
 
 
 def oldest_version(groups: Sequence[Group]) -> int | None:
-    """Of the weights that any of their tokens was generated under; None if nothing was generated."""
+    """Oldest version of the weights that generated any of their tokens; None if nothing was generated."""
     ledgers = [ledger for group in groups for t in group.trajectories for ledger in t.ledgers]
     return min((span.version for ledger in ledgers for span in ledger.version_spans), default=None)

@@ -85,5 +85,5 @@ def state_of(said: MediaMessage) -> str:
 
 
 def numbers(info: Mapping[str, Any]) -> dict[str, float]:
-    """Of an environment's info, what can be logged."""
+    """Numbers of an environment's info, which can be logged."""
     return {key: float(value) for key, value in info.items() if isinstance(value, Real)}

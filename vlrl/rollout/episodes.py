@@ -64,7 +64,7 @@ class Episodes:
         self._places = asyncio.Semaphore(context.host.num_slots // branching.num_branches)
 
     def start(self, running: asyncio.TaskGroup) -> list[list[Episode]]:
-        """For every sample, a task for each of its episodes, or for each tree of them."""
+        """Start a task for each episode of every sample, or for each tree of them."""
         stride, found = self._branching.num_branches, []
         for number, sample in enumerate(self._samples):
             if sample.env and stride > 1:

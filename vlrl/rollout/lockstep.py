@@ -17,7 +17,7 @@ class Lockstep:
     """
 
     def __init__(self, policy: Policy, *, waits: bool = True) -> None:
-        """Without `waits`, requests are handed on as they come."""
+        """Hand requests on as they come if `waits` is false."""
         self._policy, self._waits = policy, waits
         self._num_running = 0
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []

@@ -33,7 +33,7 @@ class Clock:
                 self._record(name, begin, end)
 
     def split(self, name: str, parts: Mapping[str, float]) -> None:
-        """Of the time measured as `name`, so many seconds were other parts'."""
+        """Move seconds of the time measured as `name` to the other parts that took them."""
         for part, seconds in parts.items():
             self.seconds[name] -= seconds
             self.seconds[part] += seconds

@@ -181,7 +181,7 @@ class TrainConsole:
         self._print(line)
 
     def _break_silence(self) -> None:
-        """Of a thread: say what is at work when nothing was said for SILENCE_S."""
+        """Run as a thread: say what is at work when nothing was said for SILENCE_S."""
         while not self._ended.wait(self._silence_left()):
             self.break_silence()
 

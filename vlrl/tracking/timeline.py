@@ -53,7 +53,7 @@ class Timeline:
     """Writes spans as they end; without a file it keeps nothing."""
 
     def __init__(self, path: Path | None = None, *, append: bool = False) -> None:
-        """With the first span the file begins again, or goes on, as a resumed run's does."""
+        """Begin the file again with the first span, or go on with it as a resumed run does."""
         self._epoch_s = time.time() - time.perf_counter()
         self._path, self._mode = path, "a" if append else "w"
         self._file: IO[str] | None = None
@@ -108,7 +108,7 @@ class _Watched:
         self._policy, self._timeline = policy, timeline
 
     async def generate(self, session: Session, sampling: Sampling) -> Generation:
-        """As the policy itself does."""
+        """Generate as the policy itself does."""
         with self._timeline.span(
             "request", "generate", sample=session.sample.id, group_index=session.group_index
         ):

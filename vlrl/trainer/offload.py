@@ -68,7 +68,7 @@ def of_reference(config: Config) -> Config:
 
 
 def zero_options(config: Config, module: nn.Module) -> Mapping[str, Any]:
-    """Of DeepSpeed's zero_optimization section, for the module that is split.
+    """Options of DeepSpeed's zero_optimization section, for the module that is split.
 
     Raises:
         ConfigError: if this machine has not what DeepSpeed needs to offload to a disk.

@@ -62,7 +62,7 @@ class StepProfiler:
         self._write(profile, marks)
 
     def mark(self, phase: str) -> None:
-        """From now on time is spent on this phase; nothing outside a profiled step."""
+        """Count time from now on as this phase's; nothing outside a profiled step."""
         if self._marks is not None:
             if torch.cuda.is_available():
                 torch.cuda.synchronize()

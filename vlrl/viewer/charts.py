@@ -137,7 +137,7 @@ def mean(values: Sequence[float]) -> float | None:
 
 
 def ticks(low: float, high: float, count: int) -> list[float]:
-    """About `count` round numbers (1, 2 or 5 times a power of ten) within [low, high]."""
+    """Round numbers (1, 2 or 5 times a power of ten) within [low, high], about `count` of them."""
     raw = (high - low) / max(1, count)
     power: float = 10.0 ** math.floor(math.log10(raw))
     step = next(m * power for m in (1, 2, 5, 10) if m * power >= raw * 0.7)

@@ -201,5 +201,5 @@ def checked(id: str, kwargs: Mapping[str, Any]) -> list[str]:
 
 
 def _plain_text(message: str) -> str:
-    """Without the colours of a terminal."""
+    """Message without the colours of a terminal."""
     return re.sub(r"\x1b\[[0-9;]*m", "", message).removeprefix("WARN: ")

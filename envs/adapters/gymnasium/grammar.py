@@ -93,7 +93,7 @@ class _OfSpace:
         self.space = copy.deepcopy(space)  # sampling must not touch the environment's own generator
 
     def sample(self, rng: np.random.Generator) -> Any:
-        """As the space samples."""
+        """Sample as the space does."""
         self.space.seed(int(rng.integers(2**31)))
         return self.space.sample()
 

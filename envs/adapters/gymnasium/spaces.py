@@ -54,7 +54,7 @@ def to_json(space: Any, action: Any) -> Any:
 
 
 def describe(space: Any) -> str:
-    """In words, what JSON an action is.
+    """Describe in words what JSON an action is.
 
     Raises:
         ConfigError: for a space whose actions have no such form.

@@ -113,7 +113,7 @@ class VectorHub:
             self._thread.dismiss(self._close)
 
     async def _serve(self) -> None:
-        """Until nobody asks: wait for all, call, answer."""
+        """Serve until nobody asks: wait for all, call, answer."""
         while self._asked and not self.given_up:
             if self._playing - self._asked.keys():
                 self._all_in.clear()
@@ -156,7 +156,7 @@ class VectorHub:
             self._all_in.set()
 
     def _call(self, requests: Mapping[int, Reset | Act]) -> dict[int, AdapterTurn]:
-        """In the thread: the resets, then one step."""
+        """Run the resets and then one step, in the thread."""
         if self._seats is None:
             from vlrl.envs.adapters.gymnasium.vector_client import Seats
 

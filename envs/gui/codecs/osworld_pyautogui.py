@@ -155,7 +155,7 @@ def statements(text: str, span: Span) -> list[Written]:
 
 
 def _only_statement(text: str, span: Span) -> Span:
-    """From where the call begins to the end; a call is not followed by anything that counts."""
+    """Span from the start of the call to its end; nothing that counts may follow a call."""
     around = _AROUND.match(text, *span)
     start = around.end() if around else span[0]
     if start == span[1]:

@@ -149,7 +149,7 @@ class System(Reader):
         self.is_closed = True
 
     def keep_open(self) -> None:
-        """In answer to Closing: do not close."""
+        """Keep the window open, in answer to Closing."""
         self.stays_open = True
 
     def reply(self, value: Any) -> None:

@@ -43,7 +43,7 @@ def listing(files: Files, folder: str) -> list[str]:
 
 
 def write(files: Files, path: str, content: Any, time_ms: int) -> Files:
-    """With a file (a folder where content is None) made or overwritten, and the folders it is in."""
+    """Files with a file (a folder where content is None) made or overwritten, and the folders it is in."""
     added = {path: File(content, time_ms)}
     folder = parent(path)
     while folder != "/" and folder not in files:
@@ -53,19 +53,19 @@ def write(files: Files, path: str, content: Any, time_ms: int) -> Files:
 
 
 def delete(files: Files, path: str) -> Files:
-    """Without a file, or a folder and all that is in it."""
+    """Files without a file, or without a folder and all that is in it."""
     return {known: file for known, file in files.items() if not _within(known, path)}
 
 
 def move(files: Files, path: str, to: str) -> Files:
-    """With a file or folder at another path; nothing if it would go into itself."""
+    """Files with a file or folder moved to another path; unchanged if it would go into itself."""
     if _within(to, path) or path not in files:
         return files
     return {**delete(delete(files, to), path), **_at(files, path, to)}
 
 
 def copy(files: Files, path: str, to: str) -> Files:
-    """With a file or folder at another path, too; nothing if it would go into itself."""
+    """Files with a file or folder copied to another path; unchanged if it would go into itself."""
     if _within(to, path) or path not in files:
         return files
     return {**delete(files, to), **_at(files, path, to)}

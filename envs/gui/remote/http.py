@@ -52,7 +52,7 @@ class Deadlines:
 
     @classmethod
     def of(cls, given: Mapping[str, Any] | None) -> Deadlines:
-        """From an environment's option.
+        """Deadlines from an environment's option.
 
         Raises:
             ConfigError: for an unknown phase or a wrong number.

@@ -119,7 +119,7 @@ class OSWorldBackend(RemoteBackend):
             raise ConfigError(f"{self.name}: revert cannot be run: {error}") from error
 
     def _await(self, until: float) -> None:
-        """Until the machine shows a screen."""
+        """Wait until the machine shows a screen."""
         while True:
             try:
                 limit_s = min(self.deadlines.health_s, max(until - time.monotonic(), 0.1))

@@ -123,7 +123,7 @@ class Inputs:
         self._connection.fake(wire.BUTTON_RELEASE, button)
 
     def _travel(self, path: Sequence[Pixel]) -> None:
-        """In steps: toolkits start a drag when they see it move, and follow only what they read after that.
+        """Move in steps: toolkits start a drag when they see it move, and follow only what they read later.
 
         What is not yet read when the next move comes is read as one with it: the first is waited for.
         """

@@ -32,7 +32,7 @@ class Chart:
     step: float = 1.0
 
     def value(self, name: str, series: int = 0) -> float:
-        """Of a category."""
+        """Value of a category."""
         return self.values[series][self.names.index(name)]
 
 

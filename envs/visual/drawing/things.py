@@ -120,7 +120,7 @@ def scatter(rng: np.random.Generator, things: Sequence[Thing], columns: int) -> 
 
 
 def distance(one: Thing, other: Thing) -> float:
-    """From middle to middle, in units."""
+    """Distance from middle to middle in units."""
     return math.dist((one.x, one.y), (other.x, other.y))
 
 

@@ -51,7 +51,7 @@ class Maze(Game[Field]):
         return "won" if state == self.flag else "open"
 
     def best(self, state: Field) -> str:
-        """Along a shortest way."""
+        """Move along a shortest way."""
         ways = [move for move in self.moves if (state, _beside(state, move)) in self.doors]
         return min(ways, key=lambda move: self._to_flag[_beside(state, move)])
 

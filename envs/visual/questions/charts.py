@@ -116,7 +116,7 @@ def _difference(rng: np.random.Generator, chart: Chart) -> Asked:
 
 
 def _gap(rng: np.random.Generator, chart: Chart) -> Asked:
-    """Between two series."""
+    """Question about the difference between two series."""
     name = chart.names[int(rng.integers(len(chart.names)))]
     one, other = rng.permutation(len(chart.series))[:2].tolist()
     gap = abs(chart.value(name, one) - chart.value(name, other))
@@ -145,7 +145,7 @@ def _times_above(rng: np.random.Generator, chart: Chart) -> Asked:
 
 
 def _percentage(rng: np.random.Generator, chart: Chart) -> Asked:
-    """Of two slices together, or by how much they differ."""
+    """Question about two slices: what they have together, or by how much they differ."""
     one, other = _two(rng, chart)
     if rng.integers(2):
         text = f"How many percent do {one} and {other} have together? Answer with a number, without a sign."

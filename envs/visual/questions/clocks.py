@@ -31,7 +31,7 @@ class ClockTime:
 
     @property
     def text(self) -> str:
-        """With seconds where the question has them."""
+        """The time, with seconds where the question has them."""
         minutes, seconds = divmod(self.seconds, 60)
         hours, minutes = divmod(minutes, 60)
         return f"{hours or 12}:{minutes:02}" + (f":{seconds:02}" if self.grain_s < 60 else "")

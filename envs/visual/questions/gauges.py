@@ -46,12 +46,12 @@ class Scale:
 
     @property
     def num_marks(self) -> int:
-        """From one end to the other."""
+        """Number of marks from one end to the other."""
         return self.num_steps * self.parts
 
     @property
     def grain(self) -> float:
-        """From one mark to the next."""
+        """Difference in value from one mark to the next."""
         return self.step / self.parts
 
     @property

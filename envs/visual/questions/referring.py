@@ -118,7 +118,7 @@ def _ordinal(rng: np.random.Generator, num_things: int) -> Meant:
 
 
 def _in_order(rng: np.random.Generator, num_things: int, outermost: bool) -> Meant:
-    """Of a kind, counted from a side; all of the kind are apart along that axis."""
+    """One of a kind, counted from a side; all of the kind are apart along that axis."""
     name = ("shape", "colour")[int(rng.integers(2))]
     wanted = {name: draw_value(rng, name)}
     group = int(rng.integers(3, 5))
@@ -138,7 +138,7 @@ def _in_order(rng: np.random.Generator, num_things: int, outermost: bool) -> Mea
 
 
 def _nearest(rng: np.random.Generator, num_things: int) -> Meant:
-    """Of a kind, the one nearest to the one thing of another kind, from middle to middle."""
+    """Thing of a kind that is nearest to the one thing of another kind, from middle to middle."""
     shape, other = rng.permutation(list(VALUES["shape"]))[:2].tolist()
     anchor = {"colour": draw_value(rng, "colour"), "shape": shape}
     wanted = {"shape": other}

@@ -120,7 +120,7 @@ def _how_many_above(rng: np.random.Generator, table: Table) -> Asked:
 
 
 def _fewest_among(rng: np.random.Generator, table: Table) -> Asked:
-    """Among three rows or more, which are those above a limit in another column."""
+    """Question about the fewest among three rows or more, those above a limit in another column."""
     one, other = rng.permutation(len(table.columns))[:2].tolist()
     num_among = int(rng.integers(3, len(table.rows)))
     limit = sorted(table.column(one))[-num_among - 1]

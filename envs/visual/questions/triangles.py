@@ -41,7 +41,7 @@ def area(value: float) -> Number:
 
 
 def third_angle(rng: np.random.Generator, figure: Figure) -> Problem:
-    """Of a triangle whose other two are given."""
+    """Third angle of a triangle whose other two are given."""
     first, second = _two_angles(rng)
     a, b, c = turned(rng, triangle(first, second))
     figure.shape([a, b, c])

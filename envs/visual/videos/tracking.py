@@ -22,7 +22,7 @@ TABLE, LIFT, ARC = 130.0, 62.0, 40.0
 
 
 class Tracking(ClipEnv):
-    """Under which cup is the ball now?
+    """Asks under which cup the ball is at the end of a video.
 
     The first three frames show the ball below a lifted cup, which then covers it. The video has 8 to 24
     frames, 4 a second. Reward 1 for the number of the right cup, 0 otherwise; a guess is right once in 3

@@ -310,7 +310,7 @@ def test_an_event_loop_that_was_busy_itself_blames_no_environment(isolation: Iso
 
 
 def test_environments_are_closed_when_they_are_done_with(tmp_path: Path) -> None:
-    """After an episode, or with the host; also those that raised, but not those that had to be killed."""
+    """They are closed after an episode or with the host, also if they raised, but not if they were killed."""
     for isolation in ISOLATIONS:
         file = tmp_path / isolation
         with host(isolation) as on:

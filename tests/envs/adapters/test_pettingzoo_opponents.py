@@ -113,7 +113,7 @@ def test_random_actions_are_legal_and_have_words() -> None:
 
 
 def test_random_play_wins_as_often_as_it_should() -> None:
-    """Against a random second player, a random first player wins 58.5 % and loses 28.8 % of games."""
+    """A random first player wins 58.5 % and loses 28.8 % of games against a random second player."""
     env = zoo(OX, opponents={"player_2": "random"}, **ROW)
     rng, rewards = np.random.default_rng(0), []
     for seed in range(400):

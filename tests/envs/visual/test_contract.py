@@ -56,7 +56,7 @@ def levels_of(name: str) -> range:
 
 
 def digest(observation: Observation) -> str:
-    """Of all that the policy is shown."""
+    """Digest of all that the policy is shown."""
     found = hashlib.sha256(repr((observation.text, observation.role)).encode())
     frames = [*observation.images, *(frame for video in observation.videos for frame in video.frames)]
     for frame in frames:
@@ -129,7 +129,7 @@ def test_pixels_are_those_that_were_pinned(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_other_seeds_show_something_else(name: str) -> None:
-    """In two turns: of two episodes that are an image each out of 1,400 the first may be the same."""
+    """Two turns are compared: of two episodes that are an image each of 1,400 the first may be the same."""
     env = open_small(name)
 
     def shown(seed: int) -> tuple[str, str]:

@@ -169,7 +169,7 @@ def test_gauges_stand_on_a_mark_and_are_read_as_it_says() -> None:
 
 @pytest.mark.parametrize(("kind", "axis"), [("thermometer", 0), ("ruler", 1)])
 def test_columns_and_bars_end_at_the_mark(kind: str, axis: int) -> None:
-    """Between the outermost numbered marks, the coloured part fills the share that the answer says."""
+    """The coloured part fills the share that the answer says, between the outermost numbered marks."""
     env: Any = open_env("visual/gauges", {"image_size": SIZE, "level": 3})
     ends = {"thermometer": (UNITS - 46, 18), "ruler": (24, UNITS - 24)}[kind]
     seen = 0

@@ -11,7 +11,7 @@ from vlrl.envs.visual.games.sliding_puzzle import LEVELS, SlidingPuzzle, Sliding
 
 
 def can_be_solved(state: tuple[int, ...], side: int) -> bool:
-    """By counting inversions, the textbook's rule."""
+    """Whether it can be solved, by counting inversions, the textbook's rule."""
     tiles = [tile for tile in state if tile]
     inversions = sum(a > b for i, a in enumerate(tiles) for b in tiles[i + 1 :])
     if side % 2:

@@ -91,7 +91,7 @@ def test_events_happen_in_the_order_of_the_answer(level: int) -> None:
 
 @pytest.mark.parametrize("level", range(1, 6))
 def test_the_ball_is_followed_by_watching_the_cups(level: int) -> None:
-    """Between two frames with all cups in their row, those two that left it have changed places."""
+    """Two cups that left their row between two frames with all cups in it have changed places."""
     env = Tracking(image_size=SIZE)
     ends = set()
     for seed in range(40):

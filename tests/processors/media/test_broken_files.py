@@ -1,4 +1,4 @@
-"""Over 200 broken files: each gives an image, a video or a clear error, in bounded time and memory."""
+"""Broken files, over 200: each gives an image, a video or a clear error, in bounded time and memory."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_lies_about_the_size_are_found(opened: Any) -> None:
 
 
 def test_memory_stays_bounded(opened: Any) -> None:
-    """In KiB: an image at the limit of a million pixels takes 3 MB, a decoder some frames of that."""
+    """An image at the limit of a million pixels takes 3 MB, a decoder some frames of that (in KiB)."""
     _, _, (_, grown, workers) = opened
     print("MEM", grown / 1024, workers / 1024)
     assert 0 < grown < 100 * 1024

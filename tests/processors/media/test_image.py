@@ -27,7 +27,7 @@ WHERE = "sample 'x'"
 
 @pytest.fixture(scope="module")
 def store() -> MediaStore:
-    """Without a cache, so that every test decodes."""
+    """A store without a cache, so that every test decodes."""
     return MediaStore(MediaConfig(cache_gib=0, max_source_pixels=200_000, max_file_mib=1))
 
 

@@ -27,7 +27,7 @@ WHERE = "sample 'x'"
 
 @pytest.fixture(scope="module")
 def store() -> MediaStore:
-    """Without a cache, so that every test decodes; one worker process for the whole file."""
+    """A store without a cache, so that every test decodes; one worker process for the whole file."""
     return MediaStore(MediaConfig(cache_gib=0, max_source_pixels=500_000, max_video_s=60))
 
 
@@ -105,7 +105,7 @@ def test_a_long_still_does_not_take_all_frames() -> None:
 
 @given(start=st.integers(0, 150), length=st.integers(30, 300))
 def test_a_span_is_cut_as_qwen_vl_utils_cuts_it(start: float, length: float) -> None:
-    """In hundredths of a second; a millionth is allowed for rounding here, and not there."""
+    """Times are in hundredths of a second; a millionth is allowed for rounding here, and not there."""
     start, end = start / 100, (start + length) / 100
     first, last, count = calculate_video_frame_range({"video_start": start, "video_end": end}, 20, 10.0)
     info = choose(np.arange(20) / 10, 10.0, ask(fps=100, video_start=start, video_end=end))

@@ -130,7 +130,7 @@ def test_a_drag_from_where_the_pointer_is_has_no_start_that_could_be_compared() 
 @pytest.mark.parametrize("name", [name for name in CODECS if name.startswith("qwen")])
 @pytest.mark.parametrize("canvas", SCREENS, ids=str)
 def test_places_are_those_of_click_in_box_where_both_read_the_text(name: str, canvas: Canvas) -> None:
-    """To a 1024th of a pixel: the pixel that a codec names is not told from the place it was made of."""
+    """Places agree to a 1024th of a pixel: a codec's pixel is not told from the place it was made of."""
     frame: Any = CODECS[name].frame
     rng = random.Random(derive_seed(name, canvas.size))
     box = box_of(canvas)

@@ -111,7 +111,7 @@ def vlm_r1_letter(text: str) -> str | None:
 
 
 def test_vlm_r1_s_mcq_on_a_hundred_cases() -> None:
-    """On one letter with a mark, with its text or alone, the definitions agree."""
+    """The definitions agree on one letter with a mark, with its text or alone."""
     forms = ["{}", "{}.", "{}:", " {} ", "{}. cat", "{}: the dog"]
     cases = [(form.format(said), right) for form, said, right in product(forms, "ABCDE", "ABCDEFGH")]
     assert len(cases) >= 100

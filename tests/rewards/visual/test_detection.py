@@ -244,7 +244,7 @@ def test_completeness_is_roll_s(said: list[Any], true: list[Any], position: floa
 
 @given(st.permutations(PLACES[::2]), st.lists(st.sampled_from([0, 1, 2, 3]), min_size=4, max_size=4))
 def test_strict_is_the_same_where_every_box_is_there_once(places: list[Any], shifts: list[int]) -> None:
-    """As many boxes as there are, each near its own and rightly named: then there is no hole to close."""
+    """The answer has as many boxes as there are, each near its own and rightly named: no hole to close."""
     true = [[160 * n, place[1], 160 * n + 100, place[3]] for n, place in enumerate(places[:4])]
     said = [[x0 + 9 * s, y0, x1 + 9 * s, y1] for (x0, y0, x1, y1), s in zip(true, shifts, strict=True)]
     named = [

@@ -124,7 +124,7 @@ def tools_text() -> str:
 
 
 def test_a_reply_is_recognised_however_a_scaffold_keeps_it() -> None:
-    """As the client's object, as its dictionary, or put together again from content and calls."""
+    """A scaffold keeps it as the client's object, as its dictionary, or rebuilt from content and calls."""
 
     async def play(episode: Served) -> None:
         messages: list[Any] = [user("go")]

@@ -75,7 +75,7 @@ def instructs(env: Watched, request: Request) -> EnvCheck:
 
 
 def repeats(env: Watched, request: Request) -> EnvCheck:
-    """In the same environment and in a new one; the parent asks in a new process too."""
+    """Repeat an episode in the same environment and in a new one; the parent asks in a new process too."""
     policy = usual_policy(env)
     first = play(env, request, 0, policy)
     play(env, request, 1, policy)

@@ -117,7 +117,7 @@ def null_agents(env: Watched, request: Request, chance_plays: int = 1) -> list[N
 
 
 def _beginnings(env: Watched, request: Request, indices: Iterable[int]) -> tuple[list[str], list[str]]:
-    """Of every episode the words that it begins with, and the right first action; "" where none is known."""
+    """Words that every episode begins with, and the right first action; "" where none is known."""
     words, firsts = [], []
     for index in indices:
         observation = env.reset(request.task, request.episode_seed(index))

@@ -39,7 +39,7 @@ def run_checks(trial: Trial, margin: float = MARGIN) -> list[RewardCheck]:
 
 
 def earned(trial: Trial, one: Try) -> float | None:
-    """Of a completion without an answer, the share of the way from nothing said to the right answer.
+    """Share of the way from nothing said to the right answer that a completion without an answer earns.
 
     None if it has no score, or is in form where the form is all that a reward looks at.
     """

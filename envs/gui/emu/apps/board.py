@@ -42,7 +42,7 @@ def argument(board: Board) -> str:
 
 
 def start(argument: str, reader: Reader) -> Board:
-    """With the buttons that a task gave."""
+    """Start with the buttons that a task gave."""
     head, *buttons = argument.split("\x1e")
     columns, left, right, above, below, wide, high, steps, fades = map(int, head.split(","))
     made = tuple((id, tone, icon, text) for id, tone, icon, text in (one.split("\x1f") for one in buttons))

@@ -87,7 +87,7 @@ class Browser:
 
 
 def start(argument: str, reader: Reader) -> Browser:
-    """With one tab."""
+    """Start with one tab."""
     return _go(Browser(), argument) if argument else Browser()
 
 

@@ -70,7 +70,7 @@ class Calculator:
 
 
 def start(argument: str, reader: Reader) -> Calculator:
-    """At nought."""
+    """Start at zero."""
     return Calculator()
 
 
@@ -154,7 +154,7 @@ def _noted(line: str, system: System) -> None:
 
 
 def _worked_out(state: Calculator, system: System) -> Calculator:
-    """After what was to be done is done."""
+    """State after the pending step is done."""
     if not _is_pending(state):
         return replace(state, is_new=True)
     left, right = Decimal(state.first), Decimal(state.shown)
@@ -191,7 +191,7 @@ def _memory(state: Calculator, id: str, system: System) -> Calculator:
 
 
 def written(number: Decimal) -> str:
-    """As people write it; with an exponent where it is too long."""
+    """Format a number as people write it, with an exponent where it is too long."""
     number = _context.plus(number)
     text = format(number, "f")
     if "." in text:

@@ -93,7 +93,7 @@ class Calendar:
 
 
 def start(argument: str, reader: Reader) -> Calendar:
-    """At a month as "2026-05", or the first."""
+    """Start at a month given as "2026-05", or at the first."""
     if not argument:
         return Calendar()
     return Calendar((int(argument[:4]), int(argument[5:7])), argument if len(argument) > 7 else "")

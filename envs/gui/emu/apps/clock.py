@@ -84,7 +84,7 @@ class Clock:
 
 
 def start(argument: str, reader: Reader) -> Clock:
-    """At a page."""
+    """Start at a page."""
     return Clock(argument or "alarms")
 
 

@@ -80,7 +80,7 @@ def people(data: object) -> tuple[Contact, ...]:
 
 
 def sorted_people(found: tuple[Contact, ...]) -> tuple[Contact, ...]:
-    """By their names."""
+    """Contacts sorted by their names."""
     return tuple(sorted(found, key=lambda contact: (contact.name.casefold(), contact)))
 
 
@@ -90,7 +90,7 @@ def named(data: object, name: str | None) -> Contact | None:
 
 
 def start(argument: str, reader: Reader) -> Contacts:
-    """With nobody chosen."""
+    """Start with nobody chosen."""
     return Contacts()
 
 

@@ -66,7 +66,7 @@ class Editor(Document):
         return self.text
 
     def holding(self, content: str) -> Self:
-        """With another text."""
+        """State with another text."""
         return replace(self, text=content)
 
 

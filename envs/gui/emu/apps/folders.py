@@ -35,7 +35,7 @@ class Folders:
 
 
 def start(argument: str, reader: Reader) -> Folders:
-    """At a folder, or the one a file is in."""
+    """Start at a folder, or at the one that a file is in."""
     if reader.is_folder(argument):
         return Folders(argument)
     return Folders(files.parent(argument), chosen=(argument,)) if reader.exists(argument) else Folders()
@@ -133,7 +133,7 @@ def _put(state: Folders, how: str, paths: tuple[str, ...], to: str, system: Syst
 
 
 def _delete(state: Folders, system: System) -> Folders:
-    """Into the trash; what is in there already goes for ever."""
+    """Move the chosen files into the trash; those that are already in there are deleted for good."""
     origins: dict[str, str] = dict(system.data or ())
     for path in state.chosen:
         if path == TRASH or path in files.HOME_FOLDERS:

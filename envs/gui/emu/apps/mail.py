@@ -13,7 +13,7 @@ from vlrl.envs.gui.emu.strings import tr
 
 
 def start(argument: str, reader: Reader) -> Mail:
-    """At a folder."""
+    """Start at a folder."""
     return Mail(argument if argument in FOLDERS else "inbox")
 
 
@@ -89,7 +89,7 @@ def _change(system: System, number: int, **values: object) -> None:
 
 
 def _moved(state: Mail, system: System, number: int, folder: str) -> Mail:
-    """Into a folder; none is the end of it."""
+    """Move a letter into a folder; without a folder it is deleted."""
     if folder in FOLDERS:
         _change(system, number, folder=folder)
     elif not folder:

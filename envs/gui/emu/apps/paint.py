@@ -113,7 +113,7 @@ class Paint(Document):
         return self.image
 
     def holding(self, content: Bitmap) -> Self:
-        """With another image."""
+        """State with another image."""
         return replace(self, image=content)
 
     def emptied(self) -> Self:

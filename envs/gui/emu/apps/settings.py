@@ -97,7 +97,7 @@ class Settings:
 
 
 def start(argument: str, reader: Reader) -> Settings:
-    """At a page."""
+    """Start at a page."""
     return Settings(argument if argument in PAGES else "display")
 
 

@@ -86,11 +86,11 @@ class Sheet(Document):
         return _entered(self).cells
 
     def holding(self, content: Cells) -> Self:
-        """With other cells, the same one marked."""
+        """Sheet with other cells, the same one marked."""
         return replace(self, cells=content, formula=typed(content, self.at))
 
     def stored(self) -> str:
-        """As CSV."""
+        """The content as CSV."""
         return dumped(self.content)
 
 
@@ -146,14 +146,14 @@ def handle(state: Sheet, event: Event, system: System) -> Sheet:
 
 
 def _entered(state: Sheet) -> Sheet:
-    """With what was typed in its cell."""
+    """Sheet with what was typed in its cell."""
     if state.formula == typed(state.cells, state.at):
         return state
     return replace(state, cells=with_cell(state.cells, state.at, state.formula.strip()))
 
 
 def _at(state: Sheet, name: str, system: System) -> Sheet:
-    """With another cell marked; what is typed next takes the place of what is in it."""
+    """Mark another cell; what is typed next replaces its content."""
     system.focus("formula", select=True)
     return replace(state, at=name, formula=typed(state.cells, name))
 

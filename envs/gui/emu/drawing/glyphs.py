@@ -49,7 +49,7 @@ class Face:
         self.advances = _Advances({c: letter.shape[1] for c, letter in letters.items()})
 
     def width(self, text: str) -> int:
-        """Of one line, in pixels."""
+        """Width of one line in pixels."""
         return sum(map(self.advances.__getitem__, text))
 
     def coverage(self, text: str) -> ByteArray:
@@ -90,13 +90,13 @@ def nearest_size(size: float) -> int:
 
 @lru_cache(maxsize=20000)
 def text_width(font: Font, text: str) -> int:
-    """Of one line, in pixels."""
+    """Width of one line in pixels."""
     return face(font).width(text)
 
 
 @lru_cache(maxsize=20000)
 def shorten(font: Font, text: str, width: int) -> str:
-    """As much of a line as fits, with an ellipsis where it does not."""
+    """Shorten a line to what fits, with an ellipsis where it does not."""
     if text_width(font, text) <= width:
         return text
     letters = face(font)

@@ -74,7 +74,7 @@ def _cover(width: int, height: int, kind: str, numbers: tuple[float, ...]) -> np
 def _polygon(
     x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], numbers: tuple[float, ...]
 ) -> npt.NDArray[np.bool_]:
-    """By the even-odd rule."""
+    """Mask of the points inside a polygon, by the even-odd rule."""
     points = list(zip(numbers[::2], numbers[1::2], strict=True))
     inside = np.zeros((y.shape[0], x.shape[1]), bool)
     for (x0, y0), (x1, y1) in zip(points, [*points[1:], points[0]], strict=True):

@@ -54,7 +54,7 @@ class Look:
     wallpaper: str
 
     def width(self, text: str) -> int:
-        """Of one line of text."""
+        """Width of one line of text."""
         return text_width(self.font, text)
 
 

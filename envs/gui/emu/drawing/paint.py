@@ -1,4 +1,4 @@
-"""From what is drawn to pixels, repainting only where something has changed.
+"""Turn what is drawn into pixels, repainting only where something has changed.
 
 A layer is a window, a menu, the task bar. Each has an image of its own, kept up to date by comparing the
 items of now with those of before; the screen is the layers one over the other. All of this is a cache: the
@@ -37,7 +37,7 @@ class Layer(NamedTuple):
 
     @property
     def number(self) -> int:
-        """Of the window; only a window's layer is asked for it."""
+        """Number of the window; only a window's layer is asked for it."""
         assert isinstance(self.key, int)
         return self.key
 
@@ -101,7 +101,7 @@ class Compositor:
 
     @property
     def num_bytes(self) -> int:
-        """Of memory that its images take."""
+        """Bytes of memory that its images take."""
         return self.pixels.nbytes + sum(surface.pixels.nbytes for surface in self._surfaces.values())
 
     def show(self, layers: Sequence[Layer]) -> ByteArray:

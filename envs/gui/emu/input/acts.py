@@ -150,7 +150,7 @@ def _system_button(scene: Scene, world: World, name: str) -> World:
 
 
 def _open_app(world: World, name: str) -> World:
-    """By its name in code or on the screen; nothing if there is no such app."""
+    """Open an app by its name in code or on the screen; nothing happens if there is no such app."""
     wanted = name.strip().lower()
     for app in APPS.values():
         if app.is_listed and wanted in (app.name, app.label.lower(), tr(app.label).lower()):

@@ -114,7 +114,7 @@ def show_caret(world: World, number: int, view: View, id: str) -> World:
 
 
 def _shortened(undo: Undo) -> Undo:
-    """Without what is too old or more than a window may keep, now and then."""
+    """Undo steps without those too old or more than a window may keep, shortened now and then."""
     count, chars, kept = 0, 0, 0
     step: Undo | None = undo
     while step is not None and count < 2 * UNDO_STEPS and chars <= limits.UNDO_CHARS:

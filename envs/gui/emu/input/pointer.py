@@ -101,7 +101,7 @@ def _press_on(world: World, layer: Layer, placed: Placed, count: int, modifiers:
 
 
 def _cursor_at(entry: Entry, before: TextCursor, at: int, count: int, extend: bool) -> TextCursor:
-    """After a click, a double click (a word) or a triple click (a line) at a place of the text."""
+    """Cursor after a click, a double click (a word) or a triple click (a line) at a place of the text."""
     if count == 1:
         return text.moved(before, at, extend)
     return text.word_at(entry.text, at) if count == 2 else text.paragraph_at(entry.text, at)

@@ -72,7 +72,7 @@ class Airline:
 
 
 def airline(reader: Reader) -> Airline:
-    """As it is now."""
+    """The airline as it is now."""
     found = reader.data_of("fly")
     return found if isinstance(found, Airline) else Airline()
 

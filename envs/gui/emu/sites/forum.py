@@ -105,7 +105,7 @@ def _thread(thread: Thread, fields: Mapping[str, Any], reader: Reader) -> Widget
 
 
 def handle(path: str, event: Event, fields: Fields, system: System) -> str:
-    """Like, answer, begin."""
+    """Handle likes, replies and new threads."""
     known = threads(system)
     thread = next((one for one in known if path == f"/thread/{one.number}"), None)
     match event:

@@ -51,7 +51,7 @@ class Goods:
 
     @property
     def key(self) -> str:
-        """In paths and ids."""
+        """Name in paths and ids."""
         return self.name.lower().replace(" ", "-")
 
 
@@ -85,7 +85,7 @@ STOCK = tuple(
 
 
 def shop_of(reader: Reader) -> Shop:
-    """As it is now."""
+    """The shop as it is now."""
     found = reader.data_of("shop")
     return found if isinstance(found, Shop) else Shop(STOCK)
 
@@ -139,7 +139,7 @@ def _item(goods: Goods, fields: Mapping[str, Any], reader: Reader) -> Widget:
 
 
 def total(shop: Shop) -> int:
-    """Of the cart, in cents."""
+    """Total price of the cart in cents."""
     prices = {goods.key: goods.price for goods in shop.goods}
     return sum(prices[key] * count for key, _, count in shop.cart)
 
@@ -184,7 +184,7 @@ def _checkout(shop: Shop, fields: Mapping[str, Any]) -> Widget:
 
 
 def handle(path: str, event: Event, fields: Fields, system: System) -> str:
-    """Into the cart, out of it, to the till."""
+    """Put goods into the cart, take them out, and go to the checkout."""
     shop = shop_of(system)
     match event:
         case Command("add") if path.startswith("/item/"):

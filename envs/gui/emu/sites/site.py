@@ -78,5 +78,5 @@ def left(*parts: Widget) -> Row:
 
 
 def price(cents: int) -> str:
-    """In words of a price list."""
+    """Price as a price list writes it."""
     return f"€{cents // 100}.{cents % 100:02d}"

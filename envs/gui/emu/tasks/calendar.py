@@ -27,12 +27,12 @@ def _day(draw: Draw, ahead: int) -> str:
 
 
 def _said(day: str) -> str:
-    """As people say it."""
+    """Day as people say it."""
     return f"{int(day[8:])} {MONTHS[int(day[5:7]) - 1]} {day[:4]}"
 
 
 def _events(draw: Draw, count: int, ahead: int) -> list[Appointment]:
-    """With different titles, days and times of one month."""
+    """Appointments with different titles, days and times of one month."""
     month = f"{FIRST_MONTH[0]}-{FIRST_MONTH[1] + ahead:02d}"
     days = [f"{month}-{day:02d}" for day in draw.picks(range(1, 29), count)]
     titles, times = draw.picks(TITLES, count), draw.picks(HOURS, count)

@@ -50,7 +50,7 @@ def setup(
     steps: list[Intent],
     names: Iterable[str],
 ) -> Setup:
-    """With the contacts open at level 1 and 2; `names` are those of the contacts that may change."""
+    """Set up with the contacts open at level 1 and 2; `names` are those of the contacts that may change."""
     is_open = draw.level < 3
     return Setup(
         goal=goal if is_open else f"In the app {tr('Contacts')}: {goal}",

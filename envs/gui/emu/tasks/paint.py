@@ -103,7 +103,7 @@ def connect(draw: Draw) -> Setup:
 
 
 def _distance(place: tuple[int, int], a: Shape, b: Shape) -> float:
-    """Of a place from the line between two shapes' middles, in pixels."""
+    """Distance of a place from the line between two shapes' middles, in pixels."""
     (ax, ay), (bx, by) = a.middle, b.middle
     length = (bx - ax) ** 2 + (by - ay) ** 2
     along = ((place[0] - ax) * (bx - ax) + (place[1] - ay) * (by - ay)) / length

@@ -152,7 +152,7 @@ class Widget:
         """Add what is drawn of it."""
 
     def states(self, view: View) -> set[str]:
-        """Of screen.Element's words."""
+        """States of the widget, in screen.Element's words."""
         found = set() if self.enabled else {"disabled"}
         if view.has_keys(self.id):
             found.add("focused")

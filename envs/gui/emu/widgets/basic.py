@@ -54,7 +54,7 @@ class Label(Widget):
         self.weight, self.align = weight, align
 
     def font(self, look: Look) -> Font:
-        """By its weight."""
+        """Font that the weight asks for."""
         match self.weight:
             case "bold":
                 return look.bold
@@ -125,7 +125,7 @@ class Button(Widget):
 
     @property
     def fills_height(self) -> bool:  # type: ignore[override]
-        """In a grid, and where it was told to."""
+        """Whether it fills the height: in a grid, and where it was told to."""
         return bool(self.grow)
 
     @property
@@ -250,5 +250,5 @@ class Space(Widget):
 
 
 def large(look: Look) -> Font:
-    """For headings."""
+    """Font for headings."""
     return Font(look.font.family, nearest_size(look.font.size * 1.4), True)

@@ -158,7 +158,7 @@ class Grid(Widget):
         self.children, self.columns, self.gap = children, columns, gap
 
     def natural(self, look: Look) -> tuple[int, int]:
-        """As large as its largest child in every cell."""
+        """Size with every cell as large as the largest child."""
         sizes = [child.measure(look) for child in self.children]
         rows, gap = -(-len(sizes) // self.columns), self.gap * look.unit
         wide, high = (max(size[axis] for size in sizes) for axis in (0, 1))
@@ -217,7 +217,7 @@ class ScrollArea(Widget):
         self.child = child
 
     def natural(self, look: Look) -> tuple[int, int]:
-        """As wide as the child and its bar; only a few rows high."""
+        """Size as wide as the child and its bar, and only a few rows high."""
         wide, high = self.child.measure(look)
         return wide + bar_width(look), min(high, 3 * look.row)
 
@@ -264,7 +264,7 @@ class ScrollBar(Widget):
 
 
 def bar_width(look: Look) -> int:
-    """Of a scroll bar."""
+    """Width of a scroll bar."""
     return max(10, look.font.size * 4 // 5)
 
 

@@ -192,7 +192,7 @@ class Choice(Widget):
         self.options, self.chosen = options, chosen
 
     def natural(self, look: Look) -> tuple[int, int]:
-        """As wide as its widest option."""
+        """Size as wide as the widest option."""
         widest = max((look.width(text) for _, text in self.options), default=0)
         return widest + 3 * look.unit + look.line, look.row
 

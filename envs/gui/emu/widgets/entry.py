@@ -78,7 +78,7 @@ class Entry(Widget):
         return 0, look.row if self.lines == 1 else self.lines * look.line + look.unit
 
     def cursor(self, view: View) -> TextCursor:
-        """Within the text."""
+        """Cursor within the text."""
         return clamped(view.interface.cursors.get(self.id, TextCursor()), self.text)
 
     def place(self, view: View, box: Box, clip: Box) -> None:

@@ -98,7 +98,7 @@ class ToolBar(Row):
     __slots__ = ()
 
     def place(self, view: View, box: Box, clip: Box) -> None:
-        """As a row, perhaps backward."""
+        """Place the buttons as a row, backward where the look says so."""
         if view.look.tools == "backward":
             Row(*reversed(self.children), gap=self.gap, id=self.id).place(view, box, clip)
         else:

@@ -15,7 +15,7 @@ from vlrl.envs.gui.emu.widgets.basic import surface
 
 @dataclass(slots=True, init=False)
 class Paragraph(Widget):
-    """As many lines as the text needs at a width of its own, which does not change with the window's."""
+    """Lines of text, as many as it needs at a width of its own, which does not change with the window's."""
 
     room: int
     role: ClassVar[str] = "text"

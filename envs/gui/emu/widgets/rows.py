@@ -84,7 +84,7 @@ class Rows(Widget):
         self.selected = tuple(selected or ()) if many else () if selected is None else (selected,)
 
     def row_height(self, look: Look) -> int:
-        """Of a line."""
+        """Height of a line."""
         return look.row - 2
 
     def place(self, view: View, box: Box, clip: Box) -> None:
@@ -138,7 +138,7 @@ class RowOf(Widget):
     edges: tuple[int, ...]
 
     def __init__(self, owner: Rows, line: Line, edges: tuple[int, ...]) -> None:
-        """Of a list whose columns have these edges."""
+        """Make a line of a list whose columns have these edges."""
         Widget.__init__(self, id=f"{owner.id}.{line.key}", name=line.cells[0], menu=line.menu or owner.menu)
         self.press, self.twice = Change(owner.id, line.key), Activate(owner.id, line.key)
         self.owner, self.line, self.edges = owner, line, edges

@@ -46,7 +46,7 @@ class MenuLine(Widget):
     item: MenuItem
 
     def __init__(self, owner: Menu, index: int, item: MenuItem) -> None:
-        """Of a level."""
+        """Make a line of an open menu."""
         Widget.__init__(self, id=item.id, name=item.label, enabled=item.enabled)
         self.owner, self.index, self.item = owner, index, item
 
@@ -101,7 +101,7 @@ def shown_keys(keys: str) -> str:
 
 
 def line_height(item: MenuItem, look: Look) -> int:
-    """Of a line of a menu."""
+    """Height of a line of a menu."""
     return look.unit + 1 if item.id == "-" else look.row - 2
 
 
@@ -135,7 +135,7 @@ def _size(items: tuple[MenuItem, ...], popup: Popup, look: Look, depth: int) -> 
 
 
 def _fit(wanted: tuple[int, int], anchor: Box, beside: bool, size: tuple[int, int]) -> Box:
-    """Under (or beside) what opened it; above it, or at its other side, where there is no room."""
+    """Box under (or beside) what opened it; above it, or at its other side, where there is no room."""
     wide, high = wanted
     if not beside:
         left = max(0, min(anchor[0], size[0] - wide))

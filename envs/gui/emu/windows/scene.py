@@ -32,7 +32,7 @@ class Scene:
         return other
 
     def layers(self, world: World) -> tuple[Layer, ...]:
-        """From the back to the front: wallpaper, windows, task bar, open menus."""
+        """Layers from the back to the front: wallpaper, windows, task bar, open menus."""
         if self._last is not None and self._last[0] is world:
             return self._last[1]
         look = look_of(world.settings)

@@ -12,7 +12,7 @@ LEAST_SIZE = (140, 90)
 
 
 def bar_size(look: Look) -> int:
-    """Of the task bar (its height, or its width at a side), in pixels; of a phone's status bar its half."""
+    """Height in pixels of the task bar at the top or bottom, and of the lower bar of a phone."""
     return look.row + look.unit
 
 
@@ -32,7 +32,7 @@ def work_area(world: World) -> Box:
 
 
 def side_bar_width(look: Look) -> int:
-    """Of a task bar at the left side."""
+    """Width of a task bar at the left side."""
     return look.row * 2
 
 

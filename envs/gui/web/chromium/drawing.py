@@ -23,7 +23,7 @@ class Drawing:
     """What one page looks like."""
 
     def __init__(self, browser: Browser, session: str, size: tuple[int, int]) -> None:
-        """Of the page of a session, whose images have `size` (width, height) pixels."""
+        """Take the page of a session, whose images have `size` (width, height) pixels."""
         self._browser, self._session, self._size = browser, session, size
         self._pixels: ByteArray | None = None
         self._is_changed = True  # since those pixels were read

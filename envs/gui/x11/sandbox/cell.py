@@ -287,7 +287,7 @@ class Cell:
             raise EnvFailure("died", f"gui/x11: the desktop is gone: {error}") from error
 
     def _wait(self, deadline: float) -> bool:
-        """Until a program has ended; False if none did in time."""
+        """Wait until a program has ended; False if none did in time."""
         return bool(select.select([self._status], [], [], max(0.0, deadline - time.monotonic()))[0])
 
     def _remove_plain_files(self) -> None:

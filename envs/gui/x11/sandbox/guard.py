@@ -94,7 +94,7 @@ _guard: _Guard | None = None
 
 
 def _forget() -> None:
-    """In a forked child there is no such thread."""
+    """Forget the guard in a forked child, where there is no such thread."""
     global _guard, _lock
     _guard, _lock = None, threading.Lock()
 

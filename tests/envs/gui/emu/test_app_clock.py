@@ -21,7 +21,7 @@ class User:
         self.desktop.reset({"name": task, "difficulty": level}, 2)
 
     def click(self, name: str, role: str = "button") -> None:
-        """On the front one."""
+        """Click on the front one."""
         found = [e for e in self.desktop.elements() if e.name == name and e.role == role]
         x0, y0, x1, y1 = found[-1].box
         self.desktop.perform(Click(((x0 + x1) // 2, (y0 + y1) // 2)))

@@ -14,7 +14,7 @@ from vlrl.envs.gui.emu.drawing.icon_shapes import ICONS
 
 
 def line(number: int) -> None:
-    """As wide as a screen of 3840 pixels, or nearly."""
+    """Paint a line as wide as a screen of 3840 pixels, or nearly."""
     rasters.coverage(Font(size=max(SIZES)), f"{number:05}" + "w" * 110)
 
 

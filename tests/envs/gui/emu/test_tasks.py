@@ -34,7 +34,7 @@ def desktop_of(form: Form) -> Desktop:
 
 @pytest.mark.parametrize(("name", "form"), CASES)
 def test_the_oracle_scores_one(name: str, form: Form) -> None:
-    """At every level, with any looks; progress begins at 0 and reaches 1 with the success."""
+    """Progress begins at 0 and reaches 1 with the success, at every level and with any looks."""
     desktop = desktop_of(form)
     for level in TEMPLATES[name].levels:
         for seed in range(SEEDS):

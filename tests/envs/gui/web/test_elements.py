@@ -39,7 +39,7 @@ def test_what_scrolls_away_or_ends_outside_the_image_is_not_seen_whole(open_page
 
 
 def test_screens_of_tasks_without_an_oracle_are_reached_by_clicks() -> None:
-    """Of all of MiniWoB++, most have none."""
+    """Most of MiniWoB++ has no oracle."""
     rows = GuiGrounding("gui/miniwob", {"tasks": "click-shades"}, num_rows=3)
     assert [rows[number]["metadata"]["widget_name"] for number in range(3)] == ["Submit"] * 3
 

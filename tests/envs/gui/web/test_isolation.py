@@ -1,4 +1,4 @@
-"""From inside a page: the network, this machine's files, other pages and the verifier are out of reach."""
+"""The network, this machine's files, other pages and the verifier are out of reach from inside a page."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def outside() -> Iterator[tuple[int, list[str]]]:
 
 @pytest.fixture(params=["boxed", "bare"])
 def walls(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """With the sandbox, and where there is none: the gate and the browser's flags hold by themselves."""
+    """Run with the sandbox, and where there is none: the gate and the browser's flags hold by themselves."""
     if request.param == "bare":
         browser.close_idle()
         monkeypatch.setattr(chrome, "_why_no_box", lambda: "this test is without")

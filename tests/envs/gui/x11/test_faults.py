@@ -167,7 +167,7 @@ def test_resets_leave_nothing(episodes: int) -> None:
 
 
 def test_a_launcher_that_comes_late_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a busy machine the X server may be up before it."""
+    """The X server may be up before the launcher on a busy machine."""
     late = shells._OUTER.replace("( {inner_box}", "( sleep 0.5; {inner_box}")
     assert late != shells._OUTER
     monkeypatch.setattr(shells, "_OUTER", late)

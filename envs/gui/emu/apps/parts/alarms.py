@@ -15,7 +15,7 @@ class Alarm(NamedTuple):
 
     @property
     def time(self) -> str:
-        """As "07:30"."""
+        """Time as "07:30"."""
         return time_text(self.minutes)
 
 

@@ -39,7 +39,7 @@ class Document(ABC):
 
     @classmethod
     def start(cls, argument: str, reader: Reader) -> Self:
-        """With a file, or empty if there is no such file or it is of another kind."""
+        """Start with a file, or empty if there is no such file or it is of another kind."""
         content = cls.parsed(reader.read(argument)) if argument else None
         return cls() if content is None else cls(argument, content).holding(content)
 
@@ -55,14 +55,14 @@ class Document(ABC):
 
     @abstractmethod
     def holding(self, content: Any) -> Self:
-        """With another content."""
+        """State with another content."""
 
     def stored(self) -> Any:
         """What is written to the disk."""
         return self.content
 
     def emptied(self) -> Self:
-        """As it is after "New"."""
+        """State as it is after "New"."""
         return type(self)()
 
     @property

@@ -58,7 +58,7 @@ def with_cell(cells: Cells, name: str, text: str) -> Cells:
 
 
 def with_row(cells: Cells, row: int) -> Cells:
-    """With an empty row in front of a row; references follow."""
+    """Insert an empty row in front of a row; references follow."""
     if len(cells) >= ROWS or row >= len(cells):
         return cells
     rows = [tuple(moved(text, lambda n: n + (n >= row)) for text in line) for line in cells]
@@ -66,7 +66,7 @@ def with_row(cells: Cells, row: int) -> Cells:
 
 
 def without_row(cells: Cells, row: int) -> Cells:
-    """Without a row; references follow, and those to it are errors."""
+    """Remove a row; references follow, and those to it become errors."""
 
     def follow(number: int) -> int | None:
         return None if number == row else number - (number > row)
@@ -93,7 +93,7 @@ def in_order(cells: Cells, column: int, falling: bool) -> Cells:
 
 
 def _trimmed(rows: Sequence[Sequence[str]]) -> Cells:
-    """Without empty cells at the ends of rows, and empty rows at the end: equal tables are equal values."""
+    """Cells without empty ones at the ends of rows and empty last rows: equal tables are equal values."""
     lines = []
     for row in rows:
         filled = [index for index, text in enumerate(row) if text]

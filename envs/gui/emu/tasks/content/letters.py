@@ -78,7 +78,7 @@ def mailbox(draw: Draw, count: int, *special: Letter) -> tuple[Letter, ...]:
 
 
 def signed(text: str, sender: str) -> str:
-    """With a greeting and a name."""
+    """Text with a greeting and a name."""
     return f"Hello,\n\n{text}\n\n{person(sender)}"
 
 

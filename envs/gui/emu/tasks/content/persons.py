@@ -66,5 +66,5 @@ def chosen(name: str) -> list[Intent]:
 
 
 def back(draw: Draw) -> list[Intent]:
-    """From a person to the list, where only one of the two is seen."""
+    """Steps from a person to the list, where only one of the two is seen."""
     return [click("back")] if draw.looks["form"] == "mobile" else []

@@ -43,7 +43,7 @@ class Shape(NamedTuple):
 
 
 def shapes(draw: Draw, count: int, kinds: tuple[str, ...] = KINDS) -> list[Shape]:
-    """At most six, no two of one colour."""
+    """Random shapes, at most six, no two of one colour."""
     columns, rows = SIZE[0] // CELL, SIZE[1] // CELL
     cells = draw.picks([(x, y) for x in range(columns) for y in range(rows)], count)
     found = []

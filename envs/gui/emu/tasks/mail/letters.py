@@ -72,7 +72,7 @@ def sorting(
 
 @template("mail/star", levels=(1, 2, 3))
 def star(draw: Draw) -> Setup:
-    """As many letters as the level says are to be starred, one by one."""
+    """Star as many letters as the level says, one by one."""
     letters = mailbox(draw, COUNTS[draw.level])
     wanted = draw.picks(letters, draw.level)
     names = " and ".join(named(draw, letter) for letter in wanted)

@@ -67,7 +67,7 @@ def open_page(draw: Draw) -> Setup:
 
 @template("browser/bookmark", levels=(1, 2, 3))
 def bookmark(draw: Draw) -> Setup:
-    """As many pages as the level says are to be bookmarked, in this order."""
+    """Bookmark as many pages as the level says, in the order of the goal."""
     known = lands(draw, 5)
     titles = draw.picks([land.name for land in known] + [land.capital for land in known], draw.level)
     oracle = browse(WIKI)
@@ -120,7 +120,7 @@ def look_up(draw: Draw) -> Setup:
 
 
 def largest(known: list[Land], what: str) -> Land:
-    """Of which something is the most."""
+    """Land that has the most of something."""
     return max(known, key=lambda land: int(getattr(land, what)))
 
 

@@ -31,7 +31,7 @@ def cart_is(*things: tuple[str, str, int]) -> Predicate:
 
 
 def add(one: shop.Goods, colour: str, count: int) -> list[Intent]:
-    """From the list of goods into the cart."""
+    """Steps that put goods from the list into the cart."""
     steps = [*follow(f"{shop.HOST}/item/{one.key}"), choose("colour", colour)]
     return [*steps, *[click("quantity.more")] * (count - 1), click("add")]
 

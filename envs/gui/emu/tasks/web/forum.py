@@ -29,7 +29,7 @@ NEWS = {
 
 @template("forms/like", levels=(1, 2, 3))
 def like(draw: Draw) -> Setup:
-    """As many posts as the level says are to be liked, in one thread."""
+    """Give likes to as many posts as the level says, in one thread."""
     known = talk(draw, 2 + 2 * draw.level)
     thread = draw.pick(known)
     wanted = draw.picks(range(1, 4), draw.level)
