@@ -28,7 +28,7 @@ from vlrl.packing.pack import pack
 from vlrl.rollout.buffer import Ticket
 from vlrl.rollout.collector import CollectedBatch, Round
 from vlrl.rollout.groups import RolloutResult, require_played, require_scored, rollout_groups, score_groups
-from vlrl.run.parity import check_parity, require_parity
+from vlrl.run.parity import check_parity, parity_metrics, require_parity
 from vlrl.run.recovery import run_to_end
 from vlrl.run.run import Clock, Run
 from vlrl.tracking.console import TrainConsole
@@ -83,13 +83,13 @@ def grpo_step(run: Run, step: int) -> dict[str, float]:
     with clock.measure("train"):
         lr, updates = learning_rate(config.optim, step, config.num_steps), []
         for index, batch in enumerate(prefetched(run, minibatches(collected.groups, run, step))):
-            update, difference, sample_id = run.run_blocking(run.trainer.step, batch, "grpo", lr)
+            update, differences = run.run_blocking(run.trainer.step, batch, "grpo", lr)
             updates.append(update)
             # Later ones are computed under newer weights than the tokens were generated with.
-            if index == 0 and difference is not None:
-                metrics |= {"parity/max_abs_logprob_diff": difference}
+            if index == 0:
+                metrics |= parity_metrics(differences)
                 if config.parity.every_step:
-                    require_parity(difference, sample_id, config, when=f"step {step + 1}")
+                    require_parity(differences, config, when=f"step {step + 1}")
         metrics |= mean_of_updates(updates)
     with clock.measure("sync"):
         run.run_blocking(run.trainer.write_weights)

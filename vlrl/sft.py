@@ -72,7 +72,7 @@ def sft_step(run: Run, step: int) -> dict[str, float]:
     with clock.measure("train"):
         batch = pack(groups, run.processor.pixels, PackOptions.of(config))
         lr = learning_rate(config.optim, step, config.num_steps)
-        update, _, _ = run.trainer.step(batch, "sft", lr)
+        update, _ = run.trainer.step(batch, "sft", lr)
     num_tokens = sum(g.trajectories[0].num_action_tokens for g in groups)
     loss = {"sft/loss": update.pop("policy/loss")}
     return {**loss, **update, **run.stream.metrics, **clock.metrics(num_tokens)}

@@ -32,7 +32,7 @@ from vlrl.packing.pack import pack
 from vlrl.rollout.episodes import sampling_of
 from vlrl.rollout.groups import rollout_groups
 from vlrl.rollout.session import Session
-from vlrl.run.parity import logprob_difference
+from vlrl.run.parity import logprob_differences
 from vlrl.sft import supervised_group
 from vlrl.tracking.stats import num_generated_tokens
 from vlrl.trainer.driver import Trainer, rendezvous_port
@@ -101,7 +101,7 @@ class Engines:
 
     def parity(self, groups: Sequence[Group]) -> float:
         """Largest difference to the trainer."""
-        return logprob_difference(groups, self.trainer, self.processor.pixels, self.config)[0]
+        return logprob_differences(groups, self.trainer, self.processor.pixels, self.config).largest
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,7 @@ from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack
 from vlrl.rollout.groups import rollout_groups
 from vlrl.rollout.session import Session
-from vlrl.run.parity import logprob_difference
+from vlrl.run.parity import logprob_differences
 from vlrl.tracking.console import TrainConsole
 from vlrl.trainer.driver import Trainer
 from vlrl.types import Generation, Group, Sample, Sampling, Score
@@ -152,9 +152,9 @@ class Pair:
 
     def disagreement(self, groups: list[Group]) -> tuple[float, float]:
         """Logprob difference of the engine from the trainer, and from the base model."""
-        difference, _ = logprob_difference(groups, self.trainer, self.processor.pixels, self.config)
+        differences = logprob_differences(groups, self.trainer, self.processor.pixels, self.config)
         base = model_of(self.model)
-        return difference, largest_difference(base, self.processor, groups, 1.0)
+        return differences.largest, largest_difference(base, self.processor, groups, 1.0)
 
     def close(self) -> None:
         self.policy.close()

@@ -219,7 +219,7 @@ def test_the_kl_term_is_measured_against_the_starting_model(
     expected = float(kl_k3(torch.cat(now), torch.cat(then)).mean())
     assert expected > 1e-4
     for trainer, batch in zip(trainers, packed, strict=True):
-        metrics, _, _ = trainer.step(batch, "grpo", 1e-3)
+        metrics, _ = trainer.step(batch, "grpo", 1e-3)
         assert metrics["policy/kl_reference"] == pytest.approx(expected, rel=1e-3)
 
 
@@ -256,7 +256,7 @@ def test_a_step_is_that_of_the_formulas(trainers: list[Trainer], processor: Any,
     norm = float(torch.stack([g.norm() for g in gradients]).norm())
     assert 0 < sum(limited) < len(limited)
     for trainer, batch in zip(trainers, packed, strict=True):
-        metrics, _, _ = trainer.step(batch, "grpo", 1e-3)
+        metrics, _ = trainer.step(batch, "grpo", 1e-3)
         assert metrics["policy/loss"] == pytest.approx(float(loss.detach()), abs=TOLERANCE)
         assert metrics["optim/grad_norm"] == pytest.approx(norm, rel=1e-4)
         assert metrics["policy/entropy"] == pytest.approx(np.mean(entropies), rel=1e-5)
@@ -273,7 +273,7 @@ def test_a_gradient_that_is_no_number_is_left_out_and_told_of(
         next(m for rank in batch for m in rank if len(m.advantages)).advantages[0] = np.nan
     before = [weights(trainer) for trainer in trainers]
     for trainer, batch in zip(trainers, bad, strict=True):
-        metrics, _, _ = trainer.step(batch, "grpo", 1e-2)
+        metrics, _ = trainer.step(batch, "grpo", 1e-2)
         assert metrics["optim/skipped_fraction"] == 1.0
     for trainer, kept in zip(trainers, before, strict=True):
         now = weights(trainer)
@@ -300,8 +300,8 @@ def test_a_step_without_trained_tokens_moves_nothing_and_leaves_no_trace(
         trainer.step(batch, "grpo", 1e-2)
         expected = weights(trainer)
         trainer.load(tmp_path / str(which))
-        metrics, difference, _ = trainer.step(idle, "grpo", 1e-2)
-        assert (metrics["optim/empty_fraction"], difference) == (1.0, None)
+        metrics, differences = trainer.step(idle, "grpo", 1e-2)
+        assert (metrics["optim/empty_fraction"], differences.num_tokens) == (1.0, 0)
         after = weights(trainer)
         assert all(torch.equal(after[n], before[n]) for n in before)
         trainer.step(batch, "grpo", 1e-2)
@@ -314,8 +314,8 @@ def test_a_step_of_old_tokens_compares_none(trainers: list[Trainer], processor: 
     for micro_batch in (m for batch in packed for rank in batch for m in rank):
         micro_batch.token_staleness = micro_batch.token_staleness + 1
     for trainer, batch in zip(trainers, packed, strict=True):
-        metrics, difference, _ = trainer.step(batch, "grpo", 1e-3)
-        assert difference is None
+        metrics, differences = trainer.step(batch, "grpo", 1e-3)
+        assert differences.num_tokens == 0
         assert metrics["off_policy/staleness_mean"] == 1.0
 
 

@@ -35,8 +35,8 @@ def test_a_step_without_trained_tokens_asks_no_rank_and_is_counted() -> None:
     assert all(not len(m.target_ids) for of_rank in batch for m in of_rank)
     trainer = Trainer.__new__(Trainer)
     trainer._config, trainer._ranks, trainer._written = make_config(), [NoRank(), NoRank()], True
-    metrics, difference, sample_id = trainer.step(batch, "grpo", 1e-4)
-    assert (difference, sample_id) == (None, "")
+    metrics, differences = trainer.step(batch, "grpo", 1e-4)
+    assert differences.num_tokens == 0
     assert metrics["optim/empty_fraction"] == 1.0
     assert metrics["optim/grad_norm"] == metrics["policy/loss"] == 0.0
     assert metrics.keys() <= METRICS.keys()

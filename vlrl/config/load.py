@@ -159,7 +159,7 @@ class Config(Section):
 
     @property
     def parity_tolerance(self) -> float:
-        """Largest allowed |trainer - sampler| logprob, in nats."""
+        """Bound of |trainer - sampler| logprobs, in nats; see `ParityConfig.tolerance`."""
         if self.parity.tolerance is not None:
             return self.parity.tolerance
         return 1e-3 if self.model.dtype == "float32" else 0.5

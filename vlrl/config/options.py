@@ -231,7 +231,8 @@ class ParityConfig(Section):
     num_samples: int = Field(4, ge=0)
     """Prompts checked at the start; 0 skips the check (and the message says so)."""
     tolerance: float | None = Field(None, gt=0)
-    """Largest |trainer - sampler| logprob in nats; null is 1e-3 for float32, 0.5 for bfloat16."""
+    """Bound of |trainer - sampler| logprobs in nats: in float32 (null: 1e-3) of the largest, in bfloat16
+    (null: 0.5) of the 99.9th percentile, and a tenth of it of the mean."""
     every_step: bool = True
     """Hold every step's first minibatch to the tolerance; it costs nothing, the step computes it anyway."""
 

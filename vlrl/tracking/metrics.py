@@ -78,6 +78,10 @@ METRICS: Mapping[str, Metric] = {
         "if no token was fresh",
         "nats",
     ),
+    "parity/p999_abs_logprob_diff": Metric(
+        "The same at the 99.9th percentile, to a tenth; bfloat16 is held to it", "nats"
+    ),
+    "parity/mean_abs_logprob_diff": Metric("The same on average; bfloat16 is held to it", "nats"),
     "optim/grad_norm": Metric("Global gradient norm before clipping"),
     "optim/skipped_fraction": Metric(
         "Share of the step's updates that were left out, as their gradients were not finite", "fraction"

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from vlrl import cluster
+from vlrl.algorithm.differences import LogprobDifferences
 from vlrl.algorithm.ordered import ENVIRONMENT
 from vlrl.algorithm.staleness import staleness_metrics
 from vlrl.batch import Batch
@@ -97,7 +98,7 @@ class Trainer:
 
     def step(
         self, batch: Batch, objective: Objective, lr: float
-    ) -> tuple[dict[str, float], float | None, str]:
+    ) -> tuple[dict[str, float], LogprobDifferences]:
         """One optimizer step; none if no rank has a trained token.
 
         Args:
@@ -106,14 +107,13 @@ class Trainer:
             lr: learning rate of this step.
 
         Returns:
-            (metrics, largest |trainer - sampler| logprob of fresh tokens in nats or None if there are none,
-            the sample it was in).
+            (metrics, |trainer - sampler| logprobs of fresh tokens).
         """
         n = len(self._ranks)
         if not any(len(micro_batch.target_ids) for of_rank in batch for micro_batch in of_rank):
             # Moments and weight decay would move the weights by what earlier steps saw; no rank is asked.
             empty = {"policy/loss": 0.0, "optim/grad_norm": 0.0, "optim/empty_fraction": 1.0}
-            return empty | {"optim/skipped_fraction": 0.0, "optim/lr": lr}, None, ""
+            return empty | {"optim/skipped_fraction": 0.0, "optim/lr": lr}, LogprobDifferences()
         self._written = False
         results: list[RankStepResult] = cluster.call(self._ranks, "step", batch, [objective] * n, [lr] * n)
         sums = sum((r.sums for r in results), StepSums())
@@ -136,8 +136,7 @@ class Trainer:
                 metrics["policy/kl_reference"] = sums.kl_reference / tokens
         if sums.num_media:
             metrics["vision/cached_share"] = sums.num_media_cached / sums.num_media
-        worst = max(results, key=lambda r: r.max_logprob_diff)
-        return metrics, worst.max_logprob_diff if sums.num_fresh else None, worst.worst_sample_id
+        return metrics, sum((r.differences for r in results), LogprobDifferences())
 
     def with_proximal(self, batches: Iterable[Batch]) -> list[Batch]:
         """The batches of a step; those after the first one with the present weights' logprobs noted."""

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import torch
 
+from vlrl.algorithm.differences import LogprobDifferences
 from vlrl.algorithm.loss import kl_k3, negative_log_likelihood, weighted_sum
 from vlrl.algorithm.off_policy import SumsFn, corrected_surrogate, sequence_sums
 from vlrl.algorithm.ordered import choose_ordered, ordered
@@ -46,7 +47,7 @@ from vlrl.trainer.model import (
 )
 from vlrl.trainer.offload import bring_back, correct_offload, of_reference, split_on_disk, states_in_memory
 from vlrl.trainer.profile import StepProfiler
-from vlrl.trainer.result import RankStepResult, StepSums, worst_difference
+from vlrl.trainer.result import RankStepResult, StepSums, fresh_differences
 from vlrl.types import FloatArray
 from vlrl.weights.manifest import Checksum, Manifest
 from vlrl.weights.sender import WeightSender
@@ -147,7 +148,7 @@ class TrainerRank:
     def _step(self, micro_batches: Sequence[MicroBatch], objective: Objective, lr: float) -> RankStepResult:
         for group in self._engine.optimizer.param_groups:
             group["lr"] = lr
-        sums, worst = StepSums(), (0.0, "")
+        sums, differences = StepSums(), LogprobDifferences()
         kept, kept_of_reference = StepFeatures(), StepFeatures()
         for index, micro_batch in enumerate(micro_batches):
             self._engine.set_gradient_accumulation_boundary(index == len(micro_batches) - 1)
@@ -162,18 +163,17 @@ class TrainerRank:
             # ZeRO averages gradients over ranks; the weights already average over the whole batch.
             self._engine.backward(loss * self._world)
             micro_sums.num_tokens = len(micro_batch.target_ids)
-            micro_sums.num_fresh = int((micro_batch.token_staleness == 0).sum())
             micro_sums.loss = float(loss.detach())
             micro_sums.entropy = float(entropy.detach().sum())
             sums += micro_sums
             host_logprobs = trainer_logprobs.detach().float().cpu().numpy()
-            worst = max(worst, worst_difference(host_logprobs, micro_batch))
+            differences += fresh_differences(host_logprobs, micro_batch)
         self._profiler.mark("optimizer")
         self._engine.step()
         self._profiler.mark("rest")
         if self._cache is not None:
             sums.num_media, sums.num_media_cached = self._cache.take_counts()
-        return RankStepResult(sums, float(self._engine.get_global_grad_norm() or 0.0), *worst)
+        return RankStepResult(sums, float(self._engine.get_global_grad_norm() or 0.0), differences)
 
     def logprobs(self, micro_batches: Sequence[MicroBatch]) -> list[FloatArray]:
         """Trainer logprobs of each micro-batch's trained tokens, without gradient: [M] float32 each."""

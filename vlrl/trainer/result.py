@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
+from vlrl.algorithm.differences import LogprobDifferences
 from vlrl.algorithm.staleness import Sums, no_sums
 from vlrl.batch import MicroBatch
 from vlrl.types import FloatArray
@@ -14,13 +15,9 @@ from vlrl.types import FloatArray
 
 @dataclass(slots=True)
 class StepSums:
-    """Sums over trained tokens of one optimizer step; ranks add up, then the driver divides.
-
-    Fresh tokens are those that were generated under the weights that the step begins with.
-    """
+    """Sums over trained tokens of one optimizer step; ranks add up, then the driver divides."""
 
     num_tokens: int = 0
-    num_fresh: int = 0
     loss: float = 0.0
     entropy: float = 0.0
     mismatch: float = 0.0
@@ -37,31 +34,26 @@ class StepSums:
 
 @dataclass(frozen=True, slots=True)
 class RankStepResult:
-    """One rank's account of a step: sums, gradient norm, and the worst logprob difference with its sample.
+    """One rank's account of a step: sums, gradient norm, and the logprob differences of its fresh tokens.
 
-    The difference is that of fresh tokens, 0 if there are none.
+    Fresh tokens are those that were generated under the weights that the step begins with.
     """
 
     sums: StepSums
     grad_norm: float
-    max_logprob_diff: float
-    worst_sample_id: str
+    differences: LogprobDifferences
 
 
-def worst_difference(trainer_logprobs: FloatArray, batch: MicroBatch) -> tuple[float, str]:
-    """The largest |trainer - sampler| logprob of a micro-batch's fresh tokens, in nats, and its sample.
+def fresh_differences(trainer_logprobs: FloatArray, batch: MicroBatch) -> LogprobDifferences:
+    """The |trainer - sampler| logprobs of a micro-batch's fresh tokens.
 
     Args:
         trainer_logprobs: [M] float32, of the trained tokens.
         batch: the micro-batch; tokens of older weights were sampled from another policy and do not count.
     """
-    fresh = batch.token_staleness == 0
-    if not fresh.any():
-        return 0.0, ""
-    difference = np.where(fresh, np.abs(trainer_logprobs - batch.sampler_logprobs), 0.0)
-    difference = np.nan_to_num(difference, nan=np.inf, posinf=np.inf)  # nan would pass every comparison
-    token = int(difference.argmax())
-    return float(difference[token]), batch.token_sample_ids[int(batch.sequence_ids[token])]
+    fresh = np.flatnonzero(batch.token_staleness == 0)
+    sample_ids = [batch.token_sample_ids[int(row)] for row in batch.sequence_ids[fresh]]
+    return LogprobDifferences.of(trainer_logprobs[fresh], batch.sampler_logprobs[fresh], sample_ids)
 
 
 def mean_of_updates(updates: Sequence[Mapping[str, float]]) -> dict[str, float]:
