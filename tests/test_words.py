@@ -18,7 +18,7 @@ NOT = {
     r"of no meaning to": "has no effect with",
     r"is no number": "is not a number",
     r"set out from": "started from",
-    r"obituary": "death message",
+    r"\w*(?i:obituar(y|ies))\w*": "death message",
     r"Trouble": "Failure",
     r"redrawn?": "generated again",
     r"redrawn_requests": "resubmitted_requests",

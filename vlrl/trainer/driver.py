@@ -29,7 +29,7 @@ from vlrl.types import FloatArray
 from vlrl.weights.manifest import Checksum, Manifest, plan_segment
 from vlrl.weights.places import WeightPlaces
 
-OBITUARY_S = 10.0
+DEATH_MESSAGE_S = 10.0
 """A rank that does not say in so long that it lives is at work, or waits for one that does not."""
 
 
@@ -232,7 +232,7 @@ class Trainer:
 
     def death_message(self) -> str:
         """Which rank's process is gone, in words; "" if none is."""
-        gone = cluster.dead(self._ranks, timeout_s=OBITUARY_S)
+        gone = cluster.dead(self._ranks, timeout_s=DEATH_MESSAGE_S)
         return f"the process of trainer rank {gone[0]} of {len(self._ranks)} has died" if gone else ""
 
     def close(self) -> None:

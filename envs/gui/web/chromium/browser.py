@@ -38,7 +38,7 @@ class Browser:
         self.drawing = threading.Lock()
         self._lock = threading.Lock()
         self._targets: dict[str, Future[str]] = {}
-        self.pipe = Pipe(commands, answers, self._obituary)
+        self.pipe = Pipe(commands, answers, self._death_message)
         self.pipe.listen("", self._hear)
         deadline = Deadline(START_LIMIT_S)
         try:
@@ -93,7 +93,7 @@ class Browser:
         elif method == "Target.detachedFromTarget":
             self.pipe.forget(params["sessionId"], "the page was closed, or its process died")
 
-    def _obituary(self) -> str:
+    def _death_message(self) -> str:
         try:
             code = self._process.wait(5)
         except subprocess.TimeoutExpired:
