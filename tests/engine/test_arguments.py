@@ -8,7 +8,7 @@ import pytest
 from builders import make_config
 
 from vlrl.config.engine import GeneratorConfig
-from vlrl.engine.arguments import engine_arguments
+from vlrl.engine.arguments import engine_arguments, engine_environment
 
 OURS = {"mode", "num_replicas", "max_restarts", "max_concurrency", "cpu_kv_cache_gib", "gpus", "cpus"}
 """Of the generator's options those that say how many engines there are, where, and when they generate."""
@@ -39,3 +39,13 @@ def test_what_is_no_option_is_as_the_laws_want_it() -> None:
     assert handed["mm_processor_kwargs"] == {"max_pixels": 9}
     assert (handed["seed"], handed["dtype"], handed["model"]) == (7, "float32", "m")
     assert handed["enable_chunked_prefill"] is False
+
+
+@pytest.mark.parametrize(("dtype", "expected"), [("float32", "ieee"), ("bfloat16", None)])
+def test_float32_is_not_rounded_to_tf32_in_triton_s_products(
+    monkeypatch: pytest.MonkeyPatch, dtype: Any, expected: str | None
+) -> None:
+    monkeypatch.setattr("vlrl.cluster.gpu_available", lambda: True)
+    config = make_config("m")
+    config.model.dtype = dtype
+    assert engine_environment(config).get("TRITON_F32_DEFAULT") == expected

@@ -1,11 +1,22 @@
-"""What vLLM is told when an engine starts."""
+"""What vLLM is told when an engine starts: its arguments, and its process's environment."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from vlrl import cluster
 from vlrl.config import Config
+
+REUSED_MEMORY: Mapping[str, str] = {
+    "MALLOC_MMAP_MAX_": "0",
+    "MALLOC_TRIM_THRESHOLD_": str(2**40),
+    "MALLOC_TOP_PAD_": str(2**26),
+    "MALLOC_ARENA_MAX": "1",
+}
+"""For glibc: memory that was freed is kept and given out again. On a CPU every load makes new tensors, whose
+pages the kernel would clear first; that took most of a load's time."""
 
 
 def engine_arguments(
@@ -42,3 +53,24 @@ def engine_arguments(
         "worker_extension_cls": "vlrl.engine.weight_receiver.WeightReceiver",
         "disable_log_stats": True,
     }
+
+
+def engine_environment(config: Config) -> dict[str, str]:
+    """Environment variables of an engine's process, which libraries read when they are imported."""
+    threads = cluster.num_threads(config, num_processes=config.generator.num_replicas)
+    env = {
+        "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # the engine steps inside the actor, in an order we control
+        "VLLM_LOGGING_LEVEL": os.environ.get("VLLM_LOGGING_LEVEL", "ERROR"),
+        "VLLM_NO_USAGE_STATS": "1",
+        "VLLM_CPU_KVCACHE_SPACE": str(config.generator.cpu_kv_cache_gib),
+        "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+        "OMP_NUM_THREADS": str(threads),
+    }
+    if not cluster.gpu_available():
+        env |= REUSED_MEMORY
+    if config.model.dtype == "float32":
+        env["TRITON_F32_DEFAULT"] = "ieee"  # its products are TF32's else, which parity (law 5) would find
+    if config.generator.enforce_eager:
+        # vLLM compiles a few helpers even when eager: 10 s at the first batch
+        env["TORCHDYNAMO_DISABLE"] = "1"
+    return env

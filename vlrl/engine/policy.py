@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ import numpy as np
 from vlrl import cluster
 from vlrl.config import Config
 from vlrl.engine.admission import AdmissionQueue
+from vlrl.engine.arguments import engine_environment
 from vlrl.engine.engine import Engine, EngineRequest, GenerationResult, Load
 from vlrl.engine.replica import Replica
 from vlrl.engine.router import Router
@@ -28,15 +28,6 @@ from vlrl.weights.manifest import Manifest
 
 MEDIA_SHARE = 0.5
 """Share of Ray's object store that media may keep; the rest passes requests and batches."""
-
-REUSED_MEMORY: Mapping[str, str] = {
-    "MALLOC_MMAP_MAX_": "0",
-    "MALLOC_TRIM_THRESHOLD_": str(2**40),
-    "MALLOC_TOP_PAD_": str(2**26),
-    "MALLOC_ARENA_MAX": "1",
-}
-"""For glibc: memory that was freed is kept and given out again. On a CPU every load makes new tensors, whose
-pages the kernel would clear first; that took most of a load's time."""
 
 
 class GeneratorActor:
@@ -96,7 +87,7 @@ class VllmPolicy:
             *engine,
             num_cpus=generator.cpus,
             num_gpus=cluster.engine_gpus(config),
-            env=_engine_environment(config),
+            env=engine_environment(config),
         )
         self._replicas = [
             Replica(
@@ -237,21 +228,3 @@ class _Ask:
     def abort_if_cancelled(self, replica: Replica) -> None:
         """Let the engine forget the request as soon as nobody waits for it."""
         self.future.add_done_callback(lambda f: replica.abort(self.request.name) if f.cancelled() else None)
-
-
-def _engine_environment(config: Config) -> dict[str, str]:
-    threads = cluster.num_threads(config, num_processes=config.generator.num_replicas)
-    env = {
-        "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # the engine steps inside the actor, in an order we control
-        "VLLM_LOGGING_LEVEL": os.environ.get("VLLM_LOGGING_LEVEL", "ERROR"),
-        "VLLM_NO_USAGE_STATS": "1",
-        "VLLM_CPU_KVCACHE_SPACE": str(config.generator.cpu_kv_cache_gib),
-        "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-        "OMP_NUM_THREADS": str(threads),
-    }
-    if not cluster.gpu_available():
-        env |= REUSED_MEMORY
-    if config.generator.enforce_eager:
-        # vLLM compiles a few helpers even when eager: 10 s at the first batch
-        env["TORCHDYNAMO_DISABLE"] = "1"
-    return env
