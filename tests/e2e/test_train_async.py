@@ -127,8 +127,8 @@ def test_generating_while_the_trainer_steps_keeps_the_order_and_the_bound(
     run(config, resume=True)
     found = metrics(config)
     assert [m["step"] for m in found] == list(range(NUM_STEPS))
-    ages = {name.rsplit("_lag", 1)[1] for m in found for name in m if "_lag" in name and name[-1].isdigit()}
-    assert "1" in ages and ages <= {"0", "1"}
+    rows = {name.rsplit("_staleness", 1)[1] for m in found for name in m if "token_share_staleness" in name}
+    assert "1" in rows and rows <= {"0", "1"}
     assert (
         max(m.get("off_policy/staleness_mean", 0.0) for m in found) > 0.5
     )  # absent if no advantage was above 0
