@@ -31,7 +31,7 @@ from vlrl.envs.gui.actions import (
 from vlrl.envs.gui.codecs.codec import View
 from vlrl.envs.gui.codecs.grammar.frames import Grid, shown_extent
 from vlrl.envs.gui.codecs.grammar.json_text import json_text, said_in_object
-from vlrl.envs.gui.codecs.grammar.keys import written_keys
+from vlrl.envs.gui.codecs.grammar.keys import written_key, written_keys
 from vlrl.envs.gui.codecs.grammar.parsed_call import BUTTONS, MAX_SCROLL_PX, ParsedAction, cannot_say, notches
 from vlrl.envs.gui.codecs.grammar.parts import action_part
 from vlrl.envs.gui.screen import Form
@@ -152,13 +152,13 @@ def _members(action: Action, grid: Grid) -> dict[str, Any] | None:
         case TypeText(text=text):
             return {"action_type": "TYPING", "text": text}
         case Key(keys=(key,)):
-            return {"action_type": "PRESS", "key": written_keys((key,), "pyautogui")[0]}
+            return {"action_type": "PRESS", "key": written_key(key, "pyautogui")}
         case Key(keys=keys):
             return {"action_type": "HOTKEY", "keys": written_keys(keys, "pyautogui")}
         case KeyDown(key=key):
-            return {"action_type": "KEY_DOWN", "key": written_keys((key,), "pyautogui")[0]}
+            return {"action_type": "KEY_DOWN", "key": written_key(key, "pyautogui")}
         case KeyUp(key=key):
-            return {"action_type": "KEY_UP", "key": written_keys((key,), "pyautogui")[0]}
+            return {"action_type": "KEY_UP", "key": written_key(key, "pyautogui")}
         case Wait():
             return {"action_type": "WAIT"}
         case Finish(success=success):

@@ -44,7 +44,7 @@ from vlrl.envs.gui.codecs.codec import ActionError, View
 from vlrl.envs.gui.codecs.grammar.directions import DIRECTIONS, direction_of, scroll_towards
 from vlrl.envs.gui.codecs.grammar.escapes import escaped, unescaped
 from vlrl.envs.gui.codecs.grammar.frames import Grid
-from vlrl.envs.gui.codecs.grammar.keys import written_keys
+from vlrl.envs.gui.codecs.grammar.keys import written_key, written_keys
 from vlrl.envs.gui.codecs.grammar.parsed_call import Argument, ParsedAction, cannot_say
 from vlrl.envs.gui.codecs.grammar.parts import action_part
 from vlrl.envs.gui.screen import Form
@@ -162,9 +162,9 @@ class UiTarsCodec:
             case Key(keys=keys):
                 return f"hotkey(key='{' '.join(map(escaped, written_keys(keys, 'pyautogui')))}')"
             case KeyDown(key=key):
-                return f"press(key='{escaped(*written_keys((key,), 'pyautogui'))}')"
+                return f"press(key='{escaped(written_key(key, 'pyautogui'))}')"
             case KeyUp(key=key):
-                return f"release(key='{escaped(*written_keys((key,), 'pyautogui'))}')"
+                return f"release(key='{escaped(written_key(key, 'pyautogui'))}')"
             case TypeText(text=text):
                 return f"type(content='{escaped(text)}')"
             case OpenApp(name=name):
