@@ -11,6 +11,9 @@ import numpy as np
 
 from vlrl.coordinates import Box, Canvas, frame_extent, quantise
 from vlrl.envs.visual.answers import score
+from vlrl.envs.visual.drawing.draw import UNITS
+from vlrl.envs.visual.drawing.things import Thing
+from vlrl.envs.visual.question import QuestionEnv
 from vlrl.errors import ConfigError
 from vlrl.parsing.extract import scored_text
 from vlrl.parsing.places import LabelledBox, read_boxes, try_read
@@ -133,6 +136,31 @@ class LabelledBoxes:
             for _ in range(int(rng.integers(1, self.most + 1)))
         ]
         return json.dumps(drawn)
+
+
+class BoxQuestionEnv(QuestionEnv):
+    """A question whose answer is written as boxes, on `grid`."""
+
+    def __init__(
+        self, level: int | Sequence[int] = 1, image_size: int = 224, frame: Frame = "original_pixels"
+    ) -> None:
+        """Choose difficulty, size, and how places are written.
+
+        Args:
+            level: as in `GeneratedEnv`.
+            image_size: as in `GeneratedEnv`.
+            frame: original_pixels, per_1000, per_999 or unit; see `vlrl.coordinates`.
+
+        Raises:
+            ConfigError: for a level, size or frame that there is not.
+        """
+        super().__init__(level, image_size)
+        self.grid = AnswerGrid(image_size, frame)
+
+    def box_of(self, thing: Thing) -> list[float]:
+        """Where a thing is, as it is written."""
+        x0, y0, x1, y1 = thing.box
+        return self.grid.box((x0 / UNITS, y0 / UNITS, x1 / UNITS, y1 / UNITS))
 
 
 def _boxes(text: str) -> list[LabelledBox] | None:

@@ -8,6 +8,7 @@ with Qwen's pre-tokenisation rule and special tokens.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -40,35 +41,6 @@ CHAT_TEMPLATE = (
     "{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-
-
-def build_tiny_qwen2_5_vl(
-    path: str | Path,
-    corpus: Iterable[str],
-    *,
-    seed: int = 0,
-    hidden_size: int = 128,
-    num_layers: int = 4,
-    num_heads: int = 4,
-    vision_hidden_size: int = 128,
-    vision_depth: int = 4,
-    vocab_size: int = 384,
-    tie_word_embeddings: bool = True,
-) -> Path:
-    """Write a randomly initialised Qwen2.5-VL to `path` and return it; see `build_tiny_qwen_vl`."""
-    return build_tiny_qwen_vl(
-        "qwen2_5_vl",
-        path,
-        corpus,
-        seed=seed,
-        hidden_size=hidden_size,
-        num_layers=num_layers,
-        num_heads=num_heads,
-        vision_hidden_size=vision_hidden_size,
-        vision_depth=vision_depth,
-        vocab_size=vocab_size,
-        tie_word_embeddings=tie_word_embeddings,
-    )
 
 
 def build_tiny_qwen_vl(
@@ -120,6 +92,10 @@ def build_tiny_qwen_vl(
         {token: tokenizer.convert_tokens_to_ids(token) for token in SPECIAL_TOKENS},
     )
     return write_model(path, config, _qwen_processor(family, tokenizer), seed=seed)
+
+
+build_tiny_qwen2_5_vl = partial(build_tiny_qwen_vl, "qwen2_5_vl")
+"""Write a randomly initialised Qwen2.5-VL; see `build_tiny_qwen_vl`."""
 
 
 def write_model(path: str | Path, config: Any, processor: Any, *, seed: int) -> Path:

@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from vlrl.coordinates import CoordinateFrame
 from vlrl.envs.gui.actions import (
     Action,
     Answer,
@@ -36,8 +35,9 @@ from vlrl.envs.gui.actions import (
 from vlrl.envs.gui.codecs.codec import View
 from vlrl.envs.gui.codecs.grammar.directions import DIRECTIONS, direction_of, scroll_towards
 from vlrl.envs.gui.codecs.grammar.frames import Grid, shown_extent
+from vlrl.envs.gui.codecs.grammar.grammar_codec import GrammarCodec
 from vlrl.envs.gui.codecs.grammar.json_text import json_text, said_in_object
-from vlrl.envs.gui.codecs.grammar.parsed_call import ParsedAction, cannot_say
+from vlrl.envs.gui.codecs.grammar.parsed_call import ParsedAction
 from vlrl.envs.gui.screen import Form
 
 SWIPE_MS = 500
@@ -62,11 +62,8 @@ _TYPES: Mapping[str, str] = {
 _NAMES = ("index", "x", "y", "text", "direction", "app_name", "goal_status", "keycode", "clear_text")
 
 
-class AndroidWorldCodec:
+class AndroidWorldCodec(GrammarCodec):
     """One JSON object with an action_type in small letters."""
-
-    def __init__(self, name: str, frame: CoordinateFrame) -> None:
-        self.name, self._frame = name, frame
 
     def instructions(self, screen: tuple[int, int], form: Form) -> str:
         """See `Codec`."""
@@ -79,20 +76,16 @@ class AndroidWorldCodec:
             'Your answer should look like:\nReason: ...\nAction: {"action_type": ...}'
         )
 
-    def parse(self, text: str, view: View) -> Action:
-        """See `Codec`."""
+    def _read(self, text: str, grid: Grid) -> Action:
         said = said_in_object(text, "action_type")
         said.check_names(_NAMES)
         if said.has("index"):
             raise said.wrong("index", "is not known; give x and y")
-        return _action(said, Grid(self._frame, view))
+        return _action(said, grid)
 
-    def format(self, action: Action, view: View) -> str:
-        """See `Codec`."""
-        members = _members(action, Grid(self._frame, view))
-        if members is None:
-            raise cannot_say(self.name, action)
-        return f"Action: {json_text(members)}"
+    def _written(self, action: Action, grid: Grid) -> str | None:
+        members = _members(action, grid)
+        return None if members is None else f"Action: {json_text(members)}"
 
 
 def _action(said: ParsedAction, grid: Grid) -> Action:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from vlrl.coordinates import CoordinateFrame
 from vlrl.envs.gui.actions import (
     Action,
     Answer,
@@ -31,12 +30,13 @@ from vlrl.envs.gui.actions import (
     TypeText,
     Wait,
 )
-from vlrl.envs.gui.codecs.codec import ActionError, View
+from vlrl.envs.gui.codecs.codec import ActionError
 from vlrl.envs.gui.codecs.grammar.call_text import Parameters, cut_call, said_in
 from vlrl.envs.gui.codecs.grammar.escapes import python_text
 from vlrl.envs.gui.codecs.grammar.frames import Grid, shown_extent
+from vlrl.envs.gui.codecs.grammar.grammar_codec import GrammarCodec
 from vlrl.envs.gui.codecs.grammar.keys import written_key, written_keys
-from vlrl.envs.gui.codecs.grammar.parsed_call import BUTTONS, MAX_SCROLL_PX, ParsedAction, cannot_say
+from vlrl.envs.gui.codecs.grammar.parsed_call import BUTTONS, MAX_SCROLL_PX, ParsedAction
 from vlrl.envs.gui.codecs.grammar.parts import action_part
 from vlrl.envs.gui.screen import Form
 
@@ -75,11 +75,8 @@ send_msg_to_user(text: str): the answer to the task's question; empty when the t
 report_infeasible(reason: str): the task cannot be done"""
 
 
-class BrowserGymCodec:
+class BrowserGymCodec(GrammarCodec):
     """One function call, read and never run."""
-
-    def __init__(self, name: str, frame: CoordinateFrame) -> None:
-        self.name, self._frame = name, frame
 
     def instructions(self, screen: tuple[int, int], form: Form) -> str:
         """See `Codec`."""
@@ -91,20 +88,16 @@ class BrowserGymCodec:
             "Example:\n```\nmouse_click(56, 712, 'right')\n```"
         )
 
-    def parse(self, text: str, view: View) -> Action:
-        """See `Codec`."""
+    def _read(self, text: str, grid: Grid) -> Action:
         span = action_part(text)
         call = cut_call(text, span)
         if call.span[1] < span[1]:
             raise ActionError("syntax", "there is more than one call", (call.span[1], span[1]))
-        return _action(said_in(text, call, _FUNCTIONS), Grid(self._frame, view))
+        return _action(said_in(text, call, _FUNCTIONS), grid)
 
-    def format(self, action: Action, view: View) -> str:
-        """See `Codec`."""
-        call = _call(action, Grid(self._frame, view))
-        if call is None:
-            raise cannot_say(self.name, action)
-        return f"```\n{call}\n```"
+    def _written(self, action: Action, grid: Grid) -> str | None:
+        call = _call(action, grid)
+        return None if call is None else f"```\n{call}\n```"
 
 
 def _action(said: ParsedAction, grid: Grid) -> Action:

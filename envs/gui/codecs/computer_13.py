@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from vlrl.coordinates import CoordinateFrame
 from vlrl.envs.gui.actions import (
     NOTCH_PX,
     Action,
@@ -28,11 +27,11 @@ from vlrl.envs.gui.actions import (
     TypeText,
     Wait,
 )
-from vlrl.envs.gui.codecs.codec import View
 from vlrl.envs.gui.codecs.grammar.frames import Grid, shown_extent
+from vlrl.envs.gui.codecs.grammar.grammar_codec import GrammarCodec
 from vlrl.envs.gui.codecs.grammar.json_text import json_text, said_in_object
-from vlrl.envs.gui.codecs.grammar.keys import written_keys
-from vlrl.envs.gui.codecs.grammar.parsed_call import BUTTONS, MAX_SCROLL_PX, ParsedAction, cannot_say, notches
+from vlrl.envs.gui.codecs.grammar.keys import written_key, written_keys
+from vlrl.envs.gui.codecs.grammar.parsed_call import BUTTONS, MAX_SCROLL_PX, ParsedAction, notches
 from vlrl.envs.gui.codecs.grammar.parts import action_part
 from vlrl.envs.gui.screen import Form
 
@@ -60,11 +59,8 @@ _TYPES: Mapping[str, str] = {
 _NAMES = ("x", "y", "button", "num_clicks", "dx", "dy", "text", "key", "keys")
 
 
-class Computer13Codec:
+class Computer13Codec(GrammarCodec):
     """One JSON object with an action_type in capitals."""
-
-    def __init__(self, name: str, frame: CoordinateFrame) -> None:
-        self.name, self._frame = name, frame
 
     def instructions(self, screen: tuple[int, int], form: Form) -> str:
         """See `Codec`."""
@@ -77,21 +73,17 @@ class Computer13Codec:
             f"The top left corner of the screen is (0, 0){corner}. The types and their parameters:\n{types}"
         )
 
-    def parse(self, text: str, view: View) -> Action:
-        """See `Codec`."""
+    def _read(self, text: str, grid: Grid) -> Action:
         span = action_part(text)
         if text[slice(*span)].strip('"') in _SPECIAL:
             return _SPECIAL[text[slice(*span)].strip('"')]
         said = said_in_object(text, "action_type", "parameters")
         said.check_names(_NAMES)
-        return _action(said, Grid(self._frame, view))
+        return _action(said, grid)
 
-    def format(self, action: Action, view: View) -> str:
-        """See `Codec`."""
-        members = _members(action, Grid(self._frame, view))
-        if members is None:
-            raise cannot_say(self.name, action)
-        return f"```\n{json_text(members)}\n```"
+    def _written(self, action: Action, grid: Grid) -> str | None:
+        members = _members(action, grid)
+        return None if members is None else f"```\n{json_text(members)}\n```"
 
 
 def _action(said: ParsedAction, grid: Grid) -> Action:
@@ -152,13 +144,13 @@ def _members(action: Action, grid: Grid) -> dict[str, Any] | None:
         case TypeText(text=text):
             return {"action_type": "TYPING", "text": text}
         case Key(keys=(key,)):
-            return {"action_type": "PRESS", "key": written_keys((key,), "pyautogui")[0]}
+            return {"action_type": "PRESS", "key": written_key(key, "pyautogui")}
         case Key(keys=keys):
             return {"action_type": "HOTKEY", "keys": written_keys(keys, "pyautogui")}
         case KeyDown(key=key):
-            return {"action_type": "KEY_DOWN", "key": written_keys((key,), "pyautogui")[0]}
+            return {"action_type": "KEY_DOWN", "key": written_key(key, "pyautogui")}
         case KeyUp(key=key):
-            return {"action_type": "KEY_UP", "key": written_keys((key,), "pyautogui")[0]}
+            return {"action_type": "KEY_UP", "key": written_key(key, "pyautogui")}
         case Wait():
             return {"action_type": "WAIT"}
         case Finish(success=success):

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from vlrl.coordinates import CoordinateFrame
 from vlrl.envs.gui.actions import (
     Action,
     Button,
@@ -30,13 +29,14 @@ from vlrl.envs.gui.actions import (
     TypeText,
     Wait,
 )
-from vlrl.envs.gui.codecs.codec import ActionError, View
+from vlrl.envs.gui.codecs.codec import ActionError
 from vlrl.envs.gui.codecs.grammar.directions import DIRECTIONS, direction_of, scroll_towards
 from vlrl.envs.gui.codecs.grammar.escapes import python_text
 from vlrl.envs.gui.codecs.grammar.frames import Grid
+from vlrl.envs.gui.codecs.grammar.grammar_codec import GrammarCodec
 from vlrl.envs.gui.codecs.grammar.json_text import parsed_action
 from vlrl.envs.gui.codecs.grammar.keys import named_plus, written_keys
-from vlrl.envs.gui.codecs.grammar.parsed_call import ParsedAction, cannot_say
+from vlrl.envs.gui.codecs.grammar.parsed_call import ParsedAction
 from vlrl.envs.gui.codecs.grammar.parts import stripped, tagged_part
 from vlrl.envs.gui.screen import Form
 from vlrl.parsing.literals import read_literal
@@ -74,11 +74,8 @@ _MOBILE = (
 _WITH_TEXT = ("type", "open_app", "scroll", "hotkey")
 
 
-class GuiR1Codec:
+class GuiR1Codec(GrammarCodec):
     """A list of one dictionary between answer tags."""
-
-    def __init__(self, name: str, frame: CoordinateFrame) -> None:
-        self.name, self._frame = name, frame
 
     def instructions(self, screen: tuple[int, int], form: Form) -> str:
         """See `Codec`."""
@@ -98,21 +95,15 @@ class GuiR1Codec:
             f"[{{'action': 'complete', 'point': {NO_POINT}, 'input_text': '{NO_TEXT}'}}]"
         )
 
-    def parse(self, text: str, view: View) -> Action:
-        """See `Codec`."""
-        return _action(_said(text), Grid(self._frame, view))
+    def _read(self, text: str, grid: Grid) -> Action:
+        return _action(_said(text), grid)
 
-    def format(self, action: Action, view: View) -> str:
-        """See `Codec`."""
+    def _written(self, action: Action, grid: Grid) -> str | None:
         said = _parts(action)
         if said is None:
-            raise cannot_say(self.name, action)
+            return None
         name, point, text = said
-        place = (
-            [int(n) if n == int(n) else n for n in Grid(self._frame, view).written(point)]
-            if point
-            else NO_POINT
-        )
+        place = [int(n) if n == int(n) else n for n in grid.written(point)] if point else NO_POINT
         return (
             f"{OPENING}[{{'action': '{name}', 'point': {place}, 'input_text': {python_text(text)}}}]{CLOSING}"
         )

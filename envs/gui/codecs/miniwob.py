@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from vlrl.coordinates import CoordinateFrame
 from vlrl.envs.gui.actions import (
     Action,
     ButtonDown,
@@ -26,11 +25,11 @@ from vlrl.envs.gui.actions import (
     TypeText,
     Wait,
 )
-from vlrl.envs.gui.codecs.codec import View
 from vlrl.envs.gui.codecs.grammar.frames import Grid, shown_extent
+from vlrl.envs.gui.codecs.grammar.grammar_codec import GrammarCodec
 from vlrl.envs.gui.codecs.grammar.json_text import json_text, said_in_object
 from vlrl.envs.gui.codecs.grammar.keys import MODIFIERS, chord, written_key
-from vlrl.envs.gui.codecs.grammar.parsed_call import ParsedAction, cannot_say
+from vlrl.envs.gui.codecs.grammar.parsed_call import ParsedAction
 from vlrl.envs.gui.screen import Form
 
 _PREFIXES = {"C-": "ctrl", "S-": "shift", "A-": "alt", "M-": "super"}
@@ -50,11 +49,8 @@ _TYPES = """\
 {"action_type": "TYPE_TEXT", "text": "..."}"""
 
 
-class MiniWobCodec:
+class MiniWobCodec(GrammarCodec):
     """One JSON object with an action_type of MiniWoB++."""
-
-    def __init__(self, name: str, frame: CoordinateFrame) -> None:
-        self.name, self._frame = name, frame
 
     def instructions(self, screen: tuple[int, int], form: Form) -> str:
         """See `Codec`."""
@@ -65,21 +61,17 @@ class MiniWobCodec:
             f"in JSON; coordinates count from the top left corner{corner}:\n{_TYPES}"
         )
 
-    def parse(self, text: str, view: View) -> Action:
-        """See `Codec`."""
+    def _read(self, text: str, grid: Grid) -> Action:
         said = said_in_object(text, "action_type")
         said.check_names(("coords", "key", "text", "ref", "field"))
-        return _action(said, Grid(self._frame, view))
+        return _action(said, grid)
 
-    def format(self, action: Action, view: View) -> str:
-        """See `Codec`."""
+    def _written(self, action: Action, grid: Grid) -> str | None:
         try:
-            members = _members(action, Grid(self._frame, view))
+            members = _members(action, grid)
         except ValueError:  # a key without a name there
             members = None
-        if members is None:
-            raise cannot_say(self.name, action)
-        return json_text(members)
+        return None if members is None else json_text(members)
 
 
 def _action(said: ParsedAction, grid: Grid) -> Action:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from vlrl.coordinates import CoordinateFrame
 from vlrl.envs.gui.actions import (
     NOTCH_PX,
     Action,
@@ -35,17 +34,17 @@ from vlrl.envs.gui.actions import (
     TypeText,
     Wait,
 )
-from vlrl.envs.gui.codecs.codec import ActionError, View
+from vlrl.envs.gui.codecs.codec import ActionError
 from vlrl.envs.gui.codecs.grammar.call_text import Parameters, Written, cut_call, said_in
 from vlrl.envs.gui.codecs.grammar.escapes import python_text
 from vlrl.envs.gui.codecs.grammar.frames import Grid, shown_extent
+from vlrl.envs.gui.codecs.grammar.grammar_codec import GrammarCodec
 from vlrl.envs.gui.codecs.grammar.keys import written_keys
 from vlrl.envs.gui.codecs.grammar.parsed_call import (
     BUTTONS,
     MAX_SCROLL_PX,
     ParsedAction,
     Span,
-    cannot_say,
     notches,
     seconds,
 )
@@ -97,11 +96,8 @@ MAX_STATEMENTS = 8
 _AROUND = re.compile(r"(?:[\s;]+|#[^\n]*|import[ \t]+(?:pyautogui|time)(?=[\s;#]|\Z))*")
 
 
-class PyautoguiCodec:
+class PyautoguiCodec(GrammarCodec):
     """One pyautogui call, read and never run."""
-
-    def __init__(self, name: str, frame: CoordinateFrame) -> None:
-        self.name, self._frame = name, frame
 
     def instructions(self, screen: tuple[int, int], form: Form) -> str:
         """See `Codec`."""
@@ -118,22 +114,18 @@ class PyautoguiCodec:
             "```DONE``` when it is done."
         )
 
-    def parse(self, text: str, view: View) -> Action:
-        """See `Codec`."""
+    def _read(self, text: str, grid: Grid) -> Action:
         span = action_part(text)
         if text[slice(*span)] in _SPECIAL:
             return _SPECIAL[text[slice(*span)]]
         said = said_in(text, cut_call(text, _only_statement(text, span)), _CALLS)
-        return _action(said, Grid(self._frame, view))
+        return _action(said, grid)
 
-    def format(self, action: Action, view: View) -> str:
-        """See `Codec`."""
+    def _written(self, action: Action, grid: Grid) -> str | None:
         if isinstance(action, Finish):
             return "```DONE```" if action.success else "```FAIL```"
-        call = _call(action, Grid(self._frame, view))
-        if call is None:
-            raise cannot_say(self.name, action)
-        return f"```python\n{call}\n```"
+        call = _call(action, grid)
+        return None if call is None else f"```python\n{call}\n```"
 
 
 def statements(text: str, span: Span) -> list[Written]:

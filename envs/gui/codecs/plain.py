@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping
 from typing import get_args
 
-from vlrl.coordinates import CoordinateFrame
 from vlrl.envs.action_text import CLOSING, OPENING
 from vlrl.envs.gui.actions import (
     Action,
@@ -36,9 +35,10 @@ from vlrl.envs.gui.actions import (
     TypeText,
     Wait,
 )
-from vlrl.envs.gui.codecs.codec import ActionError, View
+from vlrl.envs.gui.codecs.codec import ActionError
 from vlrl.envs.gui.codecs.grammar.escapes import escaped_ends, unescaped
 from vlrl.envs.gui.codecs.grammar.frames import Grid, shown_extent
+from vlrl.envs.gui.codecs.grammar.grammar_codec import GrammarCodec
 from vlrl.envs.gui.codecs.grammar.keys import MODIFIERS, named_plus
 from vlrl.envs.gui.codecs.grammar.parsed_call import (
     BUTTONS,
@@ -46,7 +46,6 @@ from vlrl.envs.gui.codecs.grammar.parsed_call import (
     Argument,
     ParsedAction,
     Span,
-    cannot_say,
 )
 from vlrl.envs.gui.codecs.grammar.parts import tagged_part
 from vlrl.envs.gui.screen import Form
@@ -98,11 +97,8 @@ _WORD = re.compile(r"\S+")
 _NUMBER = re.compile(r"-?[0-9]{1,6}(?:\.[0-9]{1,6})?")
 
 
-class PlainCodec:
+class PlainCodec(GrammarCodec):
     """One word and its arguments between action tags."""
-
-    def __init__(self, name: str, frame: CoordinateFrame) -> None:
-        self.name, self._frame = name, frame
 
     def instructions(self, screen: tuple[int, int], form: Form) -> str:
         """See `Codec`."""
@@ -115,17 +111,13 @@ class PlainCodec:
             f"{_MOBILE if form == 'mobile' else _DESKTOP}"
         )
 
-    def parse(self, text: str, view: View) -> Action:
-        """See `Codec`."""
+    def _read(self, text: str, grid: Grid) -> Action:
         said, modifiers = _said(text, tagged_part(text, OPENING, CLOSING))
-        return _action(said, modifiers, Grid(self._frame, view))
+        return _action(said, modifiers, grid)
 
-    def format(self, action: Action, view: View) -> str:
-        """See `Codec`."""
-        words = _words(action, Grid(self._frame, view))
-        if words is None:
-            raise cannot_say(self.name, action)
-        return f"{OPENING}{words}{CLOSING}"
+    def _written(self, action: Action, grid: Grid) -> str | None:
+        words = _words(action, grid)
+        return None if words is None else f"{OPENING}{words}{CLOSING}"
 
 
 def _said(text: str, span: Span) -> tuple[ParsedAction, tuple[Modifier, ...]]:

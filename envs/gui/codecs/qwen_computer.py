@@ -14,37 +14,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from vlrl.coordinates import CoordinateFrame
-from vlrl.envs.gui.actions import (
-    Action,
-    Answer,
-    Button,
-    Click,
-    Drag,
-    Finish,
-    Key,
-    Move,
-    Pixel,
-    Scroll,
-    TypeText,
-    Wait,
-)
-from vlrl.envs.gui.codecs.codec import View
-from vlrl.envs.gui.codecs.grammar.frames import Grid, shown_extent
-from vlrl.envs.gui.codecs.grammar.json_text import said_in_call
+from vlrl.envs.gui.actions import Action, Button, Click, Drag, Key, Move, Pixel, Scroll
+from vlrl.envs.gui.codecs.grammar.frames import Grid
 from vlrl.envs.gui.codecs.grammar.keys import written_keys
-from vlrl.envs.gui.codecs.grammar.parsed_call import (
-    MAX_SCROLL_PX,
-    STATUSES,
-    ParsedAction,
-    cannot_say,
-    seconds,
-)
-from vlrl.envs.gui.codecs.qwen_prompt import Version, of_type, one_of, parameters, qwen_prompt
-from vlrl.envs.gui.screen import Form
-from vlrl.parsing.tool_calls import write_call
-
-FUNCTION = "computer_use"
+from vlrl.envs.gui.codecs.grammar.parsed_call import MAX_SCROLL_PX, ParsedAction
+from vlrl.envs.gui.codecs.qwen import QwenCodec, action_of, of_type, one_of, parameters
 
 _CLICKS: Mapping[str, tuple[Button, int]] = {
     "left_click": ("left", 1),
@@ -70,9 +44,7 @@ _ACTIONS = {
     "answer": "answer a question with `text`",
 }
 _PARAMETERS = parameters(
-    action=one_of(
-        "What to do:\n" + "\n".join(f"* `{name}`: {does}." for name, does in _ACTIONS.items()), *_ACTIONS
-    ),
+    action=action_of(_ACTIONS),
     keys=of_type("array", "Needed by `action=key` only."),
     text=of_type("string", "Needed by `action=type` and `action=answer` only."),
     coordinate=of_type("array", "(x, y): where, from the left edge and from the top edge."),
@@ -82,89 +54,54 @@ _PARAMETERS = parameters(
 )
 
 
-class QwenComputerCodec:
+class QwenComputerCodec(QwenCodec):
     """computer_use in <tool_call> tags."""
 
-    def __init__(self, name: str, frame: CoordinateFrame) -> None:
-        self.name, self._frame = name, frame
-        self._version: Version = "2.5" if name.startswith("qwen2_5") else "3"
+    function = "computer_use"
+    description = (
+        "Use a mouse and a keyboard to work with a computer, and see its screen.\n"
+        "* This is a desktop with windows; programs are started by their icons and menus.\n"
+        "* Programs may need time to start or to react; wait and look again.\n"
+        "* The screen's resolution is {screen}.\n"
+        "* Find an element on the screenshot first, and click its middle, not its edge."
+    )
 
-    def instructions(self, screen: tuple[int, int], form: Form) -> str:
-        """See `Codec`."""
-        width, height = shown_extent(self._frame, screen)
-        description = (
-            "Use a mouse and a keyboard to work with a computer, and see its screen.\n"
-            "* This is a desktop with windows; programs are started by their icons and menus.\n"
-            "* Programs may need time to start or to react; wait and look again.\n"
-            f"* The screen's resolution is {width:g}x{height:g}.\n"
-            "* Find an element on the screenshot first, and click its middle, not its edge."
-        )
-        return qwen_prompt(self._version, FUNCTION, description, _PARAMETERS)
+    def _schema(self) -> dict[str, Any]:
+        return _PARAMETERS
 
-    def parse(self, text: str, view: View) -> Action:
-        """See `Codec`."""
-        said = said_in_call(text, FUNCTION, "action")
-        said.check_names(_PARAMETERS["properties"])
-        return _action(said, Grid(self._frame, view))
+    def _action(self, said: ParsedAction, grid: Grid) -> Action | None:
+        place = said.point("coordinate", grid) if said.has("coordinate") else None
+        match said.name:
+            case name if name in _CLICKS:
+                return Click(place, *_CLICKS[name])
+            case "mouse_move":
+                return Move(said.point("coordinate", grid))
+            case "left_click_drag":
+                return Drag((grid.view.pointer, said.point("coordinate", grid)))
+            case "key":
+                return Key(said.chord("keys", "text"))
+            case "scroll":
+                return Scroll(0, -round(said.number("pixels", -MAX_SCROLL_PX, MAX_SCROLL_PX)), place)
+            case "hscroll":
+                return Scroll(round(said.number("pixels", -MAX_SCROLL_PX, MAX_SCROLL_PX)), 0, place)
+        return None
 
-    def format(self, action: Action, view: View) -> str:
-        """See `Codec`."""
-        arguments = _arguments(action, Grid(self._frame, view))
-        if arguments is None:
-            raise cannot_say(self.name, action)
-        return write_call(FUNCTION, arguments)
+    def _arguments(self, action: Action, grid: Grid) -> dict[str, Any] | None:
+        def at(point: Pixel | None) -> dict[str, Any]:
+            return {} if point is None else {"coordinate": list(grid.written(point))}
 
-
-def _action(said: ParsedAction, grid: Grid) -> Action:
-    place = said.point("coordinate", grid) if said.has("coordinate") else None
-    match said.name:
-        case name if name in _CLICKS:
-            return Click(place, *_CLICKS[name])
-        case "mouse_move":
-            return Move(said.point("coordinate", grid))
-        case "left_click_drag":
-            return Drag((grid.view.pointer, said.point("coordinate", grid)))
-        case "key":
-            return Key(said.chord("keys", "text"))
-        case "type":
-            return TypeText(said.text("text"))
-        case "scroll":
-            return Scroll(0, -round(said.number("pixels", -MAX_SCROLL_PX, MAX_SCROLL_PX)), place)
-        case "hscroll":
-            return Scroll(round(said.number("pixels", -MAX_SCROLL_PX, MAX_SCROLL_PX)), 0, place)
-        case "wait":
-            return Wait(said.milliseconds("time", 1000))
-        case "terminate":
-            return Finish(said.choice("status", STATUSES))
-        case "answer":
-            return Answer(said.text("text"))
-    raise said.unknown()
-
-
-def _arguments(action: Action, grid: Grid) -> dict[str, Any] | None:
-    def at(point: Pixel | None) -> dict[str, Any]:
-        return {} if point is None else {"coordinate": list(grid.written(point))}
-
-    match action:
-        case Click(point=point, button=button, count=count, modifiers=()):
-            name = next((name for name, click in _CLICKS.items() if click == (button, count)), None)
-            return {"action": name, **at(point)} if name else None
-        case Move(point=point):
-            return {"action": "mouse_move", **at(point)}
-        case Drag(path=(start, end), button="left", modifiers=()) if grid.is_pointer(start):
-            return {"action": "left_click_drag", **at(end)}
-        case Scroll(dx=0, dy=dy, point=point):
-            return {"action": "scroll", **at(None if grid.is_pointer(point) else point), "pixels": -dy}
-        case Scroll(dx=dx, dy=0, point=point):
-            return {"action": "hscroll", **at(None if grid.is_pointer(point) else point), "pixels": dx}
-        case Key(keys=keys):
-            return {"action": "key", "keys": written_keys(keys, "pyautogui")}
-        case TypeText(text=text):
-            return {"action": "type", "text": text}
-        case Wait(duration_ms=duration):
-            return {"action": "wait", "time": seconds(duration)}
-        case Finish(success=success):
-            return {"action": "terminate", "status": "success" if success else "failure"}
-        case Answer(text=text):
-            return {"action": "answer", "text": text}
-    return None
+        match action:
+            case Click(point=point, button=button, count=count, modifiers=()):
+                name = next((name for name, click in _CLICKS.items() if click == (button, count)), None)
+                return {"action": name, **at(point)} if name else None
+            case Move(point=point):
+                return {"action": "mouse_move", **at(point)}
+            case Drag(path=(start, end), button="left", modifiers=()) if grid.is_pointer(start):
+                return {"action": "left_click_drag", **at(end)}
+            case Scroll(dx=0, dy=dy, point=point):
+                return {"action": "scroll", **at(None if grid.is_pointer(point) else point), "pixels": -dy}
+            case Scroll(dx=dx, dy=0, point=point):
+                return {"action": "hscroll", **at(None if grid.is_pointer(point) else point), "pixels": dx}
+            case Key(keys=keys):
+                return {"action": "key", "keys": written_keys(keys, "pyautogui")}
+        return None

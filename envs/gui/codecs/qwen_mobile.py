@@ -15,31 +15,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from vlrl.coordinates import CoordinateFrame
 from vlrl.envs.gui.actions import (
     Action,
-    Answer,
     Click,
-    Finish,
     Key,
     LongPress,
     OpenApp,
     Swipe,
     SystemButton,
     SystemButtonName,
-    TypeText,
-    Wait,
 )
-from vlrl.envs.gui.codecs.codec import View
-from vlrl.envs.gui.codecs.grammar.frames import Grid, shown_extent
-from vlrl.envs.gui.codecs.grammar.json_text import said_in_call
+from vlrl.envs.gui.codecs.grammar.frames import Grid
 from vlrl.envs.gui.codecs.grammar.keys import key_name
-from vlrl.envs.gui.codecs.grammar.parsed_call import STATUSES, ParsedAction, cannot_say, seconds
-from vlrl.envs.gui.codecs.qwen_prompt import Version, of_type, one_of, parameters, qwen_prompt
-from vlrl.envs.gui.screen import Form
-from vlrl.parsing.tool_calls import write_call
-
-FUNCTION = "mobile_use"
+from vlrl.envs.gui.codecs.grammar.parsed_call import ParsedAction, seconds
+from vlrl.envs.gui.codecs.qwen import QwenCodec, Version, action_of, of_type, one_of, parameters
 
 _BUTTONS: Mapping[str, SystemButtonName] = {"back": "back", "home": "home", "menu": "menu", "enter": "enter"}
 _ADB: Mapping[str, str] = {
@@ -64,87 +53,72 @@ _ACTIONS: Mapping[str, str] = {
 _LEFT_OUT: Mapping[Version, tuple[str, ...]] = {"2.5": ("answer",), "3": ("key", "open")}
 
 
-class QwenMobileCodec:
+class QwenMobileCodec(QwenCodec):
     """mobile_use in <tool_call> tags."""
 
-    def __init__(self, name: str, frame: CoordinateFrame) -> None:
-        self.name, self._frame = name, frame
-        self._version: Version = "2.5" if name.startswith("qwen2_5") else "3"
-        self._parameters = _parameters(self._version)
-
-    def instructions(self, screen: tuple[int, int], form: Form) -> str:
-        """See `Codec`."""
-        width, height = shown_extent(self._frame, screen)
-        description = (
-            "Use a touchscreen to work with a mobile device, and see its screen.\n"
-            "* You can tap, swipe, type and press the system's buttons.\n"
-            "* Apps may need time to start or to react; wait and look again.\n"
-            f"* The screen's resolution is {width:g}x{height:g}.\n"
-            "* Tap the middle of an element, not its edge."
-        )
-        return qwen_prompt(self._version, FUNCTION, description, self._parameters)
-
-    def parse(self, text: str, view: View) -> Action:
-        """See `Codec`."""
-        said = said_in_call(text, FUNCTION, "action")
-        said.check_names(self._parameters["properties"])
-        return _action(said, Grid(self._frame, view))
-
-    def format(self, action: Action, view: View) -> str:
-        """See `Codec`."""
-        arguments = _arguments(action, Grid(self._frame, view))
-        if arguments is None or arguments["action"] in _LEFT_OUT[self._version]:
-            raise cannot_say(self.name, action)
-        return write_call(FUNCTION, arguments)
-
-
-def _parameters(version: Version) -> dict[str, Any]:
-    actions = {name: does for name, does in _ACTIONS.items() if name not in _LEFT_OUT[version]}
-    texts = [f"`action={name}`" for name in ("key", "type", "answer", "open") if name in actions]
-    return parameters(
-        action=one_of(
-            "What to do:\n" + "\n".join(f"* `{name}`: {does}." for name, does in actions.items()), *actions
-        ),
-        coordinate=of_type(
-            "array",
-            "(x, y): how far from the left edge and from the top edge. Needed by `action=click`, "
-            "`action=long_press` and `action=swipe`.",
-        ),
-        coordinate2=of_type("array", "(x, y): where a swipe ends. Needed by `action=swipe` only."),
-        text=of_type("string", f"Needed by {', '.join(texts[:-1])} and {texts[-1]} only."),
-        time=of_type("number", "Seconds. Needed by `action=long_press` and `action=wait` only."),
-        button=one_of(
-            "Back returns to what was shown before, Home to the home screen, Menu opens the list of running "
-            "apps, Enter presses enter. Needed by `action=system_button` only.",
-            *(name.capitalize() for name in _BUTTONS),
-        ),
-        status=one_of("How the task ended. Needed by `action=terminate` only.", "success", "failure"),
+    function = "mobile_use"
+    description = (
+        "Use a touchscreen to work with a mobile device, and see its screen.\n"
+        "* You can tap, swipe, type and press the system's buttons.\n"
+        "* Apps may need time to start or to react; wait and look again.\n"
+        "* The screen's resolution is {screen}.\n"
+        "* Tap the middle of an element, not its edge."
     )
 
+    def _schema(self) -> dict[str, Any]:
+        actions = {name: does for name, does in _ACTIONS.items() if name not in _LEFT_OUT[self.version]}
+        texts = [f"`action={name}`" for name in ("key", "type", "answer", "open") if name in actions]
+        return parameters(
+            action=action_of(actions),
+            coordinate=of_type(
+                "array",
+                "(x, y): how far from the left edge and from the top edge. Needed by `action=click`, "
+                "`action=long_press` and `action=swipe`.",
+            ),
+            coordinate2=of_type("array", "(x, y): where a swipe ends. Needed by `action=swipe` only."),
+            text=of_type("string", f"Needed by {', '.join(texts[:-1])} and {texts[-1]} only."),
+            time=of_type("number", "Seconds. Needed by `action=long_press` and `action=wait` only."),
+            button=one_of(
+                "Back returns to what was shown before, Home to the home screen, Menu opens the list of "
+                "running apps, Enter presses enter. Needed by `action=system_button` only.",
+                *(name.capitalize() for name in _BUTTONS),
+            ),
+            status=one_of("How the task ended. Needed by `action=terminate` only.", "success", "failure"),
+        )
 
-def _action(said: ParsedAction, grid: Grid) -> Action:
-    match said.name:
-        case "click":
-            return Click(said.point("coordinate", grid))
-        case "long_press":
-            return LongPress(said.point("coordinate", grid), said.milliseconds("time", 800))
-        case "swipe":
-            return Swipe(said.point("coordinate", grid), said.point("coordinate2", grid))
-        case "type":
-            return TypeText(said.text("text"))
-        case "key":
-            return _key_event(said)
-        case "system_button":
-            return SystemButton(said.choice("button", _BUTTONS))
-        case "open":
-            return OpenApp(said.text("text"))
-        case "wait":
-            return Wait(said.milliseconds("time", 1000))
-        case "terminate":
-            return Finish(said.choice("status", STATUSES))
-        case "answer":
-            return Answer(said.text("text"))
-    raise said.unknown()
+    def _action(self, said: ParsedAction, grid: Grid) -> Action | None:
+        match said.name:
+            case "click":
+                return Click(said.point("coordinate", grid))
+            case "long_press":
+                return LongPress(said.point("coordinate", grid), said.milliseconds("time", 800))
+            case "swipe":
+                return Swipe(said.point("coordinate", grid), said.point("coordinate2", grid))
+            case "key":
+                return _key_event(said)
+            case "system_button":
+                return SystemButton(said.choice("button", _BUTTONS))
+            case "open":
+                return OpenApp(said.text("text"))
+        return None
+
+    def _arguments(self, action: Action, grid: Grid) -> dict[str, Any] | None:
+        match action:
+            case Click(point=(_, _) as point, button="left", count=1, modifiers=()):
+                return {"action": "click", "coordinate": list(grid.written(point))}
+            case LongPress(point=point, duration_ms=duration):
+                place = list(grid.written(point))
+                return {"action": "long_press", "coordinate": place, "time": seconds(duration)}
+            case Swipe(start=start, end=end):
+                places = list(grid.written(start)), list(grid.written(end))
+                return {"action": "swipe", "coordinate": places[0], "coordinate2": places[1]}
+            case Key(keys=(key,)) if key != "menu":  # adb's menu is the system's button
+                return {"action": "key", "text": next((event for event, k in _ADB.items() if k == key), key)}
+            case SystemButton(name=name):
+                return {"action": "system_button", "button": name.capitalize()}
+            case OpenApp(name=name):
+                return {"action": "open", "text": name}
+        return None
 
 
 def _key_event(said: ParsedAction) -> Action:
@@ -155,30 +129,3 @@ def _key_event(said: ParsedAction) -> Action:
         return Key((_ADB[event] if event in _ADB else key_name(event),))
     except ValueError:
         raise said.wrong("text", "is no key of a keyboard") from None
-
-
-def _arguments(action: Action, grid: Grid) -> dict[str, Any] | None:
-    match action:
-        case Click(point=(_, _) as point, button="left", count=1, modifiers=()):
-            return {"action": "click", "coordinate": list(grid.written(point))}
-        case LongPress(point=point, duration_ms=duration):
-            place = list(grid.written(point))
-            return {"action": "long_press", "coordinate": place, "time": seconds(duration)}
-        case Swipe(start=start, end=end):
-            places = list(grid.written(start)), list(grid.written(end))
-            return {"action": "swipe", "coordinate": places[0], "coordinate2": places[1]}
-        case TypeText(text=text):
-            return {"action": "type", "text": text}
-        case Key(keys=(key,)) if key != "menu":  # adb's menu is the system's button
-            return {"action": "key", "text": next((event for event, k in _ADB.items() if k == key), key)}
-        case SystemButton(name=name):
-            return {"action": "system_button", "button": name.capitalize()}
-        case OpenApp(name=name):
-            return {"action": "open", "text": name}
-        case Wait(duration_ms=duration):
-            return {"action": "wait", "time": seconds(duration)}
-        case Finish(success=success):
-            return {"action": "terminate", "status": "success" if success else "failure"}
-        case Answer(text=text):
-            return {"action": "answer", "text": text}
-    return None

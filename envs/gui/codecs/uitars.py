@@ -19,7 +19,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from vlrl.coordinates import CoordinateFrame
 from vlrl.envs.gui.actions import (
     Action,
     Answer,
@@ -40,12 +39,13 @@ from vlrl.envs.gui.actions import (
     TypeText,
     Wait,
 )
-from vlrl.envs.gui.codecs.codec import ActionError, View
+from vlrl.envs.gui.codecs.codec import ActionError
 from vlrl.envs.gui.codecs.grammar.directions import DIRECTIONS, direction_of, scroll_towards
 from vlrl.envs.gui.codecs.grammar.escapes import escaped, unescaped
 from vlrl.envs.gui.codecs.grammar.frames import Grid
-from vlrl.envs.gui.codecs.grammar.keys import written_keys
-from vlrl.envs.gui.codecs.grammar.parsed_call import Argument, ParsedAction, cannot_say
+from vlrl.envs.gui.codecs.grammar.grammar_codec import GrammarCodec
+from vlrl.envs.gui.codecs.grammar.keys import written_key, written_keys
+from vlrl.envs.gui.codecs.grammar.parsed_call import Argument, ParsedAction
 from vlrl.envs.gui.codecs.grammar.parts import action_part
 from vlrl.envs.gui.screen import Form
 
@@ -99,12 +99,8 @@ _PLACE = re.compile(r"(?:<point>|<\|box_start\|>|<bbox>)?([^<>|]*)(?:</point>|<\
 _NUMBERS = re.compile(r"[(\[]?\s*(-?[0-9.]{1,12}(?:[\s,]+-?[0-9.]{1,12}){1,3})\s*[)\]]?")
 
 
-class UiTarsCodec:
+class UiTarsCodec(GrammarCodec):
     """Thought and action, of version 1.0 or 1.5."""
-
-    def __init__(self, name: str, frame: CoordinateFrame) -> None:
-        self.name, self._frame = name, frame
-        self._points = name.startswith("uitars_1_5")
 
     def instructions(self, screen: tuple[int, int], form: Form) -> str:
         """See `Codec`."""
@@ -121,20 +117,16 @@ class UiTarsCodec:
             "its target.\n"
         )
 
-    def parse(self, text: str, view: View) -> Action:
-        """See `Codec`."""
-        return _action(_said(text), Grid(self._frame, view))
+    def _read(self, text: str, grid: Grid) -> Action:
+        return _action(_said(text), grid)
 
-    def format(self, action: Action, view: View) -> str:
-        """See `Codec`."""
-        call = self._call(action, Grid(self._frame, view))
-        if call is None:
-            raise cannot_say(self.name, action)
-        return f"Action: {call}"
+    def _written(self, action: Action, grid: Grid) -> str | None:
+        call = self._call(action, grid)
+        return None if call is None else f"Action: {call}"
 
     def _named(self, which: str, x: object, y: object) -> str:
         """A place as an argument: `which` is "start", "end" or, of an action at one place, empty."""
-        if self._points:
+        if self.name.startswith("uitars_1_5"):
             return f"{which + '_' if which else ''}point='<point>{x} {y}</point>'"
         return f"{which or 'start'}_box='<|box_start|>({x},{y})<|box_end|>'"
 
@@ -162,9 +154,9 @@ class UiTarsCodec:
             case Key(keys=keys):
                 return f"hotkey(key='{' '.join(map(escaped, written_keys(keys, 'pyautogui')))}')"
             case KeyDown(key=key):
-                return f"press(key='{escaped(*written_keys((key,), 'pyautogui'))}')"
+                return f"press(key='{escaped(written_key(key, 'pyautogui'))}')"
             case KeyUp(key=key):
-                return f"release(key='{escaped(*written_keys((key,), 'pyautogui'))}')"
+                return f"release(key='{escaped(written_key(key, 'pyautogui'))}')"
             case TypeText(text=text):
                 return f"type(content='{escaped(text)}')"
             case OpenApp(name=name):

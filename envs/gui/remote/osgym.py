@@ -39,9 +39,9 @@ from vlrl.envs.gui.actions import (
     Wait,
 )
 from vlrl.envs.gui.codecs.codec import ActionError
+from vlrl.envs.gui.codecs.grammar.keys import written_key
 from vlrl.envs.gui.env import GuiEnv
 from vlrl.envs.gui.remote.backend import RemoteBackend, text_of
-from vlrl.envs.gui.remote.osworld_program import key_name
 from vlrl.envs.gui.screen import Screen
 
 _SHIFTED = {"&": "7", ")": "0"}
@@ -193,4 +193,4 @@ def _typed(text: str) -> list[str]:
 def _key(name: str) -> str:
     if name in "&),(":
         raise ActionError("unknown_action", f"OSGym's grammar cannot say the key {name!r}", (0, 0))
-    return key_name(name)
+    return written_key(name, "pyautogui")

@@ -34,6 +34,7 @@ from vlrl.envs.gui.actions import (
     Wait,
 )
 from vlrl.envs.gui.codecs.codec import ActionError
+from vlrl.envs.gui.codecs.grammar.keys import written_key
 
 PROGRAM = """
 import json, sys, time
@@ -69,15 +70,6 @@ MARK_FILE = "/tmp/.vlrl-episode"
 MAX_WAIT_MS = 10_000
 """Longer waits are cut: a model must not be able to let a deadline pass."""
 
-_KEYS = {
-    "super": "win",
-    "escape": "esc",
-    "page_up": "pageup",
-    "page_down": "pagedown",
-    "caps_lock": "capslock",
-    "print_screen": "printscreen",
-    "menu": "apps",
-}
 _Call = tuple[str, dict[str, Any]]
 
 
@@ -175,12 +167,7 @@ def _typed(text: str) -> Iterator[_Call]:
 
 def _key_names(name: str) -> tuple[str, ...]:
     """A key of KEY_NAMES in pyautogui's words; one of them as a chord, see `_typed`."""
-    return ("shift", ",") if name == "<" else (key_name(name),)
-
-
-def key_name(name: str) -> str:
-    """A key of KEY_NAMES as pyautogui calls it."""
-    return _KEYS.get(name, name)
+    return ("shift", ",") if name == "<" else (written_key(name, "pyautogui"),)
 
 
 def _notches(pixels: int) -> int:

@@ -7,8 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from vlrl.envs.visual.boxes import AnswerGrid, Frame, LabelledBoxes
-from vlrl.envs.visual.drawing.draw import UNITS
+from vlrl.envs.visual.boxes import BoxQuestionEnv, LabelledBoxes
 from vlrl.envs.visual.drawing.things import (
     VALUES,
     Thing,
@@ -20,10 +19,10 @@ from vlrl.envs.visual.drawing.things import (
     say,
     scatter,
 )
-from vlrl.envs.visual.question import Question, QuestionEnv
+from vlrl.envs.visual.question import Question
 
 
-class Detection(QuestionEnv):
+class Detection(BoxQuestionEnv):
     """Shows things on a table and asks for the boxes of all that are of the named kinds.
 
     Levels: 1, 1 to 3 things, all of one shape; 2, to 5, two shapes and others; 3, to 8, all four shapes; 4,
@@ -36,22 +35,6 @@ class Detection(QuestionEnv):
 
     name: ClassVar[str] = "visual/detection"
 
-    def __init__(
-        self, level: int | Sequence[int] = 1, image_size: int = 224, frame: Frame = "original_pixels"
-    ) -> None:
-        """Choose difficulty, size, and how places are written.
-
-        Args:
-            level: as in `GeneratedEnv`.
-            image_size: as in `GeneratedEnv`.
-            frame: original_pixels, per_1000, per_999 or unit; see `vlrl.coordinates`.
-
-        Raises:
-            ConfigError: for a level, size or frame that there is not.
-        """
-        super().__init__(level, image_size)
-        self.grid = AnswerGrid(image_size, frame)
-
     def ask(self, rng: np.random.Generator, level: int) -> Question:
         """Some kinds, things of these kinds and others."""
         num_things = int(rng.integers(*_NUM_THINGS[level], endpoint=True))
@@ -60,7 +43,7 @@ class Detection(QuestionEnv):
         placed = scatter(rng, things, columns_for(num_things))
         labels = [say(kind) for kind in kinds]
         boxes = [
-            (label, self.grid.box(_shares(thing)))
+            (label, self.box_of(thing))
             for thing in sorted(placed, key=lambda thing: (thing.y, thing.x))
             for kind, label in zip(kinds, labels, strict=True)
             if thing.matches(kind)
@@ -103,8 +86,3 @@ def _draw_things(
         if not any(other.matches(kind) for kind in kinds):
             things.append(other)
     return things
-
-
-def _shares(thing: Thing) -> tuple[float, float, float, float]:
-    x0, y0, x1, y1 = thing.box
-    return x0 / UNITS, y0 / UNITS, x1 / UNITS, y1 / UNITS

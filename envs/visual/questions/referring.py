@@ -7,8 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from vlrl.envs.visual.boxes import AnswerGrid, Frame, OneBox
-from vlrl.envs.visual.drawing.draw import UNITS
+from vlrl.envs.visual.boxes import BoxQuestionEnv, OneBox
 from vlrl.envs.visual.drawing.things import (
     VALUES,
     Thing,
@@ -22,7 +21,7 @@ from vlrl.envs.visual.drawing.things import (
     say,
     scatter,
 )
-from vlrl.envs.visual.question import Question, QuestionEnv
+from vlrl.envs.visual.question import Question
 
 MARGIN = 12.0
 """Units by which the thing meant is further left, nearer and so on than others that the phrase could mean."""
@@ -30,7 +29,7 @@ MARGIN = 12.0
 Meant = tuple[str, Thing, list[Thing]]
 
 
-class Referring(QuestionEnv):
+class Referring(BoxQuestionEnv):
     """Shows things on a table and asks for the box around one of them.
 
     Levels, each of which asks as the one before it too: 1, 3 or 4 things, named by colour and shape; 2, to 7,
@@ -45,32 +44,19 @@ class Referring(QuestionEnv):
     name: ClassVar[str] = "visual/referring"
     success_at: ClassVar[float] = 0.5
 
-    def __init__(
-        self, level: int | Sequence[int] = 1, image_size: int = 224, frame: Frame = "original_pixels"
-    ) -> None:
-        """Choose difficulty, size, and how places are written.
-
-        Args:
-            level: as in `GeneratedEnv`.
-            image_size: as in `GeneratedEnv`.
-            frame: original_pixels, per_1000, per_999 or unit; see `vlrl.coordinates`.
-
-        Raises:
-            ConfigError: for a level, size or frame that there is not.
-        """
-        super().__init__(level, image_size)
-        self.grid = AnswerGrid(image_size, frame)
-
     def ask(self, rng: np.random.Generator, level: int) -> Question:
         """One of the level's kinds of phrase, and an image in which it means one thing."""
         kinds = _KINDS[max(0, level - 2) : level]
         kind = kinds[int(rng.integers(len(kinds)))]
         phrase, meant, things = kind(rng, int(rng.integers(*_NUM_THINGS[level], endpoint=True)))
-        x0, y0, x1, y1 = meant.box
-        box = self.grid.box((x0 / UNITS, y0 / UNITS, x1 / UNITS, y1 / UNITS))
         text = f"Where is {phrase}? Answer with its box [x0, y0, x1, y1] {self.grid.describe()}."
         image = draw_things(self.image_size, things)
-        return Question(text, OneBox(box, self.grid), [image], metadata={"things": things, "phrase": phrase})
+        return Question(
+            text,
+            OneBox(self.box_of(meant), self.grid),
+            [image],
+            metadata={"things": things, "phrase": phrase},
+        )
 
 
 _NUM_THINGS: Mapping[int, tuple[int, int]] = {1: (3, 4), 2: (5, 7), 3: (6, 9), 4: (7, 12), 5: (9, 16)}

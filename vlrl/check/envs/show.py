@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from vlrl.check.envs.run import verdict
-from vlrl.check.rewards.show import MARKS
+from vlrl.check.rewards.show import MARKS, show_checks, show_verdict
 
 MAX_SHOWN = 6
 """Lines printed of what a check rests on; --json has all."""
@@ -38,20 +38,8 @@ def show_check(result: Mapping[str, Any], console: Console) -> None:
     """Print the verdict table; what environments say is text, never markup."""
     options = "  ".join(f"{name}={value}" for name, value in result["options"].items())
     console.print(Text.assemble((result["env"], "bold"), f"  {options}"), soft_wrap=True)
-    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
-    table.add_column("mark", no_wrap=True)
-    table.add_column("check", no_wrap=True)
-    table.add_column("found", overflow="fold")
-    for check in result["checks"]:
-        mark, style = MARKS[check["status"]]
-        table.add_row(Text(mark, style), Text(check["name"], "bold"), Text(check["found"]))
-        for finding in check["findings"][:MAX_SHOWN]:
-            table.add_row("", "", Text(f"  {finding}", "dim"))
-        if (left := len(check["findings"]) - MAX_SHOWN) > 0:
-            table.add_row("", "", Text(f"  and {left} more: --json has them", "dim"))
-    console.print(table)
-    mark, style = MARKS["ok" if result["ok"] else "fail"]
-    console.print(Text.assemble((f"{mark} ", style), (verdict(result), "bold")), soft_wrap=True)
+    show_checks(result["checks"], console, MAX_SHOWN)
+    show_verdict(result["ok"], verdict(result), console)
 
 
 def show_replay(result: Mapping[str, Any], console: Console) -> None:
@@ -67,11 +55,10 @@ def show_replay(result: Mapping[str, Any], console: Console) -> None:
                 if episode[name] not in ("", "same"):
                     console.print(Text(f"    {name}: {episode[name]}"), soft_wrap=True)
     unseen = sum(episode["pixels"] == "not recorded" for episode in result["episodes"])
-    mark, style = MARKS["ok" if result["ok"] else "fail"]
     told = f"{result['num_same']} of {result['num_episodes']} episodes earn and show the same again"
     told += f", {result['num_skipped']} skipped" if result["num_skipped"] else ""
     told += f"; of {unseen} the pixels were not recorded" if unseen else ""
-    console.print(Text.assemble((f"{mark} ", style), (told, "bold")), soft_wrap=True)
+    show_verdict(result["ok"], told, console)
 
 
 def show_bench(rows: Sequence[Mapping[str, Any]], console: Console) -> None:

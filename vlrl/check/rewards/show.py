@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -20,19 +20,33 @@ def show(result: Mapping[str, Any], console: Console) -> None:
     """Print a result; what completions and exceptions say is text, never markup."""
     head = f"{result['reward']}  {result['data']}, {result['num_samples']} samples"
     console.print(Text(head, style="bold"), soft_wrap=True)
+    show_checks(result["checks"], console)
+    for check in result["checks"]:
+        if check["status"] == "fail":
+            _findings(check, console)
+    show_verdict(result["ok"], verdict(result), console)
+
+
+def show_checks(checks: Sequence[Mapping[str, Any]], console: Console, num_findings: int = 0) -> None:
+    """Print one line a check, and under it the first so many lines of what it rests on."""
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
     table.add_column("mark", no_wrap=True)
     table.add_column("check", no_wrap=True)
     table.add_column("found", overflow="fold")
-    for check in result["checks"]:
+    for check in checks:
         mark, style = MARKS[check["status"]]
         table.add_row(Text(mark, style), Text(check["name"], "bold"), Text(check["found"]))
+        for finding in check["findings"][:num_findings]:
+            table.add_row("", "", Text(f"  {finding}", "dim"))
+        if num_findings and (left := len(check["findings"]) - num_findings) > 0:
+            table.add_row("", "", Text(f"  and {left} more: --json has them", "dim"))
     console.print(table)
-    for check in result["checks"]:
-        if check["status"] == "fail":
-            _findings(check, console)
-    mark, style = MARKS["ok" if result["ok"] else "fail"]
-    console.print(Text.assemble((f"{mark} ", style), (verdict(result), "bold")), soft_wrap=True)
+
+
+def show_verdict(is_ok: bool, words: str, console: Console) -> None:
+    """Print the last line: whether all is well, in a sentence."""
+    mark, style = MARKS["ok" if is_ok else "fail"]
+    console.print(Text.assemble((f"{mark} ", style), (words, "bold")), soft_wrap=True)
 
 
 def _findings(check: Mapping[str, Any], console: Console) -> None:

@@ -74,31 +74,22 @@ ALIASES: Mapping[str, str] = {
 
 MODIFIERS: tuple[Modifier, ...] = get_args(Modifier)
 
+_PLAYWRIGHT: Mapping[str, str] = {
+    **{"ctrl": "Control", "shift": "Shift", "alt": "Alt", "super": "Meta"},
+    **{"up": "ArrowUp", "down": "ArrowDown", "left": "ArrowLeft", "right": "ArrowRight"},
+    **{"page_up": "PageUp", "page_down": "PageDown", "caps_lock": "CapsLock"},
+    **{"print_screen": "PrintScreen", "menu": "ContextMenu", "space": "Space"},
+    **{key: key.capitalize() for key in ("enter", "tab", "backspace", "delete", "escape", "insert")},
+    **{key: key.capitalize() for key in ("home", "end", *(f"f{number}" for number in range(1, 13)))},
+}
+_NOT_IN_WEBDRIVER = ("caps_lock", "print_screen", "menu")
 _WRITTEN: Mapping[Vocabulary, Mapping[str, str]] = {
     "pyautogui": {
-        "super": "win",
-        "escape": "esc",
-        "page_up": "pageup",
-        "page_down": "pagedown",
-        "caps_lock": "capslock",
-        "print_screen": "printscreen",
-        "menu": "apps",
+        **{"super": "win", "escape": "esc", "page_up": "pageup", "page_down": "pagedown"},
+        **{"caps_lock": "capslock", "print_screen": "printscreen", "menu": "apps"},
     },
-    "playwright": {
-        **{"ctrl": "Control", "shift": "Shift", "alt": "Alt", "super": "Meta"},
-        **{"up": "ArrowUp", "down": "ArrowDown", "left": "ArrowLeft", "right": "ArrowRight"},
-        **{"page_up": "PageUp", "page_down": "PageDown", "caps_lock": "CapsLock"},
-        **{"print_screen": "PrintScreen", "menu": "ContextMenu", "space": "Space"},
-        **{key: key.capitalize() for key in ("enter", "tab", "backspace", "delete", "escape", "insert")},
-        **{key: key.capitalize() for key in ("home", "end", *(f"f{number}" for number in range(1, 13)))},
-    },
-    "webdriver": {
-        **{"ctrl": "<Control>", "shift": "<Shift>", "alt": "<Alt>", "super": "<Meta>", "space": "<Space>"},
-        **{"up": "<ArrowUp>", "down": "<ArrowDown>", "left": "<ArrowLeft>", "right": "<ArrowRight>"},
-        **{"page_up": "<PageUp>", "page_down": "<PageDown>"},
-        **{f: f"<{f.capitalize()}>" for f in ("enter", "tab", "backspace", "delete", "escape", "insert")},
-        **{f: f"<{f.capitalize()}>" for f in ("home", "end", *(f"f{number}" for number in range(1, 13)))},
-    },
+    "playwright": _PLAYWRIGHT,
+    "webdriver": {key: f"<{name}>" for key, name in _PLAYWRIGHT.items() if key not in _NOT_IN_WEBDRIVER},
 }
 
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar, get_args
 
-from vlrl.envs.gui.actions import NOTCH_PX, Action, Button, Pixel
+from vlrl.envs.gui.actions import NOTCH_PX, Button, Pixel
 from vlrl.envs.gui.codecs.codec import ActionError
 from vlrl.envs.gui.codecs.grammar.frames import Grid
 from vlrl.envs.gui.codecs.grammar.keys import chord, key_name, split_chord
@@ -204,11 +204,6 @@ def notches(pixels: int) -> int:
 def seconds(duration_ms: int) -> float:
     """A time as a grammar writes it that counts seconds; a whole number where it is one."""
     return duration_ms // 1000 if duration_ms % 1000 == 0 else duration_ms / 1000
-
-
-def cannot_say(codec: str, action: Action) -> ActionError:
-    """The error of `format` for an action that a grammar has no words for."""
-    return ActionError("unknown_action", f"{codec} cannot say {action}", (0, 0))
 
 
 def _is_number(value: Any) -> bool:

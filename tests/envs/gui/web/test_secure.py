@@ -6,6 +6,7 @@ import inspect
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from processes import descendants
@@ -60,9 +61,12 @@ def test_the_clipboards_interface_is_of_the_pages_own(
     assert web.page.evaluate("navigator.clipboard.readText()") == ""
 
 
-def test_a_sandbox_is_the_default_everywhere(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = (MiniWobEnv, WebEnv, X11Env)
-    assert {inspect.signature(env).parameters["sandbox"].default for env in made} == {"require"}
+def test_a_sandbox_is_the_default_everywhere(
+    open_page: Open, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert inspect.signature(X11Env).parameters["sandbox"].default == "require"
+    web: list[Any] = [MiniWobEnv(), WebEnv(str(root / "examples" / "web_tasks"))]
+    assert [env.backend._sandbox for env in web] == ["require", "require"]
     browser.close_idle()
     monkeypatch.setattr(chrome, "_why_no_box", lambda: "this test is without")
     with pytest.raises(ConfigError, match="sandbox=warn"):
