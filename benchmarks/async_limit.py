@@ -4,7 +4,7 @@ Two things no order of work can get below, and the larger one is the bound:
 
 1. The processor. The run's CPU seconds over the number of cores. All processes share the cores, so only
    waiting can be hidden (work that is not waiting at best fills every core).
-2. The longest path through the credits. With pipeline depth D and staleness bound h, batch k is admitted when
+2. The longest path through the slots. With pipeline depth D and staleness bound h, batch k is admitted when
    batch k - D has been cut and the update of batch k - h - 1 is in; it is whole once its slowest episode has
    waited for its environment and generated its turns; it is cut once the trainer is free, trained in step_s:
 
@@ -27,12 +27,12 @@ from collections.abc import Sequence
 def path_seconds(
     slowest_s: Sequence[float], step_s: float, *, pipeline_depth: int, max_staleness: int
 ) -> float:
-    """The longest path through the credits.
+    """The longest path through the slots.
 
     Args:
         slowest_s: of each batch, its slowest episode alone on the machine.
         step_s: one step of the trainer and the update after it.
-        pipeline_depth: batches' worth of credits.
+        pipeline_depth: batches' worth of slots.
         max_staleness: most updates between a token and its training.
 
     Returns:
@@ -41,10 +41,10 @@ def path_seconds(
     cut: list[float] = []
     trained: list[float] = []
     for batch, slowest in enumerate(slowest_s):
-        credits_back = cut[batch - pipeline_depth] if batch >= pipeline_depth else 0.0
+        slots_back = cut[batch - pipeline_depth] if batch >= pipeline_depth else 0.0
         timely = trained[batch - max_staleness - 1] if batch > max_staleness else 0.0
         free = trained[-1] if trained else 0.0
-        cut.append(max(max(credits_back, timely) + slowest, free))
+        cut.append(max(max(slots_back, timely) + slowest, free))
         trained.append(cut[-1] + step_s)
     return trained[-1]
 

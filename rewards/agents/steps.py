@@ -46,11 +46,6 @@ class Step:
     answer_frame: CoordinateFrame
     media_index: int
 
-    @property
-    def same_kind(self) -> bool:
-        """True if the action written is of the answer's type."""
-        return self.written is not None and self.written.kind == self.true.kind
-
     def frames(self, radius: float) -> AnswerFrames:
         """The screenshot and its frames, for rewards that measure within a radius of it.
 

@@ -1,4 +1,4 @@
-"""The credits' state machine: no credit lost, no deadlock, nothing trained twice, skipped or too old."""
+"""The slots' state machine: no slot lost, no deadlock, nothing trained twice, skipped or too old."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_without_staleness_a_batch_is_generated_when_the_last_one_is_trained() -
 def test_with_staleness_the_next_batch_is_generated_while_one_trains_and_no_further() -> None:
     buffer: Buffer[str] = Buffer(BufferLimits(batch_size=2, pipeline_depth=1, max_staleness=4))
     assert generated(buffer) == [0, 1]
-    assert generated(buffer) == []  # a credit comes back when a batch is cut
+    assert generated(buffer) == []  # a slot comes back when a batch is cut
     assert cut_positions(buffer) == [0, 1]
     assert generated(buffer) == [2, 3]
     assert cut_positions(buffer) == [2, 3]
@@ -47,7 +47,7 @@ def test_with_staleness_the_next_batch_is_generated_while_one_trains_and_no_furt
 
 def test_depth_and_staleness_are_two_knobs() -> None:
     deep: Buffer[str] = Buffer(BufferLimits(batch_size=2, pipeline_depth=3, max_staleness=1))
-    assert generated(deep) == [0, 1, 2, 3]  # credits for 6, but 4 and 5 would be trained 2 updates later
+    assert generated(deep) == [0, 1, 2, 3]  # slots for 6, but 4 and 5 would be trained 2 updates later
     wide: Buffer[str] = Buffer(BufferLimits(batch_size=2, pipeline_depth=3, max_staleness=8))
     assert generated(wide) == [0, 1, 2, 3, 4, 5]
 

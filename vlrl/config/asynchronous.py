@@ -115,7 +115,7 @@ class AsyncConfig(Section):
     many batches and one more may be open, so a larger pipeline_depth is refused."""
 
     @model_validator(mode="after")
-    def _credits_that_can_be_used(self) -> AsyncConfig:
+    def _slots_that_can_be_used(self) -> AsyncConfig:
         if self.streams and self.pipeline_depth > self.max_staleness + 1:
             raise ValueError(
                 f"pipeline_depth={self.pipeline_depth} with max_staleness={self.max_staleness}: a group that "

@@ -125,7 +125,7 @@ class Config(Section):
         return self
 
     @model_validator(mode="after")
-    def _way_to_draw(self) -> Config:
+    def _generation_mode(self) -> Config:
         generator = self.generator
         if generator.mode == "auto":
             mode = "continuous" if self.asynchronous.streams else "batch"

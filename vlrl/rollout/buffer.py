@@ -1,4 +1,4 @@
-"""Which samples are generated, waited for and trained: the one state machine that owns a run's credits.
+"""Which samples are generated, waited for and trained: the one state machine that owns a run's slots.
 
     0, 1, 2, …: positions of the endless sequence of samples; each becomes a ticket when it is admitted.
 
@@ -12,8 +12,8 @@ Consumes: positions in order, and what became of them in any order. Waits for: t
 batches are cut in the order of positions; so the samples trained, and their order, do not hang on what ends
 first. Unblocked by: the head's end; or, of tickets ahead of the weights, by `advance`.
 
-A ticket holds one credit from its first admission until it is consumed, failed or filtered. One that is
-redone keeps its credit: had it to ask for another, tickets behind it could hold all of them, waiting for it.
+A ticket holds one slot from its first admission until it is consumed, failed or filtered. One that is
+redone keeps its slot: had it to ask for another, tickets behind it could hold all of them, waiting for it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class State(StrEnum):
-    """State of a ticket that holds a credit."""
+    """State of a ticket that holds a slot."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -65,7 +65,7 @@ class BufferLimits:
 
     Attributes:
         batch_size: tickets of a batch, at least 1.
-        pipeline_depth: batches' worth of credits, at least 1; a batch's come back when it is cut, so 1
+        pipeline_depth: batches' worth of slots, at least 1; a batch's come back when it is cut, so 1
         generates
             the next batch while the last one trains.
         max_staleness: most updates between the oldest token of a ticket and the batch that trains it. With 0

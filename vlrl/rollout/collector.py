@@ -131,7 +131,7 @@ class Collector:
             batch.metrics = self._metrics(cut.counts)
         if self._streams:
             batch.seconds = {}
-            self._start()  # on the credits that came back
+            self._start()  # on the slots that came back
         self._check(batch)
         return batch
 
@@ -182,7 +182,7 @@ class Collector:
                 self.buffer.lose(ticket.position)
                 raise
             self._settle([ticket], round_)
-            self._start()  # its credit, if it was dropped, is another's
+            self._start()  # its slot, if it was dropped, is another's
         except Exception as error:  # of any kind: raised where the batch is waited for
             self._error = self._error or error
         finally:
