@@ -4,7 +4,7 @@
 
 vLLM generates the config's first batch. transformers' model of the same folder, packed and called as a
 trainer rank does it, computes the same tokens' logprobs: once as it is ("none") and once with each fault. A
-fault that moves weights moves every element of them by one or ten of the config's learning rates, as Adam's
+fault that moves weights moves every element of them by 1, 10 or 100 of the config's learning rates, as Adam's
 steps do. `stops` says whether the run would have been stopped (`vlrl.run.parity`).
 """
 
@@ -121,7 +121,7 @@ class Side:
             ("vision tower", "model.visual."),
             ("last layer", f"model.language_model.layers.{last}."),
         ):
-            for num_steps in (1, 10):
+            for num_steps in (1, 10, 100):
                 with self.moved(prefix, num_steps):
                     yield f"stale {what}, {num_steps} steps", self.differences(micro_batches)
 
