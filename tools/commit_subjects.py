@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BASE = "d7b2e688adfab5bad43c210fb71d9f94ab928733"
+BASE = "627a104e2d38342263419bada531888870cafb02"
 """Subjects up to this commit are older than the check."""
 LIMIT = 72
 AUTOMATIC = ("fixup! ", "squash! ", "amend! ")
