@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
 import ray
 from builders import make_config
+from ray import cloudpickle
 
-from vlrl.cluster import cluster
+from vlrl.cluster import cluster, fetch, spawn
 from vlrl.errors import EngineError
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # actors' processes do not find this file
 
 
 def test_a_ray_that_takes_too_long_to_start_is_an_engine_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,3 +27,24 @@ def test_a_ray_that_takes_too_long_to_start_is_an_engine_error(monkeypatch: pyte
     words = r"Ray did not start .* timed out .* when the machine is less busy"
     with pytest.raises(EngineError, match=words), cluster(make_config()):
         pass
+
+
+class Unpicklable(ValueError):
+    """As pydantic's errors are, which vLLM raises for arguments that do not go together."""
+
+    def __reduce__(self) -> Any:
+        raise TypeError("cannot be pickled")
+
+
+class Refusing:
+    def start(self) -> None:
+        raise Unpicklable("the cache is too small\n  for max_model_len")
+
+
+def test_an_exception_that_cannot_be_pickled_is_told_in_its_own_words(local_ray: None) -> None:
+    actor = spawn(Refusing, num_cpus=0, num_gpus=0, env={})
+    with pytest.raises(EngineError) as raised:
+        fetch(actor.start.remote())
+    kind, _, text = str(raised.value).partition(": ")
+    assert kind.endswith("Unpicklable")
+    assert text.strip() == "the cache is too small\n  for max_model_len"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import shutil
 import signal
 import threading
@@ -35,6 +36,8 @@ CPU_ENVIRONMENT: Mapping[str, str] = {"KMP_BLOCKTIME": "0", "OMP_WAIT_POLICY": "
 GONE = (ray.exceptions.ActorDiedError, ray.exceptions.ActorUnavailableError)
 """What calls of a dead actor raise: the second one until Ray knows why nothing answers. As all actors are on
 the driver's node, no network can be the cause."""
+UNPICKLABLE = re.compile(r"Original exception details:.*^([\w.]+: .*)\Z", re.DOTALL | re.MULTILINE)
+"""Finds the exception in Ray's text about one that cannot be pickled: the last line of its traceback."""
 
 
 @contextmanager
@@ -228,9 +231,12 @@ def translate(error: Exception) -> VlrlError:
         return cause
     if isinstance(error, GONE):
         return EngineDied(f"an engine process died: {error}; its log is under /tmp/ray/session_latest/logs")
-    if cause is not None:  # str(error) is the actor's whole traceback, which --debug shows
-        return EngineError(f"{type(cause).__name__}: {cause}")
-    return EngineError(str(error))
+    if cause is None:
+        return EngineError(str(error))
+    if original := UNPICKLABLE.search(str(cause)):
+        return EngineError(original[1])
+    # str(error) is the actor's whole traceback, which --debug shows
+    return EngineError(f"{type(cause).__name__}: {cause}")
 
 
 def stop(actors: Sequence[Any]) -> None:
