@@ -174,7 +174,7 @@ def test_one_side_alone_has_no_ratio() -> None:
 @pytest.mark.parametrize(
     ("tally", "message"),
     [
-        ({"completions": 11}, "trl drew 11 completions in a block, not 12"),
+        ({"completions": 11}, "trl generated 11 completions in a block, not 12"),
         ({"completion_tokens": [4, 5]}, r"completions of \[4, 5\] tokens, not of 5"),
         ({"distinct_rewards": 2}, "rewards do not vary"),
         ({"prompt_tokens": [11]}, "prompts differ in length"),

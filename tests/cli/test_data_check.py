@@ -22,7 +22,7 @@ Row = dict[str, Any]
 
 
 def write_image(path: Path, seed: int, size: tuple[int, int] = (60, 80)) -> str:
-    Image.fromarray(builders.image(*size, seed=seed)).save(path)
+    Image.fromarray(builders.random_image(*size, seed=seed)).save(path)
     return path.name
 
 

@@ -59,8 +59,8 @@ class Page(HTMLParser):
 
 @pytest.fixture
 def rows(tmp_path: Path) -> Path:
-    Image.fromarray(builders.image(*IMAGE)).save(tmp_path / "a.png")
-    Image.fromarray(builders.image(56, 56, seed=1)).save(tmp_path / "b.png")
+    Image.fromarray(builders.random_image(*IMAGE)).save(tmp_path / "a.png")
+    Image.fromarray(builders.random_image(56, 56, seed=1)).save(tmp_path / "b.png")
 
     def ask(*parts: Any) -> dict[str, Any]:
         content = [

@@ -138,7 +138,7 @@ def test_the_kl_term_is_measured_with_adapters_off(adapted: Adapted) -> None:
         torch.tensor(adapted.logprobs_of(model_of(folder))) for folder in (adapted.folder, adapted.base)
     )
     assert float(kl_k3(now, then).mean()) > 1e-4  # sorted, so not the very number
-    metrics, _, _ = adapted.trainer.step(adapted.batch(), "grpo", 0.0)
+    metrics, _ = adapted.trainer.step(adapted.batch(), "grpo", 0.0)
     base = TreeLogprobs(
         model_of(adapted.base), temperature=1.0, banned_token_ids=adapted.processor.banned_token_ids
     )

@@ -148,7 +148,7 @@ def handle(state: Gallery, event: Event, system: System) -> Gallery:
 
 
 GALLERY = App(
-    "gallery", "Gallery", "image", lambda argument, reader: Gallery(), build, handle, size=(440, 400)
+    "gallery", "Gallery", "picture", lambda argument, reader: Gallery(), build, handle, size=(440, 400)
 )
 
 

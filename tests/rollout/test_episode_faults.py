@@ -74,7 +74,8 @@ def test_a_step_with_failing_episodes_completes(num_groups: int) -> None:
 
     before = children(), set(os.listdir("/proc/self/fd"))
     generated = asyncio.run(step())
-    assert (children(), set(os.listdir("/proc/self/fd"))) == before
+    left = children() - before[0], set(os.listdir("/proc/self/fd")) - before[1]
+    assert left == (set(), set())  # what other tests had open may be closed meanwhile
 
     expected = Counter(KINDS[fault.partition(":")[0]] for fault in faults if fault)
     num_failed = GROUP_SIZE * sum(expected.values())

@@ -31,7 +31,7 @@ def said(text: str) -> str:
 
 def write_run(folder: Path, answers: list[str], *, answer: Any = "8", video: bool = False) -> Path:
     """A group of one sample, each member scored 1 if it said 8."""
-    frames = np.stack([builders.image(56, 84, seed) for seed in range(3 if video else 1)])
+    frames = np.stack([builders.random_image(56, 84, seed) for seed in range(3 if video else 1)])
     kind, times = ("video", (0.0, 0.5, 1.0)) if video else ("image", ())
     media = Media(kind, "a" * 64, frames, (112, 168), (1, 4, 6), 6, times, 2.0 if video else None, "per_1000")  # type: ignore[arg-type]
     sample = builders.make_sample(
@@ -137,7 +137,7 @@ def test_pixels_come_from_the_runs_media(tmp_path: Path, video: bool) -> None:
     path = write_run(tmp_path, ["x", "y"], video=video)
     result = rescore(find_reward(f"{tmp_path}/mine.py:brightness"), path)
     assert result["failed"] == []
-    assert result["new_mean"] == pytest.approx(builders.image(56, 84, 2 if video else 0).mean())
+    assert result["new_mean"] == pytest.approx(builders.random_image(56, 84, 2 if video else 0).mean())
     (tmp_path / "media" / f"{'a' * 64}.png").unlink()
     with pytest.raises(DataError, match=r"\.png is missing"):
         rescore(find_reward(f"{tmp_path}/mine.py:brightness"), path)
