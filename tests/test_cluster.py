@@ -30,7 +30,7 @@ def test_a_ray_that_takes_too_long_to_start_is_an_engine_error(monkeypatch: pyte
 
 
 class Unpicklable(ValueError):
-    """As pydantic's errors are, which vLLM raises for arguments that do not go together."""
+    """Stands for pydantic's errors, which vLLM raises for arguments that do not go together."""
 
     def __reduce__(self) -> Any:
         raise TypeError("cannot be pickled")

@@ -41,7 +41,13 @@ NOT = {
 # What models and users of the desktops are shown says picture, as people do.
 PICTURES = (
     *("envs/visual/", "envs/gui/emu/", "envs/gui/x11/tasks/", "docs/gui_x11.md"),
-    *("tests/envs/visual/", "tests/envs/gui/emu/", "benchmarks/data_check.py", "benchmarks/text_rewards.py"),
+    *(
+        "tests/envs/visual/",
+        "tests/envs/gui/emu/",
+        "tests/helpers/gallery.py",
+        "benchmarks/data_check.py",
+        "benchmarks/text_rewards.py",
+    ),
 )
 # A word of another library, of another sense, or the former name that a message explains.
 ALLOWED = {"vlrl/config/names.py", "tests/test_words.py", "tests/config/test_config.py"}
