@@ -13,7 +13,7 @@ VALUES = st.lists(st.floats(1e-9, 100.0), min_size=1, max_size=60)
 
 def of(values: list[float], first: int = 0) -> LogprobDifferences:
     ids = [f"s{first + i}" for i in range(len(values))]
-    return LogprobDifferences.of(-np.asarray(values), np.zeros(len(values)), ids)
+    return LogprobDifferences.of(-np.asarray(values), np.zeros(len(values)), ids, np.arange(len(values)))
 
 
 @settings(max_examples=100, deadline=None)
@@ -41,6 +41,6 @@ def test_of_no_tokens_everything_is_zero() -> None:
 
 
 def test_what_is_no_number_is_infinite() -> None:
-    differences = LogprobDifferences.of(np.array([np.nan, 0.5]), np.zeros(2), ["a", "b"])
+    differences = LogprobDifferences.of(np.array([np.nan, 0.5]), np.zeros(2), ["a", "b"], np.arange(2))
     assert (differences.largest, differences.sample_id, differences.mean) == (np.inf, "a", np.inf)
     assert differences.quantile(1.0) == np.inf

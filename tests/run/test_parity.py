@@ -39,7 +39,7 @@ def measure(change: float, num_ranks: int = 1) -> LogprobDifferences:
 
 
 def noise(values: Any) -> LogprobDifferences:
-    return LogprobDifferences.of(np.asarray(values), np.zeros(len(values)), ["s"] * len(values))
+    return LogprobDifferences.of(np.asarray(values), np.zeros(len(values)), ["s"], np.zeros(len(values), int))
 
 
 def of_type(dtype: Any, **parity: Any) -> Config:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from vlrl.types import FloatArray
+from vlrl.types import FloatArray, IntArray
 
 BINS_PER_OCTAVE = 8
 """A quantile read from the histogram is at most 2^(1/8) - 1 = 9 % too large."""
@@ -40,14 +40,19 @@ class LogprobDifferences:
 
     @classmethod
     def of(
-        cls, trainer_logprobs: FloatArray, sampler_logprobs: FloatArray, sample_ids: Sequence[str]
+        cls,
+        trainer_logprobs: FloatArray,
+        sampler_logprobs: FloatArray,
+        sample_ids: Sequence[str],
+        sequence_ids: IntArray,
     ) -> LogprobDifferences:
         """Measure tokens.
 
         Args:
             trainer_logprobs: [M] nats.
             sampler_logprobs: [M] nats.
-            sample_ids: [M], of the tokens.
+            sample_ids: of the sequences.
+            sequence_ids: [M] index into sample_ids.
         """
         if not len(trainer_logprobs):
             return cls()
@@ -55,7 +60,9 @@ class LogprobDifferences:
         difference = np.nan_to_num(difference, nan=np.inf, posinf=np.inf)  # nan would pass every comparison
         counts = np.bincount(np.searchsorted(EDGES, difference), minlength=len(EDGES) + 1)
         worst = int(difference.argmax())
-        return cls(counts, float(difference.sum()), float(difference[worst]), sample_ids[worst])
+        return cls(
+            counts, float(difference.sum()), float(difference[worst]), sample_ids[int(sequence_ids[worst])]
+        )
 
     def __add__(self, other: LogprobDifferences) -> LogprobDifferences:
         """Both together."""

@@ -52,8 +52,12 @@ def fresh_differences(trainer_logprobs: FloatArray, batch: MicroBatch) -> Logpro
         batch: the micro-batch; tokens of older weights were sampled from another policy and do not count.
     """
     fresh = np.flatnonzero(batch.token_staleness == 0)
-    sample_ids = [batch.token_sample_ids[int(row)] for row in batch.sequence_ids[fresh]]
-    return LogprobDifferences.of(trainer_logprobs[fresh], batch.sampler_logprobs[fresh], sample_ids)
+    return LogprobDifferences.of(
+        trainer_logprobs[fresh],
+        batch.sampler_logprobs[fresh],
+        batch.token_sample_ids,
+        batch.sequence_ids[fresh],
+    )
 
 
 def mean_of_updates(updates: Sequence[Mapping[str, float]]) -> dict[str, float]:
