@@ -36,16 +36,16 @@ from vlrl.model.lora import (
     sent_alone,
 )
 from vlrl.model.sequence_parallel import join_group, require_heads, shared_sums
+from vlrl.trainer.loading import load_split
 from vlrl.trainer.model import (
     deepspeed_config,
     feature_cache,
-    load_model,
     make_leaves,
     make_optimizer,
     set_options,
     with_logprobs,
 )
-from vlrl.trainer.offload import bring_back, correct_offload, of_reference, split_on_disk, states_in_memory
+from vlrl.trainer.offload import bring_back, correct_offload, of_reference, states_in_memory
 from vlrl.trainer.profile import StepProfiler
 from vlrl.trainer.result import RankStepResult, StepSums, fresh_differences
 from vlrl.types import FloatArray
@@ -71,16 +71,10 @@ class TrainerRank:
             WORLD_SIZE=str(self._world),
         )  # fmt: skip
 
-    def start(self) -> float:
-        """Join the group, load the model, build the engine; seconds it took.
-
-        Raises:
-            ConfigError: if there is no model at model.path.
-        """
-        begin = time.perf_counter()
+    def join(self) -> None:
+        """Join the group of ranks, on the device that this one trains on."""
         import deepspeed
 
-        choose_ordered(self._config.trainer.deterministic)
         on_gpu = torch.cuda.is_available()
         if not on_gpu:
             # Unless told otherwise, DeepSpeed compiles a shared-memory all-reduce for a minute; gloo has one.
@@ -91,11 +85,24 @@ class TrainerRank:
             timeout=timedelta(seconds=self._config.trainer.timeout_s),
             verbose=False,
         )
+
+    def start(self) -> float:
+        """Join the group, load the model, build the engine; seconds it took.
+
+        Raises:
+            ConfigError: see `load_split`.
+        """
+        begin = time.perf_counter()
+        import deepspeed
+
+        choose_ordered(self._config.trainer.deterministic)
+        self.join()
         self._attention, attention = choose(self._config.trainer.attention, self._device)
         self._choices = [f"attention: {attention}"]
-        if not on_gpu:
+        if self._device.type == "cpu":
             self._choices.append(f"float32 products: {choose_products()}")
-        model = load_model(self._config)
+        options = deepspeed_config(self._config)
+        model = load_split(self._config, options)
         size = self._config.trainer.sequence_parallel
         require_heads(model.get_decoder().config.num_attention_heads, size)
         self._sharers = join_group(size)
@@ -104,8 +111,6 @@ class TrainerRank:
         module = self._wrapped(model)
         make_leaves(module)
         optimizer = make_optimizer(module.parameters(), self._config.optim)
-        options = deepspeed_config(self._config, module)
-        split_on_disk(module, self._config, options)
         self._engine, *_ = deepspeed.initialize(model=module, optimizer=optimizer, config=options)
         correct_offload(self._engine.optimizer, self._config)
         self._profiler = StepProfiler(
@@ -257,12 +262,10 @@ class TrainerRank:
         """The starting model, frozen, its parameters split over the ranks too."""
         import deepspeed
 
+        options = deepspeed_config(of_reference(self._config))
         # The features of a frozen tower are the policy's own: one cache serves both.
-        module = self._wrapped(load_model(self._config))
+        module = self._wrapped(load_split(self._config, options))
         module.requires_grad_(False)
-        config = of_reference(self._config)
-        options = deepspeed_config(config, module)
-        split_on_disk(module, config, options)
         engine, *_ = deepspeed.initialize(model=module, config=options)
         engine.eval()  # DeepSpeed's returns nothing
         return engine
