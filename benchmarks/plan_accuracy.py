@@ -60,7 +60,7 @@ def run_rank(config: Config, args: argparse.Namespace, results: Any) -> None:
 
     from vlrl.packing.options import PackOptions
     from vlrl.packing.pack import pack
-    from vlrl.trainer.driver import rendezvous_port
+    from vlrl.process.network import rendezvous_port
     from vlrl.trainer.rank import TrainerRank
     from vlrl.weights.manifest import create_segment, plan_segment
 

@@ -42,6 +42,7 @@ LAYERS = (
     "scoring",
     "rollout",
     "processors",
+    "placement",
     "cluster",
     "weights",
     "engine",

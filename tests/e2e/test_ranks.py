@@ -358,7 +358,7 @@ def test_a_failed_rank_does_not_leave_the_driver_waiting_for_its_siblings(local_
                 raise ConfigError("this rank cannot go on")
             time.sleep(60)  # as in a collective that will never be complete
 
-    actors = [cluster.spawn(Quarrel, fails, num_cpus=0.1, num_gpus=0, env={}) for fails in (False, True)]
+    actors = [cluster.spawn(Quarrel, fails, place=cluster.driver_place(2), env={}) for fails in (False, True)]
     begin = time.monotonic()
     try:
         with pytest.raises(ConfigError, match="this rank cannot go on"):

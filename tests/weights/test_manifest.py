@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from vlrl import cluster
 from vlrl.errors import ConfigError, EngineError, ResourceError
-from vlrl.trainer.driver import rendezvous_port
+from vlrl.process.network import rendezvous_port
 from vlrl.weights.group import WeightGroup
 from vlrl.weights.manifest import (
     ALIGNMENT,

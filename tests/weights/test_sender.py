@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file
 from torch import distributed, multiprocessing
 
-from vlrl.trainer.driver import rendezvous_port
+from vlrl.process.network import rendezvous_port
 from vlrl.weights.manifest import Manifest, bucket_file, buckets_of, plan_segment
 from vlrl.weights.sender import WeightSender
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 from vlrl import cluster
-from vlrl.engine.engine import EngineRequest, GenerationResult, Load
+from vlrl.engine.requests import EngineRequest, GenerationResult, Load
 from vlrl.errors import EngineDied, EngineError
 from vlrl.weights.manifest import Manifest
 

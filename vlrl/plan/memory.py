@@ -74,7 +74,7 @@ def rank_memory(shape: ModelShape, work: Workload, config: Config, device: str) 
         config: the whole config.
         device: "cpu" or "cuda".
     """
-    ranks, size = config.trainer.num_ranks, shape.weight_bytes
+    ranks, size = config.trainer.world_size, shape.weight_bytes
     copies = 2 if config.algorithm.kl_coef > 0 and config.lora is None else 1
     gathered = 0 if ranks == 1 else min(shape.num_params, MAX_LIVE_PARAMS) * size
     trained = -(-shape.num_trained // ranks)

@@ -94,7 +94,9 @@ def check_parity(run: Run, *, when: str = "before training") -> None:
     run.console.phase(f"checking parity {when}")
     samples = run.first_samples[: config.parity.num_samples]
     seeds = (config.run.seed, "parity")
+    run.turns.to_engines()
     groups = run.runner.run(rollout_groups(samples, run.context, seed_path=seeds)).groups
+    run.turns.to_trainer()
     differences = run.run_blocking(logprob_differences, groups, run.trainer, run.processor.pixels, config)
     require_parity(differences, config, when=when)
     run.console.note(

@@ -83,7 +83,7 @@ def zero_options(config: Config, module: nn.Module) -> Mapping[str, Any]:
     if _on_disk(config):
         # By default the first 10^9 elements would stay in host memory, and a slice of over 10^8, or more than
         # five at once, would end the run: fetching ahead fills the buffers that the next block needs.
-        options["offload_param"] |= {"max_in_cpu": 0, **_buffers(module, trainer.num_ranks)}
+        options["offload_param"] |= {"max_in_cpu": 0, **_buffers(module, trainer.world_size)}
         options |= {"stage3_prefetch_bucket_size": 0, "stage3_max_reuse_distance": 0}
     return options
 

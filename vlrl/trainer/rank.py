@@ -8,15 +8,14 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
 from vlrl.algorithm.differences import LogprobDifferences
-from vlrl.algorithm.loss import kl_k3, negative_log_likelihood, weighted_sum
-from vlrl.algorithm.off_policy import SumsFn, corrected_surrogate, sequence_sums
+from vlrl.algorithm.loss import weighted_sum
+from vlrl.algorithm.off_policy import SumsFn, sequence_sums
 from vlrl.algorithm.ordered import choose_ordered, ordered
-from vlrl.algorithm.staleness import staleness_sums
 from vlrl.batch import MicroBatch
 from vlrl.config import Config
 from vlrl.errors import EngineError
@@ -36,6 +35,7 @@ from vlrl.model.lora import (
     sent_alone,
 )
 from vlrl.model.sequence_parallel import join_group, require_heads, shared_sums
+from vlrl.trainer.device_memory import DeviceMemory
 from vlrl.trainer.model import (
     deepspeed_config,
     feature_cache,
@@ -45,6 +45,7 @@ from vlrl.trainer.model import (
     set_options,
     with_logprobs,
 )
+from vlrl.trainer.objective import Objective, token_losses
 from vlrl.trainer.offload import bring_back, correct_offload, of_reference, split_on_disk, states_in_memory
 from vlrl.trainer.profile import StepProfiler
 from vlrl.trainer.result import RankStepResult, StepSums, fresh_differences
@@ -52,18 +53,31 @@ from vlrl.types import FloatArray
 from vlrl.weights.manifest import Checksum, Manifest
 from vlrl.weights.sender import WeightSender
 
-Objective = Literal["grpo", "sft"]
-
 
 class TrainerRank:
     """One ZeRO-3 rank: a slice of the parameters, gradients and optimizer states."""
 
     def __init__(
-        self, config: Config, banned_token_ids: Sequence[int], rank: int, master: tuple[str, int]
+        self,
+        config: Config,
+        banned_token_ids: Sequence[int],
+        rank: int,
+        master: tuple[str, int],
+        nodes: Sequence[int] = (),
     ) -> None:
+        """Set up.
+
+        Args:
+            config: the whole config.
+            banned_token_ids: tokens that are never generated (law 3).
+            rank: this one.
+            master: address and port at which all ranks meet.
+            nodes: number of each rank's node; empty for one node.
+        """
+        self._nodes = tuple(nodes)
         self._config, self._rank = config, rank
         self._banned = tuple(banned_token_ids)
-        self._world = config.trainer.num_ranks
+        self._world = config.trainer.world_size
         self._swaps = config.trainer.offload_optimizer and config.trainer.offload_dir is not None
         # One rank per process and per visible device, so the local rank is always 0.
         os.environ.update(
@@ -114,9 +128,23 @@ class TrainerRank:
         needs_copy = self._config.algorithm.kl_coef > 0 and self._config.lora is None
         self._reference = self._build_reference() if needs_copy else None
         self._sender = WeightSender(
-            self._rank, self._world, self._device, checksums=self._config.weights.checksums
+            self._rank,
+            self._world,
+            self._device,
+            checksums=self._config.weights.checksums,
+            nodes=self._nodes,
         )
+        engines = [self._engine, *([self._reference] if self._reference is not None else [])]
+        self._memory = DeviceMemory(engines, self._device)
         return time.perf_counter() - begin
+
+    def sleep(self) -> int:
+        """Give the device's memory up for an engine; bytes freed."""
+        return self._memory.give_up()
+
+    def wake(self) -> None:
+        """Take the device's memory back; until then nothing else may be asked of this rank."""
+        self._memory.take_back()
 
     def choices(self) -> list[str]:
         """What was chosen for this machine and why, in words."""
@@ -157,8 +185,15 @@ class TrainerRank:
             wanted = objective == "grpo"
             reference_logprobs = self._reference_logprobs(batch, kept_of_reference) if wanted else None
             trainer_logprobs, entropy = self._engine(batch, kept)
-            computed = trainer_logprobs, entropy, reference_logprobs
-            per_token, micro_sums = self._objective(batch, *computed, objective)
+            per_token, micro_sums = token_losses(
+                batch,
+                trainer_logprobs,
+                entropy,
+                reference_logprobs,
+                objective,
+                self._config.algorithm,
+                self._sums,
+            )
             loss = weighted_sum(per_token, batch.weights)
             # ZeRO averages gradients over ranks; the weights already average over the whole batch.
             self._engine.backward(loss * self._world)
@@ -226,32 +261,6 @@ class TrainerRank:
                 with adapters_off(self._engine.module):
                     return self._engine(batch, kept)[0]  # type: ignore[no-any-return]
             return self._reference(batch, kept)[0]  # type: ignore[no-any-return]
-
-    def _objective(
-        self,
-        batch: DeviceBatch,
-        trainer_logprobs: torch.Tensor,
-        entropy: torch.Tensor,
-        reference_logprobs: torch.Tensor | None,
-        objective: Objective,
-    ) -> tuple[torch.Tensor, StepSums]:
-        """Per-token loss [M] and the sums that describe it."""
-        if objective == "sft":
-            return negative_log_likelihood(trainer_logprobs), StepSums()
-        algorithm = self._config.algorithm
-        surrogate = corrected_surrogate(trainer_logprobs, batch, algorithm, self._sums)
-        per_token, current = surrogate.loss, trainer_logprobs.detach()
-        # KL(sampler || trainer), estimated on the sampler's own samples.
-        mismatch = kl_k3(batch.sampler_logprobs, current)
-        sums = StepSums(mismatch=float(mismatch.sum()), num_clipped=int(surrogate.stopped.sum()))
-        sums.by_staleness = staleness_sums(current, batch.sampler_logprobs, batch.token_staleness, surrogate)
-        if reference_logprobs is not None:
-            kl_reference = kl_k3(trainer_logprobs, reference_logprobs)
-            per_token = per_token + algorithm.kl_coef * kl_reference  # GRPO Eq. 3
-            sums.kl_reference = float(kl_reference.detach().sum())
-        if algorithm.entropy_coef > 0:
-            per_token = per_token - algorithm.entropy_coef * entropy
-        return per_token, sums
 
     def _build_reference(self) -> Any:
         """The starting model, frozen, its parameters split over the ranks too."""

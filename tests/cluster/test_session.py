@@ -10,7 +10,7 @@ import ray
 from builders import make_config
 from ray import cloudpickle
 
-from vlrl.cluster import cluster, fetch, spawn
+from vlrl.cluster import cluster, driver_place, fetch, spawn
 from vlrl.errors import EngineError
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # actors' processes do not find this file
@@ -42,7 +42,7 @@ class Refusing:
 
 
 def test_an_exception_that_cannot_be_pickled_is_told_in_its_own_words(local_ray: None) -> None:
-    actor = spawn(Refusing, num_cpus=0, num_gpus=0, env={})
+    actor = spawn(Refusing, place=driver_place(), env={})
     with pytest.raises(EngineError) as raised:
         fetch(actor.start.remote())
     kind, _, text = str(raised.value).partition(": ")

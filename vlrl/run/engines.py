@@ -1,0 +1,84 @@
+"""Ray, trainer and engines of a run: placed, started in the right order, and stopped with its stack."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+from vlrl.cluster import Reservation, cluster, nodes
+from vlrl.config import Config
+from vlrl.engine.policy import VllmPolicy
+from vlrl.placement.layout import lay_out, resolved
+from vlrl.protocols import Processor
+from vlrl.run.turns import Turns
+from vlrl.tracking.clock import Clock
+from vlrl.tracking.console import TrainConsole
+from vlrl.trainer.driver import Trainer
+
+
+class Engines:
+    """What a run reserves and starts in Ray.
+
+    Attributes:
+        config: the run's, with the numbers of ranks and replicas that there is room for.
+        trainer: of a run that trains, once `start` has been called.
+        policy: of a run that generates, likewise.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        processor: Processor,
+        stack: ExitStack,
+        console: TrainConsole,
+        *,
+        train: bool,
+        generate: bool,
+    ) -> None:
+        """Start or join Ray and reserve GPUs and cores; the stack gives everything back.
+
+        Raises:
+            ResourceError: if there are too few, or other runs keep them for ray.start_timeout_s.
+        """
+        self._processor, self._stack, self._console = processor, stack, console
+        self._train, self._generate = train, generate
+        stack.enter_context(cluster(config))
+        layout = lay_out(config, nodes(), train=train, generate=generate)
+        self.config = resolved(config, layout)
+        self._share_gpus = layout.takes_turns
+        self._reservation = Reservation(layout, config.ray.start_timeout_s)
+        stack.callback(self._reservation.close)
+        if layout.on_gpu or layout.num_nodes > 1:
+            for line in layout.lines():
+                console.note(line)
+
+    def start(self, phases: Clock) -> None:
+        """Start ranks and engines side by side; where they share GPUs one after the other.
+
+        An engine counts the memory that is free when it starts, so the trainer has given its own up by then.
+        """
+        if self._train:
+            self.trainer = Trainer(self.config, self._processor.banned_token_ids, self._reservation)
+            self._stack.callback(self.trainer.close)
+            if self._share_gpus:
+                self._wait_for_trainer(phases)
+                self.trainer.sleep()
+        if self._generate:
+            self.policy = VllmPolicy(self.config, self._processor, self._reservation)
+            self._stack.callback(self.policy.close)
+        if self._train and not self._share_gpus:
+            self._wait_for_trainer(phases)
+        if self._generate:
+            phases.seconds["start vLLM"] = self.policy.wait_ready()
+
+    def turns(self) -> Turns:
+        """Whose turn it is; the engines' after `start`, if there are any."""
+        return Turns(self.trainer, self.policy if self._generate else None, shared=self._share_gpus)
+
+    def death_message(self) -> str:
+        """Which rank's process is gone, in words; "" if none is."""
+        return self.trainer.death_message() if hasattr(self, "trainer") else ""
+
+    def _wait_for_trainer(self, phases: Clock) -> None:
+        phases.seconds["start trainer"] = self.trainer.wait_ready()
+        for choice in self.trainer.choices():
+            self._console.note(choice)
