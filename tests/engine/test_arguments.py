@@ -43,7 +43,8 @@ def test_what_is_no_option_is_as_the_laws_want_it() -> None:
 
 @pytest.mark.parametrize(("dtype", "expected"), [("float32", "ieee"), ("bfloat16", None)])
 def test_float32_is_not_rounded_to_tf32_in_triton_s_products(dtype: Any, expected: str | None) -> None:
-    config = make_config("m", model={"path": "m", "dtype": dtype})
+    config = make_config("m")
+    config.model.dtype = dtype
     assert engine_environment(config, on_gpu=True).get("TRITON_F32_DEFAULT") == expected
 
 
