@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from vlrl.config import Config
+from vlrl.engine.arguments import memory_share
 from vlrl.placement.layout import Layout, Node, kind_of, lay_out, resolved
 from vlrl.plan.duration import train_flops, train_seconds
 from vlrl.plan.memory import MOMENT_BYTES, RankMemory, rank_memory
@@ -143,7 +144,7 @@ def predict(
         engines = reserved * (generator.num_replicas or 1) * engine
         needed = ranks * memory.peak + memory.segment + engines + int(config.ray.object_store_gib * GIB)
     else:
-        reserved = int(machine.memory_bytes * generator.memory_share(on_gpu=True))
+        reserved = int(machine.memory_bytes * memory_share(generator, on_gpu=True))
         floor = (weights + one_sequence) // parallel + ENGINE_BUFFER_BYTES
         by_turns = layout is not None and layout.takes_turns
         training = memory.peak + (ENGINE_ASLEEP_BYTES if by_turns else 0)
