@@ -198,7 +198,8 @@ class TrainerConfig(Section):
     offload_parameters: bool = False
     """Keep each rank's slice of the weights in host memory."""
     offload_dir: Path | None = None
-    """Folder of a local disk (NVMe) for what is offloaded, in place of host memory; needs libaio-dev."""
+    """Folder of a local disk (NVMe) for what is offloaded, in place of host memory; needs libaio-dev, and on
+    GPUs the CUDA toolkit."""
     gpus_per_rank: float = Field(0.6, gt=0.5, le=1)
     """Share of a GPU each rank reserves in Ray: room for the engine beside it, but not for a second rank."""
     cpus_per_rank: float = Field(1.0, gt=0)

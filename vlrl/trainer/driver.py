@@ -22,7 +22,7 @@ from vlrl.batch import Batch
 from vlrl.config import Config
 from vlrl.errors import EngineError, ResourceError
 from vlrl.model.lora import sent_alone
-from vlrl.trainer.offload import OffloadFolder, with_folder
+from vlrl.trainer.offload import OffloadFolder, require_disk_access, with_folder
 from vlrl.trainer.rank import Objective, TrainerRank
 from vlrl.trainer.result import RankStepResult, StepSums
 from vlrl.types import FloatArray
@@ -38,6 +38,8 @@ class Trainer:
 
     def __init__(self, config: Config, banned_token_ids: Sequence[int]) -> None:
         folder = config.trainer.offload_dir
+        if folder is not None and config.ray.address is None:  # else the ranks may be on other machines
+            require_disk_access(cluster.gpu_available())
         self._offload = OffloadFolder(folder) if folder is not None else None
         if self._offload is not None:
             config = with_folder(config, self._offload)

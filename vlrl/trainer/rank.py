@@ -45,7 +45,14 @@ from vlrl.trainer.model import (
     set_options,
     with_logprobs,
 )
-from vlrl.trainer.offload import bring_back, correct_offload, of_reference, split_on_disk, states_in_memory
+from vlrl.trainer.offload import (
+    bring_back,
+    correct_offload,
+    of_reference,
+    require_disk_access,
+    split_on_disk,
+    states_in_memory,
+)
 from vlrl.trainer.profile import StepProfiler
 from vlrl.trainer.result import RankStepResult, StepSums, fresh_differences
 from vlrl.types import FloatArray
@@ -75,9 +82,11 @@ class TrainerRank:
         """Join the group, load the model, build the engine; seconds it took.
 
         Raises:
-            ConfigError: if there is no model at model.path.
+            ConfigError: if there is no model at model.path, or no access to disks can be compiled here.
         """
         begin = time.perf_counter()
+        if self._config.trainer.offload_dir is not None:
+            require_disk_access(torch.cuda.is_available())
         import deepspeed
 
         choose_ordered(self._config.trainer.deterministic)
