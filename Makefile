@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev quickstart test test-slow test-slow-share check reference format bench trl-env ecosystem-env lock check-locks clean
+.PHONY: help install dev quickstart test test-slow test-slow-share check reference format bench trl-env ecosystem-env lock check-locks vllm-source vllm-newest clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -56,6 +56,12 @@ lock: dev ## write requirements/*.lock again from requirements/*.in (UPGRADE=1: 
 
 check-locks: dev ## resolve the locks for every Python that they are for, without installing them
 	$(BIN)/python tools/lock.py check
+
+vllm-source: dev ## fetch the Python source of cuda.lock's vLLM (17 MB) and hold vlrl against it
+	@$(BIN)/python tools/vllm_source.py pinned
+
+vllm-newest: dev ## the same with vLLM's newest release: an early warning of what will break
+	@$(BIN)/python tools/vllm_source.py newest
 
 clean: ## remove .venv, .venv-* and what tools left behind (runs/ stays)
 	rm -rf $(VENV) .venv-trl .venv-ecosystem build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage htmlcov

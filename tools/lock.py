@@ -145,14 +145,21 @@ def complete(pins: dict[str, Pin], python: str, *, cpu_torch: bool) -> dict[str,
     cpu_builds = [name for name, pin in pins.items() if pin.version.endswith("+cpu")]
     without = [] if cpu_torch else cpu_builds
     left_out = [name for of_kind in LEFT_OUT.values() for name in of_kind if name not in pins]
+    return packages(
+        lines_of(pins, without), python, leave_out=[*left_out, *without], cpu=cpu_torch and bool(cpu_builds)
+    )
+
+
+def packages(
+    requirements: str, python: str, *options: str, leave_out: Iterable[str] = (), cpu: bool = False
+) -> dict[str, Package]:
+    """The packages that fit requirements, with their files."""
     with tempfile.TemporaryDirectory() as folder:
-        file, output = Path(folder) / "pins.txt", Path(folder) / "pylock.toml"
-        file.write_text(lines_of(pins, without))
-        compile_set(
-            python, [file], output, leave_out=[*left_out, *without], cpu=cpu_torch and bool(cpu_builds)
-        )
-        packages = tomllib.loads(output.read_text())["packages"]
-        return {package["name"]: _package(package, output.parent) for package in packages}
+        file, output = Path(folder) / "requirements.txt", Path(folder) / "pylock.toml"
+        file.write_text(requirements)
+        compile_set(python, [file], output, *options, leave_out=leave_out, cpu=cpu)
+        found = tomllib.loads(output.read_text())["packages"]
+        return {package["name"]: _package(package, output.parent) for package in found}
 
 
 def _package(package: dict[str, Any], folder: Path) -> Package:
