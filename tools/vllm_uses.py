@@ -1,4 +1,4 @@
-"""Of which of vLLM's classes the objects are that vlrl/engine/ uses: what its source does not say itself.
+"""What the source of vlrl/engine/ does not say of its use of vLLM: the classes of objects, and names.
 
 tools/vllm_guard.py reads the rest from the source.
 """

@@ -43,7 +43,7 @@ def test_the_driver_tells_its_version_in_a_file(tmp_path: Path) -> None:
 
 
 def test_or_through_nvidia_smi(nvidia_smi: Path) -> None:
-    """Without the file, as in Windows' Linux."""
+    """Linux in Windows has no such file."""
     assert driver_version(nvidia_smi / "version") == "581.15"
     assert gpus() == ["NVIDIA L4, 23034 MiB, 581.15"]
     assert has_gpu(nvidia_smi / "nvidia0")
