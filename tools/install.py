@@ -199,9 +199,8 @@ def install_lock(python: Path, lock: Path) -> None:
         repair_torchvision(python)
     say("compiling to bytecode")
     command = [str(python), "-m", "compileall", "-qq", "-j0", "-x", NOT_COMPILED, str(site_packages(python))]
-    subprocess.run(
-        command, stdout=subprocess.DEVNULL
-    )  # a file of Python 2 in someone's package is no failure
+    quiet = {**os.environ, "PYTHONWARNINGS": "ignore"}  # of what newer Pythons dislike in packages
+    subprocess.run(command, stdout=subprocess.DEVNULL, env=quiet)  # nor is a file of Python 2 a failure
 
 
 def site_packages(python: Path) -> Path:

@@ -47,7 +47,7 @@ DISK_ACCESS = Stub(
     "#include <cstdlib>\n#include <libaio.h>\n#include <Python.h>\n"
     "int stub() { io_context_t context = 0; return io_submit(context, 0, nullptr); }\n",
     variable="CXX",
-    compilers=("c++", "g++"),
+    compilers=("c++",),  # the one that torch calls
     libraries=("aio",),
     packages=("g++", "libaio-dev"),
 )
@@ -69,7 +69,7 @@ def compile_stub(
     Args:
         stub: what to compile.
         include: folder of Python.h; None takes this Python's.
-        environment: names the compiler, its flags (CFLAGS, LDFLAGS), and the PATH it is looked for in.
+        environment: names the compiler, or the PATH it is looked for in.
 
     Returns:
         What is wrong; None if it compiles.
@@ -84,9 +84,8 @@ def compile_stub(
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / ("stub.c" if stub.variable == "CC" else "stub.cpp")
         source.write_text(stub.source)
-        flags, linked = (shlex.split(environment.get(name, "")) for name in ("CFLAGS", "LDFLAGS"))
-        command = [*compiler, *flags, f"-I{include}", str(source), "-shared", "-fPIC", "-o", f"{source}.so"]
-        command += [*linked, *(f"-l{name}" for name in stub.libraries)]
+        command = [*compiler, f"-I{include}", str(source), "-shared", "-fPIC", "-o", f"{source}.so"]
+        command += [f"-l{name}" for name in stub.libraries]
         try:
             child = subprocess.run(
                 command, capture_output=True, text=True, timeout=COMPILE_TIMEOUT_S, env=dict(environment)
