@@ -54,6 +54,7 @@ ecosystem-env: ## make .venv-ecosystem: verifiers and OpenEnv, which cannot live
 lock: dev ## write requirements/*.lock again from requirements/*.in
 	$(BIN)/python tools/lock.py cpu
 	$(BIN)/python tools/lock.py dev
+	$(BIN)/python tools/lock.py cluster
 	$(BIN)/python tools/lock.py cuda
 	$(BIN)/python tools/lock.py trl
 	$(BIN)/python tools/lock.py ecosystem

@@ -1,6 +1,6 @@
 """Write the locks: every package of the set, pinned, from one dry run of pip's resolver.
 
-    python tools/lock.py KIND         write KIND.lock from KIND.in: cpu, cuda, dev, trl or ecosystem
+    python tools/lock.py KIND         write KIND.lock from KIND.in: cpu, cuda, dev, cluster, trl or ecosystem
     python tools/lock.py check-cuda   resolve cuda.lock with its dependencies, without installing it
 
 The .in files hold what vlrl needs directly; a lock holds everything those need in turn. A lock is installed
@@ -18,6 +18,9 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent.parent / "requirements"
 PYTORCH_CPU_INDEX = os.environ.get("PYTORCH_CPU_INDEX", "https://download.pytorch.org/whl/cpu")
+
+ON_TOP = ("dev", "cluster")
+"""Locks that go on top of cpu.lock or cuda.lock, agree with it and omit what it has."""
 
 LEFT_OUT = {
     "cpu": {
@@ -75,10 +78,10 @@ def resolve(*arguments: str) -> dict[str, str]:
 
 
 def write(kind: str) -> None:
-    """Write requirements/<kind>.lock; dev.lock goes on top of cpu.lock, so it agrees with it and omits it."""
+    """Write requirements/<kind>.lock."""
     left_out = LEFT_OUT.get(kind, {})
     arguments = ["-r", str(FOLDER / f"{kind}.in")]
-    if kind == "dev":
+    if kind in ON_TOP:
         arguments += ["-c", str(FOLDER / "cpu.lock")]
         pins = resolve(*arguments)
         pins = {name: pins[name] for name in pins.keys() - read_lock(FOLDER / "cpu.lock").keys()}
@@ -96,21 +99,21 @@ def write(kind: str) -> None:
 
 
 def check_cuda() -> None:
-    """Fail unless pip, following every dependency, arrives at exactly what cuda.lock and dev.lock list."""
-    locks = [FOLDER / "cuda.lock", FOLDER / "dev.lock"]
+    """Fail unless pip, following every dependency, arrives at exactly what cuda.lock and ON_TOP list."""
+    locks = [FOLDER / f"{kind}.lock" for kind in ("cuda", *ON_TOP)]
     listed = {name: version for lock in locks for name, version in read_lock(lock).items()}
     found = resolve(*(part for lock in locks for part in ("-r", str(lock))))
     found = {name: found[name] for name in found.keys() - LEFT_OUT["dev"].keys()}
     differences = sorted(found.items() ^ listed.items())
     if differences:
         raise SystemExit(f"cuda.lock is not complete; `make lock` writes it again: {differences}")
-    print(f"requirements/cuda.lock and dev.lock install together: {len(found)} packages, nothing missing")
+    print(f"cuda.lock, dev.lock and cluster.lock install together: {len(found)} packages, nothing missing")
 
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["check-cuda"]:
         check_cuda()
-    elif len(sys.argv) == 2 and sys.argv[1] in ("cpu", "cuda", "dev", "trl", "ecosystem"):
+    elif len(sys.argv) == 2 and sys.argv[1] in ("cpu", "cuda", *ON_TOP, "trl", "ecosystem"):
         write(sys.argv[1])
     else:
         raise SystemExit(__doc__)
