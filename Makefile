@@ -32,7 +32,7 @@ check: dev ## ruff, mypy (strict for vlrl/, calls for the rest), and the length 
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/mypy --config-file tests/mypy.ini tests benchmarks tools examples
+	$(BIN)/mypy --config-file tests/mypy.ini tests benchmarks tools deploy examples
 	$(BIN)/python tools/commit_subjects.py
 
 reference: dev ## write docs/reference/ from the code
