@@ -100,7 +100,9 @@ def srun(arguments: list[str]) -> int:
     step = f"{os.environ[JOB]}.{options.nodelist}"
 
     def stop(number: int, frame: object) -> None:
-        kill(processes_with(STEP, step))
+        while found := processes_with(STEP, step):  # one may just be starting another
+            kill(found)
+            time.sleep(0.05)
 
     signal.signal(signal.SIGTERM, stop)
     environment = {**os.environ, STEP: step, "SLURMD_NODENAME": options.nodelist}
