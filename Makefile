@@ -52,7 +52,7 @@ ecosystem-env: ## make .venv-ecosystem: verifiers and OpenEnv, which cannot live
 	@$(PYTHON) tools/install.py --lock ecosystem --venv .venv-ecosystem
 
 lock: dev ## write requirements/*.lock again from requirements/*.in (UPGRADE=1: with the newest versions)
-	$(BIN)/python tools/lock.py $(if $(UPGRADE),--upgrade) cpu dev cuda trl ecosystem
+	$(BIN)/python tools/lock.py $(if $(UPGRADE),--upgrade) cpu dev cluster cuda trl ecosystem
 
 check-locks: dev ## resolve the locks for every Python that they are for, without installing them
 	$(BIN)/python tools/lock.py check

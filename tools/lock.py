@@ -1,6 +1,6 @@
 """Write the locks: every package of a set, pinned, by uv's resolver.
 
-    python tools/lock.py [--upgrade] KIND ...   write KIND.lock from KIND.in: cpu, cuda, dev, trl, ecosystem
+    python tools/lock.py [--upgrade] KIND ...   write KIND.lock from KIND.in; KINDS names them
     python tools/lock.py check [KIND ...]       resolve locks for each of PYTHONS, installing nothing
 
 The .in files hold what vlrl needs directly; a lock holds everything those need in turn. Versions that fit
@@ -32,7 +32,9 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER, FACTS = ROOT / "requirements", ROOT / "vlrl" / "machine" / "locks.json"
 PYTORCH_CPU_INDEX = os.environ.get("PYTORCH_CPU_INDEX", "https://download.pytorch.org/whl/cpu")
 
-KINDS = ("cpu", "cuda", "dev", "trl", "ecosystem")
+KINDS = ("cpu", "cuda", "dev", "cluster", "trl", "ecosystem")
+ON_TOP = ("dev", "cluster")
+"""Locks that go on top of cpu.lock or cuda.lock: they agree with it and omit what it has."""
 PYTHONS = ("3.11", "3.12", "3.13")
 THIS = f"{sys.version_info[0]}.{sys.version_info[1]}"
 ARCHITECTURE, SYSTEM = "x86_64", "manylinux_2_31"
@@ -127,8 +129,8 @@ def compile_set(
 
 def resolve(kind: str, *options: str) -> dict[str, Pin]:
     """What KIND.in needs on this Python, with the versions of KIND.lock where they fit."""
-    files = [FOLDER / f"{kind}.in", *([FOLDER / "cpu.lock"] if kind == "dev" else [])]
-    left_out = [*LEFT_OUT.get(kind, {}), *(LEFT_OUT["cpu"] if kind == "dev" else [])]
+    files = [FOLDER / f"{kind}.in", *([FOLDER / "cpu.lock"] if kind in ON_TOP else [])]
+    left_out = [*LEFT_OUT.get(kind, {}), *(LEFT_OUT["cpu"] if kind in ON_TOP else [])]
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "set.txt"
         output.write_text(lines_of(read_lock(kind)))
@@ -172,8 +174,8 @@ def _package(package: dict[str, Any], folder: Path) -> Package:
 
 
 def write(kind: str, *options: str) -> None:
-    """Write requirements/<kind>.lock; dev.lock goes on top of cpu.lock, so it agrees with it and omits it."""
-    left_out, below = LEFT_OUT.get(kind, {}), read_lock("cpu") if kind == "dev" else {}
+    """Write requirements/<kind>.lock."""
+    left_out, below = LEFT_OUT.get(kind, {}), read_lock("cpu") if kind in ON_TOP else {}
     pins = resolve(kind, *options)
     for python in PYTHONS:
         for name, package in complete(pins, python, cpu_torch=False).items():
@@ -189,7 +191,7 @@ def write(kind: str, *options: str) -> None:
         lines = lines.replace("\ntorch==", "\ntorch===")  # see cuda.in
     (FOLDER / f"{kind}.lock").write_text(text + lines)
     print(f"requirements/{kind}.lock: {len(lines.splitlines())} packages")
-    if kind != "dev":
+    if kind not in ON_TOP:
         write_facts(kind, complete(read_lock(kind), THIS, cpu_torch=True))
 
 
@@ -224,7 +226,9 @@ def unpacked_size(package: Package) -> int:
 
 def check(kind: str) -> None:
     """Fail unless, on every Python, a lock and all that its packages need are exactly what it lists."""
-    pins = read_lock(kind) | (read_lock("dev") if kind in ("cpu", "cuda") else {})
+    pins = read_lock(kind)
+    if kind in ("cpu", "cuda"):
+        pins = {name: pin for lock in (kind, *ON_TOP) for name, pin in read_lock(lock).items()}
     for python in PYTHONS:
         found = complete(pins, python, cpu_torch=False)
         listed = needed(pins, python) - {name for name, pin in pins.items() if pin.version.endswith("+cpu")}
@@ -241,7 +245,7 @@ def main() -> None:
     kinds = [word for word in words if word in KINDS]
     if words[:1] == ["check"] and len(kinds) == len(words) - 1:
         for kind in kinds or KINDS:
-            if kind != "dev":  # it is checked on top of those that it is installed on
+            if kind not in ON_TOP:  # they are checked on top of those that they are installed on
                 check(kind)
     elif kinds and len(kinds) + len(options) == len(words):
         for kind in kinds:
