@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import re
-import shutil
 import signal
 import threading
 import time
@@ -21,6 +20,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from vlrl.config import Config
 from vlrl.errors import EngineDied, EngineError, ResourceError, VlrlError
 from vlrl.process.interrupts import SIGNALS, say
+from vlrl.process.shared_memory import require_shared_memory
 
 QUIET_ENVIRONMENT: Mapping[str, str] = {
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
@@ -103,17 +103,6 @@ def _signals_kept() -> Iterator[None]:
     if came:
         ray.shutdown()
         raise KeyboardInterrupt
-
-
-def check_shared_memory(num_bytes: int, purpose: str) -> None:
-    """Raise ResourceError if /dev/shm has not num_bytes to spare."""
-    free = shutil.disk_usage("/dev/shm").free
-    if free < num_bytes:
-        raise ResourceError(
-            f"{purpose} needs {num_bytes / 2**30:.2f} GiB of shared memory, /dev/shm has "
-            f"{free / 2**30:.2f} GiB free; lower ray.object_store_gib, free some, or run the container with "
-            "a larger --shm-size"
-        )
 
 
 def spawn(cls: type, *args: Any, num_cpus: float, num_gpus: float, env: Mapping[str, str]) -> Any:
@@ -274,7 +263,7 @@ def num_threads(config: Config, *, num_processes: int) -> int:
 
 def _local_options(config: Config) -> dict[str, Any]:
     store_bytes = int(config.ray.object_store_gib * 2**30)
-    check_shared_memory(
+    require_shared_memory(
         store_bytes, f"Ray's object store (ray.object_store_gib={config.ray.object_store_gib})"
     )
     generator, trainer = config.generator, config.trainer

@@ -20,9 +20,9 @@ from typing import Any
 
 import torch
 
-from vlrl.cluster import check_shared_memory
 from vlrl.config.engine import Transport
 from vlrl.errors import EngineError
+from vlrl.process.shared_memory import require_shared_memory
 
 ALIGNMENT = 64
 """Bytes; a cache line."""
@@ -159,7 +159,7 @@ def create_segment(manifest: Manifest) -> None:
     Raises:
         ResourceError: if shared memory is too small.
     """
-    check_shared_memory(manifest.num_bytes, "the weight segment")
+    require_shared_memory(manifest.num_bytes, "the weight segment")
     with open(manifest.path, "wb") as file:
         os.posix_fallocate(file.fileno(), 0, manifest.num_bytes)
 
