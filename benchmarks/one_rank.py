@@ -8,8 +8,10 @@ import resource
 import socket
 import statistics
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -77,24 +79,34 @@ def packed(groups: list[Group], case: Case, max_tokens: int) -> list[MicroBatch]
     return batch
 
 
-def measure(config: Config, case: Case, steps: int) -> Measured:
-    """Run a rank in a process of its own, so that its peak is its own.
+def in_own_process(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function returns, called in a new process, whose memory is its own and is free afterwards.
 
     Raises:
         BenchmarkError: if it fails; its error is on stderr.
     """
     context = multiprocessing.get_context("spawn")
-    results = context.SimpleQueue()
-    process = context.Process(target=_run, args=(config, case, steps, results))
+    receiving, sending = context.Pipe(duplex=False)
+    process = context.Process(target=_answer, args=(sending, function, arguments))
     process.start()
+    sending.close()
+    try:
+        answer = receiving.recv()
+    except EOFError:
+        process.join()
+        raise BenchmarkError(
+            f"the rank's process ended with status {process.exitcode}; its error is above"
+        ) from None
     process.join()
-    if process.exitcode:
-        raise BenchmarkError(f"the rank's process ended with status {process.exitcode}; its error is above")
-    measured: Measured = results.get()
-    return measured
+    return answer
 
 
-def _run(config: Config, case: Case, steps: int, results: Any) -> None:
+def _answer(sending: Connection, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    sending.send(function(*arguments))
+
+
+def measure(config: Config, case: Case, steps: int) -> Measured:
+    """Start a rank and take steps; in a process of its own, or the peak is not the rank's."""
     import torch
 
     rank, start_seconds = start_rank(config)
@@ -109,7 +121,7 @@ def _run(config: Config, case: Case, steps: int, results: Any) -> None:
                 write_seconds.append(_timed(rank.write_weights, manifest))
     on_gpu = torch.cuda.is_available()
     resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    measured = Measured(
+    return Measured(
         peak_bytes=torch.cuda.max_memory_reserved() if on_gpu else resident,
         seconds=statistics.median(seconds[1:]),
         write_seconds=statistics.median(write_seconds[1:]) if write_seconds else None,
@@ -118,7 +130,6 @@ def _run(config: Config, case: Case, steps: int, results: Any) -> None:
         num_row_tokens=sum(len(led.token_ids) for g in groups for t in g.trajectories for led in t.ledgers),
         flops=training_flops(read_model_config(config.model.path), batch),
     )
-    results.put(measured)
 
 
 def _segment(rank: Any, stack: ExitStack) -> Any:

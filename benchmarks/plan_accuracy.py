@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from cases import TOKEN_PIXELS, Case
-from one_rank import measure
+from one_rank import in_own_process, measure
 from train_shapes import build_model
 
 from vlrl.config import Config, parse_config
 from vlrl.plan.duration import matmul_rate
-from vlrl.plan.predict import PlannedMachine, predict
+from vlrl.plan.predict import Plan, PlannedMachine, predict
 from vlrl.plan.workload import Prompts
 from vlrl.process.json_stdout import parse_with_json, print_json
 
@@ -63,15 +63,24 @@ def prompts_of(case: Case) -> Prompts:
     return Prompts(case.text_tokens, case.images, pixels, case.completion_tokens)
 
 
+def planned(config: Config, case: Case, device: str, rate: float) -> Plan:
+    """What `vlrl plan` says of a case."""
+    return predict(config, prompts_of(case), PlannedMachine(device, 0, rate))
+
+
+def expected_bytes(plan: Plan, device: str) -> int:
+    """The plan's peak, as `one_rank.measure` counts it."""
+    return plan.memory.peak + (plan.memory.segment if device == "cpu" else -plan.memory.process)
+
+
 def compare(config: Config, case: Case, steps: int) -> dict[str, Any]:
     """Both sides and their ratio."""
     import torch
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    machine = PlannedMachine(device, 0, matmul_rate(device, config.model.dtype))
-    plan = predict(config, prompts_of(case), machine)
-    expected = plan.memory.peak + (plan.memory.segment if device == "cpu" else -plan.memory.process)
-    measured = measure(config, case, steps)
+    plan = planned(config, case, device, matmul_rate(device, config.model.dtype))
+    expected = expected_bytes(plan, device)
+    measured = in_own_process(measure, config, case, steps)
     return {
         "predicted_gib": expected / GIB,
         "measured_gib": measured.peak_bytes / GIB,

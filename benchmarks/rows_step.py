@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -78,13 +78,19 @@ class RowsSide:
         return weighted_sum(per_token, torch.full_like(per_token, self._weight))
 
 
-def rows_logprobs(model: Any, rows: Sequence[Branch], pixels: dict[str, Any]) -> torch.Tensor:
+def rows_logprobs(
+    model: Any,
+    rows: Sequence[Branch],
+    pixels: Mapping[str, Any],
+    banned_token_ids: Sequence[int] = (IMAGE_PAD,),
+) -> torch.Tensor:
     """Logprobs [M] of the rows' trained tokens, row by row, by transformers' own forward pass.
 
     Args:
-        model: of transformers; IMAGE_PAD is impossible, as it is for vlrl's side.
+        model: of transformers.
         rows: padded to the longest.
         pixels: of all their images; none if they have no images.
+        banned_token_ids: impossible, as they are for vlrl's side.
     """
     device, length = model.device, max(len(branch.ledger.token_ids) for branch in rows)
     ids, mask = (np.zeros((len(rows), length), np.int64) for _ in range(2))
@@ -98,7 +104,7 @@ def rows_logprobs(model: Any, rows: Sequence[Branch], pixels: dict[str, Any]) ->
     trained = [(row, place) for row, b in enumerate(rows) for place in np.flatnonzero(b.trained).tolist()]
     row, place = (torch.tensor(x, device=device) for x in zip(*trained, strict=True))
     logits = model.lm_head(output.last_hidden_state[row, place - 1]).float()
-    logits[:, IMAGE_PAD] = float("-inf")
+    logits[:, list(banned_token_ids)] = float("-inf")
     targets = torch.as_tensor(ids, device=device)[row, place]
     return torch.log_softmax(logits, -1).gather(1, targets[:, None])[:, 0]
 
