@@ -162,7 +162,7 @@ def ask_rank(
 
 
 def rank_errors(logprobs: np.ndarray[Any, Any], norm: float, reference: Answer) -> dict[str, float]:
-    """As `Answer.errors`; of the gradient only the norm is known."""
+    """Errors named as in `Answer.errors`; of the gradient only the norm is known."""
     difference = np.abs(logprobs - reference.logprobs)
     squares = [gradient.square().sum() for gradient in reference.gradients.values()]
     exact = float(torch.stack(squares).sum().sqrt())

@@ -90,7 +90,7 @@ def require_gpus(count: int, options: Options) -> None:
 
 
 def versions() -> dict[str, str | None]:
-    """Of Python and the packages that figures depend on; None where one is missing."""
+    """Python's, and those of the packages that figures depend on; None where one is missing."""
     found: dict[str, str | None] = {"python": sys.version.split()[0]}
     for name in PACKAGES:
         try:
