@@ -44,6 +44,7 @@ class Measured:
         num_tokens: that a step computes, what is shared once.
         num_row_tokens: the same with a row for every completion, its prompt included, as others count.
         flops: that a step cannot do without.
+        choices: what the rank chose for this machine, and why.
     """
 
     peak_bytes: int
@@ -53,6 +54,7 @@ class Measured:
     num_tokens: int
     num_row_tokens: int
     flops: float
+    choices: list[str]
 
 
 def start_rank(config: Config) -> tuple[Any, float]:
@@ -129,6 +131,7 @@ def measure(config: Config, case: Case, steps: int) -> Measured:
         num_tokens=sum(len(micro_batch.input_ids) for micro_batch in batch),
         num_row_tokens=sum(len(led.token_ids) for g in groups for t in g.trajectories for led in t.ledgers),
         flops=training_flops(read_model_config(config.model.path), batch),
+        choices=[str(choice) for choice in rank.choices()],
     )
 
 

@@ -26,7 +26,7 @@ from train_shapes import IMAGE_PAD, build_model
 
 from vlrl.batch import MicroBatch
 from vlrl.config import Config, parse_config
-from vlrl.model.attention import choose
+from vlrl.model.attention import Kind
 from vlrl.model.features import StepFeatures
 from vlrl.model.logprobs import DeviceBatch, TreeLogprobs
 from vlrl.packing.pack import branches_of
@@ -138,8 +138,8 @@ def of_rows(model: Any, work: Work) -> Answer:
 
 
 def of_module(model: Any, work: Work) -> Answer:
-    """The trainer's module on packed trees, with the attention that a rank chooses here."""
-    kind, _ = choose("auto", model.device)
+    """The trainer's module on packed trees, with the attention that a rank is to have on this device."""
+    kind: Kind = "flex" if model.device.type == "cuda" else "blocks"
     wrapped = TreeLogprobs(model, temperature=1.0, banned_token_ids=(IMAGE_PAD,), attention=kind)
     kept = StepFeatures()
     found = torch.cat([wrapped(DeviceBatch.of(m, model.device), kept)[0] for m in work.batch])

@@ -53,7 +53,7 @@ def measure(options: stage.Options) -> stage.Verdict:
         try:
             rows.append(compare(size, length, device))
         except Exception as error:  # of a compiler: what the other lengths gave is worth keeping
-            faults.append(f"{length} tokens: {type(error).__name__}: {str(error).splitlines()[0]}")
+            faults.append(f"{length} tokens: {stage.words_of(error)}")
             break
         faults += faults_of(rows[-1])
     if not rows:

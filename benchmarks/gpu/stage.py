@@ -100,6 +100,12 @@ def versions() -> dict[str, str | None]:
     return found
 
 
+def words_of(error: Exception) -> str:
+    """An error's class and first line for the verdict; its traceback goes to the log."""
+    traceback.print_exception(error)
+    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
+
+
 def run(measure: Callable[[Options], Verdict]) -> None:
     """Run the stage that is this program, write its verdict, and exit with 1 if it failed."""
     parser = argparse.ArgumentParser(description="One stage of check.py, which starts it.")
@@ -112,8 +118,6 @@ def run(measure: Callable[[Options], Verdict]) -> None:
     except Skipped as reason:
         verdict = Verdict("skipped", str(reason), {})
     except Exception as error:  # whatever a stage may raise is its verdict
-        traceback.print_exc()
-        first = str(error).strip().partition("\n")[0]
-        verdict = Verdict("failed", f"{type(error).__name__}: {first}", {})
+        verdict = Verdict("failed", words_of(error), {})
     verdict.write(Path(sys.argv[0]).stem, options, time.perf_counter() - begin)
     sys.exit(verdict.status == "failed")
