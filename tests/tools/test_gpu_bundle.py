@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from requirements import closure
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tools"))  # behind the tests' helpers
 gpu_bundle = importlib.import_module("gpu_bundle")
 
 
