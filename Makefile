@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev quickstart test test-slow test-slow-share check reference format bench trl-env ecosystem-env lock check-locks vllm-source vllm-newest clean
+.PHONY: help install dev quickstart test test-slow test-slow-share check reference format bench gpu-check gpu-bundle trl-env ecosystem-env lock check-locks vllm-source vllm-newest clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -44,6 +44,12 @@ format: dev ## rewrite the sources as `make check` wants them
 
 bench: install trl-env ## time a step on vlrl, on TRL and on plain rows, side by side; a table for docs/benchmarks.md
 	@$(BIN)/python benchmarks/train_table.py
+
+gpu-check: install ## run the stages of benchmarks/gpu on this machine's GPU (STAGES="facts training" for some)
+	@$(BIN)/python benchmarks/gpu/check.py $(STAGES)
+
+gpu-bundle: install ## pack build/gpu_bundle for a GPU machine without network: the repository, wheels, run.sh
+	@$(BIN)/python tools/gpu_bundle.py
 
 trl-env: ## make .venv-trl, the environment of the peer that `make bench` measures against
 	@$(PYTHON) tools/install.py --lock trl --venv .venv-trl
