@@ -45,11 +45,13 @@ class Loaded:
 
 def load(config: Config, rank: int, port: int) -> Loaded:
     """Load a model and say what the rank holds of it."""
+    from vlrl.trainer.group import join_ranks
     from vlrl.trainer.loading import load_split
     from vlrl.trainer.model import deepspeed_config
 
-    _rank(config, rank, port).join()
-    return _held(load_split(config, deepspeed_config(config)))
+    _rank(config, rank, port)
+    device = join_ranks(config.trainer.timeout_s)
+    return _held(load_split(config, deepspeed_config(config, device.type)))
 
 
 def start(config: Config, rank: int, port: int) -> tuple[Loaded, Loaded | None]:

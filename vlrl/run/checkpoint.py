@@ -143,7 +143,7 @@ def require_same_run(state: RunState, config: Config) -> None:
     """Raise ConfigError if a config cannot go on from a checkpoint's state."""
     for key, then, now in (
         ("run.seed", state.seed, config.run.seed),
-        ("trainer.num_ranks", state.num_ranks, config.trainer.num_ranks),
+        ("trainer.num_ranks", state.num_ranks, config.trainer.num_ranks or state.num_ranks),
     ):
         if then != now:
             raise ConfigError(

@@ -13,15 +13,14 @@ from textwrap import shorten
 from typing import Any, Self, TypeVar
 
 from vlrl.check.rewards.first_calls import call_rewards_first
-from vlrl.cluster import cluster
 from vlrl.config import Config
 from vlrl.data.media_files import look_for_media
 from vlrl.data.run_data import RunData, Sources, require_targets
-from vlrl.engine.policy import VllmPolicy
 from vlrl.environment.host.host import EnvHost
 from vlrl.errors import EngineError, Interrupted, TrainerDied
 from vlrl.plan.room import require_room
 from vlrl.process.interrupts import Interrupts
+from vlrl.process.network import rendezvous_port
 from vlrl.processors.auto import open_processor
 from vlrl.registry import resolve
 from vlrl.rollout.branch_points import try_branches
@@ -30,6 +29,7 @@ from vlrl.rollout.collector import CheckFn, Collector, GenerateFn
 from vlrl.rollout.context import RolloutContext, endpoint_of
 from vlrl.rollout.endpoint.agent_episode import require_agents
 from vlrl.run.checkpoint import RunState, SaveInterval, save_checkpoint, written_atomically
+from vlrl.run.engines import Engines
 from vlrl.run.lock import run_lock
 from vlrl.run.resume import find_beginning, write_config
 from vlrl.run.sample_log import SampleLog
@@ -41,7 +41,6 @@ from vlrl.tracking.events import Events
 from vlrl.tracking.learning_signal import LearningSignal
 from vlrl.tracking.sinks import MetricSinks
 from vlrl.tracking.timeline import Timeline
-from vlrl.trainer.driver import Trainer, rendezvous_port
 from vlrl.types import Group, Sample
 
 T = TypeVar("T")
@@ -84,7 +83,7 @@ class Run:
         self._train, self._generate = train, generate
         self._stack = ExitStack()
         self._buffer: Buffer[list[Group]] | None = None
-        self._trainer: Trainer | None = None
+        self._engines: Engines | None = None
         self.timeline = Timeline.of_run(config, resumed=resume) if train else Timeline()
         self.interrupts = Interrupts()
 
@@ -107,7 +106,7 @@ class Run:
 
     def _close(self, error: BaseException | None) -> None:
         self.interrupts.closing = True
-        died = self._trainer.death_message() if self._trainer and isinstance(error, EngineError) else ""
+        died = self._engines.death_message() if self._engines and isinstance(error, EngineError) else ""
         self._stack.close()
         if died and self.interrupts.requested:
             raise Interrupted(f"{died}, and a signal asked to stop: continue with --resume") from error
@@ -123,7 +122,8 @@ class Run:
             self._begin = find_beginning(config, resume=self._is_resumed, tell=self.events.tell)
             self._resume, self.first_step = self._begin.checkpoint, self._begin.step
             self.interrupts.saved = self.first_step
-            rendezvous_port(config.trainer.master_port)
+            if config.ray.address is None:  # else rank 0 may be on another machine
+                rendezvous_port(config.trainer.master_port)
         sources = Sources.open(config)
         if self._train:
             look_for_media((*sources.train, *sources.heldout), config, self.events.tell)
@@ -176,30 +176,25 @@ class Run:
             self._stack.callback(self.samples.close)
 
     def _start_engines(self) -> None:
-        config, processor, timeline = self.config, self.processor, self.timeline
-        self._stack.enter_context(cluster(config))
+        self._engines = engines = Engines(
+            self.config, self.processor, self._stack, self.events, train=self._train, generate=self._generate
+        )
+        self.config = config = engines.config
+        engines.start(self.phases)
         if self._train:
-            self.trainer = self._trainer = Trainer(config, processor.banned_token_ids)
-            self._stack.callback(self.trainer.close)
+            self.trainer, self.turns = engines.trainer, engines.turns()
         if self._generate:
-            self.policy = VllmPolicy(config, processor)
-            self._stack.callback(self.policy.close)
-        if self._train:
-            self.phases.seconds["start trainer"] = self.trainer.wait_ready()
-            for choice in self.trainer.choices():
-                self.console.note(choice)
-        if self._generate:
-            self.phases.seconds["start vLLM"] = self.policy.wait_ready()
+            self.policy = engines.policy
             self.context = RolloutContext(
-                self.policy, processor, self.host, config, endpoint_of(config), timeline
+                self.policy, self.processor, self.host, config, endpoint_of(config), self.timeline
             )
             self._stack.callback(lambda: self.runner.run(self.context.endpoint.close()))
         if self._resume is not None:
+            self.turns.to_trainer()
             for change in self.trainer.load(self._resume[0]):
                 self.console.note(change)
             if self._generate:
-                self.trainer.write_weights()
-                self.policy.load_weights(self.trainer.manifest, self.first_step)
+                self.turns.update(self.first_step)
 
     def collect(self, generate: GenerateFn, check: CheckFn) -> None:
         """Make `self.collector`, which goes on where the checkpoint left off."""
@@ -272,15 +267,17 @@ class Run:
     def save(self, next_step: int) -> Path:
         """Write a checkpoint from which `next_step` goes on."""
         with self.phases.measure("checkpoints"):
+            self.turns.to_trainer()
             config = self.config
             tickets = None if self._buffer is None else self._buffer.snapshot()
-            state = RunState(next_step, config.run.seed, config.trainer.num_ranks, tickets)
+            state = RunState(next_step, config.run.seed, config.trainer.world_size, tickets)
             folder = save_checkpoint(config.run_dir, state, self._write_model, keep=config.checkpoint.keep)
         self.interrupts.saved = next_step
         return folder
 
     def export_model(self) -> Path:
         """Write the trained model to RUN/model, in Hugging Face format."""
+        self.turns.to_trainer()
         final = self.config.run_dir / "model"
         with written_atomically(final) as aside:
             self.trainer.save_model(aside)
@@ -295,4 +292,5 @@ class Run:
 
     def write_summary(self, **values: Any) -> dict[str, Any]:
         """Write summary.json and return it, see `vlrl.run.summary`."""
-        return write_summary(self.config, self.phases, values)
+        assert self._engines is not None
+        return write_summary(self.config, self.phases, self._engines.choices, values)

@@ -97,7 +97,7 @@ class _Splitter:
         if parameter.is_meta or not getattr(parameter, "_is_hf_initialized", False):
             return  # not loaded yet, or not in the checkpoint: transformers fills it later
         if hasattr(parameter, "ds_tensor"):
-            self._check_tie(module._parameters[name], parameter)
+            self._check_tie(module._parameters.get(name), parameter)
             return
         self._give_back_freed(parameter.data.nbytes)
         # What is trained in bfloat16 is so altogether, whatever transformers would keep in float32.
