@@ -23,6 +23,7 @@ from vlrl.batch import Batch
 from vlrl.config import Config
 from vlrl.data import row_counts
 from vlrl.evaluate import hold_out, hold_out_before, hold_out_during, verdict
+from vlrl.packing.layout import media_themselves
 from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack
 from vlrl.rollout.buffer import Ticket
@@ -147,5 +148,5 @@ def minibatches(groups: Sequence[Group], run: Run, step: int) -> Iterator[Batch]
         keep_zero_advantage=config.algorithm.kl_coef > 0 or config.algorithm.entropy_coef > 0,
     )
     starts = range(0, len(groups), size)
-    batches = (pack(groups[at : at + size], run.processor.pixels, options, version=step) for at in starts)
+    batches = (pack(groups[at : at + size], media_themselves, options, version=step) for at in starts)
     yield from run.trainer.with_proximal(batches) if config.algorithm.correction.recomputes else batches

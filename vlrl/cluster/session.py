@@ -14,6 +14,7 @@ from typing import Any
 
 import ray
 import ray._private.utils as private
+from ray._private.accelerators import NvidiaGPUAcceleratorManager
 
 from vlrl.config import Config
 from vlrl.errors import EngineError, ResourceError
@@ -100,17 +101,22 @@ def _local_options(config: Config) -> dict[str, Any]:
     check_shared_memory(
         store_bytes, f"Ray's object store (ray.object_store_gib={config.ray.object_store_gib})"
     )
-    generator, trainer = config.generator, config.trainer
-    reserved = (generator.num_replicas or 1) * generator.cpus + (
-        trainer.num_ranks or 1
-    ) * trainer.cpus_per_rank
+    generator, trainer, most = config.generator, config.trainer, max(1, _num_gpus_here())
+    reserved = (generator.num_replicas or most) * generator.cpus
+    reserved += (trainer.num_ranks or most) * trainer.cpus_per_rank
     return {
+        "address": "local",  # else Ray joins a cluster that it finds on this machine or in RAY_ADDRESS
         "include_dashboard": False,
         "object_store_memory": store_bytes,
         # Reservations, not limits: engine and trainer take turns, so more may be reserved than exist.
         "num_cpus": max(len(os.sched_getaffinity(0)), int(reserved + 1)),
         "configure_logging": False,
     }
+
+
+def _num_gpus_here() -> int:
+    """GPUs of this machine, as Ray counts them when it starts."""
+    return int(NvidiaGPUAcceleratorManager.get_current_node_num_accelerators())
 
 
 def gpu_available() -> bool:

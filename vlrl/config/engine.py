@@ -46,10 +46,6 @@ class GeneratorConfig(Section):
     cpus: float = Field(1.0, gt=0)
     """Cores each engine's actor reserves in Ray."""
 
-    def memory_share(self, *, on_gpu: bool) -> float:
-        """`gpu_memory_utilization`, or what it is for this device."""
-        return self.gpu_memory_utilization or (0.85 if on_gpu else 0.45)
-
 
 Transport = Literal["auto", "shared_memory", "disk", "broadcast"]
 

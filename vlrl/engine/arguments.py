@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vlrl.config import Config
+from vlrl.config.engine import GeneratorConfig
 
 REUSED_MEMORY: Mapping[str, str] = {
     "MALLOC_MMAP_MAX_": "0",
@@ -43,7 +44,7 @@ def engine_arguments(
         "max_model_len": generator.max_model_len,
         "max_num_seqs": generator.max_num_seqs,
         "max_num_batched_tokens": generator.max_num_batched_tokens,
-        "gpu_memory_utilization": generator.memory_share(on_gpu=on_gpu),
+        "gpu_memory_utilization": memory_share(generator, on_gpu=on_gpu),
         "tensor_parallel_size": generator.tensor_parallel_size,
         "enforce_eager": is_eager(config, on_gpu=on_gpu),
         # With it a batch is in flight whenever the engine's thread looks, also when weights are replaced.
@@ -61,6 +62,11 @@ def engine_arguments(
         "worker_extension_cls": "vlrl.engine.weight_receiver.WeightReceiver",
         "disable_log_stats": True,
     }
+
+
+def memory_share(generator: GeneratorConfig, *, on_gpu: bool) -> float:
+    """`gpu_memory_utilization`, or what it is for this device."""
+    return generator.gpu_memory_utilization or (0.85 if on_gpu else 0.45)
 
 
 def is_eager(config: Config, *, on_gpu: bool) -> bool:

@@ -18,6 +18,7 @@ from vlrl.model.features import StepFeatures, sum_of, tower_features
 from vlrl.model.head_logprobs import CHUNK_BYTES, HeadLogprobs
 from vlrl.model.sequence_parallel import SharedAttention
 from vlrl.model.tree_attention import TreeAttention
+from vlrl.packing.layout import PixelsFn
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,13 +38,17 @@ class DeviceBatch(TrainedTokens[Tensor]):
     ahead_inputs: Mapping[str, Tensor] | None
 
     @classmethod
-    def of(cls, batch: MicroBatch, device: torch.device) -> DeviceBatch:
-        """Move a micro-batch to a device."""
+    def of(cls, batch: MicroBatch, device: torch.device, pixels: PixelsFn | None = None) -> DeviceBatch:
+        """Move a micro-batch to a device; `pixels` is the processor's function, for one that has media."""
         # Copied: arrays that came through Ray are read-only memory shared with other processes.
         values: dict[str, Any] = {name: getattr(batch, name) for name in ("media_keys", "slice_lengths")}
         values["ahead_inputs"] = None
         for name in ("media_inputs", "ahead_inputs"):
-            if (inputs := getattr(batch, name)) is not None:
+            inputs = getattr(batch, name)
+            if isinstance(inputs, tuple):
+                assert pixels is not None, "a micro-batch with media needs the processor's pixel function"
+                inputs = pixels(inputs)
+            if inputs is not None:
                 values[name] = {k: torch.tensor(v, device=device) for k, v in inputs.items()}
         for name in (f.name for f in fields(cls) if f.name not in values):
             array = getattr(batch, name)

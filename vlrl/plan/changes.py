@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from vlrl.config import Config, parse_config
+from vlrl.engine.arguments import memory_share
 from vlrl.errors import ConfigError, ResourceError
 from vlrl.plan.machine import GPUS_OF_A_NODE, PlannedMachine
 from vlrl.plan.predict import Plan, predict
@@ -201,7 +202,7 @@ def _engine_changes(setting: _Setting, plan: Plan | None) -> Iterator[Change]:
     if plan is None or not plan.engine_floor_bytes:
         return
     usual = generator.model_copy(update={"gpu_memory_utilization": None})
-    above = generator.memory_share(on_gpu=True) - usual.memory_share(on_gpu=True)
+    above = memory_share(generator, on_gpu=True) - memory_share(usual, on_gpu=True)
     if above > 0 if plan.engine_fits else above < 0:
         yield ("generator.gpu_memory_utilization=null",)
     parallel = 2 * generator.tensor_parallel_size

@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from vlrl.config import Config
+from vlrl.engine.arguments import memory_share
 from vlrl.model.lora import sent_alone
 from vlrl.model.parts import VISION_PARTS
 from vlrl.placement.layout import Layout
@@ -120,7 +121,7 @@ def engine_memory(shape: ModelShape, config: Config, machine_bytes: int, device:
         return EngineMemory(beside + cache, beside + one_sequence, weights)
     parallel = generator.tensor_parallel_size
     return EngineMemory(
-        reserved=int(machine_bytes * generator.memory_share(on_gpu=True)),
+        reserved=int(machine_bytes * memory_share(generator, on_gpu=True)),
         floor=(weights + one_sequence) // parallel + ENGINE_BUFFER_BYTES,
         weights=weights // parallel,
     )

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import ExitStack
 
 from vlrl.cluster import Reservation, cluster, nodes
 from vlrl.config import Config
 from vlrl.engine.policy import VllmPolicy
-from vlrl.placement.layout import lay_out, resolved
+from vlrl.errors import ResourceError
+from vlrl.placement.layout import Layout, lay_out, resolved
 from vlrl.protocols import Processor
 from vlrl.run.turns import Turns
 from vlrl.tracking.clock import Clock
 from vlrl.tracking.console import TrainConsole
 from vlrl.trainer.driver import Trainer
+
+POLL_S = 1.0
+"""Seconds between looks at the cluster's nodes."""
 
 
 class Engines:
@@ -42,7 +47,7 @@ class Engines:
         self._processor, self._stack, self._console = processor, stack, console
         self._train, self._generate = train, generate
         stack.enter_context(cluster(config))
-        layout = lay_out(config, nodes(), train=train, generate=generate)
+        layout = self._layout(config)
         self.config = resolved(config, layout)
         self._share_gpus = layout.takes_turns
         self._reservation = Reservation(layout, config.ray.start_timeout_s)
@@ -50,6 +55,21 @@ class Engines:
         if layout.on_gpu or layout.num_nodes > 1:
             for line in layout.lines():
                 console.note(line)
+
+    def _layout(self, config: Config) -> Layout:
+        """The layout on the cluster's nodes; one that was there before is given time to get more of them."""
+        waits_s = config.ray.start_timeout_s if config.ray.address is not None else 0.0
+        end, told = time.monotonic() + waits_s, False
+        while True:
+            try:
+                return lay_out(config, nodes(), train=self._train, generate=self._generate)
+            except ResourceError as error:
+                if time.monotonic() > end:
+                    raise
+                if not told:
+                    self._console.note(f"waiting {waits_s:g} s (ray.start_timeout_s) for nodes: {error}")
+                told = True
+                time.sleep(POLL_S)
 
     def start(self, phases: Clock) -> None:
         """Start ranks and engines side by side; where they share GPUs one after the other.

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,8 @@ from vlrl.model.lora import (
     sent_alone,
 )
 from vlrl.model.sequence_parallel import join_group, require_heads, shared_sums
+from vlrl.processors.auto import open_processor
+from vlrl.protocols import Processor
 from vlrl.trainer.device_memory import DeviceMemory
 from vlrl.trainer.model import (
     deepspeed_config,
@@ -180,7 +182,7 @@ class TrainerRank:
         kept, kept_of_reference = StepFeatures(), StepFeatures()
         for index, micro_batch in enumerate(micro_batches):
             self._engine.set_gradient_accumulation_boundary(index == len(micro_batches) - 1)
-            batch = DeviceBatch.of(micro_batch, self._device)
+            batch = self._on_device(micro_batch)
             # Before the policy's own pass: ZeRO-3 follows an engine's calls, and LoRA has one for both.
             wanted = objective == "grpo"
             reference_logprobs = self._reference_logprobs(batch, kept_of_reference) if wanted else None
@@ -214,10 +216,14 @@ class TrainerRank:
         """Trainer logprobs of each micro-batch's trained tokens, without gradient: [M] float32 each."""
         kept = StepFeatures()
         with torch.no_grad(), ordered():
-            return [
-                self._engine(DeviceBatch.of(m, self._device), kept)[0].float().cpu().numpy()
-                for m in micro_batches
-            ]
+            return [self._engine(self._on_device(m), kept)[0].float().cpu().numpy() for m in micro_batches]
+
+    def _on_device(self, micro_batch: MicroBatch) -> DeviceBatch:
+        return DeviceBatch.of(micro_batch, self._device, lambda media: self._processor.pixels(media))
+
+    @cached_property
+    def _processor(self) -> Processor:
+        return open_processor(self._config)
 
     def save_model(self, path: str, manifest: Manifest) -> None:
         """Write the model on rank 0, in Hugging Face format, adapters merged and beside it.
