@@ -23,7 +23,7 @@ MAX_CONTRACT_LINES = 400  # contracts and config: one place that says everything
 MAX_FILES = 15
 
 # Flat in vlrl/: what three folders import, and the pages that put folders together.
-CONTRACTS = ("types", "ledger", "batch", "protocols", "errors", "seeds", "rounding", "coordinates")
+CONTRACTS = ("types", "ledger", "batch", "protocols", "errors", "seeds", "rounding", "coordinates", "choices")
 PAGES = ("grpo", "sft", "evaluate")
 
 # A file's folder is its layer. Imports go to the same layer or to one above it in this list.

@@ -31,7 +31,7 @@ STAND_IN = {"model": {"path": "m"}, "data": {"train": {"name": "digit_sum"}}, "r
 def commands() -> Iterator[tuple[str, str]]:
     """(page, command) of each; a trailing comment or description (two spaces) is left out."""
     for page in PAGES:
-        text = page.read_text(encoding="utf-8")
+        text = page.read_text(encoding="utf-8").replace("\\\n", "")  # a command of several lines
         for pattern in (IN_BLOCK, IN_FENCE, INLINE):
             for match in pattern.finditer(text):
                 line = re.split(r" {2,}|\s#\s", match[1])[0]

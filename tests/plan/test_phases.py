@@ -179,9 +179,9 @@ def test_host_memory_decides_only_where_it_is_known() -> None:
     assert not plan.fits(replace(NODES, host_memory_bytes=plan.needed_host_bytes - 1))
 
 
-@pytest.mark.parametrize(("gib", "num_gpus"), [(140, 1), (59, 2), (39, 4), (29, 8), (10, 1)])
+@pytest.mark.parametrize(("gib", "num_gpus"), [(140, 1), (59, 2), (39, 4), (25, 8), (10, 1)])
 def test_without_a_number_of_gpus_the_fewest_that_are_enough_are_taken(gib: int, num_gpus: int) -> None:
-    """The whole 3B model: 78 GiB on one GPU, less on each of more."""
+    """The whole 3B model: 71 GiB on one GPU, less on each of more."""
     machine = replace(GPU, memory_bytes=gib * GIB)
     plan = predict(config_of(), PROMPTS, machine)
     assert plan.num_gpus == num_gpus

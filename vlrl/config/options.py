@@ -41,7 +41,8 @@ class ModelConfig(Section):
     dtype: Literal["float32", "bfloat16"] = "float32"
     """Of weights and activations in both engines; optimizer states are float32."""
     attention: Literal["sdpa", "eager"] = "sdpa"
-    """Of the trainer's vision tower; the language model's is trainer.attention."""
+    """Of the trainer's vision tower; the language model's is trainer.attention. On a GPU sdpa attends to all
+    windows of a tower at once."""
     freeze: list[str] = Field(default_factory=list)
     """Not trained: vision_tower, projector, embeddings, language_layers, head, or patterns of names."""
 
@@ -187,8 +188,9 @@ class TrainerConfig(Section):
     attention: Literal["auto", "dense", "blocks", "flex"] = "auto"
     """Of the language model over prefix trees: one whole mask, blocks of queries, or FlexAttention (GPU).
     auto is flex on a GPU where a trial of it works, else blocks; the run says at its start which it is."""
-    logits_chunk_mib: int = Field(64, ge=1)
-    """Memory of one chunk of float32 logits; all tokens' logits are never held at once."""
+    logits_chunk_mib: int | None = Field(None, ge=1)
+    """Memory of one chunk of float32 logits; all tokens' logits are never held at once. Null is 64 on a CPU
+    and 256 on a GPU."""
     deterministic: bool = True
     """Only operations whose sums have a fixed order, so that one seed gives one run bit for bit. False lets
     torch, cuDNN and NCCL choose the fastest, see docs/training_step.md; its cost on a GPU is unmeasured."""

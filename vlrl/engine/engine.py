@@ -14,8 +14,10 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any, TypeVar
 
+from vlrl.choices import MachineChoice
 from vlrl.config import Config
 from vlrl.engine.arguments import engine_arguments
+from vlrl.engine.choices import engine_choices
 from vlrl.engine.lora import adapter_arguments, adapter_request, require_places
 from vlrl.engine.patches import keep_images_of_cached_prompts
 from vlrl.engine.requests import (
@@ -99,6 +101,11 @@ class Engine:
         if self._config.generator.tensor_parallel_size == 1:
             self._engine.collective_rpc("remove_rendezvous")
         return time.perf_counter() - begin
+
+    def choices(self) -> list[MachineChoice]:
+        """What this engine chose for its machine, and why."""
+        unknown = self._engine.collective_rpc("unknown_lora_products")[0] if self._lora is not None else ""
+        return engine_choices(self._engine.vllm_config, unknown)
 
     def generate_batch(
         self, requests: Sequence[EngineRequest], references: Mapping[str, Any]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from vlrl import cluster
+from vlrl.choices import MachineChoice, merged
 from vlrl.config import Config
 from vlrl.engine.admission import AdmissionQueue
 from vlrl.engine.arguments import engine_environment
@@ -70,6 +71,10 @@ class GeneratorActor:
     async def update(self, manifest: Manifest, version: int) -> float:
         """Load weights between two steps; seconds for which nothing was generated."""
         return await asyncio.wrap_future(self._engine.run(partial(self._engine.update, manifest, version)))
+
+    async def choices(self) -> list[MachineChoice]:
+        """What the engine chose for its machine, see `Engine.choices`."""
+        return await asyncio.wrap_future(self._engine.run(self._engine.choices))
 
     async def sleep(self) -> None:
         """Give the GPUs' memory up until the next `update`, see `Engine.sleep`."""
@@ -133,6 +138,10 @@ class VllmPolicy:
     def wait_ready(self) -> float:
         """Block until the engines have started; seconds the slowest took."""
         return max(replica.wait_ready() for replica in self._replicas)
+
+    def choices(self) -> list[MachineChoice]:
+        """What the engines chose for their machines, and why; after wait_ready."""
+        return merged([replica.choices() for replica in self._replicas], "engine")
 
     async def generate(self, session: Session, sampling: Sampling) -> Generation:
         """Generate the session's next action."""

@@ -35,6 +35,11 @@ class WeightReceiver:
         self._adapter = AdapterSlot(self.model_runner, [layout.name_of(name) for name in targets])
         return self._adapter.without_place()
 
+    def unknown_lora_products(self) -> str:
+        """See `AdapterSlot.unknown_products`; after `open_adapter`."""
+        assert self._adapter is not None
+        return self._adapter.unknown_products
+
     def receive_weights(self, manifest: Manifest, first_member: int, lora: LoraConfig | None = None) -> None:
         """Load every parameter: language model, vision tower, projector and tied head; or every adapter's.
 

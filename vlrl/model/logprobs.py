@@ -16,6 +16,8 @@ from vlrl.batch import MicroBatch, TrainedTokens
 from vlrl.model.attention import KINDS, Kind, install
 from vlrl.model.features import StepFeatures, sum_of, tower_features
 from vlrl.model.head_logprobs import CHUNK_BYTES, HeadLogprobs
+from vlrl.model.kernels.spans import SpanKind
+from vlrl.model.kernels.spans import install as install_spans
 from vlrl.model.sequence_parallel import SharedAttention
 from vlrl.model.tree_attention import TreeAttention
 from vlrl.packing.layout import PixelsFn
@@ -71,6 +73,7 @@ class TreeLogprobs(nn.Module):
         temperature: float,
         banned_token_ids: Sequence[int],
         attention: Kind = "blocks",
+        spans: SpanKind = "each",
         chunk_bytes: int = CHUNK_BYTES,
         features: Callable[[Any, DeviceBatch, StepFeatures], Any] = tower_features,
         sharers: ProcessGroup | None = None,
@@ -78,6 +81,7 @@ class TreeLogprobs(nn.Module):
         super().__init__()
         self.model: Any = model
         install(model)
+        install_spans(model, spans)
         self._attention = KINDS[attention]
         self._features, self._sharers = features, sharers
         self.head = HeadLogprobs(

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 
+from vlrl.choices import MachineChoice
 from vlrl.cluster import Reservation, cluster, nodes
 from vlrl.config import Config
+from vlrl.config.engine import Transport
 from vlrl.engine.policy import VllmPolicy
 from vlrl.errors import ResourceError
 from vlrl.placement.layout import Layout, lay_out, resolved
 from vlrl.protocols import Processor
 from vlrl.run.turns import Turns
 from vlrl.tracking.clock import Clock
-from vlrl.tracking.console import TrainConsole
+from vlrl.tracking.events import Events
 from vlrl.trainer.driver import Trainer
 
 POLL_S = 1.0
@@ -27,6 +30,7 @@ class Engines:
         config: the run's, with the numbers of ranks and replicas that there is room for.
         trainer: of a run that trains, once `start` has been called.
         policy: of a run that generates, likewise.
+        choices: what ranks and engines chose for their machines, likewise.
     """
 
     def __init__(
@@ -34,7 +38,7 @@ class Engines:
         config: Config,
         processor: Processor,
         stack: ExitStack,
-        console: TrainConsole,
+        events: Events,
         *,
         train: bool,
         generate: bool,
@@ -44,7 +48,8 @@ class Engines:
         Raises:
             ResourceError: if there are too few, or other runs keep them for ray.start_timeout_s.
         """
-        self._processor, self._stack, self._console = processor, stack, console
+        self._processor, self._stack, self._events = processor, stack, events
+        self.choices: list[MachineChoice] = []
         self._train, self._generate = train, generate
         stack.enter_context(cluster(config))
         layout = self._layout(config)
@@ -54,7 +59,9 @@ class Engines:
         stack.callback(self._reservation.close)
         if layout.on_gpu or layout.num_nodes > 1:
             for line in layout.lines():
-                console.note(line)
+                events.note(line)
+        if config.weights.transport == "auto":
+            self._tell(_transport_choice(self.config.weights.transport))
 
     def _layout(self, config: Config) -> Layout:
         """The layout on the cluster's nodes; one that was there before is given time to get more of them."""
@@ -67,7 +74,7 @@ class Engines:
                 if time.monotonic() > end:
                     raise
                 if not told:
-                    self._console.note(f"waiting {waits_s:g} s (ray.start_timeout_s) for nodes: {error}")
+                    self._events.note(f"waiting {waits_s:g} s (ray.start_timeout_s) for nodes: {error}")
                 told = True
                 time.sleep(POLL_S)
 
@@ -89,6 +96,7 @@ class Engines:
             self._wait_for_trainer(phases)
         if self._generate:
             phases.seconds["start vLLM"] = self.policy.wait_ready()
+            self._tell(self.policy.choices())
 
     def turns(self) -> Turns:
         """Whose turn it is; the engines' after `start`, if there are any."""
@@ -100,5 +108,22 @@ class Engines:
 
     def _wait_for_trainer(self, phases: Clock) -> None:
         phases.seconds["start trainer"] = self.trainer.wait_ready()
-        for choice in self.trainer.choices():
-            self._console.note(choice)
+        self._tell(self.trainer.choices())
+
+    def _tell(self, choices: Sequence[MachineChoice]) -> None:
+        """Print choices and keep them; a slower way is an event, which tools find too."""
+        self.choices += choices
+        for choice in choices:
+            if choice.is_slower:
+                self._events.tell("slower_path", str(choice))
+            else:
+                self._events.note(str(choice))
+
+
+def _transport_choice(used: Transport) -> list[MachineChoice]:
+    """How weights travel with weights.transport=auto, where that is not through shared memory."""
+    if used != "broadcast":
+        return []
+    reason = "an engine is on a node without a rank"
+    cost = "every parameter is gathered on one rank, and a dead engine cannot be replaced"
+    return [MachineChoice("weights' transport", "shared_memory", used, reason, cost)]

@@ -177,7 +177,7 @@ class Run:
 
     def _start_engines(self) -> None:
         self._engines = engines = Engines(
-            self.config, self.processor, self._stack, self.console, train=self._train, generate=self._generate
+            self.config, self.processor, self._stack, self.events, train=self._train, generate=self._generate
         )
         self.config = config = engines.config
         engines.start(self.phases)
@@ -292,4 +292,5 @@ class Run:
 
     def write_summary(self, **values: Any) -> dict[str, Any]:
         """Write summary.json and return it, see `vlrl.run.summary`."""
-        return write_summary(self.config, self.phases, values)
+        assert self._engines is not None
+        return write_summary(self.config, self.phases, self._engines.choices, values)

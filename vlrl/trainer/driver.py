@@ -16,6 +16,7 @@ from vlrl.algorithm.differences import LogprobDifferences
 from vlrl.algorithm.ordered import ENVIRONMENT
 from vlrl.algorithm.staleness import staleness_metrics
 from vlrl.batch import Batch
+from vlrl.choices import MachineChoice, merged
 from vlrl.config import Config
 from vlrl.errors import EngineError, ResourceError
 from vlrl.model.lora import sent_alone
@@ -112,10 +113,9 @@ class Trainer:
         """Parameters of the policy without adapters, tied ones once; after wait_ready."""
         return sum(int(np.prod(shape)) for _, _, shape in self._layout)
 
-    def choices(self) -> list[str]:
-        """What rank 0 chose for its machine and why, in words: attention, and on a CPU who multiplies."""
-        chosen: list[str] = cluster.call(self._ranks[:1], "choices")[0]
-        return chosen
+    def choices(self) -> list[MachineChoice]:
+        """What the ranks chose for their machines, and why; once what all of them chose alike."""
+        return merged(cluster.call(self._ranks, "choices"), "rank")
 
     def step(
         self, batch: Batch, objective: Objective, lr: float

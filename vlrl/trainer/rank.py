@@ -17,10 +17,10 @@ from vlrl.algorithm.loss import weighted_sum
 from vlrl.algorithm.off_policy import SumsFn, sequence_sums
 from vlrl.algorithm.ordered import choose_ordered, ordered
 from vlrl.batch import MicroBatch
+from vlrl.choices import MachineChoice
 from vlrl.config import Config
 from vlrl.errors import EngineError
-from vlrl.model.attention import choose
-from vlrl.model.cpu_matmul import choose_products
+from vlrl.model.attention import require_device
 from vlrl.model.features import StepFeatures
 from vlrl.model.hf_names import save_as_published
 from vlrl.model.logprobs import DeviceBatch, TreeLogprobs
@@ -37,6 +37,7 @@ from vlrl.model.lora import (
 from vlrl.model.sequence_parallel import join_group, require_heads, shared_sums
 from vlrl.processors.auto import open_processor
 from vlrl.protocols import Processor
+from vlrl.trainer.choices import choose_for, fuses_update
 from vlrl.trainer.device_memory import DeviceMemory
 from vlrl.trainer.model import (
     deepspeed_config,
@@ -44,12 +45,14 @@ from vlrl.trainer.model import (
     load_model,
     make_leaves,
     make_optimizer,
+    set_fused,
     set_options,
     with_logprobs,
 )
 from vlrl.trainer.objective import Objective, token_losses
 from vlrl.trainer.offload import bring_back, correct_offload, of_reference, split_on_disk, states_in_memory
 from vlrl.trainer.profile import StepProfiler
+from vlrl.trainer.random_states import random_states, set_random_states
 from vlrl.trainer.result import RankStepResult, StepSums, fresh_differences
 from vlrl.types import FloatArray
 from vlrl.weights.manifest import Checksum, Manifest
@@ -107,20 +110,18 @@ class TrainerRank:
             timeout=timedelta(seconds=self._config.trainer.timeout_s),
             verbose=False,
         )
-        self._attention, attention = choose(self._config.trainer.attention, self._device)
-        self._choices = [f"attention: {attention}"]
-        if not on_gpu:
-            self._choices.append(f"float32 products: {choose_products()}")
+        require_device(self._config.trainer.attention, self._device)
         model = load_model(self._config)
         size = self._config.trainer.sequence_parallel
         require_heads(model.get_decoder().config.num_attention_heads, size)
+        self._chosen = choose_for(model, self._config, self._device)
         self._sharers = join_group(size)
         self._sums: SumsFn = sequence_sums if self._sharers is None else partial(shared_sums, self._sharers)
         self._cache = feature_cache(model, self._config, self._device)
         module = self._wrapped(model)
         make_leaves(module)
-        optimizer = make_optimizer(module.parameters(), self._config.optim)
-        options = deepspeed_config(self._config, module)
+        optimizer = make_optimizer(module.parameters(), self._config, self._device.type)
+        options = deepspeed_config(self._config, module, self._device.type)
         split_on_disk(module, self._config, options)
         self._engine, *_ = deepspeed.initialize(model=module, optimizer=optimizer, config=options)
         correct_offload(self._engine.optimizer, self._config)
@@ -148,9 +149,9 @@ class TrainerRank:
         """Take the device's memory back; until then nothing else may be asked of this rank."""
         self._memory.take_back()
 
-    def choices(self) -> list[str]:
-        """What was chosen for this machine and why, in words."""
-        return self._choices
+    def choices(self) -> tuple[MachineChoice, ...]:
+        """What was chosen for this machine, and why."""
+        return self._chosen.all
 
     def parameters(self) -> list[tuple[str, str, tuple[int, ...]]]:
         """(name in Hugging Face format, dtype, whole shape) of every parameter; tied ones once."""
@@ -241,7 +242,7 @@ class TrainerRank:
 
     def save_state(self, path: str) -> None:
         """Write this rank's slice of the optimizer states, and its random states."""
-        state: dict[str, Any] = {"rng": torch.get_rng_state()}
+        state: dict[str, Any] = random_states(self._device.type)
         if self._swaps:
             state["in_memory"] = states_in_memory(self._engine.optimizer)
         self._engine.save_checkpoint(path, tag="zero", client_state=state)
@@ -253,10 +254,11 @@ class TrainerRank:
             raise EngineError(
                 f"no trainer state under {path}; was it written with trainer.num_ranks={self._world}?"
             )
-        torch.set_rng_state(client_state["rng"])
+        changes = set_random_states(client_state, self._device.type)
         if self._swaps:
             bring_back(self._engine.optimizer, client_state["in_memory"])
-        return set_options(self._engine.optimizer.param_groups, self._config.optim)
+        set_fused(self._engine.optimizer.optimizer, fuses_update(self._config, self._device.type))
+        return changes + set_options(self._engine.optimizer.param_groups, self._config.optim)
 
     def _reference_logprobs(self, batch: DeviceBatch, kept: StepFeatures) -> torch.Tensor | None:
         """The starting model's logprobs [M], by the same layout; None if the algorithm needs none."""
@@ -276,20 +278,20 @@ class TrainerRank:
         module = self._wrapped(load_model(self._config))
         module.requires_grad_(False)
         config = of_reference(self._config)
-        options = deepspeed_config(config, module)
+        options = deepspeed_config(config, module, self._device.type)
         split_on_disk(module, config, options)
         engine, *_ = deepspeed.initialize(model=module, config=options)
         engine.eval()  # DeepSpeed's returns nothing
         return engine
 
     def _wrapped(self, model: Any) -> TreeLogprobs:
-        return with_logprobs(model, self._config, self._banned, self._attention, self._cache, self._sharers)
+        return with_logprobs(model, self._config, self._banned, self._chosen, self._cache, self._sharers)
 
     def _slices(self) -> Iterator[tuple[str, torch.Tensor]]:
         """This rank's flat slice of every parameter, adapters merged; every rank must call it."""
         model = self._engine.module.model
         self._adapters = adapter_state(model)
-        return merged_shards(model, self._adapters, self._rank)
+        return merged_shards(model, self._adapters, self._rank, self._device)
 
     def _named_parameters(self) -> list[tuple[str, Any]]:
         return list(self._engine.module.model.named_parameters())
