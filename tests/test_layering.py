@@ -28,6 +28,7 @@ PAGES = ("grpo", "sft", "evaluate")
 
 # A file's folder is its layer. Imports go to the same layer or to one above it in this list.
 LAYERS = (
+    "machine",
     "contracts",
     "registry",
     "foreign",
@@ -61,8 +62,8 @@ LAYERS = (
 # Whoever writes a plug-in registers it; nothing of the framework names one.
 PLUGINS = ("envs", "rewards")
 
-# Their interfaces change with every release, so only these know them. (cli/checks.py asks for versions
-# through importlib.metadata, which needs no import.)
+# Their interfaces change with every release, so only these know them. (cli/package_checks.py asks for their
+# versions through importlib.metadata, which needs no import.)
 ENGINE_LIBRARIES = {"ray", "vllm", "deepspeed"}
 ADAPTERS = ("vlrl.cluster", "vlrl.engine", "vlrl.trainer", "vlrl.weights", "vlrl.model.lora")
 # The contracts are what a plug-in's author imports: quick, and without a framework.

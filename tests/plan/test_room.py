@@ -91,7 +91,7 @@ def test_prompts_are_the_largest_and_an_episode_may_fill_the_context() -> None:
 def eight_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An nvidia-smi that tells of eight GPUs, the last of which is smaller."""
     program = tmp_path / "nvidia-smi"
-    rows = "".join(f"{n}, GPU-{n}a, {40960 if n == 7 else 81559}\\n" for n in range(8))
+    rows = "".join(f"{n}, GPU-{n}a, {40960 if n == 7 else 81559} MiB\\n" for n in range(8))
     program.write_text(f"#!/bin/sh\nprintf '{rows}'\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")

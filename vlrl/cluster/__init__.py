@@ -14,14 +14,13 @@ from vlrl.cluster.calls import (
     translate,
 )
 from vlrl.cluster.reservation import Place, Reservation, driver_place, meeting_point, nodes, run_on, spawn
-from vlrl.cluster.session import check_shared_memory, cluster, device_name, gpu_available
+from vlrl.cluster.session import cluster, device_name, gpu_available
 
 __all__ = [
     "Place",
     "Reservation",
     "begin",
     "call",
-    "check_shared_memory",
     "cluster",
     "dead",
     "device_name",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import signal
 import threading
 from collections.abc import Iterator
@@ -17,8 +16,9 @@ import ray._private.utils as private
 from ray._private.accelerators import NvidiaGPUAcceleratorManager
 
 from vlrl.config import Config
-from vlrl.errors import EngineError, ResourceError
+from vlrl.errors import EngineError
 from vlrl.process.interrupts import SIGNALS, say
+from vlrl.process.shared_memory import require_shared_memory
 
 
 @contextmanager
@@ -85,20 +85,9 @@ def _signals_kept() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-def check_shared_memory(num_bytes: int, purpose: str) -> None:
-    """Raise ResourceError if /dev/shm has not num_bytes to spare."""
-    free = shutil.disk_usage("/dev/shm").free
-    if free < num_bytes:
-        raise ResourceError(
-            f"{purpose} needs {num_bytes / 2**30:.2f} GiB of shared memory, /dev/shm has "
-            f"{free / 2**30:.2f} GiB free; lower ray.object_store_gib, free some, or run the container with "
-            "a larger --shm-size"
-        )
-
-
 def _local_options(config: Config) -> dict[str, Any]:
     store_bytes = int(config.ray.object_store_gib * 2**30)
-    check_shared_memory(
+    require_shared_memory(
         store_bytes, f"Ray's object store (ray.object_store_gib={config.ray.object_store_gib})"
     )
     generator, trainer, most = config.generator, config.trainer, max(1, _num_gpus_here())

@@ -201,7 +201,8 @@ class TrainerConfig(Section):
     offload_parameters: bool = False
     """Keep each rank's slice of the weights in host memory."""
     offload_dir: Path | None = None
-    """Folder of a local disk (NVMe) for what is offloaded, in place of host memory; needs libaio-dev."""
+    """Folder of a local disk (NVMe) for what is offloaded, in place of host memory; needs libaio-dev, and on
+    GPUs the CUDA toolkit."""
     cpus_per_rank: float = Field(1.0, gt=0)
     """Cores each rank reserves in Ray."""
     master_port: int | None = Field(None, ge=1024, le=65535)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -121,14 +123,16 @@ class TreeLogprobs(nn.Module):
         if video_token_id is not None:
             ids = ids.masked_fill(ids == video_token_id, core.config.image_token_id)
         positions = batch.position_ids[:, None]  # [3, 1, T]
-        output = core(
-            input_ids=ids,
-            position_ids=positions if hasattr(core, "get_rope_index") else positions[0],
-            attention_mask=ids.new_zeros(1, 1, 1, 1),  # of four dimensions: transformers makes none itself
-            tree=self._tree(batch),
-            mm_encoder_outputs={"image": _placed(features, batch)} if batch.media_order else None,
-            use_cache=False,
-        )
+        no_mask = ids.new_zeros(1, 1, 1, 1)  # of four dimensions: transformers makes none itself
+        with _images_given(core, _placed(features, batch) if batch.media_order else None) as images:
+            output = core(
+                input_ids=ids,
+                position_ids=positions if hasattr(core, "get_rope_index") else positions[0],
+                attention_mask=no_mask,
+                tree=self._tree(batch),
+                use_cache=False,
+                **images,
+            )
         hidden: Tensor = output.last_hidden_state
         unused = getattr(features, "blank", None if batch.media_order else features)
         return hidden if unused is None else hidden + 0.0 * sum_of(unused).to(hidden.dtype)
@@ -138,6 +142,25 @@ class TreeLogprobs(nn.Module):
         if self._sharers is None:
             return whole
         return SharedAttention(whole, batch.slice_lengths, self._sharers)
+
+
+@contextmanager
+def _images_given(core: Any, features: Any) -> Iterator[dict[str, Any]]:
+    """The keywords with which the model's forward takes these features in place of calling its tower.
+
+    transformers has a keyword for them from 5.18 on. Before, it would be dropped in silence, and they stand
+    in for the tower's call.
+    """
+    if features is None:
+        yield {}
+    elif "mm_encoder_outputs" in signature(core.forward).parameters:
+        yield {"mm_encoder_outputs": {"image": features}}
+    else:
+        core.get_image_features = lambda *_, **__: features
+        try:
+            yield {"pixel_values": torch.empty(0)}  # that there are some: nothing reads them
+        finally:
+            del core.get_image_features
 
 
 def _placed(features: Any, batch: DeviceBatch) -> Any:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vlrl.config import Config
+from vlrl.machine.nvidia import nvidia_smi
 from vlrl.placement.layout import Node, kind_of
 from vlrl.plan.rates import MATMUL, NETWORK
 
 GPUS_OF_A_NODE = 8
 """Of a machine that is not described, at most."""
-SMI_TIMEOUT_S = 30.0
 HIDES_ALL = ("", "-1", "NoDevFiles")
 """Values of CUDA_VISIBLE_DEVICES without a GPU."""
 
@@ -89,15 +88,12 @@ def this_machine() -> PlannedMachine:
 
 def visible_gpus() -> list[int]:
     """Bytes of memory of each GPU that Ray finds here: CUDA_VISIBLE_DEVICES hides some."""
-    command = ["nvidia-smi", "--query-gpu=index,uuid,memory.total", "--format=csv,noheader,nounits"]
-    try:
-        answer = subprocess.run(
-            command, capture_output=True, text=True, timeout=SMI_TIMEOUT_S, check=True
-        ).stdout
-        rows = [line.replace(" ", "").split(",") for line in answer.splitlines() if line.strip()]
-        found = {(index, uuid): int(mib) * 2**20 for index, uuid, mib in rows}
-    except (OSError, ValueError, subprocess.SubprocessError):
-        return []
+    rows = [line.replace(" ", "").split(",") for line in nvidia_smi("index,uuid,memory.total")]
+    found = {
+        (index, uuid): int(size.removesuffix("MiB")) * 2**20
+        for index, uuid, size in rows
+        if size.endswith("MiB")  # "[N/A]" where a GPU shares the host's memory
+    }
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is None:
         return list(found.values())

@@ -21,7 +21,7 @@ from vlrl.config import Config
 from vlrl.errors import EngineError, ResourceError
 from vlrl.model.lora import sent_alone
 from vlrl.trainer.objective import Objective
-from vlrl.trainer.offload import OffloadFolder, with_folder
+from vlrl.trainer.offload import OffloadFolder, require_disk_access, with_folder
 from vlrl.trainer.rank import TrainerRank
 from vlrl.trainer.result import RankStepResult, StepSums
 from vlrl.types import FloatArray
@@ -41,6 +41,8 @@ class Trainer:
     ) -> None:
         """Start the ranks, at a reservation's places or on this node; `wait_ready` waits for them."""
         folder = config.trainer.offload_dir
+        if folder is not None and config.ray.address is None:  # else the ranks may be on other machines
+            require_disk_access(cluster.gpu_available())
         self._offload = OffloadFolder(folder) if folder is not None else None
         if self._offload is not None:
             config = with_folder(config, self._offload)

@@ -50,7 +50,14 @@ from vlrl.trainer.model import (
     with_logprobs,
 )
 from vlrl.trainer.objective import Objective, token_losses
-from vlrl.trainer.offload import bring_back, correct_offload, of_reference, split_on_disk, states_in_memory
+from vlrl.trainer.offload import (
+    bring_back,
+    correct_offload,
+    of_reference,
+    require_disk_access,
+    split_on_disk,
+    states_in_memory,
+)
 from vlrl.trainer.profile import StepProfiler
 from vlrl.trainer.random_states import random_states, set_random_states
 from vlrl.trainer.result import RankStepResult, StepSums, fresh_differences
@@ -94,13 +101,15 @@ class TrainerRank:
         """Join the group, load the model, build the engine; seconds it took.
 
         Raises:
-            ConfigError: if there is no model at model.path.
+            ConfigError: if there is no model at model.path, or no access to disks can be compiled here.
         """
         begin = time.perf_counter()
+        on_gpu = torch.cuda.is_available()
+        if self._config.trainer.offload_dir is not None:
+            require_disk_access(on_gpu)
         import deepspeed
 
         choose_ordered(self._config.trainer.deterministic)
-        on_gpu = torch.cuda.is_available()
         if not on_gpu:
             # Unless told otherwise, DeepSpeed compiles a shared-memory all-reduce for a minute; gloo has one.
             deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
@@ -130,12 +139,9 @@ class TrainerRank:
         )
         needs_copy = self._config.algorithm.kl_coef > 0 and self._config.lora is None
         self._reference = self._build_reference() if needs_copy else None
+        checksums = self._config.weights.checksums
         self._sender = WeightSender(
-            self._rank,
-            self._world,
-            self._device,
-            checksums=self._config.weights.checksums,
-            nodes=self._nodes,
+            self._rank, self._world, self._device, checksums=checksums, nodes=self._nodes
         )
         engines = [self._engine, *([self._reference] if self._reference is not None else [])]
         self._memory = DeviceMemory(engines, self._device)

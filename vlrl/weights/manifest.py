@@ -20,9 +20,9 @@ from typing import Any
 
 import torch
 
-from vlrl.cluster import check_shared_memory
 from vlrl.config.engine import Transport
 from vlrl.errors import EngineError
+from vlrl.process.shared_memory import require_shared_memory
 from vlrl.weights.staging import StagedCopies
 
 ALIGNMENT = 64
@@ -160,7 +160,7 @@ def create_segment(manifest: Manifest) -> None:
     Raises:
         ResourceError: if shared memory is too small.
     """
-    check_shared_memory(manifest.num_bytes, "the weight segment")
+    require_shared_memory(manifest.num_bytes, "the weight segment")
     with open(manifest.path, "wb") as file:
         os.posix_fallocate(file.fileno(), 0, manifest.num_bytes)
 
