@@ -156,9 +156,9 @@ def gpu_memories(
 
 
 def _sent_at_once(layout: Layout, config: Config, layer: int) -> int:
-    """A bucket as ranks gather it, and once more as it is sent; on one node slices go to shared memory."""
+    """Two buckets as ranks gather them, one ahead, and one as it is sent; on one node there are none."""
     alone = len({slot.node for slot in layout.ranks}) == 1 and config.weights.transport == "shared_memory"
-    return 0 if alone or not layout.engines else 2 * max(int(config.weights.bucket_mib * 2**20), layer)
+    return 0 if alone or not layout.engines else 3 * max(int(config.weights.bucket_mib * 2**20), layer)
 
 
 def host_memories(

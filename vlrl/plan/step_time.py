@@ -30,7 +30,7 @@ class StepTime:
     Attributes:
         generation: engines read prompts and decode.
         driver: the one process that plays episodes makes and reads messages.
-        media: images are prepared for engines and sent to ranks.
+        media: images are sent to ranks, and prepared by ranks and engines.
         training: all optimizer steps on all ranks.
         sync: weights go to the engines, and GPUs change hands.
         overlaps: asynchronous: generation and driver go on while the trainer works.
@@ -174,12 +174,14 @@ def _driver(step: PlannedStep) -> float:
 
 
 def _media(step: PlannedStep) -> float:
-    """Images made ready in each engine's thread, and patches from the driver to every rank's node."""
+    """Images made ready by each engine's thread and by each rank, and sent from the driver to every rank."""
     pixels, engines, ranks = _pixels(step), step.layout.engines, step.layout.ranks
     in_engines = pixels / 1e6 * rates.ENGINE_IMAGE.value / len(engines) if engines else 0.0
+    in_ranks = pixels / 1e6 * rates.RANK_IMAGE.value / len(ranks)
     sent = pixels * rates.PIXEL_BYTES.value
     elsewhere = sum(slot.node != 0 for slot in ranks) / len(ranks)
-    return in_engines + sent / rates.OBJECT_STORE.value + sent * elsewhere / rates.OBJECT_PUSH.value
+    stored, pushed = sent / rates.OBJECT_STORE.value, sent * elsewhere / rates.OBJECT_PUSH.value
+    return in_engines + in_ranks + stored + pushed
 
 
 def _pixels(step: PlannedStep) -> float:
