@@ -22,7 +22,6 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from lock import FOLDER as REQUIREMENTS
 from lock import read_lock
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -105,8 +104,8 @@ def write_bundle(content: Path, out: Path, limit: int = PART_BYTES) -> list[Path
 
 def pins() -> list[str]:
     """CARRIED in the versions of the CUDA lock."""
-    locked = read_lock(REQUIREMENTS / "cuda.lock")
-    return [f"{name}=={locked[name]}" for name in CARRIED]
+    locked = read_lock("cuda")
+    return [f"{name}=={locked[name].version}" for name in CARRIED]
 
 
 def fetch(folder: Path, python: str) -> None:

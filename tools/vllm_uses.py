@@ -37,6 +37,7 @@ CLASSES: Mapping[str, Mapping[str, Sequence[str]]] = {
     "lora.py": {
         "model_runner": RUNNERS[:2],
         "model_runner.lora_manager": [ADAPTERS],
+        "model_runner.device": [],
         "self._worker": [ADAPTERS],
         "self._worker.lora_config": ["vllm.config.lora.LoRAConfig"],
         "self._manager": [ADAPTER_MODEL],

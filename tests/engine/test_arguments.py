@@ -68,5 +68,5 @@ def test_an_engine_can_sleep_where_it_takes_turns_on_a_gpu(
 
 
 def test_no_batch_is_in_flight_when_weights_are_replaced() -> None:
-    """On CUDA vLLM schedules ahead of the GPU by default."""
+    """vLLM schedules ahead of the GPU by default on CUDA."""
     assert engine_arguments(make_config("m"), [], {}, on_gpu=True)["async_scheduling"] is False

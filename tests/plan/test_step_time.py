@@ -68,7 +68,7 @@ def test_the_driver_is_turns_and_images() -> None:
 
 
 def test_media_are_made_ready_on_both_sides_and_sent_as_bytes() -> None:
-    """Engines and ranks share the images; on other nodes than the driver's every byte goes over the network."""
+    """Engines and ranks share the images; ranks on other nodes are sent every byte."""
     megapixels = 640 * 5120 * 14 * 14 / 1e6
     one_node, two_nodes = step_of(config_of()), step_of(config_of(), replace(EIGHT, num_nodes=2))
     prepared = megapixels * (rates.ENGINE_IMAGE.value + rates.RANK_IMAGE.value)

@@ -76,7 +76,7 @@ def test_a_step_is_sleep_train_sync_wake() -> None:
 
 
 def test_engines_that_slept_get_the_weights_they_had() -> None:
-    """At level 2 they keep none: what a probe or a checkpoint in between wakes them with must be theirs."""
+    """What a probe or a checkpoint wakes an engine with, which kept none at level 2, must be its own."""
     device = Device()
     turns = turns_of(device, shared=True)
     turns.update(3)

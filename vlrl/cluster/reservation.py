@@ -222,7 +222,7 @@ class _Bundle:
 
     @property
     def resources(self) -> dict[str, float]:
-        """As Ray wants them."""
+        """What Ray is asked for."""
         wanted = {"GPU": float(self.gpu is not None), "CPU": sum(slot.num_cpus for slot in self.slots)}
         return {name: count for name, count in wanted.items() if count}
 

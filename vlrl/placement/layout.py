@@ -223,7 +223,7 @@ def _too_few_cpus(config: Config, nodes: Sequence[Node], num_ranks: int, num_eng
 
 
 def _num_ranks(config: Config, num_gpus: int, kind: Kind) -> int:
-    """As configured, or as many as the engines leave: all GPUs, or half of them if replicas are open too."""
+    """What is configured, else what the engines leave: all GPUs, or half if replicas are open too."""
     trainer, generator = config.trainer, config.generator
     if trainer.num_ranks is not None:
         return trainer.num_ranks
