@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeAlias
+from unittest.mock import patch
 
 import torch
 from torch import Tensor
@@ -59,6 +60,14 @@ def start(config: Config, rank: int, port: int) -> tuple[Loaded, Loaded | None]:
     running = _started(config, rank, port)
     reference = running._reference
     return _held(running._engine.module.model), reference and _held(reference.module.model)
+
+
+def start_with_float32_norms(config: Config, rank: int, port: int) -> tuple[Loaded, Loaded | None]:
+    """`start` where transformers keeps Qwen3-VL's norms in float32, as it does in other families."""
+    from transformers import Qwen3VLForConditionalGeneration
+
+    with patch.object(Qwen3VLForConditionalGeneration, "_keep_in_fp32_modules_strict", {"input_layernorm"}):
+        return start(config, rank, port)
 
 
 def feature_folder(config: Config, rank: int, port: int) -> str:

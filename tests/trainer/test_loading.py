@@ -117,6 +117,15 @@ def test_policy_and_reference_begin_as_the_whole_model(
     assert_loaded(references, model.requires_grad_(False))
 
 
+def test_what_transformers_keeps_in_float32_is_trained_in_bfloat16(
+    ranks: Ranks, tiny_family: Callable[[str], Path]
+) -> None:
+    """DeepSpeed starts on no model of two types."""
+    config = config_of(tiny_family("qwen3_vl"), "bfloat16")
+    loaded = [policy for policy, _ in ranks(loaded_ranks.start_with_float32_norms, config)]
+    assert_loaded(loaded, load_model(config))
+
+
 def test_slices_are_the_same_however_the_checkpoint_is_stored(
     ranks: Ranks, tiny_family: Callable[[str], Path], hub_cache: Path, tmp_path: Path
 ) -> None:
