@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from vlrl.config import Config
+from vlrl.config.paths import looks_like_a_folder
 from vlrl.errors import ConfigError
 from vlrl.protocols import Processor
 from vlrl.registry import available, resolve
@@ -43,7 +44,7 @@ def model_type(path: str) -> str:
         if not (Path(path) / "config.json").is_file():
             raise ConfigError(f"{place} is a folder without a config.json; give one in Hugging Face format")
     elif looks_like_a_folder(path):
-        raise ConfigError(f"{place} does not exist (looked in {Path.cwd()})")
+        raise ConfigError(f"{place} does not exist")
     else:
         _require_hub_model(path, place)
     from transformers import AutoConfig
@@ -92,10 +93,3 @@ def _ask_hub(path: str, place: str, cached: bool) -> None:
         raise ConfigError(
             f"{place} is not a folder, and {constants.ENDPOINT} cannot be reached ({error}); {remedy}"
         ) from error
-
-
-def looks_like_a_folder(path: str) -> bool:
-    """A hub name is OWNER/NAME; anything with another shape is meant as a folder."""
-    return (
-        path.startswith((".", "/", "~")) or path.count("/") != 1 or Path(path).parts[0] in ("runs", "models")
-    )

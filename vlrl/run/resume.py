@@ -7,6 +7,7 @@ RUN/configs/step_000120.yaml    a changed one, of step 120 (counted from 0) and 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -16,6 +17,7 @@ from typing import Any
 import yaml
 
 from vlrl.config import Config
+from vlrl.config.paths import absolute
 from vlrl.errors import ConfigError
 from vlrl.run.checkpoint import RunState, TellFn, checkpoints, latest_checkpoint, require_same_run
 
@@ -109,7 +111,10 @@ def changes_since(run_dir: Path, config: Config) -> list[Change]:
         before = yaml.safe_load((run_dir / CONFIG_FILE).read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError):
         return []
-    return differences(before, config.model_dump(mode="json")) if isinstance(before, dict) else []
+    if not isinstance(before, dict):
+        return []
+    found = differences(before, config.model_dump(mode="json"))
+    return [change for change in found if not _moved_with_the_run(change, before, config)]
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[Change]:
@@ -119,7 +124,7 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[Chang
     return [
         Change(key, old.get(key, ABSENT), new.get(key, ABSENT))
         for key in keys
-        if old.get(key, ABSENT) != new.get(key, ABSENT)
+        if not _same(old.get(key, ABSENT), new.get(key, ABSENT))
     ]
 
 
@@ -178,6 +183,21 @@ def _leaves(tree: Any, prefix: str = "") -> list[tuple[str, Any]]:
     return [
         leaf for key, value in items for leaf in _leaves(value, f"{prefix}.{key}" if prefix else str(key))
     ]
+
+
+def _same(before: Any, now: Any) -> bool:
+    """Whether two values are equal; a relative path of an older version's config counts as absolute."""
+    if isinstance(before, str) and isinstance(now, str) and now.startswith("/"):
+        return str(absolute(Path(before))) == now
+    return bool(before == now)
+
+
+def _moved_with_the_run(change: Change, before: Mapping[str, Any], config: Config) -> bool:
+    """Whether the model lies where it lay as seen from the run's folder, because both have moved."""
+    then = str(before.get("run", {}).get("dir", ""))
+    if change.key != "model.path" or not all(path.startswith("/") for path in (then, change.before)):
+        return False
+    return os.path.relpath(change.before, then) == os.path.relpath(config.model.path, config.run.dir)
 
 
 def _is_fixed(change: Change) -> bool:

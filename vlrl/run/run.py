@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import pickle
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import partial
@@ -30,7 +29,8 @@ from vlrl.rollout.collector import CheckFn, Collector, GenerateFn
 from vlrl.rollout.context import RolloutContext, endpoint_of
 from vlrl.rollout.endpoint.agent_episode import require_agents
 from vlrl.run.checkpoint import RunState, SaveInterval, save_checkpoint, written_atomically
-from vlrl.run.lock import run_lock
+from vlrl.run.contents import GroupBuffer, restored_buffer, write_contents
+from vlrl.run.lock import LOCK_FILE, run_lock
 from vlrl.run.resume import find_beginning, write_config
 from vlrl.run.sample_log import SampleLog
 from vlrl.run.summary import SUMMARY_FILE, write_summary
@@ -42,12 +42,9 @@ from vlrl.tracking.learning_signal import LearningSignal
 from vlrl.tracking.sinks import MetricSinks
 from vlrl.tracking.timeline import Timeline
 from vlrl.trainer.driver import Trainer, rendezvous_port
-from vlrl.types import Group, Sample
+from vlrl.types import Sample
 
 T = TypeVar("T")
-
-GENERATED_FILE = "generated.pickle"
-"""The file of a checkpoint with finished groups that were not trained yet, by position."""
 
 MAX_CAUSE_CHARS = 500
 """Kept of what Ray says of a death, which is a page."""
@@ -83,7 +80,7 @@ class Run:
         self.first_step = 0
         self._train, self._generate = train, generate
         self._stack = ExitStack()
-        self._buffer: Buffer[list[Group]] | None = None
+        self._buffer: GroupBuffer | None = None
         self._trainer: Trainer | None = None
         self.timeline = Timeline.of_run(config, resumed=resume) if train else Timeline()
         self.interrupts = Interrupts()
@@ -179,7 +176,9 @@ class Run:
         config, processor, timeline = self.config, self.processor, self.timeline
         self._stack.enter_context(cluster(config))
         if self._train:
-            self.trainer = self._trainer = Trainer(config, processor.banned_token_ids)
+            self.trainer = self._trainer = Trainer(
+                config, processor.banned_token_ids, shared_file=config.run_dir / LOCK_FILE
+            )
             self._stack.callback(self.trainer.close)
         if self._generate:
             self.policy = VllmPolicy(config, processor)
@@ -205,10 +204,7 @@ class Run:
         """Make `self.collector`, which goes on where the checkpoint left off."""
         config, streams = self.config, self.config.asynchronous.streams
         limits = BufferLimits.of(config)
-        buffer: Buffer[list[Group]] = Buffer(limits, num_cut=self.first_step)
-        if self._resume is not None and self._resume[1].tickets is not None:
-            finished = pickle.loads((self._resume[0] / GENERATED_FILE).read_bytes())
-            buffer = Buffer.restore(limits, self._resume[1].tickets, finished)
+        buffer = restored_buffer(limits, *self._resume) if self._resume else Buffer(limits)
         filters = [(f.name, partial(resolve("filters", f.name), **f.options)) for f in config.batch.filters]
         self._buffer = buffer
         self.collector = Collector(
@@ -275,7 +271,7 @@ class Run:
             config = self.config
             tickets = None if self._buffer is None else self._buffer.snapshot()
             state = RunState(next_step, config.run.seed, config.trainer.num_ranks, tickets)
-            folder = save_checkpoint(config.run_dir, state, self._write_model, keep=config.checkpoint.keep)
+            folder = save_checkpoint(config.run_dir, state, self._write_contents, keep=config.checkpoint.keep)
         self.interrupts.saved = next_step
         return folder
 
@@ -287,11 +283,8 @@ class Run:
             self.processor.save(aside)
         return final
 
-    def _write_model(self, folder: Path) -> None:
-        self.trainer.save(folder)
-        self.processor.save(folder / "model")
-        if self._buffer is not None:
-            (folder / GENERATED_FILE).write_bytes(pickle.dumps(self._buffer.payloads()))
+    def _write_contents(self, folder: Path) -> Mapping[str, int]:
+        return write_contents(folder, self.trainer, self.processor, self._buffer)
 
     def write_summary(self, **values: Any) -> dict[str, Any]:
         """Write summary.json and return it, see `vlrl.run.summary`."""

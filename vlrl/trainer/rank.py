@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import time
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -48,6 +49,7 @@ from vlrl.trainer.model import (
 from vlrl.trainer.offload import bring_back, correct_offload, of_reference, split_on_disk, states_in_memory
 from vlrl.trainer.profile import StepProfiler
 from vlrl.trainer.result import RankStepResult, StepSums, fresh_differences
+from vlrl.trainer.shared_folder import SharedFile, WrittenFiles
 from vlrl.types import FloatArray
 from vlrl.weights.manifest import Checksum, Manifest
 from vlrl.weights.sender import WeightSender
@@ -71,13 +73,18 @@ class TrainerRank:
             WORLD_SIZE=str(self._world),
         )  # fmt: skip
 
-    def start(self) -> float:
+    def start(self, shared: SharedFile | None = None) -> float:
         """Join the group, load the model, build the engine; seconds it took.
 
+        Args:
+            shared: of the run's folder, if there is one: the driver's must be this host's too.
+
         Raises:
-            ConfigError: if there is no model at model.path.
+            ConfigError: if there is no model at model.path, or the run's folder is another one here.
         """
         begin = time.perf_counter()
+        if shared is not None:
+            shared.require(self._rank)
         import deepspeed
 
         choose_ordered(self._config.trainer.deterministic)
@@ -109,7 +116,7 @@ class TrainerRank:
         self._engine, *_ = deepspeed.initialize(model=module, optimizer=optimizer, config=options)
         correct_offload(self._engine.optimizer, self._config)
         self._profiler = StepProfiler(
-            self._config.profile, self._config.run_dir.absolute(), self._rank, self._engine.module
+            self._config.profile, self._config.run_dir, self._rank, self._engine.module
         )
         needs_copy = self._config.algorithm.kl_coef > 0 and self._config.lora is None
         self._reference = self._build_reference() if needs_copy else None
@@ -184,26 +191,28 @@ class TrainerRank:
                 for m in micro_batches
             ]
 
-    def save_model(self, path: str, manifest: Manifest) -> None:
+    def save_model(self, path: str, manifest: Manifest) -> WrittenFiles:
         """Write the model on rank 0, in Hugging Face format, adapters merged and beside it.
 
         The manifest is of the whole model; the weights may lie in its shared memory.
         """
         state = self._sender.whole(self._slices(), manifest)
         if self._rank:
-            return
+            return WrittenFiles(socket.gethostname(), {})
         model = self._engine.module.model
         save_as_published(model)
         model.save_pretrained(path, state_dict=state)
         if self._adapters:
             save_adapter(model, self._adapters, Path(path) / "adapter")
+        return WrittenFiles.under(path)
 
-    def save_state(self, path: str) -> None:
+    def save_state(self, path: str) -> WrittenFiles:
         """Write this rank's slice of the optimizer states, and its random states."""
         state: dict[str, Any] = {"rng": torch.get_rng_state()}
         if self._swaps:
             state["in_memory"] = states_in_memory(self._engine.optimizer)
         self._engine.save_checkpoint(path, tag="zero", client_state=state)
+        return WrittenFiles.under(path)
 
     def load_state(self, path: str) -> list[str]:
         """Read what save_state wrote; what the config has changed of the optimizer since then, in words."""

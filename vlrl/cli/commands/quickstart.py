@@ -14,6 +14,7 @@ import typer
 from vlrl.cli.commands.train import require_target
 from vlrl.cli.shared import DebugOption, JsonOption, print_result
 from vlrl.config import Config, load_config
+from vlrl.config.paths import absolute
 from vlrl.errors import ConfigError
 from vlrl.processors.messages import text_of
 from vlrl.run.lock import LOCK_FILE, require_unlocked
@@ -61,7 +62,7 @@ def command(
 ) -> None:
     """Make a tiny VLM, warm it up by SFT, train it by GRPO, report on it: `vlrl quickstart --seed 1`."""
     name = CONFIGS[task]
-    out = out or Path("runs") / name
+    out = absolute(out or Path("runs") / name)
     warm = load_config(configs / f"{name}_sft.yaml", [f"run.seed={seed}", f"run.dir={out.parent}"])
     main = load_config(configs / f"{name}.yaml", [f"run.seed={seed}", f"run.dir={out.parent}"])
     warm = _placed(warm, f"{out.name}-sft", out.parent / f"{out.name}-init")
