@@ -233,10 +233,13 @@ def test_resume_needs_a_checkpoint(fails: Fails, tmp_path: Path) -> None:
     assert message == f"--resume: no checkpoint under {tmp_path}/runs/a/checkpoints; run without --resume"
 
 
-def test_resume_needs_the_same_seed_and_ranks(fails: Fails, earlier: Path) -> None:
+def test_resume_needs_the_same_seed_and_with_states_in_8_bit_the_same_ranks(
+    fails: Fails, earlier: Path
+) -> None:
     message = fails(2, "ConfigError", "--resume", "run.seed=3", "trainer.num_ranks=2")
     assert "run.seed=0, the config says 3" in message
-    assert "trainer.num_ranks=2, the config says 1" in fails(2, "ConfigError", "--resume")
+    message = fails(2, "ConfigError", "--resume", "optim.state=8bit")
+    assert "trainer.num_ranks=2, the config says 1: with optim.state=8bit" in message
 
 
 def test_a_run_folder_that_cannot_be_made(fails: Fails, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from builders import make_config
 
 from vlrl.config import parse_config
 from vlrl.errors import ConfigError
+from vlrl.run.checkpoint import RunState, require_same_run
 from vlrl.run.resume import changes_since, described, require_resumable, write_config
 
 BEFORE: dict[str, Any] = {
@@ -71,7 +72,6 @@ def test_more_steps_alone_change_no_experiment(run_dir: Path) -> None:
         (["model.freeze=[vision_tower]"], "model.freeze: [] → ['vision_tower']"),
         (["model.dtype=bfloat16"], "model.dtype: 'float32' → 'bfloat16'"),
         (["lora={rank: 8}"], "lora: null → absent: the checkpoint has"),
-        (["trainer.num_ranks=2"], "trainer.num_ranks: 1 → 2"),
         (["run.seed=3"], "run.seed: 0 → 3"),
         (["optim.state=8bit"], "optim.state"),
         (
@@ -109,6 +109,34 @@ def test_relative_paths_of_an_older_version_s_config_are_those_of_this_folder(
     old["model"]["path"], old["run"]["dir"] = "models/tiny", "runs"
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(old))
     assert changes_since(tmp_path, config) == []
+
+
+def test_another_number_of_ranks_is_no_other_experiment(run_dir: Path) -> None:
+    changes = changes_since(run_dir, make_config(**BEFORE, trainer={"num_ranks": 4}))
+    require_resumable(changes)
+    text = described(changes, 5)
+    assert text == "--resume: changed, and of no effect on what is learnt: trainer.num_ranks: 1 → 4"
+
+
+@pytest.mark.parametrize(
+    ("sections", "why"),
+    [
+        ({"optim": {"state": "8bit"}}, "with optim.state=8bit blocks of moments share a scale"),
+        (
+            {"trainer": {"num_ranks": 4, "offload_optimizer": True, "offload_dir": "/tmp"}},
+            "with trainer.offload_dir its states are swap files",
+        ),
+    ],
+)
+def test_states_that_cannot_be_cut_again_are_refused_for_other_ranks(
+    sections: dict[str, Any], why: str
+) -> None:
+    config = make_config(**{"trainer": {"num_ranks": 4}, **sections})
+    with pytest.raises(ConfigError, match=rf"trainer.num_ranks=2, the config says 4: {why}"):
+        require_same_run(RunState(5, 0, 2), config)
+    require_same_run(RunState(5, 0, 4), config)
+    in_memory = {"num_ranks": 4, "offload_optimizer": True, "offload_parameters": True}
+    require_same_run(RunState(5, 0, 2), make_config(trainer=in_memory))
 
 
 def test_adapters_of_another_shape_are_refused_and_another_way_to_send_them_is_not(tmp_path: Path) -> None:

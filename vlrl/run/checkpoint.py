@@ -149,15 +149,24 @@ def latest_checkpoint(run_dir: Path, tell: TellFn = lambda event, text: None) ->
 
 def require_same_run(state: RunState, config: Config) -> None:
     """Raise ConfigError if a config cannot go on from a checkpoint's state."""
-    for key, then, now in (
-        ("run.seed", state.seed, config.run.seed),
-        ("trainer.num_ranks", state.num_ranks, config.trainer.num_ranks),
+    for key, then, now, why in (
+        ("run.seed", state.seed, config.run.seed, "the order of the samples follows from it"),
+        ("trainer.num_ranks", state.num_ranks, config.trainer.num_ranks, _bound_to_ranks(config)),
     ):
-        if then != now:
+        if then != now and why:
             raise ConfigError(
-                f"--resume: the checkpoint was written with {key}={then}, the config says {now}; "
+                f"--resume: the checkpoint was written with {key}={then}, the config says {now}: {why}; "
                 "set it back, or give another run.name and no --resume"
             )
+
+
+def _bound_to_ranks(config: Config) -> str:
+    """Why only as many ranks as wrote a checkpoint can read it; "" if any number can."""
+    if config.optim.state == "8bit":
+        return "with optim.state=8bit blocks of moments share a scale, and a slice may end within a block"
+    if config.trainer.offload_optimizer and config.trainer.offload_dir is not None:
+        return "with trainer.offload_dir its states are swap files, one set a rank"
+    return ""
 
 
 def checkpoints(run_dir: Path) -> list[Path]:

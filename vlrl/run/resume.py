@@ -77,7 +77,6 @@ FIXED: Mapping[str, str] = {
     "lora.alpha": "the same adapters would count differently",
     "lora.targets": "the checkpoint has the adapters of those layers alone",
     "optim.state": "the optimizer's state is kept otherwise",
-    "trainer.num_ranks": "each rank has a slice of the state",
     "trainer.offload_dir": "states on a disk and states in memory are written differently",
     "run.seed": "the order of the samples follows from it",
 }
@@ -88,6 +87,7 @@ HARMLESS = (
     *("data.eval.*", "data.num_workers", "data.prefetch_steps", "media.cache_*", "scoring.num_workers"),
     *("generator.cpus", "generator.gpus", "generator.max_restarts", "trainer.max_restarts"),
     *("trainer.cpus_per_rank", "trainer.gpus_per_rank", "trainer.master_port", "trainer.timeout_s"),
+    "trainer.num_ranks",  # sums of gradients are rounded otherwise
     *("vision_cache.*", "trainer.logits_chunk_mib"),
 )
 """What changes nothing that is learnt."""

@@ -48,13 +48,17 @@ from vlrl.trainer.model import (
 )
 from vlrl.trainer.offload import bring_back, correct_offload, of_reference, split_on_disk, states_in_memory
 from vlrl.trainer.profile import StepProfiler
+from vlrl.trainer.reslice import count_ranks, load_from_other_ranks
 from vlrl.trainer.result import RankStepResult, StepSums, fresh_differences
-from vlrl.trainer.shared_folder import SharedFile, WrittenFiles
+from vlrl.trainer.shared_folder import REMEDY, SharedFile, WrittenFiles
 from vlrl.types import FloatArray
 from vlrl.weights.manifest import Checksum, Manifest
 from vlrl.weights.sender import WeightSender
 
 Objective = Literal["grpo", "sft"]
+
+ZERO = "zero"
+"""The folder of the ranks' files in that of their state."""
 
 
 class TrainerRank:
@@ -211,16 +215,19 @@ class TrainerRank:
         state: dict[str, Any] = {"rng": torch.get_rng_state()}
         if self._swaps:
             state["in_memory"] = states_in_memory(self._engine.optimizer)
-        self._engine.save_checkpoint(path, tag="zero", client_state=state)
+        self._engine.save_checkpoint(path, tag=ZERO, client_state=state)
         return WrittenFiles.under(path)
 
     def load_state(self, path: str) -> list[str]:
         """Read what save_state wrote; what the config has changed of the optimizer since then, in words."""
-        loaded, client_state = self._engine.load_checkpoint(path, tag="zero")
-        if loaded is None:
-            raise EngineError(
-                f"no trainer state under {path}; was it written with trainer.num_ranks={self._world}?"
-            )
+        folder = Path(path) / ZERO
+        num_saved = count_ranks(folder)
+        if num_saved == 0:
+            raise EngineError(f"host {socket.gethostname()} sees no trainer state under {path}: {REMEDY}")
+        if num_saved == self._world:
+            _, client_state = self._engine.load_checkpoint(path, tag=ZERO)
+        else:
+            client_state = load_from_other_ranks(self._engine, folder, self._rank, self._world)
         torch.set_rng_state(client_state["rng"])
         if self._swaps:
             bring_back(self._engine.optimizer, client_state["in_memory"])
