@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from zero_states import whole_states
 
 from vlrl import grpo
 from vlrl.batch import Batch
-from vlrl.config import Config
+from vlrl.config import Config, parse_config
 from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack
 from vlrl.tracking.console import TrainConsole
@@ -68,13 +69,18 @@ def batch_for(model: Path, num_ranks: int, seed: int) -> Batch:
     return pack(groups, processor.pixels, options)
 
 
-def open_trainer(model: Path, case: dict[str, Any], num_ranks: int) -> Trainer:
+@contextmanager
+def trainer_of(model: Path, case: dict[str, Any], num_ranks: int) -> Iterator[Trainer]:
     """A trainer whose steps follow the gradient: with a small eps they would follow its rounding's sign."""
-    sections = {**case, "model": {"path": str(model), **case.get("model", {})}}
     options = {"cpus_per_rank": 0.25, "num_ranks": num_ranks, **case.get("trainer", {})}
-    trainer = Trainer(make_config(model, **{**sections, "trainer": options, "optim": {"eps": 1e-2}}), [])
-    trainer.wait_ready()
-    return trainer
+    sections = {**case, "trainer": options, "optim": {"eps": 1e-2}}
+    of_model = {"path": str(model), **sections.pop("model", {})}
+    trainer = Trainer(parse_config(make_config(**sections).model_dump(mode="json") | {"model": of_model}), [])
+    try:
+        trainer.wait_ready()
+        yield trainer
+    finally:
+        trainer.close()
 
 
 def step(trainer: Trainer, model: Path, num_ranks: int, seeds: Sequence[int]) -> None:
@@ -96,29 +102,27 @@ def largest_difference(one: dict[str, torch.Tensor], other: dict[str, torch.Tens
 def test_weights_and_states_of_two_ranks_are_those_of_one_and_of_four(
     model: Path, local_ray: None, tmp_path: Path, case: str
 ) -> None:
-    two = open_trainer(model, CASES[case], 2)
-    step(two, model, 2, seeds=[1, 2])
-    two.save(tmp_path / "saved")
-    saved = weights(two)
+    with trainer_of(model, CASES[case], 2) as two:
+        step(two, model, 2, seeds=[1, 2])
+        two.save(tmp_path / "saved")
+        saved = weights(two)
+        step(two, model, 2, seeds=[3])
+        expected = weights(two)
     states = whole_states(tmp_path / "saved", tmp_path / "whole")
-    step(two, model, 2, seeds=[3])
-    expected = weights(two)
-    two.close()
     assert largest_difference(saved, expected) > 100 * TOLERANCE
     assert all(float(kinds["exp_avg"].abs().max()) > 0 for kinds in states.values())
     for num_ranks in OTHERS:
-        trainer = open_trainer(model, CASES[case], num_ranks)
-        trainer.load(tmp_path / "saved")
-        assert largest_difference(weights(trainer), saved) <= TOLERANCE
-        trainer.save(tmp_path / f"again-{num_ranks}")
+        with trainer_of(model, CASES[case], num_ranks) as trainer:
+            trainer.load(tmp_path / "saved")
+            assert largest_difference(weights(trainer), saved) <= TOLERANCE
+            trainer.save(tmp_path / f"again-{num_ranks}")
+            step(trainer, model, num_ranks, seeds=[3])
+            bound = 2.0**-8 if case == "bfloat16" else 1e-5  # sums over ranks are rounded otherwise
+            assert largest_difference(weights(trainer), expected) <= bound
         found = whole_states(tmp_path / f"again-{num_ranks}", tmp_path / f"whole-{num_ranks}")
         assert found.keys() == states.keys()
         for name, kinds in states.items():
             assert largest_difference(found[name], kinds) <= TOLERANCE, name
-        step(trainer, model, num_ranks, seeds=[3])
-        bound = 2.0**-8 if case == "bfloat16" else 1e-5  # sums over ranks are rounded otherwise
-        assert largest_difference(weights(trainer), expected) <= bound
-        trainer.close()
 
 
 def run_config(model: Path, folder: Path, num_ranks: int) -> Config:
