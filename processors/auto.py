@@ -9,6 +9,7 @@ from vlrl.config.paths import looks_like_a_folder
 from vlrl.errors import ConfigError
 from vlrl.protocols import Processor
 from vlrl.registry import available, resolve
+from vlrl.storage.model_cache import local_model
 
 HUB_TIMEOUT_S = 10.0
 """Longest wait for the hub's answer before a run says that it cannot be reached."""
@@ -20,16 +21,17 @@ def open_processor(config: Config) -> Processor:
     Raises:
         ConfigError: if the model does not exist or no processor knows its type.
     """
-    name = config.processor.name
+    name, path = config.processor.name, local_model(config.model.path)
     if name == "auto":
-        name = model_type(config.model.path)
+        name = model_type(path)
         if name not in available("processors"):
             known = ", ".join(sorted(available("processors")))
             raise ConfigError(
                 f"model.path={config.model.path!r} is of type {name!r}, for which no processor is registered "
                 f"(known: {known}); write one and give it as processor.name=./file.py:Class"
             )
-    processor: Processor = resolve("processors", name)(config)
+    here = config.model_copy(update={"model": config.model.model_copy(update={"path": path})})
+    processor: Processor = resolve("processors", name)(here)
     return processor
 
 
@@ -40,6 +42,7 @@ def model_type(path: str) -> str:
         ConfigError: if there is no such model.
     """
     place = f"model.path={path!r}"
+    path = local_model(path)
     if Path(path).is_dir():
         if not (Path(path) / "config.json").is_file():
             raise ConfigError(f"{place} is a folder without a config.json; give one in Hugging Face format")

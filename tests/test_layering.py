@@ -33,6 +33,7 @@ LAYERS = (
     "foreign",
     "parsing",
     "config",
+    "storage",
     "algorithm",
     "packing",
     "model",

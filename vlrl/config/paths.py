@@ -20,13 +20,13 @@ def model_place(path: str) -> str:
 
     A name of the form OWNER/NAME is a folder only where there is one, as for transformers and vLLM.
     """
-    is_folder = "://" not in path and (looks_like_a_folder(path) or Path(path).is_dir())
+    is_folder = looks_like_a_folder(path) or ("://" not in path and Path(path).is_dir())
     return str(absolute(Path(path))) if is_folder else path
 
 
 def looks_like_a_folder(path: str) -> bool:
-    """A hub name is OWNER/NAME; anything with another shape is meant as a folder."""
-    return (
+    """A hub name is OWNER/NAME, a URL has ://; anything with another shape is meant as a folder."""
+    return "://" not in path and (
         path.startswith((".", "/", "~")) or path.count("/") != 1 or Path(path).parts[0] in ("runs", "models")
     )
 

@@ -1,0 +1,1 @@
+"""Files at URLs: object stores and whatever else fsspec opens."""
