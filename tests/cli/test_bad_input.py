@@ -17,10 +17,12 @@ import ray
 import yaml
 from builders import random_image
 from checkpoint_files import write_least
+from object_store import Bucket
 from PIL import Image
 
 from vlrl.run.checkpoint import RunState, save_checkpoint
 from vlrl.run.lock import LOCK_FILE
+from vlrl.run.manifest import add_digests
 
 
 @pytest.fixture(autouse=True)
@@ -216,7 +218,7 @@ def files(folder: Path) -> dict[str, bytes]:
 def earlier(tmp_path: Path) -> Iterator[Path]:
     """The folder of an earlier run of that name, of seed 0 and two ranks; it must be left as it was."""
     run_dir = tmp_path / "runs" / "a"
-    save_checkpoint(run_dir, RunState(5, 0, 2), write_least, keep=1)
+    add_digests(save_checkpoint(run_dir, RunState(5, 0, 2), write_least, keep=1))
     before = files(run_dir)
     yield run_dir
     assert files(run_dir) == before
@@ -240,6 +242,20 @@ def test_resume_needs_the_same_seed_and_with_states_in_8_bit_the_same_ranks(
     assert "run.seed=0, the config says 3" in message
     message = fails(2, "ConfigError", "--resume", "optim.state=8bit")
     assert "trainer.num_ranks=2, the config says 1: with optim.state=8bit" in message
+
+
+@pytest.mark.parametrize("command", ["train", "sft"])
+def test_a_bucket_that_cannot_be_written(fails: Fails, bucket: Bucket, tmp_path: Path, command: str) -> None:
+    url = f"{bucket.url}-that-is-not-there/runs"
+    message = fails(1, "ResourceError", f"checkpoint.upload_to={url}", command=command)
+    assert message.startswith(f"checkpoint.upload_to: could not write {url}/a/")
+    assert message.endswith("there is no such bucket or folder: make it, or correct the URL")
+    assert not (tmp_path / "runs" / "a" / "metrics.jsonl").exists()
+
+
+def test_a_model_s_url_without_a_model(fails: Fails, bucket: Bucket) -> None:
+    message = fails(2, "ConfigError", f"model.path={bucket.url}/model")
+    assert message.endswith("no config.json there; give a folder in Hugging Face format")
 
 
 def test_a_run_folder_that_cannot_be_made(fails: Fails, tmp_path: Path) -> None:

@@ -23,12 +23,16 @@ from vlrl.run.checkpoint import (
     save_checkpoint,
     written_atomically,
 )
+from vlrl.run.manifest import add_digests
 
 STATE = RunState(next_step=3, seed=7, num_ranks=2)
 
 
 def save(run_dir: Path, step: int, write: WriteFn = write_least, keep: int = 2) -> Path:
-    return save_checkpoint(run_dir, RunState(step, 7, 2), write, keep=keep)
+    """One with its digests."""
+    folder = save_checkpoint(run_dir, RunState(step, 7, 2), write, keep=keep)
+    add_digests(folder)
+    return folder
 
 
 def everything(folder: Path) -> list[str]:
@@ -296,11 +300,14 @@ def test_everything_is_on_the_disk_before_the_rename(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(os, "fsync", noted_fsync)
     monkeypatch.setattr(os, "replace", noted_replace)
-    save(tmp_path, 1, write_all_kinds)
+    save_checkpoint(tmp_path, STATE, write_all_kinds, keep=2)
     before, after = done[: done.index("rename")], done[done.index("rename") + 1 :]
-    written = everything(tmp_path / "checkpoints" / "step_000001")
-    assert sorted(before) == sorted([".step_000001.partial", *map(os.path.basename, written)])
+    folder = tmp_path / "checkpoints" / "step_000003"
+    assert sorted(before) == sorted([".step_000003.partial", *map(os.path.basename, everything(folder))])
     assert after == ["checkpoints"]
+    done.clear()
+    add_digests(folder)
+    assert done == [".files.json.part", "rename", "step_000003"]
 
 
 def test_a_single_folder_is_whole_or_absent_too(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any
 from vlrl.config import Config
 from vlrl.config.options import CheckpointConfig
 from vlrl.errors import CheckpointError, ConfigError, ResourceError
-from vlrl.run.manifest import MANIFEST_FILE, damage, sync, sync_entry, write_manifest
+from vlrl.run.manifest import MANIFEST_FILE, damage, has_digests, sync, sync_entry, write_manifest
 
 TellFn = Callable[[str, str], None]
 """Takes an event's name and a sentence, see `vlrl.tracking.events`."""
@@ -92,8 +92,19 @@ WriteFn = Callable[[Path], Mapping[str, int]]
 """Writes the model and the states into a folder; bytes by path of what other processes wrote for it."""
 
 
-def save_checkpoint(run_dir: Path, state: RunState, write: WriteFn, *, keep: int) -> Path:
+def save_checkpoint(
+    run_dir: Path, state: RunState, write: WriteFn, *, keep: int, in_use: Collection[Path] = ()
+) -> Path:
     """Write checkpoints/step_NNNNNN with `write` and prune all but the last `keep`.
+
+    Its manifest has sizes; `vlrl.run.manifest.add_digests` completes it.
+
+    Args:
+        run_dir: the run's folder.
+        state: the run's own.
+        write: writes the rest.
+        keep: how many there are to be.
+        in_use: checkpoints that are pruned later, because they are read now.
 
     Raises:
         ResourceError: if the disk is full.
@@ -111,6 +122,8 @@ def save_checkpoint(run_dir: Path, state: RunState, write: WriteFn, *, keep: int
     place = found.index(final)
     # Those of later steps were damaged: the run has gone back behind them.
     for other in (*found[: max(0, place + 1 - keep)], *found[place + 1 :]):
+        if other in in_use:
+            continue
         (other / STATE_FILE).unlink(missing_ok=True)  # what makes it count as whole goes first
         shutil.rmtree(other)
     return final
@@ -190,6 +203,9 @@ def _verified(folder: Path, tell: TellFn) -> RunState:
         raise CheckpointError(f"{digests} is missing")
     if not digests:
         tell("checkpoint_not_verified", f"{folder} has no digests of its files: it is taken as not verified")
+    elif not has_digests(json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))):
+        text = "all files are there with their sizes; the run ended before their digests were made"
+        tell("checkpoint_not_verified", f"{folder}: {text}")
     return state
 
 

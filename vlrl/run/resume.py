@@ -8,6 +8,7 @@ RUN/configs/step_000120.yaml    a changed one, of step 120 (counted from 0) and 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -20,6 +21,7 @@ from vlrl.config import Config
 from vlrl.config.paths import absolute
 from vlrl.errors import ConfigError
 from vlrl.run.checkpoint import RunState, TellFn, checkpoints, latest_checkpoint, require_same_run
+from vlrl.run.remote import RemoteCheckpoints
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +48,19 @@ def find_beginning(config: Config, *, resume: bool, tell: TellFn) -> Beginning:
     Raises:
         ConfigError: for a new run in the folder of another; for a resumed one that has no checkpoint, or
             whose config cannot go on with it.
+        ResourceError: if checkpoint.upload_to cannot be read.
         CheckpointError: if every checkpoint is damaged.
     """
-    run_dir = config.run_dir
+    run_dir, remote = config.run_dir, RemoteCheckpoints.of(config)
     if not resume:
-        if checkpoints(run_dir):
+        found_in = [run_dir] if checkpoints(run_dir) else [remote.url] if remote and remote.steps() else []
+        for place in found_in:
             raise ConfigError(
-                f"{run_dir} holds an earlier run; go on with --resume, give another run.name, or remove it"
+                f"{place} holds an earlier run; go on with --resume, give another run.name, or remove it"
             )
         return Beginning()
+    if remote is not None and (fetched := remote.fetch_newer(tell)) is not None:
+        _restore_config(run_dir, fetched)
     changes = changes_since(run_dir, config)
     require_resumable(changes)
     found = latest_checkpoint(run_dir, tell)
@@ -153,10 +159,21 @@ def described(changes: Sequence[Change], first_step: int) -> str:
     return text
 
 
+def config_text(config: Config) -> str:
+    """A config as it is kept, in YAML."""
+    return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+
+def _restore_config(run_dir: Path, checkpoint: Path) -> None:
+    """Bring the config of a fetched checkpoint's steps back to where there is none."""
+    kept, place = checkpoint / CONFIG_FILE, run_dir / CONFIG_FILE
+    if kept.is_file() and not place.exists():
+        shutil.copyfile(kept, place)
+
+
 def write_config(run_dir: Path, config: Config, first_step: int) -> None:
     """Write the config in force; one that is not that of the steps before also under its first step."""
-    tree = config.model_dump(mode="json")
-    text = yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
+    text = config_text(config)
     folder = run_dir / HISTORY_FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     for kept in folder.glob("step_*.yaml"):  # steps that are redone, under the config that is in force now

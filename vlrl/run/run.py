@@ -28,11 +28,11 @@ from vlrl.rollout.buffer import Buffer, BufferLimits
 from vlrl.rollout.collector import CheckFn, Collector, GenerateFn
 from vlrl.rollout.context import RolloutContext, endpoint_of
 from vlrl.rollout.endpoint.agent_episode import require_agents
-from vlrl.run.checkpoint import RunState, SaveInterval, save_checkpoint, written_atomically
-from vlrl.run.contents import GroupBuffer, restored_buffer, write_contents
+from vlrl.run.checkpoint import RunState, SaveInterval, written_atomically
 from vlrl.run.lock import LOCK_FILE, run_lock
 from vlrl.run.resume import find_beginning, write_config
 from vlrl.run.sample_log import SampleLog
+from vlrl.run.saving import GroupBuffer, Saver, restored_buffer
 from vlrl.run.summary import SUMMARY_FILE, write_summary
 from vlrl.scoring.compose import ComposedReward
 from vlrl.tracking.clock import Clock as Clock
@@ -56,7 +56,8 @@ class Run:
     Attributes:
         config: the whole config.
         processor: of the model's family.
-        trainer: the ZeRO-3 ranks; absent in a run that does not train.
+        trainer: the ZeRO-3 ranks; absent in a run that does not train, and so is `saver`.
+        saver: writes checkpoints, and has them completed.
         policy: the vLLM engine; absent in supervised training, and so are `reward` and `context`.
         context: what episodes are played with.
         masks: of tokens that are left out of the loss.
@@ -84,6 +85,7 @@ class Run:
         self._trainer: Trainer | None = None
         self.timeline = Timeline.of_run(config, resumed=resume) if train else Timeline()
         self.interrupts = Interrupts()
+        self._saver: Saver | None = None
 
     def __enter__(self) -> Self:
         """Check what is cheap to check, then start Ray and the engines side by side."""
@@ -94,13 +96,18 @@ class Run:
             raise
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Stop everything that was started, last first.
+        """Complete the last checkpoint, then stop everything that was started, last first.
 
         Raises:
+            ResourceError: if all is done but the upload of the last checkpoint.
             TrainerDied: in place of an error of the engines whose cause is that a rank's process is gone.
             Interrupted: the same, if a signal had asked to stop.
         """
-        self._close(error)
+        try:
+            if self._saver and (error is None or isinstance(error, Interrupted)):
+                self._saver.finish(is_done=error is None)
+        finally:
+            self._close(error)
 
     def _close(self, error: BaseException | None) -> None:
         self.interrupts.closing = True
@@ -117,6 +124,9 @@ class Run:
         self._stack.callback(self.timeline.close)
         if self._train:
             self._stack.enter_context(run_lock(config.run_dir, self.events.tell))
+            self.saver = self._saver = Saver(config, self.events.tell)
+            self._stack.callback(self.saver.close)
+            self.saver.require_storage()
             self._begin = find_beginning(config, resume=self._is_resumed, tell=self.events.tell)
             self._resume, self.first_step = self._begin.checkpoint, self._begin.step
             self.interrupts.saved = self.first_step
@@ -196,6 +206,7 @@ class Run:
         if self._resume is not None:
             for change in self.trainer.load(self._resume[0]):
                 self.console.note(change)
+            self.saver.complete(self._resume[0])
             if self._generate:
                 self.trainer.write_weights()
                 self.policy.load_weights(self.trainer.manifest, self.first_step)
@@ -268,10 +279,7 @@ class Run:
     def save(self, next_step: int) -> Path:
         """Write a checkpoint from which `next_step` goes on."""
         with self.phases.measure("checkpoints"):
-            config = self.config
-            tickets = None if self._buffer is None else self._buffer.snapshot()
-            state = RunState(next_step, config.run.seed, config.trainer.num_ranks, tickets)
-            folder = save_checkpoint(config.run_dir, state, self._write_contents, keep=config.checkpoint.keep)
+            folder = self.saver.save(next_step, self.trainer, self.processor, self._buffer)
         self.interrupts.saved = next_step
         return folder
 
@@ -282,9 +290,6 @@ class Run:
             self.trainer.save_model(aside)
             self.processor.save(aside)
         return final
-
-    def _write_contents(self, folder: Path) -> Mapping[str, int]:
-        return write_contents(folder, self.trainer, self.processor, self._buffer)
 
     def write_summary(self, **values: Any) -> dict[str, Any]:
         """Write summary.json and return it, see `vlrl.run.summary`."""
