@@ -9,7 +9,7 @@ from vlrl.config.paths import looks_like_a_folder
 from vlrl.errors import ConfigError
 from vlrl.protocols import Processor
 from vlrl.registry import available, resolve
-from vlrl.storage.model_cache import local_model
+from vlrl.storage.model_cache import CONFIG_FILE, local_model
 
 HUB_TIMEOUT_S = 10.0
 """Longest wait for the hub's answer before a run says that it cannot be reached."""
@@ -42,9 +42,9 @@ def model_type(path: str) -> str:
         ConfigError: if there is no such model.
     """
     place = f"model.path={path!r}"
-    path = local_model(path)
+    path = local_model(path, only=(CONFIG_FILE,))
     if Path(path).is_dir():
-        if not (Path(path) / "config.json").is_file():
+        if not (Path(path) / CONFIG_FILE).is_file():
             raise ConfigError(f"{place} is a folder without a config.json; give one in Hugging Face format")
     elif looks_like_a_folder(path):
         raise ConfigError(f"{place} does not exist")

@@ -245,11 +245,24 @@ def test_resume_needs_the_same_seed_and_with_states_in_8_bit_the_same_ranks(
 
 
 @pytest.mark.parametrize("command", ["train", "sft"])
-def test_a_bucket_that_cannot_be_written(fails: Fails, bucket: Bucket, tmp_path: Path, command: str) -> None:
-    url = f"{bucket.url}-that-is-not-there/runs"
+@pytest.mark.parametrize("wrong", ["bucket", "address"])
+def test_a_bucket_that_cannot_be_written(
+    fails: Fails,
+    bucket: Bucket,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    wrong: str,
+) -> None:
+    url, remedy = f"{bucket.url}/runs", "check the network, and AWS_ENDPOINT_URL of an S3 not Amazon's"
+    if wrong == "address":
+        monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    else:
+        url = f"{bucket.url}-that-is-not-there/runs"
+        remedy = "there is no such bucket or folder: make it, or correct the URL"
     message = fails(1, "ResourceError", f"checkpoint.upload_to={url}", command=command)
-    assert message.startswith(f"checkpoint.upload_to: could not write {url}/a/")
-    assert message.endswith("there is no such bucket or folder: make it, or correct the URL")
+    assert message.startswith(f"checkpoint.upload_to: host {socket.gethostname()} could not write {url}/a/")
+    assert message.endswith(remedy)
     assert not (tmp_path / "runs" / "a" / "metrics.jsonl").exists()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -120,9 +121,7 @@ def test_an_upload_that_is_cut_off_is_never_taken_for_whole(
     assert remote.steps() == ["step_000002"]
     found = find_beginning(elsewhere, resume=True, tell=Told()).checkpoint
     assert found is not None and found[1].next_step == 2
-    with pytest.raises(
-        ResourceError, match=r"step_000004 was not uploaded to s3://.*/runs/a .*--resume uploads"
-    ):
+    with pytest.raises(ResourceError, match=r"step_000004 was not uploaded to s3://.*/runs/a .*--resume up"):
         require_uploaded(remote, config.run_dir)
 
 
@@ -244,6 +243,28 @@ def test_a_failed_upload_is_told_and_the_next_checkpoint_goes_up(
     completion.finish()
     completion.close()
     assert bucket.names() == keys_of(4)
+    require_uploaded(remote_of(config), config.run_dir)
+
+
+def test_a_full_disk_at_the_url_leaves_nothing_that_counts(tmp_path: Path) -> None:
+    full = tmp_path / "there" / "a" / "step_000002" / "model" / "weights"
+    full.parent.mkdir(parents=True)
+    full.symlink_to("/dev/full")
+    there = f"file://{tmp_path}/there"
+    config = make_config(run={"name": "a", "dir": str(tmp_path / "here")}, checkpoint={"upload_to": there})
+    told = Told()
+    completion = Completion([add_digests, remote_of(config).upload], told)
+    completion.begin(save_checkpoint(config.run_dir, RunState(2, 0, 1), write_least, keep=2))
+    completion.finish()
+    ((event, text),) = told
+    assert event == "checkpoint_not_completed"
+    assert re.search(r": host \S+ could not write file://.*/model/weights .*; the storage is full:", text)
+    assert remote_of(config).steps() == []
+    full.unlink()
+    completion.begin(save_checkpoint(config.run_dir, RunState(4, 0, 1), write_least, keep=2))
+    completion.finish()
+    completion.close()
+    assert remote_of(config).steps() == ["step_000004"]
     require_uploaded(remote_of(config), config.run_dir)
 
 

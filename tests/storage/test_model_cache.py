@@ -87,7 +87,7 @@ def test_what_was_cut_off_is_no_copy(
 
     with monkeypatch.context() as patched:
         patched.setattr(RemoteFolder, "download", cut_off)
-        with pytest.raises(ResourceError, match=r"s3://.*: \d+ of \d+ bytes came; try again"):
+        with pytest.raises(ResourceError, match=r"s3://.*: \d+ of \d+ bytes came to host .*; try"):
             local_model(url)
     assert [path.suffix for path in cache.iterdir()] == [".lock"]
     assert contents(Path(local_model(url))) == contents(tiny_model)
@@ -98,7 +98,14 @@ def test_a_full_disk_of_the_cache(url: str, monkeypatch: pytest.MonkeyPatch) -> 
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(RemoteFolder, "download", full)
-    with pytest.raises(ResourceError, match=r"disk is full: s3://.* could not be copied .* XDG_CACHE_HOME"):
+    with pytest.raises(ResourceError, match=r"s3://.*: host .* could not copy it .*\(No space left.* XDG_C"):
+        local_model(url)
+
+
+def test_a_cache_that_cannot_be_written(url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.raises(ResourceError, match=r"could not copy it .*/file/.* \(Not a directory\); .*XDG_C"):
         local_model(url)
 
 

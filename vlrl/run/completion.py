@@ -56,10 +56,15 @@ class Completion:
             self._thread = threading.Thread(target=self._work, name="checkpoints", daemon=True)
             self._thread.start()
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether something that was begun is neither done nor has failed."""
+        return bool(self._waiting) or self._current is not None
+
     def finish(self) -> None:
         """Block until everything that was begun is done or has failed."""
         with self._changed:
-            while self._waiting or self._current is not None:
+            while self.is_busy:
                 self._changed.wait(WAKE_S)
 
     def close(self) -> None:

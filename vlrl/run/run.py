@@ -105,6 +105,8 @@ class Run:
         """
         try:
             if self._saver and (error is None or isinstance(error, Interrupted)):
+                if self._saver.is_uploading:
+                    self.console.phase("uploading the last checkpoint")
                 self._saver.finish(is_done=error is None)
         finally:
             self._close(error)

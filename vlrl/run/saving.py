@@ -64,6 +64,11 @@ class Saver:
         """Have a checkpoint that is whole completed in the background: digests, and the upload."""
         self._completion.begin(folder)
 
+    @property
+    def is_uploading(self) -> bool:
+        """Whether a checkpoint that was saved is still to go to its URL."""
+        return self._remote is not None and self._completion.is_busy
+
     def finish(self, *, is_done: bool) -> None:
         """Block until every checkpoint is completed, or could not be.
 

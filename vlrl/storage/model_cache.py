@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import hashlib
 import json
 import os
 import shutil
+import socket
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,7 +29,7 @@ def local_model(path: str, *, only: Collection[str] = ()) -> str:
 
     Raises:
         ConfigError: if there is no model at the URL, or its protocol needs a package.
-        ResourceError: if it cannot be reached, or the disk of the cache is full.
+        ResourceError: if it cannot be reached, or the cache cannot be written.
     """
     if "://" not in path:
         return path
@@ -41,9 +41,15 @@ def local_model(path: str, *, only: Collection[str] = ()) -> str:
     if only and not folder.is_dir():
         wanted = {name: file for name, file in files.items() if name in only}
         folder = models_folder() / _key(path, wanted)
-    with _locked(folder.with_suffix(".lock")):
-        if not folder.is_dir():
-            _fetch(remote, wanted, folder)
+    try:
+        with _locked(folder.with_suffix(".lock")):
+            if not folder.is_dir():
+                _fetch(remote, wanted, folder)
+    except OSError as error:
+        raise ResourceError(
+            f"model.path={path}: host {socket.gethostname()} could not copy it to {folder} "
+            f"({error.strerror}); free some space, or set XDG_CACHE_HOME to a folder on another disk"
+        ) from error
     return str(folder)
 
 
@@ -65,15 +71,11 @@ def _fetch(remote: RemoteFolder, files: Mapping[str, RemoteFile], folder: Path) 
         for name, file in files.items():
             remote.download(name, aside / name)
             if (found := (aside / name).stat().st_size) != file.size:
-                raise ResourceError(f"{remote.url}/{name}: {found} of {file.size} bytes came; try again")
+                raise ResourceError(
+                    f"{remote.url}/{name}: {found} of {file.size} bytes came to host {socket.gethostname()}; "
+                    "try again"
+                )
         os.replace(aside, folder)
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        raise ResourceError(
-            f"the disk is full: {remote.url} could not be copied to {folder}; free some space, or set "
-            "XDG_CACHE_HOME to another disk"
-        ) from error
     finally:
         shutil.rmtree(aside, ignore_errors=True)
 

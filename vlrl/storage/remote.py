@@ -1,8 +1,9 @@
-"""A folder at an fsspec URL, such as s3://bucket/prefix; every failure names the URL and a remedy."""
+"""A folder at an fsspec URL, such as s3://bucket/prefix; a failure names the host, the URL and a remedy."""
 
 from __future__ import annotations
 
 import errno
+import socket
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -157,7 +158,8 @@ class RemoteFolder:
         thread.join(PROBE_S)
         if thread.is_alive():
             raise ResourceError(
-                f"{self._option}: no answer from {self.url} in {PROBE_S:g} s; {REMEDIES['ConnectionError']}"
+                f"{self._option}: host {socket.gethostname()} got no answer from {self.url} in {PROBE_S:g} s"
+                f"; {REMEDIES['ConnectionError']}"
             )
         for error in raised:
             raise error
@@ -175,7 +177,8 @@ class RemoteFolder:
             what = f"{self.url}/{name}" if name else self.url
             said = f"{type(error).__name__}: {error}".strip(": ")
             raise ResourceError(
-                f"{self._option}: could not {verb} {what} ({said}){_remedy(error)}"
+                f"{self._option}: host {socket.gethostname()} could not {verb} {what} ({said})"
+                f"{_remedy(error)}"
             ) from error
 
 
