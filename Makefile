@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev quickstart test test-slow test-slow-share check reference format bench trl-env ecosystem-env lock check-cuda-lock clean
+.PHONY: help install dev quickstart test test-slow test-slow-share check reference format bench gpu-check gpu-bundle trl-env ecosystem-env lock check-locks vllm-source vllm-newest clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -45,21 +45,29 @@ format: dev ## rewrite the sources as `make check` wants them
 bench: install trl-env ## time a step on vlrl, on TRL and on plain rows, side by side; a table for docs/benchmarks.md
 	@$(BIN)/python benchmarks/train_table.py
 
+gpu-check: install ## run the stages of benchmarks/gpu on this machine's GPU (STAGES="facts training" for some)
+	@$(BIN)/python benchmarks/gpu/check.py $(STAGES)
+
+gpu-bundle: install ## pack build/gpu_bundle for a GPU machine without network: the repository, wheels, run.sh
+	@$(BIN)/python tools/gpu_bundle.py
+
 trl-env: ## make .venv-trl, the environment of the peer that `make bench` measures against
 	@$(PYTHON) tools/install.py --lock trl --venv .venv-trl
 
 ecosystem-env: ## make .venv-ecosystem: verifiers and OpenEnv, which cannot live beside vlrl's set, for the tests
 	@$(PYTHON) tools/install.py --lock ecosystem --venv .venv-ecosystem
 
-lock: dev ## write requirements/*.lock again from requirements/*.in
-	$(BIN)/python tools/lock.py cpu
-	$(BIN)/python tools/lock.py dev
-	$(BIN)/python tools/lock.py cuda
-	$(BIN)/python tools/lock.py trl
-	$(BIN)/python tools/lock.py ecosystem
+lock: dev ## write requirements/*.lock again from requirements/*.in (UPGRADE=1: with the newest versions)
+	$(BIN)/python tools/lock.py $(if $(UPGRADE),--upgrade) cpu dev cluster cuda trl ecosystem
 
-check-cuda-lock: dev ## resolve cuda.lock without installing it: pip's dry run, dependencies checked
-	$(BIN)/python tools/lock.py check-cuda
+check-locks: dev ## resolve the locks for every Python that they are for, without installing them
+	$(BIN)/python tools/lock.py check
+
+vllm-source: dev ## fetch the Python source of cuda.lock's vLLM (17 MB) and hold vlrl against it
+	@$(BIN)/python tools/vllm_source.py pinned
+
+vllm-newest: dev ## the same with vLLM's newest release: an early warning of what will break
+	@$(BIN)/python tools/vllm_source.py newest
 
 clean: ## remove .venv, .venv-* and what tools left behind (runs/ stays)
 	rm -rf $(VENV) .venv-trl .venv-ecosystem build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage htmlcov

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import socket
 import sys
 from pathlib import Path
 
@@ -13,17 +11,12 @@ from train_side import LEARNING_RATE, MAX_TOKENS, TrainSide, serve
 
 def side(job: Job) -> TrainSide:
     """The rank started, in this process, and its micro-batches."""
-    import torch
+    from one_rank import packed, start_rank
     from step_floor import read_model_config
-    from train_groups import make_groups, random_pixels, training_flops
+    from train_groups import make_groups, training_flops
 
     from vlrl.config import parse_config
-    from vlrl.packing.options import PackOptions
-    from vlrl.packing.pack import pack
-    from vlrl.trainer.rank import TrainerRank
 
-    if not torch.cuda.is_available():
-        os.environ["DS_ACCELERATOR"] = "cpu"
     case = job.case
     config = parse_config(
         {
@@ -37,23 +30,8 @@ def side(job: Job) -> TrainSide:
             },
         }
     )
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    rank = TrainerRank(config, (7,), 0, ("127.0.0.1", port))
-    rank.start()
-    [batch] = pack(
-        make_groups(case),
-        random_pixels,
-        PackOptions(
-            num_ranks=1,
-            max_tokens=MAX_TOKENS,
-            aggregation="token",
-            max_completion_tokens=case.completion_tokens,
-            keep_zero_advantage=True,
-            images_once=True,
-        ),
-    )
+    rank, _ = start_rank(config)
+    batch = packed(make_groups(case), case, MAX_TOKENS)
     return TrainSide(
         step=lambda: rank.step(batch, "grpo", LEARNING_RATE).sums.loss,
         num_tokens=sum(len(m.input_ids) for m in batch),

@@ -3,30 +3,25 @@
     python benchmarks/plan_accuracy.py --json
 
 A rank runs in a process of its own, without Ray: ZeRO-3, its weight segment, synthetic groups of the planned
-size. On a CPU its peak is the process's largest resident memory, the mapped weight segment included; on a GPU
-what torch has reserved, with the CUDA context left out of both sides. Settings differ by what is to be told
+size (one_rank.py). On a GPU the CUDA context is left out of both sides. Settings differ by what is to be told
 apart: recomputed activations, a frozen tower, adapters, a larger micro-batch.
 """
 
 from __future__ import annotations
 
 import argparse
-import multiprocessing
-import os
-import resource
-import statistics
 import tempfile
-import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cases import Case
-from train_groups import make_groups, random_pixels
-from train_shapes import IMAGE_PAD, PATCH, build_model
+from cases import TOKEN_PIXELS, Case
+from one_rank import in_own_process, measure
+from train_shapes import build_model
 
 from vlrl.config import Config, parse_config
 from vlrl.plan.duration import matmul_rate
-from vlrl.plan.predict import PlannedMachine, predict
+from vlrl.plan.predict import Plan, PlannedMachine, predict
 from vlrl.plan.workload import Prompts
 from vlrl.process.json_stdout import parse_with_json, print_json
 
@@ -54,78 +49,47 @@ def config_of(folder: Path, setting: dict[str, Any], args: argparse.Namespace) -
     )
 
 
-def run_rank(config: Config, args: argparse.Namespace, results: Any) -> None:
-    """One rank's (peak bytes, median seconds of a step)."""
+def case_of(args: argparse.Namespace) -> Case:
+    """One turn with one image a prompt, all completions of one length."""
+    return Case(
+        args.shape, args.groups, args.group_size, turns=1, images=1, image_tokens=args.image_tokens,
+        text_tokens=args.prompt_tokens, completion_tokens=args.completion_tokens, shortest=1.0,
+    )  # fmt: skip
+
+
+def prompts_of(case: Case) -> Prompts:
+    """A case as the plan sees it."""
+    pixels = case.image_tokens * TOKEN_PIXELS**2 if case.images else 0
+    return Prompts(case.text_tokens, case.images, pixels, case.completion_tokens)
+
+
+def planned(config: Config, case: Case, device: str, rate: float) -> Plan:
+    """What `vlrl plan` says of a case."""
+    return predict(config, prompts_of(case), PlannedMachine(device, 0, rate))
+
+
+def expected_bytes(plan: Plan, device: str) -> int:
+    """The plan's peak, as `one_rank.measure` counts it."""
+    return plan.memory.peak + (plan.memory.segment if device == "cpu" else -plan.memory.process)
+
+
+def compare(config: Config, case: Case, steps: int) -> dict[str, Any]:
+    """Both sides and their ratio."""
     import torch
 
-    from vlrl.packing.options import PackOptions
-    from vlrl.packing.pack import pack
-    from vlrl.trainer.driver import rendezvous_port
-    from vlrl.trainer.rank import TrainerRank
-    from vlrl.weights.manifest import create_segment, plan_segment
-
-    on_gpu = torch.cuda.is_available()
-    if not on_gpu:
-        os.environ["DS_ACCELERATOR"] = "cpu"
-    rank = TrainerRank(config, (IMAGE_PAD,), 0, ("127.0.0.1", rendezvous_port(None)))
-    rank.start()
-    segment = Path("/dev/shm") / f"vlrl-plan-{os.getpid()}"
-    try:
-        manifest = plan_segment(segment, rank.parameters())
-        create_segment(manifest)
-        rank.write_weights(manifest)
-        case = Case(
-            args.shape, args.groups, args.group_size, turns=1, images=1, image_tokens=args.image_tokens,
-            text_tokens=args.prompt_tokens, completion_tokens=args.completion_tokens, shortest=1.0,
-        )  # fmt: skip
-        [batch] = pack(
-            make_groups(case),
-            random_pixels,
-            PackOptions(
-                num_ranks=1,
-                max_tokens=config.trainer.max_tokens_per_micro_batch,
-                aggregation="token",
-                max_completion_tokens=args.completion_tokens,
-                keep_zero_advantage=True,
-            ),
-        )
-        seconds = []
-        for _ in range(args.steps + 1):
-            begin = time.perf_counter()
-            rank.step(batch, "grpo", 1e-6)
-            rank.write_weights(manifest)
-            seconds.append(time.perf_counter() - begin)
-    finally:
-        segment.unlink(missing_ok=True)
-    resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    results.put((torch.cuda.max_memory_reserved() if on_gpu else resident, statistics.median(seconds[1:])))
-
-
-def compare(folder: Path, name: str, args: argparse.Namespace) -> dict[str, Any]:
-    """One setting: both sides and their ratio."""
-    import torch
-
-    config = config_of(folder, SETTINGS[name], args)
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    prompts = Prompts(args.prompt_tokens, 1, args.image_tokens * 4 * PATCH**2, args.completion_tokens)
-    plan = predict(config, prompts, PlannedMachine(device, 0, matmul_rate(device, args.dtype)))
-    expected = plan.memory.peak + (plan.memory.segment if device == "cpu" else -plan.memory.process)
-    context = multiprocessing.get_context("spawn")
-    results = context.SimpleQueue()
-    process = context.Process(target=run_rank, args=(config, args, results))
-    process.start()
-    process.join()
-    if process.exitcode:
-        raise SystemExit(f"the rank failed on {name!r}; its error is above")
-    peak, seconds = results.get()
+    plan = planned(config, case, device, matmul_rate(device, config.model.dtype))
+    expected = expected_bytes(plan, device)
+    measured = in_own_process(measure, config, case, steps)
     return {
         "predicted_gib": expected / GIB,
-        "measured_gib": peak / GIB,
-        "memory_ratio": expected / peak,
+        "measured_gib": measured.peak_bytes / GIB,
+        "memory_ratio": expected / measured.peak_bytes,
         "predicted_s": plan.train_seconds,
-        "measured_s": seconds,
-        "time_ratio": plan.train_seconds / seconds,
+        "measured_s": measured.seconds,
+        "time_ratio": plan.train_seconds / measured.seconds,
         "parts_gib": {k: round(v / GIB, 3) for k, v in plan.as_json()["memory"].items()},
+        "measured": asdict(measured),
     }
 
 
@@ -148,7 +112,8 @@ def main() -> None:
         build_model(args.shape, Path(folder), getattr(torch, args.dtype))
         found = {}
         for name in args.settings:
-            found[name] = compare(Path(folder), name, args)
+            config = config_of(Path(folder), SETTINGS[name], args)
+            found[name] = compare(config, case_of(args), args.steps)
             one = found[name]
             print(f"{name:>16}: {one['predicted_gib']:.2f} GiB predicted, {one['measured_gib']:.2f} measured "
                   f"({one['memory_ratio']:.2f}); {one['predicted_s']:.2f} s predicted, "

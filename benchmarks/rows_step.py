@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from step_job import Job
 from train_groups import make_groups, random_pixels
+from train_shapes import IMAGE_PAD
 from train_side import LEARNING_RATE, MAX_TOKENS, TrainSide, serve
 
 from vlrl.algorithm.loss import clipped_surrogate, weighted_sum
@@ -48,7 +50,7 @@ class RowsSide:
         longest = len(branches[0].ledger.token_ids)
         count = max(1, MAX_TOKENS // longest)
         self._batches = [branches[i : i + count] for i in range(0, len(branches), count)]
-        self._pixels = [random_pixels([m for b in rows for m in b.ledger.media]) for rows in self._batches]
+        self._pixels = [pixels_of(rows) for rows in self._batches]
         self.num_tokens = sum(len(rows) * len(rows[0].ledger.token_ids) for rows in self._batches)
 
     def step(self) -> float:
@@ -64,21 +66,7 @@ class RowsSide:
         return total
 
     def _loss(self, rows: list[Branch], pixels: dict[str, Any]) -> torch.Tensor:
-        length = len(rows[0].ledger.token_ids)
-        ids, mask = (np.zeros((len(rows), length), np.int64) for _ in range(2))
-        positions = np.zeros((3, len(rows), length), np.int64)
-        for row, branch in enumerate(rows):
-            size = len(branch.ledger.token_ids)
-            ids[row, :size], mask[row, :size] = branch.ledger.token_ids, 1
-            positions[:, row, :size] = branch.ledger.position_ids
-        inputs = {"input_ids": ids, "attention_mask": mask, "position_ids": positions, **pixels}
-        output = self._model.model(**{k: torch.as_tensor(v, device=self._device) for k, v in inputs.items()})
-        trained = [(row, place) for row, b in enumerate(rows) for place in np.flatnonzero(b.trained).tolist()]
-        row, place = (torch.tensor(x, device=self._device) for x in zip(*trained, strict=True))
-        logits = self._model.lm_head(output.last_hidden_state[row, place - 1]).float()
-        logits[:, 7] = float("-inf")
-        targets = torch.as_tensor(ids, device=self._device)[row, place]
-        logprobs = torch.log_softmax(logits, -1).gather(1, targets[:, None])[:, 0]
+        logprobs = rows_logprobs(self._model, rows, pixels)
         sampler, advantages = (
             torch.tensor(np.concatenate([values[b.trained] for b, values in pairs]), device=self._device)
             for pairs in (
@@ -88,6 +76,43 @@ class RowsSide:
         )
         per_token, _ = clipped_surrogate(logprobs, sampler, advantages, clip_low=0.2, clip_high=0.28)
         return weighted_sum(per_token, torch.full_like(per_token, self._weight))
+
+
+def rows_logprobs(
+    model: Any,
+    rows: Sequence[Branch],
+    pixels: Mapping[str, Any],
+    banned_token_ids: Sequence[int] = (IMAGE_PAD,),
+) -> torch.Tensor:
+    """Logprobs [M] of the rows' trained tokens, row by row, by transformers' own forward pass.
+
+    Args:
+        model: of transformers.
+        rows: padded to the longest.
+        pixels: of all their images; none if they have no images.
+        banned_token_ids: impossible, as they are for vlrl's side.
+    """
+    device, length = model.device, max(len(branch.ledger.token_ids) for branch in rows)
+    ids, mask = (np.zeros((len(rows), length), np.int64) for _ in range(2))
+    positions = np.zeros((3, len(rows), length), np.int64)
+    for row, branch in enumerate(rows):
+        size = len(branch.ledger.token_ids)
+        ids[row, :size], mask[row, :size] = branch.ledger.token_ids, 1
+        positions[:, row, :size] = branch.ledger.position_ids
+    inputs = {"input_ids": ids, "attention_mask": mask, "position_ids": positions, **pixels}
+    output = model.model(**{k: torch.as_tensor(v, device=device) for k, v in inputs.items()})
+    trained = [(row, place) for row, b in enumerate(rows) for place in np.flatnonzero(b.trained).tolist()]
+    row, place = (torch.tensor(x, device=device) for x in zip(*trained, strict=True))
+    logits = model.lm_head(output.last_hidden_state[row, place - 1]).float()
+    logits[:, list(banned_token_ids)] = float("-inf")
+    targets = torch.as_tensor(ids, device=device)[row, place]
+    return torch.log_softmax(logits, -1).gather(1, targets[:, None])[:, 0]
+
+
+def pixels_of(rows: Sequence[Branch]) -> dict[str, Any]:
+    """The patches of all rows' images, row by row."""
+    media = [medium for branch in rows for medium in branch.ledger.media]
+    return random_pixels(media) if media else {}
 
 
 def side(job: Job) -> TrainSide:

@@ -44,14 +44,17 @@ def language_flops(text: Mapping[str, int], tokens: int, context: int, predictio
     return tokens * layers * (per_layer + attention) + predictions * 2 * hidden * text["vocab_size"]
 
 
-def vision_flops(vision: Mapping[str, int], patches: int, image_tokens: int) -> int:
-    """Forward operations of the vision tower and its merger for one image that fits one window."""
-    hidden = vision["hidden_size"]
+def vision_flops(vision: Mapping[str, Any], patches: int, image_tokens: int) -> int:
+    """Forward operations of Qwen2.5-VL's vision tower and its merger for one image."""
+    hidden, depth, num_full = vision["hidden_size"], vision["depth"], len(vision["fullatt_block_indexes"])
+    window = (vision["window_size"] // vision["patch_size"]) ** 2
+    keys = num_full * patches + (depth - num_full) * min(window, patches)  # of all blocks together
     values = vision["in_channels"] * vision["temporal_patch_size"] * vision["patch_size"] ** 2
-    per_block = 2 * (4 * hidden * hidden + 3 * hidden * vision["intermediate_size"]) + 4 * hidden * patches
+    linear = 2 * (4 * hidden * hidden + 3 * hidden * vision["intermediate_size"])
     merged = hidden * vision["spatial_merge_size"] ** 2
     merger = 2 * (merged * merged + merged * vision["out_hidden_size"])
-    return patches * (2 * values * hidden + vision["depth"] * per_block) + image_tokens * merger
+    attention = 4 * hidden * keys
+    return patches * (2 * values * hidden + depth * linear + attention) + image_tokens * merger
 
 
 def forward_flops(config: Mapping[str, Any], work: Work) -> int:

@@ -61,7 +61,9 @@ def _media(case: Case, name: str) -> tuple[Media, ...]:
 
 
 def _prompt(case: Case, start: int, rng: np.random.Generator) -> Prompt:
-    """Images, each followed by its share of the text, so that no two placeholders touch."""
+    """Images, each followed by its share of the text, so that no two placeholders touch; or text alone."""
+    if not case.images:
+        return _placed(case, rng.integers(10, 500, case.text_tokens).astype(np.int64), start)
     shares = np.diff(np.linspace(0, case.text_tokens, case.images + 1).astype(int))
     pieces = [[np.full(case.image_tokens, IMAGE_PAD), rng.integers(10, 500, share)] for share in shares]
     ids = np.concatenate([part for piece in pieces for part in piece]).astype(np.int64)
@@ -82,8 +84,11 @@ def _placed(case: Case, ids: Any, start: int) -> Prompt:
 
 
 def random_pixels(media: Sequence[Media]) -> dict[str, Any]:
-    """Random patches, the same for the same medium: its name is three or more numbers."""
+    """Random patches, the same for the same medium, whose name is three or more numbers; or a blank image."""
     dim = 3 * 2 * PATCH**2
+    if not media:
+        blank = np.zeros((MERGE**2, dim), np.float32)
+        return {"pixel_values": blank, "image_grid_thw": np.array([[1, MERGE, MERGE]])}
     patches = [
         np.random.default_rng([int(word) for word in m.sha256.split()]).standard_normal(
             (np.prod(m.grid_thw), dim), dtype=np.float32

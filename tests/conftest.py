@@ -42,6 +42,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 settings.register_profile("vlrl", deadline=None)
 settings.load_profile("vlrl")
 
+# Where `make vllm-source` has put what tests/tools/test_vllm_guard.py reads.
+_USER_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+os.environ.setdefault("VLLM_SOURCES", str(_USER_CACHE / "vlrl" / "vllm-source"))
 _CACHE = tempfile.mkdtemp(prefix="vlrl-tests-")
 os.environ["XDG_CACHE_HOME"] = _CACHE  # resolved media of tests stay out of the user's cache
 # What DeepSpeed compiles takes minutes: once for all runs of the tests.

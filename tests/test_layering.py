@@ -23,11 +23,12 @@ MAX_CONTRACT_LINES = 400  # contracts and config: one place that says everything
 MAX_FILES = 15
 
 # Flat in vlrl/: what three folders import, and the pages that put folders together.
-CONTRACTS = ("types", "ledger", "batch", "protocols", "errors", "seeds", "rounding", "coordinates")
+CONTRACTS = ("types", "ledger", "batch", "protocols", "errors", "seeds", "rounding", "coordinates", "choices")
 PAGES = ("grpo", "sft", "evaluate")
 
 # A file's folder is its layer. Imports go to the same layer or to one above it in this list.
 LAYERS = (
+    "machine",
     "contracts",
     "registry",
     "foreign",
@@ -43,6 +44,7 @@ LAYERS = (
     "scoring",
     "rollout",
     "processors",
+    "placement",
     "cluster",
     "weights",
     "engine",
@@ -61,8 +63,8 @@ LAYERS = (
 # Whoever writes a plug-in registers it; nothing of the framework names one.
 PLUGINS = ("envs", "rewards")
 
-# Their interfaces change with every release, so only these know them. (cli/checks.py asks for versions
-# through importlib.metadata, which needs no import.)
+# Their interfaces change with every release, so only these know them. (cli/package_checks.py asks for their
+# versions through importlib.metadata, which needs no import.)
 ENGINE_LIBRARIES = {"ray", "vllm", "deepspeed"}
 ADAPTERS = ("vlrl.cluster", "vlrl.engine", "vlrl.trainer", "vlrl.weights", "vlrl.model.lora")
 # The contracts are what a plug-in's author imports: quick, and without a framework.

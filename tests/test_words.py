@@ -71,6 +71,7 @@ def sources() -> Iterator[tuple[str, str]]:
         "tests",
         "benchmarks",
         "tools",
+        "deploy",
         "examples",
         "docs",
     ):

@@ -12,6 +12,7 @@ import ctypes
 import hashlib
 import importlib.util
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,14 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # vlrl is not installed yet; of it, vlrl.machine needs nothing that is not
+
+from vlrl.machine.checks import check_compiler, check_driver, check_python, check_space, check_system  # noqa: E402
+from vlrl.machine.compiler import DISK_ACCESS, TRITON, compile_stub  # noqa: E402
+from vlrl.machine.locks import LockFacts, lock_facts  # noqa: E402
+from vlrl.machine.nvidia import driver_cuda, driver_version, has_gpu  # noqa: E402
+from vlrl.machine.result import CheckResult  # noqa: E402
+
 TOOLS, REQUIREMENTS = ROOT / "tools", ROOT / "requirements"
 PYTORCH_CPU_INDEX = os.environ.get("PYTORCH_CPU_INDEX", "https://download.pytorch.org/whl/cpu")
 
@@ -42,9 +51,6 @@ TESTED_WITH = {
         for program in ("icewm", "mousepad", "pcmanfm", "galculator", "gpicview", "mtpaint", "xterm")
     },
     "Xvfb": "xvfb",
-    # trainer.offload_dir, which DeepSpeed compiles
-    "/usr/include/libaio.h": "libaio-dev",
-    "g++": "g++",
 }
 """A program, a file or a folder → Debian's package of it."""
 
@@ -55,19 +61,28 @@ def say(text: str) -> None:
     print(f"[{time.monotonic() - started:4.0f} s] {text}", flush=True)
 
 
-def has_nvidia_gpu() -> bool:
-    if Path("/dev/nvidia0").exists():
-        return True
-    if shutil.which("nvidia-smi") is None:
-        return False
-    return subprocess.run(["nvidia-smi", "-L"], capture_output=True, timeout=60).returncode == 0
+def refuse(*checks: CheckResult) -> None:
+    """End with one line for each check that failed."""
+    if failed := [check for check in checks if check.status == "failed"]:
+        raise SystemExit("\n".join(f"{check.name}: {check.found}\n  → {check.remedy}" for check in failed))
+
+
+def require_machine(facts: LockFacts) -> None:
+    """Refuse a machine on which the set would not run; a compiler that is missing is installed."""
+    checks = [check_system(platform.libc_ver(), platform.machine(), facts)]
+    if facts.cuda and has_gpu():  # an image may be built on a machine that has none
+        checks.append(check_driver(driver_version(), driver_cuda(), facts.cuda))
+    refuse(*checks)
+    if facts.cuda and (failure := compile_stub(TRITON)):
+        install_debian_packages(list(failure.packages))
+        refuse(check_compiler(compile_stub(TRITON), on_gpu=True))
 
 
 def missing_debian_packages(kind: str) -> list[str]:
     """Names of the packages without which the locked set cannot be installed or loaded here."""
     missing = []
-    if importlib.util.find_spec("ensurepip") is None:
-        missing.append("python3-venv")  # Debian's python3 comes without the module that makes environments
+    if importlib.util.find_spec("ensurepip") is None:  # Debian's Python comes without what makes environments
+        missing.append(f"python{sys.version_info[0]}.{sys.version_info[1]}-venv")
     if kind == "cpu":
         try:
             ctypes.CDLL("libnuma.so.1")
@@ -78,11 +93,13 @@ def missing_debian_packages(kind: str) -> list[str]:
 
 def missing_test_packages() -> list[str]:
     """Names of the packages that only tests need: sandboxes, and what environments run in them."""
-    return [
+    missing = [
         package
         for needed, package in TESTED_WITH.items()
         if shutil.which(needed) is None and not Path(needed).exists()
     ]
+    failure = compile_stub(DISK_ACCESS)  # trainer.offload_dir
+    return missing + list(failure.packages if failure else ())
 
 
 def install_debian_packages(packages: list[str]) -> None:
@@ -182,9 +199,8 @@ def install_lock(python: Path, lock: Path) -> None:
         repair_torchvision(python)
     say("compiling to bytecode")
     command = [str(python), "-m", "compileall", "-qq", "-j0", "-x", NOT_COMPILED, str(site_packages(python))]
-    subprocess.run(
-        command, stdout=subprocess.DEVNULL
-    )  # a file of Python 2 in someone's package is no failure
+    quiet = {**os.environ, "PYTHONWARNINGS": "ignore"}  # of what newer Pythons dislike in packages
+    subprocess.run(command, stdout=subprocess.DEVNULL, env=quiet)  # nor is a file of Python 2 a failure
 
 
 def site_packages(python: Path) -> Path:
@@ -216,13 +232,14 @@ def main() -> None:
     parser.add_argument("--venv", type=Path, default=ROOT / ".venv")
     parser.add_argument("--lock", choices=["auto", "cpu", "cuda", *ALONE], default="auto")
     options = parser.parse_args()
-    if sys.version_info < (3, 11):
-        raise SystemExit(
-            f"vlrl needs Python 3.11 or later, this is {sys.version.split()[0]}: make PYTHON=python3.11 …"
-        )
-    kind = options.lock if options.lock != "auto" else ("cuda" if has_nvidia_gpu() else "cpu")
+    kind = options.lock if options.lock != "auto" else ("cuda" if has_gpu() else "cpu")
+    facts = lock_facts(kind)
+    refuse(check_python(sys.version_info[:3], facts))
     lock, dev_lock = REQUIREMENTS / f"{kind}.lock", REQUIREMENTS / "dev.lock"
     hook, project = TOOLS / "torchvision_on_cpu.py", ROOT / "pyproject.toml"
+    stamp = options.venv / "lock.stamp"
+    if changed(stamp, lock, hook):
+        require_machine(facts)
     if missing := missing_debian_packages(kind):
         install_debian_packages(missing)
     if options.dev and (missing := missing_test_packages()):
@@ -234,13 +251,13 @@ def main() -> None:
     if which.exists() and which.read_text() != kind:  # both builds of vLLM own one folder: sets do not mix
         say(f"{options.venv.name} holds the {which.read_text()} set: making it again")
         shutil.rmtree(options.venv)
+    if not which.exists():
+        refuse(check_space(options.venv, facts))
     python = make_venv(options.venv)
     which.write_text(kind)
 
-    stamp = options.venv / "lock.stamp"
     if changed(stamp, lock, hook):
-        size = "half a gigabyte" if kind == "ecosystem" else "some gigabytes"
-        say(f"installing requirements/{kind}.lock, {size}, once")
+        say(f"installing requirements/{kind}.lock, {facts.download_bytes / 1e9:.1f} GB to download, once")
         install_lock(python, lock)
         stamp.write_text(digest(lock, hook))
     stamp = options.venv / "project.stamp"

@@ -9,7 +9,11 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from vlrl.types import IntArray
+from vlrl.types import IntArray, Media
+
+MediaInputs: TypeAlias = Mapping[str, npt.NDArray[Any]] | tuple[Media, ...]
+"""The vision tower's arrays by the names that transformers gives them; or the media, of which a rank makes
+them itself: uint8 pixels are a quarter of float32 patches, and an eighth where these have an image twice."""
 
 A = TypeVar("A")
 """NumPy's arrays, or torch's tensors."""
@@ -64,8 +68,8 @@ class MicroBatch(TrainedTokens[npt.NDArray[Any]]):
         position_ids: [3, T] int64, mRoPE; each branch goes on from what it shares.
         seen_until: [T] int32, the end of what lies beneath the token's node. Of ranks that share a sequence
             each has that of all tokens, and a slice of all else; places are counted from the slice's start.
-        media_inputs: the vision tower's arrays by the names transformers gives them, each distinct image or
-            video once, in the order in which they first occur; of a blank image if there is none. Without
+        media_inputs: the vision tower's, each distinct image or video once, in the order in which they
+            first occur; of a blank image, or no media at all, if there is none. Without
             those that a later micro-batch of the rank shows too, see `vlrl.model.features`.
         media_keys: [num_distinct] what tells each of them by content; none if there is no image.
         media_order: [num_media] int64, which of them stands at each placeholder; empty for none.
@@ -92,13 +96,13 @@ class MicroBatch(TrainedTokens[npt.NDArray[Any]]):
     input_ids: IntArray
     position_ids: IntArray
     seen_until: npt.NDArray[np.int32]
-    media_inputs: Mapping[str, npt.NDArray[Any]]
+    media_inputs: MediaInputs
     media_keys: tuple[str, ...]
     media_order: IntArray
     media_parts: IntArray
     media_here: IntArray
     media_ahead: IntArray
-    ahead_inputs: Mapping[str, npt.NDArray[Any]] | None
+    ahead_inputs: MediaInputs | None
     token_sample_ids: tuple[str, ...]
     slice_lengths: tuple[int, ...]
 

@@ -178,6 +178,7 @@ def hold_out(run: Run, when: str, num_samples: int | None, keep_as: str | None =
         return {}
     with run.phases.measure("evaluate"):
         step = run.first_step if keep_as == "before" else config.num_steps
+        run.turns.to_engines()
         result = run.runner.run(evaluate(samples, run.context, run.reward, step))
     run.console.note(
         f"held-out accuracy {when}: {result.accuracy_greedy:.3f} greedy, "

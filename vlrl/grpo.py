@@ -23,6 +23,7 @@ from vlrl.batch import Batch
 from vlrl.config import Config
 from vlrl.data import row_counts
 from vlrl.evaluate import hold_out, hold_out_before, hold_out_during, verdict
+from vlrl.packing.layout import media_themselves
 from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack
 from vlrl.rollout.buffer import Ticket
@@ -67,6 +68,7 @@ def train_once(config: Config, console: TrainConsole, resume: bool) -> dict[str,
 def grpo_step(run: Run, step: int) -> dict[str, float]:
     """One step of GRPO: a batch of generated groups, learn from it, hand the new weights to the engine."""
     config, clock = run.config, Clock(run.timeline.recorder("trainer", step=step))
+    run.turns.to_engines()
     with clock.measure("generate"):
         collected = run.runner.run(run.collector.batch())
     clock.split("generate", collected.seconds)
@@ -81,6 +83,7 @@ def grpo_step(run: Run, step: int) -> dict[str, float]:
     metrics |= {name: float(count) for name, count in collected.rows.items()}
     metrics |= collected.metrics | run.reward.take_metrics() | run.policy.take_metrics()
     with clock.measure("train"):
+        run.turns.to_trainer()
         lr, updates = learning_rate(config.optim, step, config.num_steps), []
         for index, batch in enumerate(prefetched(run, minibatches(collected.groups, run, step))):
             update, differences = run.run_blocking(run.trainer.step, batch, "grpo", lr)
@@ -92,8 +95,7 @@ def grpo_step(run: Run, step: int) -> dict[str, float]:
                     require_parity(differences, config, when=f"step {step + 1}")
         metrics |= mean_of_updates(updates)
     with clock.measure("sync"):
-        run.run_blocking(run.trainer.write_weights)
-        paused_s = run.run_blocking(run.policy.load_weights, run.trainer.manifest, step + 1)
+        paused_s = run.run_blocking(run.turns.update, step + 1)
         run.timeline.ended("generator", "paused", paused_s, version=step + 1)
         run.collector.advance(step + 1)
         if config.weights.probe_every and (step + 1) % config.weights.probe_every == 0:
@@ -146,5 +148,5 @@ def minibatches(groups: Sequence[Group], run: Run, step: int) -> Iterator[Batch]
         keep_zero_advantage=config.algorithm.kl_coef > 0 or config.algorithm.entropy_coef > 0,
     )
     starts = range(0, len(groups), size)
-    batches = (pack(groups[at : at + size], run.processor.pixels, options, version=step) for at in starts)
+    batches = (pack(groups[at : at + size], media_themselves, options, version=step) for at in starts)
     yield from run.trainer.with_proximal(batches) if config.algorithm.correction.recomputes else batches

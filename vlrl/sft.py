@@ -11,6 +11,7 @@ import numpy as np
 from vlrl.algorithm.credit import group_with_advantages
 from vlrl.config import Config
 from vlrl.data.run_data import require_targets
+from vlrl.packing.layout import media_themselves
 from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack
 from vlrl.protocols import Processor
@@ -70,7 +71,7 @@ def sft_step(run: Run, step: int) -> dict[str, float]:
         require_targets(samples)
         groups = [supervised_group(sample, run.processor, config.sft.train_on) for sample in samples]
     with clock.measure("train"):
-        batch = pack(groups, run.processor.pixels, PackOptions.of(config))
+        batch = pack(groups, media_themselves, PackOptions.of(config))
         lr = learning_rate(config.optim, step, config.num_steps)
         update, _ = run.trainer.step(batch, "sft", lr)
     num_tokens = sum(g.trajectories[0].num_action_tokens for g in groups)

@@ -39,6 +39,8 @@ VISION = {
     "spatial_merge_size": 2,
     "out_hidden_size": 6,
     "depth": 3,
+    "window_size": 4,
+    "fullatt_block_indexes": [2],
 }
 WORK = step_floor.Work(
     prompts=2,
@@ -90,11 +92,14 @@ def test_language_flops_by_hand() -> None:
     assert step_floor.language_flops(TEXT, 5, 7, 3) == 5 * 2 * (linear + attention) + 3 * head
 
 
-def test_vision_flops_by_hand() -> None:
+@pytest.mark.parametrize(("patches", "keys"), [(4, 3 * 4), (16, 16 + 2 * 4)])
+def test_vision_flops_by_hand(patches: int, keys: int) -> None:
+    """Windows are of four patches; of the three blocks, one sees the whole image."""
     embed = 2 * (3 * 2 * 2 * 2) * 4
-    block = 2 * (4 * 16 + 3 * 32) + 4 * 4 * 4
+    linear = 3 * 2 * (4 * 16 + 3 * 32)
     merger = 2 * (16 * 16 + 16 * 6)
-    assert step_floor.vision_flops(VISION, 4, 1) == 4 * (embed + 3 * block) + merger
+    expected = patches * (embed + linear + 4 * 4 * keys) + merger
+    assert step_floor.vision_flops(VISION, patches, 1) == expected
 
 
 def test_forward_counts_a_prompt_and_its_image_once_per_group() -> None:
@@ -345,6 +350,25 @@ def test_episodes_that_act_alike_share_more(alike: float) -> None:
     shared = 1 - len(batch.input_ids) / slots
     assert (shared > 0.8) if alike == 1 else (shared > 0.2) if alike else (0.02 < shared < 0.2)
     assert len(batch.media_keys) < 8 * 6
+
+
+def test_text_alone_brings_a_blank_image() -> None:
+    groups, one_rank = (importlib.import_module(name) for name in ("train_groups", "one_rank"))
+    case = dataclasses.replace(cases.CASES["b"], images=0, groups=2, group_size=3)
+    [batch] = one_rank.packed(groups.make_groups(case), case, 10**6)
+    assert (batch.media_keys, len(batch.media_order)) == ((), 0)
+    assert batch.media_inputs["image_grid_thw"].tolist() == [[1, 2, 2]]
+    assert batch.media_inputs["pixel_values"].shape == (4, 3 * 2 * 14**2)
+
+
+@pytest.mark.parametrize(("shape", "millions"), [("wide", 543), ("3b", 3755), ("7b", 8292)])
+def test_published_shapes_are_those_that_the_plan_ships(shape: str, millions: int) -> None:
+    torch, transformers = importlib.import_module("torch"), importlib.import_module("transformers")
+    config = importlib.import_module("train_shapes").model_config(shape)
+    with torch.device("meta"):
+        model = transformers.AutoModelForImageTextToText.from_config(config)
+    assert round(sum(p.numel() for p in model.parameters()) / 1e6) == millions
+    assert config.image_token_id == 7
 
 
 def test_a_side_that_dies_is_reported_with_its_last_words(tmp_path: Path) -> None:

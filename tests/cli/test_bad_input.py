@@ -240,7 +240,7 @@ def test_resume_needs_the_same_seed_and_with_states_in_8_bit_the_same_ranks(
 ) -> None:
     message = fails(2, "ConfigError", "--resume", "run.seed=3", "trainer.num_ranks=2")
     assert "run.seed=0, the config says 3" in message
-    message = fails(2, "ConfigError", "--resume", "optim.state=8bit")
+    message = fails(2, "ConfigError", "--resume", "optim.state=8bit", "trainer.num_ranks=1")
     assert "trainer.num_ranks=2, the config says 1: with optim.state=8bit" in message
 
 

@@ -15,8 +15,8 @@ from vlrl.registry import BUILT_IN
 ROOT = Path(__file__).parents[2]
 TOP = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
 PAGES = [*TOP, *sorted((ROOT / "docs").rglob("*.md"))]
-FOLDERS = "vlrl|tests|docs|envs|rewards|processors|configs|examples|benchmarks|tools|requirements"
-FILE = re.compile(rf"(?<![\w/.~-])(?:{FOLDERS})/[a-z_\d./*-]*\.(?:py|md|yaml|jsonl|lock|in|js|toml)\b")
+FOLDERS = "vlrl|tests|docs|envs|rewards|processors|configs|deploy|examples|benchmarks|tools|requirements"
+FILE = re.compile(rf"(?<![\w/.~-])(?:{FOLDERS})/[a-z_\d./*-]*\.(?:py|md|yaml|sh|jsonl|lock|in|js|toml)\b")
 FOLDER = re.compile(rf"`((?:{FOLDERS})/(?:\w+/)*)`")
 TEST = re.compile(r"`(tests/[\w/]+\.py)?::(\w+)`")
 DOTTED = re.compile(r"(?<![\w/.])vlrl(?:\.[A-Za-z_]\w*)+")

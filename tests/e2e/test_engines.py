@@ -31,13 +31,14 @@ from vlrl.envs.visual.questions.digit_sum import DigitSum
 from vlrl.errors import DataError, EngineError
 from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack
+from vlrl.process.network import rendezvous_port
 from vlrl.rollout.episodes import sampling_of
 from vlrl.rollout.groups import rollout_groups
 from vlrl.rollout.session import Session
 from vlrl.run.parity import logprob_differences
 from vlrl.sft import supervised_group
 from vlrl.tracking.stats import num_generated_tokens
-from vlrl.trainer.driver import Trainer, rendezvous_port
+from vlrl.trainer.driver import Trainer
 from vlrl.types import EnvTask, Generation, Group, Sample, Score
 from vlrl.weights.manifest import Checksum, Segment, buckets_of, crc32_of
 

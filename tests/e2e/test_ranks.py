@@ -9,6 +9,7 @@ ranks that share them have slices.
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -29,6 +30,7 @@ from vlrl.algorithm.loss import kl_k3
 from vlrl.batch import Batch
 from vlrl.errors import ConfigError, EngineError
 from vlrl.model.logprobs import DeviceBatch, TreeLogprobs
+from vlrl.packing.layout import media_themselves
 from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack
 from vlrl.trainer.driver import Trainer
@@ -165,6 +167,21 @@ MIXES = {
     "an image in several micro-batches": [("n", [(96, 96)], [9] * 12), ("o", [], [3, 3])],
     "one rank without work": [("g", [(56, 84)], [4, 4, 2])],
 }
+
+
+@pytest.mark.parametrize("mix", ["images everywhere", "an image and a video in one", "no images at all"])
+def test_ranks_make_the_pixels_that_the_processor_makes(
+    trainers: list[Trainer], processor: Any, mix: str
+) -> None:
+    """What travels then is uint8: the vision tower's float32 patches of an image are eight times as much."""
+    groups = [group(processor, *spec) for spec in MIXES[mix]]
+    options = PackOptions(num_ranks=1, max_tokens=64, aggregation="token", max_completion_tokens=16)
+    arrays, media = (pack(groups, pixels, options) for pixels in (processor.pixels, media_themselves))
+    [computed], [expected] = trainers[ONE].logprobs(media), trainers[ONE].logprobs(arrays)
+    assert all(np.array_equal(a, b) for a, b in zip(computed, expected, strict=True))
+    shown = [m for g in groups for m in g.trajectories[0].sample.media]
+    excess = len(pickle.dumps(arrays)) - len(pickle.dumps(media))
+    assert excess >= 3 * sum(medium.frames.nbytes for medium in shown)
 
 
 @pytest.mark.parametrize("max_tokens", [64, 2048])
@@ -385,7 +402,7 @@ def test_a_failed_rank_does_not_leave_the_driver_waiting_for_its_siblings(local_
                 raise ConfigError("this rank cannot go on")
             time.sleep(60)  # as in a collective that will never be complete
 
-    actors = [cluster.spawn(Quarrel, fails, num_cpus=0.1, num_gpus=0, env={}) for fails in (False, True)]
+    actors = [cluster.spawn(Quarrel, fails, place=cluster.driver_place(2), env={}) for fails in (False, True)]
     begin = time.monotonic()
     try:
         with pytest.raises(ConfigError, match="this rank cannot go on"):

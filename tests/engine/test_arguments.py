@@ -10,7 +10,7 @@ from builders import make_config
 from vlrl.config.engine import GeneratorConfig
 from vlrl.engine.arguments import engine_arguments, engine_environment
 
-OURS = {"mode", "num_replicas", "max_restarts", "max_concurrency", "cpu_kv_cache_gib", "gpus", "cpus"}
+OURS = {"mode", "num_replicas", "max_restarts", "max_concurrency", "cpu_kv_cache_gib", "cpus"}
 """Of the generator's options those that say how many engines there are, where, and when they generate."""
 
 OTHER: dict[str, Any] = {
@@ -19,7 +19,7 @@ OTHER: dict[str, Any] = {
     "max_num_batched_tokens": 5000,
     "gpu_memory_utilization": 0.3,
     "tensor_parallel_size": 4,
-    "enforce_eager": False,
+    "enforce_eager": True,
 }
 
 
@@ -33,19 +33,40 @@ def test_an_option_of_the_engine_reaches_it_under_its_name(name: str) -> None:
 
 
 def test_what_is_no_option_is_as_the_laws_want_it() -> None:
-    config = make_config("m", run={"seed": 7})
+    config = make_config("owner/m", run={"seed": 7})
     handed = engine_arguments(config, [5, 6], {"max_pixels": 9}, on_gpu=False)
     assert handed["additional_config"] == {"banned_token_ids": [5, 6]}
     assert handed["mm_processor_kwargs"] == {"max_pixels": 9}
-    assert (handed["seed"], handed["dtype"], handed["model"]) == (7, "float32", "m")
+    assert (handed["seed"], handed["dtype"], handed["model"]) == (7, "float32", "owner/m")
     assert handed["enable_chunked_prefill"] is False
 
 
 @pytest.mark.parametrize(("dtype", "expected"), [("float32", "ieee"), ("bfloat16", None)])
-def test_float32_is_not_rounded_to_tf32_in_triton_s_products(
-    monkeypatch: pytest.MonkeyPatch, dtype: Any, expected: str | None
-) -> None:
-    monkeypatch.setattr("vlrl.cluster.gpu_available", lambda: True)
+def test_float32_is_not_rounded_to_tf32_in_triton_s_products(dtype: Any, expected: str | None) -> None:
     config = make_config("m")
     config.model.dtype = dtype
-    assert engine_environment(config).get("TRITON_F32_DEFAULT") == expected
+    assert engine_environment(config, on_gpu=True).get("TRITON_F32_DEFAULT") == expected
+
+
+@pytest.mark.parametrize("wanted", [None, True, False])
+@pytest.mark.parametrize("on_gpu", [True, False])
+def test_cuda_graphs_are_the_default_on_a_gpu_alone(wanted: bool | None, on_gpu: bool) -> None:
+    config = make_config("m", generator={"enforce_eager": wanted})
+    eager = not on_gpu if wanted is None else wanted
+    assert engine_arguments(config, [], {}, on_gpu=on_gpu)["enforce_eager"] is eager
+    compiles = "TORCHDYNAMO_DISABLE" not in engine_environment(config, on_gpu=on_gpu)
+    assert compiles is not eager
+
+
+@pytest.mark.parametrize(("on_gpu", "takes_turns", "sleeps"), [(True, True, True), (True, False, False),
+                                                               (False, True, False)])  # fmt: skip
+def test_an_engine_can_sleep_where_it_takes_turns_on_a_gpu(
+    on_gpu: bool, takes_turns: bool, sleeps: bool
+) -> None:
+    handed = engine_arguments(make_config("m"), [], {}, on_gpu=on_gpu, takes_turns=takes_turns)
+    assert handed["enable_sleep_mode"] is sleeps
+
+
+def test_no_batch_is_in_flight_when_weights_are_replaced() -> None:
+    """vLLM schedules ahead of the GPU by default on CUDA."""
+    assert engine_arguments(make_config("m"), [], {}, on_gpu=True)["async_scheduling"] is False

@@ -8,7 +8,7 @@ import numpy as np
 
 from vlrl.ledger import Ledger
 from vlrl.packing.pack import PAIRS_PER_TOKEN, PIXELS_PER_TOKEN, PackUnit, worth_sharing
-from vlrl.packing.prefix_tree import Branch, Node, distinct, num_pairs, preorder
+from vlrl.packing.prefix_tree import Branch, TreeNode, distinct, num_pairs, preorder
 
 
 def unit_of(branches: Sequence[Branch]) -> PackUnit:
@@ -22,21 +22,21 @@ def unit_of(branches: Sequence[Branch]) -> PackUnit:
     return PackUnit(tuple(branches), num_tokens, num_pixels, cost)
 
 
-def grow(branches: Sequence[Branch]) -> Node:
+def grow(branches: Sequence[Branch]) -> TreeNode:
     """The tree of some branches: a root without tokens, forks as late as the keys allow."""
-    root = Node(branches[0], 0, 0) if branches else _nothing()
+    root = TreeNode(branches[0], 0, 0) if branches else _nothing()
     for branch in branches:
         _insert(root, branch)
     return root
 
 
-def _insert(root: Node, branch: Branch) -> None:
+def _insert(root: TreeNode, branch: Branch) -> None:
     node, num_tokens = root, branch.keys.shape[1]
     while node.end < num_tokens:
         key = _key(branch, node.end)
         child = node.children.get(key)
         if child is None:
-            child = node.children[key] = Node(branch, node.end, num_tokens)
+            child = node.children[key] = TreeNode(branch, node.end, num_tokens)
         else:
             place = _first_difference(child, branch)
             if place < child.end:
@@ -45,7 +45,7 @@ def _insert(root: Node, branch: Branch) -> None:
     node.ending.append(branch)
 
 
-def _first_difference(node: Node, branch: Branch) -> int:
+def _first_difference(node: TreeNode, branch: Branch) -> int:
     """The place where a branch leaves a node's tokens, or the node's end."""
     end = min(node.end, branch.keys.shape[1])
     same = (node.branch.keys[:, node.start : end] == branch.keys[:, node.start : end]).all(axis=0)
@@ -56,13 +56,13 @@ def _key(branch: Branch, place: int) -> tuple[int, ...]:
     return tuple(branch.keys[:, place].tolist())
 
 
-def _nothing() -> Node:
+def _nothing() -> TreeNode:
     empty = np.zeros(0, np.float32)
     ledger = Ledger(empty.astype(np.int64), np.zeros((3, 0), np.int64), empty > 0, empty, (), (), ())
-    return Node(Branch("", ledger, empty, empty > 0, 0.0, np.zeros((5, 0), np.int64)), 0, 0)
+    return TreeNode(Branch("", ledger, empty, empty > 0, 0.0, np.zeros((5, 0), np.int64)), 0, 0)
 
 
-def units_of(node: Node, max_tokens: int) -> list[PackUnit]:
+def units_of(node: TreeNode, max_tokens: int) -> list[PackUnit]:
     """The branches beneath a node, those together that are worth it and fit."""
     parts = [unit_of([branch]) for branch in node.ending]
     parts += [unit for child in node.children.values() for unit in units_of(child, max_tokens)]

@@ -42,7 +42,8 @@ def exactness(rows: int, width: int, columns: int) -> float:
 )
 def test_processors_that_mkl_uses_whole_keep_the_default(processor: dict[str, object]) -> None:
     """Intel's, and those that have no AVX-512 to leave unused: torch would not ask oneDNN there."""
-    assert choose_products(processor) == f"torch's default on {processor['cpu_name']}"
+    choice = choose_products(processor)
+    assert (choice.used, choice.reason, choice.is_slower) == ("torch's default", processor["cpu_name"], False)
     assert torch.get_float32_matmul_precision() == "highest"
 
 
@@ -55,14 +56,16 @@ def test_products_are_as_exact_as_float32_whatever_is_chosen(shape: tuple[int, i
 
 def test_what_is_not_exact_enough_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu_matmul, "largest_error", lambda: 2e-3)
-    reason = choose_products(AMD)
-    assert "not as exact there, relative error 2e-03" in reason
+    choice = choose_products(AMD)
+    assert "oneDNN is not as exact on AMD EPYC: relative error 2e-03" in choice.reason
+    assert (choice.wanted, choice.used) == ("oneDNN", "torch's default") and choice.cost
     assert torch.get_float32_matmul_precision() == "highest"
 
 
 def test_exact_enough_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu_matmul, "largest_error", lambda: 1e-6)
-    assert choose_products(AMD).startswith("oneDNN on AMD EPYC")
+    choice = choose_products(AMD)
+    assert (choice.used, choice.is_slower) == ("oneDNN", False)
     assert torch.get_float32_matmul_precision() == "medium"
 
 

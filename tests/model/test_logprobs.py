@@ -135,6 +135,24 @@ def test_tree_logprobs_equal_plain_rows(model: Any, processor: Any, max_tokens: 
     assert largest_difference(batch, found, expected) < TOLERANCE
 
 
+def test_images_are_seen_by_a_transformers_that_knows_no_given_features(
+    model: Any, processor: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Versions before 5.18 have no keyword for features that are computed already, and drop it in silence."""
+    batch = lay_out(groups_of(processor, MIXED[:1]), processor)
+    with torch.no_grad():
+        [expected] = tree_logprobs(wrap(model, processor), batch)
+        forward = model.model.forward
+
+        def older(**options: Any) -> Any:
+            options.pop("mm_encoder_outputs", None)
+            return forward(**options)
+
+        monkeypatch.setattr(model.model, "forward", older)
+        [found] = tree_logprobs(wrap(model, processor), batch)
+    assert torch.equal(found, expected)
+
+
 @settings(max_examples=8, deadline=None)
 @given(
     st.lists(

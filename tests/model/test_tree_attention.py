@@ -3,45 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import model_of
 from torch import Tensor
+from trees import FORESTS, Forest, seen_until
 
 from vlrl.errors import ConfigError
-from vlrl.model import tree_attention
-from vlrl.model.attention import KINDS, choose
-from vlrl.model.tree_attention import BlockAttention, DenseAttention, FlexAttention
+from vlrl.model import attention, tree_attention
+from vlrl.model.attention import KINDS, choose, heads_of, require_device
+from vlrl.model.kernels.trial import HeadShape
+from vlrl.model.tree_attention import BlockAttention, DenseAttention
 
 HEADS, KEY_VALUE_HEADS, WIDTH = 4, 2, 16
-
-Tree = tuple[int, list[Any]]
-TREES = st.recursive(
-    st.tuples(st.integers(1, 25), st.just([])),
-    lambda children: st.tuples(st.integers(1, 25), st.lists(children, max_size=3)),
-    max_leaves=8,
-)
-FORESTS = st.lists(TREES, min_size=1, max_size=4)
-
-
-def seen_until(forest: list[Tree]) -> Tensor:
-    """Nodes of so many tokens in preorder."""
-    found: list[int] = []
-
-    def write(tree: Tree) -> None:
-        size, children = tree
-        start = len(found)
-        found.extend([0] * size)
-        for child in children:
-            write(child)
-        found[start : start + size] = [len(found)] * size
-
-    for tree in forest:
-        write(tree)
-    return torch.tensor(found, dtype=torch.int32)
 
 
 def inputs_of(size: int) -> list[Tensor]:
@@ -72,7 +51,7 @@ def results(attend: Callable[..., Tensor], inputs: list[Tensor]) -> list[Tensor]
 @settings(max_examples=15, deadline=None)
 @given(FORESTS, st.sampled_from([None, 1, 7, 50]), st.sampled_from([4, 32]), st.booleans())
 def test_every_way_is_causal_attention_along_the_path(
-    forest: list[Tree], window: int | None, block_tokens: int, kept: bool
+    forest: Forest, window: int | None, block_tokens: int, kept: bool
 ) -> None:
     seen = seen_until(forest)
     inputs = inputs_of(len(seen))
@@ -86,20 +65,6 @@ def test_every_way_is_causal_attention_along_the_path(
                 found = results(lambda *x, a=attention: a.attend(*x, scale=0.3, window=window), inputs)
                 for ours, theirs in zip(found, expected, strict=True):
                     assert torch.allclose(ours, theirs, atol=1e-10)
-
-
-@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
-@settings(max_examples=5, deadline=None)
-@given(FORESTS, st.sampled_from([None, 7]))
-def test_flex_attention_has_the_same_rule(forest: list[Tree], window: int | None) -> None:
-    """Forward only: it is compiled, and trained with, on a GPU (tests/gpu)."""
-    seen = seen_until(forest)
-    inputs = [x.detach() for x in inputs_of(len(seen))]
-    with pytest.MonkeyPatch.context() as patch, torch.no_grad():
-        patch.setattr(tree_attention, "FLEX_TOKENS", 128)
-        found = FlexAttention(seen).attend(*inputs, scale=0.3, window=window)
-        expected = DenseAttention(seen).attend(*inputs, scale=0.3, window=window)
-    assert torch.allclose(found, expected, atol=1e-6)
 
 
 def test_a_long_sequence_is_never_compared_with_itself_whole(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,10 +86,48 @@ def test_a_long_sequence_is_never_compared_with_itself_whole(monkeypatch: pytest
     assert sum(pairs) < 1.1 * visible  # against 4600² of a dense mask
 
 
+SHAPE = HeadShape(HEADS, KEY_VALUE_HEADS, WIDTH, torch.bfloat16)
+
+
 def test_which_attention_is_used_is_said() -> None:
-    kind, reason = choose("auto", torch.device("cpu"))
-    assert kind == "blocks" and "blocks of about 64 queries" in reason
-    assert choose("dense", torch.device("cpu"))[0] == "dense"
+    kind, choice = choose("auto", torch.device("cpu"), SHAPE)
+    assert kind == choice.used == choice.wanted == "blocks"
+    assert "blocks of about 64 queries" in choice.reason
+    assert choose("dense", torch.device("cpu"), SHAPE)[0] == "dense"
+    require_device("auto", torch.device("cpu"))
     with pytest.raises(ConfigError, match=r"trainer.attention=flex needs a GPU"):
-        choose("flex", torch.device("cpu"))
+        require_device("flex", torch.device("cpu"))
     assert set(KINDS) == {"dense", "blocks", "flex"}
+
+
+def test_blocks_in_place_of_flex_are_said_with_reason_and_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attention, "failure_of", lambda *_: "RuntimeError: no C compiler was found")
+    kind, choice = choose("auto", torch.device("cuda"), SHAPE)
+    assert (kind, choice.wanted, choice.used) == ("blocks", "flex", "blocks")
+    assert "no C compiler was found" in choice.reason
+    assert "a call for every 64 tokens" in choice.cost
+    monkeypatch.setattr(attention, "failure_of", lambda *_: "")
+    assert choose("auto", torch.device("cuda"), SHAPE)[0] == "flex"
+
+
+def test_flex_is_tried_at_the_model_s_own_heads(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel that compiles at one size may not at another: 128 wide heads need twice the memory of 64."""
+    model = model_of(tiny_model)
+    own = model.get_decoder().config
+    tried: list[HeadShape] = []
+    monkeypatch.setattr(attention, "failure_of", lambda a, b, heads, size, device: tried.append(heads) or "")
+    choose("auto", torch.device("cuda"), heads_of(model))
+    size = own.hidden_size // own.num_attention_heads
+    assert tried == [HeadShape(own.num_attention_heads, own.num_key_value_heads, size, torch.float32)]
+
+
+@pytest.mark.parametrize(
+    ("num_keys", "num_slices", "queries", "keys"), [(2, 1, 8, 2), (2, 2, 4, 1), (2, 4, 2, 2), (None, 2, 4, 4)]
+)
+def test_ranks_that_share_a_sequence_have_a_share_of_the_heads(
+    num_keys: int | None, num_slices: int, queries: int, keys: int
+) -> None:
+    """Key heads that are too few to share out are repeated, as `SharedAttention` does."""
+    config = SimpleNamespace(num_attention_heads=8, num_key_value_heads=num_keys, hidden_size=512)
+    model = SimpleNamespace(get_decoder=lambda: SimpleNamespace(config=config), dtype=torch.float32)
+    assert heads_of(model, num_slices) == HeadShape(queries, keys, 64, torch.float32)

@@ -19,7 +19,7 @@ from vlrl.algorithm.credit import group_with_advantages
 from vlrl.ledger import Ledger
 from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import Tree, pack
-from vlrl.packing.prefix_tree import Branch, Keys, Node, grow, preorder
+from vlrl.packing.prefix_tree import Branch, Keys, TreeNode, grow, preorder
 from vlrl.types import Group, Media
 
 BEYOND_RECURSION = 1200
@@ -46,7 +46,7 @@ def branches_of(rows: Sequence[Sequence[int]]) -> list[Branch]:
     return found
 
 
-def described(root: Node) -> list[Any]:
+def described(root: TreeNode) -> list[Any]:
     return [
         (id(n.branch), n.start, n.end, parent, [id(b) for b in n.ending], list(n.children), n.media)
         for n, parent in preorder(root)

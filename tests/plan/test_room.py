@@ -14,7 +14,7 @@ from vlrl.plan.predict import GIB, PlannedMachine
 from vlrl.plan.room import prompts_of, require_room, this_machine
 from vlrl.types import EnvTask
 
-GPU = PlannedMachine("cuda", 79 * GIB, 4e14)
+GPU = PlannedMachine("cuda", 64 * GIB, 4e14)
 
 
 def three_billion(check: str = "error", **sections: Any) -> Config:
@@ -34,7 +34,7 @@ def test_a_run_that_cannot_fit_is_refused_with_the_remedy() -> None:
         told(three_billion())
     words = str(caught.value)
     for needed in (
-        "does not fit in the 79.00 GiB of one GPU",
+        "does not fit in the 64.00 GiB of one GPU",
         "lora.rank=32",
         "trainer.offload_optimizer=true",
     ):

@@ -115,7 +115,7 @@ def test_another_number_of_ranks_is_no_other_experiment(run_dir: Path) -> None:
     changes = changes_since(run_dir, make_config(**BEFORE, trainer={"num_ranks": 4}))
     require_resumable(changes)
     text = described(changes, 5)
-    assert text == "--resume: changed, and of no effect on what is learnt: trainer.num_ranks: 1 → 4"
+    assert text == "--resume: changed, and of no effect on what is learnt: trainer.num_ranks: null → 4"
 
 
 @pytest.mark.parametrize(
@@ -135,6 +135,8 @@ def test_states_that_cannot_be_cut_again_are_refused_for_other_ranks(
     with pytest.raises(ConfigError, match=rf"trainer.num_ranks=2, the config says 4: {why}"):
         require_same_run(RunState(5, 0, 2), config)
     require_same_run(RunState(5, 0, 4), config)
+    uncounted = sections.get("trainer", {}) | {"num_ranks": None}  # they are asked for again once counted
+    require_same_run(RunState(5, 0, 2), make_config(**sections | {"trainer": uncounted}))
     in_memory = {"num_ranks": 4, "offload_optimizer": True, "offload_parameters": True}
     require_same_run(RunState(5, 0, 2), make_config(trainer=in_memory))
 

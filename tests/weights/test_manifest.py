@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import namedtuple
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,9 +17,8 @@ from builders import make_config
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vlrl import cluster
 from vlrl.errors import ConfigError, EngineError, ResourceError
-from vlrl.trainer.driver import rendezvous_port
+from vlrl.process.network import rendezvous_port
 from vlrl.weights.group import WeightGroup
 from vlrl.weights.manifest import (
     ALIGNMENT,
@@ -87,7 +87,7 @@ def test_too_little_shared_memory_is_said_before_anything_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = namedtuple("usage", "total used free")
-    monkeypatch.setattr(cluster.shutil, "disk_usage", lambda path: usage(64 << 20, 60 << 20, 4 << 20))
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(64 << 20, 60 << 20, 4 << 20))
     manifest = plan(tmp_path / "segment", [(1024, 1024), (1024, 1024)])
     with pytest.raises(ResourceError, match=r"weight segment needs 0\.01 GiB.*--shm-size"):
         create_segment(manifest)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file
 from torch import distributed, multiprocessing
 
-from vlrl.trainer.driver import rendezvous_port
+from vlrl.process.network import rendezvous_port
 from vlrl.weights.manifest import Manifest, bucket_file, buckets_of, plan_segment
 from vlrl.weights.sender import WeightSender
 
@@ -31,6 +32,23 @@ def manifest_at(folder: Path, bucket_bytes: int) -> Manifest:
     return Manifest(base.path, base.entries, base.num_bytes, "disk", bucket_bytes)
 
 
+def watch(sender: WeightSender) -> list[str]:
+    """A log of the order in which buckets are begun to be gathered, and written."""
+    order: list[str] = []
+    begin, write = sender._begin_gather, sender._write_file
+
+    def gather(*arguments: Any, **options: Any) -> Any:
+        order.append("gather")
+        return begin(*arguments, **options)
+
+    def write_file(*arguments: Any) -> Any:
+        order.append("write")
+        return write(*arguments)
+
+    sender._begin_gather, sender._write_file = gather, write_file  # type: ignore[method-assign]
+    return order
+
+
 def rank_main(rank: int, num_ranks: int, port: int, folder: Path, bucket_bytes: int) -> None:
     if num_ranks > 1:
         distributed.init_process_group(
@@ -44,10 +62,13 @@ def rank_main(rank: int, num_ranks: int, port: int, folder: Path, bucket_bytes: 
         slices.append((name, padded[rank * size : (rank + 1) * size]))
     sender = WeightSender(rank, num_ranks, torch.device("cpu"), checksums=True)
     manifest = manifest_at(folder, bucket_bytes)
+    order = watch(sender)
     checksums = sender.send(slices, manifest)
     state = sender.whole(slices, manifest)
     if rank == 0:
         assert [c.name for c in checksums] == [name for name, _, _ in LAYOUT]
+        # While a bucket is written, the next one is gathered.
+        assert order[:6] == ["gather", "gather", "write", "gather", "write", "write"]
         assert all(torch.equal(state[name], whole) for name, whole in parameters().items())
     else:
         assert not checksums

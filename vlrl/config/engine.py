@@ -18,8 +18,9 @@ class GeneratorConfig(Section):
     batches, and with them the same last bits, in every run (law 8). continuous: requests join those that
     run, each is answered as it is done, and weights are updated in the middle of requests. auto is
     continuous with asynchronous.mode=async, which needs it, and else waves."""
-    num_replicas: int = Field(1, ge=1, le=64)
-    """Engines, each a process of its own. An episode stays on its engine, whose prefix cache knows it."""
+    num_replicas: int | None = Field(None, ge=1, le=512)
+    """Engines, each a process of its own; null is as many as there are GPUs for (`placement`), 1 on CPUs. An
+    episode stays on its engine, whose prefix cache knows it."""
     max_restarts: int = Field(3, ge=0)
     """Times that a replica whose process has died is replaced; what it was generating is generated again
     under the same seeds. One more death ends the run; 0 is at the first."""
@@ -33,30 +34,31 @@ class GeneratorConfig(Section):
     """Completions decoded at once."""
     max_num_batched_tokens: int = Field(8192, ge=64)
     """Tokens per engine step."""
-    gpu_memory_utilization: float = Field(0.45, gt=0, le=1)
-    """Share of GPU memory for weights and KV cache."""
+    gpu_memory_utilization: float | None = Field(None, gt=0, le=1)
+    """Share of a GPU's memory for weights and KV cache, while the engine has the GPU (`placement`); null is
+    0.85. On CPUs vLLM wants this share of the host's memory free when it starts; null is 0.45."""
     cpu_kv_cache_gib: int = Field(1, ge=1)
     """KV cache on a CPU machine, in GiB."""
     tensor_parallel_size: int = Field(1, ge=1)
-    """GPUs the engine is split over."""
-    enforce_eager: bool = True
-    """Skip compilation and CUDA graphs: starts sooner, decodes slower."""
-    gpus: float = Field(0.4, gt=0)
-    """GPUs the engine's actor reserves in Ray; tensor_parallel_size, if that is above 1."""
+    """GPUs of one node that a replica is split over."""
+    enforce_eager: bool | None = None
+    """Skip compilation and CUDA graphs: starts sooner, decodes slower. Null skips them on CPUs only."""
     cpus: float = Field(1.0, gt=0)
     """Cores each engine's actor reserves in Ray."""
 
 
-Transport = Literal["shared_memory", "disk", "broadcast"]
+Transport = Literal["auto", "shared_memory", "disk", "broadcast"]
 
 
 class WeightsConfig(Section):
     """How weights get from the trainer into the engines."""
 
-    transport: Transport = "shared_memory"
-    """Shared memory: one host, one copy on each side, nothing is gathered. Disk: safetensors files, a folder
-    a version, also across hosts that share it. Broadcast: from the trainer's rank 0 to all engines, over NCCL
-    on GPUs and gloo on CPUs; a dead engine cannot be replaced then."""
+    transport: Transport = "auto"
+    """shared_memory: every rank writes its slice to memory that the engines read; with ranks on several
+    nodes the weights are gathered, and one rank of each node writes them there. disk: safetensors files, a
+    folder a version, also across hosts that share it. broadcast: from the trainer's rank 0 to all engines,
+    over gloo on CPUs and over NCCL on GPUs, where no two processes may share one; a dead engine cannot be
+    replaced then. auto: shared_memory where every node with an engine has a rank, else broadcast."""
     folder: Path | None = None
     """Of the disk transport; null is RUN/weights. Its files are removed at the end."""
     bucket_mib: float = Field(256.0, gt=0)

@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, Field, ValidationError, model_validator
@@ -63,6 +63,10 @@ class Config(Section):
     trainer: TrainerConfig = TrainerConfig()
     lora: LoraConfig | None = None
     """Adapters; null trains the model itself."""
+    placement: Literal["auto", "colocated", "split"] = "auto"
+    """GPUs of trainer and engines. colocated: they share all GPUs and take turns, each giving its memory up
+    for the other. split: each GPU belongs to a rank or to an engine, as asynchronous.mode=async needs. auto
+    is split in async mode, else colocated. On CPUs nothing is given up, so there it makes no difference."""
     vision_cache: VisionCacheConfig = VisionCacheConfig()
     profile: ProfileConfig = ProfileConfig()
     generator: GeneratorConfig = GeneratorConfig()
@@ -122,6 +126,15 @@ class Config(Section):
             raise ValueError(
                 f"rollout.max_tokens={self.rollout.max_tokens} leaves no room for a prompt in "
                 f"generator.max_model_len={self.generator.max_model_len}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _turns_in_sync_mode(self) -> Config:
+        if self.placement == "colocated" and self.asynchronous.streams:
+            raise ValueError(
+                "placement=colocated lets trainer and engines take turns, asynchronous.mode=async has both "
+                "work at once; set placement=split, or asynchronous.mode=sync"
             )
         return self
 

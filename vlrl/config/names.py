@@ -125,6 +125,8 @@ RENAMED: Mapping[str, str] = {
     "async_": "it is called 'asynchronous'",
     "rollout.top_p": "tokens are sampled from the whole distribution, the one that the trainer computes",
     "rollout.top_k": "tokens are sampled from the whole distribution, the one that the trainer computes",
+    "generator.gpus": "an engine has whole GPUs: generator.tensor_parallel_size of them, see placement",
+    "trainer.gpus_per_rank": "a rank has a GPU, to itself or by turns with an engine, see placement",
 }
 """A former key or section → what became of it."""
 

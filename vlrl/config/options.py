@@ -43,7 +43,8 @@ class ModelConfig(Section):
     dtype: Literal["float32", "bfloat16"] = "float32"
     """Of weights and activations in both engines; optimizer states are float32."""
     attention: Literal["sdpa", "eager"] = "sdpa"
-    """Of the trainer's vision tower; the language model's is trainer.attention."""
+    """Of the trainer's vision tower; the language model's is trainer.attention. On a GPU sdpa attends to all
+    windows of a tower at once."""
     freeze: list[str] = Field(default_factory=list)
     """Not trained: vision_tower, projector, embeddings, language_layers, head, or patterns of names."""
 
@@ -177,8 +178,9 @@ class AlgorithmConfig(Section):
 class TrainerConfig(Section):
     """DeepSpeed ZeRO-3 ranks."""
 
-    num_ranks: int = Field(1, ge=1)
-    """One process each; gloo on CPU, NCCL on GPU. They share the parameters (ZeRO-3) and the work."""
+    num_ranks: int | None = Field(None, ge=1)
+    """One process each; gloo on CPU, NCCL on GPU. They share the parameters (ZeRO-3) and the work. Null is
+    as many as the GPUs that `placement` gives to the trainer, 1 on CPUs."""
     sequence_parallel: int = Field(1, ge=1)
     """Ranks that take one sequence together, a slice each (Ulysses): for sequences too long for one rank."""
     max_tokens_per_micro_batch: int = Field(4096, ge=64)
@@ -188,8 +190,9 @@ class TrainerConfig(Section):
     attention: Literal["auto", "dense", "blocks", "flex"] = "auto"
     """Of the language model over prefix trees: one whole mask, blocks of queries, or FlexAttention (GPU).
     auto is flex on a GPU where a trial of it works, else blocks; the run says at its start which it is."""
-    logits_chunk_mib: int = Field(64, ge=1)
-    """Memory of one chunk of float32 logits; all tokens' logits are never held at once."""
+    logits_chunk_mib: int | None = Field(None, ge=1)
+    """Memory of one chunk of float32 logits; all tokens' logits are never held at once. Null is 64 on a CPU
+    and 256 on a GPU."""
     deterministic: bool = True
     """Only operations whose sums have a fixed order, so that one seed gives one run bit for bit. False lets
     torch, cuDNN and NCCL choose the fastest, see docs/training_step.md; its cost on a GPU is unmeasured."""
@@ -200,9 +203,8 @@ class TrainerConfig(Section):
     offload_parameters: bool = False
     """Keep each rank's slice of the weights in host memory."""
     offload_dir: Path | None = None
-    """Folder of a local disk (NVMe) for what is offloaded, in place of host memory; needs libaio-dev."""
-    gpus_per_rank: float = Field(0.6, gt=0.5, le=1)
-    """Share of a GPU each rank reserves in Ray: room for the engine beside it, but not for a second rank."""
+    """Folder of a local disk (NVMe) for what is offloaded, in place of host memory; needs libaio-dev, and on
+    GPUs the CUDA toolkit."""
     cpus_per_rank: float = Field(1.0, gt=0)
     """Cores each rank reserves in Ray."""
     master_port: int | None = Field(None, ge=1024, le=65535)
@@ -212,6 +214,11 @@ class TrainerConfig(Section):
     max_restarts: int = Field(3, ge=0)
     """Times that a run whose rank died goes on from its last checkpoint by itself; the next death ends it."""
 
+    @property
+    def world_size(self) -> int:
+        """Ranks; 1 while num_ranks is null, until the run has counted its GPUs (`vlrl.placement.layout`)."""
+        return self.num_ranks or 1
+
     @model_validator(mode="after")
     def _something_offloaded(self) -> TrainerConfig:
         if self.offload_dir is not None and not (self.offload_optimizer or self.offload_parameters):
@@ -220,7 +227,7 @@ class TrainerConfig(Section):
 
     @model_validator(mode="after")
     def _whole_groups(self) -> TrainerConfig:
-        if self.num_ranks % self.sequence_parallel:
+        if self.num_ranks is not None and self.num_ranks % self.sequence_parallel:
             raise ValueError(
                 f"sequence_parallel={self.sequence_parallel} does not divide num_ranks={self.num_ranks}"
             )
@@ -286,6 +293,8 @@ class RayConfig(Section):
 
     address: str | None = None
     """Of a running cluster ("auto" finds one); null starts Ray in this machine for this run."""
+    start_timeout_s: float = Field(300.0, gt=0)
+    """Wait for GPUs and cores that other runs on the cluster have; then the run ends and says which."""
     object_store_gib: float = Field(0.5, gt=0.08)
     """Shared memory for a local Ray's objects, in GiB."""
 

@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from vlrl import cluster
 from vlrl.config import Config
+from vlrl.config.engine import GeneratorConfig
 from vlrl.storage.model_cache import local_model
 
 REUSED_MEMORY: Mapping[str, str] = {
@@ -21,7 +21,12 @@ pages the kernel would clear first; that took most of a load's time."""
 
 
 def engine_arguments(
-    config: Config, banned_token_ids: Sequence[int], engine_options: Mapping[str, Any], *, on_gpu: bool
+    config: Config,
+    banned_token_ids: Sequence[int],
+    engine_options: Mapping[str, Any],
+    *,
+    on_gpu: bool,
+    takes_turns: bool = False,
 ) -> dict[str, Any]:
     """Arguments of vLLM's EngineArgs.
 
@@ -30,6 +35,7 @@ def engine_arguments(
         banned_token_ids: never to be generated (law 3).
         engine_options: the processor's, for vLLM's own.
         on_gpu: whether the engine runs on GPUs.
+        takes_turns: whether it gives its GPUs' memory up for the trainer.
     """
     generator = config.generator
     return {
@@ -39,9 +45,12 @@ def engine_arguments(
         "max_model_len": generator.max_model_len,
         "max_num_seqs": generator.max_num_seqs,
         "max_num_batched_tokens": generator.max_num_batched_tokens,
-        "gpu_memory_utilization": generator.gpu_memory_utilization,
+        "gpu_memory_utilization": memory_share(generator, on_gpu=on_gpu),
         "tensor_parallel_size": generator.tensor_parallel_size,
-        "enforce_eager": generator.enforce_eager,
+        "enforce_eager": is_eager(config, on_gpu=on_gpu),
+        # With it a batch is in flight whenever the engine's thread looks, also when weights are replaced.
+        "async_scheduling": False,
+        "enable_sleep_mode": takes_turns and on_gpu,
         "enable_prefix_caching": True,
         # vLLM rewinds a seeded generator after a partial prefill; a CPU one cannot be rewound.
         "enable_chunked_prefill": on_gpu,
@@ -56,22 +65,31 @@ def engine_arguments(
     }
 
 
-def engine_environment(config: Config) -> dict[str, str]:
+def memory_share(generator: GeneratorConfig, *, on_gpu: bool) -> float:
+    """`gpu_memory_utilization`, or what it is for this device."""
+    return generator.gpu_memory_utilization or (0.85 if on_gpu else 0.45)
+
+
+def is_eager(config: Config, *, on_gpu: bool) -> bool:
+    """Whether the engine runs without compilation and CUDA graphs."""
+    wanted = config.generator.enforce_eager
+    return not on_gpu if wanted is None else wanted
+
+
+def engine_environment(config: Config, *, on_gpu: bool) -> dict[str, str]:
     """Environment variables of an engine's process, which libraries read when they are imported."""
-    threads = cluster.num_threads(config, num_processes=config.generator.num_replicas)
     env = {
         "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # the engine steps inside the actor, in an order we control
         "VLLM_LOGGING_LEVEL": os.environ.get("VLLM_LOGGING_LEVEL", "ERROR"),
         "VLLM_NO_USAGE_STATS": "1",
         "VLLM_CPU_KVCACHE_SPACE": str(config.generator.cpu_kv_cache_gib),
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-        "OMP_NUM_THREADS": str(threads),
     }
-    if not cluster.gpu_available():
+    if not on_gpu:
         env |= REUSED_MEMORY
     if config.model.dtype == "float32":
         env["TRITON_F32_DEFAULT"] = "ieee"  # its products are TF32's else, which parity (law 5) would find
-    if config.generator.enforce_eager:
+    if is_eager(config, on_gpu=on_gpu):
         # vLLM compiles a few helpers even when eager: 10 s at the first batch
         env["TORCHDYNAMO_DISABLE"] = "1"
     return env

@@ -11,55 +11,31 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-import numpy as np
-from PIL import Image
-
+from vlrl.choices import MachineChoice
 from vlrl.config import Config
 from vlrl.engine.arguments import engine_arguments
+from vlrl.engine.choices import engine_choices
 from vlrl.engine.lora import adapter_arguments, adapter_request, require_places
 from vlrl.engine.patches import keep_images_of_cached_prompts
+from vlrl.engine.requests import (
+    EngineRequest,
+    GenerationResult,
+    Load,
+    generation_of,
+    prompt_of,
+    sampling_params,
+)
 from vlrl.engine.shared_media import fetch_media
 from vlrl.errors import EngineError
 from vlrl.model.lora import adapter_targets, sent_alone
 from vlrl.model.meta_model import empty_model
-from vlrl.processors.media.video_metadata import video_metadata
-from vlrl.types import Generation, IntArray, Media, Sampling, VersionSpan
+from vlrl.types import Generation
 from vlrl.weights.manifest import Manifest
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class EngineRequest:
-    """One action to generate, under a name of its own. Media are named by hash and lie in shared memory."""
-
-    name: str
-    sample_id: str
-    engine_ids: IntArray
-    expected_ids: IntArray
-    media: tuple[str, ...]
-    sampling: Sampling
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """How busy an engine is.
-
-    Attributes:
-        kv_usage: share of the KV cache's blocks that hold something, 0 to 1.
-        num_waiting: requests for which there is no room yet.
-    """
-
-    kv_usage: float
-    num_waiting: int
-
-
-GenerationResult = Generation | Exception
-"""A finished request, or why there is none."""
 
 
 class Engine:
@@ -76,12 +52,14 @@ class Engine:
         stop_token_ids: Sequence[int],
         engine_options: Mapping[str, Any],
         number: int = 0,
+        takes_turns: bool = False,
     ) -> None:
-        """Make the engine with this number among the run's engines."""
+        """Make the engine with this number among the run's; does it take turns with a trainer on its GPUs?"""
         self._config, self._number = config, number
         self._banned_token_ids = list(banned_token_ids)
         self._stop_token_ids = list(stop_token_ids)
         self._engine_options = dict(engine_options)
+        self._takes_turns, self._sleeps = takes_turns, False
         self._lora = sent_alone(config)
         self._adapter: Any = None
         self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
@@ -109,6 +87,7 @@ class Engine:
             self._banned_token_ids,
             self._engine_options,
             on_gpu=torch.cuda.is_available(),
+            takes_turns=self._takes_turns,
         )
         if self._lora is not None:
             targets = adapter_targets(empty_model(self._config), self._lora)
@@ -122,6 +101,11 @@ class Engine:
         if self._config.generator.tensor_parallel_size == 1:
             self._engine.collective_rpc("remove_rendezvous")
         return time.perf_counter() - begin
+
+    def choices(self) -> list[MachineChoice]:
+        """What this engine chose for its machine, and why."""
+        unknown = self._engine.collective_rpc("unknown_lora_products")[0] if self._lora is not None else ""
+        return engine_choices(self._engine.vllm_config, unknown)
 
     def generate_batch(
         self, requests: Sequence[EngineRequest], references: Mapping[str, Any]
@@ -160,14 +144,18 @@ class Engine:
             references: sha256 → reference of every medium the requests name.
             done: called with a request's index and its result, in the engine's thread.
         """
+        if self._sleeps:
+            raise EngineError(
+                "an engine was asked while the trainer has its GPUs; report this with your config"
+            )
         media = fetch_media(references)
         rendered: dict[Any, Any] = {}
         try:
             for index, request in enumerate(requests):
                 key = (request.engine_ids.tobytes(), request.media)
                 if key not in rendered:
-                    rendered[key] = self._render(request, media)
-                params = self._params(request.sampling)
+                    rendered[key] = self._engine.renderer.render_cmpl([prompt_of(request, media)])[0]
+                params = sampling_params(request.sampling, self._stop_token_ids)
                 self._engine.add_request(request.name, rendered[key], params, lora_request=self._adapter)
                 self._running[request.name] = (request, partial(done, index))
         except Exception:  # all or none
@@ -186,14 +174,28 @@ class Engine:
         """
         begin = time.perf_counter()
         self._engine.reset_prefix_cache(reset_running_requests=True)
+        if self._sleeps:
+            self._engine.wake_up(["weights"])
         first_member = 1 + self._number * self._config.generator.tensor_parallel_size
         self._engine.collective_rpc("receive_weights", args=(manifest, first_member, self._lora))
+        if self._sleeps:
+            self._engine.wake_up(["kv_cache"])
+            self._sleeps = False
         self._engine.reset_mm_cache()
         self._engine.reset_encoder_cache()
         if not self._engine.reset_prefix_cache():
             raise EngineError("the engine could not reset its prefix cache; report this with your config")
         self._engine.set_weight_version(str(version))
         return time.perf_counter() - begin
+
+    def sleep(self) -> None:
+        """Give the GPUs' memory up, weights and KV cache, until the next `update`.
+
+        Requests that run are kept, as `update` keeps them. Where only adapters are sent, the model's weights
+        go to host memory: nobody would bring them again.
+        """
+        self._engine.sleep(level=2 if self._lora is None else 1, mode="keep")
+        self._sleeps = True
 
     def load(self) -> Load:
         """How busy the engine is now."""
@@ -203,15 +205,14 @@ class Engine:
     def _serve(self) -> None:
         while True:
             self._do_jobs()
-            if self._running:
-                try:
-                    self._step()
-                except Exception as error:  # handed on to everybody who waits for the engine
-                    self._drop(list(self._running), error)
+            try:
+                self._step()
+            except Exception as error:  # handed on to everybody who waits for the engine
+                self._drop(list(self._running), error)
 
     def _do_jobs(self) -> None:
         """Everything that was asked for; waits for it while there is nothing to step."""
-        while not self._running or not self._jobs.empty():
+        while not self._running or self._sleeps or not self._jobs.empty():
             job, future = self._jobs.get()
             try:
                 future.set_result(job())
@@ -223,7 +224,7 @@ class Engine:
             if output.finished and output.request_id in self._running:
                 request, done = self._running.pop(output.request_id)
                 try:
-                    result: GenerationResult = _generation(output, request)
+                    result: GenerationResult = generation_of(output, request)
                 except EngineError as error:
                     result = error
                 done(result)
@@ -234,55 +235,3 @@ class Engine:
             self._engine.abort_request(list(dropped))
         for _, done in dropped.values():
             done(reason)
-
-    def _render(self, request: EngineRequest, media: Mapping[str, Media]) -> Any:
-        prompt: dict[str, Any] = {"prompt_token_ids": request.engine_ids.tolist()}
-        data: dict[str, list[Any]] = {}
-        uuids: dict[str, list[str]] = {}
-        for sha256 in request.media:
-            medium = media[sha256]
-            data.setdefault(medium.kind, []).append(_engine_item(medium))
-            uuids.setdefault(medium.kind, []).append(sha256)
-        if data:
-            prompt |= {"multi_modal_data": data, "multi_modal_uuids": uuids}
-        return self._engine.renderer.render_cmpl([prompt])[0]
-
-    def _params(self, sampling: Sampling) -> Any:
-        from vllm import SamplingParams
-        from vllm.sampling_params import RequestOutputKind
-
-        return SamplingParams(
-            temperature=sampling.temperature,
-            max_tokens=sampling.max_tokens,
-            seed=sampling.seed,
-            stop_token_ids=self._stop_token_ids,
-            ignore_eos=True,  # stop tokens are the processor's alone
-            logprobs=0,
-            flat_logprobs=True,
-            detokenize=False,
-            output_kind=RequestOutputKind.FINAL_ONLY,
-        )
-
-
-def _engine_item(medium: Media) -> Any:
-    """A medium as vLLM takes it: an image, or frames with the times they were taken at."""
-    if medium.kind == "image":
-        return Image.fromarray(medium.frames[0])
-    return medium.frames, video_metadata(medium.shape)
-
-
-def _generation(output: Any, request: EngineRequest) -> Generation:
-    """An output of vLLM as ours, after the check that both engines saw the same prompt."""
-    if not np.array_equal(np.asarray(output.prompt_token_ids), request.expected_ids):
-        raise EngineError(
-            f"sample {request.sample_id!r}: the engine's prompt has {len(output.prompt_token_ids)} tokens, "
-            f"the processor's {len(request.expected_ids)}; media were expanded differently, so training "
-            "would be on another prompt than was sampled (law 3)"
-        )
-    completion = output.outputs[0]
-    return Generation(
-        token_ids=np.asarray(completion.token_ids, dtype=np.int64),
-        sampler_logprobs=np.asarray(completion.logprobs.logprobs, dtype=np.float32),
-        version_spans=tuple(VersionSpan(int(s.version), s.start, s.end) for s in completion.weight_versions),
-        finished=completion.finish_reason == "stop",
-    )

@@ -78,7 +78,11 @@ def require_places(missing: Sequence[str], path: str) -> None:
 
 
 class AdapterSlot:
-    """The adapter of one worker process of an engine, in vLLM's hands."""
+    """The adapter of one worker process of an engine, in vLLM's hands.
+
+    Attributes:
+        unknown_products: see `use_plain_products`; empty on a GPU, which has kernels of its own.
+    """
 
     def __init__(self, model_runner: Any, layers: Sequence[str]) -> None:
         """Start with an adapter of zeros, which leaves the model as it is.
@@ -92,7 +96,9 @@ class AdapterSlot:
         self._mapper = _renames(model_runner.get_model())
         self._worker.add_dummy_lora(adapter_request(), rank=1)
         self._manager.activate_adapter(ADAPTER_ID)
-        use_plain_products(self._manager.punica_wrapper_mapping.values())
+        wrappers = self._manager.punica_wrapper_mapping.values()
+        on_cpu = model_runner.device.type == "cpu"
+        self.unknown_products = use_plain_products(wrappers) if on_cpu else ""
 
     def without_place(self) -> list[str]:
         """The layers that have no place for an adapter in this model."""

@@ -12,11 +12,19 @@ from typing import Any
 from torch import Tensor
 
 
-def use_plain_products(wrappers: Iterable[Any]) -> None:
-    """Replace the products of vLLM's wrappers, if they are those of the CPU; slot 0 holds the one adapter."""
+def use_plain_products(wrappers: Iterable[Any]) -> str:
+    """Replace the products of vLLM's wrappers for CPUs; slot 0 holds the one adapter.
+
+    Returns:
+        Classes of wrappers that are others than this is written for, and are left alone.
+    """
+    unknown = set()
     for wrapper in wrappers:
         if type(wrapper).__name__ == "PunicaWrapperCPU":
             wrapper.add_lora_linear = _add_products
+        else:
+            unknown.add(type(wrapper).__name__)
+    return ", ".join(sorted(unknown))
 
 
 def _add_products(

@@ -13,7 +13,7 @@ def keep_images_of_cached_prompts() -> None:
     """
     from vllm.v1.core.sched import output
 
-    def all_of_them(features: list[Any], num_computed_tokens: int, uses_mrope: bool = False) -> list[Any]:
-        return features
+    def all_of_them(mm_features: list[Any], num_computed_tokens: int, uses_mrope: bool = False) -> list[Any]:
+        return mm_features
 
     output.strip_covered_mm_data = all_of_them

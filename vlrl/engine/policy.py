@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from vlrl import cluster
+from vlrl.choices import MachineChoice, merged
 from vlrl.config import Config
 from vlrl.engine.admission import AdmissionQueue
 from vlrl.engine.arguments import engine_environment
-from vlrl.engine.engine import Engine, EngineRequest, GenerationResult, Load
+from vlrl.engine.engine import Engine
 from vlrl.engine.replica import Replica
+from vlrl.engine.requests import EngineRequest, GenerationResult, Load
 from vlrl.engine.router import Router
 from vlrl.engine.shared_media import SharedMedia
 from vlrl.protocols import Processor
@@ -70,6 +72,14 @@ class GeneratorActor:
         """Load weights between two steps; seconds for which nothing was generated."""
         return await asyncio.wrap_future(self._engine.run(partial(self._engine.update, manifest, version)))
 
+    async def choices(self) -> list[MachineChoice]:
+        """What the engine chose for its machine, see `Engine.choices`."""
+        return await asyncio.wrap_future(self._engine.run(self._engine.choices))
+
+    async def sleep(self) -> None:
+        """Give the GPUs' memory up until the next `update`, see `Engine.sleep`."""
+        await asyncio.wrap_future(self._engine.run(self._engine.sleep))
+
 
 class VllmPolicy:
     """A `vlrl.protocols.Policy` on one or several engines.
@@ -78,29 +88,35 @@ class VllmPolicy:
     else meanwhile; in continuous mode they join what runs, and each is answered as it is done.
     """
 
-    def __init__(self, config: Config, processor: Processor) -> None:
+    def __init__(
+        self, config: Config, processor: Processor, reservation: cluster.Reservation | None = None
+    ) -> None:
+        """Start the engines, at a reservation's places or on this node; `wait_ready` waits for them."""
         generator = config.generator
+        num_replicas = generator.num_replicas or 1
+        here = cluster.driver_place(num_replicas, generator.cpus)
+        takes_turns = reservation is not None and reservation.layout.takes_turns
         engine = (config, processor.banned_token_ids, processor.stop_token_ids, processor.engine_options)
-        spawn = partial(
-            cluster.spawn,
-            GeneratorActor,
-            *engine,
-            num_cpus=generator.cpus,
-            num_gpus=cluster.engine_gpus(config),
-            env=engine_environment(config),
-        )
         self._replicas = [
             Replica(
-                partial(spawn, number),
+                partial(
+                    cluster.spawn,
+                    GeneratorActor,
+                    *engine,
+                    number,
+                    takes_turns,
+                    place=place,
+                    env=engine_environment(config, on_gpu=bool(place.gpus)),
+                ),
                 max_restarts=generator.max_restarts,
                 timeout_s=config.weights.timeout_s,
             )
-            for number in range(generator.num_replicas)
+            for number, place in enumerate(reservation.engines if reservation else [here] * num_replicas)
         ]
         self._gates = [
             AdmissionQueue[_Ask](generator.max_concurrency, generator.max_num_seqs) for _ in self._replicas
         ]
-        self._router = Router(generator.num_replicas)
+        self._router = Router(num_replicas)
         self._whole_waves = generator.mode == "batch"
         self._max_model_len = generator.max_model_len
         self._shared = SharedMedia(int(MEDIA_SHARE * config.ray.object_store_gib * 2**30))
@@ -123,6 +139,10 @@ class VllmPolicy:
         """Block until the engines have started; seconds the slowest took."""
         return max(replica.wait_ready() for replica in self._replicas)
 
+    def choices(self) -> list[MachineChoice]:
+        """What the engines chose for their machines, and why; after wait_ready."""
+        return merged([replica.choices() for replica in self._replicas], "engine")
+
     async def generate(self, session: Session, sampling: Sampling) -> Generation:
         """Generate the session's next action."""
         require_room(session.sample.id, len(session.token_ids), sampling.max_tokens, self._max_model_len)
@@ -142,6 +162,10 @@ class VllmPolicy:
             EngineError: if it takes longer than weights.timeout_s.
         """
         return max([wait() for wait in [r.send_weights(manifest, version) for r in self._replicas]])
+
+    def sleep(self) -> None:
+        """Give the GPUs' memory up for the trainer; `load_weights` wakes the engines again."""
+        cluster.fetch_all([replica.actor.sleep.remote() for replica in self._replicas])
 
     async def update(self, manifest: Manifest, version: int) -> float:
         """`load_weights` in the middle of requests, which the event loop goes on serving."""

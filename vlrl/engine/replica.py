@@ -10,7 +10,8 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 from vlrl import cluster
-from vlrl.engine.engine import EngineRequest, GenerationResult, Load
+from vlrl.choices import MachineChoice
+from vlrl.engine.requests import EngineRequest, GenerationResult, Load
 from vlrl.errors import EngineDied, EngineError
 from vlrl.weights.manifest import Manifest
 
@@ -42,6 +43,16 @@ class Replica:
         except EngineDied as error:
             self.replace(actor, error)
             return time.perf_counter() - begin
+
+    def choices(self) -> list[MachineChoice]:
+        """What the engine chose for its machine; one that dies meanwhile is replaced, and asked instead."""
+        while True:
+            actor = self.actor
+            try:
+                chosen: list[MachineChoice] = cluster.fetch(actor.choices.remote())
+                return chosen
+            except EngineDied as error:
+                self.replace(actor, error)
 
     def send_weights(self, manifest: Manifest, version: int) -> Callable[[], float]:
         """Begin an update.

@@ -9,10 +9,10 @@ from typing import Any
 import torch
 
 from vlrl.config.memory import LoraConfig
-from vlrl.engine.completeness import all_loaded, require_whole_parts
 from vlrl.engine.lora import AdapterSlot
 from vlrl.errors import EngineError
 from vlrl.model.hf_names import PublishedLayout
+from vlrl.weights.completeness import all_loaded, require_whole_parts
 from vlrl.weights.group import WeightGroup
 from vlrl.weights.manifest import Manifest, Segment, bucket_file, buckets_of
 
@@ -35,6 +35,11 @@ class WeightReceiver:
         layout = PublishedLayout.read_by(self.model_runner.get_model())
         self._adapter = AdapterSlot(self.model_runner, [layout.name_of(name) for name in targets])
         return self._adapter.without_place()
+
+    def unknown_lora_products(self) -> str:
+        """See `AdapterSlot.unknown_products`; after `open_adapter`."""
+        assert self._adapter is not None
+        return self._adapter.unknown_products
 
     def receive_weights(self, manifest: Manifest, first_member: int, lora: LoraConfig | None = None) -> None:
         """Load every parameter: language model, vision tower, projector and tied head; or every adapter's.

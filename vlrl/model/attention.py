@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
+from vlrl.choices import MachineChoice
 from vlrl.errors import ConfigError
+from vlrl.model.kernels.trial import HeadShape, failure_of
 from vlrl.model.tree_attention import (
     BLOCK_TOKENS,
     KEPT_PAIRS,
@@ -25,45 +28,67 @@ KINDS: dict[Kind, type[TreeAttention]] = {
 }
 NAME = "vlrl_tree"
 """Of the attention function among transformers'."""
-TRIAL_TOLERANCE = 1e-2
-"""FlexAttention must agree with the blocks to this, on unit normal inputs; TF32 is within it."""
+ATTENTION = "attention of the language model"
+BLOCKS_COST = (
+    f"in each layer a call for every {BLOCK_TOKENS} tokens in place of one for all; unmeasured on a GPU"
+)
+TRIAL_TREE = (350,) * 150 + (250,) * 100 + (350,) * 100
+"""The tree of the trial, as `seen_until`: blocks that are seen whole, in part and not at all."""
 
 
-def choose(wanted: Kind | Literal["auto"], device: torch.device) -> tuple[Kind, str]:
-    """The attention to use, and why, in words for the run's start.
+def require_device(wanted: Kind | Literal["auto"], device: torch.device) -> None:
+    """Raise ConfigError if FlexAttention is wanted on a CPU, where it has no backward pass."""
+    if wanted == "flex" and device.type != "cuda":
+        raise ConfigError("trainer.attention=flex needs a GPU; on a CPU set it to auto")
+
+
+def choose(
+    wanted: Kind | Literal["auto"], device: torch.device, heads: HeadShape
+) -> tuple[Kind, MachineChoice]:
+    """The attention to use, and how it was chosen.
 
     "auto" is blocks on a CPU and FlexAttention on a GPU, if a trial there compiles and is right.
 
-    Raises:
-        ConfigError: if FlexAttention is wanted on a CPU, where it has no backward pass.
+    Args:
+        wanted: trainer.attention.
+        device: that trains.
+        heads: of the model, as a rank has them.
     """
-    if wanted == "flex" and device.type != "cuda":
-        raise ConfigError("trainer.attention=flex needs a GPU; on a CPU set it to auto")
     if wanted != "auto":
-        return wanted, f"{wanted}, as trainer.attention says"
-    blocks = f"blocks of about {BLOCK_TOKENS} queries; no mask is kept of more than {KEPT_PAIRS:,} pairs"
+        return wanted, MachineChoice.as_wanted(ATTENTION, wanted, "as trainer.attention says")
     if device.type != "cuda":
-        return "blocks", blocks
-    failure = _trial(device)
-    if failure:
-        return "blocks", f"{blocks}; FlexAttention does not work here: {failure}"
-    return "flex", "FlexAttention, compiled; tried against blocks"
+        size = f"blocks of about {BLOCK_TOKENS} queries; no mask is kept of more than {KEPT_PAIRS:,} pairs"
+        return "blocks", MachineChoice.as_wanted(ATTENTION, "blocks", size)
+    if failure := _trial(device, heads):
+        return "blocks", MachineChoice(
+            ATTENTION, "flex", "blocks", f"FlexAttention does not work here: {failure}", BLOCKS_COST
+        )
+    return "flex", MachineChoice.as_wanted(
+        ATTENTION, "flex", "compiled, and tried against blocks on this GPU"
+    )
 
 
-def _trial(device: torch.device) -> str:
+def heads_of(model: Any, num_slices: int = 1) -> HeadShape:
+    """The heads of a model's language layers; of a rank's share of them, if ranks share a sequence."""
+    config = model.get_decoder().config
+    queries = int(config.num_attention_heads)
+    keys = int(getattr(config, "num_key_value_heads", None) or queries)
+    size = int(getattr(config, "head_dim", None) or config.hidden_size // queries)
+    keys = keys if keys % num_slices == 0 else queries  # too few to share out: see `SharedAttention`
+    return HeadShape(queries // num_slices, keys // num_slices, size, model.dtype)
+
+
+def _trial(device: torch.device, heads: HeadShape) -> str:
     """What is wrong with FlexAttention on a device; "" if nothing is."""
-    seen_until = torch.tensor([64] * 32 + [48] * 16 + [64] * 16, dtype=torch.int32, device=device)
-    query, key, value = (torch.randn(1, heads, 64, 64, device=device) for heads in (4, 2, 2))
-    results = []
-    try:
-        for kind in (FlexAttention, BlockAttention):
-            inputs = [x.clone().requires_grad_() for x in (query, key, value)]
-            output = kind(seen_until).attend(*inputs, scale=None, window=None)
-            results.append([output, *torch.autograd.grad(output.square().sum(), inputs)])
-    except Exception as error:  # whatever a compiler for one of many GPUs may raise
-        return f"{type(error).__name__}: {str(error)[:200]}"
-    worst = max(float((a - b).abs().max()) for a, b in zip(*results, strict=True))
-    return "" if worst < TRIAL_TOLERANCE else f"it differs from SDPA by {worst:.1e}"
+
+    def of(kind: type[TreeAttention]) -> Callable[..., Tensor]:
+        def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+            tree = kind(torch.tensor(TRIAL_TREE, dtype=torch.int32, device=device))
+            return tree.attend(query, key, value, scale=None, window=None)
+
+        return attend
+
+    return failure_of(of(FlexAttention), of(BlockAttention), heads, len(TRIAL_TREE), device)
 
 
 def install(model: Any) -> None:

@@ -17,8 +17,15 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 FLOAT32_BYTES = 4
-CHUNK_BYTES = 64 * 2**20
-"""Of one chunk of logits; benchmarks/head_memory.py measures others."""
+CHUNK_MIB = {"cpu": 64, "cuda": 256}
+"""Of one chunk of logits, unless the config says another; benchmarks/head_memory.py measures some. With a
+vocabulary of 150,000 tokens 64 MiB are 110 rows, too few to keep a GPU busy; 256 are 441."""
+CHUNK_BYTES = CHUNK_MIB["cpu"] * 2**20
+
+
+def chunk_bytes_on(device_type: str, wanted_mib: int | None) -> int:
+    """Bytes of one chunk of float32 logits: trainer.logits_chunk_mib, or what fits the device."""
+    return (wanted_mib or CHUNK_MIB[device_type]) * 2**20
 
 
 class HeadLogprobs(nn.Module):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -16,8 +18,11 @@ from vlrl.batch import MicroBatch, TrainedTokens
 from vlrl.model.attention import KINDS, Kind, install
 from vlrl.model.features import StepFeatures, sum_of, tower_features
 from vlrl.model.head_logprobs import CHUNK_BYTES, HeadLogprobs
+from vlrl.model.kernels.spans import SpanKind
+from vlrl.model.kernels.spans import install as install_spans
 from vlrl.model.sequence_parallel import SharedAttention
 from vlrl.model.tree_attention import TreeAttention
+from vlrl.packing.layout import PixelsFn
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,13 +42,17 @@ class DeviceBatch(TrainedTokens[Tensor]):
     ahead_inputs: Mapping[str, Tensor] | None
 
     @classmethod
-    def of(cls, batch: MicroBatch, device: torch.device) -> DeviceBatch:
-        """Move a micro-batch to a device."""
+    def of(cls, batch: MicroBatch, device: torch.device, pixels: PixelsFn | None = None) -> DeviceBatch:
+        """Move a micro-batch to a device; `pixels` is the processor's function, for one that has media."""
         # Copied: arrays that came through Ray are read-only memory shared with other processes.
         values: dict[str, Any] = {name: getattr(batch, name) for name in ("media_keys", "slice_lengths")}
         values["ahead_inputs"] = None
         for name in ("media_inputs", "ahead_inputs"):
-            if (inputs := getattr(batch, name)) is not None:
+            inputs = getattr(batch, name)
+            if isinstance(inputs, tuple):
+                assert pixels is not None, "a micro-batch with media needs the processor's pixel function"
+                inputs = pixels(inputs)
+            if inputs is not None:
                 values[name] = {k: torch.tensor(v, device=device) for k, v in inputs.items()}
         for name in (f.name for f in fields(cls) if f.name not in values):
             array = getattr(batch, name)
@@ -66,6 +75,7 @@ class TreeLogprobs(nn.Module):
         temperature: float,
         banned_token_ids: Sequence[int],
         attention: Kind = "blocks",
+        spans: SpanKind = "each",
         chunk_bytes: int = CHUNK_BYTES,
         features: Callable[[Any, DeviceBatch, StepFeatures], Any] = tower_features,
         sharers: ProcessGroup | None = None,
@@ -73,6 +83,7 @@ class TreeLogprobs(nn.Module):
         super().__init__()
         self.model: Any = model
         install(model)
+        install_spans(model, spans)
         self._attention = KINDS[attention]
         self._features, self._sharers = features, sharers
         self.head = HeadLogprobs(
@@ -112,14 +123,16 @@ class TreeLogprobs(nn.Module):
         if video_token_id is not None:
             ids = ids.masked_fill(ids == video_token_id, core.config.image_token_id)
         positions = batch.position_ids[:, None]  # [3, 1, T]
-        output = core(
-            input_ids=ids,
-            position_ids=positions if hasattr(core, "get_rope_index") else positions[0],
-            attention_mask=ids.new_zeros(1, 1, 1, 1),  # of four dimensions: transformers makes none itself
-            tree=self._tree(batch),
-            mm_encoder_outputs={"image": _placed(features, batch)} if batch.media_order else None,
-            use_cache=False,
-        )
+        no_mask = ids.new_zeros(1, 1, 1, 1)  # of four dimensions: transformers makes none itself
+        with _images_given(core, _placed(features, batch) if batch.media_order else None) as images:
+            output = core(
+                input_ids=ids,
+                position_ids=positions if hasattr(core, "get_rope_index") else positions[0],
+                attention_mask=no_mask,
+                tree=self._tree(batch),
+                use_cache=False,
+                **images,
+            )
         hidden: Tensor = output.last_hidden_state
         unused = getattr(features, "blank", None if batch.media_order else features)
         return hidden if unused is None else hidden + 0.0 * sum_of(unused).to(hidden.dtype)
@@ -129,6 +142,25 @@ class TreeLogprobs(nn.Module):
         if self._sharers is None:
             return whole
         return SharedAttention(whole, batch.slice_lengths, self._sharers)
+
+
+@contextmanager
+def _images_given(core: Any, features: Any) -> Iterator[dict[str, Any]]:
+    """The keywords with which the model's forward takes these features in place of calling its tower.
+
+    transformers has a keyword for them from 5.18 on. Before, it would be dropped in silence, and they stand
+    in for the tower's call.
+    """
+    if features is None:
+        yield {}
+    elif "mm_encoder_outputs" in signature(core.forward).parameters:
+        yield {"mm_encoder_outputs": {"image": features}}
+    else:
+        core.get_image_features = lambda *_, **__: features
+        try:
+            yield {"pixel_values": torch.empty(0)}  # that there are some: nothing reads them
+        finally:
+            del core.get_image_features
 
 
 def _placed(features: Any, batch: DeviceBatch) -> Any:

@@ -125,7 +125,7 @@ def slice_of(parameter: Any) -> torch.Tensor:
 
 
 def merged_shards(
-    model: nn.Module, adapters: Mapping[str, Tensor], rank: int
+    model: nn.Module, adapters: Mapping[str, Tensor], rank: int, device: torch.device
 ) -> Iterator[tuple[str, Tensor]]:
     """(name without adapters, this rank's flat slice with them added) of every parameter.
 
@@ -133,6 +133,7 @@ def merged_shards(
         model: partitioned by ZeRO-3.
         adapters: of `adapter_state`; empty without LoRA.
         rank: whose slices.
+        device: that adds them, also to slices that lie elsewhere.
     """
     adapted = _adapted(model) if adapters else {}
     named: Iterable[tuple[str, Any]] = model.named_parameters()
@@ -145,7 +146,8 @@ def merged_shards(
         if path in adapted and name.endswith(".weight") and _BASE in name:
             low, high = (adapters[f"{path}.lora_{half}.weight"] for half in "AB")
             scale = float(adapted[path].scaling[ADAPTER])
-            shard = _added(shard, low, high, scale, rank * shard.numel())
+            start = rank * shard.numel()
+            shard = _added(shard.to(device), low.to(device), high.to(device), scale, start)
         yield published, shard
 
 
@@ -163,7 +165,7 @@ def _added(shard: Tensor, low: Tensor, high: Tensor, scale: float, start: int) -
     """A flat slice of W that begins at element `start`, with its elements of scale · high·low added.
 
     Args:
-        shard: [n], padded past W's end.
+        shard: [n], padded past W's end, on the device that adds.
         low: [rank, in], A.
         high: [out, rank], B.
         scale: alpha / rank.
@@ -176,7 +178,7 @@ def _added(shard: Tensor, low: Tensor, high: Tensor, scale: float, start: int) -
     first, last = start // width, -(-end // width)
     rows = (high[first:last].float() @ low.float()).mul_(scale).flatten()
     merged = shard.float().clone()
-    merged.view(-1)[: end - start] += rows[start - first * width : end - first * width].to(shard.device)
+    merged.view(-1)[: end - start] += rows[start - first * width : end - first * width]
     return merged.to(shard.dtype)
 
 

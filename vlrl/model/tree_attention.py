@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -18,12 +17,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from vlrl.model.kernels import flex
+
 BLOCK_TOKENS = 64
 """Queries that are computed at once: fewer cost calls, more compute pairs that nobody sees."""
 KEPT_PAIRS = 2048 * 2048
 """Of more pairs in all blocks together, masks are built block by block, and again in the backward pass."""
-FLEX_TOKENS = 2048
-"""FlexAttention is compiled for each length, so lengths come to multiples of this in there."""
 
 
 class TreeAttention(Protocol):
@@ -38,14 +37,17 @@ class TreeAttention(Protocol):
         ...
 
 
+def _depths(seen_until: Tensor) -> Tensor:
+    """How many tokens each one sees before it: all those before it but the ones no longer seen."""
+    places = torch.arange(len(seen_until), device=seen_until.device)
+    return places - torch.searchsorted(seen_until.sort().values.long(), places, right=True)
+
+
 class _Rule:
     """Who sees whom."""
 
     def __init__(self, seen_until: Tensor) -> None:
-        self._seen_until = seen_until
-        places = torch.arange(len(seen_until), device=seen_until.device)
-        # How many tokens each one sees before it: all those before it but the ones no longer seen.
-        self._depths = places - torch.searchsorted(seen_until.sort().values.long(), places, right=True)
+        self._seen_until, self._depths = seen_until, _depths(seen_until)
 
     def sees(self, query: Tensor, key: Tensor, window: int | None) -> Tensor:
         """Whether queries see keys, for indices that broadcast against each other; bool."""
@@ -213,13 +215,14 @@ def _blocks(ends: npt.NDArray[np.int64]) -> tuple[_Block, ...]:
 
 
 class FlexAttention:
-    """torch's FlexAttention: compiled for a GPU, it skips blocks of keys that no query of a block sees."""
+    """torch's FlexAttention, which skips blocks of keys that no query of a block sees; see `kernels.flex`."""
 
     def __init__(self, seen_until: Tensor) -> None:
         self._size = len(seen_until)
-        self._padded = -(-self._size // FLEX_TOKENS) * FLEX_TOKENS
+        self._padded = flex.bucket(self._size)
         rest = torch.arange(self._size, self._padded, device=seen_until.device) + 1  # each sees itself
-        self._rule = _Rule(torch.cat([seen_until.long(), rest]))
+        self._seen_until = torch.cat([seen_until.long(), rest])
+        self._depths = _depths(self._seen_until)
         self._masks: dict[int | None, Any] = {}
 
     def attend(
@@ -227,28 +230,6 @@ class FlexAttention:
     ) -> Tensor:
         """See TreeAttention."""
         if window not in self._masks:
-            self._masks[window] = self._block_mask(window, query.device.type)
+            self._masks[window] = flex.block_mask(self._seen_until, self._depths, window)
         query, key, value = (F.pad(x, (0, 0, 0, self._padded - self._size)) for x in (query, key, value))
-        output: Tensor = _flex(query.is_cuda)(
-            query, key, value, block_mask=self._masks[window], scale=scale,
-            enable_gqa=query.shape[1] != key.shape[1],
-        )  # fmt: skip
-        return output[:, :, : self._size]
-
-    def _block_mask(self, window: int | None, device: str) -> Any:
-        from torch.nn.attention.flex_attention import create_block_mask
-
-        def rule(_batch: Tensor, _head: Tensor, query: Tensor, key: Tensor) -> Tensor:
-            return self._rule.sees(query, key, window)
-
-        # Compiled, it never holds the T×T mask that it sums up.
-        size = self._padded
-        return create_block_mask(rule, None, None, size, size, device=device, _compile=device == "cuda")
-
-
-@cache
-def _flex(compiled: bool) -> Callable[..., Tensor]:
-    from torch.nn.attention.flex_attention import flex_attention
-
-    function: Any = flex_attention
-    return torch.compile(function, dynamic=False) if compiled else function
+        return flex.attend(query, key, value, self._masks[window], scale)[:, :, : self._size]

@@ -10,12 +10,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vlrl.batch import MicroBatch, TrainedTokens
+from vlrl.batch import MediaInputs, MicroBatch, TrainedTokens
 from vlrl.ledger import IntArray
 from vlrl.packing.prefix_tree import Branch, Identity, distinct, grow, identity, preorder
 from vlrl.types import Media
 
-PixelsFn = Callable[[Sequence[Media]], Mapping[str, npt.NDArray[Any]]]
+PixelsFn = Callable[[Sequence[Media]], MediaInputs]
+
+
+def media_themselves(media: Sequence[Media]) -> tuple[Media, ...]:
+    """A pixel function that leaves the vision tower's arrays to the ranks."""
+    return tuple(media)
 
 
 @dataclass(slots=True)
@@ -80,7 +85,7 @@ class Slice:
         """What its rank computes.
 
         Args:
-            pixels: the processor's pixel function.
+            pixels: the processor's pixel function, or `media_themselves`.
             elsewhere: images that need not run here; by default this micro-batch is for itself.
         """
         sequence, targets, shown = self.sequence, self.targets, self.shown

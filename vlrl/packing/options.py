@@ -45,7 +45,7 @@ class PackOptions:
     def of(cls, config: Config) -> PackOptions:
         """Options for a run's trainer: every token counts alike and is trained; GRPO replaces these two."""
         return cls(
-            num_ranks=config.trainer.num_ranks,
+            num_ranks=config.trainer.world_size,
             max_tokens=config.trainer.max_tokens_per_micro_batch,
             max_completion_tokens=config.rollout.max_tokens,
             max_turns=config.episodes.max_turns,

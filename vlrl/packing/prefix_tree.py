@@ -68,7 +68,7 @@ class Keys:
 
 
 @dataclass(slots=True, eq=False)
-class Node:
+class TreeNode:
     """Tokens [start, end) of a branch's ledger, which all branches beneath have in common.
 
     Attributes:
@@ -83,7 +83,7 @@ class Node:
     start: int
     end: int
     ending: list[Branch] = field(default_factory=list)
-    children: dict[tuple[int, ...], Node] = field(default_factory=dict)
+    children: dict[tuple[int, ...], TreeNode] = field(default_factory=dict)
 
     @property
     def media(self) -> list[tuple[Media, int]]:
@@ -94,19 +94,19 @@ class Node:
 
     def fork(self, place: int) -> None:
         """Cut in two at `place`, so that another way can begin there."""
-        rest = Node(self.branch, place, self.end, self.ending, self.children)
+        rest = TreeNode(self.branch, place, self.end, self.ending, self.children)
         self.end, self.ending = place, []
         self.children = {_key(self.branch, place): rest}
 
 
-def grow(branches: Sequence[Branch]) -> Node:
+def grow(branches: Sequence[Branch]) -> TreeNode:
     """The tree of some branches: a root without tokens, forks as late as the keys allow.
 
     Sorted by their keys, branches that share tokens are neighbours, and what two neighbours share is where
     the second one leaves the first one's path: the work is linear in the tokens, however deep the tree is.
     Children are in the order in which the branches came, and so is what ends at a node.
     """
-    root = Node(branches[0], 0, 0) if branches else _nothing()
+    root = TreeNode(branches[0], 0, 0) if branches else _nothing()
     number = {branch: place for place, branch in enumerate(branches)}
     path, before = [root], None
     for branch in sorted(branches, key=lambda each: each.keys.T.tobytes()):
@@ -116,7 +116,7 @@ def grow(branches: Sequence[Branch]) -> Node:
     return root
 
 
-def _append(path: list[Node], branch: Branch, num_shared: int) -> None:
+def _append(path: list[TreeNode], branch: Branch, num_shared: int) -> None:
     """Put a branch beside the one before it, which ends the path, and make it end the path."""
     left = None
     while path[-1].end > num_shared:
@@ -125,13 +125,13 @@ def _append(path: list[Node], branch: Branch, num_shared: int) -> None:
         left.fork(num_shared)
         path.append(left)
     if (num_tokens := branch.keys.shape[1]) > num_shared:
-        child = Node(branch, num_shared, num_tokens)
+        child = TreeNode(branch, num_shared, num_tokens)
         path[-1].children[_key(branch, num_shared)] = child
         path.append(child)
     path[-1].ending.append(branch)
 
 
-def _order(root: Node, number: dict[Branch, int]) -> None:
+def _order(root: TreeNode, number: dict[Branch, int]) -> None:
     """Put children and endings into the order of the branches; a node's own is the first one beneath it."""
     first: dict[int, int] = {}
     for node, _ in reversed(list(preorder(root))):
@@ -157,13 +157,13 @@ def _key(branch: Branch, place: int) -> tuple[int, ...]:
     return tuple(branch.keys[:, place].tolist())
 
 
-def _nothing() -> Node:
+def _nothing() -> TreeNode:
     empty = np.zeros(0, np.float32)
     ledger = Ledger(empty.astype(np.int64), np.zeros((3, 0), np.int64), empty > 0, empty, (), (), ())
-    return Node(Branch("", ledger, empty, empty > 0, 0.0, np.zeros((5, 0), np.int64)), 0, 0)
+    return TreeNode(Branch("", ledger, empty, empty > 0, 0.0, np.zeros((5, 0), np.int64)), 0, 0)
 
 
-def preorder(root: Node) -> Iterator[tuple[Node, int]]:
+def preorder(root: TreeNode) -> Iterator[tuple[TreeNode, int]]:
     """Every node before those beneath it, a child's whole subtree before the next child.
 
     Returns:
@@ -177,7 +177,7 @@ def preorder(root: Node) -> Iterator[tuple[Node, int]]:
         number += 1
 
 
-def num_pairs(node: Node) -> int:
+def num_pairs(node: TreeNode) -> int:
     """Pairs of a query in the node and a key that it sees."""
     count = node.end - node.start
     return count * node.start + count * (count + 1) // 2

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from vlrl.config import Config, parse_config
 from vlrl.errors import ConfigError
-from vlrl.plan.predict import Plan, PlannedMachine, kv_bytes_per_token, predict, shares_gpu
+from vlrl.plan.predict import Plan, PlannedMachine, kv_bytes_per_token, predict
 from vlrl.plan.shapes import ModelShape, read_shape
 from vlrl.plan.workload import Prompts
 
@@ -115,7 +115,7 @@ def _changes(config: Config, machine: PlannedMachine, plan: Plan) -> Iterator[tu
     if gpu and not trainer.offload_parameters:
         yield ("trainer.offload_parameters=true",)
     size = 2 * trainer.sequence_parallel
-    if gpu and trainer.num_ranks % size == 0 and plan.shape.language.num_heads % size == 0:
+    if gpu and trainer.world_size % size == 0 and plan.shape.language.num_heads % size == 0:
         yield (f"trainer.sequence_parallel={size}",)
     if config.model.dtype == "float32":
         yield ("model.dtype=bfloat16",)
@@ -130,9 +130,7 @@ def _changes(config: Config, machine: PlannedMachine, plan: Plan) -> Iterator[tu
         if not config.model.freeze:
             yield ("model.freeze=[vision_tower,projector]",)
         yield (f"lora.rank={LORA_RANK}", *(["model.freeze=[]"] if config.model.freeze else []))
-    if gpu and plan.engine_bytes and shares_gpu(config):
-        yield ("generator.gpus=1", "generator.gpu_memory_utilization=0.9")
-    ranks = trainer.num_ranks
+    ranks = trainer.world_size
     while gpu and (ranks := 2 * ranks) <= MOST_RANKS:
         yield (f"trainer.num_ranks={ranks}",)
 
@@ -149,7 +147,7 @@ def _engine_changes(config: Config, machine: PlannedMachine, plan: Plan) -> Iter
     sequence = kv_bytes_per_token(plan.shape) * generator.max_model_len
     enough = plan.engine_floor_bytes + (ENGINE_SEQUENCES - 1) * sequence // generator.tensor_parallel_size
     share = -(-100 * enough // machine.memory_bytes) / 100 if machine.memory_bytes else 1.0
-    if share < generator.gpu_memory_utilization or (not plan.engine_fits and share <= 0.9):
+    if not plan.engine_fits and share <= 0.9:
         yield (f"generator.gpu_memory_utilization={share:g}",)
     parallel = 2 * generator.tensor_parallel_size
     if not plan.engine_fits and plan.shape.language.num_heads % parallel == 0:

@@ -10,10 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from vlrl.config import Config
+from vlrl.model.head_logprobs import chunk_bytes_on
 from vlrl.model.parts import recomputes
 from vlrl.model.tree_attention import KEPT_PAIRS
 from vlrl.plan.shapes import ModelShape, Stack
 from vlrl.plan.workload import Workload
+from vlrl.trainer.choices import fuses_update
 
 FLOAT32 = 4
 MAX_LIVE_PARAMS = 1_000_000_000
@@ -74,7 +76,7 @@ def rank_memory(shape: ModelShape, work: Workload, config: Config, device: str) 
         config: the whole config.
         device: "cpu" or "cuda".
     """
-    ranks, size = config.trainer.num_ranks, shape.weight_bytes
+    ranks, size = config.trainer.world_size, shape.weight_bytes
     copies = 2 if config.algorithm.kl_coef > 0 and config.lora is None else 1
     gathered = 0 if ranks == 1 else min(shape.num_params, MAX_LIVE_PARAMS) * size
     trained = -(-shape.num_trained // ranks)
@@ -85,8 +87,8 @@ def rank_memory(shape: ModelShape, work: Workload, config: Config, device: str) 
         optimizer=int(trained * (FLOAT32 + 2 * MOMENT_BYTES[config.optim.state])),
         activations=_language_activations(shape, work, config, device),
         vision=_vision_activations(shape, work, config, device),
-        logits=_logits(shape, work, config),
-        update=3 * trained * FLOAT32,  # gradients made flat, and two of AdamW's intermediate results
+        logits=_logits(shape, work, config, device),
+        update=_update_tensors(config, device) * trained * FLOAT32,
         process=PROCESS_BYTES[device],
         segment=_num_segments(config) * _num_sent(shape, config) * size,
         host=0,
@@ -188,10 +190,15 @@ def _vision_activations(shape: ModelShape, work: Workload, config: Config, devic
     return pixels + holes + _stack_bytes(shape.vision, patches, keys, size, recomputed)
 
 
-def _logits(shape: ModelShape, work: Workload, config: Config) -> int:
+def _update_tensors(config: Config, device: str) -> int:
+    """Tensors of the slice's size that an update makes: flat gradients, and unfused two intermediate ones."""
+    return 1 if fuses_update(config, device) else 3
+
+
+def _logits(shape: ModelShape, work: Workload, config: Config, device: str) -> int:
     """Two chunks in float32 and one of the weights' type; the head's whole gradient, made in one piece."""
     whole = -(-work.micro_targets // work.num_slices) * shape.vocab * FLOAT32
-    chunk = min(config.trainer.logits_chunk_mib * 2**20, whole)
+    chunk = min(chunk_bytes_on(device, config.trainer.logits_chunk_mib), whole)
     head = shape.vocab * shape.language.hidden * shape.weight_bytes
     trained = shape.trained.get("head", 0) + shape.trained.get("embeddings", 0) > 0
     return 2 * chunk + chunk * shape.weight_bytes // FLOAT32 + (head if trained else 0)

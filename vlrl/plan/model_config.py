@@ -13,8 +13,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import httpx2
-
 from vlrl.errors import ConfigError
 from vlrl.storage.model_cache import CONFIG_FILE, local_model
 
@@ -73,6 +71,8 @@ def hub_trouble(environment: Mapping[str, str], timeout_s: float = HUB_TIMEOUT_S
     """Why the hub cannot be asked, in words; empty if it answers."""
     if environment.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
         return "HF_HUB_OFFLINE is set"
+    import httpx2  # who does not ask the hub need not have it
+
     endpoint = environment.get("HF_ENDPOINT", "https://huggingface.co")
     try:
         httpx2.head(endpoint, timeout=timeout_s)  # any status is an answer

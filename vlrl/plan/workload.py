@@ -87,7 +87,7 @@ def workload(shape: ModelShape, prompts: Prompts, config: Config) -> Workload:
     rollout, trainer = config.rollout, config.trainer
     image_patches = -(-prompts.image_pixels // shape.patch**2)
     patches = prompts.num_images * image_patches
-    num_dealt = trainer.num_ranks // trainer.sequence_parallel  # ranks that share a sequence count as one
+    num_dealt = trainer.world_size // trainer.sequence_parallel  # ranks that share a sequence count as one
     prefix = prompts.text_tokens + -(-patches // shape.patches_per_token)
     body = prompts.completion_tokens - 1  # the last token is predicted and never fed
     branches = _trees(prefix, body, rollout.group_size, trainer.max_tokens_per_micro_batch)

@@ -1,1 +1,1 @@
-"""This process: its signals, its standard output, its event loops."""
+"""What the operating system gives this process: signals, standard output, event loops, shared memory."""

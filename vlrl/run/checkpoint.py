@@ -162,9 +162,10 @@ def latest_checkpoint(run_dir: Path, tell: TellFn = lambda event, text: None) ->
 
 def require_same_run(state: RunState, config: Config) -> None:
     """Raise ConfigError if a config cannot go on from a checkpoint's state."""
+    num_ranks = config.trainer.num_ranks or state.num_ranks  # null: not known before GPUs are counted
     for key, then, now, why in (
         ("run.seed", state.seed, config.run.seed, "the order of the samples follows from it"),
-        ("trainer.num_ranks", state.num_ranks, config.trainer.num_ranks, _bound_to_ranks(config)),
+        ("trainer.num_ranks", state.num_ranks, num_ranks, _bound_to_ranks(config)),
     ):
         if then != now and why:
             raise ConfigError(

@@ -9,7 +9,7 @@ from vlrl.algorithm.credit import group_with_advantages
 from vlrl.algorithm.differences import LogprobDifferences
 from vlrl.config import Config
 from vlrl.errors import EngineError
-from vlrl.packing.layout import PixelsFn
+from vlrl.packing.layout import PixelsFn, media_themselves
 from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack
 from vlrl.rollout.groups import rollout_groups
@@ -94,8 +94,10 @@ def check_parity(run: Run, *, when: str = "before training") -> None:
     run.console.phase(f"checking parity {when}")
     samples = run.first_samples[: config.parity.num_samples]
     seeds = (config.run.seed, "parity")
+    run.turns.to_engines()
     groups = run.runner.run(rollout_groups(samples, run.context, seed_path=seeds)).groups
-    differences = run.run_blocking(logprob_differences, groups, run.trainer, run.processor.pixels, config)
+    run.turns.to_trainer()
+    differences = run.run_blocking(logprob_differences, groups, run.trainer, media_themselves, config)
     require_parity(differences, config, when=when)
     run.console.note(
         f"trainer and engine agree to {differences.largest:.1e} nats on {len(groups)} prompts "

@@ -12,15 +12,14 @@ from textwrap import shorten
 from typing import Any, Self, TypeVar
 
 from vlrl.check.rewards.first_calls import call_rewards_first
-from vlrl.cluster import cluster
 from vlrl.config import Config
 from vlrl.data.media_files import look_for_media
 from vlrl.data.run_data import RunData, Sources, require_targets
-from vlrl.engine.policy import VllmPolicy
 from vlrl.environment.host.host import EnvHost
 from vlrl.errors import EngineError, Interrupted, TrainerDied
 from vlrl.plan.room import require_room
 from vlrl.process.interrupts import Interrupts
+from vlrl.process.network import rendezvous_port
 from vlrl.processors.auto import open_processor
 from vlrl.registry import resolve
 from vlrl.rollout.branch_points import try_branches
@@ -28,8 +27,9 @@ from vlrl.rollout.buffer import Buffer, BufferLimits
 from vlrl.rollout.collector import CheckFn, Collector, GenerateFn
 from vlrl.rollout.context import RolloutContext, endpoint_of
 from vlrl.rollout.endpoint.agent_episode import require_agents
-from vlrl.run.checkpoint import RunState, SaveInterval, written_atomically
-from vlrl.run.lock import LOCK_FILE, run_lock
+from vlrl.run.checkpoint import RunState, SaveInterval, require_same_run, written_atomically
+from vlrl.run.engines import Engines
+from vlrl.run.lock import run_lock
 from vlrl.run.resume import find_beginning, write_config
 from vlrl.run.sample_log import SampleLog
 from vlrl.run.saving import GroupBuffer, Saver, restored_buffer
@@ -41,7 +41,6 @@ from vlrl.tracking.events import Events
 from vlrl.tracking.learning_signal import LearningSignal
 from vlrl.tracking.sinks import MetricSinks
 from vlrl.tracking.timeline import Timeline
-from vlrl.trainer.driver import Trainer, rendezvous_port
 from vlrl.types import Sample
 
 T = TypeVar("T")
@@ -82,7 +81,7 @@ class Run:
         self._train, self._generate = train, generate
         self._stack = ExitStack()
         self._buffer: GroupBuffer | None = None
-        self._trainer: Trainer | None = None
+        self._engines: Engines | None = None
         self.timeline = Timeline.of_run(config, resumed=resume) if train else Timeline()
         self.interrupts = Interrupts()
         self._saver: Saver | None = None
@@ -113,7 +112,7 @@ class Run:
 
     def _close(self, error: BaseException | None) -> None:
         self.interrupts.closing = True
-        died = self._trainer.death_message() if self._trainer and isinstance(error, EngineError) else ""
+        died = self._engines.death_message() if self._engines and isinstance(error, EngineError) else ""
         self._stack.close()
         if died and self.interrupts.requested:
             raise Interrupted(f"{died}, and a signal asked to stop: continue with --resume") from error
@@ -132,7 +131,8 @@ class Run:
             self._begin = find_beginning(config, resume=self._is_resumed, tell=self.events.tell)
             self._resume, self.first_step = self._begin.checkpoint, self._begin.step
             self.interrupts.saved = self.first_step
-            rendezvous_port(config.trainer.master_port)
+            if config.ray.address is None:  # else rank 0 may be on another machine
+                rendezvous_port(config.trainer.master_port)
         sources = Sources.open(config)
         if self._train:
             look_for_media((*sources.train, *sources.heldout), config, self.events.tell)
@@ -185,33 +185,28 @@ class Run:
             self._stack.callback(self.samples.close)
 
     def _start_engines(self) -> None:
-        config, processor, timeline = self.config, self.processor, self.timeline
-        self._stack.enter_context(cluster(config))
+        self._engines = engines = Engines(
+            self.config, self.processor, self._stack, self.events, train=self._train, generate=self._generate
+        )
+        self.config = config = engines.config
+        if self._resume is not None:
+            require_same_run(self._resume[1], config)  # the ranks are counted now
+        engines.start(self.phases)
         if self._train:
-            self.trainer = self._trainer = Trainer(
-                config, processor.banned_token_ids, shared_file=config.run_dir / LOCK_FILE
-            )
-            self._stack.callback(self.trainer.close)
+            self.trainer, self.turns = engines.trainer, engines.turns()
         if self._generate:
-            self.policy = VllmPolicy(config, processor)
-            self._stack.callback(self.policy.close)
-        if self._train:
-            self.phases.seconds["start trainer"] = self.trainer.wait_ready()
-            for choice in self.trainer.choices():
-                self.console.note(choice)
-        if self._generate:
-            self.phases.seconds["start vLLM"] = self.policy.wait_ready()
+            self.policy = engines.policy
             self.context = RolloutContext(
-                self.policy, processor, self.host, config, endpoint_of(config), timeline
+                self.policy, self.processor, self.host, config, endpoint_of(config), self.timeline
             )
             self._stack.callback(lambda: self.runner.run(self.context.endpoint.close()))
         if self._resume is not None:
+            self.turns.to_trainer()
             for change in self.trainer.load(self._resume[0]):
                 self.console.note(change)
             self.saver.complete(self._resume[0])
             if self._generate:
-                self.trainer.write_weights()
-                self.policy.load_weights(self.trainer.manifest, self.first_step)
+                self.turns.update(self.first_step)
 
     def collect(self, generate: GenerateFn, check: CheckFn) -> None:
         """Make `self.collector`, which goes on where the checkpoint left off."""
@@ -281,12 +276,14 @@ class Run:
     def save(self, next_step: int) -> Path:
         """Write a checkpoint from which `next_step` goes on."""
         with self.phases.measure("checkpoints"):
+            self.turns.to_trainer()
             folder = self.saver.save(next_step, self.trainer, self.processor, self._buffer)
         self.interrupts.saved = next_step
         return folder
 
     def export_model(self) -> Path:
         """Write the trained model to RUN/model, in Hugging Face format."""
+        self.turns.to_trainer()
         final = self.config.run_dir / "model"
         with written_atomically(final) as aside:
             self.trainer.save_model(aside)
@@ -295,4 +292,5 @@ class Run:
 
     def write_summary(self, **values: Any) -> dict[str, Any]:
         """Write summary.json and return it, see `vlrl.run.summary`."""
-        return write_summary(self.config, self.phases, values)
+        assert self._engines is not None
+        return write_summary(self.config, self.phases, self._engines.choices, values)

@@ -52,7 +52,7 @@ class Saver:
         tickets = None if buffer is None else buffer.snapshot()
         folder = save_checkpoint(
             config.run_dir,
-            RunState(next_step, config.run.seed, config.trainer.num_ranks, tickets),
+            RunState(next_step, config.run.seed, trainer.num_ranks, tickets),
             partial(_write_contents, config, trainer, processor, buffer),
             keep=config.checkpoint.keep,
             in_use=self._completion.in_use,

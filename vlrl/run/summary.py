@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from vlrl.choices import MachineChoice
 from vlrl.cluster import device_name
 from vlrl.config import Config
 from vlrl.tracking.clock import Clock
@@ -43,7 +45,9 @@ def finished(config: Config) -> dict[str, Any] | None:
     return summary if int(summary.get("num_steps", 0)) >= config.num_steps else None
 
 
-def write_summary(config: Config, phases: Clock, values: Mapping[str, Any]) -> dict[str, Any]:
+def write_summary(
+    config: Config, phases: Clock, choices: Iterable[MachineChoice], values: Mapping[str, Any]
+) -> dict[str, Any]:
     """Write RUN/summary.json and return it; `values` come after what every run has, seconds last."""
     summary = {
         "run": config.run.name,
@@ -52,6 +56,7 @@ def write_summary(config: Config, phases: Clock, values: Mapping[str, Any]) -> d
         "num_steps": config.num_steps,
         "device": device_name(),
         "versions": package_versions(),
+        "choices": [asdict(choice) for choice in choices],
         **values,
         **counted(config),
         "seconds_by_phase": {name: round(s, 3) for name, s in phases.seconds.items()},

@@ -18,9 +18,13 @@ class Events:
     def __init__(self, run_dir: Path, console: TrainConsole) -> None:
         self._path, self._console = run_dir / EVENTS_FILE, console
 
+    def note(self, text: str) -> None:
+        """Tell people alone."""
+        self._console.note(text)
+
     def tell(self, event: str, text: str) -> None:
         """Note that something of the kind `event` happened; `text` is a sentence about it."""
-        self._console.note(text)
+        self.note(text)
         line = {"time": datetime.now(UTC).isoformat(timespec="seconds"), "event": event, "text": text}
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.open("a", encoding="utf-8") as file:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-import socket
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from random import SystemRandom
 from typing import Any
 
 import numpy as np
@@ -19,14 +16,17 @@ from vlrl.algorithm.differences import LogprobDifferences
 from vlrl.algorithm.ordered import ENVIRONMENT
 from vlrl.algorithm.staleness import staleness_metrics
 from vlrl.batch import Batch
+from vlrl.choices import MachineChoice, merged
 from vlrl.config import Config
 from vlrl.errors import EngineError, ResourceError
 from vlrl.model.lora import sent_alone
-from vlrl.trainer.offload import OffloadFolder, with_folder
-from vlrl.trainer.rank import Objective, TrainerRank
+from vlrl.trainer.objective import Objective
+from vlrl.trainer.offload import OffloadFolder, require_disk_access, with_folder
+from vlrl.trainer.rank import TrainerRank
 from vlrl.trainer.result import RankStepResult, StepSums
 from vlrl.trainer.shared_folder import SharedFile, require_seen
 from vlrl.types import FloatArray
+from vlrl.weights.keepers import keepers_of
 from vlrl.weights.manifest import Checksum, Manifest, plan_segment
 from vlrl.weights.places import WeightPlaces
 
@@ -38,27 +38,38 @@ class Trainer:
     """All ranks as one: the driver's side."""
 
     def __init__(
-        self, config: Config, banned_token_ids: Sequence[int], *, shared_file: Path | None = None
+        self,
+        config: Config,
+        banned_token_ids: Sequence[int],
+        reservation: cluster.Reservation | None = None,
+        *,
+        shared_file: Path | None = None,
     ) -> None:
-        """Start the ranks, which load the model in the background.
+        """Start the ranks, which load the model in the background; `wait_ready` waits for them.
 
         Args:
             config: the run's.
             banned_token_ids: never to be generated (law 3).
+            reservation: of the ranks' places; without one they are on this node.
             shared_file: in the run's folder, for the ranks to find there.
         """
         folder = config.trainer.offload_dir
+        if folder is not None and config.ray.address is None:  # else the ranks may be on other machines
+            require_disk_access(cluster.gpu_available())
         self._offload = OffloadFolder(folder) if folder is not None else None
         if self._offload is not None:
             config = with_folder(config, self._offload)
         self._config = config
-        ranks = config.trainer.num_ranks
-        master = ("127.0.0.1", rendezvous_port(config.trainer.master_port))
-        env = {"OMP_NUM_THREADS": str(cluster.num_threads(config, num_processes=ranks))}
-        if config.trainer.deterministic:
-            env |= {name: os.environ.get(name, value) for name, value in ENVIRONMENT.items()}
-        if not cluster.gpu_available():
-            env["DS_ACCELERATOR"] = "cpu"
+        num_ranks = config.trainer.world_size
+        here = cluster.driver_place(num_ranks, config.trainer.cpus_per_rank)
+        self._reservation, self._rank_places = (
+            reservation,
+            reservation.ranks if reservation else [here] * num_ranks,
+        )
+        master = cluster.meeting_point(self._rank_places, config.trainer.master_port)
+        node_ids = [place.node_id for place in self._rank_places]
+        env = {name: os.environ.get(name, value) for name, value in ENVIRONMENT.items()}
+        env = env if config.trainer.deterministic else {}
         self._ranks = [
             cluster.spawn(
                 TrainerRank,
@@ -66,14 +77,14 @@ class Trainer:
                 tuple(banned_token_ids),
                 rank,
                 master,
-                num_cpus=config.trainer.cpus_per_rank,
-                num_gpus=config.trainer.gpus_per_rank,
-                env=env,
+                [node_ids.index(node_id) for node_id in node_ids],
+                place=place,
+                env=env if place.gpus else {**env, "DS_ACCELERATOR": "cpu"},
             )
-            for rank in range(ranks)
+            for rank, place in enumerate(self._rank_places)
         ]
         shared = SharedFile.written_to(shared_file) if shared_file is not None else None
-        self._starting = cluster.begin(self._ranks, "start", [shared] * ranks)
+        self._starting = cluster.begin(self._ranks, "start", [shared] * num_ranks)
         self._places: WeightPlaces | None = None
         self._sending: list[Any] = []
         self._written = False
@@ -85,10 +96,26 @@ class Trainer:
         self._layout = sent = cluster.call(self._ranks[:1], "parameters")[0]
         if self._adapters_alone:
             sent = cluster.call(self._ranks[:1], "adapters")[0]
-        self._places = WeightPlaces(self._config, sent, f"127.0.0.1:{rendezvous_port(None)}")
-        if self.manifest.transport == "shared_memory":
+        keepers = keepers_of(self._rank_places)
+        self._places = WeightPlaces(self._config, sent, self._broadcast_address(), keepers)
+        takes_turns = self._reservation is not None and self._reservation.layout.takes_turns
+        if self.manifest.transport == "shared_memory" or takes_turns:  # engines that wake up ask for weights
             self.write_weights()
         return seconds
+
+    def _broadcast_address(self) -> str:
+        """Where rank 0 meets the engines, if weights are broadcast."""
+        engines = self._reservation.engines if self._reservation else []
+        host, port = cluster.meeting_point([self._rank_places[0], *engines])
+        return f"{host}:{port}"
+
+    def sleep(self) -> None:
+        """Give the GPUs' memory up for the engines; until `wake` only `manifest` and `close` may be used."""
+        cluster.call(self._ranks, "sleep")
+
+    def wake(self) -> None:
+        """Take the GPUs' memory back."""
+        cluster.call(self._ranks, "wake")
 
     @property
     def manifest(self) -> Manifest:
@@ -98,14 +125,18 @@ class Trainer:
         return self._places.current
 
     @property
+    def num_ranks(self) -> int:
+        """How many ranks there are."""
+        return len(self._ranks)
+
+    @property
     def num_parameters(self) -> int:
         """Parameters of the policy without adapters, tied ones once; after wait_ready."""
         return sum(int(np.prod(shape)) for _, _, shape in self._layout)
 
-    def choices(self) -> list[str]:
-        """What rank 0 chose for its machine and why, in words: attention, and on a CPU who multiplies."""
-        chosen: list[str] = cluster.call(self._ranks[:1], "choices")[0]
-        return chosen
+    def choices(self) -> list[MachineChoice]:
+        """What the ranks chose for their machines, and why; once what all of them chose alike."""
+        return merged(cluster.call(self._ranks, "choices"), "rank")
 
     def step(
         self, batch: Batch, objective: Objective, lr: float
@@ -257,21 +288,3 @@ class Trainer:
             self._offload.close()
         if self._places is not None:
             self._places.close()
-
-
-def rendezvous_port(wanted: int | None) -> int:
-    """A free port, or the wanted one.
-
-    Below those that the system gives to connections: one that is free now is bound seconds later.
-
-    Raises:
-        ResourceError: if the wanted port is in use, or none is free.
-    """
-    random = SystemRandom()  # independent of the run's seed
-    for port in [wanted] if wanted else [random.randrange(20_000, 32_000) for _ in range(100)]:
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            with suppress(OSError):
-                probe.bind(("127.0.0.1", port))
-                return port
-    raise ResourceError(f"trainer.master_port={wanted} is in use; give another, or null for any")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -13,12 +14,13 @@ from torch.distributed import ProcessGroup
 from vlrl.config import Config
 from vlrl.config.memory import OptimConfig
 from vlrl.errors import ConfigError
-from vlrl.model.attention import Kind
 from vlrl.model.feature_cache import FeatureCache, fingerprint
+from vlrl.model.head_logprobs import chunk_bytes_on
 from vlrl.model.logprobs import TreeLogprobs
 from vlrl.model.lora import add_adapters
 from vlrl.model.parts import VISION_PARTS, freeze, part_of, recomputes, vision_is_frozen
 from vlrl.storage.model_cache import local_model
+from vlrl.trainer.choices import RankChoices, fuses_update
 from vlrl.trainer.offload import zero_options
 
 
@@ -62,17 +64,18 @@ def with_logprobs(
     model: Any,
     config: Config,
     banned_token_ids: Sequence[int],
-    attention: Kind,
+    chosen: RankChoices,
     cache: FeatureCache | None,
     sharers: ProcessGroup | None,
 ) -> TreeLogprobs:
-    """The model wrapped for the loss, with the chosen attention; `cache` stands in for a frozen tower."""
+    """The model wrapped for the loss, as was chosen; `cache` stands in for a frozen tower."""
     return TreeLogprobs(
         model,
         temperature=config.rollout.temperature,
         banned_token_ids=banned_token_ids,
-        attention=attention,
-        chunk_bytes=config.trainer.logits_chunk_mib * 2**20,
+        attention=chosen.attention,
+        spans=chosen.spans,
+        chunk_bytes=chunk_bytes_on(chosen.device_type, config.trainer.logits_chunk_mib),
         **({"features": cache} if cache is not None else {}),
         sharers=sharers,
     )
@@ -112,14 +115,17 @@ def _vision_settings(model: Any, config: Config) -> str:
     return json.dumps(settings, sort_keys=True, default=str)
 
 
-def deepspeed_config(config: Config, module: torch.nn.Module) -> Mapping[str, Any]:
-    """DeepSpeed's own config of a rank that splits a module."""
-    low = config.model.dtype == "bfloat16"
+def deepspeed_config(config: Config, module: torch.nn.Module, device_type: str) -> Mapping[str, Any]:
+    """DeepSpeed's own config of a rank that splits a module.
+
+    Collectives run beside the computation on a GPU; gloo's on a CPU would only take its cores.
+    """
+    low, on_gpu = config.model.dtype == "bfloat16", device_type == "cuda"
     return {
         "train_micro_batch_size_per_gpu": 1,
         "gradient_accumulation_steps": 1,  # the boundary is set by hand: micro-batches vary in number
         "gradient_clipping": config.optim.max_grad_norm,
-        "zero_optimization": {"stage": 3, "overlap_comm": False, **zero_options(config, module)},
+        "zero_optimization": {"stage": 3, "overlap_comm": on_gpu, **zero_options(config, module)},
         "zero_allow_untested_optimizer": True,
         "zero_force_ds_cpu_optimizer": False,  # torch's AdamW does offloaded updates too, without a compiler
         "bf16": {"enabled": low},
@@ -128,14 +134,18 @@ def deepspeed_config(config: Config, module: torch.nn.Module) -> Mapping[str, An
     }
 
 
-def make_optimizer(parameters: Iterable[torch.nn.Parameter], options: OptimConfig) -> torch.optim.Optimizer:
+def make_optimizer(
+    parameters: Iterable[torch.nn.Parameter], config: Config, device_type: str
+) -> torch.optim.Optimizer:
     """AdamW over the trained ones of some parameters, its moments in float32 or by blocks in 8 bit.
 
     Raises:
         ConfigError: if 8bit is asked for and bitsandbytes is not installed.
     """
-    trained = [p for p in parameters if p.requires_grad]
-    kind: Any = torch.optim.AdamW  # not fused: on a CPU its last bits depend on how long a slice is
+    options, trained = config.optim, [p for p in parameters if p.requires_grad]
+    kind: Any = torch.optim.AdamW
+    if fuses_update(config, device_type):
+        kind = partial(kind, fused=True)
     if options.state == "8bit":
         try:
             from bitsandbytes.optim import AdamW8bit
@@ -170,6 +180,19 @@ def set_options(groups: Iterable[dict[str, Any]], options: OptimConfig) -> list[
                 changes[name] = f"optim.{name}: {saved} in the checkpoint, {wanted} from here on"
             group[name] = wanted
     return list(changes.values())
+
+
+def set_fused(optimizer: torch.optim.Optimizer, fused: bool) -> None:
+    """Let AdamW update as this rank's config says, not as the one did whose checkpoint it has loaded.
+
+    A fused update counts its steps on the device of the weights, another one on the host.
+    """
+    for group in optimizer.param_groups:
+        if "fused" in group:
+            group["fused"] = fused or None
+    for parameter, state in optimizer.state.items():
+        if torch.is_tensor(state.get("step")):
+            state["step"] = state["step"].to(parameter.device if fused else "cpu")
 
 
 def make_leaves(module: TreeLogprobs) -> None:

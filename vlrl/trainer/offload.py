@@ -17,6 +17,9 @@ from torch import nn
 
 from vlrl.config import Config
 from vlrl.errors import ConfigError
+from vlrl.machine.checks import toolkit_remedy
+from vlrl.machine.compiler import DISK_ACCESS, compile_stub
+from vlrl.machine.nvidia import toolkit_problem
 from vlrl.weights.segments import hold, new_path, orphans
 
 InMemory: TypeAlias = list[dict[str, torch.Tensor]]
@@ -52,6 +55,24 @@ class OffloadFolder:
         os.close(self._held)
 
 
+def require_disk_access(on_gpu: bool, environment: Mapping[str, str] = os.environ) -> None:
+    """Raise ConfigError if this machine lacks what DeepSpeed compiles its access to disks with.
+
+    DeepSpeed itself finds out when its engine is made, after the model is loaded.
+    """
+    option, instead = "trainer.offload_dir", "remove the option to offload to host memory"
+    if failure := compile_stub(DISK_ACCESS, environment=environment):
+        raise ConfigError(
+            f"{option}: DeepSpeed compiles its access to disks in C++ against libaio, and {failure.reason}; "
+            f"apt-get install {' '.join(failure.packages)}, or {instead}"
+        )
+    if on_gpu and (problem := toolkit_problem(environment)):
+        raise ConfigError(
+            f"{option}: with a GPU, DeepSpeed compiles its access to disks with the CUDA toolkit, and "
+            f"{problem}; {toolkit_remedy(torch.version.cuda or 'VERSION')}, or {instead}"
+        )
+
+
 def with_folder(config: Config, folder: OffloadFolder) -> Config:
     """The config as ranks are given it."""
     trainer = config.trainer.model_copy(update={"offload_dir": folder.path})
@@ -68,22 +89,17 @@ def of_reference(config: Config) -> Config:
 
 
 def zero_options(config: Config, module: nn.Module) -> Mapping[str, Any]:
-    """Options of DeepSpeed's zero_optimization section, for the module that is split.
-
-    Raises:
-        ConfigError: if this machine has not what DeepSpeed needs to offload to a disk.
-    """
+    """Options of DeepSpeed's zero_optimization section, for the module that is split."""
     trainer = config.trainer
     place = {"device": "cpu"}
     if trainer.offload_dir is not None:
-        _require_async_io()
         place = {"device": "nvme", "nvme_path": str(trainer.offload_dir)}
     wanted = {"offload_optimizer": trainer.offload_optimizer, "offload_param": trainer.offload_parameters}
     options: dict[str, Any] = {name: dict(place) for name, is_wanted in wanted.items() if is_wanted}
     if _on_disk(config):
         # By default the first 10^9 elements would stay in host memory, and a slice of over 10^8, or more than
         # five at once, would end the run: fetching ahead fills the buffers that the next block needs.
-        options["offload_param"] |= {"max_in_cpu": 0, **_buffers(module, trainer.num_ranks)}
+        options["offload_param"] |= {"max_in_cpu": 0, **_buffers(module, trainer.world_size)}
         options |= {"stage3_prefetch_bucket_size": 0, "stage3_max_reuse_distance": 0}
     return options
 
@@ -190,13 +206,3 @@ def _by_group(optimizer: Any) -> list[dict[str, torch.Tensor]]:
         }
         for flat in optimizer.fp32_partitioned_groups_flat
     ]
-
-
-def _require_async_io() -> None:
-    from deepspeed.ops.op_builder import AsyncIOBuilder
-
-    if not AsyncIOBuilder().is_compatible(verbose=False):
-        raise ConfigError(
-            "trainer.offload_dir: DeepSpeed writes to disks through libaio, which it compiles against; "
-            "apt-get install libaio-dev g++, or remove the option to offload to host memory"
-        )

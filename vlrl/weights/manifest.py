@@ -20,9 +20,10 @@ from typing import Any
 
 import torch
 
-from vlrl.cluster import check_shared_memory
 from vlrl.config.engine import Transport
 from vlrl.errors import EngineError
+from vlrl.process.shared_memory import require_shared_memory
+from vlrl.weights.staging import StagedCopies
 
 ALIGNMENT = 64
 """Bytes; a cache line."""
@@ -159,7 +160,7 @@ def create_segment(manifest: Manifest) -> None:
     Raises:
         ResourceError: if shared memory is too small.
     """
-    check_shared_memory(manifest.num_bytes, "the weight segment")
+    require_shared_memory(manifest.num_bytes, "the weight segment")
     with open(manifest.path, "wb") as file:
         os.posix_fallocate(file.fileno(), 0, manifest.num_bytes)
 
@@ -179,12 +180,21 @@ class Segment:
         for name, flat in self.flat.items():
             yield name, flat.view(self._shapes[name])
 
-    def write_shard(self, name: str, shard: torch.Tensor, start: int) -> None:
-        """Copy a rank's flat slice of a parameter to element `start`; the padding past the end is cut."""
+    def write_shard(
+        self, name: str, shard: torch.Tensor, start: int, copies: StagedCopies | None = None
+    ) -> None:
+        """Copy a rank's flat slice of a parameter to element `start`; the padding past the end is cut.
+
+        With `copies` it may be under way until their context ends.
+        """
         target = self.flat[name]
         count = min(shard.numel(), target.numel() - start)
         if count > 0:
-            target[start : start + count].copy_(shard.view(-1)[:count])
+            source, place = shard.view(-1)[:count], target[start : start + count]
+            if copies is None:
+                place.copy_(source)
+            else:
+                copies.copy(source, into=place)
 
     def _view(self, entry: WeightEntry) -> torch.Tensor:
         dtype = getattr(torch, entry.dtype)

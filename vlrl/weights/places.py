@@ -10,14 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from vlrl.config import Config
-from vlrl.weights.manifest import Checksum, Manifest, create_segment, plan_segment
-from vlrl.weights.segments import hold, new_path, orphans
+from vlrl.weights.keepers import SHARED_MEMORY, SegmentKeeper
+from vlrl.weights.manifest import Checksum, Manifest, plan_segment
+from vlrl.weights.segments import new_path
 
 KEPT_FOLDERS = 2
 """Versions on disk: one that engines may still read, and the newest."""
 
-
-SHARED_MEMORY = Path("/dev/shm")
 
 VERSION = re.compile(r"\d{8}(\.part)?")
 """A folder of a version on disk."""
@@ -34,7 +33,11 @@ class WeightPlaces:
     """
 
     def __init__(
-        self, config: Config, layout: Sequence[tuple[str, str, tuple[int, ...]]], address: str
+        self,
+        config: Config,
+        layout: Sequence[tuple[str, str, tuple[int, ...]]],
+        address: str,
+        keepers: Sequence[SegmentKeeper] | None = None,
     ) -> None:
         """Reserve what can be reserved.
 
@@ -42,39 +45,39 @@ class WeightPlaces:
             config: the run's; its weights section says how they travel.
             layout: (name in Hugging Face format, dtype, whole shape) of every parameter.
             address: "host:port" for a broadcast's rendezvous.
+            keepers: of the segments, one a node; by default of this node alone.
 
         Raises:
             ResourceError: if shared memory is too small.
         """
         weights, generator = config.weights, config.generator
         self._places: list[Manifest] = []
-        self._held: list[int] = []
+        self._keepers = [SegmentKeeper()] if keepers is None else keepers
         self._num_written = 0
         self._folder = weights.folder or config.run_dir / "weights"
         unplaced = replace(
             plan_segment(Path(), layout),
-            transport=weights.transport,
+            transport="shared_memory" if weights.transport == "auto" else weights.transport,
             bucket_bytes=int(weights.bucket_mib * 2**20),
-            num_members=1 + generator.num_replicas * generator.tensor_parallel_size,
+            num_members=1 + (generator.num_replicas or 1) * generator.tensor_parallel_size,
             timeout_s=weights.timeout_s,
         )
         if weights.transport == "broadcast":
             unplaced = replace(unplaced, path=address)
         self.current = unplaced
         self._remove_leftovers()
-        if weights.transport == "shared_memory":
+        if unplaced.transport == "shared_memory":
             for _ in range(2 if generator.mode == "continuous" else 1):
-                path = new_path(SHARED_MEMORY)
-                self._places.append(replace(unplaced, path=str(path)))
-                create_segment(self._places[-1])
-                self._held.append(hold(path))
+                self._places.append(replace(unplaced, path=str(new_path(SHARED_MEMORY))))
+                for keeper in self._keepers:
+                    keeper.reserve(self._places[-1])
             self.current = self._places[0]
 
     def _remove_leftovers(self) -> None:
         """Remove what killed runs left: in shared memory any run, on disk those of this folder."""
         if self.current.transport == "shared_memory":
-            for orphan in orphans(SHARED_MEMORY):
-                orphan.unlink(missing_ok=True)
+            for keeper in self._keepers:
+                keeper.remove_orphans()
         if self.current.transport == "disk" and self._folder.is_dir():
             for path in self._folder.iterdir():
                 if VERSION.fullmatch(path.name):
@@ -103,10 +106,8 @@ class WeightPlaces:
 
     def close(self) -> None:
         """Free everything."""
-        for place in self._places:
-            Path(place.path).unlink(missing_ok=True)
-        while self._held:
-            os.close(self._held.pop())
+        for keeper in self._keepers:
+            keeper.close()
         if self.current.transport == "disk":
             for number in range(max(0, self._num_written - KEPT_FOLDERS), self._num_written + 1):
                 for name in (f"{number:08d}", f"{number:08d}.part"):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from vlrl.cli.checks import DoctorCheck, Status, run_checks
+from vlrl.cli.checks import run_checks
 from vlrl.cli.shared import DebugOption, JsonOption, print_result
 from vlrl.config.options import RunConfig
+from vlrl.machine.result import CheckResult, Status
 
 RUNS: Path = RunConfig.model_fields["dir"].default
 MARKS: dict[Status, tuple[str, str]] = {
@@ -33,12 +33,12 @@ def command(
     for check in checks:
         typer.echo(_line(check), err=json)
     failed = any(check.status == "failed" for check in checks)
-    print_result({"ok": not failed, "checks": [asdict(check) for check in checks]}, json)
+    print_result({"ok": not failed, "checks": [check._asdict() for check in checks]}, json)
     if failed:
         raise typer.Exit(1)
 
 
-def _line(check: DoctorCheck) -> str:
+def _line(check: CheckResult) -> str:
     mark, colour = MARKS[check.status]
     remedy = f" → {check.remedy}" if check.remedy else ""
     return f"{typer.style(mark, colour)} {check.name:<13} {check.found}{remedy}"

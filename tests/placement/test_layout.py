@@ -1,0 +1,181 @@
+"""Which process gets which GPU: counted, for any number of nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from builders import make_config
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vlrl.config import Config
+from vlrl.errors import ConfigError, ResourceError
+from vlrl.placement.layout import Layout, Node, lay_out, resolved
+
+ASYNC: dict[str, Any] = {"asynchronous": {"mode": "async"}, "episodes": {"lockstep": False}}
+
+
+def cluster_of(*num_gpus: int) -> list[Node]:
+    return [Node(f"10.0.0.{number + 1}", count, 64.0) for number, count in enumerate(num_gpus)]
+
+
+def gpus(layout: Layout, kind: str) -> list[tuple[int, tuple[int, ...]]]:
+    return [(slot.node, slot.gpus) for slot in getattr(layout, kind)]
+
+
+def config_of(**sections: Any) -> Config:
+    return make_config(**sections)
+
+
+def test_on_one_gpu_both_take_turns() -> None:
+    layout = lay_out(config_of(), cluster_of(1))
+    assert gpus(layout, "ranks") == gpus(layout, "engines") == [(0, (0,))]
+    assert layout.takes_turns and layout.kind == "colocated"
+
+
+def test_on_a_cpu_there_is_one_of_each_and_nothing_to_hand_over() -> None:
+    layout = lay_out(config_of(), [Node("here", 0, 4.0)])
+    assert (len(layout.ranks), len(layout.engines)) == (1, 1)
+    assert not layout.takes_turns and not layout.on_gpu
+
+
+def test_on_eight_gpus_ranks_and_replicas_fill_all_of_them() -> None:
+    layout = lay_out(config_of(generator={"tensor_parallel_size": 2}), cluster_of(8))
+    assert gpus(layout, "ranks") == [(0, (gpu,)) for gpu in range(8)]
+    assert gpus(layout, "engines") == [(0, (gpu, gpu + 1)) for gpu in range(0, 8, 2)]
+
+
+def test_async_mode_splits_the_gpus() -> None:
+    layout = lay_out(config_of(**ASYNC), cluster_of(8))
+    assert gpus(layout, "ranks") == [(0, (gpu,)) for gpu in range(4)]
+    assert gpus(layout, "engines") == [(0, (gpu,)) for gpu in range(4, 8)]
+    assert not layout.takes_turns
+
+
+def test_what_is_given_leaves_the_rest_to_the_others() -> None:
+    layout = lay_out(config_of(**ASYNC, generator={"num_replicas": 6}), cluster_of(8))
+    assert (len(layout.ranks), len(layout.engines)) == (2, 6)
+    layout = lay_out(config_of(**ASYNC, trainer={"num_ranks": 6}), cluster_of(8))
+    assert (len(layout.ranks), len(layout.engines)) == (6, 2)
+
+
+def test_a_replica_never_crosses_nodes() -> None:
+    layout = lay_out(config_of(generator={"tensor_parallel_size": 2}), cluster_of(3, 3))
+    assert gpus(layout, "engines") == [(0, (0, 1)), (1, (0, 1))]
+
+
+def test_a_head_without_a_gpu_gets_nothing() -> None:
+    layout = lay_out(config_of(), cluster_of(0, 2))
+    assert {slot.node for slot in (*layout.ranks, *layout.engines)} == {1}
+
+
+def test_ranks_that_share_sequences_come_in_whole_groups() -> None:
+    assert len(lay_out(config_of(trainer={"sequence_parallel": 2}), cluster_of(5)).ranks) == 4
+
+
+def test_a_run_that_only_generates_or_only_trains_has_all_gpus() -> None:
+    assert len(lay_out(config_of(), cluster_of(4), train=False).engines) == 4
+    assert len(lay_out(config_of(), cluster_of(4), generate=False).ranks) == 4
+
+
+def test_on_cpus_pairs_fill_one_node_after_the_other() -> None:
+    config = config_of(trainer={"num_ranks": 2}, generator={"num_replicas": 2})
+    layout = lay_out(config, [Node("a", 0, 2.0), Node("b", 0, 2.0)])
+    assert [slot.node for slot in layout.ranks] == [slot.node for slot in layout.engines] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("sections", "num_gpus", "words"),
+    [
+        ({"trainer": {"num_ranks": 9}}, (8,), "num_ranks=9 needs as many GPUs, the cluster has 8"),
+        ({"generator": {"tensor_parallel_size": 8}}, (4, 4), "a replica must lie in one node"),
+        (ASYNC, (1,), "1 replicas .* need 1 GPUs beside 1 of ranks.*asynchronous.mode=sync"),
+        ({"generator": {"num_replicas": 9}}, (8,), "9 replicas .* room for 8"),
+        ({"trainer": {"num_ranks": 3, "cpus_per_rank": 2}}, (), "reserves 7 cpus, Ray has 4"),
+    ],
+)
+def test_what_cannot_be_placed_is_refused_with_the_remedy(
+    sections: dict[str, Any], num_gpus: tuple[int, ...], words: str
+) -> None:
+    nodes = cluster_of(*num_gpus) or [Node("here", 0, 4.0)]
+    with pytest.raises(ResourceError, match=words):
+        lay_out(config_of(**sections), nodes)
+
+
+def test_async_mode_cannot_take_turns() -> None:
+    with pytest.raises(ConfigError, match=r"set placement=split, or asynchronous\.mode=sync"):
+        config_of(placement="colocated", **ASYNC)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.integers(0, 8), min_size=1, max_size=6).filter(any),
+    st.sampled_from([1, 2, 4]),
+    st.sampled_from(["auto", "colocated", "split"]),
+)
+def test_no_gpu_has_two_ranks_or_two_engines(num_gpus: list[int], parallel: int, placement: str) -> None:
+    config = config_of(placement=placement, generator={"tensor_parallel_size": parallel})
+    try:
+        layout = lay_out(config, cluster_of(*num_gpus))
+    except ResourceError:
+        return
+    taken = {}
+    for kind in ("ranks", "engines"):
+        of_kind = [(node, gpu) for node, held in gpus(layout, kind) for gpu in held]
+        assert len(of_kind) == len(set(of_kind))
+        assert all(gpu < num_gpus[node] for node, gpu in of_kind)
+        taken[kind] = set(of_kind)
+    assert len(layout.ranks) >= 1 and len(layout.engines) >= 1
+    if placement == "split":
+        assert not taken["ranks"] & taken["engines"]
+    else:
+        assert len(layout.ranks) == sum(num_gpus)  # no GPU is idle while the trainer has its turn
+    assert layout.takes_turns == bool(taken["ranks"] & taken["engines"])
+
+
+# How weights travel then.
+
+
+def transport(nodes: list[Node], **sections: Any) -> str:
+    config = config_of(**sections)
+    return resolved(config, lay_out(config, nodes)).weights.transport
+
+
+def test_weights_go_through_memory_where_every_engine_has_a_rank_beside_it() -> None:
+    assert transport(cluster_of(8)) == transport(cluster_of(8, 8)) == "shared_memory"
+    assert transport(cluster_of(4, 4), **ASYNC) == "broadcast"
+    assert transport(cluster_of(4, 4), **ASYNC, weights={"transport": "disk"}) == "disk"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "sections", "words"),
+    [
+        (
+            (4, 4),
+            {**ASYNC, "weights": {"transport": "shared_memory"}},
+            "an engine is on a node without a rank",
+        ),
+        ((8,), {"weights": {"transport": "broadcast"}}, "NCCL refuses two processes on one GPU"),
+        ((4, 4), {**ASYNC, "weights": {"checksums": True}}, "lie nowhere whole"),
+    ],
+)
+def test_a_transport_that_cannot_work_is_refused(
+    nodes: tuple[int, ...], sections: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ResourceError, match=words):
+        transport(cluster_of(*nodes), **sections)
+
+
+def test_the_config_gets_the_numbers_that_there_is_room_for() -> None:
+    config = config_of()
+    found = resolved(config, lay_out(config, cluster_of(4, 4)))
+    assert (found.trainer.num_ranks, found.generator.num_replicas) == (8, 8)
+    assert (config.trainer.num_ranks, config.generator.num_replicas) == (None, None)
+
+
+def test_the_layout_is_told_gpu_by_gpu() -> None:
+    assert lay_out(config_of(generator={"tensor_parallel_size": 2}), cluster_of(2)).lines() == [
+        "10.0.0.1 GPU 0: rank 0, engine 0",
+        "10.0.0.1 GPU 1: rank 1, engine 0",
+    ]

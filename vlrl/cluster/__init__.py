@@ -1,0 +1,41 @@
+"""The Ray adapter: a cluster, the run's place in it, and calls of its actors."""
+
+from vlrl.cluster.calls import (
+    begin,
+    call,
+    dead,
+    fetch,
+    fetch_all,
+    fetch_async,
+    fetch_many,
+    put,
+    stop,
+    stream,
+    translate,
+)
+from vlrl.cluster.reservation import Place, Reservation, driver_place, meeting_point, nodes, run_on, spawn
+from vlrl.cluster.session import cluster, device_name, gpu_available
+
+__all__ = [
+    "Place",
+    "Reservation",
+    "begin",
+    "call",
+    "cluster",
+    "dead",
+    "device_name",
+    "driver_place",
+    "fetch",
+    "fetch_all",
+    "fetch_async",
+    "fetch_many",
+    "gpu_available",
+    "meeting_point",
+    "nodes",
+    "put",
+    "run_on",
+    "spawn",
+    "stop",
+    "stream",
+    "translate",
+]

@@ -1,0 +1,99 @@
+"""What an engine is asked and answers, and the same in vLLM's terms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from vlrl.errors import EngineError
+from vlrl.processors.media.video_metadata import video_metadata
+from vlrl.types import Generation, IntArray, Media, Sampling, VersionSpan
+
+
+@dataclass(frozen=True, slots=True)
+class EngineRequest:
+    """One action to generate, under a name of its own. Media are named by hash and lie in shared memory."""
+
+    name: str
+    sample_id: str
+    engine_ids: IntArray
+    expected_ids: IntArray
+    media: tuple[str, ...]
+    sampling: Sampling
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How busy an engine is.
+
+    Attributes:
+        kv_usage: share of the KV cache's blocks that hold something, 0 to 1.
+        num_waiting: requests for which there is no room yet.
+    """
+
+    kv_usage: float
+    num_waiting: int
+
+
+GenerationResult = Generation | Exception
+"""A finished request, or why there is none."""
+
+
+def prompt_of(request: EngineRequest, media: Mapping[str, Media]) -> dict[str, Any]:
+    """A request's prompt as vLLM's renderer takes it; media by sha256."""
+    prompt: dict[str, Any] = {"prompt_token_ids": request.engine_ids.tolist()}
+    data: dict[str, list[Any]] = {}
+    uuids: dict[str, list[str]] = {}
+    for sha256 in request.media:
+        medium = media[sha256]
+        data.setdefault(medium.kind, []).append(_engine_item(medium))
+        uuids.setdefault(medium.kind, []).append(sha256)
+    if data:
+        prompt |= {"multi_modal_data": data, "multi_modal_uuids": uuids}
+    return prompt
+
+
+def sampling_params(sampling: Sampling, stop_token_ids: Sequence[int]) -> Any:
+    """Parameters of one request for vLLM; stop tokens are the processor's alone."""
+    from vllm import SamplingParams
+    from vllm.sampling_params import RequestOutputKind
+
+    return SamplingParams(
+        temperature=sampling.temperature,
+        max_tokens=sampling.max_tokens,
+        seed=sampling.seed,
+        stop_token_ids=list(stop_token_ids),
+        ignore_eos=True,
+        logprobs=0,
+        flat_logprobs=True,
+        detokenize=False,
+        output_kind=RequestOutputKind.FINAL_ONLY,
+    )
+
+
+def _engine_item(medium: Media) -> Any:
+    """A medium as vLLM takes it: an image, or frames with the times they were taken at."""
+    if medium.kind == "image":
+        return Image.fromarray(medium.frames[0])
+    return medium.frames, video_metadata(medium.shape)
+
+
+def generation_of(output: Any, request: EngineRequest) -> Generation:
+    """An output of vLLM as ours, after the check that both engines saw the same prompt."""
+    if not np.array_equal(np.asarray(output.prompt_token_ids), request.expected_ids):
+        raise EngineError(
+            f"sample {request.sample_id!r}: the engine's prompt has {len(output.prompt_token_ids)} tokens, "
+            f"the processor's {len(request.expected_ids)}; media were expanded differently, so training "
+            "would be on another prompt than was sampled (law 3)"
+        )
+    completion = output.outputs[0]
+    return Generation(
+        token_ids=np.asarray(completion.token_ids, dtype=np.int64),
+        sampler_logprobs=np.asarray(completion.logprobs.logprobs, dtype=np.float32),
+        version_spans=tuple(VersionSpan(int(s.version), s.start, s.end) for s in completion.weight_versions),
+        finished=completion.finish_reason == "stop",
+    )

@@ -1,0 +1,79 @@
+"""NVIDIA's driver, its GPUs, and the CUDA toolkit."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+PROBE_TIMEOUT_S = 60.0
+DEVICE = Path("/dev/nvidia0")
+VERSION_FILE = Path("/proc/driver/nvidia/version")
+TOOLKIT = Path("/usr/local/cuda")
+
+OLDEST_DRIVER: Mapping[int, int] = {12: 525, 13: 580}
+"""Major version of CUDA → the oldest driver that runs programs built for it (NVIDIA's release notes)."""
+
+
+def has_gpu(device: Path = DEVICE) -> bool:
+    """Whether there is an NVIDIA GPU, with its driver."""
+    return device.exists() or bool(gpus())
+
+
+def gpus() -> list[str]:
+    """GPUs that the driver shows, each as "name, memory, driver"; empty without a driver or nvidia-smi."""
+    return _nvidia_smi("name,memory.total,driver_version")
+
+
+def driver_version(file: Path = VERSION_FILE) -> str:
+    """Version of the loaded driver, such as "580.65.06"; empty if nothing tells it."""
+    if file.is_file():
+        # "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul …", also without "x86_64"
+        found = re.search(r"\b\d{3,}\.\d[\d.]*\b", file.read_text(encoding="utf-8", errors="replace"))
+        if found:
+            return found[0]
+    answers = _nvidia_smi("driver_version")
+    return answers[0] if answers else ""
+
+
+def driver_cuda(library: str = "libcuda.so.1") -> tuple[int, int]:
+    """Newest CUDA that the driver's library runs; (0, 0) if it cannot be loaded.
+
+    NVIDIA's compatibility package is such a library: with it an older driver runs a newer CUDA.
+    """
+    version = ctypes.c_int()
+    try:
+        ctypes.CDLL(library).cuDriverGetVersion(ctypes.byref(version))
+    except (OSError, AttributeError):
+        return 0, 0
+    return version.value // 1000, version.value % 1000 // 10
+
+
+def toolkit_problem(environment: Mapping[str, str], default: Path = TOOLKIT) -> str:
+    """Why torch finds no CUDA toolkit that compiles, looking where it looks; "" if it finds one."""
+    home = environment.get("CUDA_HOME") or environment.get("CUDA_PATH")
+    if home:
+        where = f"CUDA_HOME={home}"
+    elif nvcc := shutil.which("nvcc", path=environment.get("PATH")):
+        home = where = str(Path(nvcc).parent.parent)
+    elif default.exists():
+        home = where = str(default)
+    else:
+        return f"CUDA_HOME is not set, nvcc is not in PATH, and there is no {default}"
+    if not os.access(Path(home) / "bin" / "nvcc", os.X_OK):
+        return f"{where} has no bin/nvcc"
+    return ""
+
+
+def _nvidia_smi(query: str) -> list[str]:
+    """Answers of nvidia-smi, one line a GPU."""
+    command = ["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"]
+    try:
+        child = subprocess.run(command, capture_output=True, text=True, timeout=PROBE_TIMEOUT_S)
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return child.stdout.strip().splitlines() if child.returncode == 0 else []

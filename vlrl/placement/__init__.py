@@ -1,0 +1,1 @@
+"""Which process runs on which node and GPU."""

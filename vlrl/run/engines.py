@@ -1,0 +1,135 @@
+"""Ray, trainer and engines of a run: placed, started in the right order, and stopped with its stack."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+from vlrl.choices import MachineChoice
+from vlrl.cluster import Reservation, cluster, nodes
+from vlrl.config import Config
+from vlrl.config.engine import Transport
+from vlrl.engine.policy import VllmPolicy
+from vlrl.errors import ResourceError
+from vlrl.placement.layout import Layout, lay_out, resolved
+from vlrl.protocols import Processor
+from vlrl.run.lock import LOCK_FILE
+from vlrl.run.turns import Turns
+from vlrl.tracking.clock import Clock
+from vlrl.tracking.events import Events
+from vlrl.trainer.driver import Trainer
+
+POLL_S = 1.0
+"""Seconds between looks at the cluster's nodes."""
+
+
+class Engines:
+    """What a run reserves and starts in Ray.
+
+    Attributes:
+        config: the run's, with the numbers of ranks and replicas that there is room for.
+        trainer: of a run that trains, once `start` has been called.
+        policy: of a run that generates, likewise.
+        choices: what ranks and engines chose for their machines, likewise.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        processor: Processor,
+        stack: ExitStack,
+        events: Events,
+        *,
+        train: bool,
+        generate: bool,
+    ) -> None:
+        """Start or join Ray and reserve GPUs and cores; the stack gives everything back.
+
+        Raises:
+            ResourceError: if there are too few, or other runs keep them for ray.start_timeout_s.
+        """
+        self._processor, self._stack, self._events = processor, stack, events
+        self.choices: list[MachineChoice] = []
+        self._train, self._generate = train, generate
+        stack.enter_context(cluster(config))
+        layout = self._layout(config)
+        self.config = resolved(config, layout)
+        self._share_gpus = layout.takes_turns
+        self._reservation = Reservation(layout, config.ray.start_timeout_s)
+        stack.callback(self._reservation.close)
+        if layout.on_gpu or layout.num_nodes > 1:
+            for line in layout.lines():
+                events.note(line)
+        if config.weights.transport == "auto":
+            self._tell(_transport_choice(self.config.weights.transport))
+
+    def _layout(self, config: Config) -> Layout:
+        """The layout on the cluster's nodes; one that was there before is given time to get more of them."""
+        waits_s = config.ray.start_timeout_s if config.ray.address is not None else 0.0
+        end, told = time.monotonic() + waits_s, False
+        while True:
+            try:
+                return lay_out(config, nodes(), train=self._train, generate=self._generate)
+            except ResourceError as error:
+                if time.monotonic() > end:
+                    raise
+                if not told:
+                    self._events.note(f"waiting {waits_s:g} s (ray.start_timeout_s) for nodes: {error}")
+                told = True
+                time.sleep(POLL_S)
+
+    def start(self, phases: Clock) -> None:
+        """Start ranks and engines side by side; where they share GPUs one after the other.
+
+        An engine counts the memory that is free when it starts, so the trainer has given its own up by then.
+        """
+        if self._train:
+            self.trainer = Trainer(
+                self.config,
+                self._processor.banned_token_ids,
+                self._reservation,
+                shared_file=self.config.run_dir / LOCK_FILE,
+            )
+            self._stack.callback(self.trainer.close)
+            if self._share_gpus:
+                self._wait_for_trainer(phases)
+                self.trainer.sleep()
+        if self._generate:
+            self.policy = VllmPolicy(self.config, self._processor, self._reservation)
+            self._stack.callback(self.policy.close)
+        if self._train and not self._share_gpus:
+            self._wait_for_trainer(phases)
+        if self._generate:
+            phases.seconds["start vLLM"] = self.policy.wait_ready()
+            self._tell(self.policy.choices())
+
+    def turns(self) -> Turns:
+        """Whose turn it is; the engines' after `start`, if there are any."""
+        return Turns(self.trainer, self.policy if self._generate else None, shared=self._share_gpus)
+
+    def death_message(self) -> str:
+        """Which rank's process is gone, in words; "" if none is."""
+        return self.trainer.death_message() if hasattr(self, "trainer") else ""
+
+    def _wait_for_trainer(self, phases: Clock) -> None:
+        phases.seconds["start trainer"] = self.trainer.wait_ready()
+        self._tell(self.trainer.choices())
+
+    def _tell(self, choices: Sequence[MachineChoice]) -> None:
+        """Print choices and keep them; a slower way is an event, which tools find too."""
+        self.choices += choices
+        for choice in choices:
+            if choice.is_slower:
+                self._events.tell("slower_path", str(choice))
+            else:
+                self._events.note(str(choice))
+
+
+def _transport_choice(used: Transport) -> list[MachineChoice]:
+    """How weights travel with weights.transport=auto, where that is not through shared memory."""
+    if used != "broadcast":
+        return []
+    reason = "an engine is on a node without a rank"
+    cost = "every parameter is gathered on one rank, and a dead engine cannot be replaced"
+    return [MachineChoice("weights' transport", "shared_memory", used, reason, cost)]

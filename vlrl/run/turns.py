@@ -1,0 +1,73 @@
+"""Whose turn it is on the GPUs that trainer and engines share: the driver keeps the order."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from vlrl.weights.manifest import Manifest
+
+
+class TrainerTurns(Protocol):
+    """What turns need of a trainer."""
+
+    @property
+    def manifest(self) -> Manifest:
+        """The weights that were written last."""
+
+    def sleep(self) -> None:
+        """Give the GPUs' memory up."""
+
+    def wake(self) -> None:
+        """Take it back."""
+
+    def write_weights(self) -> None:
+        """Write the weights as a new version."""
+
+
+class EngineTurns(Protocol):
+    """What turns need of the engines."""
+
+    def sleep(self) -> None:
+        """Give the GPUs' memory up."""
+
+    def load_weights(self, manifest: Manifest, version: int) -> float:
+        """Take it back, and load weights; seconds for which nothing was generated."""
+
+
+class Turns:
+    """Lets the trainer or the engines have the GPUs, one at a time; without shared GPUs both have theirs.
+
+    Attributes:
+        version: of the weights that the engines were sent last.
+    """
+
+    def __init__(self, trainer: TrainerTurns, engines: EngineTurns | None, *, shared: bool) -> None:
+        """Begin with the engines, while the trainer sleeps; a supervised run has no engines."""
+        self._trainer, self._engines, self._shared = trainer, engines, shared
+        self.version = 0
+        self._trains = False
+
+    def to_trainer(self) -> None:
+        """Whatever follows asks the trainer."""
+        if self._engines is not None and self._shared and not self._trains:
+            self._engines.sleep()
+            self._trainer.wake()
+            self._trains = True
+
+    def to_engines(self) -> None:
+        """Whatever follows generates, under the weights that the engines had before."""
+        if self._shared and self._trains:
+            self._hand_over()
+
+    def update(self, version: int) -> float:
+        """Send the trainer's weights to the engines; seconds for which these generated nothing."""
+        self.to_trainer()
+        self._trainer.write_weights()
+        self.version = version
+        return self._hand_over()
+
+    def _hand_over(self) -> float:
+        if self._shared:
+            self._trainer.sleep()
+            self._trains = False
+        return self._engines.load_weights(self._trainer.manifest, self.version) if self._engines else 0.0

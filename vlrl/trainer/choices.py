@@ -1,0 +1,88 @@
+"""What a rank chooses for its device: every way of computing that differs between CPUs and GPUs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from vlrl.choices import MachineChoice
+from vlrl.config import Config
+from vlrl.model import attention
+from vlrl.model.cpu_matmul import choose_products
+from vlrl.model.kernels import spans
+
+FUSED = "fused AdamW"
+GROUPED_PRODUCTS_FROM = (8, 0)
+"""Compute capability of the oldest GPUs whose products of experts torch groups into one kernel."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankChoices:
+    """What one rank has chosen.
+
+    Attributes:
+        device_type: "cpu" or "cuda".
+        attention: of the language model.
+        spans: how the vision tower attends.
+        all: these and the others, with their reasons.
+    """
+
+    device_type: str
+    attention: attention.Kind
+    spans: spans.SpanKind
+    all: tuple[MachineChoice, ...]
+
+
+def choose_for(model: Any, config: Config, device: torch.device) -> RankChoices:
+    """Choose for a loaded model; kernels are tried on the device."""
+    trainer = config.trainer
+    heads = attention.heads_of(model, trainer.sequence_parallel)
+    kind, of_language = attention.choose(trainer.attention, device, heads)
+    spans_kind, of_vision = spans.choose(model, device)
+    found = [of_language, of_vision, optimizer_choice(config, device.type), _experts_choice(model, device)]
+    if device.type == "cpu":
+        found.append(choose_products())
+    return RankChoices(device.type, kind, spans_kind, tuple(choice for choice in found if choice is not None))
+
+
+def fuses_update(config: Config, device_type: str) -> bool:
+    """Whether torch's AdamW updates all parameters in one kernel; not where the states are on the host.
+
+    On a CPU the last bits of the fused one depend on how long a slice is, so on the number of ranks (law 8).
+    """
+    return device_type == "cuda" and config.optim.state == "float32" and not config.trainer.offload_optimizer
+
+
+def optimizer_choice(config: Config, device_type: str) -> MachineChoice:
+    """Which AdamW updates the weights, and why."""
+    if config.optim.state == "8bit":
+        return MachineChoice.as_wanted("optimizer", "bitsandbytes' AdamW", "optim.state=8bit")
+    if fuses_update(config, device_type):
+        return MachineChoice.as_wanted("optimizer", FUSED, "its states are on the GPU")
+    if device_type == "cpu":
+        return MachineChoice.as_wanted(
+            "optimizer", "AdamW", "not fused: on a CPU its last bits follow the slices"
+        )
+    return MachineChoice(
+        "optimizer",
+        FUSED,
+        "AdamW on the host",
+        "trainer.offload_optimizer keeps its states there",
+        "12 bytes of states for each trained parameter go through the host's memory in every step",
+    )
+
+
+def _experts_choice(model: Any, device: torch.device) -> MachineChoice | None:
+    """How transformers multiplies the experts of a mixture; it says nothing itself. None without experts."""
+    config = model.get_decoder().config
+    if not getattr(config, "num_experts", 0):
+        return None
+    wanted, used = "one grouped product", str(config._experts_implementation)
+    cost = "one product for each expert in place of one for all"
+    if used != "grouped_mm":
+        return MachineChoice("experts", wanted, used, "transformers has no other way for this model", cost)
+    if device.type == "cuda" and torch.cuda.get_device_capability(device) < GROUPED_PRODUCTS_FROM:
+        return MachineChoice("experts", wanted, "a loop over experts", "this GPU is older than Ampere", cost)
+    return MachineChoice.as_wanted("experts", wanted, "torch's grouped_mm")
