@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev quickstart test test-slow test-slow-share check reference format bench gpu-check gpu-bundle trl-env ecosystem-env lock check-locks vllm-source vllm-newest clean
+.PHONY: help install dev quickstart test test-slow cluster-test test-slow-share check reference format bench gpu-check gpu-bundle trl-env ecosystem-env lock check-locks vllm-source vllm-newest clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -25,6 +25,9 @@ test: dev ecosystem-env ## run the tests (the slow proofs apart), two files at a
 test-slow: dev ecosystem-env trl-env ## run the slow tests (PROOFS="FILE TEST ..." for some) and record which passed
 	@$(BIN)/python tools/slow_proofs.py --record $(PROOFS)
 
+cluster-test: dev ## run the quickstart's first steps on two hosts: network namespaces, as root
+	$(BIN)/python -m pytest -m slow tests/cluster/test_two_hosts.py
+
 test-slow-share: dev ecosystem-env trl-env ## run slow tests for SLOW_MINUTES (25), the longest not run first; record nothing
 	@$(BIN)/python tools/slow_proofs.py --minutes $(or $(SLOW_MINUTES),25) $(PROOFS)
 
@@ -32,7 +35,7 @@ check: dev ## ruff, mypy (strict for vlrl/, calls for the rest), and the length 
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/mypy --config-file tests/mypy.ini tests benchmarks tools examples
+	$(BIN)/mypy --config-file tests/mypy.ini tests benchmarks tools deploy examples
 	$(BIN)/python tools/commit_subjects.py
 
 reference: dev ## write docs/reference/ from the code

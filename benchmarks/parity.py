@@ -5,7 +5,8 @@
 vLLM generates the config's first batch. transformers' model of the same folder, packed and called as a
 trainer rank does it, computes the same tokens' logprobs: once as it is ("none") and once with each fault. A
 fault that moves weights moves every element of them by 1, 10 or 100 of the config's learning rates, as Adam's
-steps do. `stops` says whether the run would have been stopped (`vlrl.run.parity`).
+steps do. `stops` says whether the run would have been stopped (`vlrl.run.parity`). The histogram is that of
+rounding alone, signed, with the share of the tokens that each kind of algorithm.correction would limit.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from vlrl.errors import EngineError
 from vlrl.process.json_stdout import parse_with_json, print_json
 
 QUANTILES = (0.5, 0.9, 0.99, 0.999)
+EDGES = (-np.inf, -1, -0.5, -0.2, -0.1, -0.05, -0.02, 0, 0.02, 0.05, 0.1, 0.2, 0.5, 1, np.inf)
+"""Of the histogram's bins, in nats."""
 
 
 def generated(config: Config) -> tuple[Any, list[Any]]:
@@ -64,21 +67,28 @@ class Side:
         self.model = AutoModelForImageTextToText.from_pretrained(config.model.path, dtype=dtype)
         self.config, self.processor = config, processor
 
-    def differences(
+    def differences(self, micro_batches: Sequence[Any], **fault: Any) -> LogprobDifferences:
+        """The |trainer - sampler| logprobs, see `logprobs`."""
+        from vlrl.trainer.result import fresh_differences
+
+        found = LogprobDifferences()
+        for micro_batch, logprobs in zip(micro_batches, self.logprobs(micro_batches, **fault), strict=True):
+            found += fresh_differences(logprobs, micro_batch)
+        return found
+
+    def logprobs(
         self, micro_batches: Sequence[Any], *, temperature: float = 1.0, shift: int = 0
-    ) -> LogprobDifferences:
-        """The |trainer - sampler| logprobs; with `shift`, positions from the first completion on are off."""
+    ) -> Iterator[np.ndarray]:
+        """The trainer's, by micro-batch; with `shift`, positions from the first completion on are off."""
         import torch
 
         from vlrl.model.logprobs import DeviceBatch, TreeLogprobs
-        from vlrl.trainer.result import fresh_differences
 
         wrapped = TreeLogprobs(
             self.model,
             temperature=self.config.rollout.temperature * temperature,
             banned_token_ids=self.processor.banned_token_ids,
         )
-        found = LogprobDifferences()
         for micro_batch in micro_batches:
             batch = DeviceBatch.of(micro_batch, torch.device("cpu"))
             own = torch.zeros(batch.input_ids.shape, dtype=torch.bool)
@@ -86,8 +96,7 @@ class Side:
             batch.position_ids[:, own] += shift
             with torch.no_grad():
                 logprobs, _ = wrapped(batch)
-            found += fresh_differences(logprobs.float().numpy(), micro_batch)
-        return found
+            yield logprobs.float().numpy()
 
     @contextmanager
     def moved(self, prefix: str, num_steps: int) -> Iterator[None]:
@@ -126,6 +135,29 @@ class Side:
                     yield f"stale {what}, {num_steps} steps", self.differences(micro_batches)
 
 
+def histogram(side: Side, micro_batches: Sequence[Any]) -> dict[str, Any]:
+    """How trainer − sampler logprobs are spread, and what corrections with their defaults do about it."""
+    import torch
+
+    from vlrl.algorithm.off_policy import importance_weights
+    from vlrl.config.asynchronous import CorrectionConfig
+
+    trainer = np.concatenate(list(side.logprobs(micro_batches)))
+    signed = trainer - np.concatenate([m.sampler_logprobs for m in micro_batches])
+    counts, _ = np.histogram(signed, EDGES)
+    ratios, one = torch.from_numpy(signed), torch.zeros(len(signed), dtype=torch.int64)
+    kinds = ("truncated", "masked", "icepop", "decoupled")
+    limited = {kind: importance_weights(ratios, one, CorrectionConfig(kind=kind))[1] for kind in kinds}
+    return {
+        "edges": [float(edge) for edge in EDGES[1:-1]],
+        "shares": (counts / counts.sum()).tolist(),
+        "mean": float(signed.mean()),
+        "smallest_ratio": float(np.exp(signed.min())),
+        "largest_ratio": float(np.exp(signed.max())),
+        "limited": {kind: float(found.float().mean()) for kind, found in limited.items()},
+    }
+
+
 def stops(differences: LogprobDifferences, config: Config) -> bool:
     """Whether a run with these differences is stopped."""
     from vlrl.run.parity import require_parity
@@ -145,6 +177,7 @@ def main() -> None:
     config = load_config(args.config, args.overrides)
     processor, micro_batches = generated(config)
     chosen = np.concatenate([m.sampler_logprobs for m in micro_batches])
+    side = Side(config, processor)
     rows = {
         name: {
             "mean": found.mean,
@@ -152,13 +185,14 @@ def main() -> None:
             "max": found.largest,
             "stops": stops(found, config),
         }
-        for name, found in Side(config, processor).faults(micro_batches)
+        for name, found in side.faults(micro_batches)
     }
     result = {
         "dtype": config.model.dtype,
         "num_tokens": len(chosen),
         "mean_probability": float(np.exp(chosen).mean()),
         "faults": rows,
+        "histogram": histogram(side, micro_batches),
     }
     if args.json:
         print_json(result)
@@ -170,6 +204,16 @@ def main() -> None:
     for name, row in rows.items():
         cells = (f"{value:>10}" if isinstance(value, bool) else f"{value:10.2e}" for value in row.values())
         print(f"{name:28}" + "".join(cells))
+    print_histogram(result["histogram"])
+
+
+def print_histogram(found: dict[str, Any]) -> None:
+    edges = [-np.inf, *found["edges"], np.inf]
+    print(f"\ntrainer − sampler of rounding alone, mean {found['mean']:+.2e} nats")
+    for low, high, share in zip(edges, edges[1:], found["shares"], strict=False):
+        print(f"{low:>6} to {high:<6} {share:8.3%}")
+    print(f"ratios from {found['smallest_ratio']:.3g} to {found['largest_ratio']:.3g}; limited by ", end="")
+    print(", ".join(f"{kind} {share:.3%}" for kind, share in found["limited"].items()))
 
 
 if __name__ == "__main__":

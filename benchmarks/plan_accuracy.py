@@ -65,7 +65,7 @@ def prompts_of(case: Case) -> Prompts:
 
 def planned(config: Config, case: Case, device: str, rate: float) -> Plan:
     """What `vlrl plan` says of a case."""
-    return predict(config, prompts_of(case), PlannedMachine(device, 0, rate))
+    return predict(config, prompts_of(case), PlannedMachine(device, 0, rate, gpus_per_node=1))
 
 
 def expected_bytes(plan: Plan, device: str) -> int:

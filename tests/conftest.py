@@ -7,7 +7,8 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -113,6 +114,29 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     folder = tmp_path_factory.mktemp("model") / "tiny"
     return build_tiny_qwen2_5_vl(folder, DigitSum().corpus(), num_layers=2, vision_depth=2)
+
+
+@pytest.fixture(scope="session")
+def tiny_family(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A family's tiny model by its model type, written when first asked for; read only.
+
+    Its weights are large enough to matter, and no two are alike.
+    """
+    import torch
+    from safetensors.torch import load_file, save_file
+    from tiny_families import BUILDERS
+
+    root = tmp_path_factory.mktemp("families")
+
+    @cache
+    def build(family: str) -> Path:
+        folder = BUILDERS[family](root / family)
+        weights, generator = load_file(folder / "model.safetensors"), torch.Generator().manual_seed(0)
+        noisy = {k: w + 0.05 * torch.randn(w.shape, generator=generator) for k, w in weights.items()}
+        save_file(noisy, folder / "model.safetensors", metadata={"format": "pt"})
+        return folder
+
+    return build
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ import torch
 from peak import nominal_rate
 
 from vlrl.plan.duration import matmul_rate
-from vlrl.plan.room import host_memory
+from vlrl.plan.machine import host_memory
 
 GIB = 2**30
 MIN_REACHED = 0.5

@@ -302,7 +302,7 @@ def test_old_tokens_count_less(kind: str) -> None:
 def test_options_that_would_not_be_read_are_refused() -> None:
     with pytest.raises(ValidationError, match="level=sequence has no effect with kind=icepop"):
         CorrectionConfig(kind="icepop", level="sequence")
-    for kind in ("none", "dppo"):
+    for kind in ("auto", "none", "dppo"):
         with pytest.raises(ValidationError, match="has no proximal policy"):
             CorrectionConfig(kind=kind, proximal="interpolated")  # type: ignore[arg-type]
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 
@@ -28,5 +29,11 @@ def test_rounding_passes_and_faults_are_found(
     assert not rounding["stops"]
     assert rounding["mean"] <= rounding["p99.9"] <= rounding["max"]
     assert len(faults) == 9
+    spread = figures["histogram"]
+    assert sum(spread["shares"]) == pytest.approx(1)
+    assert np.log(max(spread["largest_ratio"], 1 / spread["smallest_ratio"])) == pytest.approx(
+        rounding["max"], rel=1e-4
+    )
+    assert spread["limited"]["truncated"] == spread["limited"]["masked"] >= spread["limited"]["decoupled"]
     assert all(fault["mean"] > rounding["mean"] for fault in faults)
     assert all(fault["stops"] for fault in faults) or dtype == "bfloat16"

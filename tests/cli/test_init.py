@@ -68,10 +68,10 @@ def test_what_it_writes_loads_plans_and_passes_the_data_check(
 def test_a_model_that_is_too_large_to_train_whole_gets_adapters(vlrl: Any, tmp_path: Path) -> None:
     rows = [{"prompt": "1+1", "answer": "2"}, {"prompt": "1+2", "answer": "3"}]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    result = vlrl("init", "rows.jsonl", "Qwen/Qwen2.5-VL-3B-Instruct", "--out", "new/three.yaml", "--json")
+    result = vlrl("init", "rows.jsonl", "Qwen/Qwen2.5-VL-7B-Instruct", "--out", "new/seven.yaml", "--json")
     assert result.code == 0, result.err
-    config = load_config(tmp_path / "new" / "three.yaml")
+    config = load_config(tmp_path / "new" / "seven.yaml")
     assert config.lora is not None
     assert config.optim.lr == 1e-5
     gpu = ("--device", "cuda", "--memory-gib", 79, "--teraflops", 400)
-    assert vlrl("plan", "new/three.yaml", *gpu, "--images", 0).code == 0
+    assert vlrl("plan", "new/seven.yaml", *gpu, "--images", 0).code == 0

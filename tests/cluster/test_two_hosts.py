@@ -15,7 +15,6 @@ from two_hosts import TwoHosts, num_nodes, two_hosts, wait_for
 
 ROOT = Path(__file__).parent.parent.parent
 VLRL = str(Path(sys.executable).parent / "vlrl")
-CLOCK = ("seconds", "tokens_per_second", "time/", "perf/")
 NUM_STEPS = 20
 # One core a process, on one host and on two: how a matmul is split over threads shows in its last bits.
 SIZES = (

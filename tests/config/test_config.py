@@ -63,7 +63,7 @@ def test_a_config_survives_being_written_and_read(file: Path) -> None:
         ("rollout.top_p=0.9", ["rollout.top_p", "whole distribution"]),
         ("async_.mode=async", ["async_.mode", "it is called 'asynchronous'"]),
         ("processor.min_pixels=99999999", ["processor", "min_pixels=99999999 is above max_pixels"]),
-        ("algorithm.correction.cap=5", ["cap=5", "kind=none", "truncated or masked"]),
+        ("algorithm.correction.cap=5", ["cap=5", "kind=auto", "truncated or masked"]),
         ("algorithm.correction={kind: masked, icepop_high: 3}", ["icepop_high=3", "kind=icepop"]),
         ("algorithm.correction={kind: decoupled, dppo_threshold: 0.1}", ["dppo_threshold=0.1", "kind=dppo"]),
         ("algorithm.discount=0.9", ["discount=0.9", "credit=episode", "leave it out (1.0)"]),
@@ -170,3 +170,14 @@ def test_paths_cover_the_tree() -> None:
     assert {"model", "model.path", "data.train.limit", "data.eval.name", "rewards.weight", "sft"} <= set(
         paths
     )
+
+
+def test_rounding_is_corrected_for_in_bfloat16_unless_told_otherwise(file: Path) -> None:
+    def kind(*overrides: str) -> str:
+        return load_config(file, overrides).algorithm.correction.kind
+
+    auto = "algorithm.correction.kind=auto"
+    assert kind(auto) == "none"
+    assert kind(auto, "model.dtype=bfloat16") == "truncated"
+    assert kind("algorithm.correction.kind=icepop", "model.dtype=bfloat16") == "icepop"
+    assert kind("algorithm.correction.kind=none", "model.dtype=bfloat16") == "none"

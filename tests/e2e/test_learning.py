@@ -40,6 +40,11 @@ def test_the_quickstart_learns(seed: int, tmp_path: Path) -> None:
     assert Path(summary["report"]).exists()
 
 
+def test_the_quickstart_learns_in_bfloat16(seed: int, tmp_path: Path) -> None:
+    summary = quickstart(seed, tmp_path / "run", "model.dtype=bfloat16")
+    assert summary["heldout_accuracy_after"] >= 0.9
+
+
 def test_episodes_of_several_turns_are_learned(seed: int, tmp_path: Path) -> None:
     summary = quickstart(seed, tmp_path / "run", "--task", "turns")
     assert summary["heldout_accuracy_before_sampled"] <= 0.3

@@ -92,24 +92,29 @@ def test_activations_are_recomputed_on_the_chosen_side(choice: bool | str, tmp_p
 def test_deepspeed_reduces_bfloat16_in_float32_and_offloads_as_told() -> None:
     config = make_config(trainer={"offload_optimizer": True, "offload_parameters": True})
     config.model.dtype = "bfloat16"
-    options = deepspeed_config(config, torch.nn.Linear(2, 2), "cpu")
+    options = deepspeed_config(config, "cpu")
     assert options["data_types"] == {"grad_accum_dtype": "fp32"}
     assert options["communication_data_type"] == "fp32"
     assert options["zero_optimization"]["offload_optimizer"] == {"device": "cpu"}
     assert options["zero_optimization"]["offload_param"] == {"device": "cpu"}
 
 
-def test_weights_on_a_disk_are_read_through_buffers_that_hold_a_block(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lora", [None, {"rank": 4}])
+def test_weights_on_a_disk_are_read_through_buffers_that_hold_a_block(
+    tiny_model: Path, tmp_path: Path, lora: dict[str, Any] | None
+) -> None:
     """A slice larger than a buffer, or a block of more weights than buffers, would end the run."""
-    config = make_config(trainer={"num_ranks": 2, "offload_parameters": True, "offload_dir": tmp_path})
-    block = torch.nn.Sequential(*(torch.nn.Linear(4, 6, bias=False) for _ in range(7)))
-    module = torch.nn.ModuleDict({"layers": torch.nn.ModuleList([block]), "head": torch.nn.Linear(5, 9)})
-    options = deepspeed_config(config, module, "cpu")["zero_optimization"]
+    on_disk = {"num_ranks": 2, "offload_parameters": True, "offload_dir": tmp_path}
+    config = make_config(tiny_model, trainer=on_disk, lora=lora)
+    model = load_model(config)
+    options = deepspeed_config(config, "cpu")["zero_optimization"]
     of_parameters = options["offload_param"]
     assert of_parameters["device"] == "nvme" and of_parameters["nvme_path"] == str(tmp_path)
     assert of_parameters["max_in_cpu"] == 0
-    assert of_parameters["buffer_count"] >= 7 + 2
-    assert of_parameters["buffer_size"] >= 9 * 5 / 2
+    block = list(model.get_decoder().layers[0].parameters())
+    assert len(block) == (26 if lora else 12)
+    assert of_parameters["buffer_count"] >= len(block) + 2
+    assert of_parameters["buffer_size"] >= max(p.numel() for p in model.parameters()) / 2
     assert options["stage3_prefetch_bucket_size"] == 0
     reference = of_reference(config)
     assert reference.trainer.offload_dir is not None

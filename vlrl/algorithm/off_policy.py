@@ -75,7 +75,7 @@ def corrected_surrogate(
             cap=correction.largest_weight,
         )
         return Surrogate(age * loss, stopped, limited)
-    if correction.kind == "none":
+    if correction.kind in ("none", "auto"):  # auto is left where no config has said the model's dtype
         anchor, weights = sampler, torch.ones_like(sampler)
         limited = torch.zeros_like(sampler, dtype=torch.bool)
     else:

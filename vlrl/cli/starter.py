@@ -15,8 +15,8 @@ import yaml
 from vlrl.config import Config, parse_config
 from vlrl.data.open import open_source
 from vlrl.errors import ConfigError, DataError
-from vlrl.plan.predict import GIB, PlannedMachine, predict
-from vlrl.plan.room import this_machine
+from vlrl.plan.machine import PlannedMachine, this_machine
+from vlrl.plan.predict import GIB, predict
 from vlrl.plan.shapes import read_shape
 from vlrl.plan.workload import Prompts
 from vlrl.types import Row
@@ -28,7 +28,7 @@ MAX_PIXELS = 1024 * 28 * 28
 COMPLETION_TOKENS = 512
 CHARS_PER_TOKEN = 2
 """Fewest characters of a token, for text in most languages."""
-GPU = PlannedMachine("cuda", 79 * GIB, 4e14)
+GPU = PlannedMachine("cuda", 79 * GIB, 7e14, gpus_per_node=1)
 """What is planned for where there is no GPU and the model is no toy: one of 80 GB."""
 TOY_PARAMS = 100_000_000
 NUMBER = re.compile(r"\s*[$€£]?[-+−]?\d[\d,]*(\.\d+)?\s*%?\s*")

@@ -18,13 +18,16 @@ class CorrectionConfig(Section):
     algorithm.dual_clip.
     """
 
-    kind: Literal["none", "truncated", "masked", "icepop", "decoupled", "dppo", "uncorrected"] = "none"
-    """none: PPO's clipped ratio π_θ / π_b. The others clip π_θ / π_p and weight the token by ρ: at most
-    `cap`, which is large (decoupled PPO) or small (truncated importance sampling), 0 above `cap` (masked
-    importance sampling), or 0 outside [icepop_low, icepop_high] (IcePop). dppo: the ratio π_θ / π_b, at most
-    `cap`, without clipping, but no token whose probability has moved by more than dppo_threshold in the
-    direction of its advantage. uncorrected: π_θ / π_p is clipped and ρ ignored, as if π_p had generated the
-    token; to compare with."""
+    kind: Literal["auto", "none", "truncated", "masked", "icepop", "decoupled", "dppo", "uncorrected"] = (
+        "auto"
+    )
+    """auto: truncated with model.dtype=bfloat16, where rounding alone makes ρ other than 1, else none. none:
+    PPO's clipped ratio π_θ / π_b. The others clip π_θ / π_p and weight the token by ρ: at most `cap`, which
+    is large (decoupled PPO) or small (truncated importance sampling), 0 above `cap` (masked importance
+    sampling), or 0 outside [icepop_low, icepop_high] (IcePop). dppo: the ratio π_θ / π_b, at most `cap`,
+    without clipping, but no token whose probability has moved by more than dppo_threshold in the direction
+    of its advantage. uncorrected: π_θ / π_p is clipped and ρ ignored, as if π_p had generated the token; to
+    compare with."""
     level: Literal["token", "sequence"] = "token"
     """Of ρ in truncated and masked: the token's own, or the product over all trained tokens of its ledger."""
     cap: float | None = Field(None, ge=1)
@@ -49,7 +52,7 @@ class CorrectionConfig(Section):
     @property
     def recomputes(self) -> bool:
         """Whether the weights before a step's first update are asked about the later ones' tokens."""
-        return self.kind not in ("none", "dppo") and self.proximal == "recomputed"
+        return self.kind not in ("auto", "none", "dppo") and self.proximal == "recomputed"
 
     @model_validator(mode="after")
     def _read(self) -> CorrectionConfig:
@@ -57,7 +60,7 @@ class CorrectionConfig(Section):
             raise ValueError(
                 f"level=sequence has no effect with kind={self.kind}; set kind=truncated or masked"
             )
-        if self.proximal == "interpolated" and self.kind in ("none", "dppo"):
+        if self.proximal == "interpolated" and self.kind in ("auto", "none", "dppo"):
             raise ValueError(f"kind={self.kind} has no proximal policy; set kind=decoupled, or leave it out")
         readers = {
             "cap": ("truncated", "masked", "decoupled", "dppo"),

@@ -158,6 +158,15 @@ class Config(Section):
         return self
 
     @model_validator(mode="after")
+    def _correction(self) -> Config:
+        algorithm = self.algorithm
+        if algorithm.correction.kind == "auto":
+            kind = "truncated" if self.model.dtype == "bfloat16" else "none"
+            correction = algorithm.correction.model_copy(update={"kind": kind})
+            self.algorithm = algorithm.model_copy(update={"correction": correction})
+        return self
+
+    @model_validator(mode="after")
     def _one_way_to_freeze(self) -> Config:
         if self.lora is not None and self.model.freeze:
             raise ValueError(

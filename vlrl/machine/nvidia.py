@@ -26,7 +26,7 @@ def has_gpu(device: Path = DEVICE) -> bool:
 
 def gpus() -> list[str]:
     """GPUs that the driver shows, each as "name, memory, driver"; empty without a driver or nvidia-smi."""
-    return _nvidia_smi("name,memory.total,driver_version")
+    return nvidia_smi("name,memory.total,driver_version")
 
 
 def driver_version(file: Path = VERSION_FILE) -> str:
@@ -36,7 +36,7 @@ def driver_version(file: Path = VERSION_FILE) -> str:
         found = re.search(r"\b\d{3,}\.\d[\d.]*\b", file.read_text(encoding="utf-8", errors="replace"))
         if found:
             return found[0]
-    answers = _nvidia_smi("driver_version")
+    answers = nvidia_smi("driver_version")
     return answers[0] if answers else ""
 
 
@@ -69,8 +69,8 @@ def toolkit_problem(environment: Mapping[str, str], default: Path = TOOLKIT) -> 
     return ""
 
 
-def _nvidia_smi(query: str) -> list[str]:
-    """Answers of nvidia-smi, one line a GPU."""
+def nvidia_smi(query: str) -> list[str]:
+    """Answers of nvidia-smi to fields of its --query-gpu, one line a GPU; none without it or without GPUs."""
     command = ["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"]
     try:
         child = subprocess.run(command, capture_output=True, text=True, timeout=PROBE_TIMEOUT_S)

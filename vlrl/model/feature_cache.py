@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +101,7 @@ class FeatureCache:
         return self._folder / f"{hashlib.sha256(key.encode()).hexdigest()}.safetensors"
 
 
-def fingerprint(parameters: Sequence[tuple[str, Tensor]], settings: str) -> str:
+def fingerprint(parameters: Iterable[tuple[str, Tensor]], settings: str) -> str:
     """Name of the features of these weights and processor settings; a changed tower has another."""
     digest = hashlib.sha256(settings.encode())
     for name, parameter in parameters:

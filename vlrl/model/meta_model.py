@@ -29,4 +29,6 @@ def empty_model(config: Config, found: Any = None) -> Any:
     except (OSError, ValueError) as error:
         raise ConfigError(f"model.path={path!r}: no config.json found ({error})") from error
     with torch.device("meta"):
-        return AutoModelForImageTextToText.from_config(found)
+        return AutoModelForImageTextToText.from_config(
+            found, trust_remote_code=config.processor.trust_remote_code
+        )

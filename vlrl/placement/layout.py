@@ -88,16 +88,22 @@ class Layout:
         """Whether every node with an engine has a rank, which can leave weights in the node's memory."""
         return {slot.node for slot in self.engines} <= {slot.node for slot in self.ranks}
 
-    def lines(self) -> list[str]:
-        """GPU by GPU who is there, or node by node on CPUs."""
+    def processes(self) -> dict[tuple[int, int | None], tuple[str, ...]]:
+        """Names such as "rank 0" by (node, GPU), in their order; on CPUs by (node, None)."""
         who: dict[tuple[int, int | None], list[str]] = {}
         for kind, slots in (("rank", self.ranks), ("engine", self.engines)):
             for number, slot in enumerate(slots):
                 for gpu in slot.gpus or (None,):
                     who.setdefault((slot.node, gpu), []).append(f"{kind} {number}")
+        return {
+            place: tuple(who[place]) for place in sorted(who, key=lambda place: (place[0], place[1] or 0))
+        }
+
+    def lines(self) -> list[str]:
+        """GPU by GPU who is there, or node by node on CPUs."""
         return [
             f"{self.nodes[node].name}{'' if gpu is None else f' GPU {gpu}'}: {', '.join(names)}"
-            for (node, gpu), names in sorted(who.items(), key=lambda item: (item[0][0], item[0][1] or 0))
+            for (node, gpu), names in self.processes().items()
         ]
 
 

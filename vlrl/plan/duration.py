@@ -1,4 +1,4 @@
-"""How long the trainer's part of a step takes: its operations over the rate that the machine reaches."""
+"""How long the trainer computes in a step: its operations over the rate that the machine reaches."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ import time
 
 from vlrl.config import Config
 from vlrl.model.parts import recomputes
+from vlrl.plan.rates import REACHED
 from vlrl.plan.shapes import ModelShape, Stack
 from vlrl.plan.workload import Workload
-
-REACHED = {"cpu": 0.4, "cuda": 0.4}
-"""Share of the matmul rate that a training step reaches, all else included: on two CPUs 0.25 to 0.7, by model
-and hour; of a GPU it is assumed."""
 
 
 def train_flops(shape: ModelShape, work: Workload, config: Config) -> float:
@@ -23,10 +20,9 @@ def train_flops(shape: ModelShape, work: Workload, config: Config) -> float:
     algorithm, choice = config.algorithm, config.trainer.gradient_checkpointing
     trained = {part for part, count in shape.trained.items() if count}
     context = work.micro_pairs // max(1, work.micro_tokens)
-    row_patches = max(1, work.micro_patches * work.tree_tokens // max(1, work.micro_tokens))
-    language = _forward(shape.language, work.step_tokens, context)
+    language = forward(shape.language, work.step_tokens, context)
     head = 2.0 * work.step_targets * shape.vocab * shape.language.hidden
-    vision = _forward(shape.vision, work.step_patches, row_patches)
+    vision = forward(shape.vision, work.step_patches, work.image_patches)
     once = language + head + vision
     others = 1.0 if algorithm.kl_coef > 0 else 0.0
     if algorithm.correction.recomputes:  # logprobs of all minibatches but the first
@@ -50,7 +46,7 @@ def _passes(trained: bool, below: bool, adapted: bool, recomputed: bool) -> floa
 
 def train_seconds(flops: float, num_ranks: int, rate: float, device: str) -> float:
     """Seconds of one step, if every rank has a device of this rate (operations/s)."""
-    return flops / (num_ranks * rate * REACHED[device])
+    return flops / (num_ranks * rate * REACHED[device].value)
 
 
 def matmul_rate(device: str, dtype: str) -> float:
@@ -74,7 +70,7 @@ def matmul_rate(device: str, dtype: str) -> float:
     return 2.0 * width**3 / best
 
 
-def _forward(stack: Stack, num_tokens: int, context: int) -> float:
+def forward(stack: Stack, num_tokens: int, context: int) -> float:
     """Operations of a stack for num_tokens that each attend to about `context` others, masked or not."""
     attention = 4.0 * stack.heads * context
     return num_tokens * stack.num_layers * (2.0 * stack.matmul_params + attention)

@@ -22,6 +22,8 @@ MAX_LIVE_PARAMS = 1_000_000_000
 """Parameters that ZeRO-3 keeps gathered at most (DeepSpeed's stage3_max_live_parameters)."""
 BUCKET_PARAMS = 500_000_000
 """Gradients that DeepSpeed reduces at a time (reduce_bucket_size); the buffer is reserved whole on a GPU."""
+UPDATED_PARAMS = 1_000_000_000
+"""Of a slice that DeepSpeed updates at a time (sub_group_size)."""
 MOMENT_BYTES = {"float32": 4.0, "8bit": 1.0 + 4 / 256}
 """Bytes of one value of a moment; in 8 bit every 256 values have a float32 scale."""
 PROCESS_BYTES = {"cpu": 640 * 2**20, "cuda": 600 * 2**20}
@@ -33,7 +35,8 @@ class RankMemory:
     """Bytes of one rank at its peak, on the device it trains on; on a CPU that is the host.
 
     Attributes:
-        weights: this rank's slice, the frozen reference's with it, and what ZeRO-3 has gathered.
+        weights: this rank's slice, the frozen reference's with it.
+        gathered: what ZeRO-3 has fetched of other slices, or from host memory.
         gradients: the slice and the buffer they are reduced in.
         optimizer: float32 copy of the weights and both moments (optim.state).
         activations: what the language model saves for the backward pass, with the attention mask.
@@ -41,13 +44,14 @@ class RankMemory:
         logits: the chunks of the head.
         update: what the optimizer's step needs on top, when activations are gone again.
         process: libraries, or the CUDA context.
-        segment: the weight segments, which a rank maps; host memory.
+        segment: the weight segments, one set a node, which its ranks map; host memory.
         host: what is offloaded; host memory.
         keeps_freed: the allocator does not give freed blocks of this size back (glibc's, on a CPU), so that
             an update comes on top of activations that are gone.
     """
 
     weights: int
+    gathered: int
     gradients: int
     optimizer: int
     activations: int
@@ -62,9 +66,14 @@ class RankMemory:
     @property
     def peak(self) -> int:
         """Peak of the device: what always stays, and the larger of a backward pass and an update, or both."""
-        stays = self.weights + self.gradients + self.optimizer + self.process
+        stays = self.weights + self.gathered + self.gradients + self.optimizer + self.process
         backward = self.activations + self.vision + self.logits
         return stays + (backward + self.update if self.keeps_freed else max(backward, self.update))
+
+    @property
+    def kept(self) -> int:
+        """Weights and optimizer states on the device, which a rank copies to host memory to give them up."""
+        return self.weights + self.optimizer
 
 
 def rank_memory(shape: ModelShape, work: Workload, config: Config, device: str) -> RankMemory:
@@ -77,32 +86,45 @@ def rank_memory(shape: ModelShape, work: Workload, config: Config, device: str) 
         device: "cpu" or "cuda".
     """
     ranks, size = config.trainer.world_size, shape.weight_bytes
-    copies = 2 if config.algorithm.kl_coef > 0 and config.lora is None else 1
-    gathered = 0 if ranks == 1 else min(shape.num_params, MAX_LIVE_PARAMS) * size
+    live = min(shape.num_params, MAX_LIVE_PARAMS) * size
     trained = -(-shape.num_trained // ranks)
     bucket = (min(shape.num_trained, BUCKET_PARAMS) if device == "cpu" else BUCKET_PARAMS) * FLOAT32
     memory = RankMemory(
-        weights=copies * (shape.num_params + shape.adapters) * size // ranks + gathered,
+        weights=num_copies(config) * (shape.num_params + shape.adapters) * size // ranks,
+        gathered=0 if ranks == 1 else live,
         gradients=trained * FLOAT32 + bucket,
         optimizer=int(trained * (FLOAT32 + 2 * MOMENT_BYTES[config.optim.state])),
         activations=_language_activations(shape, work, config, device),
         vision=_vision_activations(shape, work, config, device),
         logits=_logits(shape, work, config, device),
-        update=_update_tensors(config, device) * trained * FLOAT32,
+        update=_update_tensors(config, device) * min(trained, UPDATED_PARAMS) * FLOAT32,
         process=PROCESS_BYTES[device],
-        segment=_num_segments(config) * _num_sent(shape, config) * size,
+        segment=_num_segments(config) * num_sent(shape, config) * size,
         host=0,
         keeps_freed=device == "cpu",
     )
-    if device == "cuda" and config.trainer.offload_optimizer:
-        memory = replace(memory, optimizer=0, update=0, host=memory.optimizer + memory.update)
-    if device == "cuda" and config.trainer.offload_parameters:
-        layer = max(shape.language.largest_layer, shape.vocab * shape.language.hidden) * size
-        host = memory.host + copies * shape.num_params * size // ranks
-        memory = replace(memory, weights=max(gathered, layer), host=host)
-    if config.trainer.offload_dir is not None:
-        memory = replace(memory, host=0)
-    return memory
+    return memory if device == "cpu" else _offloaded(memory, config, bucket, live)
+
+
+def num_copies(config: Config) -> int:
+    """Models that a rank has a slice of: the policy, and without LoRA the frozen reference."""
+    return 2 if config.algorithm.kl_coef > 0 and config.lora is None else 1
+
+
+def _offloaded(memory: RankMemory, config: Config, bucket: int, live: int) -> RankMemory:
+    """The same with what the config offloads in host memory, or on a disk.
+
+    DeepSpeed's gradients follow the optimizer's states, as a sum over micro-batches and for the update.
+    """
+    trainer = config.trainer
+    if trainer.offload_optimizer:
+        gradients = memory.gradients - bucket
+        update = memory.update * 2 // 3  # gradients are flat already
+        host = memory.optimizer + 2 * gradients + update
+        memory = replace(memory, optimizer=0, update=0, gradients=bucket, host=host)
+    if trainer.offload_parameters:
+        memory = replace(memory, weights=0, gathered=live, host=memory.host + memory.weights)
+    return memory if trainer.offload_dir is None else replace(memory, host=0)
 
 
 def _num_segments(config: Config) -> int:
@@ -112,7 +134,7 @@ def _num_segments(config: Config) -> int:
     return 2 if config.generator.mode == "continuous" else 1
 
 
-def _num_sent(shape: ModelShape, config: Config) -> int:
+def num_sent(shape: ModelShape, config: Config) -> int:
     """Parameters of a version: all of the merged model's, or the adapters' alone."""
     alone = config.lora is not None and config.lora.sync == "adapter"
     return shape.adapters if alone else shape.num_params

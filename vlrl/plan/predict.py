@@ -1,4 +1,4 @@
-"""One prediction of a run: memory of a rank and of the host, disk, and the trainer's time."""
+"""One prediction of a run: memory of ranks, GPUs and nodes, disk, and time."""
 
 from __future__ import annotations
 
@@ -6,50 +6,19 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from vlrl.config import Config
-from vlrl.engine.arguments import memory_share
-from vlrl.placement.layout import Layout, Node, kind_of, lay_out, resolved
+from vlrl.errors import ResourceError
+from vlrl.placement.layout import Layout, lay_out, resolved
 from vlrl.plan.duration import train_flops, train_seconds
+from vlrl.plan.machine import PlannedMachine as PlannedMachine
 from vlrl.plan.memory import MOMENT_BYTES, RankMemory, rank_memory
+from vlrl.plan.phases import GIB as GIB
+from vlrl.plan.phases import GpuMemory, HostMemory, engine_memory, gpu_memories, host_memories
 from vlrl.plan.shapes import ModelShape, read_shape
+from vlrl.plan.step_time import PlannedStep, StepTime, step_time
 from vlrl.plan.workload import Prompts, Workload, workload
 
-GIB = 2**30
-ENGINE_PROCESS_BYTES = 1 * GIB
-"""The engine's libraries and buffers on a CPU."""
-ENGINE_ASLEEP_BYTES = 2 * GIB
-"""Of a GPU, that an engine keeps while the trainer has it: context, CUDA graphs, NCCL; assumed."""
-ENGINE_BUFFER_BYTES = 2 * GIB
-"""Of a GPU, that an engine needs beside weights and KV cache: context, one pass's activations; assumed."""
 MASTER_BYTES = 4
 """Bytes of a trained weight's float32 copy, which a checkpoint holds beside both moments."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedMachine:
-    """What there is.
-
-    Attributes:
-        device: "cpu" or "cuda".
-        memory_bytes: of one GPU; of the host on a CPU.
-        rate: matmul operations/s of one rank's device.
-        num_nodes: machines like it.
-        gpus_per_node: GPUs of each; None is as many as a config asks for.
-    """
-
-    device: str
-    memory_bytes: int
-    rate: float
-    num_nodes: int = 1
-    gpus_per_node: int | None = None
-
-    def nodes(self, config: Config, *, generate: bool) -> list[Node]:
-        """The nodes that a run is laid out on."""
-        if self.gpus_per_node is not None:
-            return [Node(f"node {number}", self.gpus_per_node, 0.0) for number in range(self.num_nodes)]
-        ranks = config.trainer.num_ranks or config.trainer.sequence_parallel
-        engines = (config.generator.num_replicas or 1) * config.generator.tensor_parallel_size * generate
-        apart = kind_of(config, generate=generate) == "split"
-        return [Node("node 0", ranks + engines if apart else max(ranks, engines), 0.0)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +33,15 @@ class Plan:
         engine_floor_bytes: the least an engine can work with: its weights and the KV cache of one sequence.
         needed_bytes: of the fullest GPU, in the phase in which it is fullest; of the host on a CPU, all
             processes together.
-        layout: who is on which GPU; None on a CPU.
+        needed_host_bytes: of the fullest node's host memory beside GPUs; 0 on a CPU.
+        layout: who is where.
+        gpus: memory of each by phase; none on a CPU.
+        hosts: memory of each node beside its GPUs; none on a CPU.
         checkpoint_bytes: of one checkpoint: model, float32 weights, both moments.
         disk_bytes: of the run's folder at its largest: kept checkpoints, the one being written, the model.
         train_flops: of one step.
         train_seconds: of one step without generation, rewards and sync.
+        step: seconds of a step's parts; None on a CPU.
     """
 
     shape: ModelShape
@@ -77,33 +50,52 @@ class Plan:
     engine_bytes: int
     engine_floor_bytes: int
     needed_bytes: int
-    layout: Layout | None
+    needed_host_bytes: int
+    layout: Layout
+    gpus: tuple[GpuMemory, ...]
+    hosts: tuple[HostMemory, ...]
     checkpoint_bytes: int
     disk_bytes: int
     train_flops: float
     train_seconds: float
+    step: StepTime | None
 
     @property
     def num_gpus(self) -> int:
         """GPUs that ranks and engines have; 0 on a CPU."""
-        return self.layout.num_gpus if self.layout else 0
+        return len(self.gpus)
 
     @property
     def engine_fits(self) -> bool:
         """Whether the engine's share holds the model and a sequence."""
         return self.engine_floor_bytes <= self.engine_bytes
 
+    def host_fits(self, machine: PlannedMachine) -> bool:
+        """Whether every node's host memory is enough, as far as it is known."""
+        return machine.host_memory_bytes is None or self.needed_host_bytes <= machine.host_memory_bytes
+
     def fits(self, machine: PlannedMachine) -> bool:
         """Whether the machine's memory is enough for ranks and engines."""
-        return self.needed_bytes <= machine.memory_bytes and self.engine_fits
+        return self.needed_bytes <= machine.memory_bytes and self.engine_fits and self.host_fits(machine)
 
     def as_json(self) -> dict[str, Any]:
         """All numbers, in bytes and seconds."""
-        return (
-            asdict(self)
-            | {"num_gpus": self.num_gpus}
-            | {"num_params": self.shape.num_params, "num_trained": self.shape.num_trained}
-        )
+        tree = asdict(self)
+        del tree["layout"]  # gpus and hosts say who is where
+        if self.step is not None:
+            tree["step"] |= {
+                "total": self.step.total,
+                "bottleneck": self.step.bottleneck,
+                "tokens_per_gpu": self.step.tokens_per_gpu,
+            }
+        return tree | {
+            "num_gpus": self.num_gpus,
+            "num_ranks": len(self.layout.ranks),
+            "num_replicas": len(self.layout.engines),
+            "placement": self.layout.kind,
+            "num_params": self.shape.num_params,
+            "num_trained": self.shape.num_trained,
+        }
 
 
 def predict(
@@ -116,6 +108,9 @@ def predict(
 ) -> Plan:
     """Predict a run.
 
+    Where a config takes all GPUs there are and the machine does not say how many, the fewest of 1, 2, 4 and
+    8 are taken on which it fits; if it fits on none of them, the fewest on which it can run.
+
     Args:
         config: the whole config.
         prompts: what the config does not say of its data.
@@ -125,47 +120,67 @@ def predict(
 
     Raises:
         ConfigError: see `read_shape`.
+        ResourceError: if there are too few GPUs for the ranks and engines that are asked for.
     """
     shape = shape or read_shape(config)
-    layout = None
-    if machine.device == "cuda":
-        layout = lay_out(config, machine.nodes(config, generate=engine), generate=engine)
-        config = resolved(config, layout)
+    smallest: Plan | None = None
+    sizes = list(machine.sizes(config))
+    for size in sizes:
+        try:
+            plan = _predict(config, prompts, size, shape, engine=engine)
+        except ResourceError:
+            if smallest is None and size is sizes[-1]:
+                raise
+            continue
+        if plan.fits(size):
+            return plan
+        smallest = smallest or plan
+    assert smallest is not None  # the last size raises otherwise
+    return smallest
+
+
+def _predict(
+    config: Config, prompts: Prompts, machine: PlannedMachine, shape: ModelShape, *, engine: bool
+) -> Plan:
+    layout = lay_out(config, machine.nodes(config, generate=engine), generate=engine)
+    config = resolved(config, layout)
     work = workload(shape, prompts, config)
     memory = rank_memory(shape, work, config, machine.device)
-    ranks, generator = config.trainer.world_size, config.generator
-    parallel = generator.tensor_parallel_size
-    weights = shape.num_params * shape.weight_bytes
-    one_sequence = kv_bytes_per_token(shape) * generator.max_model_len
+    reserved = engine_memory(shape, config, machine.memory_bytes, machine.device)
+    gpus: list[GpuMemory] = []
+    hosts: list[HostMemory] = []
+    step = None
     if machine.device == "cpu":
-        cache = generator.cpu_kv_cache_gib * GIB
-        reserved = weights + cache + ENGINE_PROCESS_BYTES
-        floor = weights + one_sequence + ENGINE_PROCESS_BYTES
-        engines = reserved * (generator.num_replicas or 1) * engine
-        needed = ranks * memory.peak + memory.segment + engines + int(config.ray.object_store_gib * GIB)
+        engines = reserved.reserved * len(layout.engines)
+        needed = len(layout.ranks) * memory.peak + memory.segment + engines
+        needed += int(config.ray.object_store_gib * GIB)
     else:
-        reserved = int(machine.memory_bytes * memory_share(generator, on_gpu=True))
-        floor = (weights + one_sequence) // parallel + ENGINE_BUFFER_BYTES
-        by_turns = layout is not None and layout.takes_turns
-        training = memory.peak + (ENGINE_ASLEEP_BYTES if by_turns else 0)
-        generating = reserved * engine + (memory.process if by_turns else 0)
-        needed = max(training, generating)
+        gpus = gpu_memories(layout, shape, memory, reserved, config)
+        hosts = host_memories(layout, shape, memory, reserved, config)
+        needed = max(gpu.peak for gpu in gpus)
+        step = step_time(PlannedStep(shape, work, prompts, config, machine, layout, memory, reserved))
     flops = train_flops(shape, work, config)
     checkpoint = checkpoint_bytes(shape, config)
     return Plan(
         shape=shape,
         work=work,
         memory=memory,
-        engine_bytes=reserved * engine,
-        engine_floor_bytes=floor * engine,
+        engine_bytes=reserved.reserved * engine,
+        engine_floor_bytes=reserved.floor * engine,
         needed_bytes=needed,
+        needed_host_bytes=max((host.total for host in hosts), default=0),
         layout=layout,
+        gpus=tuple(gpus),
+        hosts=tuple(hosts),
         checkpoint_bytes=checkpoint,
         # The next one is written aside before the oldest is removed.
         disk_bytes=(min(config.checkpoint.keep, _num_saved(config)) + (_num_saved(config) > 1)) * checkpoint
-        + weights,
+        + shape.num_params * shape.weight_bytes,
         train_flops=flops,
-        train_seconds=train_seconds(flops, ranks, machine.rate, machine.device),
+        train_seconds=step.training
+        if step
+        else train_seconds(flops, len(layout.ranks), machine.rate, machine.device),
+        step=step,
     )
 
 
@@ -179,8 +194,3 @@ def _num_saved(config: Config) -> int:
     """Checkpoints that a whole run writes, by steps; the last step's is always one."""
     every = config.checkpoint.every
     return -(-config.num_steps // every) if every else 1
-
-
-def kv_bytes_per_token(shape: ModelShape) -> int:
-    """Bytes of a token in the engine's cache: keys and values of all layers."""
-    return 2 * shape.language.num_layers * shape.language.key_heads * shape.weight_bytes

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from vlrl.config import Config
 from vlrl.errors import ConfigError, ResourceError
-from vlrl.plan.changes import Changes, fitting_changes
-from vlrl.plan.predict import GIB, Plan, PlannedMachine, predict
+from vlrl.plan.changes import fitting_changes
+from vlrl.plan.machine import PlannedMachine, free_bytes, this_machine
+from vlrl.plan.predict import GIB, Plan, predict
+from vlrl.plan.report import change_lines, gpu_lines, verdict
 from vlrl.plan.shapes import read_shape
 from vlrl.plan.workload import Prompts
-from vlrl.tracking.console import duration
 from vlrl.types import Sample
+from vlrl.weights.keepers import SHARED_MEMORY
+from vlrl.weights.segments import orphans
 
 ERROR_MARGIN = 1.08
 """The prediction was 0.93 to 1.03 of what was measured (docs/memory.md): beyond this it cannot fit."""
-ASSUMED_RATE = {"cpu": 1e11, "cuda": 4e14}
-"""Of time, which is not asked here, nothing follows."""
-SMI_TIMEOUT_S = 30.0
+HOST_MARGIN = 1.5
+"""The same of host memory beside GPUs, half of which is assumed and none measured."""
 
 
 def require_room(
@@ -60,15 +60,46 @@ def require_room(
             f"the disk may become full: checkpoints and model will take {plan.disk_bytes / GIB:.1f} GiB, and "
             f"{config.run_dir} has {free / GIB:.1f} GiB free; lower checkpoint.keep or set run.dir"
         )
+    if engine and plan.memory.segment:
+        _require_shared_memory(config, plan.memory.segment, note)
     if plan.fits(machine):
         return
     changes = fitting_changes(config, prompts, machine, engine=engine)
     words = "\n".join(
-        [f"this run is predicted not to fit: {verdict(plan, machine)}", *change_lines(changes, machine)]
+        [
+            f"this run is predicted not to fit: {verdict(plan, machine)}",
+            *gpu_lines(plan),
+            *change_lines(changes, machine),
+        ]
     )
-    certain = plan.needed_bytes > ERROR_MARGIN * machine.memory_bytes or not plan.engine_fits
-    if certain and config.run.check_memory == "error":
+    if _is_certain(plan, machine) and config.run.check_memory == "error":
         raise ResourceError(f"{words}\nrun.check_memory=warn starts it anyway; `vlrl plan` shows every part")
+    note(words)
+
+
+def _is_certain(plan: Plan, machine: PlannedMachine) -> bool:
+    """Whether it cannot fit even if the prediction is as wrong as it has been."""
+    host = machine.host_memory_bytes
+    return (
+        plan.needed_bytes > ERROR_MARGIN * machine.memory_bytes
+        or not plan.engine_fits
+        or (host is not None and plan.needed_host_bytes > HOST_MARGIN * host)
+    )
+
+
+def _require_shared_memory(config: Config, segment_bytes: int, note: Callable[[str], None]) -> None:
+    """The weights' segments and Ray's objects have a limit of their own, in containers a small one."""
+    needed = segment_bytes + int(config.ray.object_store_gib * GIB)
+    left_behind = sum(file.stat().st_size for file in orphans(SHARED_MEMORY))  # the run removes them
+    if needed <= (free := shutil.disk_usage(SHARED_MEMORY).free + left_behind):
+        return
+    words = (
+        f"the weights' segments and Ray's objects need {needed / GIB:.2f} GiB of shared memory, "
+        f"{SHARED_MEMORY} has {free / GIB:.2f} GiB free; run the container with a larger --shm-size, or set "
+        "weights.transport=disk"
+    )
+    if config.run.check_memory == "error":
+        raise ResourceError(f"{words}; run.check_memory=warn starts it anyway")
     note(words)
 
 
@@ -88,76 +119,3 @@ def prompts_of(samples: Sequence[Sample], config: Config) -> Prompts:
         image_pixels=max(frames, default=config.processor.max_pixels),
         completion_tokens=completion,
     )
-
-
-def this_machine() -> PlannedMachine:
-    """The smallest GPU's memory, without making a context on it; the host's where there is none."""
-    command = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
-    try:
-        answer = subprocess.run(
-            command, capture_output=True, text=True, timeout=SMI_TIMEOUT_S, check=True
-        ).stdout
-        mib = [int(line) for line in answer.split()]
-    except (OSError, ValueError, subprocess.SubprocessError):
-        mib = []
-    device, size = ("cuda", min(mib) * 2**20) if mib else ("cpu", host_memory())
-    return PlannedMachine(device, size, ASSUMED_RATE[device])
-
-
-def host_memory() -> int:
-    """Bytes of this host, or of the container's limit if that is less."""
-    lines = Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
-    total = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemTotal:"))
-    limit = Path("/sys/fs/cgroup/memory.max")
-    bound = limit.read_text(encoding="utf-8").strip() if limit.is_file() else "max"
-    return total if bound == "max" else min(total, int(bound))
-
-
-def free_bytes(folder: Path) -> int:
-    """Free bytes of the disk that a folder is on, or will be."""
-    folder = folder.resolve()
-    while not folder.exists():
-        folder = folder.parent
-    return shutil.disk_usage(folder).free
-
-
-def verdict(plan: Plan, machine: PlannedMachine) -> str:
-    """Whether a plan fits a machine, and what does not."""
-    gpu = machine.device == "cuda"
-    place = f"{f'one of {plan.num_gpus} GPUs' if plan.num_gpus > 1 else 'one GPU'}" if gpu else "this host"
-    if plan.needed_bytes <= machine.memory_bytes and not plan.engine_fits:
-        return (
-            f"the engine needs {plan.engine_floor_bytes / GIB:.2f} GiB for the model and one sequence and is "
-            f"given {plan.engine_bytes / GIB:.2f} GiB: does not fit"
-        )
-    words = "fits in" if plan.needed_bytes <= machine.memory_bytes else "does not fit in"
-    return f"{plan.needed_bytes / GIB:.2f} GiB {words} the {machine.memory_bytes / GIB:.2f} GiB of {place}"
-
-
-def change_lines(changes: Changes, machine: PlannedMachine) -> list[str]:
-    """What would make it fit; if nothing, what was tried and how far that went."""
-    lines = [_line(keys, plan) for keys, plan in changes.fitting]
-    if lines:
-        return ["it would fit with any of:" if len(lines) > 1 else "it would fit with:", *lines]
-    if changes.best is None:
-        return ["nothing was left to try"]
-    tried = dict.fromkeys(word for keys in changes.tried for word in keys.split())
-    return [
-        f"nothing fits {machine.memory_bytes / GIB:.2f} GiB of what was tried, alone and together:",
-        *(f"  {word}" for word in tried),
-        "closest comes:",
-        _line(*changes.best),
-    ]
-
-
-def _line(keys: str, plan: Plan) -> str:
-    gpus = f" on {plan.num_gpus} GPUs" if plan.num_gpus > 1 else ""
-    host = plan.memory.host / GIB
-    offloaded = f", {host:.0f} GiB of host memory a rank" if host >= 1 else ""
-    return f"  {plan.needed_bytes / GIB:8.2f} GiB with {keys}{gpus}{offloaded}"
-
-
-def time_words(plan: Plan, num_steps: int) -> str:
-    """The trainer's time of a step and of a run."""
-    whole = duration(plan.train_seconds * num_steps)
-    return f"about {duration(plan.train_seconds)} a step, {whole} for {num_steps} steps"

@@ -62,6 +62,7 @@ class ModelShape:
         patch: side of a patch in pixels.
         patches_per_token: patches that become one token of the language model.
         weight_bytes: of one weight.
+        num_tensors: parameters that are tensors of their own.
     """
 
     params: Mapping[str, int]
@@ -74,6 +75,7 @@ class ModelShape:
     patch: int
     patches_per_token: int
     weight_bytes: int
+    num_tensors: int = 0
 
     @property
     def num_params(self) -> int:
@@ -129,6 +131,7 @@ def read_shape(config: Config, *, fetch: bool = True) -> ModelShape:
         patch=_side(vision.patch_size),
         patches_per_token=merge**2 if merge else _shuffled(found),
         weight_bytes=BYTES[config.model.dtype],
+        num_tensors=sum(1 for _ in model.parameters()),
     )
 
 

@@ -1,1 +1,1 @@
-"""Files at URLs: object stores and whatever else fsspec opens."""
+"""Files that other hosts see too: shared folders, object stores and whatever else fsspec opens."""

@@ -20,11 +20,11 @@ from vlrl.choices import MachineChoice, merged
 from vlrl.config import Config
 from vlrl.errors import EngineError, ResourceError
 from vlrl.model.lora import sent_alone
+from vlrl.storage.shared_folder import SharedFile, require_seen
 from vlrl.trainer.objective import Objective
 from vlrl.trainer.offload import OffloadFolder, require_disk_access, with_folder
 from vlrl.trainer.rank import TrainerRank
 from vlrl.trainer.result import RankStepResult, StepSums
-from vlrl.trainer.shared_folder import SharedFile, require_seen
 from vlrl.types import FloatArray
 from vlrl.weights.keepers import keepers_of
 from vlrl.weights.manifest import Checksum, Manifest, plan_segment

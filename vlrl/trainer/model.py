@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -25,7 +25,7 @@ from vlrl.trainer.offload import zero_options
 
 
 def load_model(config: Config) -> Any:
-    """The starting model, whole, with its frozen parts marked.
+    """The starting model, whole unless within `load_split`, with its frozen parts marked.
 
     Raises:
         ConfigError: if there is no model at model.path, or nothing of it is left to train.
@@ -82,14 +82,16 @@ def with_logprobs(
 
 
 def feature_cache(model: Any, config: Config, device: torch.device) -> FeatureCache | None:
-    """A cache of images' features, if no step changes them and the config keeps any; before ZeRO-3."""
+    """A cache of images' features, if no step changes them and the config keeps any.
+
+    Every rank must call it.
+    """
     options = config.vision_cache
     if not vision_is_frozen(model) or (options.gib == 0 and options.dir is None):
         return None
     folder = None
     if options.dir is not None:
-        tower = [(n, p) for n, p in model.named_parameters() if part_of(n) in VISION_PARTS]
-        folder = options.dir / fingerprint(tower, _vision_settings(model, config))
+        folder = options.dir / fingerprint(_whole_tower(model), _vision_settings(model, config))
 
     def agree(mine: bool) -> bool:
         flag = torch.tensor(int(mine), device=device)
@@ -97,6 +99,16 @@ def feature_cache(model: Any, config: Config, device: torch.device) -> FeatureCa
         return bool(flag.item())
 
     return FeatureCache(int(options.gib * 2**30), folder, agree)
+
+
+def _whole_tower(model: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    """The tower's weights by name, each gathered for as long as the caller is at it."""
+    import deepspeed
+
+    for name, parameter in model.named_parameters():
+        if part_of(name) in VISION_PARTS:
+            with deepspeed.zero.GatheredParameters([parameter]):
+                yield name, parameter
 
 
 def _vision_settings(model: Any, config: Config) -> str:
@@ -115,8 +127,8 @@ def _vision_settings(model: Any, config: Config) -> str:
     return json.dumps(settings, sort_keys=True, default=str)
 
 
-def deepspeed_config(config: Config, module: torch.nn.Module, device_type: str) -> Mapping[str, Any]:
-    """DeepSpeed's own config of a rank that splits a module.
+def deepspeed_config(config: Config, device_type: str) -> Mapping[str, Any]:
+    """DeepSpeed's own config of a rank.
 
     Collectives run beside the computation on a GPU; gloo's on a CPU would only take its cores.
     """
@@ -125,7 +137,7 @@ def deepspeed_config(config: Config, module: torch.nn.Module, device_type: str) 
         "train_micro_batch_size_per_gpu": 1,
         "gradient_accumulation_steps": 1,  # the boundary is set by hand: micro-batches vary in number
         "gradient_clipping": config.optim.max_grad_norm,
-        "zero_optimization": {"stage": 3, "overlap_comm": on_gpu, **zero_options(config, module)},
+        "zero_optimization": {"stage": 3, "overlap_comm": on_gpu, **zero_options(config)},
         "zero_allow_untested_optimizer": True,
         "zero_force_ds_cpu_optimizer": False,  # torch's AdamW does offloaded updates too, without a compiler
         "bf16": {"enabled": low},

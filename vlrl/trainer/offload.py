@@ -20,6 +20,8 @@ from vlrl.errors import ConfigError
 from vlrl.machine.checks import toolkit_remedy
 from vlrl.machine.compiler import DISK_ACCESS, compile_stub
 from vlrl.machine.nvidia import toolkit_problem
+from vlrl.model.lora import add_adapters
+from vlrl.model.meta_model import empty_model
 from vlrl.weights.segments import hold, new_path, orphans
 
 InMemory: TypeAlias = list[dict[str, torch.Tensor]]
@@ -88,8 +90,8 @@ def of_reference(config: Config) -> Config:
     return config.model_copy(update={"trainer": trainer})
 
 
-def zero_options(config: Config, module: nn.Module) -> Mapping[str, Any]:
-    """Options of DeepSpeed's zero_optimization section, for the module that is split."""
+def zero_options(config: Config) -> Mapping[str, Any]:
+    """Options of DeepSpeed's zero_optimization section."""
     trainer = config.trainer
     place = {"device": "cpu"}
     if trainer.offload_dir is not None:
@@ -99,21 +101,9 @@ def zero_options(config: Config, module: nn.Module) -> Mapping[str, Any]:
     if _on_disk(config):
         # By default the first 10^9 elements would stay in host memory, and a slice of over 10^8, or more than
         # five at once, would end the run: fetching ahead fills the buffers that the next block needs.
-        options["offload_param"] |= {"max_in_cpu": 0, **_buffers(module, trainer.world_size)}
+        options["offload_param"] |= {"max_in_cpu": 0, **_buffers(config)}
         options |= {"stage3_prefetch_bucket_size": 0, "stage3_max_reuse_distance": 0}
     return options
-
-
-def split_on_disk(module: nn.Module, config: Config, deepspeed_config: Mapping[str, Any]) -> None:
-    """Split a module whose slices go to a disk, where DeepSpeed would do it in the wrong precision.
-
-    `deepspeed.initialize` swaps through buffers in bfloat16 on a CPU without float16, whatever the model's
-    dtype is, and so rounds float32 weights. Its `zero.Init` takes the dtype from its config.
-    """
-    if _on_disk(config) and not torch.cuda.is_available():
-        import deepspeed
-
-        deepspeed.zero.Init(module=module, config_dict_or_path=dict(deepspeed_config))
 
 
 def correct_offload(optimizer: Any, config: Config) -> None:
@@ -170,16 +160,22 @@ def _on_disk(config: Config) -> bool:
     return config.trainer.offload_parameters and config.trainer.offload_dir is not None
 
 
-def _buffers(module: nn.Module, num_ranks: int) -> dict[str, int]:
+def _buffers(config: Config) -> dict[str, int]:
     """Host memory through which slices are read: one buffer for each that is in use at a time.
 
     A block of layers is fetched whole; beside it the embedding and the head may be in use, each with what
     belongs to it.
     """
+    module = empty_model(config)
+    if config.lora is not None:
+        add_adapters(module, config.lora, config.run.seed)
     largest = max(parameter.numel() for parameter in module.parameters())
     lists = (child for child in module.modules() if isinstance(child, nn.ModuleList))
     in_block = max((len(list(block.parameters())) for blocks in lists for block in blocks), default=0)
-    return {"buffer_count": in_block + BUFFERS_BESIDE_A_BLOCK, "buffer_size": -(-largest // num_ranks) + 1}
+    return {
+        "buffer_count": in_block + BUFFERS_BESIDE_A_BLOCK,
+        "buffer_size": -(-largest // config.trainer.world_size) + 1,
+    }
 
 
 def states_in_memory(optimizer: Any) -> InMemory:

@@ -6,7 +6,6 @@ import os
 import socket
 import time
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -37,12 +36,14 @@ from vlrl.model.lora import (
 from vlrl.model.sequence_parallel import join_group, require_heads, shared_sums
 from vlrl.processors.auto import open_processor
 from vlrl.protocols import Processor
+from vlrl.storage.shared_folder import SharedFile, WrittenFiles
 from vlrl.trainer.choices import choose_for
 from vlrl.trainer.device_memory import DeviceMemory
+from vlrl.trainer.group import join_ranks
+from vlrl.trainer.loading import load_split
 from vlrl.trainer.model import (
     deepspeed_config,
     feature_cache,
-    load_model,
     make_leaves,
     make_optimizer,
     with_logprobs,
@@ -52,12 +53,10 @@ from vlrl.trainer.offload import (
     correct_offload,
     of_reference,
     require_disk_access,
-    split_on_disk,
 )
 from vlrl.trainer.profile import StepProfiler
 from vlrl.trainer.rank_state import load_state, save_state
 from vlrl.trainer.result import RankStepResult, StepSums, fresh_differences
-from vlrl.trainer.shared_folder import SharedFile, WrittenFiles
 from vlrl.types import FloatArray
 from vlrl.weights.manifest import Checksum, Manifest
 from vlrl.weights.sender import WeightSender
@@ -100,29 +99,21 @@ class TrainerRank:
             shared: of the run's folder, if there is one: the driver's must be this host's too.
 
         Raises:
-            ConfigError: if there is no model at model.path, the run's folder is another one on this host, or
-                no access to disks can be compiled.
+            ConfigError: see `load_split`; or if the run's folder is another one on this host, or no access to
+                disks can be compiled.
         """
         begin = time.perf_counter()
         if shared is not None:
             shared.require(self._rank)
-        on_gpu = torch.cuda.is_available()
         if self._config.trainer.offload_dir is not None:
-            require_disk_access(on_gpu)
+            require_disk_access(torch.cuda.is_available())
         import deepspeed
 
+        self._device = join_ranks(self._config.trainer.timeout_s)
         choose_ordered(self._config.trainer.deterministic)
-        if not on_gpu:
-            # Unless told otherwise, DeepSpeed compiles a shared-memory all-reduce for a minute; gloo has one.
-            deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
-        self._device = torch.device("cuda", 0) if on_gpu else torch.device("cpu")
-        deepspeed.init_distributed(
-            dist_backend="nccl" if on_gpu else "gloo",
-            timeout=timedelta(seconds=self._config.trainer.timeout_s),
-            verbose=False,
-        )
         require_device(self._config.trainer.attention, self._device)
-        model = load_model(self._config)
+        options = deepspeed_config(self._config, self._device.type)
+        model = load_split(self._config, options)
         size = self._config.trainer.sequence_parallel
         require_heads(model.get_decoder().config.num_attention_heads, size)
         self._chosen = choose_for(model, self._config, self._device)
@@ -132,8 +123,6 @@ class TrainerRank:
         module = self._wrapped(model)
         make_leaves(module)
         optimizer = make_optimizer(module.parameters(), self._config, self._device.type)
-        options = deepspeed_config(self._config, module, self._device.type)
-        split_on_disk(module, self._config, options)
         self._engine, *_ = deepspeed.initialize(model=module, optimizer=optimizer, config=options)
         correct_offload(self._engine.optimizer, self._config)
         self._profiler = StepProfiler(
@@ -272,12 +261,10 @@ class TrainerRank:
         """The starting model, frozen, its parameters split over the ranks too."""
         import deepspeed
 
+        options = deepspeed_config(of_reference(self._config), self._device.type)
         # The features of a frozen tower are the policy's own: one cache serves both.
-        module = self._wrapped(load_model(self._config))
+        module = self._wrapped(load_split(self._config, options))
         module.requires_grad_(False)
-        config = of_reference(self._config)
-        options = deepspeed_config(config, module, self._device.type)
-        split_on_disk(module, config, options)
         engine, *_ = deepspeed.initialize(model=module, config=options)
         engine.eval()  # DeepSpeed's returns nothing
         return engine

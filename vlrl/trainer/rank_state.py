@@ -11,11 +11,11 @@ import torch
 
 from vlrl.config import Config
 from vlrl.errors import EngineError
+from vlrl.storage.shared_folder import REMEDY
 from vlrl.trainer.choices import fuses_update
 from vlrl.trainer.model import set_fused, set_options
 from vlrl.trainer.offload import bring_back, states_in_memory
 from vlrl.trainer.reslice import count_ranks, load_from_other_ranks
-from vlrl.trainer.shared_folder import REMEDY
 
 ZERO = "zero"
 """The folder of the ranks' files in that of their state."""

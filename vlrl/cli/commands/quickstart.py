@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from vlrl.cli.commands.train import require_target
-from vlrl.cli.shared import DebugOption, JsonOption, print_result
+from vlrl.cli.shared import DebugOption, JsonOption, OverridesArgument, print_result
 from vlrl.config import Config, load_config
 from vlrl.config.paths import absolute
 from vlrl.errors import ConfigError
@@ -42,6 +42,7 @@ CONFIGS = {
 
 
 def command(
+    overrides: OverridesArgument = None,
     seed: Annotated[int, typer.Option(help="Seed of weights, data order and sampling.")] = 0,
     task: Annotated[
         QuickstartTask,
@@ -60,11 +61,15 @@ def command(
     json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Make a tiny VLM, warm it up by SFT, train it by GRPO, report on it: `vlrl quickstart --seed 1`."""
+    """Make a tiny VLM, warm it up by SFT, train it by GRPO, report on it: `vlrl quickstart --seed 1`.
+
+    Overrides hold for the warm start too.
+    """
     name = CONFIGS[task]
     out = absolute(out or Path("runs") / name)
-    warm = load_config(configs / f"{name}_sft.yaml", [f"run.seed={seed}", f"run.dir={out.parent}"])
-    main = load_config(configs / f"{name}.yaml", [f"run.seed={seed}", f"run.dir={out.parent}"])
+    given = [*(overrides or ()), f"run.seed={seed}", f"run.dir={out.parent}"]
+    warm = load_config(configs / f"{name}_sft.yaml", given)
+    main = load_config(configs / f"{name}.yaml", given)
     warm = _placed(warm, f"{out.name}-sft", out.parent / f"{out.name}-init")
     main = _placed(main, out.name, warm.run_dir / "model")
     summary, report = run(warm, main, corpus_of(task, warm), json_mode=json)

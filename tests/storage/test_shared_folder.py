@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from vlrl.errors import ConfigError
-from vlrl.trainer.shared_folder import SharedFile, WrittenFiles, require_seen
+from vlrl.storage.shared_folder import SharedFile, WrittenFiles, require_seen
 
 
 def write(folder: Path, **files: str) -> Path:

@@ -1,0 +1,102 @@
+"""docs/scaling.md: its tables are what its commands print, and its sentences what the tables say."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from vlrl.plan.rates import DRIVER_IMAGE, DRIVER_TURN, LAYER, MATMUL, MEMORY_READ, REACHED
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "scaling.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def tool() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("scaling_page", ROOT / "tools" / "scaling_page.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def section(title: str) -> str:
+    return PAGE.split(f"\n## {title}\n")[1].split("\n## ")[0]
+
+
+def numbers(row: list[str]) -> list[float]:
+    return [float(cell.strip("* s").replace(",", "")) for cell in row]
+
+
+def rows_of(title: str, first: str) -> list[list[str]]:
+    """Cells of the rows of a section that begin like this."""
+    lines = [line for line in section(title).splitlines() if line.startswith(f"| {first}")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_every_table_is_what_its_commands_print(tool: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    asked: list[str] = []
+
+    def planned(command: str) -> dict[str, object]:
+        asked.append(command)
+        return dict(tool.plan(command))
+
+    assert tool.rewritten(PAGE, planned) == PAGE, (
+        "rates or formulas have changed: python tools/scaling_page.py"
+    )
+    assert len(asked) == 4 + 4 + 10
+    assert all(f"    vlrl {command}\n" in PAGE for command in asked)
+
+
+def test_a_wrong_figure_is_found(tool: ModuleType) -> None:
+    """The page is compared with what is planned, not with itself."""
+    step = dict.fromkeys(("generation", "driver", "media", "training", "sync"), 1.0)
+    found = {"num_gpus": 3, "step": {**step, "total": 5.0, "bottleneck": "media"}}
+    assert "| 3 | 1.0 | 1.0 | 1.0 | 1.0 | 1.0 | **5.0** | media, 20% |" in tool.rewritten(
+        PAGE, lambda _: found
+    )
+
+
+def test_the_sentences_about_the_tables_hold() -> None:
+    one, eight, many, most = (numbers(row[1:7]) for row in rows_of("From 1 to 512 GPUs", "")[1:5])
+    assert one[0] == pytest.approx(one[3], rel=0.1)  # generation and training
+    assert eight[1] / eight[5] == pytest.approx(1 / 7, abs=0.01)
+    assert many[1] / many[5] == pytest.approx(1 / 2, abs=0.03)
+    assert many[2] / many[5] == pytest.approx(1 / 10, abs=0.01)
+    assert most[1] / most[5] == pytest.approx(4 / 5, abs=0.02)
+    assert (most[0] + most[3] + most[4]) / most[5] == pytest.approx(1 / 14, abs=0.005)
+    in_loop, whole = (float(ms) for ms in re.findall(r"([\d.]+) ms", section("From 1 to 512 GPUs"))[1::-1])
+    assert in_loop / whole == pytest.approx(1 / 3, abs=0.03)
+    assert many[1] * in_loop / whole < many[0]
+    turn_ms = 1e3 * (DRIVER_TURN.value + 1.024 * DRIVER_IMAGE.value)
+    assert turn_ms == pytest.approx(whole, rel=0.03)
+
+
+def test_the_sentences_about_published_figures_hold() -> None:
+    areal = [numbers(row[1:]) for row in rows_of("Against published figures", "AReaL")]
+    ratios = [ratio for _, _, ratio in areal]
+    assert (round(min(ratios), 1), round(max(ratios), 1)) == (1.2, 1.7)
+    small, small_async, large, large_async = areal
+    assert [round(small[n] / small_async[n], 1) for n in (0, 1)] == [2.8, 2.0]
+    assert [round(large[n] / large_async[n], 1) for n in (0, 1)] == [2.3, 2.3]
+    easyr1 = [numbers(row[1:])[2] for row in rows_of("Against published figures", "EasyR1")]
+    assert easyr1 == sorted(easyr1)
+    share_of_peak = MATMUL["cuda"].value * REACHED["cuda"].value / 989e12
+    assert share_of_peak == pytest.approx(0.28, abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("num_bytes", "gpus", "layers", "ms"), [(16.06e9, 1, 32, 6.5), (141.1e9, 4, 80, 16.2)]
+)
+def test_decoding_meets_vllms_published_latencies(
+    num_bytes: float, gpus: int, layers: int, ms: float
+) -> None:
+    """llama-3.1 8B and llama-3 70B in bfloat16 on H200 GPUs, whose memory reads 4.8e12 bytes/s."""
+    bandwidth = 4.8e12 * MEMORY_READ.value / 3.35e12
+    assert 1e3 * (num_bytes / gpus / bandwidth + layers * LAYER.value) == pytest.approx(ms, rel=0.1)

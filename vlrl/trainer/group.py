@@ -1,0 +1,20 @@
+"""Joining the group of ranks that split a model."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import torch
+
+
+def join_ranks(timeout_s: float) -> torch.device:
+    """Join the group that RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT name; the device to train on."""
+    import deepspeed
+
+    on_gpu = torch.cuda.is_available()
+    if not on_gpu:
+        # Unless told otherwise, DeepSpeed compiles a shared-memory all-reduce for a minute; gloo has one.
+        deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
+    backend, timeout = "nccl" if on_gpu else "gloo", timedelta(seconds=timeout_s)
+    deepspeed.init_distributed(dist_backend=backend, timeout=timeout, verbose=False)
+    return torch.device("cuda", 0) if on_gpu else torch.device("cpu")
