@@ -101,7 +101,7 @@ def edited(folder: Path, to: Path, change: Callable[[dict[str, torch.Tensor]], N
 def test_slices_of_every_family_are_those_of_the_whole_model(
     ranks: Ranks, tiny_family: Callable[[str], Path], family: str
 ) -> None:
-    """In the checkpoint's type and in another."""
+    """The checkpoint's type and another."""
     for dtype in ("float32", "bfloat16"):
         config = config_of(tiny_family(family), dtype)
         assert_loaded(ranks(loaded_ranks.load, config), load_model(config))
@@ -120,7 +120,7 @@ def test_policy_and_reference_begin_as_the_whole_model(
 def test_slices_are_the_same_however_the_checkpoint_is_stored(
     ranks: Ranks, tiny_family: Callable[[str], Path], hub_cache: Path, tmp_path: Path
 ) -> None:
-    """In several files, in one that is no safetensors file, and under a name of the hub."""
+    """Several files, one that is no safetensors file, and a name of the hub."""
     folder = tiny_family("qwen3_vl")
     model = load_model(config_of(folder))
 
