@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from vlrl.config import Config
+from vlrl.config.paths import looks_like_a_folder
 from vlrl.errors import ConfigError
 from vlrl.protocols import Processor
 from vlrl.registry import available, resolve
+from vlrl.storage.model_cache import CONFIG_FILE, local_model
 
 HUB_TIMEOUT_S = 10.0
 """Longest wait for the hub's answer before a run says that it cannot be reached."""
@@ -19,16 +21,17 @@ def open_processor(config: Config) -> Processor:
     Raises:
         ConfigError: if the model does not exist or no processor knows its type.
     """
-    name = config.processor.name
+    name, path = config.processor.name, local_model(config.model.path)
     if name == "auto":
-        name = model_type(config.model.path)
+        name = model_type(path)
         if name not in available("processors"):
             known = ", ".join(sorted(available("processors")))
             raise ConfigError(
                 f"model.path={config.model.path!r} is of type {name!r}, for which no processor is registered "
                 f"(known: {known}); write one and give it as processor.name=./file.py:Class"
             )
-    processor: Processor = resolve("processors", name)(config)
+    here = config.model_copy(update={"model": config.model.model_copy(update={"path": path})})
+    processor: Processor = resolve("processors", name)(here)
     return processor
 
 
@@ -39,11 +42,12 @@ def model_type(path: str) -> str:
         ConfigError: if there is no such model.
     """
     place = f"model.path={path!r}"
+    path = local_model(path, only=(CONFIG_FILE,))
     if Path(path).is_dir():
-        if not (Path(path) / "config.json").is_file():
+        if not (Path(path) / CONFIG_FILE).is_file():
             raise ConfigError(f"{place} is a folder without a config.json; give one in Hugging Face format")
     elif looks_like_a_folder(path):
-        raise ConfigError(f"{place} does not exist (looked in {Path.cwd()})")
+        raise ConfigError(f"{place} does not exist")
     else:
         _require_hub_model(path, place)
     from transformers import AutoConfig
@@ -92,10 +96,3 @@ def _ask_hub(path: str, place: str, cached: bool) -> None:
         raise ConfigError(
             f"{place} is not a folder, and {constants.ENDPOINT} cannot be reached ({error}); {remedy}"
         ) from error
-
-
-def looks_like_a_folder(path: str) -> bool:
-    """A hub name is OWNER/NAME; anything with another shape is meant as a folder."""
-    return (
-        path.startswith((".", "/", "~")) or path.count("/") != 1 or Path(path).parts[0] in ("runs", "models")
-    )

@@ -10,9 +10,13 @@ import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from object_store import Bucket
 
 NO_NETWORK = Path(__file__).parent / "no_network"
 ROOT = Path(__file__).parent.parent
@@ -139,6 +143,26 @@ def tiny_family(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Pat
 def root() -> Path:
     """The checkout's root folder."""
     return ROOT
+
+
+@pytest.fixture(scope="session")
+def s3_address() -> Iterator[str]:
+    """Address of a real S3 server on this machine, one for all tests."""
+    from object_store import s3_server
+
+    with s3_server() as address:
+        yield address
+
+
+@pytest.fixture
+def bucket(s3_address: str, monkeypatch: pytest.MonkeyPatch) -> Bucket:
+    """An empty bucket of it, which this process's environment leads to."""
+    from object_store import new_bucket
+
+    made = new_bucket(s3_address)
+    for name, value in made.environment.items():
+        monkeypatch.setenv(name, value)
+    return made
 
 
 @pytest.fixture(scope="session")

@@ -34,6 +34,7 @@ LAYERS = (
     "foreign",
     "parsing",
     "config",
+    "storage",
     "algorithm",
     "packing",
     "model",

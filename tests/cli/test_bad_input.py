@@ -16,10 +16,13 @@ import pytest
 import ray
 import yaml
 from builders import random_image
+from checkpoint_files import write_least
+from object_store import Bucket
 from PIL import Image
 
 from vlrl.run.checkpoint import RunState, save_checkpoint
 from vlrl.run.lock import LOCK_FILE
+from vlrl.run.manifest import add_digests
 
 
 @pytest.fixture(autouse=True)
@@ -107,7 +110,7 @@ def test_an_override_without_a_value(fails: Fails) -> None:
 def test_no_model_folder(fails: Fails, command: str, path: str) -> None:
     data = ["data.eval.name=digit_sum"]
     message = fails(2, "ConfigError", f"model.path={path}", *data, command=command)
-    assert message.startswith(f"model.path='{path}' does not exist (looked in ")
+    assert message == f"model.path='{Path.cwd() / path}' does not exist"
 
 
 def test_a_folder_without_a_model(fails: Fails, tmp_path: Path) -> None:
@@ -215,7 +218,7 @@ def files(folder: Path) -> dict[str, bytes]:
 def earlier(tmp_path: Path) -> Iterator[Path]:
     """The folder of an earlier run of that name, of seed 0 and two ranks; it must be left as it was."""
     run_dir = tmp_path / "runs" / "a"
-    save_checkpoint(run_dir, RunState(5, 0, 2), lambda folder: None, keep=1)
+    add_digests(save_checkpoint(run_dir, RunState(5, 0, 2), write_least, keep=1))
     before = files(run_dir)
     yield run_dir
     assert files(run_dir) == before
@@ -224,18 +227,48 @@ def earlier(tmp_path: Path) -> Iterator[Path]:
 def test_an_earlier_run_is_not_overwritten(fails: Fails, earlier: Path) -> None:
     for command in ("train", "sft"):
         message = fails(2, "ConfigError", command=command)
-        assert message.startswith("runs/a holds an earlier run; go on with --resume")
+        assert message.startswith(f"{earlier} holds an earlier run; go on with --resume")
 
 
-def test_resume_needs_a_checkpoint(fails: Fails) -> None:
+def test_resume_needs_a_checkpoint(fails: Fails, tmp_path: Path) -> None:
     message = fails(2, "ConfigError", "--resume")
-    assert message == "--resume: no checkpoint under runs/a/checkpoints; run without --resume"
+    assert message == f"--resume: no checkpoint under {tmp_path}/runs/a/checkpoints; run without --resume"
 
 
-def test_resume_needs_the_same_seed_and_ranks(fails: Fails, earlier: Path) -> None:
+def test_resume_needs_the_same_seed_and_with_states_in_8_bit_the_same_ranks(
+    fails: Fails, earlier: Path
+) -> None:
     message = fails(2, "ConfigError", "--resume", "run.seed=3", "trainer.num_ranks=2")
     assert "run.seed=0, the config says 3" in message
-    assert "trainer.num_ranks=2, the config says 1" in fails(2, "ConfigError", "--resume")
+    message = fails(2, "ConfigError", "--resume", "optim.state=8bit", "trainer.num_ranks=1")
+    assert "trainer.num_ranks=2, the config says 1: with optim.state=8bit" in message
+
+
+@pytest.mark.parametrize("command", ["train", "sft"])
+@pytest.mark.parametrize("wrong", ["bucket", "address"])
+def test_a_bucket_that_cannot_be_written(
+    fails: Fails,
+    bucket: Bucket,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    wrong: str,
+) -> None:
+    url, remedy = f"{bucket.url}/runs", "check the network, and AWS_ENDPOINT_URL of an S3 not Amazon's"
+    if wrong == "address":
+        monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    else:
+        url = f"{bucket.url}-that-is-not-there/runs"
+        remedy = "there is no such bucket or folder: make it, or correct the URL"
+    message = fails(1, "ResourceError", f"checkpoint.upload_to={url}", command=command)
+    assert message.startswith(f"checkpoint.upload_to: host {socket.gethostname()} could not write {url}/a/")
+    assert message.endswith(remedy)
+    assert not (tmp_path / "runs" / "a" / "metrics.jsonl").exists()
+
+
+def test_a_model_s_url_without_a_model(fails: Fails, bucket: Bucket) -> None:
+    message = fails(2, "ConfigError", f"model.path={bucket.url}/model")
+    assert message.endswith("no config.json there; give a folder in Hugging Face format")
 
 
 def test_a_run_folder_that_cannot_be_made(fails: Fails, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from builders import make_config
+from checkpoint_files import write_least
 
 from vlrl.cli.failures import explained, resumable_run, resume_command
 from vlrl.config import Config
@@ -45,7 +46,7 @@ def test_a_stopped_run_ends_with_it(config: Config, error: BaseException, said: 
     with pytest.raises(Interrupted) as ended, resumable_run(config):
         raise error
     assert str(ended.value) == f"{said}; there is no checkpoint yet, so run it again"
-    save_checkpoint(config.run_dir, RunState(5, 0, 1), lambda folder: None, keep=1)
+    save_checkpoint(config.run_dir, RunState(5, 0, 1), write_least, keep=1)
     with pytest.raises(Interrupted) as ended, resumable_run(config):
         raise error
     command = "vlrl train 'my run.yaml' optim.lr=1e-4 --json --resume"

@@ -7,6 +7,8 @@ what it needs; the first ones see the engine as it started.
 from __future__ import annotations
 
 import asyncio
+import os
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -326,6 +328,31 @@ def test_a_damaged_version_is_refused_and_the_engine_keeps_its_own(engines: Engi
     damaged[1000] = good
     engines.version += 1
     engines.policy.load_weights(manifest, engines.version)
+    assert engines.parity(engines.generate()) < TOLERANCE
+
+
+@pytest.mark.parametrize(
+    ("missing", "words"),
+    [
+        ("layers.1.input_layernorm.weight", r"layers\.1\.input_layernorm\.weight: not loaded by the engine"),
+        ("visual.merger.ln_q.weight", r"visual\.merger\.ln_q\.weight: not loaded by the engine"),
+        ("layers.0.self_attn.k_proj.weight", r"layers\.0\.self_attn\.k_proj\.weight: not sent by the tr"),
+    ],
+)
+def test_a_version_that_lacks_a_parameter_is_refused_by_its_name(
+    engines: Engines, missing: str, words: str
+) -> None:
+    """The engine would go on with that of an earlier version, or with memory that nothing was written to."""
+    engines.restore()
+    whole = engines.trainer.manifest
+    entries = tuple(e for e in whole.entries if not e.name.endswith(missing))
+    assert len(entries) == len(whole.entries) - 1
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:  # an engine keeps a segment it has opened
+        os.link(whole.path, f"{folder}/segment")
+        lacking = replace(whole, path=f"{folder}/segment", entries=entries)
+        with pytest.raises(EngineError, match=words):
+            engines.policy.load_weights(lacking, engines.version + 1)
+    engines.load()
     assert engines.parity(engines.generate()) < TOLERANCE
 
 

@@ -23,6 +23,7 @@ from builders import make_config, make_group, open_tiny, random_image, row
 from reference import model_of
 from safetensors.torch import load_file
 from tiny_families import build_qwen3_vl
+from zero_states import whole_states
 
 from vlrl import cluster
 from vlrl.algorithm.loss import kl_k3
@@ -359,6 +360,32 @@ def test_a_checkpoint_brings_back_weights_and_optimizer(
     again = weights(trainer)
     assert all(torch.equal(again[n], expected[n]) for n in expected)
     assert not all(torch.equal(expected[n], saved[n]) for n in saved)
+
+
+@pytest.mark.parametrize(("source", "target"), [(TWO, ONE), (ONE, TWO), (SHARED, ONE)])
+def test_a_checkpoint_of_other_ranks_brings_back_weights_and_optimizer(
+    trainers: list[Trainer], processor: Any, tmp_path: Path, source: int, target: int
+) -> None:
+    """Every number is the one that was saved, and the next step that of the ranks that saved it."""
+    packed = batches([group(processor, *spec) for spec in MIXES["images everywhere"]], processor, 2048)
+    one, other = trainers[source], trainers[target]
+    one.step(packed[source], "grpo", 1e-2)
+    one.save(tmp_path / "saved")
+    other.step(packed[target], "sft", 1e-1)  # somewhere else altogether
+    other.load(tmp_path / "saved")
+    saved, loaded = weights(one), weights(other)
+    assert all(torch.equal(loaded[n], saved[n]) for n in saved)
+    other.save(tmp_path / "again")
+    expected, found = (
+        whole_states(tmp_path / name, tmp_path / f"{name}-whole") for name in ("saved", "again")
+    )
+    assert expected.keys() == found.keys() and len(found) > 50
+    for name, states in expected.items():
+        assert all(torch.equal(found[name][kind], value) for kind, value in states.items()), name
+        assert float(states["exp_avg_sq"].max()) > 0
+    for trainer, which in ((one, source), (other, target)):
+        trainer.step(packed[which], "grpo", 1e-2)
+    assert_same_weights(weights(one), weights(other))
 
 
 def test_two_trainers_of_one_process_do_not_share_a_segment(trainers: list[Trainer]) -> None:

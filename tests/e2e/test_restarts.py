@@ -134,7 +134,9 @@ def test_killed_ranks_cost_the_steps_since_the_checkpoint_and_change_nothing(
         [2 * k, 2 * k + 1] for k in range(NUM_STEPS)
     ]
     # What the first calls of the rewards say is said at the start of both.
-    events = [e for e in lines(killed, "events.jsonl") if e["event"] != "reference_not_rewarded"]
+    # A rank may die before the digests of the checkpoint are made.
+    others = ("reference_not_rewarded", "checkpoint_not_verified")
+    events = [e for e in lines(killed, "events.jsonl") if e["event"] not in others]
     assert [e["event"] for e in events] == ["trainer_restarted"] * 2
     assert "restart 1 of 3, from the beginning, as there is no checkpoint yet" in events[0]["text"]
     assert "restart 2 of 3, from the last checkpoint" in events[1]["text"]

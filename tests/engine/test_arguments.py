@@ -33,11 +33,11 @@ def test_an_option_of_the_engine_reaches_it_under_its_name(name: str) -> None:
 
 
 def test_what_is_no_option_is_as_the_laws_want_it() -> None:
-    config = make_config("m", run={"seed": 7})
+    config = make_config("owner/m", run={"seed": 7})
     handed = engine_arguments(config, [5, 6], {"max_pixels": 9}, on_gpu=False)
     assert handed["additional_config"] == {"banned_token_ids": [5, 6]}
     assert handed["mm_processor_kwargs"] == {"max_pixels": 9}
-    assert (handed["seed"], handed["dtype"], handed["model"]) == (7, "float32", "m")
+    assert (handed["seed"], handed["dtype"], handed["model"]) == (7, "float32", "owner/m")
     assert handed["enable_chunked_prefill"] is False
 
 

@@ -11,21 +11,28 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from checkpoint_files import write_least
 
 from vlrl.config.options import CheckpointConfig
 from vlrl.errors import CheckpointError, ConfigError, ResourceError
-from vlrl.run.checkpoint import RunState, SaveInterval, latest_checkpoint, save_checkpoint, written_atomically
+from vlrl.run.checkpoint import (
+    RunState,
+    SaveInterval,
+    WriteFn,
+    latest_checkpoint,
+    save_checkpoint,
+    written_atomically,
+)
+from vlrl.run.manifest import add_digests
 
 STATE = RunState(next_step=3, seed=7, num_ranks=2)
 
 
-def write_some(folder: Path) -> None:
-    (folder / "model").mkdir()
-    (folder / "model" / "weights").write_text("w")
-
-
-def save(run_dir: Path, step: int, write: Callable[[Path], None] = write_some, keep: int = 2) -> Path:
-    return save_checkpoint(run_dir, RunState(step, 7, 2), write, keep=keep)
+def save(run_dir: Path, step: int, write: WriteFn = write_least, keep: int = 2) -> Path:
+    """One with its digests."""
+    folder = save_checkpoint(run_dir, RunState(step, 7, 2), write, keep=keep)
+    add_digests(folder)
+    return folder
 
 
 def everything(folder: Path) -> list[str]:
@@ -53,9 +60,9 @@ def test_none_is_an_error_with_a_remedy(tmp_path: Path) -> None:
         latest_checkpoint(tmp_path)
 
 
-def fail(error: BaseException) -> Callable[[Path], None]:
-    def write(folder: Path) -> None:
-        write_some(folder)
+def fail(error: BaseException) -> WriteFn:
+    def write(folder: Path) -> dict[str, int]:
+        write_least(folder)
         raise error
 
     return write
@@ -88,13 +95,58 @@ def test_any_failure_leaves_the_earlier_ones_whole(tmp_path: Path, error: BaseEx
 def test_a_step_saved_again_is_replaced_whole(tmp_path: Path) -> None:
     save(tmp_path, 1)
 
-    def other(folder: Path) -> None:
-        (folder / "new").write_text("n")
+    def other(folder: Path) -> dict[str, int]:
+        for name in ("model/new", "state/new"):
+            (folder / name).parent.mkdir()
+            (folder / name).write_text("n")
+        return {}
 
     save(tmp_path, 1, other)
-    assert everything(tmp_path / "checkpoints") == [
-        *("step_000001", "step_000001/files.json", "step_000001/new", "step_000001/run.json"),
+    files = [path for path in everything(tmp_path / "checkpoints") if not path.endswith(("/model", "/state"))]
+    assert files == [
+        *("step_000001", "step_000001/files.json", "step_000001/model/new", "step_000001/run.json"),
+        "step_000001/state/new",
     ]
+
+
+@pytest.mark.parametrize("part", ["model", "state"])
+def test_one_without_a_model_or_without_states_is_never_written(tmp_path: Path, part: str) -> None:
+    save(tmp_path, 1)
+    before = everything(tmp_path)
+
+    def only(folder: Path) -> dict[str, int]:
+        (folder / part).mkdir()
+        (folder / part / "weights").write_text("w")
+        return {}
+
+    lacking = {"model": "state/", "state": "model/"}[part]
+    with pytest.raises(
+        CheckpointError, match=rf"would be no checkpoint: files.json names no file of {lacking}"
+    ):
+        save(tmp_path, 2, only)
+    assert everything(tmp_path) == before
+
+
+@pytest.mark.parametrize("part", ["model", "state"])
+def test_one_whose_manifest_names_no_model_or_no_states_is_not_whole(tmp_path: Path, part: str) -> None:
+    save(tmp_path, 1)
+    manifest = save(tmp_path, 2) / "files.json"
+    named = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps({name: n for name, n in named.items() if not name.startswith(part)}))
+    told = Told()
+    assert latest_checkpoint(tmp_path, told)[1].next_step == 1
+    assert f"step_000002: files.json names no file of {part}/; going back to step_000001" in told[0][1]
+
+
+def test_what_other_processes_wrote_is_in_the_manifest_with_its_size(tmp_path: Path) -> None:
+    """Also where this host's list of names in a shared folder is late: such files are looked at by name."""
+
+    def write(folder: Path) -> dict[str, int]:
+        write_all_kinds(folder)
+        return {"state/zero/rank_0.pt": (folder / "state/zero/rank_0.pt").stat().st_size}
+
+    named = json.loads((save(tmp_path, 1, write) / "files.json").read_text())
+    assert set(named) == set(KINDS)
 
 
 def test_a_kill_while_writing_leaves_nothing_that_looks_like_one(tmp_path: Path) -> None:
@@ -132,11 +184,12 @@ def test_a_kill_while_pruning_leaves_nothing_that_looks_whole(
     assert latest_checkpoint(tmp_path)[1].next_step == 2
 
 
-def write_all_kinds(folder: Path) -> None:
+def write_all_kinds(folder: Path) -> dict[str, int]:
     """One file of each kind that a run's checkpoint has."""
     for name in ("model/model.safetensors", "state/zero/rank_0.pt", "state/latest", "generated.pickle"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(name.encode() * 100)
+    return {}
 
 
 KINDS = ("model/model.safetensors", "state/zero/rank_0.pt", "state/latest", "generated.pickle", "run.json")
@@ -247,23 +300,26 @@ def test_everything_is_on_the_disk_before_the_rename(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(os, "fsync", noted_fsync)
     monkeypatch.setattr(os, "replace", noted_replace)
-    save(tmp_path, 1, write_all_kinds)
+    save_checkpoint(tmp_path, STATE, write_all_kinds, keep=2)
     before, after = done[: done.index("rename")], done[done.index("rename") + 1 :]
-    written = everything(tmp_path / "checkpoints" / "step_000001")
-    assert sorted(before) == sorted([".step_000001.partial", *map(os.path.basename, written)])
+    folder = tmp_path / "checkpoints" / "step_000003"
+    assert sorted(before) == sorted([".step_000003.partial", *map(os.path.basename, everything(folder))])
     assert after == ["checkpoints"]
+    done.clear()
+    add_digests(folder)
+    assert done == [".files.json.part", "rename", "step_000003"]
 
 
 def test_a_single_folder_is_whole_or_absent_too(tmp_path: Path) -> None:
     final = tmp_path / "model"
     with pytest.raises(RuntimeError), written_atomically(final) as aside:
-        write_some(aside)
+        write_least(aside)
         raise RuntimeError
     assert everything(tmp_path) == []
     with written_atomically(final) as aside:
-        write_some(aside)
+        write_least(aside)
         assert not final.exists()
-    assert everything(tmp_path) == ["model", "model/model", "model/model/weights"]
+    assert everything(final) == ["model", "model/weights", "state", "state/weights"]
 
 
 def test_a_full_disk_is_told_from_what_the_writers_say(

@@ -12,6 +12,7 @@ from builders import make_config
 
 from vlrl.config import parse_config
 from vlrl.errors import ConfigError
+from vlrl.run.checkpoint import RunState, require_same_run
 from vlrl.run.resume import changes_since, described, require_resumable, write_config
 
 BEFORE: dict[str, Any] = {
@@ -67,11 +68,10 @@ def test_more_steps_alone_change_no_experiment(run_dir: Path) -> None:
 @pytest.mark.parametrize(
     ("overrides", "words"),
     [
-        (["model.path=another"], "model.path: 'unused' → 'another'"),
+        (["model.path=/another"], "/unused' → '/another'"),
         (["model.freeze=[vision_tower]"], "model.freeze: [] → ['vision_tower']"),
         (["model.dtype=bfloat16"], "model.dtype: 'float32' → 'bfloat16'"),
         (["lora={rank: 8}"], "lora: null → absent: the checkpoint has"),
-        (["trainer.num_ranks=2"], "trainer.num_ranks: 1 → 2"),
         (["run.seed=3"], "run.seed: 0 → 3"),
         (["optim.state=8bit"], "optim.state"),
         (
@@ -87,6 +87,58 @@ def test_what_cannot_be_loaded_or_gone_on_with_is_refused(
     with pytest.raises(ConfigError, match=re.escape(words)) as refused:
         require_resumable(changes_since(run_dir, now))
     assert "another run.name" in str(refused.value)
+
+
+def test_a_model_may_move_together_with_the_run_s_folder(tmp_path: Path) -> None:
+    """A project's folder gets another name, and both paths were relative in the person's config."""
+    write_config(tmp_path, make_config("/a/models/tiny", run={"dir": "/a/runs"}), 0)
+    changes = changes_since(tmp_path, make_config("/b/models/tiny", run={"dir": "/b/runs"}))
+    require_resumable(changes)
+    assert [change.key for change in changes] == ["run.dir"]
+    for model, runs in (("/b/models/tiny", "/a/runs"), ("/b/models/other", "/b/runs")):
+        with pytest.raises(ConfigError, match=r"model\.path: '/a/models/tiny' → '/b/models/"):
+            require_resumable(changes_since(tmp_path, make_config(model, run={"dir": runs})))
+
+
+def test_relative_paths_of_an_older_version_s_config_are_those_of_this_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = make_config("models/tiny", run={"dir": "runs"})
+    old = config.model_dump(mode="json")
+    old["model"]["path"], old["run"]["dir"] = "models/tiny", "runs"
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(old))
+    assert changes_since(tmp_path, config) == []
+
+
+def test_another_number_of_ranks_is_no_other_experiment(run_dir: Path) -> None:
+    changes = changes_since(run_dir, make_config(**BEFORE, trainer={"num_ranks": 4}))
+    require_resumable(changes)
+    text = described(changes, 5)
+    assert text == "--resume: changed, and of no effect on what is learnt: trainer.num_ranks: null → 4"
+
+
+@pytest.mark.parametrize(
+    ("sections", "why"),
+    [
+        ({"optim": {"state": "8bit"}}, "with optim.state=8bit blocks of moments share a scale"),
+        (
+            {"trainer": {"num_ranks": 4, "offload_optimizer": True, "offload_dir": "/tmp"}},
+            "with trainer.offload_dir its states are swap files",
+        ),
+    ],
+)
+def test_states_that_cannot_be_cut_again_are_refused_for_other_ranks(
+    sections: dict[str, Any], why: str
+) -> None:
+    config = make_config(**{"trainer": {"num_ranks": 4}, **sections})
+    with pytest.raises(ConfigError, match=rf"trainer.num_ranks=2, the config says 4: {why}"):
+        require_same_run(RunState(5, 0, 2), config)
+    require_same_run(RunState(5, 0, 4), config)
+    uncounted = sections.get("trainer", {}) | {"num_ranks": None}  # they are asked for again once counted
+    require_same_run(RunState(5, 0, 2), make_config(**sections | {"trainer": uncounted}))
+    in_memory = {"num_ranks": 4, "offload_optimizer": True, "offload_parameters": True}
+    require_same_run(RunState(5, 0, 2), make_config(trainer=in_memory))
 
 
 def test_adapters_of_another_shape_are_refused_and_another_way_to_send_them_is_not(tmp_path: Path) -> None:

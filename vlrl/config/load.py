@@ -32,6 +32,7 @@ from vlrl.config.options import (
     SftConfig,
     TrainerConfig,
 )
+from vlrl.config.paths import model_place, with_absolute_paths
 from vlrl.config.rollout import EnvConfig, EpisodeConfig
 from vlrl.config.section import named_list
 from vlrl.config.strict_yaml import load_yaml
@@ -172,6 +173,14 @@ class Config(Section):
                 f"lora trains adapters alone, so model.freeze={self.model.freeze} has no meaning beside it; "
                 "leave a part out of lora.targets instead"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _absolute_paths(self) -> Config:
+        self.model = self.model.model_copy(update={"path": model_place(self.model.path)})
+        for name, section in self:
+            if isinstance(section, Section):
+                setattr(self, name, with_absolute_paths(section))
         return self
 
     @property

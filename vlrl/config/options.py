@@ -25,7 +25,8 @@ class RunConfig(Section):
     name: str = Field("run", pattern=r"^[A-Za-z0-9._-]+$")
     """Folder under `dir`; letters, digits, dot, dash and underscore."""
     dir: Path = Path("runs")
-    """Parent folder of all runs."""
+    """Parent folder of all runs, which all hosts of a cluster share. Like every option that is a path it is
+    made absolute when the config is read, as seen from the folder in which vlrl was started."""
     seed: int = Field(0, ge=0)
     """Every random choice derives from it (law 8)."""
     check_memory: Literal["error", "warn", "skip"] = "error"
@@ -37,7 +38,8 @@ class ModelConfig(Section):
     """The policy."""
 
     path: str
-    """A hub name (Qwen/Qwen2.5-VL-3B-Instruct) or a folder in Hugging Face format."""
+    """A hub name (Qwen/Qwen2.5-VL-3B-Instruct), a folder in Hugging Face format, which is made absolute, or
+    its URL (s3://bucket/model), which every host fetches once into its user's cache folder."""
     dtype: Literal["float32", "bfloat16"] = "float32"
     """Of weights and activations in both engines; optimizer states are float32."""
     attention: Literal["sdpa", "eager"] = "sdpa"
@@ -267,7 +269,10 @@ class CheckpointConfig(Section):
     every_minutes: float | None = Field(None, gt=0)
     """Most minutes between checkpoints, at the end of a step; null is only by step. Whichever comes first."""
     keep: int = Field(2, ge=1)
-    """Latest checkpoints kept."""
+    """Latest checkpoints kept, here and at upload_to."""
+    upload_to: str | None = Field(None, pattern=r"^[A-Za-z][A-Za-z0-9+.-]*://.+")
+    """URL of a folder (s3://bucket/prefix, or another that fsspec opens) to which each checkpoint is copied
+    in the background, under the run's name; --resume fetches from there. S3 needs `pip install vlrl[s3]`."""
 
 
 class LoggingConfig(Section):

@@ -8,6 +8,7 @@ from typing import Any
 
 from vlrl.config import Config
 from vlrl.config.engine import GeneratorConfig
+from vlrl.storage.model_cache import local_model
 
 REUSED_MEMORY: Mapping[str, str] = {
     "MALLOC_MMAP_MAX_": "0",
@@ -38,7 +39,7 @@ def engine_arguments(
     """
     generator = config.generator
     return {
-        "model": config.model.path,
+        "model": local_model(config.model.path),
         "dtype": config.model.dtype,
         "seed": config.run.seed,
         "max_model_len": generator.max_model_len,

@@ -12,6 +12,7 @@ from vlrl.config.memory import LoraConfig
 from vlrl.engine.lora import AdapterSlot
 from vlrl.errors import EngineError
 from vlrl.model.hf_names import PublishedLayout
+from vlrl.weights.completeness import all_loaded, require_whole_parts
 from vlrl.weights.group import WeightGroup
 from vlrl.weights.manifest import Manifest, Segment, bucket_file, buckets_of
 
@@ -56,6 +57,8 @@ class WeightReceiver:
         member = first_member + self.rank
         if manifest.checksums:  # all of it first: the engine keeps what it has, or gets a whole version
             manifest.verify(self._arriving(manifest))
+        if lora is None:
+            require_whole_parts(model, (layout.name_of(entry.name) for entry in manifest.entries))
         if manifest.transport == "broadcast":  # before anything is touched
             self._meet(manifest, member)
         arriving = (layout.of(name, tensor) for name, tensor in self._arriving(manifest))
@@ -64,7 +67,8 @@ class WeightReceiver:
             self._adapter.load(dict(arriving), lora)
             return
         # Layer by layer, because a plain load_weights fails where the backend has repacked its weights.
-        self.model_runner.reload_weights(weights_iterator=arriving)
+        with all_loaded(model):
+            self.model_runner.reload_weights(weights_iterator=arriving)
         _refresh_tied_head(model)
         _repack_experts(model)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from vlrl.config import Config
 from vlrl.errors import ConfigError
+from vlrl.storage.model_cache import local_model
 
 
 def empty_model(config: Config, found: Any = None) -> Any:
@@ -21,10 +22,10 @@ def empty_model(config: Config, found: Any = None) -> Any:
     import torch
     from transformers import AutoConfig, AutoModelForImageTextToText
 
-    path = config.model.path
+    path, remote = config.model.path, config.processor.trust_remote_code
     try:
         if found is None:
-            found = AutoConfig.from_pretrained(path, trust_remote_code=config.processor.trust_remote_code)
+            found = AutoConfig.from_pretrained(local_model(path), trust_remote_code=remote)
     except (OSError, ValueError) as error:
         raise ConfigError(f"model.path={path!r}: no config.json found ({error})") from error
     with torch.device("meta"):

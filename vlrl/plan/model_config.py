@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from vlrl.errors import ConfigError
+from vlrl.storage.model_cache import CONFIG_FILE, local_model
 
 MODELS = Path(__file__).parent / "models"
 HUB_TIMEOUT_S = 3.0
@@ -33,6 +34,8 @@ def find_model_config(path: str, *, remote_code: bool = False, fetch: bool = Tru
     """
     from transformers import AutoConfig
 
+    if "://" in path:
+        return _read(local_model(path, only=(CONFIG_FILE,)), AutoConfig, trust_remote_code=remote_code)
     if Path(path).is_dir():
         return _read(path, AutoConfig, trust_remote_code=remote_code)
     with suppress(*NOT_THERE):

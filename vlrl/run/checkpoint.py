@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from vlrl.config import Config
 from vlrl.config.options import CheckpointConfig
 from vlrl.errors import CheckpointError, ConfigError, ResourceError
+from vlrl.run.manifest import MANIFEST_FILE, damage, has_digests, sync, sync_entry, write_manifest
 
 TellFn = Callable[[str, str], None]
 """Takes an event's name and a sentence, see `vlrl.tracking.events`."""
@@ -89,20 +88,42 @@ def _open_to_umask(folder: Path) -> None:
             path.chmod(mode | allowed)
 
 
-def save_checkpoint(run_dir: Path, state: RunState, write: Callable[[Path], None], *, keep: int) -> Path:
-    """Write checkpoints/step_NNNNNN with `write` and prune all but the last `keep`."""
+WriteFn = Callable[[Path], Mapping[str, int]]
+"""Writes the model and the states into a folder; bytes by path of what other processes wrote for it."""
+
+
+def save_checkpoint(
+    run_dir: Path, state: RunState, write: WriteFn, *, keep: int, in_use: Collection[Path] = ()
+) -> Path:
+    """Write checkpoints/step_NNNNNN with `write` and prune all but the last `keep`.
+
+    Its manifest has sizes; `vlrl.run.manifest.add_digests` completes it.
+
+    Args:
+        run_dir: the run's folder.
+        state: the run's own.
+        write: writes the rest.
+        keep: how many there are to be.
+        in_use: checkpoints that are pruned later, because they are read now.
+
+    Raises:
+        ResourceError: if the disk is full.
+        CheckpointError: if `write` left no model or no states.
+    """
     final = run_dir / "checkpoints" / f"step_{state.next_step:06d}"
     for unfinished in final.parent.glob(".step_*"):  # of a run that was killed; by time it is another step's
         shutil.rmtree(unfinished)
     with written_atomically(final) as aside:
-        write(aside)
-        tree = {**asdict(state), "digests": DIGESTS_FILE}
+        written = write(aside)
+        tree = {**asdict(state), "digests": MANIFEST_FILE}
         (aside / STATE_FILE).write_text(json.dumps(tree, indent=1), encoding="utf-8")
-        write_digests(aside)
+        write_manifest(aside, written)
     found = checkpoints(run_dir)
     place = found.index(final)
     # Those of later steps were damaged: the run has gone back behind them.
     for other in (*found[: max(0, place + 1 - keep)], *found[place + 1 :]):
+        if other in in_use:
+            continue
         (other / STATE_FILE).unlink(missing_ok=True)  # what makes it count as whole goes first
         shutil.rmtree(other)
     return final
@@ -141,15 +162,25 @@ def latest_checkpoint(run_dir: Path, tell: TellFn = lambda event, text: None) ->
 
 def require_same_run(state: RunState, config: Config) -> None:
     """Raise ConfigError if a config cannot go on from a checkpoint's state."""
-    for key, then, now in (
-        ("run.seed", state.seed, config.run.seed),
-        ("trainer.num_ranks", state.num_ranks, config.trainer.num_ranks or state.num_ranks),
+    num_ranks = config.trainer.num_ranks or state.num_ranks  # null: not known before GPUs are counted
+    for key, then, now, why in (
+        ("run.seed", state.seed, config.run.seed, "the order of the samples follows from it"),
+        ("trainer.num_ranks", state.num_ranks, num_ranks, _bound_to_ranks(config)),
     ):
-        if then != now:
+        if then != now and why:
             raise ConfigError(
-                f"--resume: the checkpoint was written with {key}={then}, the config says {now}; "
+                f"--resume: the checkpoint was written with {key}={then}, the config says {now}: {why}; "
                 "set it back, or give another run.name and no --resume"
             )
+
+
+def _bound_to_ranks(config: Config) -> str:
+    """Why only as many ranks as wrote a checkpoint can read it; "" if any number can."""
+    if config.optim.state == "8bit":
+        return "with optim.state=8bit blocks of moments share a scale, and a slice may end within a block"
+    if config.trainer.offload_optimizer and config.trainer.offload_dir is not None:
+        return "with trainer.offload_dir its states are swap files, one set a rank"
+    return ""
 
 
 def checkpoints(run_dir: Path) -> list[Path]:
@@ -159,7 +190,7 @@ def checkpoints(run_dir: Path) -> list[Path]:
 
 def _verified(folder: Path, tell: TellFn) -> RunState:
     """The state of a checkpoint; raises CheckpointError, with what is wrong, if it is not whole."""
-    if (folder / DIGESTS_FILE).exists() and (wrong := damage(folder)):
+    if (folder / MANIFEST_FILE).exists() and (wrong := damage(folder)):
         raise CheckpointError(wrong)
     try:
         tree = json.loads((folder / STATE_FILE).read_text(encoding="utf-8"))
@@ -173,6 +204,9 @@ def _verified(folder: Path, tell: TellFn) -> RunState:
         raise CheckpointError(f"{digests} is missing")
     if not digests:
         tell("checkpoint_not_verified", f"{folder} has no digests of its files: it is taken as not verified")
+    elif not has_digests(json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))):
+        text = "all files are there with their sizes; the run ended before their digests were made"
+        tell("checkpoint_not_verified", f"{folder}: {text}")
     return state
 
 
@@ -194,78 +228,3 @@ class SaveInterval:
     def saved(self) -> None:
         """One was written: its time is counted from its end."""
         self._saved_at = self._clock()
-
-
-T = TypeVar("T")
-
-DIGESTS_FILE = "files.json"
-"""{"path below the folder": {"size": bytes, "sha256": hexadecimal}} of every file but itself."""
-
-NUM_THREADS = 4
-"""Files that are read at once; hashing lets other threads run."""
-
-
-def write_digests(folder: Path) -> None:
-    """Write DIGESTS_FILE, of everything that lies in the folder now."""
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    digests = _of_each(_digest, paths)
-    found = {
-        path.relative_to(folder).as_posix(): {"size": path.stat().st_size, "sha256": digest}
-        for path, digest in zip(paths, digests, strict=True)
-    }
-    (folder / DIGESTS_FILE).write_text(json.dumps(found, indent=1), encoding="utf-8")
-
-
-def damage(folder: Path) -> str:
-    """What is wrong with the folder's files in words, the first of it; "" if they are what was written.
-
-    Files that DIGESTS_FILE does not name are not looked at.
-    """
-    try:
-        text = (folder / DIGESTS_FILE).read_text(encoding="utf-8")
-        named = {name: (int(found["size"]), str(found["sha256"])) for name, found in json.loads(text).items()}
-    except OSError as error:
-        return f"{DIGESTS_FILE} could not be read ({error.strerror})"
-    except (ValueError, AttributeError, KeyError, TypeError) as error:
-        return f"{DIGESTS_FILE} is damaged ({type(error).__name__}: {error})"
-    for name, (size, _) in named.items():  # quick, and says more than a digest
-        path = folder / name
-        if not path.is_file():
-            return f"{name} is missing"
-        if path.stat().st_size != size:
-            return f"{name} has {path.stat().st_size} bytes, {size} were written"
-    try:
-        digests = _of_each(_digest, [folder / name for name in named])
-        for (name, (_, expected)), digest in zip(named.items(), digests, strict=True):
-            if digest != expected:
-                return f"{name} is not what was written: its SHA-256 is another"
-    except OSError as error:
-        return f"{error.filename} could not be read ({error.strerror})"
-    return ""
-
-
-def sync(folder: Path) -> None:
-    """Have everything in the folder on the disk, so that a rename that follows cannot be there before it."""
-    paths = [folder, *folder.rglob("*")]
-    for _ in _of_each(sync_entry, paths):
-        pass
-
-
-def sync_entry(path: Path) -> None:
-    """Have one file's content, or a folder's list of names, on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _of_each(work: Callable[[Path], T], paths: Iterable[Path]) -> Iterator[T]:
-    """What `work` returns for each path, in order."""
-    with ThreadPoolExecutor(NUM_THREADS) as threads:
-        yield from threads.map(work, paths)

@@ -14,6 +14,7 @@ from vlrl.engine.policy import VllmPolicy
 from vlrl.errors import ResourceError
 from vlrl.placement.layout import Layout, lay_out, resolved
 from vlrl.protocols import Processor
+from vlrl.run.lock import LOCK_FILE
 from vlrl.run.turns import Turns
 from vlrl.tracking.clock import Clock
 from vlrl.tracking.events import Events
@@ -84,7 +85,12 @@ class Engines:
         An engine counts the memory that is free when it starts, so the trainer has given its own up by then.
         """
         if self._train:
-            self.trainer = Trainer(self.config, self._processor.banned_token_ids, self._reservation)
+            self.trainer = Trainer(
+                self.config,
+                self._processor.banned_token_ids,
+                self._reservation,
+                shared_file=self.config.run_dir / LOCK_FILE,
+            )
             self._stack.callback(self.trainer.close)
             if self._share_gpus:
                 self._wait_for_trainer(phases)

@@ -103,6 +103,7 @@ def _write(file: int, holder: dict[str, Any] | None) -> None:
     os.ftruncate(file, 0)
     if holder is not None:
         os.pwrite(file, (json.dumps(holder) + "\n").encode(), 0)
+        os.fsync(file)  # other hosts that share the folder read it
 
 
 def _now() -> str:

@@ -10,6 +10,7 @@ from vlrl.config import Config
 from vlrl.errors import EngineError, TrainerDied
 from vlrl.process.event_loop import call_page
 from vlrl.run.checkpoint import checkpoints
+from vlrl.run.remote import upload_missing
 from vlrl.run.summary import finished
 from vlrl.tracking.console import TrainConsole
 from vlrl.tracking.events import Events
@@ -51,7 +52,8 @@ def with_restarts(
 
     Everything of the attempt before is gone by then, engines included, so the next one is what `--resume` is:
     it redoes the steps since the checkpoint with the same samples, and its metrics take the place of theirs.
-    A run that had no checkpoint yet begins again. One that is finished is not resumed: nothing is started.
+    A run that had no checkpoint yet begins again. One that is finished is not resumed: nothing is started,
+    only the upload of its last checkpoint is made if it is missing.
 
     Args:
         attempt: of whether it is to resume; it closes all that it opened, whatever happens.
@@ -61,12 +63,14 @@ def with_restarts(
 
     Raises:
         EngineError: if the trainer dies once more than trainer.max_restarts.
+        ResourceError: if the missing upload of a finished run fails again.
     """
     if resume and (summary := finished(config)) is not None:
         console.note(
             f"{config.run_dir} is finished: {summary['num_steps']} steps are done, its model is in "
             f"{config.run_dir / 'model'}; to go on, raise num_steps"
         )
+        upload_missing(config, Events(config.run_dir, console).tell)
         return summary
     most, num_restarts, told = config.trainer.max_restarts, 0, ""
     while True:

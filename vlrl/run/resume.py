@@ -7,6 +7,8 @@ RUN/configs/step_000120.yaml    a changed one, of step 120 (counted from 0) and 
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -16,8 +18,10 @@ from typing import Any
 import yaml
 
 from vlrl.config import Config
+from vlrl.config.paths import absolute
 from vlrl.errors import ConfigError
 from vlrl.run.checkpoint import RunState, TellFn, checkpoints, latest_checkpoint, require_same_run
+from vlrl.run.remote import RemoteCheckpoints
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +48,19 @@ def find_beginning(config: Config, *, resume: bool, tell: TellFn) -> Beginning:
     Raises:
         ConfigError: for a new run in the folder of another; for a resumed one that has no checkpoint, or
             whose config cannot go on with it.
+        ResourceError: if checkpoint.upload_to cannot be read.
         CheckpointError: if every checkpoint is damaged.
     """
-    run_dir = config.run_dir
+    run_dir, remote = config.run_dir, RemoteCheckpoints.of(config)
     if not resume:
-        if checkpoints(run_dir):
+        found_in = [run_dir] if checkpoints(run_dir) else [remote.url] if remote and remote.steps() else []
+        for place in found_in:
             raise ConfigError(
-                f"{run_dir} holds an earlier run; go on with --resume, give another run.name, or remove it"
+                f"{place} holds an earlier run; go on with --resume, give another run.name, or remove it"
             )
         return Beginning()
+    if remote is not None and (fetched := remote.fetch_newer(tell)) is not None:
+        _restore_config(run_dir, fetched)
     changes = changes_since(run_dir, config)
     require_resumable(changes)
     found = latest_checkpoint(run_dir, tell)
@@ -75,7 +83,6 @@ FIXED: Mapping[str, str] = {
     "lora.alpha": "the same adapters would count differently",
     "lora.targets": "the checkpoint has the adapters of those layers alone",
     "optim.state": "the optimizer's state is kept otherwise",
-    "trainer.num_ranks": "each rank has a slice of the state",
     "trainer.offload_dir": "states on a disk and states in memory are written differently",
     "run.seed": "the order of the samples follows from it",
 }
@@ -86,6 +93,7 @@ HARMLESS = (
     *("data.eval.*", "data.num_workers", "data.prefetch_steps", "media.cache_*", "scoring.num_workers"),
     *("generator.cpus", "generator.gpus", "generator.max_restarts", "trainer.max_restarts"),
     *("trainer.cpus_per_rank", "trainer.gpus_per_rank", "trainer.master_port", "trainer.timeout_s"),
+    "trainer.num_ranks",  # sums of gradients are rounded otherwise
     *("vision_cache.*", "trainer.logits_chunk_mib"),
 )
 """What changes nothing that is learnt."""
@@ -109,7 +117,10 @@ def changes_since(run_dir: Path, config: Config) -> list[Change]:
         before = yaml.safe_load((run_dir / CONFIG_FILE).read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError):
         return []
-    return differences(before, config.model_dump(mode="json")) if isinstance(before, dict) else []
+    if not isinstance(before, dict):
+        return []
+    found = differences(before, config.model_dump(mode="json"))
+    return [change for change in found if not _moved_with_the_run(change, before, config)]
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[Change]:
@@ -119,7 +130,7 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[Chang
     return [
         Change(key, old.get(key, ABSENT), new.get(key, ABSENT))
         for key in keys
-        if old.get(key, ABSENT) != new.get(key, ABSENT)
+        if not _same(old.get(key, ABSENT), new.get(key, ABSENT))
     ]
 
 
@@ -148,10 +159,21 @@ def described(changes: Sequence[Change], first_step: int) -> str:
     return text
 
 
+def config_text(config: Config) -> str:
+    """A config as it is kept, in YAML."""
+    return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+
+def _restore_config(run_dir: Path, checkpoint: Path) -> None:
+    """Bring the config of a fetched checkpoint's steps back to where there is none."""
+    kept, place = checkpoint / CONFIG_FILE, run_dir / CONFIG_FILE
+    if kept.is_file() and not place.exists():
+        shutil.copyfile(kept, place)
+
+
 def write_config(run_dir: Path, config: Config, first_step: int) -> None:
     """Write the config in force; one that is not that of the steps before also under its first step."""
-    tree = config.model_dump(mode="json")
-    text = yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
+    text = config_text(config)
     folder = run_dir / HISTORY_FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     for kept in folder.glob("step_*.yaml"):  # steps that are redone, under the config that is in force now
@@ -178,6 +200,21 @@ def _leaves(tree: Any, prefix: str = "") -> list[tuple[str, Any]]:
     return [
         leaf for key, value in items for leaf in _leaves(value, f"{prefix}.{key}" if prefix else str(key))
     ]
+
+
+def _same(before: Any, now: Any) -> bool:
+    """Whether two values are equal; a relative path of an older version's config counts as absolute."""
+    if isinstance(before, str) and isinstance(now, str) and now.startswith("/"):
+        return str(absolute(Path(before))) == now
+    return bool(before == now)
+
+
+def _moved_with_the_run(change: Change, before: Mapping[str, Any], config: Config) -> bool:
+    """Whether the model lies where it lay as seen from the run's folder, because both have moved."""
+    then = str(before.get("run", {}).get("dir", ""))
+    if change.key != "model.path" or not all(path.startswith("/") for path in (then, change.before)):
+        return False
+    return os.path.relpath(change.before, then) == os.path.relpath(config.model.path, config.run.dir)
 
 
 def _is_fixed(change: Change) -> bool:

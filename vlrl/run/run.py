@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import pickle
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import partial
@@ -28,11 +27,12 @@ from vlrl.rollout.buffer import Buffer, BufferLimits
 from vlrl.rollout.collector import CheckFn, Collector, GenerateFn
 from vlrl.rollout.context import RolloutContext, endpoint_of
 from vlrl.rollout.endpoint.agent_episode import require_agents
-from vlrl.run.checkpoint import RunState, SaveInterval, save_checkpoint, written_atomically
+from vlrl.run.checkpoint import RunState, SaveInterval, require_same_run, written_atomically
 from vlrl.run.engines import Engines
 from vlrl.run.lock import run_lock
 from vlrl.run.resume import find_beginning, write_config
 from vlrl.run.sample_log import SampleLog
+from vlrl.run.saving import GroupBuffer, Saver, restored_buffer
 from vlrl.run.summary import SUMMARY_FILE, write_summary
 from vlrl.scoring.compose import ComposedReward
 from vlrl.tracking.clock import Clock as Clock
@@ -41,12 +41,9 @@ from vlrl.tracking.events import Events
 from vlrl.tracking.learning_signal import LearningSignal
 from vlrl.tracking.sinks import MetricSinks
 from vlrl.tracking.timeline import Timeline
-from vlrl.types import Group, Sample
+from vlrl.types import Sample
 
 T = TypeVar("T")
-
-GENERATED_FILE = "generated.pickle"
-"""The file of a checkpoint with finished groups that were not trained yet, by position."""
 
 MAX_CAUSE_CHARS = 500
 """Kept of what Ray says of a death, which is a page."""
@@ -58,7 +55,8 @@ class Run:
     Attributes:
         config: the whole config.
         processor: of the model's family.
-        trainer: the ZeRO-3 ranks; absent in a run that does not train.
+        trainer: the ZeRO-3 ranks; absent in a run that does not train, and so is `saver`.
+        saver: writes checkpoints, and has them completed.
         policy: the vLLM engine; absent in supervised training, and so are `reward` and `context`.
         context: what episodes are played with.
         masks: of tokens that are left out of the loss.
@@ -82,10 +80,11 @@ class Run:
         self.first_step = 0
         self._train, self._generate = train, generate
         self._stack = ExitStack()
-        self._buffer: Buffer[list[Group]] | None = None
+        self._buffer: GroupBuffer | None = None
         self._engines: Engines | None = None
         self.timeline = Timeline.of_run(config, resumed=resume) if train else Timeline()
         self.interrupts = Interrupts()
+        self._saver: Saver | None = None
 
     def __enter__(self) -> Self:
         """Check what is cheap to check, then start Ray and the engines side by side."""
@@ -96,13 +95,20 @@ class Run:
             raise
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Stop everything that was started, last first.
+        """Complete the last checkpoint, then stop everything that was started, last first.
 
         Raises:
+            ResourceError: if all is done but the upload of the last checkpoint.
             TrainerDied: in place of an error of the engines whose cause is that a rank's process is gone.
             Interrupted: the same, if a signal had asked to stop.
         """
-        self._close(error)
+        try:
+            if self._saver and (error is None or isinstance(error, Interrupted)):
+                if self._saver.is_uploading:
+                    self.console.phase("uploading the last checkpoint")
+                self._saver.finish(is_done=error is None)
+        finally:
+            self._close(error)
 
     def _close(self, error: BaseException | None) -> None:
         self.interrupts.closing = True
@@ -119,6 +125,9 @@ class Run:
         self._stack.callback(self.timeline.close)
         if self._train:
             self._stack.enter_context(run_lock(config.run_dir, self.events.tell))
+            self.saver = self._saver = Saver(config, self.events.tell)
+            self._stack.callback(self.saver.close)
+            self.saver.require_storage()
             self._begin = find_beginning(config, resume=self._is_resumed, tell=self.events.tell)
             self._resume, self.first_step = self._begin.checkpoint, self._begin.step
             self.interrupts.saved = self.first_step
@@ -180,6 +189,8 @@ class Run:
             self.config, self.processor, self._stack, self.events, train=self._train, generate=self._generate
         )
         self.config = config = engines.config
+        if self._resume is not None:
+            require_same_run(self._resume[1], config)  # the ranks are counted now
         engines.start(self.phases)
         if self._train:
             self.trainer, self.turns = engines.trainer, engines.turns()
@@ -193,6 +204,7 @@ class Run:
             self.turns.to_trainer()
             for change in self.trainer.load(self._resume[0]):
                 self.console.note(change)
+            self.saver.complete(self._resume[0])
             if self._generate:
                 self.turns.update(self.first_step)
 
@@ -200,10 +212,7 @@ class Run:
         """Make `self.collector`, which goes on where the checkpoint left off."""
         config, streams = self.config, self.config.asynchronous.streams
         limits = BufferLimits.of(config)
-        buffer: Buffer[list[Group]] = Buffer(limits, num_cut=self.first_step)
-        if self._resume is not None and self._resume[1].tickets is not None:
-            finished = pickle.loads((self._resume[0] / GENERATED_FILE).read_bytes())
-            buffer = Buffer.restore(limits, self._resume[1].tickets, finished)
+        buffer = restored_buffer(limits, *self._resume) if self._resume else Buffer(limits)
         filters = [(f.name, partial(resolve("filters", f.name), **f.options)) for f in config.batch.filters]
         self._buffer = buffer
         self.collector = Collector(
@@ -268,10 +277,7 @@ class Run:
         """Write a checkpoint from which `next_step` goes on."""
         with self.phases.measure("checkpoints"):
             self.turns.to_trainer()
-            config = self.config
-            tickets = None if self._buffer is None else self._buffer.snapshot()
-            state = RunState(next_step, config.run.seed, config.trainer.world_size, tickets)
-            folder = save_checkpoint(config.run_dir, state, self._write_model, keep=config.checkpoint.keep)
+            folder = self.saver.save(next_step, self.trainer, self.processor, self._buffer)
         self.interrupts.saved = next_step
         return folder
 
@@ -283,12 +289,6 @@ class Run:
             self.trainer.save_model(aside)
             self.processor.save(aside)
         return final
-
-    def _write_model(self, folder: Path) -> None:
-        self.trainer.save(folder)
-        self.processor.save(folder / "model")
-        if self._buffer is not None:
-            (folder / GENERATED_FILE).write_bytes(pickle.dumps(self._buffer.payloads()))
 
     def write_summary(self, **values: Any) -> dict[str, Any]:
         """Write summary.json and return it, see `vlrl.run.summary`."""

@@ -20,6 +20,7 @@ from vlrl.choices import MachineChoice, merged
 from vlrl.config import Config
 from vlrl.errors import EngineError, ResourceError
 from vlrl.model.lora import sent_alone
+from vlrl.storage.shared_folder import SharedFile, require_seen
 from vlrl.trainer.objective import Objective
 from vlrl.trainer.offload import OffloadFolder, require_disk_access, with_folder
 from vlrl.trainer.rank import TrainerRank
@@ -37,9 +38,21 @@ class Trainer:
     """All ranks as one: the driver's side."""
 
     def __init__(
-        self, config: Config, banned_token_ids: Sequence[int], reservation: cluster.Reservation | None = None
+        self,
+        config: Config,
+        banned_token_ids: Sequence[int],
+        reservation: cluster.Reservation | None = None,
+        *,
+        shared_file: Path | None = None,
     ) -> None:
-        """Start the ranks, at a reservation's places or on this node; `wait_ready` waits for them."""
+        """Start the ranks, which load the model in the background; `wait_ready` waits for them.
+
+        Args:
+            config: the run's.
+            banned_token_ids: never to be generated (law 3).
+            reservation: of the ranks' places; without one they are on this node.
+            shared_file: in the run's folder, for the ranks to find there.
+        """
         folder = config.trainer.offload_dir
         if folder is not None and config.ray.address is None:  # else the ranks may be on other machines
             require_disk_access(cluster.gpu_available())
@@ -70,7 +83,8 @@ class Trainer:
             )
             for rank, place in enumerate(self._rank_places)
         ]
-        self._starting = [rank.start.remote() for rank in self._ranks]
+        shared = SharedFile.written_to(shared_file) if shared_file is not None else None
+        self._starting = cluster.begin(self._ranks, "start", [shared] * num_ranks)
         self._places: WeightPlaces | None = None
         self._sending: list[Any] = []
         self._written = False
@@ -109,6 +123,11 @@ class Trainer:
         if self._places is None:
             raise EngineError("Trainer.wait_ready() has not been called")
         return self._places.current
+
+    @property
+    def num_ranks(self) -> int:
+        """How many ranks there are."""
+        return len(self._ranks)
 
     @property
     def num_parameters(self) -> int:
@@ -202,21 +221,24 @@ class Trainer:
         of_ranks = cluster.fetch_all(sending, timeout_s=timeout_s, late=late)
         return [checksum for of_rank in of_ranks for checksum in of_rank]
 
-    def save(self, folder: Path) -> None:
+    def save(self, folder: Path) -> dict[str, int]:
         """Write model/ (Hugging Face format) and state/ (one slice a rank) under `folder`.
 
-        Raises:
-            ResourceError: if the disk is full.
-        """
-        self.save_model(folder / "model")
-        self._save("save_state", folder / "state")
-
-    def save_model(self, folder: Path) -> None:
-        """Write the weights alone, in Hugging Face format.
+        Returns:
+            The size in bytes of every file that a rank wrote, by its path below `folder`.
 
         Raises:
             ResourceError: if the disk is full.
+            ConfigError: if a rank wrote where the driver does not see it.
         """
+        parts = {
+            "model": self.save_model(folder / "model"),
+            "state": self._save("save_state", folder / "state"),
+        }
+        return {f"{part}/{name}": size for part, sizes in parts.items() for name, size in sizes.items()}
+
+    def save_model(self, folder: Path) -> dict[str, int]:
+        """Write the weights alone, in Hugging Face format; returns and raises as `save`."""
         whole = self.manifest
         if self._adapters_alone:  # what was sent is not the model: that is gathered, bucket by bucket
             whole = replace(
@@ -225,7 +247,7 @@ class Trainer:
         elif whole.transport == "shared_memory" and not self._written:
             self.write_weights()
             whole = self.manifest
-        self._save("save_model", folder, whole)
+        return self._save("save_model", folder, whole)
 
     def load(self, folder: Path) -> list[str]:
         """Read the state that `save` wrote; `write_weights` sends its weights.
@@ -239,10 +261,10 @@ class Trainer:
         self._written = False
         return changes[0]
 
-    def _save(self, method: str, folder: Path, *arguments: Any) -> None:
+    def _save(self, method: str, folder: Path, *arguments: Any) -> dict[str, int]:
         try:
             values = (str(folder), *arguments)
-            cluster.call(self._ranks, method, *([value] * len(self._ranks) for value in values))
+            written = cluster.call(self._ranks, method, *([value] * len(self._ranks) for value in values))
         except EngineError as error:
             # safetensors and the system say so in words; torch only counts the bytes that are missing.
             words = ("No space left", "Disk quota", "unexpected pos", "failed writing file")
@@ -252,6 +274,7 @@ class Trainer:
                     "another disk; the checkpoints before it are whole"
                 ) from error
             raise
+        return require_seen(folder, written)
 
     def death_message(self) -> str:
         """Which rank's process is gone, in words; "" if none is."""

@@ -19,6 +19,7 @@ from vlrl.model.head_logprobs import chunk_bytes_on
 from vlrl.model.logprobs import TreeLogprobs
 from vlrl.model.lora import add_adapters
 from vlrl.model.parts import VISION_PARTS, freeze, part_of, recomputes, vision_is_frozen
+from vlrl.storage.model_cache import local_model
 from vlrl.trainer.choices import RankChoices, fuses_update
 from vlrl.trainer.offload import zero_options
 
@@ -33,7 +34,7 @@ def load_model(config: Config) -> Any:
 
     try:
         model = AutoModelForImageTextToText.from_pretrained(
-            config.model.path,
+            local_model(config.model.path),
             dtype=getattr(torch, config.model.dtype),
             attn_implementation=config.model.attention,
             trust_remote_code=config.processor.trust_remote_code,
@@ -117,7 +118,7 @@ def _vision_settings(model: Any, config: Config) -> str:
     own = model.config
     settings = {
         "processor": config.processor.model_dump(mode="json"),
-        "images": get_image_processor_config(config.model.path),
+        "images": get_image_processor_config(local_model(config.model.path)),
         "tower": own.vision_config.to_dict(),
         "picked": {
             name: value for name, value in own.to_dict().items() if name.startswith("vision_feature_")

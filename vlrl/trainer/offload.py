@@ -43,7 +43,7 @@ class OffloadFolder:
             parent.mkdir(parents=True, exist_ok=True)
             for orphan in orphans(parent):
                 shutil.rmtree(orphan)
-            self.path = new_path(parent.absolute())
+            self.path = new_path(parent)
             self.path.mkdir()
         except OSError as error:
             raise ConfigError(

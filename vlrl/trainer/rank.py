@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import time
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
@@ -18,7 +19,6 @@ from vlrl.algorithm.ordered import choose_ordered, ordered
 from vlrl.batch import MicroBatch
 from vlrl.choices import MachineChoice
 from vlrl.config import Config
-from vlrl.errors import EngineError
 from vlrl.model.attention import require_device
 from vlrl.model.features import StepFeatures
 from vlrl.model.hf_names import save_as_published
@@ -36,7 +36,8 @@ from vlrl.model.lora import (
 from vlrl.model.sequence_parallel import join_group, require_heads, shared_sums
 from vlrl.processors.auto import open_processor
 from vlrl.protocols import Processor
-from vlrl.trainer.choices import choose_for, fuses_update
+from vlrl.storage.shared_folder import SharedFile, WrittenFiles
+from vlrl.trainer.choices import choose_for
 from vlrl.trainer.device_memory import DeviceMemory
 from vlrl.trainer.group import join_ranks
 from vlrl.trainer.loading import load_split
@@ -45,20 +46,16 @@ from vlrl.trainer.model import (
     feature_cache,
     make_leaves,
     make_optimizer,
-    set_fused,
-    set_options,
     with_logprobs,
 )
 from vlrl.trainer.objective import Objective, token_losses
 from vlrl.trainer.offload import (
-    bring_back,
     correct_offload,
     of_reference,
     require_disk_access,
-    states_in_memory,
 )
 from vlrl.trainer.profile import StepProfiler
-from vlrl.trainer.random_states import random_states, set_random_states
+from vlrl.trainer.rank_state import load_state, save_state
 from vlrl.trainer.result import RankStepResult, StepSums, fresh_differences
 from vlrl.types import FloatArray
 from vlrl.weights.manifest import Checksum, Manifest
@@ -89,20 +86,25 @@ class TrainerRank:
         self._config, self._rank = config, rank
         self._banned = tuple(banned_token_ids)
         self._world = config.trainer.world_size
-        self._swaps = config.trainer.offload_optimizer and config.trainer.offload_dir is not None
         # One rank per process and per visible device, so the local rank is always 0.
         os.environ.update(
             MASTER_ADDR=master[0], MASTER_PORT=str(master[1]), RANK=str(rank), LOCAL_RANK="0",
             WORLD_SIZE=str(self._world),
         )  # fmt: skip
 
-    def start(self) -> float:
+    def start(self, shared: SharedFile | None = None) -> float:
         """Join the group, load the model, build the engine; seconds it took.
 
+        Args:
+            shared: of the run's folder, if there is one: the driver's must be this host's too.
+
         Raises:
-            ConfigError: see `load_split`; or if no access to disks can be compiled here.
+            ConfigError: see `load_split`; or if the run's folder is another one on this host, or no access to
+                disks can be compiled.
         """
         begin = time.perf_counter()
+        if shared is not None:
+            shared.require(self._rank)
         if self._config.trainer.offload_dir is not None:
             require_disk_access(torch.cuda.is_available())
         import deepspeed
@@ -124,7 +126,7 @@ class TrainerRank:
         self._engine, *_ = deepspeed.initialize(model=module, optimizer=optimizer, config=options)
         correct_offload(self._engine.optimizer, self._config)
         self._profiler = StepProfiler(
-            self._config.profile, self._config.run_dir.absolute(), self._rank, self._engine.module
+            self._config.profile, self._config.run_dir, self._rank, self._engine.module
         )
         needs_copy = self._config.algorithm.kl_coef > 0 and self._config.lora is None
         self._reference = self._build_reference() if needs_copy else None
@@ -221,39 +223,29 @@ class TrainerRank:
     def _processor(self) -> Processor:
         return open_processor(self._config)
 
-    def save_model(self, path: str, manifest: Manifest) -> None:
+    def save_model(self, path: str, manifest: Manifest) -> WrittenFiles:
         """Write the model on rank 0, in Hugging Face format, adapters merged and beside it.
 
         The manifest is of the whole model; the weights may lie in its shared memory.
         """
         state = self._sender.whole(self._slices(), manifest)
         if self._rank:
-            return
+            return WrittenFiles(socket.gethostname(), {})
         model = self._engine.module.model
         save_as_published(model)
         model.save_pretrained(path, state_dict=state)
         if self._adapters:
             save_adapter(model, self._adapters, Path(path) / "adapter")
+        return WrittenFiles.under(path)
 
-    def save_state(self, path: str) -> None:
+    def save_state(self, path: str) -> WrittenFiles:
         """Write this rank's slice of the optimizer states, and its random states."""
-        state: dict[str, Any] = random_states(self._device.type)
-        if self._swaps:
-            state["in_memory"] = states_in_memory(self._engine.optimizer)
-        self._engine.save_checkpoint(path, tag="zero", client_state=state)
+        save_state(self._engine, path, self._config, self._device.type)
+        return WrittenFiles.under(path)
 
     def load_state(self, path: str) -> list[str]:
         """Read what save_state wrote; what the config has changed of the optimizer since then, in words."""
-        loaded, client_state = self._engine.load_checkpoint(path, tag="zero")
-        if loaded is None:
-            raise EngineError(
-                f"no trainer state under {path}; was it written with trainer.num_ranks={self._world}?"
-            )
-        changes = set_random_states(client_state, self._device.type)
-        if self._swaps:
-            bring_back(self._engine.optimizer, client_state["in_memory"])
-        set_fused(self._engine.optimizer.optimizer, fuses_update(self._config, self._device.type))
-        return changes + set_options(self._engine.optimizer.param_groups, self._config.optim)
+        return load_state(self._engine, path, self._config, self._device.type)
 
     def _reference_logprobs(self, batch: DeviceBatch, kept: StepFeatures) -> torch.Tensor | None:
         """The starting model's logprobs [M], by the same layout; None if the algorithm needs none."""

@@ -10,14 +10,14 @@ import yaml
 
 from vlrl.check.data.records import CheckedSource, Job, Split, Splits
 from vlrl.config import Config, load_config, parse_config
+from vlrl.config.paths import looks_like_a_folder
 from vlrl.config.strict_yaml import load_yaml
 from vlrl.data import open_dataset
 from vlrl.errors import ConfigError
-from vlrl.processors.auto import looks_like_a_folder
 from vlrl.scoring.compose import ComposedReward
 
-NO_MODEL = "none given"
-"""model.path of the config that is made up around a bare data file."""
+NO_MODEL = "/none given"
+"""model.path of the config that is made up around a bare data file; absolute, so it is kept as it is."""
 
 
 def read_target(target: str, overrides: Sequence[str], model: str | None = None) -> Config:

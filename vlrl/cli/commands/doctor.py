@@ -12,7 +12,7 @@ from vlrl.cli.shared import DebugOption, JsonOption, print_result
 from vlrl.config.options import RunConfig
 from vlrl.machine.result import CheckResult, Status
 
-RUNS = RunConfig().dir
+RUNS: Path = RunConfig.model_fields["dir"].default
 MARKS: dict[Status, tuple[str, str]] = {
     "ok": ("✓", typer.colors.GREEN),
     "warning": ("!", typer.colors.YELLOW),

@@ -14,6 +14,7 @@ import typer
 from vlrl.cli.commands.train import require_target
 from vlrl.cli.shared import DebugOption, JsonOption, OverridesArgument, print_result
 from vlrl.config import Config, load_config
+from vlrl.config.paths import absolute
 from vlrl.errors import ConfigError
 from vlrl.processors.messages import text_of
 from vlrl.run.lock import LOCK_FILE, require_unlocked
@@ -65,7 +66,7 @@ def command(
     Overrides hold for the warm start too.
     """
     name = CONFIGS[task]
-    out = out or Path("runs") / name
+    out = absolute(out or Path("runs") / name)
     given = [*(overrides or ()), f"run.seed={seed}", f"run.dir={out.parent}"]
     warm = load_config(configs / f"{name}_sft.yaml", given)
     main = load_config(configs / f"{name}.yaml", given)

@@ -1,0 +1,106 @@
+"""How a run is saved: the model, the ranks' states, groups that were generated and not trained yet."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from vlrl.config import Config
+from vlrl.protocols import Processor
+from vlrl.rollout.buffer import Buffer, BufferLimits
+from vlrl.run.checkpoint import RunState, TellFn, save_checkpoint
+from vlrl.run.completion import Completion
+from vlrl.run.manifest import add_digests
+from vlrl.run.remote import RemoteCheckpoints, require_uploaded
+from vlrl.run.resume import CONFIG_FILE, config_text
+from vlrl.trainer.driver import Trainer
+from vlrl.types import Group
+
+GENERATED_FILE = "generated.pickle"
+"""The file with finished groups that were not trained yet, by position."""
+
+GroupBuffer = Buffer[list[Group]]
+
+
+class Saver:
+    """Writes a run's checkpoints, and has each completed in the background."""
+
+    def __init__(self, config: Config, tell: TellFn) -> None:
+        """Write nothing yet.
+
+        Args:
+            config: of the run.
+            tell: of an event's name and a sentence.
+        """
+        self._config = config
+        self._remote = RemoteCheckpoints.of(config)
+        upload = [] if self._remote is None else [self._remote.upload]
+        self._completion = Completion([add_digests, *upload], tell)
+
+    def require_storage(self) -> None:
+        """Raise ResourceError if there is a URL to upload to and it cannot be written."""
+        if self._remote is not None:
+            self._remote.require_writable()
+
+    def save(
+        self, next_step: int, trainer: Trainer, processor: Processor, buffer: GroupBuffer | None
+    ) -> Path:
+        """Write a checkpoint from which `next_step` goes on."""
+        config = self._config
+        tickets = None if buffer is None else buffer.snapshot()
+        folder = save_checkpoint(
+            config.run_dir,
+            RunState(next_step, config.run.seed, trainer.num_ranks, tickets),
+            partial(_write_contents, config, trainer, processor, buffer),
+            keep=config.checkpoint.keep,
+            in_use=self._completion.in_use,
+        )
+        self.complete(folder)
+        return folder
+
+    def complete(self, folder: Path) -> None:
+        """Have a checkpoint that is whole completed in the background: digests, and the upload."""
+        self._completion.begin(folder)
+
+    @property
+    def is_uploading(self) -> bool:
+        """Whether a checkpoint that was saved is still to go to its URL."""
+        return self._remote is not None and self._completion.is_busy
+
+    def finish(self, *, is_done: bool) -> None:
+        """Block until every checkpoint is completed, or could not be.
+
+        Args:
+            is_done: the run is, so the last checkpoint must be at its URL.
+
+        Raises:
+            ResourceError: if it is not.
+        """
+        self._completion.finish()
+        if is_done and self._remote is not None:
+            require_uploaded(self._remote, self._config.run_dir)
+
+    def close(self) -> None:
+        """Give up what is not completed."""
+        self._completion.close()
+
+
+def restored_buffer(limits: BufferLimits, folder: Path, state: RunState) -> GroupBuffer:
+    """The buffer as it was when the checkpoint was written; a new one if it had none."""
+    if state.tickets is None:
+        return Buffer(limits, num_cut=state.next_step)
+    return Buffer.restore(limits, state.tickets, pickle.loads((folder / GENERATED_FILE).read_bytes()))
+
+
+def _write_contents(
+    config: Config, trainer: Trainer, processor: Processor, buffer: GroupBuffer | None, folder: Path
+) -> Mapping[str, int]:
+    """Write everything but the run's own state; sizes of what the ranks wrote, see `Trainer.save`."""
+    written = trainer.save(folder)
+    processor.save(folder / "model")
+    (folder / CONFIG_FILE).write_text(config_text(config), encoding="utf-8")
+    if buffer is not None:
+        (folder / GENERATED_FILE).write_bytes(pickle.dumps(buffer.payloads()))
+    return written

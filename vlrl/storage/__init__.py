@@ -1,0 +1,1 @@
+"""Files that other hosts see too: shared folders, object stores and whatever else fsspec opens."""

@@ -1,0 +1,81 @@
+"""Proof that the driver and the ranks see one folder: a rank's host may have another one of the same name."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from vlrl.errors import ConfigError
+
+REMEDY = (
+    "every host has a folder of its own there; set run.dir to one that all hosts share (NFS, Lustre, a "
+    "mounted bucket), or keep the trainer on the driver's host"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedFile:
+    """A file that the driver wrote, and that a rank must find with the same content."""
+
+    path: Path
+    content: bytes
+
+    @classmethod
+    def written_to(cls, path: Path) -> SharedFile:
+        """The file as the driver sees it."""
+        return cls(path, path.read_bytes())
+
+    def require(self, rank: int) -> None:
+        """Raise ConfigError, naming this host, if the file is not here or is another one."""
+        try:
+            is_here = self.path.read_bytes() == self.content
+        except OSError:
+            is_here = False
+        if not is_here:
+            raise ConfigError(
+                f"trainer rank {rank} on host {socket.gethostname()} does not see the run's folder "
+                f"{self.path.parent}: {REMEDY}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFiles:
+    """What one rank sees under a folder after all have written there.
+
+    Attributes:
+        host: the rank's.
+        sizes: bytes of each file, by its path below the folder.
+    """
+
+    host: str
+    sizes: Mapping[str, int]
+
+    @classmethod
+    def under(cls, folder: str) -> WrittenFiles:
+        """Everything in a folder, as this host sees it."""
+        root = Path(folder)
+        found = {
+            path.relative_to(root).as_posix(): path.stat().st_size
+            for path in sorted(root.rglob("*"))
+            if path.is_file()
+        }
+        return cls(socket.gethostname(), found)
+
+
+def require_seen(folder: Path, of_ranks: Sequence[WrittenFiles]) -> dict[str, int]:
+    """Sizes of all that the ranks wrote under a folder, each of which the driver sees there too.
+
+    Raises:
+        ConfigError: naming the rank, its host and the first file that is not there for the driver.
+    """
+    for rank, written in enumerate(of_ranks):
+        for name, size in written.sizes.items():
+            path = folder / name
+            if not path.is_file() or path.stat().st_size != size:
+                raise ConfigError(
+                    f"trainer rank {rank} on host {written.host} wrote {path} ({size} bytes), and the driver "
+                    f"on host {socket.gethostname()} does not see it: {REMEDY}"
+                )
+    return {name: size for written in of_ranks for name, size in written.sizes.items()}

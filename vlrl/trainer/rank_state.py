@@ -1,0 +1,92 @@
+"""A rank's part of a checkpoint: its slice of the optimizer states, and its process's random states."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from vlrl.config import Config
+from vlrl.errors import EngineError
+from vlrl.storage.shared_folder import REMEDY
+from vlrl.trainer.choices import fuses_update
+from vlrl.trainer.model import set_fused, set_options
+from vlrl.trainer.offload import bring_back, states_in_memory
+from vlrl.trainer.reslice import count_ranks, load_from_other_ranks
+
+ZERO = "zero"
+"""The folder of the ranks' files in that of their state."""
+
+HOST, DEVICE, IN_MEMORY = "rng", "rng_cuda", "in_memory"
+"""What is saved beside DeepSpeed's own."""
+
+
+def save_state(engine: Any, path: str, config: Config, device_type: str) -> None:
+    """Write what `load_state` reads; every rank must call it.
+
+    Args:
+        engine: DeepSpeed's, of this rank.
+        path: of the folder of all ranks' states.
+        config: the run's.
+        device_type: of this rank.
+    """
+    state = random_states(device_type)
+    if _swaps(config):
+        state[IN_MEMORY] = states_in_memory(engine.optimizer)
+    engine.save_checkpoint(path, tag=ZERO, client_state=state)
+
+
+def load_state(engine: Any, path: str, config: Config, device_type: str) -> list[str]:
+    """Read what `save_state` wrote, on as many ranks or on others; every rank must call it.
+
+    Args:
+        engine: DeepSpeed's, of this rank.
+        path: of the folder of all ranks' states.
+        config: the run's.
+        device_type: of this rank.
+
+    Returns:
+        What is not as it was saved, in words: the config's options hold.
+
+    Raises:
+        EngineError: if there is no state, or none that can be cut for this number of ranks.
+    """
+    folder, num_ranks = Path(path) / ZERO, config.trainer.world_size
+    num_saved = count_ranks(folder)
+    if num_saved == 0:
+        raise EngineError(f"host {socket.gethostname()} sees no trainer state under {path}: {REMEDY}")
+    if num_saved == num_ranks:
+        _, client_state = engine.load_checkpoint(path, tag=ZERO)
+    else:
+        client_state = load_from_other_ranks(engine, folder, torch.distributed.get_rank(), num_ranks)
+    changes = set_random_states(client_state, device_type)
+    if _swaps(config):
+        bring_back(engine.optimizer, client_state[IN_MEMORY])
+    set_fused(engine.optimizer.optimizer, fuses_update(config, device_type))
+    return changes + set_options(engine.optimizer.param_groups, config.optim)
+
+
+def random_states(device_type: str) -> dict[str, Any]:
+    """The states of torch's generators that a rank on this kind of device uses."""
+    states: dict[str, Any] = {HOST: torch.get_rng_state()}
+    if device_type == "cuda":
+        states[DEVICE] = torch.cuda.get_rng_state()
+    return states
+
+
+def set_random_states(states: Mapping[str, Any], device_type: str) -> list[str]:
+    """Put back what `random_states` gave; what could not be, in words."""
+    torch.set_rng_state(states[HOST])
+    if device_type != "cuda":
+        return []
+    if DEVICE not in states:
+        return ["the checkpoint has no random state of a GPU: this one's begins from the seed again"]
+    torch.cuda.set_rng_state(states[DEVICE])
+    return []
+
+
+def _swaps(config: Config) -> bool:
+    return config.trainer.offload_optimizer and config.trainer.offload_dir is not None
