@@ -36,12 +36,13 @@ from vlrl.grpo import generate_groups, grpo_step, require_healthy
 from vlrl.model.tiny import build_tiny_qwen2_5_vl
 from vlrl.process.json_stdout import parse_with_json, print_json
 from vlrl.rollout.buffer import Ticket
-from vlrl.rollout.collector import Round
 from vlrl.rollout.groups import rollout_groups
+from vlrl.rollout.outcome import Round, TicketOutcome
+from vlrl.run.player import Player
 from vlrl.run.run import Run
 from vlrl.tracking.console import TrainConsole
 from vlrl.tracking.timeline import TIMELINE_FILE, Span, overlap_s, read_timeline
-from vlrl.types import EnvTask, Group, Sample
+from vlrl.types import EnvTask, Sample
 from vlrl.viewer.gantt import Panel, draw_gantt
 
 HERE = Path(__file__).resolve().parent
@@ -91,16 +92,15 @@ class Played:
 class NotedGeneration:
     """`generate_groups`, how long each batch's slowest episode waited, and how many tokens it generated."""
 
-    run: Run
     slowest_s: dict[int, float] = field(default_factory=dict)
     num_tokens: Counter[int] = field(default_factory=Counter)
 
-    async def __call__(self, tickets: Sequence[Ticket[list[Group]]]) -> Round:
+    async def __call__(self, player: Player, tickets: Sequence[Ticket[TicketOutcome]]) -> Round:
         """Generate, and note."""
-        generated = await generate_groups(self.run, tickets)
-        for ticket, groups in zip(tickets, generated.groups, strict=True):
-            batch = ticket.position // self.run.config.rollout.prompts_per_step
-            episodes = [t for group in groups for t in group.trajectories]
+        generated = await generate_groups(player, tickets)
+        for ticket, outcome in zip(tickets, generated.outcomes, strict=True):
+            batch = ticket.position // player.config.rollout.prompts_per_step
+            episodes = [t for group in outcome.groups for t in group.trajectories]
             self.num_tokens[batch] += sum(t.num_action_tokens for t in episodes)
             waited = [t.info["waited_s"] for t in episodes]
             self.slowest_s[batch] = max(self.slowest_s.get(batch, 0.0), *waited)
@@ -114,7 +114,7 @@ def play(run: Run, mode: str) -> Played:
         update={"asynchronous": config.asynchronous.model_copy(update={"mode": mode})}
     )
     run.policy.load_weights(run.trainer.manifest, 0)  # the versions begin again
-    generating = NotedGeneration(run)
+    generating = NotedGeneration()
     run.collect(generating, partial(require_healthy, config))
     before, cpu, begin = time.time(), cpu_seconds(run), time.perf_counter()
     steps = [grpo_step(run, step) for step in range(config.num_steps)]

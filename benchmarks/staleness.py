@@ -105,7 +105,7 @@ def train(config: Config, console: TrainConsole, *, free: bool) -> dict[str, flo
     with Run(config, console, train=True, generate=True) as run:
         check_parity(run)
         before = hold_out(run, "before training", None)
-        run.collect(partial(generate_groups, run), partial(require_healthy, config))
+        run.collect(generate_groups, partial(require_healthy, config))
         console.phase(config.run.name, config.num_steps)
         for step in range(config.num_steps):
             if not free:

@@ -105,7 +105,7 @@ def main() -> None:
         console = TrainConsole("vlrl", config.num_steps, json_mode=True)
         with console, Run(config, console, train=True, generate=True) as run:
             check_parity(run)
-            run.collect(partial(generate_groups, run), partial(require_healthy, config))
+            run.collect(generate_groups, partial(require_healthy, config))
             pipe.send(start_up=start_up(run, ray_seconds))
             block = Block(pipe.next_block())
             for step in run.steps("GRPO"):

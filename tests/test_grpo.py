@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from builders import ScriptedPolicy, TextProcessor, make_config, make_context, make_sample
@@ -13,9 +12,10 @@ from builders import ScriptedPolicy, TextProcessor, make_config, make_context, m
 from vlrl.data import Prepared, SampleStream
 from vlrl.grpo import generate_groups
 from vlrl.rollout.buffer import State, Ticket
-from vlrl.run.run import Run
+from vlrl.rollout.outcome import TicketOutcome
+from vlrl.run.player import Player
 from vlrl.scoring.compose import ComposedReward
-from vlrl.types import Group, Row
+from vlrl.types import Row
 
 GROUP_SIZE = 3
 
@@ -42,14 +42,14 @@ def play(rounds: Sequence[Sequence[int]], *, prompts_per_step: int = 4) -> dict[
     )
     reward = ComposedReward(config.rewards, inline=True)
     context = make_context(policy, TextProcessor(), config)
-    run = cast(Run, SimpleNamespace(config=config, stream=stream, context=context, reward=reward, masks=()))
+    player = Player(config, stream, context, reward, masks=())
     found: dict[int, list[tuple[str, int]]] = {}
     try:
         for positions in rounds:
-            tickets: list[Ticket[list[Group]]] = [Ticket(p, State.RUNNING, 0) for p in positions]
+            tickets: list[Ticket[TicketOutcome]] = [Ticket(p, State.RUNNING, 0) for p in positions]
             policy.asked.clear()
-            generated = asyncio.run(generate_groups(run, tickets))
-            assert [len(groups) for groups in generated.groups] == [1] * len(tickets)
+            generated = asyncio.run(generate_groups(player, tickets))
+            assert [len(outcome.kept) for outcome in generated.outcomes] == [1] * len(tickets)
             asked = [(session.sample.id, sampling.seed) for session, sampling in policy.asked]
             for number, position in enumerate(positions):
                 found[position] = asked[number * GROUP_SIZE : (number + 1) * GROUP_SIZE]

@@ -109,3 +109,32 @@ class MicroBatch(TrainedTokens[npt.NDArray[Any]]):
 
 Batch: TypeAlias = list[list[MicroBatch]]
 """One optimizer step: for each rank its micro-batches; every rank has the same number of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBatch:
+    """One optimizer step that lies in the cluster's shared memory.
+
+    Attributes:
+        ranks: a reference for each rank, which fetches its own part.
+        num_targets: trained tokens of all ranks.
+    """
+
+    ranks: tuple[Any, ...]
+    num_targets: int
+
+
+StepBatch: TypeAlias = Batch | StoredBatch
+"""What the trainer is given: the micro-batches themselves, or where they lie."""
+
+
+def parts_of(batch: StepBatch) -> list[Any]:
+    """Each rank's part, as it is sent to it."""
+    return list(batch.ranks) if isinstance(batch, StoredBatch) else list(batch)
+
+
+def num_targets(batch: StepBatch) -> int:
+    """Trained tokens of all ranks."""
+    if isinstance(batch, StoredBatch):
+        return batch.num_targets
+    return sum(len(micro_batch.target_ids) for of_rank in batch for micro_batch in of_rank)

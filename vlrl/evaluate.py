@@ -79,10 +79,12 @@ async def evaluate(
         result = await rollout_groups(
             samples, context, seed_path=(config.run.seed, "evaluate"), group_size=1, greedy=greedy
         )
-        require_played(result, config.episodes.max_failed_share)
         groups = result.groups
-        failures = await score_groups(groups, reward.score_all, step)
-        require_scored(failures, len(groups), config.scoring.max_failed_share)
+        played = [t for group in groups for t in group.trajectories]
+        failures = [t.failure for t in played if t.failed]
+        require_played(failures, len(played), config.episodes.max_failed_share)
+        unscored = await score_groups(groups, reward.score_all, step)
+        require_scored(unscored, len(groups), config.scoring.max_failed_share)
         results[greedy] = groups
 
     def of(part: str | None, num_samples: int, parts: Mapping[str, Evaluation]) -> Evaluation:

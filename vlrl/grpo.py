@@ -12,31 +12,31 @@ the KL term (algorithm.kl_coef, Eq. 3), as in DAPO, and process rewards. A bonus
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from vlrl.algorithm.credit import assign_credit
-from vlrl.batch import Batch
+from vlrl.batch import StepBatch
 from vlrl.config import Config
 from vlrl.data import row_counts
 from vlrl.evaluate import hold_out, hold_out_before, hold_out_during, verdict
-from vlrl.packing.layout import media_themselves
 from vlrl.packing.options import PackOptions
-from vlrl.packing.pack import pack
 from vlrl.rollout.buffer import Ticket
-from vlrl.rollout.collector import CollectedBatch, Round
-from vlrl.rollout.groups import RolloutResult, require_played, require_scored, rollout_groups, score_groups
+from vlrl.rollout.collector import CollectedBatch
+from vlrl.rollout.groups import require_played, require_scored, rollout_groups, score_groups
+from vlrl.rollout.outcome import Round, TicketOutcome, outcome_of
 from vlrl.run.parity import check_parity, parity_metrics, require_parity
+from vlrl.run.player import Player
 from vlrl.run.recovery import run_to_end
 from vlrl.run.run import Clock, Run
 from vlrl.tracking.console import TrainConsole
-from vlrl.tracking.stats import episode_stats, num_generated_tokens, rollout_stats
+from vlrl.tracking.stats import episode_stats, rollout_stats
 from vlrl.trainer.result import mean_of_updates
 from vlrl.trainer.schedule import learning_rate
-from vlrl.types import Group
+
+T = TypeVar("T")
 
 
 def train(
@@ -54,7 +54,7 @@ def train_once(config: Config, console: TrainConsole, resume: bool) -> dict[str,
     with Run(config, console, train=True, generate=True, resume=resume) as run:
         check_parity(run)
         before = hold_out_before(run)
-        run.collect(partial(generate_groups, run), partial(require_healthy, config))
+        run.collect(generate_groups, partial(require_healthy, config))
         for step in run.steps("GRPO"):
             run.log(step, grpo_step(run, step) | hold_out_during(run, step))
         console.phase("finishing")
@@ -81,11 +81,11 @@ def grpo_step(run: Run, step: int) -> dict[str, float]:
     judged = [*collected.groups, *collected.dropped]
     metrics = rollout_stats(judged, collected.failures) | episode_stats(judged, collected.counts)
     metrics |= {name: float(count) for name, count in collected.rows.items()}
-    metrics |= collected.metrics | run.reward.take_metrics() | run.policy.take_metrics()
+    metrics |= collected.metrics | run.rollouts.take_metrics() | run.policy.take_metrics()
     with clock.measure("train"):
         run.turns.to_trainer()
         lr, updates = learning_rate(config.optim, step, config.num_steps), []
-        for index, batch in enumerate(prefetched(run, minibatches(collected.groups, run, step))):
+        for index, batch in enumerate(prefetched(run, minibatches(collected, run, step))):
             update, differences = run.run_blocking(run.trainer.step, batch, "grpo", lr)
             updates.append(update)
             # Later ones are computed under newer weights than the tokens were generated with.
@@ -101,52 +101,54 @@ def grpo_step(run: Run, step: int) -> dict[str, float]:
         if config.weights.probe_every and (step + 1) % config.weights.probe_every == 0:
             check_parity(run, when=f"after the update of step {step + 1}")
     run.signal.note(step, metrics, judged)
-    return metrics | clock.metrics(num_generated_tokens(collected.generated))
+    return metrics | clock.metrics(sum(group.num_generated_tokens for group in collected.generated))
 
 
-async def generate_groups(run: Run, tickets: Sequence[Ticket[list[Group]]]) -> Round:
+async def generate_groups(player: Player, tickets: Sequence[Ticket[TicketOutcome]]) -> Round:
     """What tickets become: samples, rolled out, scored, with the advantage of each token."""
-    config, clock = run.config, Clock()
+    config, clock = player.config, Clock()
+    positions = [ticket.position for ticket in tickets]
     with clock.measure("wait"):
-        prepared = run.stream.prepare([ticket.position for ticket in tickets])
-        rows = await asyncio.gather(*map(asyncio.wrap_future, prepared))
+        rows = await player.samples(positions)
     result = await rollout_groups(
         [row.sample for row in rows],
-        run.context,
-        seed_paths=[
-            (config.run.seed, t.position // config.rollout.prompts_per_step, t.position) for t in tickets
-        ],
+        player.context,
+        seed_paths=[(config.run.seed, p // config.rollout.prompts_per_step, p) for p in positions],
         stragglers=config.episodes.stragglers,
         branching=config.episodes.branching,
+        policies=player.policies(positions),
     )
     with clock.measure("reward"):
-        failures = await score_groups(result.groups, run.reward.score_all, tickets[0].version)
-        assign_credit(result.groups, config.algorithm, run.masks)
-    return Round(result.of_samples, failures, result.counts, row_counts(rows), clock.seconds)
+        failures = await score_groups(result.groups, player.reward.score_all, tickets[0].version)
+        assign_credit(result.groups, config.algorithm, player.masks)
+    outcomes = [outcome_of(groups, player.filters) for groups in result.of_samples]
+    return Round(outcomes, failures, result.counts, row_counts(rows), clock.seconds)
 
 
 def require_healthy(config: Config, batch: CollectedBatch) -> None:
     """Stop a run of which more episodes or scores fail than it tolerates."""
-    require_played(RolloutResult([batch.generated], batch.counts), config.episodes.max_failed_share)
-    num_completions = sum(len(group.trajectories) for group in batch.generated)
-    require_scored(batch.failures, num_completions, config.scoring.max_failed_share)
+    members = [member for group in batch.generated for member in group.members]
+    failed = [member.failure for member in members if member.failed]
+    require_played(failed, len(members), config.episodes.max_failed_share)
+    require_scored(batch.failures, len(members), config.scoring.max_failed_share)
 
 
-def prefetched(run: Run, batches: Iterator[Batch]) -> Iterator[Batch]:
+def prefetched(run: Run, batches: Iterator[T]) -> Iterator[T]:
     """The batches, made while groups are generated."""
     while (batch := run.run_blocking(next, batches, None)) is not None:
         yield batch
 
 
-def minibatches(groups: Sequence[Group], run: Run, step: int) -> Iterator[Batch]:
-    """Each optimizer step's share of the groups, packed."""
-    config = run.config
-    size = max(1, -(-len(groups) // config.algorithm.num_minibatches))  # some may have been left out
+def minibatches(collected: CollectedBatch, run: Run, step: int) -> Iterator[StepBatch]:
+    """Each optimizer step's share of the groups, packed where they are."""
+    config, num_groups = run.config, len(collected.groups)
+    size = max(1, -(-num_groups // config.algorithm.num_minibatches))  # some may have been left out
     options = replace(
         PackOptions.of(config),
         aggregation=config.algorithm.aggregation,
         keep_zero_advantage=config.algorithm.kl_coef > 0 or config.algorithm.entropy_coef > 0,
     )
-    starts = range(0, len(groups), size)
-    batches = (pack(groups[at : at + size], media_themselves, options, version=step) for at in starts)
+    outcomes = [ticket.payload for ticket in collected.tickets if ticket.payload is not None]
+    parts = (slice(at, at + size) for at in range(0, num_groups, size))
+    batches = (run.rollouts.pack(outcomes, part, options, step) for part in parts)
     yield from run.trainer.with_proximal(batches) if config.algorithm.correction.recomputes else batches

@@ -17,7 +17,7 @@ from vlrl.config.options import AlgorithmConfig
 from vlrl.packing.options import Aggregation, PackOptions
 from vlrl.packing.pack import pack
 from vlrl.rollout.session import Session
-from vlrl.tracking.stats import num_generated_tokens
+from vlrl.tracking.group_numbers import num_generated_tokens
 from vlrl.types import Group, Score, Trajectory
 
 Way = tuple[list[list[int]], float]  # generated tokens by turn, reward
@@ -79,7 +79,7 @@ def test_the_tokens_of_a_tree_by_hand(forks: bool) -> None:
     assert found == [
         (5, 0.25), (6, 0.25), (8, -0.25), (11, 0.5), (12, -0.5), (13, -0.5), (14, 0), (15, 0), (16, 0),
     ]  # fmt: skip
-    assert num_generated_tokens([group]) == 9
+    assert num_generated_tokens(group) == 9
     assert np.allclose(batch.weights, 1 / 9)
 
 
@@ -110,5 +110,5 @@ def test_every_generated_token_is_trained_once_and_the_weights_add_up_as_in_plai
     assign_credit([group], AlgorithmConfig())
     batch = packed(group, aggregation)
     assert Counter(batch.target_ids.tolist()) == generated
-    assert num_generated_tokens([group]) == generated.total()
+    assert num_generated_tokens(group) == generated.total()
     assert np.isclose(batch.weights.sum(), 1.0)

@@ -22,7 +22,7 @@ from versions import Hold, shaken_segments
 from vlrl import cluster
 from vlrl.algorithm.credit import group_with_advantages
 from vlrl.config import Config
-from vlrl.engine.admission import AdmissionQueue
+from vlrl.engine.client.admission import AdmissionQueue
 from vlrl.engine.policy import VllmPolicy
 from vlrl.errors import EngineError
 from vlrl.model.logprobs import DeviceBatch, TreeLogprobs

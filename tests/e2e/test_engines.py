@@ -37,7 +37,7 @@ from vlrl.rollout.groups import rollout_groups
 from vlrl.rollout.session import Session
 from vlrl.run.parity import logprob_differences
 from vlrl.sft import supervised_group
-from vlrl.tracking.stats import num_generated_tokens
+from vlrl.tracking.group_numbers import num_generated_tokens
 from vlrl.trainer.driver import Trainer
 from vlrl.types import EnvTask, Generation, Group, Sample, Score
 from vlrl.weights.manifest import Checksum, Segment, buckets_of, crc32_of
@@ -548,4 +548,6 @@ def test_what_branches_generate_is_what_the_trainer_computes(engines: Engines) -
         trajectory.score = Score(float(trajectory.group_index), {})
     assign_credit(groups, config.algorithm)
     num_trained = sum(len(micro.target_ids) for rank in engines.pack(groups) for micro in rank)
-    assert num_trained == num_generated_tokens(groups) < sum(t.num_action_tokens for t in trajectories)
+    assert (
+        num_trained == sum(map(num_generated_tokens, groups)) < sum(t.num_action_tokens for t in trajectories)
+    )

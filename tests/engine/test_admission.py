@@ -10,7 +10,7 @@ from builders import make_config
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vlrl.engine.admission import BACK_OFF, AdmissionQueue
+from vlrl.engine.client.admission import BACK_OFF, AdmissionQueue
 from vlrl.errors import ConfigError
 
 EVENTS = st.lists(

@@ -6,7 +6,7 @@ from builders import make_sample
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vlrl.engine.router import SLACK, Router
+from vlrl.engine.client.router import SLACK, Router
 from vlrl.rollout.session import Session
 
 

@@ -26,6 +26,7 @@ from vlrl.rollout.session import Session
 from vlrl.run.run import Run
 from vlrl.scoring.compose import ComposedReward
 from vlrl.tracking.console import TrainConsole
+from vlrl.tracking.group_numbers import numbers_of
 from vlrl.tracking.stats import episode_stats
 from vlrl.types import EnvTask, Generation, Sample, Sampling, Score
 
@@ -85,7 +86,7 @@ def test_the_rewards_of_an_episode_score_it() -> None:
 
     asyncio.run(score())
     assert [t.score.total for t in generated.groups[0].trajectories if t.score] == [3.0, 3.0]
-    assert episode_stats(generated.groups, generated.counts)["episode/success"] == 1.0
+    assert episode_stats(numbers_of(generated.groups), generated.counts)["episode/success"] == 1.0
 
 
 def test_sub_agents_are_ledgers_of_one_trajectory() -> None:
@@ -153,7 +154,7 @@ def test_an_agent_that_fails_every_time_masks_its_group_alone(agent: Any, task: 
     assert says in bad.trajectories[0].failure
     assert bad.failed
     assert [t.outcome for t in good.trajectories] == ["ok"]
-    assert episode_stats(generated.groups, generated.counts)["failures/agent_raised"] == 2.0
+    assert episode_stats(numbers_of(generated.groups), generated.counts)["failures/agent_raised"] == 2.0
 
 
 def test_the_traceback_names_the_scaffolds_line() -> None:

@@ -20,7 +20,8 @@ from vlrl.rollout.groups import RolloutResult, rollout_groups
 from vlrl.rollout.session import Session
 from vlrl.run.run import Run
 from vlrl.tracking.console import TrainConsole
-from vlrl.tracking.stats import episode_stats, num_generated_tokens
+from vlrl.tracking.group_numbers import num_generated_tokens, numbers_of
+from vlrl.tracking.stats import episode_stats
 from vlrl.types import EnvTask, Ledger, Sample, Sampling, Score, Trajectory
 
 FILE = Path(__file__).parents[1] / "helpers" / "episodes.py"
@@ -87,8 +88,8 @@ def test_branches_go_on_from_the_middle_of_their_trunk(isolation: str) -> None:
             assert texts(one).count("-") == 4  # the world went on from where it was
             assert (one.outcome, one.episode_return) == ("ok", 1.0)
     assert texts(group.trajectories[0]) != texts(group.trajectories[1])
-    assert len(policy.asked) == num_generated_tokens(generated.groups)  # an action is a token here
-    assert episode_stats(generated.groups, generated.counts)["episode/branched_fraction"] == 1.0
+    assert len(policy.asked) == sum(map(num_generated_tokens, generated.groups))  # an action is a token here
+    assert episode_stats(numbers_of(generated.groups), generated.counts)["episode/branched_fraction"] == 1.0
     seeds = [sampling.seed for _, sampling in policy.asked]
     assert len(set(seeds)) == len(seeds)
 

@@ -36,10 +36,12 @@ from vlrl.algorithm.filters import (
 from vlrl.config import Config
 from vlrl.config.asynchronous import BatchConfig, FilterConfig
 from vlrl.errors import ConfigError, DataError, EnvError, InternalError
+from vlrl.grpo import require_healthy
 from vlrl.registry import resolve
 from vlrl.rollout.buffer import Buffer, BufferLimits, State, Ticket
-from vlrl.rollout.collector import CollectedBatch, Collector, Groups, Round, oldest_version
-from vlrl.rollout.groups import RolloutResult, require_played, rollout_groups, score_groups
+from vlrl.rollout.collector import CollectedBatch, Collector
+from vlrl.rollout.groups import rollout_groups, score_groups
+from vlrl.rollout.outcome import Round, TicketOutcome, oldest_version, outcome_of
 from vlrl.rollout.session import Session
 from vlrl.seeds import derive_seed
 from vlrl.types import Generation, Group, Sampling, Score, Trajectory
@@ -88,14 +90,14 @@ class World:
         *,
         flat: Sequence[int] = (),
         filters: Sequence[NamedFilter] = (),
-        buffer: Buffer[Groups] | None = None,
+        buffer: Buffer[TicketOutcome] | None = None,
         streams: bool = False,
         policy: VersionedPolicy | None = None,
         max_dropped_share: float = 0.9,
         config: Config | None = None,
         **limits: Any,
     ) -> None:
-        self.flat = flat
+        self.flat, self.filters = flat, filters
         self.config = config or make_config(rollout={"group_size": 4, "prompts_per_step": 2, "max_tokens": 5})
         self.policy = policy or VersionedPolicy()
         self.buffer = Buffer(BufferLimits(batch_size=2, **limits)) if buffer is None else buffer
@@ -103,16 +105,16 @@ class World:
         self.collector = Collector(
             self.buffer,
             self.generate,
-            filters=filters,
+            filters=[name for name, _ in filters],
             options=BatchConfig(
                 max_dropped_share=max_dropped_share, filters=[FilterConfig(name=n) for n, _ in filters]
             ),
             streams=streams,
-            check=lambda batch: require_played(RolloutResult([batch.generated], batch.counts), 0.2),
+            check=partial(require_healthy, self.config),
         )
         self.context = make_context(self.policy, TextProcessor(), self.config)
 
-    async def generate(self, tickets: Sequence[Ticket[Groups]]) -> Round:
+    async def generate(self, tickets: Sequence[Ticket[TicketOutcome]]) -> Round:
         self.rounds.append([ticket.position for ticket in tickets])
         samples = [
             make_sample(id=f"p{t.position}", metadata={"flat": t.position in self.flat}) for t in tickets
@@ -121,7 +123,16 @@ class World:
         result = await rollout_groups(samples, self.context, seed_paths=paths)
         failures = await score_groups(result.groups, score)
         assign_credit(result.groups, self.config.algorithm)
-        return Round(result.of_samples, failures, result.counts)
+        return Round(self.outcomes(result.of_samples), failures, result.counts)
+
+    def outcomes(self, of_tickets: Sequence[list[Group]]) -> list[TicketOutcome]:
+        """What became of each ticket, after the filters."""
+        for group in (group for groups in of_tickets for group in groups):
+            self.spoil(group)
+        return [outcome_of(groups, self.filters) for groups in of_tickets]
+
+    def spoil(self, group: Group) -> None:
+        """What may go wrong with a group."""
 
     async def step(self) -> CollectedBatch:
         """Generate, train, update: a synchronous step."""
@@ -132,7 +143,12 @@ class World:
 
 
 def ids(batch: CollectedBatch) -> list[str]:
-    return [group.trajectories[0].sample.id for group in batch.groups]
+    return [group.sample_id or "" for group in batch.groups]
+
+
+def groups_of(batch: CollectedBatch) -> list[Group]:
+    """What is to be trained."""
+    return [group for ticket in batch.tickets if ticket.payload for group in ticket.payload.groups]
 
 
 def varied(world: World, position: int) -> bool:
@@ -175,7 +191,7 @@ def test_over_sampling_generates_more_at_once_and_what_is_left_over_is_neither_l
         for step in range(4):
             batch = await world.step()
             found += ids(batch)
-            generated_under = {oldest_version([group]) for group in batch.groups}
+            generated_under = {oldest_version([group]) for group in groups_of(batch)}
             assert generated_under == {step}  # surplus of the last step was generated again
         assert found == kept[:8]
         assert world.rounds[0] == [0, 1, 2, 3]
@@ -193,7 +209,7 @@ def test_stopped_after_any_step_and_resumed_the_same_samples_are_consumed() -> N
         for step in range(5):
             batch = await world.step()
             found.append(
-                (ids(batch), batch.metrics, [t.completion for g in batch.groups for t in g.trajectories])
+                (ids(batch), batch.metrics, [t.completion for g in groups_of(batch) for t in g.trajectories])
             )
             if step == stop_after:
                 state = json.loads(json.dumps(world.buffer.snapshot()))
@@ -234,16 +250,10 @@ def test_what_is_dropped_while_a_slow_group_is_awaited_is_held_against_all_that_
 
 
 def test_failures_are_blamed_before_filters() -> None:
-    def fail(groups: list[Groups]) -> None:
-        for group in (g for of_ticket in groups for g in of_ticket):
+    class Broken(World):
+        def spoil(self, group: Group) -> None:
             for trajectory in group.trajectories:
                 trajectory.outcome, trajectory.score, trajectory.failure = "env_error", None, "broken display"
-
-    class Broken(World):
-        async def generate(self, tickets: Sequence[Ticket[Groups]]) -> Round:
-            result = await super().generate(tickets)
-            fail(result.groups)
-            return result
 
     for filters in ([("failed", failed)], []):
         with pytest.raises(EnvError, match="broken display"):
@@ -269,7 +279,7 @@ def test_redundant_episodes_and_groups_cut_short_compose_with_filters() -> None:
     )
 
     class Redundant(World):
-        async def generate(self, tickets: Sequence[Ticket[Groups]]) -> Round:
+        async def generate(self, tickets: Sequence[Ticket[TicketOutcome]]) -> Round:
             samples = [make_sample(id=f"p{t.position}") for t in tickets]
             result = await rollout_groups(
                 samples, self.context, seed_path=(0,), stragglers=self.config.episodes.stragglers
@@ -277,13 +287,13 @@ def test_redundant_episodes_and_groups_cut_short_compose_with_filters() -> None:
             await score_groups(result.groups, score)
             assign_credit(result.groups, self.config.algorithm)
             groups = [[] if t.position == 0 else g for t, g in zip(tickets, result.of_samples, strict=True)]
-            return Round(groups, counts=result.counts)
+            return Round(self.outcomes(groups), counts=result.counts)
 
     async def run() -> None:
         world = Redundant(filters=[("failed", failed)], config=config)
         batch = await world.step()
         assert ids(batch) == ["p1", "p2"]
-        assert [len(g.trajectories) for g in batch.groups] == [4, 4]
+        assert [len(g.trajectories) for g in groups_of(batch)] == [4, 4]
         assert batch.counts == {"surplus_episodes": 3}
         assert batch.metrics["groups/dropped_empty"] == 1
 
@@ -314,7 +324,7 @@ def lags(batches: Sequence[CollectedBatch]) -> list[int]:
     return [
         step - span.version
         for step, batch in enumerate(batches)
-        for group in batch.groups
+        for group in groups_of(batch)
         for trajectory in group.trajectories
         for span in trajectory.ledgers[0].version_spans
     ]
@@ -364,7 +374,7 @@ def test_filtered_groups_give_their_credit_to_others_while_the_trainer_steps() -
     kept = [f"p{p}" for p in range(40) if varied(world, p)]
     assert [i for batch in batches for i in ids(batch)] == kept[:8]
     assert all("groups/num_running" in batch.metrics for batch in batches)
-    assert all(group.trajectories[0].sample.id not in kept for b in batches for group in b.dropped)
+    assert all(group.sample_id not in kept for b in batches for group in b.dropped)
 
 
 def test_a_group_too_old_at_the_cut_is_generated_again_in_its_place() -> None:
@@ -398,7 +408,7 @@ def test_a_group_too_old_at_the_cut_is_generated_again_in_its_place() -> None:
 
 def test_what_a_generate_raises_reaches_whoever_waits_for_the_batch() -> None:
     class Raising(World):
-        async def generate(self, tickets: Sequence[Ticket[Groups]]) -> Round:
+        async def generate(self, tickets: Sequence[Ticket[TicketOutcome]]) -> Round:
             await asyncio.sleep(0)
             raise EnvError("no displays left")
 
@@ -432,7 +442,7 @@ def test_an_interrupted_stream_resumes_with_finished_groups_kept_and_running_one
     assert ids(batch) == ["p2", "p3"]
     assert "p2" not in new.policy.seeds
     assert new.policy.seeds["p3"] == old.policy.seeds["p3"]
-    assert [oldest_version([group]) for group in batch.groups] == [0, 1]
+    assert [oldest_version([group]) for group in groups_of(batch)] == [0, 1]
 
 
 # Filters
@@ -524,7 +534,7 @@ def test_filled_before_every_step_batches_are_as_old_as_they_may_be(staleness: i
             await world.collector.fill()
             batch = await world.step()
             assert ids(batch) == [f"p{2 * step}", f"p{2 * step + 1}"]
-            ages.append(step - (oldest_version(batch.groups) or 0))
+            ages.append(step - (oldest_version(groups_of(batch)) or 0))
         await world.collector.close()
         assert ages == [min(step, staleness) for step in range(7)]
 
@@ -556,9 +566,9 @@ def test_engines_generate_the_way_that_the_mode_needs() -> None:
 
 def test_counts_of_rows_and_episodes_add_up_over_rounds() -> None:
     class Counting(World):
-        async def generate(self, tickets: Sequence[Ticket[Groups]]) -> Round:
+        async def generate(self, tickets: Sequence[Ticket[TicketOutcome]]) -> Round:
             result = await super().generate(tickets)
-            return Round(result.groups, counts=Counter(a=1), rows=Counter(b=2), seconds={"reward": 1.0})
+            return Round(result.outcomes, counts=Counter(a=1), rows=Counter(b=2), seconds={"reward": 1.0})
 
     async def run() -> None:
         world = Counting(flat=[0, 1], filters=ZERO_VARIANCE)

@@ -17,6 +17,7 @@ from vlrl.algorithm.credit import assign_credit
 from vlrl.errors import EnvError
 from vlrl.rollout.groups import RolloutResult, require_played, rollout_groups
 from vlrl.rollout.session import Session
+from vlrl.tracking.group_numbers import numbers_of
 from vlrl.tracking.stats import episode_stats
 from vlrl.types import EnvTask, Generation, Sample, Sampling, Trajectory
 
@@ -104,7 +105,7 @@ def test_what_is_generated_under_a_context_policy_is_kept_under_it(
     assert [ledger.loss_mask.sum() for ledger in trajectory.ledgers] == [
         len(ledger.turns) for ledger in trajectory.ledgers
     ]
-    stats = episode_stats(generated.groups, generated.counts)
+    stats = episode_stats(numbers_of(generated.groups), generated.counts)
     assert stats["episode/num_ledgers_mean"] == len(ledgers)
     assert (stats["episode/num_turns_mean"], stats["episode/success"]) == (3.0, 1.0)
 
@@ -176,9 +177,10 @@ def test_an_episode_over_its_own_limit_is_ended() -> None:
 def test_too_many_failed_episodes_end_the_run() -> None:
     samples = [sample_of({"fails": {"reset": "raise"}}, id="bad"), sample_of({}, id="good")]
     generated = play(samples, say("-"))
-    require_played(generated, 0.5)
+    failures = [t.failure for group in generated.groups for t in group.trajectories if t.failed]
+    require_played(failures, 4, 0.5)
     with pytest.raises(EnvError, match=r"2 of 4 episodes failed.*\n.*broken at step reset"):
-        require_played(generated, 0.4)
+        require_played(failures, 4, 0.4)
 
 
 def test_an_error_of_the_engine_is_no_failure_of_the_environment() -> None:
@@ -332,5 +334,5 @@ def test_a_failed_episode_without_any_turn_can_be_credited_and_counted() -> None
     generated = play([sample_of({"fails": {"reset": "raise"}})], say("-"))
     assign_credit(generated.groups, make_config().algorithm)
     assert [c.num_trained for c in generated.groups[0].credits] == [0, 0]
-    stats = episode_stats(generated.groups, generated.counts)
+    stats = episode_stats(numbers_of(generated.groups), generated.counts)
     assert (stats["failures/env_raised"], stats["failures/failed_episodes"]) == (4.0, 2.0)

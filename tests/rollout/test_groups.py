@@ -31,6 +31,7 @@ from vlrl.packing.pack import pack
 from vlrl.rollout.groups import ScoreFn, require_room, require_scored, rollout_groups, score_groups
 from vlrl.rollout.session import Session
 from vlrl.scoring.compose import RewardFailure
+from vlrl.tracking.group_numbers import numbers_of
 from vlrl.tracking.stats import rollout_stats
 from vlrl.types import Generation, Group, Sampling, Score, Trajectory
 
@@ -140,7 +141,7 @@ def test_episodes_of_frozen_lake_that_failed_alike_teach_nothing() -> None:
     assign_credit([group], CONFIG.algorithm)
     assert not any(advantages_of(group))
     assert not zero_variance(group)
-    assert rollout_stats([group], [])["reward/zero_variance_groups"] == 1.0
+    assert rollout_stats(numbers_of([group]), [])["reward/zero_variance_groups"] == 1.0
 
 
 # Law 7: a failure is not a reward.

@@ -24,6 +24,7 @@ from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack
 from vlrl.rollout.groups import RolloutResult, rollout_groups
 from vlrl.rollout.session import Session
+from vlrl.tracking.group_numbers import numbers_of
 from vlrl.tracking.stats import rollout_stats
 from vlrl.types import EnvTask, Sample, Sampling, Score
 
@@ -168,7 +169,7 @@ def test_an_agent_that_acted_in_one_episode_or_none_has_no_baseline_and_the_run_
     )
     trained = {name for m in micro_batches for name in m.token_sample_ids}
     assert trained == {g.trajectories[0].sample.id for g in groups if not g.failed}
-    assert rollout_stats(groups, [])["groups/num_without_baseline"] == float(num_stopped == 2)
+    assert rollout_stats(numbers_of(groups), [])["groups/num_without_baseline"] == float(num_stopped == 2)
 
 
 GROWING = """

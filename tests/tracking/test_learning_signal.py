@@ -10,6 +10,7 @@ from builders import make_sample, make_trajectory
 
 from vlrl.algorithm.credit import group_with_advantages
 from vlrl.config.options import LoggingConfig
+from vlrl.tracking.group_numbers import numbers_of
 from vlrl.tracking.learning_signal import LearningSignal, is_silent
 from vlrl.tracking.sinks import MetricSinks
 from vlrl.types import Group
@@ -32,7 +33,7 @@ def texts(steps: list[dict[str, float]], group: Group) -> list[str]:
     told: list[str] = []
     signal = LearningSignal(lambda event, text: told.append(text))
     for step, metrics in enumerate(steps):
-        signal.note(step, metrics, [group])
+        signal.note(step, metrics, numbers_of([group]))
     return told
 
 

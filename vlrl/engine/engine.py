@@ -18,6 +18,7 @@ from vlrl.choices import MachineChoice
 from vlrl.config import Config
 from vlrl.engine.arguments import engine_arguments
 from vlrl.engine.choices import engine_choices
+from vlrl.engine.client.shared_media import fetch_media
 from vlrl.engine.lora import adapter_arguments, adapter_request, require_places
 from vlrl.engine.patches import keep_images_of_cached_prompts
 from vlrl.engine.requests import (
@@ -28,7 +29,6 @@ from vlrl.engine.requests import (
     prompt_of,
     sampling_params,
 )
-from vlrl.engine.shared_media import fetch_media
 from vlrl.errors import EngineError
 from vlrl.model.lora import adapter_targets, sent_alone
 from vlrl.model.meta_model import empty_model

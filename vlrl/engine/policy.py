@@ -1,35 +1,27 @@
-"""The vLLM adapter: engines in Ray actors, and the Policy that talks to them."""
+"""The vLLM adapter: engines in Ray actors, and their owner."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
-
-import numpy as np
 
 from vlrl import cluster
 from vlrl.choices import MachineChoice, merged
 from vlrl.config import Config
-from vlrl.engine.admission import AdmissionQueue
 from vlrl.engine.arguments import engine_environment
+from vlrl.engine.client.client import EngineClient
 from vlrl.engine.engine import Engine
 from vlrl.engine.replica import Replica
-from vlrl.engine.requests import EngineRequest, GenerationResult, Load
-from vlrl.engine.router import Router
-from vlrl.engine.shared_media import SharedMedia
+from vlrl.engine.requests import EngineRequest, GenerationResult, Load, Wave
+from vlrl.engine.waves import Waves
+from vlrl.errors import EngineDied
 from vlrl.protocols import Processor
-from vlrl.rollout.groups import require_room
-from vlrl.rollout.session import Session
 from vlrl.tracking.metrics import ENGINE_COUNTS
-from vlrl.types import Generation, Media, Sampling
+from vlrl.types import Generation
 from vlrl.weights.manifest import Manifest
-
-MEDIA_SHARE = 0.5
-"""Share of Ray's object store that media may keep; the rest passes requests and batches."""
 
 
 class GeneratorActor:
@@ -37,15 +29,32 @@ class GeneratorActor:
 
     def __init__(self, *arguments: Any) -> None:
         self._engine = Engine(*arguments)
+        self._waves = Waves(self._generate_whole)
 
     async def start(self) -> float:
         """Build the engine; seconds it took."""
         return await asyncio.wrap_future(self._engine.run(self._engine.build))
 
     async def generate_batch(
+        self, requests: Sequence[EngineRequest], references: Mapping[str, Any], wave: Wave | None = None
+    ) -> list[Generation]:
+        """Generate requests together, with those of the wave's other clients if there are any."""
+        if wave is not None:
+            return await self._waves.join(wave, requests, references)
+        return await self._generate_whole(requests, references)
+
+    async def leave(self, round_name: str, client: int) -> None:
+        """A client has no more requests of a round, see `Waves.leave`."""
+        self._waves.leave(round_name, client)
+
+    async def forget(self, round_name: str) -> None:
+        """A round is over."""
+        self._waves.forget(round_name)
+
+    async def _generate_whole(
         self, requests: Sequence[EngineRequest], references: Mapping[str, Any]
     ) -> list[Generation]:
-        """Generate requests together, see `Engine.generate_batch`."""
+        """See `Engine.generate_batch`."""
         return await asyncio.wrap_future(
             self._engine.run(partial(self._engine.generate_batch, requests, references))
         )
@@ -81,15 +90,17 @@ class GeneratorActor:
         await asyncio.wrap_future(self._engine.run(self._engine.sleep))
 
 
-class VllmPolicy:
-    """A `vlrl.protocols.Policy` on one or several engines.
+class VllmPolicy(EngineClient):
+    """The owner of a run's engines, and a client of all of them in the same process.
 
-    The sessions of one event-loop turn are sent together. In batches they are generated together and nothing
-    else meanwhile; in continuous mode they join what runs, and each is answered as it is done.
+    It starts them, replaces those that die, and gives them new weights.
     """
 
     def __init__(
-        self, config: Config, processor: Processor, reservation: cluster.Reservation | None = None
+        self,
+        config: Config,
+        processor: Processor,
+        reservation: cluster.Reservation | None = None,
     ) -> None:
         """Start the engines, at a reservation's places or on this node; `wait_ready` waits for them."""
         generator = config.generator
@@ -113,27 +124,31 @@ class VllmPolicy:
             )
             for number, place in enumerate(reservation.engines if reservation else [here] * num_replicas)
         ]
-        self._gates = [
-            AdmissionQueue[_Ask](generator.max_concurrency, generator.max_num_seqs) for _ in self._replicas
-        ]
-        self._router = Router(num_replicas)
-        self._whole_waves = generator.mode == "batch"
-        self._max_model_len = generator.max_model_len
-        self._shared = SharedMedia(int(MEDIA_SHARE * config.ray.object_store_gib * 2**30))
-        self._waiting: list[tuple[Session, Sampling, asyncio.Future[Generation]]] = []
-        self._sending: set[asyncio.Task[None]] = set()
-        self._num_requests = 0
         self._counted: Counter[str] = Counter()
-
-    @property
-    def counts(self) -> Counter[str]:
-        """`replaced_engines` that had died, and `resubmitted_requests` that were lost with them."""
-        return sum((replica.counts for replica in self._replicas), Counter())
+        super().__init__(config, self._replicas)
 
     def take_metrics(self) -> dict[str, float]:
-        """What `counts` has grown by since this was called last, as metrics."""
+        """What `counts` has grown by since this was called last, as metrics.
+
+        `replaced_engines` had died, and this client's `resubmitted_requests` were lost with them.
+        """
         before, self._counted = self._counted, self.counts
         return {f"failures/{name}": float(self._counted[name] - before[name]) for name in ENGINE_COUNTS}
+
+    @property
+    def actors(self) -> list[Any]:
+        """The engines as they are now, for clients in other processes."""
+        return [replica.actor for replica in self._replicas]
+
+    async def replace(self, number: int, dead: Any, reason: EngineDied, num_lost: int) -> Any:
+        """The engine in a dead one's place, as a client in another process needs it; replaced only once.
+
+        The client has lost num_lost requests with it, and sends them again.
+        """
+        replica = self._replicas[number]
+        replica.counts["resubmitted_requests"] += num_lost
+        await replica.renew(dead, reason)
+        return replica.actor
 
     def wait_ready(self) -> float:
         """Block until the engines have started; seconds the slowest took."""
@@ -142,16 +157,6 @@ class VllmPolicy:
     def choices(self) -> list[MachineChoice]:
         """What the engines chose for their machines, and why; after wait_ready."""
         return merged([replica.choices() for replica in self._replicas], "engine")
-
-    async def generate(self, session: Session, sampling: Sampling) -> Generation:
-        """Generate the session's next action."""
-        require_room(session.sample.id, len(session.token_ids), sampling.max_tokens, self._max_model_len)
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Generation] = loop.create_future()
-        self._waiting.append((session, sampling, future))
-        if len(self._waiting) == 1:
-            loop.call_soon(self._send)
-        return await future
 
     def load_weights(self, manifest: Manifest, version: int) -> float:
         """Put weights into every engine under `version`; seconds for which the slowest generated nothing.
@@ -175,80 +180,3 @@ class VllmPolicy:
         """Stop the engines' processes."""
         for replica in self._replicas:
             replica.close()
-
-    def _send(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        shares: defaultdict[int, list[_Ask]] = defaultdict(list)
-        for session, sampling, future in waiting:
-            number = self._router.place(session)
-            shares[number].append(_Ask(self._request(session, sampling), session.media, future))
-        for number, asks in shares.items():
-            self._start(number, asks if self._whole_waves else self._gates[number].enter(asks))
-
-    def _request(self, session: Session, sampling: Sampling) -> EngineRequest:
-        self._num_requests += 1
-        return EngineRequest(
-            name=str(self._num_requests),
-            sample_id=session.sample.id,
-            engine_ids=np.asarray(session.engine_ids),
-            expected_ids=np.asarray(session.token_ids),
-            media=tuple(m.sha256 for m in session.media),
-            sampling=sampling,
-        )
-
-    def _start(self, number: int, asks: Sequence[_Ask]) -> None:
-        if asks:
-            task = asyncio.get_running_loop().create_task(self._generate(number, asks))
-            self._sending.add(task)
-            task.add_done_callback(self._sending.discard)
-
-    async def _generate(self, number: int, asks: Sequence[_Ask]) -> None:
-        """Have a replica generate what is asked; whatever happens, everybody who asks is answered."""
-        replica, unanswered = self._replicas[number], dict(enumerate(asks))
-        try:
-            references = self._shared.references(medium for ask in asks for medium in ask.media)
-            requests = [ask.request for ask in asks]
-            if not self._whole_waves:
-                for ask in asks:
-                    ask.abort_if_cancelled(replica)
-            async for index, result, load in replica.generate(requests, references, whole=self._whole_waves):
-                self._answer(number, unanswered.pop(index), result, load)
-        except Exception as error:  # handed on to every session that was part of this
-            for ask in unanswered.values():
-                self._answer(number, ask, error, None)
-        except asyncio.CancelledError:  # the event loop ends
-            for ask in unanswered.values():
-                replica.abort(ask.request.name)
-                ask.future.cancel()
-                self._leave(number, None)
-            raise
-
-    def _answer(self, number: int, ask: _Ask, result: GenerationResult, load: Load | None) -> None:
-        self._start(number, self._leave(number, load))
-        if ask.future.done():  # an episode over its time no longer waits
-            return
-        if isinstance(result, Exception):
-            ask.future.set_exception(result)
-        else:
-            ask.future.set_result(result)
-
-    def _leave(self, number: int, load: Load | None) -> list[_Ask]:
-        """Whoever may go next, now that one of the replica's requests is done."""
-        self._router.leave(number)
-        if self._whole_waves:
-            return []
-        queue = self._gates[number]
-        return queue.leave(load.kv_usage, load.num_waiting) if load else queue.leave(None)
-
-
-@dataclass(frozen=True, slots=True)
-class _Ask:
-    """A request and who waits for it."""
-
-    request: EngineRequest
-    media: Sequence[Media]
-    future: asyncio.Future[Generation]
-
-    def abort_if_cancelled(self, replica: Replica) -> None:
-        """Let the engine forget the request as soon as nobody waits for it."""
-        self.future.add_done_callback(lambda f: replica.abort(self.request.name) if f.cancelled() else None)

@@ -1,22 +1,21 @@
-"""One engine as the driver sees it: an actor that is replaced when it dies, always at the right version."""
+"""One engine as its owner sees it: an actor that is replaced when it dies, always at the right version."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 import time
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from vlrl import cluster
 from vlrl.choices import MachineChoice
-from vlrl.engine.requests import EngineRequest, GenerationResult, Load
+from vlrl.engine.client.link import EngineLink
 from vlrl.errors import EngineDied, EngineError
 from vlrl.weights.manifest import Manifest
 
 
-class Replica:
+class Replica(EngineLink):
     """An engine's actor and what has to be known to start another in its place.
 
     Attributes:
@@ -29,10 +28,9 @@ class Replica:
         self._spawn, self._max_restarts, self._timeout_s = spawn, max_restarts, timeout_s
         self._lock = threading.Lock()
         self._weights: tuple[Manifest, int] | None = None
-        self.counts: Counter[str] = Counter()
         self._closed = False
         self._coming: Any = None
-        self.actor = self._spawn()
+        super().__init__(self._spawn())
         self._starting = self.actor.start.remote()
 
     def wait_ready(self) -> float:
@@ -75,34 +73,14 @@ class Replica:
 
         return wait
 
-    async def generate(
-        self, requests: Sequence[EngineRequest], references: Mapping[str, Any], *, whole: bool
-    ) -> AsyncIterator[tuple[int, GenerationResult, Load | None]]:
-        """Each request's index and result as it is done, or all together if they are generated as a batch.
-
-        Requests that were lost with their engine are generated again by the next, under the same seeds.
-        """
-        waiting = dict(enumerate(requests))
-        while waiting:
-            actor, indices, asked = self.actor, list(waiting), list(waiting.values())
-            try:
-                if whole:
-                    batch = await cluster.fetch_async(actor.generate_batch.remote(asked, references))
-                    for index, result in zip(indices, batch, strict=True):
-                        del waiting[index]
-                        yield index, result, None
-                else:
-                    async for place, result, load in cluster.stream(actor.generate, asked, references):
-                        del waiting[indices[place]]
-                        yield indices[place], result, load
-            except EngineDied as error:
-                self.counts["resubmitted_requests"] += len(waiting)
-                await asyncio.to_thread(self.replace, actor, error)
+    async def renew(self, dead: Any, reason: EngineDied) -> None:
+        """`replace`, while the event loop goes on."""
+        await asyncio.to_thread(self.replace, dead, reason)
 
     def abort(self, name: str) -> None:
         """Nobody waits for this request any more."""
         if not self._closed:  # the event loop, which cancels what waits, may end after the engines
-            self.actor.abort.remote([name])
+            super().abort(name)
 
     def replace(self, dead: Any, reason: EngineDied) -> None:
         """Start another engine in place of a dead one and give it the present weights.

@@ -16,7 +16,17 @@ from vlrl.types import Generation, IntArray, Media, Sampling, VersionSpan
 
 @dataclass(frozen=True, slots=True)
 class EngineRequest:
-    """One action to generate, under a name of its own. Media are named by hash and lie in shared memory."""
+    """One action to generate, under a name of its own. Media are named by hash and lie in shared memory.
+
+    Attributes:
+        name: of this request alone, among all clients'.
+        sample_id: for messages.
+        engine_ids: the prompt, one placeholder per medium.
+        expected_ids: what the engine must make of it (law 3).
+        media: hashes, in order.
+        sampling: how it is generated.
+        order: (position, group index) of its episode: the place in a batch that several clients make.
+    """
 
     name: str
     sample_id: str
@@ -24,6 +34,22 @@ class EngineRequest:
     expected_ids: IntArray
     media: tuple[str, ...]
     sampling: Sampling
+    order: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Wave:
+    """What batches of an engine a client's requests are part of.
+
+    Attributes:
+        round: name of the round, in which clients play in lockstep.
+        client: the client's number.
+        clients: everybody whose requests the engine waits for.
+    """
+
+    round: str
+    client: int
+    clients: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,42 +15,20 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from vlrl.algorithm.filters import NamedFilter, first_refusal
 from vlrl.config.asynchronous import BatchConfig
 from vlrl.errors import DataError, InternalError
 from vlrl.rollout.buffer import Buffer, State, Ticket
+from vlrl.rollout.outcome import EMPTY, Round, TicketOutcome
 from vlrl.scoring.compose import RewardFailure
-from vlrl.types import Group
-
-Groups = list[Group]
+from vlrl.tracking.group_numbers import GroupNumbers
 
 STUCK = "no sample may be generated and none is being generated: was the last batch trained?"
 
 
-@dataclass(frozen=True, slots=True)
-class Round:
-    """What became of some tickets.
-
-    Attributes:
-        groups: for each of them, scored and with credit; several if its episodes have several agents, none if
-            too few of them ended in time.
-        failures: of scoring.
-        counts: of what happened to episodes, see `vlrl.rollout.groups.RolloutResult`.
-        rows: what was dropped on the way to the samples, by metric.
-        seconds: by part of a step's time.
-    """
-
-    groups: list[Groups]
-    failures: list[RewardFailure] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
-    rows: Counter[str] = field(default_factory=Counter)
-    seconds: Mapping[str, float] = field(default_factory=dict)
-
-
-GenerateFn = Callable[[Sequence[Ticket[Groups]]], Awaitable[Round]]
+GenerateFn = Callable[[Sequence[Ticket[TicketOutcome]]], Awaitable[Round]]
 CheckFn = Callable[["CollectedBatch"], None]
 
 
@@ -59,8 +37,8 @@ class CollectedBatch:
     """What a step trains, and what else became of the samples.
 
     Attributes:
-        groups: to be trained, in the order of their samples.
-        tickets: that they were generated for.
+        groups: numbers of those to be trained, in the order of their samples.
+        tickets: that they were generated for, whose outcomes have the groups themselves.
         dropped: by filters, since the last batch.
         generated: since the last batch, whichever batch will train it.
         failures: of scoring, among `generated`.
@@ -70,10 +48,10 @@ class CollectedBatch:
         seconds: that generates took, by part, where they took turns with the trainer; else empty.
     """
 
-    groups: Groups = field(default_factory=list)
-    tickets: tuple[Ticket[Groups], ...] = ()
-    dropped: Groups = field(default_factory=list)
-    generated: Groups = field(default_factory=list)
+    groups: list[GroupNumbers] = field(default_factory=list)
+    tickets: tuple[Ticket[TicketOutcome], ...] = ()
+    dropped: list[GroupNumbers] = field(default_factory=list)
+    generated: list[GroupNumbers] = field(default_factory=list)
     failures: list[RewardFailure] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     rows: Counter[str] = field(default_factory=Counter)
@@ -90,10 +68,10 @@ class Collector:
 
     def __init__(
         self,
-        buffer: Buffer[Groups],
+        buffer: Buffer[TicketOutcome],
         generate: GenerateFn,
         *,
-        filters: Sequence[NamedFilter],
+        filters: Sequence[str],
         options: BatchConfig,
         streams: bool,
         check: CheckFn,
@@ -103,7 +81,7 @@ class Collector:
         Args:
             buffer: new or restored.
             generate: what tickets become; called for one at a time when streaming.
-            filters: by the name that dropped groups are counted under; without any nothing is dropped.
+            filters: names that dropped tickets are counted under; without any nothing is dropped.
             options: when too much is dropped.
             streams: generate while the trainer steps.
             check: raises if a batch, whole or not, saw too many failures.
@@ -126,7 +104,7 @@ class Collector:
             await (self._wait() if self._streams else self._play_round())
         batch, self._batch = self._batch, CollectedBatch()
         batch.tickets = cut.tickets
-        batch.groups = [group for ticket in cut.tickets for group in ticket.payload or ()]
+        batch.groups = [g for ticket in cut.tickets if ticket.payload for g in ticket.payload.kept]
         if self._filters or self._streams:
             batch.metrics = self._metrics(cut.counts)
         if self._streams:
@@ -173,7 +151,7 @@ class Collector:
         for ticket in self.buffer.admit():
             self._tasks[ticket.position] = asyncio.get_running_loop().create_task(self._play(ticket))
 
-    async def _play(self, ticket: Ticket[Groups]) -> None:
+    async def _play(self, ticket: Ticket[TicketOutcome]) -> None:
         """One ticket, from its admission to what became of it."""
         try:
             try:
@@ -189,7 +167,7 @@ class Collector:
             del self._tasks[ticket.position]
             self._changed.set()
 
-    def _settle(self, tickets: Sequence[Ticket[Groups]], round_: Round) -> None:
+    def _settle(self, tickets: Sequence[Ticket[TicketOutcome]], round_: Round) -> None:
         """Keep or drop what was generated."""
         batch = self._batch
         batch.failures += round_.failures
@@ -197,15 +175,13 @@ class Collector:
         batch.rows.update(round_.rows)
         for part, seconds in round_.seconds.items():
             batch.seconds[part] += seconds
-        for ticket, groups in zip(tickets, round_.groups, strict=True):
-            batch.generated += groups
-            refusals = [first_refusal(group, self._filters) for group in groups]
-            kept = [group for group, refusal in zip(groups, refusals, strict=True) if refusal is None]
-            batch.dropped += [g for g, refusal in zip(groups, refusals, strict=True) if refusal is not None]
-            if self._filters and not kept:
-                self.buffer.drop(ticket.position, next((r for r in refusals if r is not None), "empty"))
+        for ticket, outcome in zip(tickets, round_.outcomes, strict=True):
+            batch.generated += [*outcome.kept, *outcome.dropped]
+            batch.dropped += outcome.dropped
+            if self._filters and not outcome.kept:
+                self.buffer.drop(ticket.position, outcome.reason)
             else:
-                self.buffer.finish(ticket.position, kept, oldest_version(kept))
+                self.buffer.finish(ticket.position, outcome, outcome.oldest_version)
         self._require_kept()
 
     def _require_kept(self) -> None:
@@ -229,12 +205,12 @@ class Collector:
         )
 
     def _dropped(self, counts: Counter[str]) -> Counter[str]:
-        return Counter({name: counts[name] for name in ("empty", *dict(self._filters)) if counts[name]})
+        return Counter({name: counts[name] for name in (EMPTY, *self._filters) if counts[name]})
 
     def _metrics(self, counts: Counter[str]) -> dict[str, float]:
         dropped = self._dropped(counts)
-        found = {f"groups/dropped_{name}": float(dropped[name]) for name, _ in self._filters}
-        found["groups/dropped_empty"] = float(dropped["empty"])
+        found = {f"groups/dropped_{name}": float(dropped[name]) for name in self._filters}
+        found[f"groups/dropped_{EMPTY}"] = float(dropped[EMPTY])
         total = dropped.total() + counts["consumed"]
         found["groups/dropped_share"] = dropped.total() / total
         found["groups/num_stale"] = float(counts["stale"])
@@ -242,9 +218,3 @@ class Collector:
             found["groups/num_running"] = float(self.buffer.num_in(State.RUNNING))
             found["groups/num_waiting"] = float(self.buffer.num_in(State.DONE))
         return found
-
-
-def oldest_version(groups: Sequence[Group]) -> int | None:
-    """Oldest version of the weights that generated any of their tokens; None if nothing was generated."""
-    ledgers = [ledger for group in groups for t in group.trajectories for ledger in t.ledgers]
-    return min((span.version for ledger in ledgers for span in ledger.version_spans), default=None)

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from vlrl.config.options import RolloutConfig
 from vlrl.config.rollout import BranchingConfig
+from vlrl.protocols import Policy
 from vlrl.rollout.branch_points import BranchPoint, BranchPoints
 from vlrl.rollout.context import RolloutContext
 from vlrl.rollout.episode import play_episode
@@ -53,14 +54,15 @@ class Episodes:
         greedy: bool,
         num_episodes: int,
         branching: BranchingConfig,
+        policies: Sequence[Policy],
     ) -> None:
         """Say what is to be played: num_episodes of every sample, under seeds that begin with its path."""
         self.counts: Counter[str] = Counter()
         self._samples, self._context = samples, context
         self._seed_paths, self._greedy = seed_paths, greedy
         self._num_episodes, self._branching = num_episodes, branching
-        policy = context.timeline.watched(context.policy)
-        self._lockstep = Lockstep(policy, waits=context.config.episodes.lockstep)
+        self._policies = [context.timeline.watched(policy) for policy in policies]
+        self._lockstep = Lockstep(waits=context.config.episodes.lockstep)
         self._places = asyncio.Semaphore(context.host.num_slots // branching.num_branches)
 
     def start(self, running: asyncio.TaskGroup) -> list[list[Episode]]:
@@ -118,7 +120,7 @@ class Episodes:
             return sampling_of(config, *seed_path, sample.id, index, turn, greedy=self._greedy)
 
         place = number * self._num_episodes + index
-        context = replace(self._context, policy=self._lockstep.at(place))
+        context = replace(self._context, policy=self._lockstep.at(place, self._policies[number]))
         batch = seed_path[1] if len(seed_path) > 1 else None
         try:
             with context.timeline.span("episode", "play", sample=sample.id, group_index=index, batch=batch):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from vlrl.config.rollout import BranchingConfig, StragglerConfig
 from vlrl.errors import DataError, EnvError, ScoringError
+from vlrl.protocols import Policy
 from vlrl.rollout.context import RolloutContext
 from vlrl.rollout.episodes import Episode, Episodes, SeedPath
 from vlrl.scoring.compose import RewardFailure
@@ -65,6 +66,7 @@ async def rollout_groups(
     greedy: bool = False,
     stragglers: StragglerConfig | None = None,
     branching: BranchingConfig | None = None,
+    policies: Sequence[Policy] | None = None,
 ) -> RolloutResult:
     """Generate a group for every sample: all episodes in one event loop, so many at once.
 
@@ -78,6 +80,7 @@ async def rollout_groups(
         greedy: take the likeliest token.
         stragglers: what is done about slow episodes; None waits for all.
         branching: how episodes branch; None is not at all.
+        policies: of each sample the one that plays it, instead of the context's.
 
     Returns:
         The groups, unscored.
@@ -94,6 +97,7 @@ async def rollout_groups(
         greedy=greedy,
         num_episodes=num_episodes,
         branching=branching or BranchingConfig(),
+        policies=policies or [context.policy] * len(samples),
     )
     try:
         async with asyncio.TaskGroup() as running:
@@ -167,16 +171,20 @@ def require_scored(failures: Sequence[RewardFailure], num_scored: int, max_faile
     )
 
 
-def require_played(result: RolloutResult, max_failed_share: float) -> None:
-    """Raise EnvError, with the first reasons, if more than that share of a step's episodes failed."""
-    trajectories = [t for g in result.groups for t in g.trajectories]
-    failed = [t for t in trajectories if t.failed]
-    if len(failed) <= max_failed_share * len(trajectories):
+def require_played(failures: Sequence[str], num_played: int, max_failed_share: float) -> None:
+    """Raise EnvError, with the first reasons, if more than that share of a step's episodes failed.
+
+    Args:
+        failures: what went wrong in each that failed.
+        num_played: episodes in all.
+        max_failed_share: episodes.max_failed_share.
+    """
+    if len(failures) <= max_failed_share * num_played:
         return
     raise EnvError(
-        f"{len(failed)} of {len(trajectories)} episodes failed, more than "
+        f"{len(failures)} of {num_played} episodes failed, more than "
         f"episodes.max_failed_share={max_failed_share:g}; fix the environment, or see env.step_timeout_s "
-        "and env.isolation. The first:\n" + "\n".join(t.failure for t in failed[:SHOWN_FAILURES])
+        "and env.isolation. The first:\n" + "\n".join(failures[:SHOWN_FAILURES])
     )
 
 

@@ -10,15 +10,15 @@ from vlrl.types import Generation, Sampling
 
 
 class Lockstep:
-    """A `Policy` that hands requests on all at once, in the order of the episodes' places.
+    """Hands requests on to their policies all at once, in the order of the episodes' places.
 
     Consumes: requests of running episodes. Waits for: as many requests as there are running episodes.
     Unblocked by: the last request, or the end of an episode that made none.
     """
 
-    def __init__(self, policy: Policy, *, waits: bool = True) -> None:
+    def __init__(self, *, waits: bool = True) -> None:
         """Hand requests on as they come if `waits` is false."""
-        self._policy, self._waits = policy, waits
+        self._waits = waits
         self._num_running = 0
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
 
@@ -31,18 +31,17 @@ class Lockstep:
         loop = asyncio.get_running_loop()
         loop.call_soon(loop.call_soon, self._ended)
 
-    def at(self, place: int) -> Policy:
+    def at(self, place: int, policy: Policy) -> Policy:
         """The policy as an episode sees it; place is its rank among the episodes of the step."""
-        return _Placed(self, place) if self._waits else self._policy
+        return _Placed(self, place, policy) if self._waits else policy
 
-    async def generate(self, place: int, session: Session, sampling: Sampling) -> Generation:
-        """Wait for the others, then generate."""
+    async def turn(self, place: int) -> None:
+        """Wait for the others."""
         loop = asyncio.get_running_loop()
         turn: asyncio.Future[None] = loop.create_future()
         self._waiting.append((place, turn))
         loop.call_soon(self._release)  # not now: the last to come would go first
         await turn
-        return await self._policy.generate(session, sampling)
 
     def _ended(self) -> None:
         self._num_running -= 1
@@ -57,8 +56,9 @@ class Lockstep:
 
 
 class _Placed:
-    def __init__(self, lockstep: Lockstep, place: int) -> None:
-        self._lockstep, self._place = lockstep, place
+    def __init__(self, lockstep: Lockstep, place: int, policy: Policy) -> None:
+        self._lockstep, self._place, self._policy = lockstep, place, policy
 
     async def generate(self, session: Session, sampling: Sampling) -> Generation:
-        return await self._lockstep.generate(self._place, session, sampling)
+        await self._lockstep.turn(self._place)
+        return await self._policy.generate(session, sampling)

@@ -6,7 +6,6 @@ import asyncio
 import gc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, Self, TypeVar
@@ -21,16 +20,17 @@ from vlrl.plan.room import require_room
 from vlrl.process.interrupts import Interrupts
 from vlrl.process.network import rendezvous_port
 from vlrl.processors.auto import open_processor
-from vlrl.registry import resolve
 from vlrl.rollout.branch_points import try_branches
 from vlrl.rollout.buffer import Buffer, BufferLimits
-from vlrl.rollout.collector import CheckFn, Collector, GenerateFn
+from vlrl.rollout.collector import CheckFn, Collector
 from vlrl.rollout.context import RolloutContext, endpoint_of
 from vlrl.rollout.endpoint.agent_episode import require_agents
 from vlrl.run.checkpoint import RunState, SaveInterval, require_same_run, written_atomically
 from vlrl.run.engines import Engines
 from vlrl.run.lock import run_lock
+from vlrl.run.player import Player, filters_of, masks_of
 from vlrl.run.resume import find_beginning, write_config
+from vlrl.run.rollouts import GenerateFn, InProcess, Rollouts
 from vlrl.run.sample_log import SampleLog
 from vlrl.run.saving import GroupBuffer, Saver, restored_buffer
 from vlrl.run.summary import SUMMARY_FILE, write_summary
@@ -60,7 +60,9 @@ class Run:
         policy: the vLLM engine; absent in supervised training, and so are `reward` and `context`.
         context: what episodes are played with.
         masks: of tokens that are left out of the loss.
+        filters: of groups that are left out of batches.
         collector: of the batches of GRPO, after `collect`.
+        rollouts: where they are generated, likewise.
         timeline: of who did what when, with logging.timeline.
         first_step: 0, or where the checkpoint left off.
         samples: where it is noted which ones a step trains.
@@ -139,7 +141,7 @@ class Run:
         if self._generate:
             self.reward = ComposedReward(config.rewards, sources.rewards, config.scoring)
             self._stack.callback(self.reward.close)
-            self.masks = [resolve("masks", name) for name in config.algorithm.masks]
+            self.masks, self.filters = masks_of(config), filters_of(config)
         self.console.phase("loading the processor")
         self.processor = open_processor(config)
         supervised, tell = not self._generate, self.events.tell
@@ -210,13 +212,18 @@ class Run:
 
     def collect(self, generate: GenerateFn, check: CheckFn) -> None:
         """Make `self.collector`, which goes on where the checkpoint left off."""
-        config, streams = self.config, self.config.asynchronous.streams
-        limits = BufferLimits.of(config)
+        config, limits = self.config, BufferLimits.of(self.config)
         buffer = restored_buffer(limits, *self._resume) if self._resume else Buffer(limits)
-        filters = [(f.name, partial(resolve("filters", f.name), **f.options)) for f in config.batch.filters]
+        player = Player(config, self.stream, self.context, self.reward, self.masks, self.filters)
+        self.rollouts: Rollouts = InProcess(player, generate)
         self._buffer = buffer
         self.collector = Collector(
-            buffer, generate, filters=filters, options=config.batch, streams=streams, check=check
+            buffer,
+            self.rollouts.play,
+            filters=[name for name, _ in self.filters],
+            options=config.batch,
+            streams=config.asynchronous.streams,
+            check=check,
         )
         self._stack.callback(lambda: self.runner.run(self.collector.close()))
 
@@ -277,7 +284,7 @@ class Run:
         """Write a checkpoint from which `next_step` goes on."""
         with self.phases.measure("checkpoints"):
             self.turns.to_trainer()
-            folder = self.saver.save(next_step, self.trainer, self.processor, self._buffer)
+            folder = self.saver.save(next_step, self.trainer, self.processor, self._buffer, self._fetch)
         self.interrupts.saved = next_step
         return folder
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vlrl.rollout.buffer import Ticket
+from vlrl.rollout.outcome import TicketOutcome
 from vlrl.tracking.sinks import drop_from_step
-from vlrl.types import Group
 
 SAMPLES_FILE = "samples.jsonl"
 """One JSON object a line: `step`; of what it trained, in order, the `positions` in the run's sequence
@@ -23,12 +23,12 @@ class SampleLog:
         drop_from_step(path, first_step)
         self._file = path.open("a", encoding="utf-8", buffering=1)
 
-    def log(self, step: int, tickets: Sequence[Ticket[list[Group]]]) -> None:
+    def log(self, step: int, tickets: Sequence[Ticket[TicketOutcome]]) -> None:
         """Note a batch."""
         line = {
             "step": step,
             "positions": [ticket.position for ticket in tickets],
-            "sample_ids": [_sample_id(ticket.payload or ()) for ticket in tickets],
+            "sample_ids": [ticket.payload.sample_id if ticket.payload else None for ticket in tickets],
             "oldest_versions": [ticket.oldest_version for ticket in tickets],
         }
         self._file.write(json.dumps(line) + "\n")
@@ -36,7 +36,3 @@ class SampleLog:
     def close(self) -> None:
         """Flush; safe to call twice."""
         self._file.close()
-
-
-def _sample_id(groups: Sequence[Group]) -> str | None:
-    return next((t.sample.id for group in groups for t in group.trajectories), None)

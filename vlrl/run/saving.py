@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
 from vlrl.config import Config
 from vlrl.protocols import Processor
 from vlrl.rollout.buffer import Buffer, BufferLimits
+from vlrl.rollout.outcome import TicketOutcome, outcome_of
 from vlrl.run.checkpoint import RunState, TellFn, save_checkpoint
 from vlrl.run.completion import Completion
 from vlrl.run.manifest import add_digests
@@ -21,7 +22,9 @@ from vlrl.types import Group
 GENERATED_FILE = "generated.pickle"
 """The file with finished groups that were not trained yet, by position."""
 
-GroupBuffer = Buffer[list[Group]]
+GroupBuffer = Buffer[TicketOutcome]
+FetchFn = Callable[[TicketOutcome], list[Group]]
+"""An outcome's groups, wherever they lie."""
 
 
 class Saver:
@@ -45,15 +48,23 @@ class Saver:
             self._remote.require_writable()
 
     def save(
-        self, next_step: int, trainer: Trainer, processor: Processor, buffer: GroupBuffer | None
+        self,
+        next_step: int,
+        trainer: Trainer,
+        processor: Processor,
+        buffer: GroupBuffer | None,
+        fetch: FetchFn,
     ) -> Path:
         """Write a checkpoint from which `next_step` goes on."""
         config = self._config
         tickets = None if buffer is None else buffer.snapshot()
+        generated = None
+        if buffer is not None:
+            generated = {position: fetch(outcome) for position, outcome in buffer.payloads().items()}
         folder = save_checkpoint(
             config.run_dir,
             RunState(next_step, config.run.seed, trainer.num_ranks, tickets),
-            partial(_write_contents, config, trainer, processor, buffer),
+            partial(_write_contents, config, trainer, processor, generated),
             keep=config.checkpoint.keep,
             in_use=self._completion.in_use,
         )
@@ -91,16 +102,21 @@ def restored_buffer(limits: BufferLimits, folder: Path, state: RunState) -> Grou
     """The buffer as it was when the checkpoint was written; a new one if it had none."""
     if state.tickets is None:
         return Buffer(limits, num_cut=state.next_step)
-    return Buffer.restore(limits, state.tickets, pickle.loads((folder / GENERATED_FILE).read_bytes()))
+    finished: dict[int, list[Group]] = pickle.loads((folder / GENERATED_FILE).read_bytes())
+    return Buffer.restore(limits, state.tickets, {p: outcome_of(groups) for p, groups in finished.items()})
 
 
 def _write_contents(
-    config: Config, trainer: Trainer, processor: Processor, buffer: GroupBuffer | None, folder: Path
+    config: Config,
+    trainer: Trainer,
+    processor: Processor,
+    generated: Mapping[int, list[Group]] | None,
+    folder: Path,
 ) -> Mapping[str, int]:
     """Write everything but the run's own state; sizes of what the ranks wrote, see `Trainer.save`."""
     written = trainer.save(folder)
     processor.save(folder / "model")
     (folder / CONFIG_FILE).write_text(config_text(config), encoding="utf-8")
-    if buffer is not None:
-        (folder / GENERATED_FILE).write_bytes(pickle.dumps(buffer.payloads()))
+    if generated is not None:
+        (folder / GENERATED_FILE).write_bytes(pickle.dumps(generated))
     return written

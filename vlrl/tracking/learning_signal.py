@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from vlrl.tracking.group_numbers import GroupNumbers
 from vlrl.tracking.sinks import METRICS_FILE, read_metrics
-from vlrl.types import Group, Trajectory
 
 SILENT_STEPS = 10
 """Steps in a row without a signal after which a run says so; then again whenever their number has doubled."""
-
-MAX_CHARS = 300
-"""Shown of a completion and of its reference."""
 
 _EVEN = "reward/zero_variance_groups"
 
@@ -32,7 +29,7 @@ class LearningSignal:
         """`tell` is called with an event's name and a text."""
         self._tell, self._num_silent, self._next = tell, 0, SILENT_STEPS
 
-    def note(self, step: int, metrics: Mapping[str, float], groups: Sequence[Group]) -> None:
+    def note(self, step: int, metrics: Mapping[str, float], groups: Sequence[GroupNumbers]) -> None:
         """Look at a step.
 
         Args:
@@ -64,32 +61,18 @@ class LearningSignal:
             )
 
 
-def _example(groups: Sequence[Group]) -> str:
-    scored = [t for group in groups for t in group.trajectories if t.score is not None]
-    if not scored:
+def _example(groups: Sequence[GroupNumbers]) -> str:
+    one = next((group.example for group in groups if group.example is not None), None)
+    if one is None:
         return "No completion could be scored at all"
-    one = scored[0]
+    totals = [t.total for group in groups for t in group.members if t.total is not None]
     remedy = (
         "if that is right, the reward does not see it (`vlrl reward test` tries its forms); if it is wrong, "
         "the rows are too hard for this model, or the prompt does not say what form the answer has"
-        if _total(one) <= min(0.0, *map(_total, scored))
+        if one.total <= min(0.0, *totals)
         else "if that is right too, the rows are too easy for this model: give harder ones"
     )
     return (
-        f"For instance sample {one.sample.id!r}, whose reference is {_shown(_reference(one))}, was answered "
-        f"{_shown(one.completion)}, which scored {_total(one):g}: {remedy}"
+        f"For instance sample {one.sample_id!r}, whose reference is {one.reference}, was answered "
+        f"{one.completion}, which scored {one.total:g}: {remedy}"
     )
-
-
-def _total(trajectory: Trajectory) -> float:
-    return trajectory.score.total if trajectory.score is not None else 0.0
-
-
-def _reference(trajectory: Trajectory) -> object:
-    sample = trajectory.sample
-    return sample.target if sample.answer is None else sample.answer
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= MAX_CHARS else f"{text[: MAX_CHARS // 2]} … {text[-MAX_CHARS // 2 :]}"

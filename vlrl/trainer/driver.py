@@ -15,7 +15,7 @@ from vlrl import cluster
 from vlrl.algorithm.differences import LogprobDifferences
 from vlrl.algorithm.ordered import ENVIRONMENT
 from vlrl.algorithm.staleness import staleness_metrics
-from vlrl.batch import Batch
+from vlrl.batch import Batch, StepBatch, StoredBatch, num_targets, parts_of
 from vlrl.choices import MachineChoice, merged
 from vlrl.config import Config
 from vlrl.errors import EngineError, ResourceError
@@ -139,12 +139,12 @@ class Trainer:
         return merged(cluster.call(self._ranks, "choices"), "rank")
 
     def step(
-        self, batch: Batch, objective: Objective, lr: float
+        self, batch: StepBatch, objective: Objective, lr: float
     ) -> tuple[dict[str, float], LogprobDifferences]:
         """One optimizer step; none if no rank has a trained token.
 
         Args:
-            batch: [num_ranks][num_micro_batches].
+            batch: [num_ranks][num_micro_batches], or where they lie.
             objective: "grpo" or "sft".
             lr: learning rate of this step.
 
@@ -152,12 +152,14 @@ class Trainer:
             (metrics, |trainer - sampler| logprobs of fresh tokens).
         """
         n = len(self._ranks)
-        if not any(len(micro_batch.target_ids) for of_rank in batch for micro_batch in of_rank):
+        if not num_targets(batch):
             # Moments and weight decay would move the weights by what earlier steps saw; no rank is asked.
             empty = {"policy/loss": 0.0, "optim/grad_norm": 0.0, "optim/empty_fraction": 1.0}
             return empty | {"optim/skipped_fraction": 0.0, "optim/lr": lr}, LogprobDifferences()
         self._written = False
-        results: list[RankStepResult] = cluster.call(self._ranks, "step", batch, [objective] * n, [lr] * n)
+        results: list[RankStepResult] = cluster.call(
+            self._ranks, "step", parts_of(batch), [objective] * n, [lr] * n
+        )
         sums = sum((r.sums for r in results), StepSums())
         tokens = max(1, sums.num_tokens)
         norm = results[0].grad_norm
@@ -180,13 +182,15 @@ class Trainer:
             metrics["vision/cached_share"] = sums.num_media_cached / sums.num_media
         return metrics, sum((r.differences for r in results), LogprobDifferences())
 
-    def with_proximal(self, batches: Iterable[Batch]) -> list[Batch]:
-        """The batches of a step; those after the first one with the present weights' logprobs noted."""
+    def with_proximal(self, batches: Iterable[StepBatch]) -> list[StepBatch]:
+        """The batches of a step; those after the first one with the present weights' logprobs noted.
+
+        The ranks compute and keep these in the order of the calls, so before the first step changes a weight.
+        """
         packed = list(batches)
-        for batch in packed[1:]:
-            for micro_batches, values in zip(batch, self.logprobs(batch), strict=True):
-                for micro_batch, of_tokens in zip(micro_batches, values, strict=True):
-                    micro_batch.proximal_logprobs = of_tokens
+        for number, batch in enumerate(packed[1:], start=1):
+            noted = cluster.begin(self._ranks, "with_proximal", parts_of(batch))
+            packed[number] = StoredBatch(tuple(noted), num_targets(batch))
         return packed
 
     def logprobs(self, batch: Batch) -> list[list[FloatArray]]:

@@ -210,6 +210,12 @@ class TrainerRank:
             sums.num_media, sums.num_media_cached = self._cache.take_counts()
         return RankStepResult(sums, float(self._engine.get_global_grad_norm() or 0.0), differences)
 
+    def with_proximal(self, micro_batches: Sequence[MicroBatch]) -> Sequence[MicroBatch]:
+        """The micro-batches with the present weights' logprobs noted, to be given back to `step`."""
+        for micro_batch, of_tokens in zip(micro_batches, self.logprobs(micro_batches), strict=True):
+            micro_batch.proximal_logprobs = of_tokens
+        return micro_batches
+
     def logprobs(self, micro_batches: Sequence[MicroBatch]) -> list[FloatArray]:
         """Trainer logprobs of each micro-batch's trained tokens, without gradient: [M] float32 each."""
         kept = StepFeatures()

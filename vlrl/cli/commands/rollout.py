@@ -27,6 +27,7 @@ def command(
     from vlrl.algorithm.credit import assign_credit
     from vlrl.rollout.groups import rollout_groups, score_groups
     from vlrl.run.run import Run
+    from vlrl.tracking.group_numbers import numbers_of
     from vlrl.tracking.records import images_of, rollout_records, write_rollouts
     from vlrl.tracking.stats import episode_stats, rollout_stats
 
@@ -43,7 +44,8 @@ def command(
         assign_credit(groups, loaded.algorithm, run.masks)
         records = rollout_records(groups, run.processor, phase="rollout", step=0)
         write_rollouts(path, records, images_of(groups))
-        stats = rollout_stats(groups, failures) | episode_stats(groups, rollouts.counts)
+        numbers = numbers_of(groups)
+        stats = rollout_stats(numbers, failures) | episode_stats(numbers, rollouts.counts)
         console.note(f"{len(records)} rollouts, mean reward {stats['reward/mean']:.3f}: {path}")
     print_result(
         {

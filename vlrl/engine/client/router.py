@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Collection
 from weakref import WeakKeyDictionary
 
 from vlrl.rollout.session import Session
@@ -21,14 +22,19 @@ class Router:
     are forgotten: a sample that comes again finds other weights, and a run that is resumed has never seen it.
     """
 
-    def __init__(self, num_engines: int) -> None:
+    def __init__(self, num_engines: int, engines: Collection[int] | None = None) -> None:
+        """Place sessions on some of the run's engines, by default on all."""
         self._open = [0] * num_engines
+        self._numbers = sorted(range(num_engines) if engines is None else engines)
         self._of_session: WeakKeyDictionary[Session, int] = WeakKeyDictionary()
         self._of_group: OrderedDict[str, int] = OrderedDict()
 
-    def place(self, session: Session) -> int:
-        """The engine that generates the session's next action, which is open until `leave`."""
-        engine = self._of_session.get(session)
+    def place(self, session: Session, engine: int | None = None) -> int:
+        """The engine that generates the session's next action, which is open until `leave`.
+
+        Where `engine` is given, it is that one.
+        """
+        engine = self._of_session.get(session) if engine is None else engine
         if engine is None:
             engine = self._of_session[session] = self._of_new(session.sample.id)
         self._open[engine] += 1
@@ -41,7 +47,7 @@ class Router:
             self._of_group.clear()
 
     def _of_new(self, sample_id: str) -> int:
-        idlest = min(range(len(self._open)), key=self._open.__getitem__)
+        idlest = min(self._numbers, key=self._open.__getitem__)
         engine = self._of_group.get(sample_id, idlest)
         if self._open[engine] > self._open[idlest] + SLACK:
             engine = idlest

@@ -1,0 +1,79 @@
+"""What became of tickets: numbers for the driver, and the groups to be trained or where they lie."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from vlrl.algorithm.filters import NamedFilter, first_refusal
+from vlrl.scoring.compose import RewardFailure
+from vlrl.tracking.group_numbers import GroupNumbers
+from vlrl.types import Group
+
+EMPTY = "empty"
+"""What a ticket without a group is counted under: too few of its episodes ended in time."""
+
+
+@dataclass(slots=True)
+class TicketOutcome:
+    """What became of a ticket.
+
+    Attributes:
+        kept: numbers of its groups that are to be trained; several if its episodes have several agents.
+        dropped: of those that a filter refused.
+        groups: the kept ones themselves, scored and with credit; or a reference, see `vlrl.run.workers`.
+        reason: the first filter that refused a group, or EMPTY.
+        oldest_version: of the weights that generated any token of the kept groups; None without tokens.
+    """
+
+    kept: tuple[GroupNumbers, ...]
+    dropped: tuple[GroupNumbers, ...]
+    groups: Any
+    reason: str = EMPTY
+    oldest_version: int | None = None
+
+    @property
+    def sample_id(self) -> str | None:
+        """What was asked; None if nothing is left to train."""
+        return next((group.sample_id for group in self.kept if group.sample_id is not None), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What became of some tickets.
+
+    Attributes:
+        outcomes: one a ticket, in order.
+        failures: of scoring.
+        counts: of what happened to episodes, see `vlrl.rollout.groups.RolloutResult`.
+        rows: what was dropped on the way to the samples, by metric.
+        seconds: by part of a step's time.
+    """
+
+    outcomes: list[TicketOutcome]
+    failures: list[RewardFailure] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    rows: Counter[str] = field(default_factory=Counter)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+
+def outcome_of(groups: Sequence[Group], filters: Sequence[NamedFilter] = ()) -> TicketOutcome:
+    """The outcome of a ticket whose groups are scored and have credit, once filters have judged them."""
+    refusals = [first_refusal(group, filters) for group in groups]
+    kept = [group for group, refusal in zip(groups, refusals, strict=True) if refusal is None]
+    dropped = [group for group, refusal in zip(groups, refusals, strict=True) if refusal is not None]
+    return TicketOutcome(
+        kept=tuple(map(GroupNumbers.of, kept)),
+        dropped=tuple(map(GroupNumbers.of, dropped)),
+        groups=kept,
+        reason=next((refusal for refusal in refusals if refusal is not None), EMPTY),
+        oldest_version=oldest_version(kept),
+    )
+
+
+def oldest_version(groups: Sequence[Group]) -> int | None:
+    """Oldest version of the weights that generated any of their tokens; None if nothing was generated."""
+    ledgers = [ledger for group in groups for t in group.trajectories for ledger in t.ledgers]
+    return min((span.version for ledger in ledgers for span in ledger.version_spans), default=None)

@@ -1,0 +1,61 @@
+"""What plays tickets, in whichever process: samples, rewards, environments and a policy."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from vlrl.algorithm.credit import MaskFn
+from vlrl.algorithm.filters import NamedFilter
+from vlrl.config import Config
+from vlrl.data import SampleStream
+from vlrl.data.stream import PreparedSample
+from vlrl.protocols import Policy
+from vlrl.registry import resolve
+from vlrl.rollout.context import RolloutContext
+from vlrl.scoring.compose import ComposedReward
+
+
+@dataclass(frozen=True, slots=True)
+class Player:
+    """Whatever tickets are played with; `vlrl.grpo.generate_groups` says how.
+
+    Attributes:
+        config: the whole config.
+        stream: samples by position.
+        context: what episodes are played with.
+        reward: scores them.
+        masks: of tokens that are left out of the loss.
+        filters: which groups are kept.
+        policy_of: the policy of a position's episodes; None is the context's for all.
+    """
+
+    config: Config
+    stream: SampleStream
+    context: RolloutContext
+    reward: ComposedReward
+    masks: Sequence[MaskFn]
+    filters: Sequence[NamedFilter] = ()
+    policy_of: Callable[[int], Policy] | None = None
+
+    async def samples(self, positions: Sequence[int]) -> list[PreparedSample]:
+        """The samples of positions, prepared by the stream's threads."""
+        return await asyncio.gather(*map(asyncio.wrap_future, self.stream.prepare(positions)))
+
+    def policies(self, positions: Sequence[int]) -> list[Policy]:
+        """Who generates for each position."""
+        if self.policy_of is None:
+            return [self.context.policy] * len(positions)
+        return [self.policy_of(position) for position in positions]
+
+
+def masks_of(config: Config) -> list[MaskFn]:
+    """The config's masks of tokens."""
+    return [resolve("masks", name) for name in config.algorithm.masks]
+
+
+def filters_of(config: Config) -> list[NamedFilter]:
+    """The config's filters of groups, by name."""
+    return [(f.name, partial(resolve("filters", f.name), **f.options)) for f in config.batch.filters]

@@ -1,0 +1,66 @@
+"""Where tickets are played and batches are packed: in this process, or in workers that have the groups."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+
+from vlrl.batch import Batch, StepBatch
+from vlrl.packing.layout import media_themselves
+from vlrl.packing.options import PackOptions
+from vlrl.packing.pack import pack
+from vlrl.rollout.buffer import Ticket
+from vlrl.rollout.outcome import Round, TicketOutcome
+from vlrl.run.player import Player
+from vlrl.types import Group
+
+GenerateFn = Callable[[Player, Sequence[Ticket[TicketOutcome]]], Awaitable[Round]]
+"""What tickets become, by a player: `vlrl.grpo.generate_groups`."""
+
+
+class Rollouts(Protocol):
+    """Plays tickets and keeps their groups."""
+
+    async def play(self, tickets: Sequence[Ticket[TicketOutcome]]) -> Round:
+        """What tickets become."""
+        ...
+
+    def pack(
+        self, outcomes: Sequence[TicketOutcome], part: slice, options: PackOptions, version: int
+    ) -> StepBatch:
+        """Pack a part of all groups of some outcomes for one optimizer step."""
+        ...
+
+    def fetch(self, outcome: TicketOutcome) -> list[Group]:
+        """An outcome's groups."""
+        ...
+
+    def take_metrics(self) -> dict[str, float]:
+        """What the rewards have published since this was called last."""
+        ...
+
+
+class InProcess:
+    """Rollouts in the driver's own process."""
+
+    def __init__(self, player: Player, generate: GenerateFn) -> None:
+        self._player, self._generate = player, generate
+
+    async def play(self, tickets: Sequence[Ticket[TicketOutcome]]) -> Round:
+        """What tickets become."""
+        return await self._generate(self._player, tickets)
+
+    def pack(
+        self, outcomes: Sequence[TicketOutcome], part: slice, options: PackOptions, version: int
+    ) -> Batch:
+        """Pack a part of all groups of some outcomes for one optimizer step."""
+        groups = [group for outcome in outcomes for group in outcome.groups]
+        return pack(groups[part], media_themselves, options, version=version)
+
+    def fetch(self, outcome: TicketOutcome) -> list[Group]:
+        """An outcome's groups."""
+        return list(outcome.groups)
+
+    def take_metrics(self) -> dict[str, float]:
+        """What the rewards have published since this was called last."""
+        return self._player.reward.take_metrics()
