@@ -1,14 +1,16 @@
-"""What a turn of an episode costs the driver, against an engine that answers at once.
+"""What a turn of an episode costs the driver and a rollout worker, against an engine that answers at once.
 
     python benchmarks/driver.py --json
 
-Episodes show a screenshot in every turn and keep the last two, in environments of processes of their own. The
-driver is real: it takes the observation, resizes and hashes it, makes the message and the ledger, puts the
-image into Ray's object store, asks the engine's actor and reads the answer. The engine generates nothing.
+Episodes show a screenshot in every turn and keep the last two, in environments of processes of their own.
+All but the engine is real: whoever plays takes the observation, resizes and hashes it, makes the message and
+the ledger, puts the image into Ray's object store, asks the engine's actor and reads the answer, scores and
+packs. The engine generates nothing.
 
-Given are milliseconds of processor time: of all the driver's threads, and of its event loop alone, which more
-cores cannot share. The same without an image tells turns and images apart. The least of --rounds counts, as
-processor time grows too on a machine that others use.
+Given are milliseconds of processor time of a process and all its threads: of the driver while workers play,
+of a worker, and of the driver where it plays itself, with a screenshot and with text alone, which tells turns
+and images apart. Bytes through the driver are those of what it sends to workers and gets from them. The least
+of --rounds counts, as processor time grows too on a machine that others use.
 """
 
 from __future__ import annotations
@@ -16,28 +18,39 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import pickle
 import tempfile
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
+import ray
 
 from vlrl import cluster
 from vlrl.config import Config, parse_config
-from vlrl.data.run_data import RunData, Sources
 from vlrl.engine import policy as engine_policy
 from vlrl.engine.requests import EngineRequest, GenerationResult, Load
-from vlrl.environment.host.host import EnvHost
 from vlrl.envs.visual.questions.digit_sum import DigitSum
+from vlrl.grpo import generate_groups
 from vlrl.model.tiny import build_tiny_qwen2_5_vl
+from vlrl.packing.options import PackOptions
+from vlrl.placement.layout import Slot, lay_out
 from vlrl.process.json_stdout import parse_with_json, print_json
 from vlrl.processors.auto import open_processor
 from vlrl.protocols import Observation, StepResult
-from vlrl.rollout.context import RolloutContext, endpoint_of
-from vlrl.rollout.groups import rollout_groups
-from vlrl.types import Generation, Sample, VersionSpan
+from vlrl.rollout.buffer import State, Ticket
+from vlrl.rollout.outcome import Round, TicketOutcome
+from vlrl.run.players.player import open_player
+from vlrl.run.players.rollouts import InProcess, Rollouts
+from vlrl.run.players.workers import RolloutWorkers
+from vlrl.tracking.timeline import Timeline
+from vlrl.types import Generation, VersionSpan
 
 THIS_FILE = Path(__file__).resolve()
 WIDTH, HEIGHT = 1280, 800
@@ -123,43 +136,79 @@ def config_of(model: Path, args: argparse.Namespace, *, shows_images: bool) -> C
     )
 
 
-def samples_of(config: Config, processor: Any) -> list[Sample]:
-    """One step's."""
-    data = RunData(config, Sources.open(config), processor, supervised=False)
-    try:
-        return list(data.stream.batch(0))
-    finally:
-        data.close()
+def tickets_of(config: Config, number: int) -> list[Ticket[TicketOutcome]]:
+    """Those of one round."""
+    size = config.rollout.prompts_per_step
+    return [Ticket(position, State.RUNNING, 0) for position in range(number * size, (number + 1) * size)]
 
 
-def turn_ms(config: Config, rounds: int) -> dict[str, float]:
-    """Milliseconds a turn; the first round, in which processes start, does not count."""
+def seconds_of_workers() -> float:
+    """Processor time of all rollout workers, without the processes that they have started."""
+    found = 0.0
+    for process in psutil.process_iter():
+        if process.name().startswith("ray::RolloutW"):
+            times = process.cpu_times()
+            found += times.user + times.system
+    return found
+
+
+def bytes_of(tickets: Sequence[Ticket[TicketOutcome]], round_: Round) -> int:
+    """Bytes that the driver sends for a round and gets; groups too small for the object store come to it."""
+    references = [outcome.groups for outcome in round_.outcomes]
+    where = ray.experimental.get_object_locations(references)
+    inline = [place for place in where.values() if not place["node_ids"]]
+    small = sum(len(pickle.dumps(ray.get(reference))) for reference in references[: len(inline)])
+    numbers = replace(round_, outcomes=[replace(outcome, groups=None) for outcome in round_.outcomes])
+    return len(pickle.dumps(tickets)) + len(pickle.dumps(numbers)) + small
+
+
+def measured(rollouts: Rollouts, config: Config, rounds: int, runner: asyncio.Runner) -> dict[str, float]:
+    """Figures of a turn; the first round, in which processes start, does not count."""
+    turns = config.episodes.max_episodes * config.episodes.max_turns
+    has_workers = isinstance(rollouts, RolloutWorkers)
+    found: list[dict[str, float]] = []
+    for number in range(rounds + 1):
+        tickets = tickets_of(config, number)
+        driver, of_workers, begin = time.process_time(), seconds_of_workers(), time.perf_counter()
+        round_ = runner.run(rollouts.play(tickets))
+        seconds, driver = time.perf_counter() - begin, time.process_time() - driver
+        of_workers = seconds_of_workers() - of_workers
+        played = [m.episode for outcome in round_.outcomes for g in outcome.kept for m in g.members]
+        if sum(episode.num_turns for episode in played if episode) != turns:
+            raise SystemExit(f"not all of {turns} turns were played: {dict(round_.counts)}")
+        packing = seconds_of_workers() if has_workers else time.process_time()
+        rollouts.pack(round_.outcomes, slice(None), PackOptions.of(config), 0)
+        packing = (seconds_of_workers() if has_workers else time.process_time()) - packing
+        figures = {"driver_ms": driver, "worker_ms": of_workers, "pack_ms": packing}
+        of_turn = {name: value * 1e3 / turns for name, value in figures.items()}
+        of_turn["driver_bytes"] = bytes_of(tickets, round_) / turns if has_workers else 0.0
+        found.append(of_turn | {"ms": seconds * 1e3 / turns})
+    return {name: min(figures[name] for figures in found[1:]) for name in found[0]}
+
+
+def play(config: Config, num_workers: int, rounds: int) -> dict[str, float]:
+    """Figures of a turn that the driver plays, or workers."""
     processor = open_processor(config)
-    samples, wanted = samples_of(config, processor), config.episodes.max_episodes * config.episodes.max_turns
-    found: list[tuple[float, float]] = []
-
-    async def play(context: RolloutContext, number: int) -> None:
-        whole, loop = time.process_time(), time.thread_time()
-        result = await rollout_groups(samples, context, seed_path=(0, number))
-        turns = sum(len(t.turns) for group in result.groups for t in group.trajectories)
-        if turns != wanted:
-            raise SystemExit(f"{turns} turns of {wanted} were played: {dict(result.counts)}")
-        if number:
-            found.append(((time.process_time() - whole) / turns, (time.thread_time() - loop) / turns))
-
-    policy = engine_policy.VllmPolicy(config, processor)
-    try:
+    with ExitStack() as stack:
+        runner = stack.enter_context(asyncio.Runner())
+        layout = lay_out(config, cluster.nodes(), train=False)
+        layout = replace(layout, workers=(Slot(0, (), 0.001),) * num_workers)
+        reservation = cluster.Reservation(layout, 60.0)
+        stack.callback(reservation.close)
+        policy = engine_policy.VllmPolicy(config, processor, reservation)
+        stack.callback(policy.close)
         policy.wait_ready()
-        with EnvHost(config.env, max_open=config.episodes.max_episodes) as host, asyncio.Runner() as runner:
-            context = RolloutContext(policy, processor, host, config, endpoint_of(config))
-            for number in range(rounds + 1):
-                runner.run(play(context, number))
-    finally:
-        policy.close()
-    return {
-        "driver_ms": min(whole for whole, _ in found) * 1e3,
-        "loop_ms": min(loop for _, loop in found) * 1e3,
-    }
+        rollouts: Rollouts
+        if num_workers:
+            rollouts = workers = RolloutWorkers(config, reservation, policy, generate_groups, print)
+            stack.callback(lambda: runner.run(workers.close()))
+            workers.wait_ready()
+        else:
+            own = AsyncExitStack()
+            stack.callback(lambda: runner.run(own.aclose()))
+            opened = partial(open_player, owns=lambda _: True, tell=print, policy_of=None)
+            rollouts = InProcess(opened(config, policy, Timeline(), own), generate_groups)
+        return measured(rollouts, config, rounds, runner)
 
 
 def measure(args: argparse.Namespace) -> dict[str, Any]:
@@ -168,14 +217,25 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
         model = build_tiny_qwen2_5_vl(Path(folder) / "model", DigitSum().corpus())
         configs = {name: config_of(model, args, shows_images=name == "screenshot") for name in TURNS}
         with cluster.cluster(configs["text"]):
-            found = {name: turn_ms(config, args.rounds) for name, config in configs.items()}
-    screenshot, text = (found[name] for name in TURNS)
+            found = {
+                (name, number): play(config, number, args.rounds)
+                for number in (0, *args.workers)
+                for name, config in configs.items()
+            }
+    first = args.workers[0]
+    screenshot, text = (found[name, first] for name in TURNS)
     megapixels = WIDTH * HEIGHT / 1e6
     return {
         "cores": len(os.sched_getaffinity(0)),
         "load": round(os.getloadavg()[0], 2),
-        **{f"{name}_turn": figures for name, figures in found.items()},
-        "megapixel": {name: (screenshot[name] - text[name]) / megapixels for name in text},
+        "driver_ms_per_turn": screenshot["driver_ms"],
+        "worker_ms_per_turn": screenshot["worker_ms"],
+        "pack_ms_per_turn": screenshot["pack_ms"],
+        "driver_bytes_per_turn": screenshot["driver_bytes"],
+        "text_turn": {"driver_ms": text["driver_ms"], "worker_ms": text["worker_ms"]},
+        "megapixel": {"worker_ms": (screenshot["worker_ms"] - text["worker_ms"]) / megapixels},
+        "driver_plays": {f"{name}_ms": found[name, 0]["driver_ms"] for name in TURNS},
+        "turns_per_s": {str(number): 1e3 / found["screenshot", number]["ms"] for number in args.workers},
     }
 
 
@@ -187,6 +247,7 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=16, help="a multiple of 4")
     parser.add_argument("--turns", type=int, default=6)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2], help="numbers of rollout workers")
     args = parse_with_json(parser)
     engine_policy.GeneratorActor = AnswersAtOnce  # type: ignore[assignment, misc]
     result = measure(args)

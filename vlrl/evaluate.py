@@ -118,7 +118,7 @@ def evaluate_model(config: Config | Mapping[str, Any], console: TrainConsole | N
         if not checked.data.eval:
             raise ConfigError("data.eval is not set; name the held-out rows there")
         with Run(checked, shown, train=False, generate=True) as run:
-            samples = run.heldout(checked.eval.num_samples)
+            samples = heldout_samples(run, checked.eval.num_samples)
             shown.phase(f"answering {len(samples)} held-out samples")
             return run.runner.run(evaluate(samples, run.context, run.reward))
 
@@ -173,9 +173,17 @@ def hold_out_during(run: Run, step: int) -> dict[str, float]:
     return hold_out(run, f"after step {step + 1}", config.eval.during_samples)
 
 
+def heldout_samples(run: Run, num_samples: int | None) -> list[Sample]:
+    """The first num_samples held-out samples, all if None; none without data.eval."""
+    known, samples = run.data.num_heldout_dropped, run.data.heldout(num_samples)
+    if (dropped := run.data.num_heldout_dropped) > known:
+        run.console.note(f"{dropped} held-out rows are too long or broken: left out")
+    return samples
+
+
 def hold_out(run: Run, when: str, num_samples: int | None, keep_as: str | None = None) -> dict[str, float]:
     """Held-out metrics, empty without held-out rows; some rollouts are kept as rollouts/NAME.jsonl."""
-    config, samples = run.config, run.heldout(num_samples)
+    config, samples = run.config, heldout_samples(run, num_samples)
     if not samples:
         return {}
     with run.phases.measure("evaluate"):

@@ -28,7 +28,7 @@ from vlrl.rollout.collector import CollectedBatch
 from vlrl.rollout.groups import require_played, require_scored, rollout_groups, score_groups
 from vlrl.rollout.outcome import Round, TicketOutcome, outcome_of
 from vlrl.run.parity import check_parity, parity_metrics, require_parity
-from vlrl.run.player import Player
+from vlrl.run.players.player import Player
 from vlrl.run.recovery import run_to_end
 from vlrl.run.run import Clock, Run
 from vlrl.tracking.console import TrainConsole

@@ -206,3 +206,24 @@ def test_a_prompt_that_may_not_be_too_long_is_an_error_all_the_same(streams: Any
 
     with pytest.raises(PromptTooLong):
         streams(12, prepare=too_long, on_broken=lambda reason: None).batch(0)
+
+
+def test_only_own_positions_are_prepared_ahead() -> None:
+    prepared: list[str] = []
+
+    def noting(row: Row, source: int) -> Prepared:
+        prepared.append(row["id"])
+        return prepare(row, source)
+
+    def opened(**options: Any) -> SampleStream:
+        return SampleStream([Numbers(12)], noting, batch_size=4, seed=0, prefetch_steps=1, **options)
+
+    all_of_them = opened()
+    expected = [future.result().sample.id for future in all_of_them.prepare(range(8))]
+    all_of_them.close()
+    prepared.clear()
+    own = opened(owns=lambda position: position % 2 == 0)
+    asked = [future.result().sample.id for future in own.prepare([0, 2])]
+    own.close()
+    assert asked == [expected[0], expected[2]]
+    assert set(prepared) <= {expected[position] for position in (0, 2, 4, 6)}

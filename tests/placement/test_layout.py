@@ -178,4 +178,35 @@ def test_the_layout_is_told_gpu_by_gpu() -> None:
     assert lay_out(config_of(generator={"tensor_parallel_size": 2}), cluster_of(2)).lines() == [
         "10.0.0.1 GPU 0: rank 0, engine 0",
         "10.0.0.1 GPU 1: rank 1, engine 0",
+        "10.0.0.1: worker 0",
     ]
+
+
+def test_workers_are_near_the_engines_one_for_two_gpus() -> None:
+    layout = lay_out(config_of(), cluster_of(8, 8))
+    assert gpus(layout, "workers") == [(0, ())] * 4 + [(1, ())] * 4
+    layout = lay_out(config_of(**ASYNC), cluster_of(8, 8))  # engines are on the second node alone
+    assert gpus(layout, "workers") == [(1, ())] * 4
+
+
+def test_workers_take_no_more_cores_than_ranks_and_engines_leave() -> None:
+    def nodes(num_cpus: float) -> list[Node]:
+        return [Node("10.0.0.1", 4, num_cpus)]
+
+    config = config_of(trainer={"cpus_per_rank": 1}, generator={"cpus": 1})
+    assert len(lay_out(config, nodes(9.5)).workers) == 1
+    assert not lay_out(config, nodes(8.0)).workers
+    given = config_of(trainer={"cpus_per_rank": 1}, generator={"cpus": 1}, rollout={"num_workers": 2})
+    with pytest.raises(
+        ResourceError, match=r"need 2 cpus on node 10\.0\.0\.1, where .* leave 1\.5; lower it"
+    ):
+        lay_out(given, nodes(9.5))
+
+
+def test_on_one_machine_without_a_gpu_the_driver_plays_and_on_two_there_is_a_worker_on_each() -> None:
+    nodes = [Node("here", 0, 5.0), Node("there", 0, 5.0)]
+    assert not lay_out(config_of(), nodes[:1]).workers
+    both = config_of(trainer={"num_ranks": 2, "cpus_per_rank": 2}, generator={"num_replicas": 2, "cpus": 2})
+    assert gpus(lay_out(both, nodes), "workers") == [(0, ()), (1, ())]
+    assert not lay_out(both, nodes, train=False).workers
+    assert not lay_out(config_of(rollout={"num_workers": 0}), cluster_of(8)).workers

@@ -36,6 +36,12 @@ def begin(actors: Sequence[Any], method: str, *per_actor: Sequence[Any]) -> list
     return [getattr(a, method).remote(*(values[i] for values in per_actor)) for i, a in enumerate(actors)]
 
 
+def split(method: Any, num_parts: int, *args: Any) -> list[Any]:
+    """Call an actor's method that returns a list of num_parts values: a reference to each, unfetched."""
+    refs = method.options(num_returns=num_parts).remote(*args)
+    return [refs] if num_parts == 1 else list(refs)
+
+
 def fetch_all(refs: Sequence[Any], *, timeout_s: float | None = None, late: str = "") -> list[Any]:
     """The values of object references, or the first failure, whose siblings may wait forever.
 

@@ -123,12 +123,13 @@ def meeting_point(places: Sequence[Place], port: int | None = None) -> tuple[str
 
 
 class Reservation:
-    """The bundles of a layout in Ray: one a GPU, or one an actor on CPUs.
+    """The bundles of a layout in Ray: one a GPU, and one an actor that has none.
 
     Attributes:
         layout: what is reserved.
         ranks: a place for each rank.
         engines: a place for each replica.
+        workers: a place for each rollout worker.
     """
 
     def __init__(self, layout: Layout, timeout_s: float) -> None:
@@ -156,6 +157,7 @@ class Reservation:
         self._interfaces = self._find_interfaces()
         self.ranks = [self._place(index, layout.ranks) for index in range(len(layout.ranks))]
         self.engines = [self._place(index, layout.engines) for index in range(len(layout.engines))]
+        self.workers = [self._place(index, layout.workers) for index in range(len(layout.workers))]
 
     def close(self) -> None:
         """Give everything back; actors that are still there are killed."""
@@ -171,12 +173,10 @@ class Reservation:
         if not self.layout.on_gpu:
             return {}
         asked = ray.remote(num_cpus=0, num_gpus=1)(_own_gpu)
-        refs = [
-            asked.options(scheduling_strategy=self._strategy(index)).remote()
-            for index in range(len(self._bundles))
-        ]
-        names = fetch_all(refs)
-        return {(b.node, b.gpu): name for b, name in zip(self._bundles, names, strict=True)}
+        with_gpu = [index for index, bundle in enumerate(self._bundles) if bundle.gpu is not None]
+        refs = [asked.options(scheduling_strategy=self._strategy(index)).remote() for index in with_gpu]
+        owners = [self._bundles[index] for index in with_gpu]
+        return {(b.node, b.gpu): name for b, name in zip(owners, fetch_all(refs), strict=True)}
 
     def _find_interfaces(self) -> dict[str, str | None]:
         """The interface of each node's address, if there is more than one node."""
@@ -231,13 +231,12 @@ class _Bundle:
 
 
 def _bundles(layout: Layout) -> list[_Bundle]:
-    slots = (*layout.ranks, *layout.engines)
-    if not layout.on_gpu:
-        return [_Bundle(slot.node, None, (slot,)) for slot in slots]
+    slots = (*layout.ranks, *layout.engines, *layout.workers)
+    on_gpu = [slot for slot in slots if slot.gpus]
     return [
-        _Bundle(node, gpu, tuple(s for s in slots if (s.node, s.gpus[0]) == (node, gpu)))
-        for node, gpu in sorted({(slot.node, gpu) for slot in slots for gpu in slot.gpus})
-    ]
+        _Bundle(node, gpu, tuple(s for s in on_gpu if (s.node, s.gpus[0]) == (node, gpu)))
+        for node, gpu in sorted({(slot.node, gpu) for slot in on_gpu for gpu in slot.gpus})
+    ] + [_Bundle(slot.node, None, (slot,)) for slot in slots if not slot.gpus]
 
 
 def _own_gpu() -> str:

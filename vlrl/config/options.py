@@ -130,6 +130,15 @@ class RolloutConfig(Section):
     """Divides the logits, in the engine and in the trainer alike."""
     max_tokens: int = Field(256, ge=1)
     """Most tokens of one completion."""
+    num_workers: int | None = Field(None, ge=0)
+    """Processes that play episodes, near the engines: samples, environments, rewards and packing are theirs,
+    and each has its part of episodes.max_episodes, scoring.num_workers and env.num_processes. 0 plays in the
+    driver. Null is 0 on one machine without a GPU, else one for two GPUs of each node with engines, as far as
+    it has cores for them."""
+    cpus_per_worker: float = Field(1.0, ge=0.001)
+    """Cores that Ray keeps for each of them."""
+    max_worker_restarts: int = Field(3, ge=0)
+    """Times each of them is replaced when it dies; its episodes are played again, with the same seeds."""
 
 
 class AlgorithmConfig(Section):

@@ -81,6 +81,7 @@ class RunData:
         *,
         supervised: bool,
         tell: TellFn = lambda event, text: None,
+        owns: Callable[[int], bool] | None = None,
     ) -> None:
         """Start the stream's threads.
 
@@ -90,6 +91,7 @@ class RunData:
             processor: makes samples of rows.
             supervised: leave room for a row's target instead of for rollout.max_tokens.
             tell: of an event's name and a sentence: the first rows that data.on_broken drops.
+            owns: positions of the stream that are prepared ahead; None is all.
 
         Raises:
             ConfigError: if data.max_prompt_tokens leaves no room for a completion.
@@ -112,6 +114,7 @@ class RunData:
             num_workers=config.data.num_workers,
             prefetch_steps=config.data.prefetch_steps,
             on_broken=self._broken if self._drops else None,
+            owns=owns,
         )
         self.num_heldout_dropped = 0
         self._heldout: list[Sample] = []

@@ -81,6 +81,7 @@ class SampleStream:
         num_workers: int = 1,
         prefetch_steps: int = 1,
         on_broken: Callable[[str], None] | None = None,
+        owns: Callable[[int], bool] | None = None,
     ) -> None:
         """Start the threads.
 
@@ -94,9 +95,11 @@ class SampleStream:
             prefetch_steps: steps prepared ahead of the one asked for.
             on_broken: called, from threads, with what is wrong with a row that is dropped; without it such a
                 row is an error.
+            owns: positions that are prepared ahead; None is all.
         """
         self._to_sample, self._batch_size, self._prefetch_steps = prepare, batch_size, prefetch_steps
         self._on_broken = on_broken
+        self._owns = owns or (lambda position: True)
         self._mixture = Mixture(weights, seed)
         self._samplers: list[RowSampler] = []
         for index, source in enumerate(sources):
@@ -122,7 +125,8 @@ class SampleStream:
     def prepare(self, positions: Sequence[int]) -> list[Future[PreparedSample]]:
         """Samples of any positions, in the making, and with them those of the steps after the last one."""
         end = max(positions) + 1
-        wanted = [*positions, *range(end, end + self._prefetch_steps * self._batch_size)]
+        ahead = range(end, end + self._prefetch_steps * self._batch_size)
+        wanted = [*positions, *filter(self._owns, ahead)]
         self._ahead = {p: self._ahead.get(p) or self._submit(p) for p in wanted}
         return [self._ahead[position] for position in positions]
 

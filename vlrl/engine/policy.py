@@ -47,9 +47,9 @@ class GeneratorActor:
         """A client has no more requests of a round, see `Waves.leave`."""
         self._waves.leave(round_name, client)
 
-    async def forget(self, round_name: str) -> None:
-        """A round is over."""
-        self._waves.forget(round_name)
+    async def end_round(self, round_name: str) -> None:
+        """All clients have left a round."""
+        self._waves.end(round_name)
 
     async def _generate_whole(
         self, requests: Sequence[EngineRequest], references: Mapping[str, Any]
@@ -128,12 +128,14 @@ class VllmPolicy(EngineClient):
         super().__init__(config, self._replicas)
 
     def take_metrics(self) -> dict[str, float]:
-        """What `counts` has grown by since this was called last, as metrics.
-
-        `replaced_engines` had died, and this client's `resubmitted_requests` were lost with them.
-        """
+        """What `counts` has grown by since this was called last, as metrics."""
         before, self._counted = self._counted, self.counts
         return {f"failures/{name}": float(self._counted[name] - before[name]) for name in ENGINE_COUNTS}
+
+    @property
+    def counts(self) -> Counter[str]:
+        """`replaced_engines` that had died, and `resubmitted_requests` that were lost with them."""
+        return sum((replica.counts for replica in self._replicas), Counter())
 
     @property
     def actors(self) -> list[Any]:
@@ -144,11 +146,12 @@ class VllmPolicy(EngineClient):
         """The engine in a dead one's place, as a client in another process needs it; replaced only once.
 
         The client has lost num_lost requests with it, and sends them again.
+
+        Raises:
+            EngineError: if generator.max_restarts engines were replaced before.
         """
-        replica = self._replicas[number]
-        replica.counts["resubmitted_requests"] += num_lost
-        await replica.renew(dead, reason)
-        return replica.actor
+        await self._replicas[number].renew(dead, reason, num_lost)
+        return self._replicas[number].actor
 
     def wait_ready(self) -> float:
         """Block until the engines have started; seconds the slowest took."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -30,6 +31,7 @@ class Replica(EngineLink):
         self._weights: tuple[Manifest, int] | None = None
         self._closed = False
         self._coming: Any = None
+        self.counts: Counter[str] = Counter()
         super().__init__(self._spawn())
         self._starting = self.actor.start.remote()
 
@@ -73,8 +75,9 @@ class Replica(EngineLink):
 
         return wait
 
-    async def renew(self, dead: Any, reason: EngineDied) -> None:
+    async def renew(self, dead: Any, reason: EngineDied, num_lost: int) -> None:
         """`replace`, while the event loop goes on."""
+        self.counts["resubmitted_requests"] += num_lost
         await asyncio.to_thread(self.replace, dead, reason)
 
     def abort(self, name: str) -> None:
@@ -89,10 +92,10 @@ class Replica(EngineLink):
             EngineError: if generator.max_restarts engines were replaced before.
         """
         with self._lock:
-            if self.actor is not dead:  # somebody else has noticed first
+            if self.actor != dead:  # somebody else has noticed first
                 return
             cluster.stop([dead])
-            while self.actor is dead:
+            while self.actor == dead:
                 self._count(reason)
                 try:
                     self.actor = self._successor(reason)

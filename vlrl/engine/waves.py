@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from vlrl.engine.requests import EngineRequest, Wave
+from vlrl.errors import InternalError
 from vlrl.types import Generation
 
 GenerateFn = Callable[[Sequence[EngineRequest], Mapping[str, Any]], Awaitable[Sequence[Generation]]]
@@ -32,6 +33,8 @@ class Waves:
         round_ = self._rounds.setdefault(wave.round, _Round())
         answer: asyncio.Future[list[Generation]] = asyncio.get_running_loop().create_future()
         round_.clients = frozenset(wave.clients)
+        if wave.client in round_.waiting:
+            raise InternalError(f"client {wave.client} asks twice in one turn of round {wave.round}")
         round_.waiting[wave.client] = (requests, references, answer)
         self._release(round_)
         return await answer
@@ -40,11 +43,12 @@ class Waves:
         """A client has no more requests of this round; it may never have had one."""
         round_ = self._rounds.setdefault(round_name, _Round())
         round_.left.add(client)
-        round_.waiting.pop(client, None)  # of one that has died
+        if client in round_.waiting:  # it asked nothing, or it has died
+            round_.waiting.pop(client)[2].set_result([])
         self._release(round_)
 
-    def forget(self, round_name: str) -> None:
-        """The round is over."""
+    def end(self, round_name: str) -> None:
+        """All clients have left the round."""
         self._rounds.pop(round_name, None)
 
     def _release(self, round_: _Round) -> None:

@@ -3,46 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from vlrl.config import Config
 from vlrl.config.engine import Transport
 from vlrl.errors import ResourceError
+from vlrl.placement.slots import Node as Node
+from vlrl.placement.slots import Slot as Slot
+from vlrl.placement.workers import worker_slots
 
 Kind = Literal["colocated", "split"]
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """One machine of a cluster.
-
-    Attributes:
-        name: its address, or what else tells it from the others.
-        num_gpus: whole GPUs.
-        num_cpus: cores, as the cluster counts them.
-        id: by which the cluster finds it again.
-    """
-
-    name: str
-    num_gpus: int
-    num_cpus: float
-    id: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """Where one process runs.
-
-    Attributes:
-        node: index into the layout's nodes.
-        gpus: indices of its GPUs among the node's; none on a CPU.
-        num_cpus: cores it reserves.
-    """
-
-    node: int
-    gpus: tuple[int, ...]
-    num_cpus: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +26,14 @@ class Layout:
         nodes: of the cluster, those without a slot too.
         ranks: of the trainer, by rank.
         engines: one a replica.
+        workers: one a rollout worker; without any the driver plays the episodes itself.
     """
 
     kind: Kind
     nodes: tuple[Node, ...]
     ranks: tuple[Slot, ...]
     engines: tuple[Slot, ...]
+    workers: tuple[Slot, ...] = ()
 
     @property
     def on_gpu(self) -> bool:
@@ -91,13 +64,12 @@ class Layout:
     def processes(self) -> dict[tuple[int, int | None], tuple[str, ...]]:
         """Names such as "rank 0" by (node, GPU), in their order; on CPUs by (node, None)."""
         who: dict[tuple[int, int | None], list[str]] = {}
-        for kind, slots in (("rank", self.ranks), ("engine", self.engines)):
+        for kind, slots in (("rank", self.ranks), ("engine", self.engines), ("worker", self.workers)):
             for number, slot in enumerate(slots):
                 for gpu in slot.gpus or (None,):
                     who.setdefault((slot.node, gpu), []).append(f"{kind} {number}")
-        return {
-            place: tuple(who[place]) for place in sorted(who, key=lambda place: (place[0], place[1] or 0))
-        }
+        order = sorted(who, key=lambda place: (place[0], place[1] is None, place[1] or 0))
+        return {place: tuple(who[place]) for place in order}
 
     def lines(self) -> list[str]:
         """GPU by GPU who is there, or node by node on CPUs."""
@@ -124,8 +96,16 @@ def lay_out(config: Config, nodes: Sequence[Node], *, train: bool = True, genera
         ResourceError: if there are too few GPUs or cores, or a replica is larger than every node.
     """
     nodes = tuple(nodes)
-    if not any(node.num_gpus for node in nodes):
-        return _on_cpus(config, nodes, train=train, generate=generate)
+    if any(node.num_gpus for node in nodes):
+        layout = _on_gpus(config, nodes, train=train, generate=generate)
+    else:
+        layout = _on_cpus(config, nodes, train=train, generate=generate)
+    if not (train and generate):
+        return layout
+    return replace(layout, workers=worker_slots(config, nodes, layout.ranks, layout.engines))
+
+
+def _on_gpus(config: Config, nodes: tuple[Node, ...], *, train: bool, generate: bool) -> Layout:
     kind = kind_of(config, train=train, generate=generate)
     room = [node.num_gpus for node in nodes]
     num_ranks = _num_ranks(config, sum(room), kind) if train else 0

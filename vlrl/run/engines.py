@@ -31,6 +31,7 @@ class Engines:
         config: the run's, with the numbers of ranks and replicas that there is room for.
         trainer: of a run that trains, once `start` has been called.
         policy: of a run that generates, likewise.
+        reservation: places of ranks, engines and rollout workers.
         choices: what ranks and engines chose for their machines, likewise.
     """
 
@@ -56,8 +57,8 @@ class Engines:
         layout = self._layout(config)
         self.config = resolved(config, layout)
         self._share_gpus = layout.takes_turns
-        self._reservation = Reservation(layout, config.ray.start_timeout_s)
-        stack.callback(self._reservation.close)
+        self.reservation = Reservation(layout, config.ray.start_timeout_s)
+        stack.callback(self.reservation.close)
         if layout.on_gpu or layout.num_nodes > 1:
             for line in layout.lines():
                 events.note(line)
@@ -88,7 +89,7 @@ class Engines:
             self.trainer = Trainer(
                 self.config,
                 self._processor.banned_token_ids,
-                self._reservation,
+                self.reservation,
                 shared_file=self.config.run_dir / LOCK_FILE,
             )
             self._stack.callback(self.trainer.close)
@@ -96,7 +97,7 @@ class Engines:
                 self._wait_for_trainer(phases)
                 self.trainer.sleep()
         if self._generate:
-            self.policy = VllmPolicy(self.config, self._processor, self._reservation)
+            self.policy = VllmPolicy(self.config, self._processor, self.reservation)
             self._stack.callback(self.policy.close)
         if self._train and not self._share_gpus:
             self._wait_for_trainer(phases)

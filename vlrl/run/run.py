@@ -28,9 +28,10 @@ from vlrl.rollout.endpoint.agent_episode import require_agents
 from vlrl.run.checkpoint import RunState, SaveInterval, require_same_run, written_atomically
 from vlrl.run.engines import Engines
 from vlrl.run.lock import run_lock
-from vlrl.run.player import Player, filters_of, masks_of
+from vlrl.run.players.opening import open_rollouts
+from vlrl.run.players.player import Player, filters_of, masks_of
+from vlrl.run.players.rollouts import GenerateFn
 from vlrl.run.resume import find_beginning, write_config
-from vlrl.run.rollouts import GenerateFn, InProcess, Rollouts
 from vlrl.run.sample_log import SampleLog
 from vlrl.run.saving import GroupBuffer, Saver, restored_buffer
 from vlrl.run.summary import SUMMARY_FILE, write_summary
@@ -41,7 +42,6 @@ from vlrl.tracking.events import Events
 from vlrl.tracking.learning_signal import LearningSignal
 from vlrl.tracking.sinks import MetricSinks
 from vlrl.tracking.timeline import Timeline
-from vlrl.types import Sample
 
 T = TypeVar("T")
 
@@ -197,7 +197,7 @@ class Run:
         if self._train:
             self.trainer, self.turns = engines.trainer, engines.turns()
         if self._generate:
-            self.policy = engines.policy
+            self.policy, self.places = engines.policy, engines.reservation
             self.context = RolloutContext(
                 self.policy, self.processor, self.host, config, endpoint_of(config), self.timeline
             )
@@ -215,8 +215,10 @@ class Run:
         config, limits = self.config, BufferLimits.of(self.config)
         buffer = restored_buffer(limits, *self._resume) if self._resume else Buffer(limits)
         player = Player(config, self.stream, self.context, self.reward, self.masks, self.filters)
-        self.rollouts: Rollouts = InProcess(player, generate)
-        self._buffer = buffer
+        with self.phases.measure("start rollout workers"):
+            self.rollouts = open_rollouts(player, self.places, self.policy, generate, self.events.tell)
+        self._stack.callback(lambda: self.runner.run(self.rollouts.close()))
+        self._buffer, self._fetch = buffer, self.rollouts.fetch
         self.collector = Collector(
             buffer,
             self.rollouts.play,
@@ -232,13 +234,6 @@ class Run:
         if not self.config.asynchronous.streams:
             return work(*arguments)
         return self.runner.run(asyncio.to_thread(work, *arguments))
-
-    def heldout(self, num_samples: int | None) -> list[Sample]:
-        """The first num_samples held-out samples, all if None; none without data.eval."""
-        known, samples = self.data.num_heldout_dropped, self.data.heldout(num_samples)
-        if (dropped := self.data.num_heldout_dropped) > known:
-            self.console.note(f"{dropped} held-out rows are too long or broken: left out")
-        return samples
 
     def steps(self, phase: str) -> Iterator[int]:
         """The steps still to do; saves at the interval, at the end and when a signal asks to stop.

@@ -34,6 +34,9 @@ EPISODE_COUNTS = (
 ENGINE_COUNTS = ("replaced_engines", "resubmitted_requests")
 """What is counted of the engines in a step, as `failures/<name>`."""
 
+WORKER_COUNTS = ("replaced_workers",)
+"""What is counted of the rollout workers in a step, as `failures/<name>`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Metric:

@@ -63,16 +63,20 @@ class Timeline:
         """A run's, if logging.timeline asks for it."""
         return cls(config.run_dir / TIMELINE_FILE if config.logging.timeline else None, append=resumed)
 
+    def begin(self) -> None:
+        """Open the file, so that other processes of the run can go on with it."""
+        if self._path is not None and self._file is None:  # line-buffered: what a killed run did is there
+            self._file = self._path.open(self._mode, encoding="utf-8", buffering=1)
+
     def watched(self, policy: Policy) -> Policy:
         """The policy, each of whose requests becomes a span."""
         return policy if self._path is None else _Watched(policy, self)
 
     def record(self, lane: str, what: str, start: float, end: float, **details: Any) -> None:
         """Note a span from start to end, both by time.perf_counter; details are JSON values."""
-        if self._path is None:
+        self.begin()
+        if self._file is None or self._file.closed:
             return
-        if self._file is None:  # line-buffered: what a killed run did is there to be seen
-            self._file = self._path.open(self._mode, encoding="utf-8", buffering=1)
         at = {"start_s": round(self._epoch_s + start, 6), "end_s": round(self._epoch_s + end, 6)}
         self._file.write(json.dumps({"lane": lane, "what": what, **at, **details}) + "\n")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -32,7 +32,8 @@ class EngineClient:
 
     Attributes:
         media: that it has put into shared memory.
-        waves: by engine, what its batches are part of while several clients play in lockstep.
+        waves: by engine, what this client's batches there are part of, while several play in lockstep. Each
+            of these engines is sent something in every turn of the episodes, if only that nothing is asked.
     """
 
     def __init__(
@@ -67,12 +68,8 @@ class EngineClient:
         self.waves: dict[int, Wave] = {}
         self._waiting: list[tuple[Session, _Way, Sampling, asyncio.Future[Generation]]] = []
         self._sending: set[asyncio.Task[None]] = set()
+        self._idle_turns: set[asyncio.Task[None]] = set()
         self._num_requests = 0
-
-    @property
-    def counts(self) -> Counter[str]:
-        """`resubmitted_requests` that were lost with engines that had died."""
-        return sum((link.counts for link in self._links), Counter())
 
     def of_position(self, position: int) -> Policy:
         """The policy of the episodes of a position of the run's samples: on an engine that it alone decides.
@@ -95,16 +92,21 @@ class EngineClient:
         return await future
 
     def _send(self) -> None:
+        if self._idle_turns:  # the next turn begins when every engine has ended this one
+            next(iter(self._idle_turns)).add_done_callback(lambda _: self._send())
+            return
         waiting, self._waiting = self._waiting, []
         shares: defaultdict[int, list[_Ask]] = defaultdict(list)
         for session, way, sampling, future in waiting:
             number = self._router.place(session, way.engine)
             request = self._request(session, sampling, way.position)
             shares[number].append(_Ask(request, session.media, future))
-        if self._whole_waves:  # an engine that waits for this client is told that it asks nothing
-            shares |= {number: [] for number in self.waves if number not in shares}
         for number, asks in shares.items():
             self._start(number, asks if self._whole_waves else self._gates[number].enter(asks))
+        for number in self.waves.keys() - shares.keys():  # which wait for this client
+            turn = self._begin(number, [])
+            self._idle_turns.add(turn)
+            turn.add_done_callback(self._idle_turns.discard)
 
     def _request(self, session: Session, sampling: Sampling, position: int) -> EngineRequest:
         self._num_requests += 1
@@ -119,10 +121,14 @@ class EngineClient:
         )
 
     def _start(self, number: int, asks: Sequence[_Ask]) -> None:
-        if asks or number in self.waves:
-            task = asyncio.get_running_loop().create_task(self._generate(number, asks))
-            self._sending.add(task)
-            task.add_done_callback(self._sending.discard)
+        if asks:
+            self._begin(number, asks)
+
+    def _begin(self, number: int, asks: Sequence[_Ask]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(self._generate(number, asks))
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)
+        return task
 
     async def _generate(self, number: int, asks: Sequence[_Ask]) -> None:
         """Have an engine generate what is asked; whatever happens, everybody who asks is answered."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 from vlrl import cluster
 from vlrl.engine.requests import EngineRequest, GenerationResult, Load, Wave
-from vlrl.errors import EngineDied
+from vlrl.errors import EngineDied, EngineError
 
 
 class EngineLink:
@@ -16,15 +16,13 @@ class EngineLink:
 
     Attributes:
         actor: the engine's, or of one that died until another can take its place.
-        counts: `resubmitted_requests`.
     """
 
     def __init__(self, actor: Any) -> None:
         self.actor = actor
-        self.counts: Counter[str] = Counter()
 
-    async def renew(self, dead: Any, reason: EngineDied) -> None:
-        """See to it that `actor` is not the dead one any more.
+    async def renew(self, dead: Any, reason: EngineDied, num_lost: int) -> None:
+        """See to it that `actor` is not the dead one any more, with which num_lost requests were lost.
 
         Raises:
             EngineError: if no other may take its place.
@@ -59,9 +57,51 @@ class EngineLink:
                         yield indices[place], result, load
                     asks = bool(waiting)
             except EngineDied as error:
-                self.counts["resubmitted_requests"] += len(waiting)
-                await self.renew(actor, error)
+                await self.renew(actor, error, len(waiting))
 
     def abort(self, name: str) -> None:
         """Nobody waits for this request any more."""
         self.actor.abort.remote([name])
+
+
+class Renewals:
+    """Replaced engines, as a client hears of them in another process than their owner's.
+
+    Consumes: the owner's `arrived`. Waits for: the next engine of a number. Unblocked by: `arrived`, with the
+    engine or with the reason why there is none.
+    """
+
+    def __init__(self, ask: Callable[[int, Any, str, int], None]) -> None:
+        """`ask` tells the owner: number, the dead engine, what killed it, lost requests."""
+        self._ask = ask
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+
+    async def next(self, number: int, dead: Any, reason: EngineDied, num_lost: int) -> Any:
+        """The engine in the dead one's place."""
+        coming = self._waiting.get(number)
+        if coming is None:
+            coming = self._waiting[number] = asyncio.get_running_loop().create_future()
+        self._ask(number, dead, str(reason), num_lost)
+        return await asyncio.shield(coming)
+
+    def arrived(self, number: int, engine: Any | EngineError) -> None:
+        """The owner's answer."""
+        coming = self._waiting.pop(number, None)
+        if coming is None:
+            return
+        if isinstance(engine, EngineError):
+            coming.set_exception(engine)
+        else:
+            coming.set_result(engine)
+
+
+class RemoteLink(EngineLink):
+    """An engine whose owner is another process."""
+
+    def __init__(self, number: int, actor: Any, renewals: Renewals) -> None:
+        super().__init__(actor)
+        self._number, self._renewals = number, renewals
+
+    async def renew(self, dead: Any, reason: EngineDied, num_lost: int) -> None:
+        """Ask the owner for another."""
+        self.actor = await self._renewals.next(self._number, dead, reason, num_lost)

@@ -1,4 +1,4 @@
-"""Where tickets are played and batches are packed: in this process, or in workers that have the groups."""
+"""Where tickets are played and batches are packed: in the driver, or in workers that have the groups."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack
 from vlrl.rollout.buffer import Ticket
 from vlrl.rollout.outcome import Round, TicketOutcome
-from vlrl.run.player import Player
+from vlrl.run.players.player import Player
 from vlrl.types import Group
 
 GenerateFn = Callable[[Player, Sequence[Ticket[TicketOutcome]]], Awaitable[Round]]
@@ -36,7 +36,11 @@ class Rollouts(Protocol):
         ...
 
     def take_metrics(self) -> dict[str, float]:
-        """What the rewards have published since this was called last."""
+        """What the rewards have published since this was called last, and what became of workers."""
+        ...
+
+    async def close(self) -> None:
+        """Stop what was started."""
         ...
 
 
@@ -64,3 +68,6 @@ class InProcess:
     def take_metrics(self) -> dict[str, float]:
         """What the rewards have published since this was called last."""
         return self._player.reward.take_metrics()
+
+    async def close(self) -> None:
+        """Nothing was started."""

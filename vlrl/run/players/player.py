@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,11 +12,15 @@ from vlrl.algorithm.credit import MaskFn
 from vlrl.algorithm.filters import NamedFilter
 from vlrl.config import Config
 from vlrl.data import SampleStream
+from vlrl.data.run_data import RunData, Sources, TellFn
 from vlrl.data.stream import PreparedSample
+from vlrl.environment.host.host import EnvHost
+from vlrl.processors.auto import open_processor
 from vlrl.protocols import Policy
 from vlrl.registry import resolve
-from vlrl.rollout.context import RolloutContext
+from vlrl.rollout.context import RolloutContext, endpoint_of
 from vlrl.scoring.compose import ComposedReward
+from vlrl.tracking.timeline import Timeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,39 @@ class Player:
         if self.policy_of is None:
             return [self.context.policy] * len(positions)
         return [self.policy_of(position) for position in positions]
+
+
+def open_player(
+    config: Config,
+    policy: Policy,
+    timeline: Timeline,
+    stack: AsyncExitStack,
+    *,
+    owns: Callable[[int], bool],
+    tell: TellFn,
+    policy_of: Callable[[int], Policy] | None,
+) -> Player:
+    """Open all that a player needs in a process of its own; the stack closes it.
+
+    Args:
+        config: the whole config.
+        policy: generates.
+        timeline: of the run.
+        stack: what it is closed with.
+        owns: positions whose samples are prepared ahead.
+        tell: of an event's name and a sentence.
+        policy_of: the policy of a position's episodes; None is the one policy for all.
+    """
+    sources, processor = Sources.open(config), open_processor(config)
+    reward = ComposedReward(config.rewards, sources.rewards, config.scoring)
+    stack.callback(reward.close)
+    data = RunData(config, sources, processor, supervised=False, tell=tell, owns=owns)
+    stack.callback(data.close)
+    host = EnvHost(config.env, max_open=config.episodes.max_episodes)
+    stack.callback(host.close)
+    context = RolloutContext(policy, processor, host, config, endpoint_of(config), timeline)
+    stack.push_async_callback(context.endpoint.close)
+    return Player(config, data.stream, context, reward, masks_of(config), filters_of(config), policy_of)
 
 
 def masks_of(config: Config) -> list[MaskFn]:

@@ -1,0 +1,1 @@
+"""Who plays the run's samples: the driver itself, or rollout workers."""

@@ -1,0 +1,163 @@
+"""A rollout worker: plays tickets in a process of its own, and keeps their groups out of the driver's."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from vlrl.batch import Batch, num_targets
+from vlrl.config import Config
+from vlrl.engine.client.client import EngineClient
+from vlrl.engine.client.link import RemoteLink, Renewals
+from vlrl.engine.requests import Wave
+from vlrl.errors import EngineError
+from vlrl.packing.layout import media_themselves
+from vlrl.packing.options import PackOptions
+from vlrl.packing.pack import pack
+from vlrl.rollout.buffer import Ticket
+from vlrl.rollout.outcome import TicketOutcome
+from vlrl.run.players.division import Division
+from vlrl.run.players.player import open_player
+from vlrl.run.players.rollouts import GenerateFn
+from vlrl.tracking.timeline import Timeline
+from vlrl.types import Group
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A worker's event: its name and a sentence."""
+
+    event: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """An engine that a worker found dead.
+
+    Attributes:
+        number: of the engine.
+        dead: its actor.
+        reason: why it died.
+        num_requests: of this worker that were lost with it.
+    """
+
+    number: int
+    dead: Any
+    reason: str
+    num_requests: int
+
+
+class RolloutWorker:
+    """Sample → roll out → score → advantage → filter for the tickets it is given; the driver gets numbers.
+
+    Consumes: tickets. Waits for: engines. Unblocked by: their answers, or `renewed` if one has died.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        number: int,
+        division: Division,
+        engines: Sequence[Any],
+        generate: GenerateFn,
+    ) -> None:
+        """Do nothing yet.
+
+        Args:
+            config: the whole run's.
+            number: of this worker.
+            division: what is whose.
+            engines: actors of all engines.
+            generate: what tickets become.
+        """
+        self._number, self._division, self._generate = number, division, generate
+        self._config = division.share_of(config, number)
+        self._events: asyncio.Queue[Told | Lost] = asyncio.Queue()
+        self._renewals = Renewals(lambda *lost: self._events.put_nowait(Lost(*lost)))
+        self._links = [RemoteLink(n, actor, self._renewals) for n, actor in enumerate(engines)]
+        self._left: Mapping[int, Wave] = {}
+        self._stack = AsyncExitStack()
+
+    async def start(self) -> float:
+        """Open data, processor, rewards and environments; seconds it took."""
+        begin, config, number = time.perf_counter(), self._config, self._number
+        loop = asyncio.get_running_loop()
+
+        def tell(event: str, text: str) -> None:  # from the threads that prepare samples
+            loop.call_soon_threadsafe(self._events.put_nowait, Told(event, text))
+
+        self._client = EngineClient(
+            config,
+            self._links,
+            name=f"worker{number}/",
+            engines=self._division.engines_of(number),
+            num_sharing=self._division.num_sharing(number),
+        )
+        self._player = open_player(
+            config,
+            self._client,
+            Timeline.of_run(config, resumed=True),
+            self._stack,
+            owns=lambda position: self._division.worker_of(position) == number,
+            tell=tell,
+            policy_of=self._client.of_position if config.generator.mode == "batch" else None,
+        )
+        return time.perf_counter() - begin
+
+    async def play(self, tickets: Sequence[Ticket[TicketOutcome]], waves: Mapping[int, Wave]) -> list[Any]:
+        """What tickets become: a `Round` without groups, then each ticket's groups.
+
+        Args:
+            tickets: to be played together.
+            waves: by engine, what the tickets' requests are part of.
+        """
+        self._left, self._client.waves = {}, dict(waves)
+        try:
+            round_ = await self._generate(self._player, tickets)
+        finally:
+            self._left, self._client.waves = waves, {}
+            for number in waves:
+                self._leave(number)
+        groups = [outcome.groups for outcome in round_.outcomes]
+        for outcome in round_.outcomes:
+            outcome.groups = None
+        return [round_, *groups]
+
+    async def pack(
+        self, part: slice, options: PackOptions, version: int, *outcomes: list[Group]
+    ) -> list[Any]:
+        """Pack a part of the outcomes' groups: the number of trained tokens, then the part of each rank."""
+        groups = [group for outcome in outcomes for group in outcome][part]
+        batch: Batch = await asyncio.to_thread(pack, groups, media_themselves, options, version=version)
+        return [num_targets(batch), *batch]
+
+    async def take_metrics(self) -> dict[str, float]:
+        """What the rewards have published since this was called last."""
+        return self._player.reward.take_metrics()
+
+    async def events(self) -> AsyncIterator[Told | Lost]:
+        """What the driver is to know, or to do, as it happens; without an end."""
+        while True:
+            yield await self._events.get()
+
+    async def renewed(self, number: int, engine: Any | EngineError) -> None:
+        """An engine in place of one that was lost, or why there is none."""
+        self._renewals.arrived(number, engine)
+        if number in self._left and not isinstance(
+            engine, EngineError
+        ):  # whoever left the dead one's round has left this one's too
+            self._links[number].actor = engine
+            self._leave(number)
+
+    async def close(self) -> None:
+        """Close environments and rewards."""
+        await self._stack.aclose()
+
+    def _leave(self, number: int) -> None:
+        wave = self._left[number]
+        self._links[number].actor.leave.remote(wave.round, wave.client)

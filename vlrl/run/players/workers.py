@@ -1,0 +1,209 @@
+"""Rollout workers as the driver sees them: it hands out tickets and gets numbers and references."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import count
+from typing import Any
+
+from vlrl import cluster
+from vlrl.batch import StepBatch, StoredBatch
+from vlrl.config import Config
+from vlrl.engine.policy import VllmPolicy
+from vlrl.engine.requests import Wave
+from vlrl.errors import EngineDied, EngineError
+from vlrl.packing.options import PackOptions
+from vlrl.rollout.buffer import Ticket
+from vlrl.rollout.outcome import Round, TicketOutcome
+from vlrl.run.players.division import Division
+from vlrl.run.players.member import Member
+from vlrl.run.players.rollouts import GenerateFn
+from vlrl.run.players.worker import Lost, RolloutWorker
+from vlrl.scoring.metrics import merged_metrics
+from vlrl.tracking.metrics import WORKER_COUNTS
+from vlrl.types import Group
+
+TellFn = Callable[[str, str], None]
+
+
+class RolloutWorkers:
+    """Plays tickets in workers near the engines; one that dies is replaced, and its tickets replayed."""
+
+    def __init__(
+        self,
+        config: Config,
+        reservation: cluster.Reservation,
+        policy: VllmPolicy,
+        generate: GenerateFn,
+        tell: TellFn,
+    ) -> None:
+        """Start the workers; `wait_ready` waits for them.
+
+        Args:
+            config: the whole config.
+            reservation: of their places.
+            policy: owner of the engines.
+            generate: what tickets become.
+            tell: of an event's name and a sentence.
+        """
+        self._config, self._division = config, Division.of(reservation.layout)
+        self._policy, self._tell = policy, tell
+        self._in_waves = config.generator.mode == "batch" and config.episodes.lockstep
+        self._num_ranks, self._rounds, self._packs = config.trainer.world_size, count(), count()
+        self._members = [
+            Member(
+                partial(self._spawn, number, place, generate),
+                name=f"rollout worker {number}",
+                max_restarts=config.rollout.max_worker_restarts,
+                timeout_s=config.ray.start_timeout_s,
+            )
+            for number, place in enumerate(reservation.workers)
+        ]
+        self._listening: list[asyncio.Task[None]] = []
+        self._counted: Counter[str] = Counter()
+
+    def _spawn(self, number: int, place: cluster.Place, generate: GenerateFn) -> Any:
+        """A worker's actor, which knows the engines as they are now."""
+        arguments = (self._config, number, self._division, self._policy.actors, generate)
+        return cluster.spawn(RolloutWorker, *arguments, place=place, env={})
+
+    def wait_ready(self) -> float:
+        """Block until all workers have started; seconds the slowest took."""
+        return max(member.wait_ready() for member in self._members)
+
+    async def play(self, tickets: Sequence[Ticket[TicketOutcome]]) -> Round:
+        """What tickets become, each played by its worker."""
+        self._listen()
+        name, shares = f"round {next(self._rounds)}", dict[int, list[Ticket[TicketOutcome]]]()
+        for ticket in tickets:
+            shares.setdefault(self._division.worker_of(ticket.position), []).append(replace(ticket))
+        positions = [ticket.position for ticket in tickets]
+        waves = self._division.waves(name, positions) if self._in_waves else {}
+        plays = [
+            asyncio.get_running_loop().create_task(self._play(number, share, waves.get(number, {})))
+            for number, share in shares.items()
+        ]
+        try:
+            rounds = await asyncio.gather(*plays)
+        finally:
+            for task in plays:
+                task.cancel()
+        for engine in {engine for of_worker in waves.values() for engine in of_worker}:
+            self._policy.actors[engine].end_round.remote(name)
+        played = [ticket.position for share in shares.values() for ticket in share]
+        return _joined(rounds, played, positions)
+
+    async def _play(
+        self, number: int, tickets: Sequence[Ticket[TicketOutcome]], waves: dict[int, Wave]
+    ) -> Round:
+        """A worker's share of a round; begun again if the worker dies, in batches of its own."""
+        member = self._members[number]
+        while True:
+            worker = member.actor
+            first, *groups = cluster.split(worker.play, 1 + len(tickets), tickets, waves)
+            try:
+                round_: Round = await cluster.fetch_async(first)
+            except EngineDied as error:
+                for engine, wave in waves.items():  # the others must not wait for it
+                    self._policy.actors[engine].leave.remote(wave.round, wave.client)
+                waves = {}
+                await asyncio.to_thread(member.replace, worker, error)
+                continue
+            for outcome, reference in zip(round_.outcomes, groups, strict=True):
+                outcome.groups = reference
+            return round_
+
+    def pack(
+        self, outcomes: Sequence[TicketOutcome], part: slice, options: PackOptions, version: int
+    ) -> StepBatch:
+        """Have a worker pack a part of all groups of some outcomes for one optimizer step."""
+        references = [outcome.groups for outcome in outcomes]
+        member = self._members[next(self._packs) % len(self._members)]
+        while True:
+            worker = member.actor
+            first, *ranks = cluster.split(
+                worker.pack, 1 + self._num_ranks, part, options, version, *references
+            )
+            try:
+                return StoredBatch(tuple(ranks), int(cluster.fetch(first)))
+            except EngineDied as error:
+                member.replace(worker, error)
+
+    def fetch(self, outcome: TicketOutcome) -> list[Group]:
+        """An outcome's groups."""
+        groups: list[Group] = cluster.fetch(outcome.groups)
+        return groups
+
+    def take_metrics(self) -> dict[str, float]:
+        """What the rewards have published since this was called last, and how many workers were replaced."""
+        published = []
+        for member in self._members:
+            worker = member.actor
+            try:
+                published.append(cluster.fetch(worker.take_metrics.remote()))
+            except EngineDied as error:  # its numbers are lost with it
+                member.replace(worker, error)
+        before, self._counted = self._counted, _sum(m.counts for m in self._members)
+        new = {name: self._counted[name] - before[name] for name in WORKER_COUNTS}
+        return merged_metrics(published) | {f"failures/{name}": float(n) for name, n in new.items()}
+
+    async def close(self) -> None:
+        """Let the workers close what they have opened, then stop them."""
+        for task in self._listening:
+            task.cancel()
+        await asyncio.gather(*self._listening, return_exceptions=True)
+        await asyncio.gather(*(member.close() for member in self._members))
+
+    def _listen(self) -> None:
+        """Hear each worker's events, as long as the event loop runs."""
+        if not self._listening:
+            loop = asyncio.get_running_loop()
+            self._listening = [loop.create_task(self._hear(member)) for member in self._members]
+
+    async def _hear(self, member: Member) -> None:
+        while True:
+            worker = member.actor
+            try:
+                async for event in cluster.stream(worker.events):
+                    if isinstance(event, Lost):
+                        await self._renew(worker, event)
+                    else:
+                        self._tell(event.event, event.text)
+            except EngineDied as error:
+                await asyncio.to_thread(member.replace, worker, error)
+
+    async def _renew(self, worker: Any, lost: Lost) -> None:
+        """Tell a worker of the engine in the place of one that it has lost."""
+        engine: Any
+        try:
+            engine = await self._policy.replace(
+                lost.number, lost.dead, EngineDied(lost.reason), lost.num_requests
+            )
+        except EngineError as error:
+            engine = error
+        worker.renewed.remote(lost.number, engine)
+
+
+def _joined(rounds: Sequence[Round], played: Sequence[int], positions: Sequence[int]) -> Round:
+    """The workers' rounds as one, its outcomes in the order of `positions`."""
+    outcomes = dict(zip(played, (o for round_ in rounds for o in round_.outcomes), strict=True))
+    parts = {part for round_ in rounds for part in round_.seconds}
+    return Round(
+        [outcomes[position] for position in positions],
+        [failure for round_ in rounds for failure in round_.failures],
+        _sum(round_.counts for round_ in rounds),
+        _sum(round_.rows for round_ in rounds),
+        {part: max(round_.seconds.get(part, 0.0) for round_ in rounds) for part in parts},
+    )
+
+
+def _sum(counters: Iterable[Counter[str]]) -> Counter[str]:
+    """Their sum, with the zeros that `+` leaves out."""
+    total: Counter[str] = Counter()
+    for counter in counters:
+        total.update(counter)
+    return total
