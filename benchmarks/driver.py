@@ -192,7 +192,7 @@ def play(config: Config, num_workers: int, rounds: int) -> dict[str, float]:
     with ExitStack() as stack:
         runner = stack.enter_context(asyncio.Runner())
         layout = lay_out(config, cluster.nodes(), train=False)
-        layout = replace(layout, workers=(Slot(0, (), 0.001),) * num_workers)
+        layout = replace(layout, workers=tuple(Slot(0, (), 0.001) for _ in range(num_workers)))
         reservation = cluster.Reservation(layout, 60.0)
         stack.callback(reservation.close)
         policy = engine_policy.VllmPolicy(config, processor, reservation)

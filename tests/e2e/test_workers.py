@@ -94,7 +94,7 @@ def config_of(model: Path, folder: Path, name: str, **sections: Any) -> Config:
         rewards=[{"name": f"{folder}/lake.py:vowels"}, {"name": "episode_return"}],
         num_steps=NUM_STEPS,
         rollout=rollout | sections.pop("rollout"),
-        episodes={"max_turns": 3, "max_failed_share": 1.0},
+        episodes={"max_turns": 3, "max_failed_share": 1.0, **sections.pop("episodes", {})},
         generator={"max_model_len": 1024, "max_num_batched_tokens": 1024, **sections.pop("generator", {})},
         trainer={"max_tokens_per_micro_batch": 1024},
         optim={"lr": 1.0e-3},
@@ -176,6 +176,7 @@ def test_workers_of_a_stream_go_on_with_the_engine_in_the_place_of_a_dead_one(
         "stream",
         rollout={"num_workers": 2},
         asynchronous={"mode": "async", "max_staleness": 1},
+        episodes={"lockstep": False},
     )
     steps, _ = run(config)
     assert not (tmp_path / "kill_engine").exists()

@@ -45,26 +45,30 @@ def step_of(config: Config, machine: PlannedMachine = EIGHT, prompts: Prompts = 
     return step
 
 
-def test_one_process_saturates_first_as_gpus_are_added() -> None:
-    """GPUs take as long with as many episodes each, the driver in proportion."""
+def test_what_passes_through_one_process_grows_with_the_gpus() -> None:
+    """GPUs and workers take as long with as many episodes each, driver and images in proportion."""
     steps = [step_of(config_of(8 * n), replace(EIGHT, num_nodes=n)) for n in (1, 8, 64)]
     for before, after in pairwise(steps):
         assert after.generation == pytest.approx(before.generation, rel=0.01)
         assert after.training == pytest.approx(before.training, rel=0.05)
+        assert after.workers == pytest.approx(before.workers)
         assert after.driver == pytest.approx(8 * before.driver)
         assert after.media > 5 * before.media  # sent in proportion, and made ready by more ranks and engines
         assert after.total > before.total
-    assert steps[-1].bottleneck == "driver"
+    assert steps[-1].bottleneck == "media"
     assert steps[0].num_tokens == 64 * 10 * 150
 
 
-def test_the_driver_is_turns_and_images() -> None:
+def test_workers_share_turns_and_images() -> None:
     """64 episodes of 10 turns; every screenshot once, the first of a group shared."""
     step = step_of(config_of())
     num_images = 8 * (8 * 9 + 8)  # sharing the first is worth less than a tenth, so each ledger has its own
     megapixels = num_images * 5120 * 14 * 14 / 1e6
-    expected = 640 * rates.DRIVER_TURN.value + megapixels * rates.DRIVER_IMAGE.value
-    assert step.driver == pytest.approx(expected)
+    expected = 640 * rates.WORKER_TURN.value + megapixels * rates.WORKER_IMAGE.value
+    assert step.workers == pytest.approx(expected / 4)  # one for two GPUs
+    assert step.driver == pytest.approx(640 * rates.DRIVER_TURN.value)
+    alone = step_of(config_of(rollout={"num_workers": 0}))
+    assert (alone.workers, alone.driver) == (pytest.approx(expected), 0.0)
 
 
 def test_media_are_made_ready_on_both_sides_and_sent_as_bytes() -> None:
@@ -117,7 +121,7 @@ def test_asynchronous_generation_goes_on_beside_training() -> None:
     step = step_of(config_of(**ASYNC))
     assert step.overlaps
     assert step.total == pytest.approx(
-        max(step.generation, step.driver, step.media + step.training) + step.sync
+        max(step.generation, step.workers, step.driver, step.media + step.training) + step.sync
     )
     together = step_of(config_of())
     assert together.total == pytest.approx(sum(getattr(together, part) for part in PARTS))

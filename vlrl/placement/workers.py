@@ -31,7 +31,8 @@ def worker_slots(
         alone = len({slot.node for slot in (*ranks, *engines)}) == 1
         if alone and not any(slot.gpus for slot in engines):
             return ()
-        counts = {node: min(-(-gpus[node] // 2), max(0, int(free[node] // num_cpus))) for node in homes}
+        rooms = {node: max(0.0, free[node] / num_cpus) for node in homes}
+        counts = {node: int(min(-(-gpus[node] // 2), rooms[node])) for node in homes}
     else:
         counts = Counter(homes[number % len(homes)] for number in range(wanted))
     for node, count in counts.items():

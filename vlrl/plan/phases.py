@@ -32,6 +32,8 @@ IMAGE_CACHE_BYTES = 4 * GIB
 """Host memory for processed images that an engine keeps at most (vLLM's mm_processor_cache_gb)."""
 HOST_BYTES_OF_DRIVER = 3 * GIB
 """Host memory of the driver and of Ray's own processes on the first node; assumed."""
+HOST_BYTES_OF_WORKER = 2 * GIB
+"""Host memory of a rollout worker: 0.6 GiB were seen on a CPU, and an episode keeps its images; assumed."""
 PINNED = 1.5
 """Host memory taken for a byte of copied states: torch makes pinned blocks powers of two, which is 1 to 2."""
 
@@ -149,7 +151,10 @@ def gpu_memories(
         of_engine = engine.reserved, engine.reserved, engine.reserved
     found = []
     for (node, gpu), names in layout.processes().items():
-        kinds = [of_rank if name.startswith("rank") else of_engine for name in names]
+        if gpu is None and layout.on_gpu:  # rollout workers
+            continue
+        by_kind = {"rank": of_rank, "engine": of_engine, "worker": (0, 0, 0)}
+        kinds = [by_kind[name.split()[0]] for name in names]
         phases = (sum(of_kind) for of_kind in zip(*kinds, strict=True))
         found.append(GpuMemory(layout.nodes[node].name, gpu or 0, names, *phases))
     return found
@@ -165,7 +170,9 @@ def host_memories(
     layout: Layout, shape: ModelShape, rank: RankMemory, engine: EngineMemory, config: Config
 ) -> list[HostMemory]:
     """Every node that has a process, and the first one, which has the driver."""
-    ranks, engines = (Counter(slot.node for slot in slots) for slots in (layout.ranks, layout.engines))
+    ranks, engines, workers = (
+        Counter(slot.node for slot in slots) for slots in (layout.ranks, layout.engines, layout.workers)
+    )
     parallel = config.generator.tensor_parallel_size
     asleep = engine.weights * parallel if sent_alone(config) is not None else 0  # else nobody keeps them
     is_frozen = not {*VISION_PARTS} & {part for part, count in shape.trained.items() if count}
@@ -179,6 +186,7 @@ def host_memories(
                 node=layout.nodes[node].name,
                 processes=num_ranks * HOST_BYTES_OF_RANK
                 + num_engines * (parallel * HOST_BYTES_OF_ENGINE + IMAGE_CACHE_BYTES)
+                + workers[node] * HOST_BYTES_OF_WORKER
                 + (HOST_BYTES_OF_DRIVER + store if node == 0 else 0),
                 copies=int(PINNED * copied),
                 offloaded=num_ranks * rank.host,

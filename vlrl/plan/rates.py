@@ -48,13 +48,14 @@ LAYER = Rate(1.0e-4, "s a layer and token, CUDA graphs", "estimate from vLLM's p
 LAYER_EAGER = Rate(4.8e-4, "s a layer and token, eager", "estimate from 20 ms a token of a 3B model")
 SEQUENCE = Rate(2e-5, "s a running completion and token", "estimate: scheduling, sampling, log-probabilities")
 
-DRIVER_TURN = Rate(0.0017, "s of driver time a turn", "benchmarks/driver.py: text_turn", True)
-DRIVER_IMAGE = Rate(0.013, "s of driver time a megapixel", "benchmarks/driver.py: megapixel", True)
+DRIVER_TURN = Rate(0.00013, "s of driver time a turn", "benchmarks/driver.py: driver_ms_per_turn", True)
+WORKER_TURN = Rate(0.0018, "s of a worker a turn", "benchmarks/driver.py: text_turn", True)
+WORKER_IMAGE = Rate(0.013, "s of a worker a megapixel", "benchmarks/driver.py: megapixel", True)
 ENGINE_IMAGE = Rate(0.015, "s of an engine a megapixel", "estimate from benchmarks/media.py: patches 0.006")
 RANK_IMAGE = Rate(0.010, "s of a rank a megapixel", "benchmarks/media.py: patches 0.006, and a copy", True)
-PIXEL_BYTES = Rate(3.0, "bytes a pixel, driver to ranks", "uint8, three colours", True)
+PIXEL_BYTES = Rate(3.0, "bytes a pixel, worker to ranks", "uint8, three colours", True)
 OBJECT_STORE = Rate(5.8e9, "bytes/s into Ray's object store", "memcpy of benchmarks/weight_sync.py", True)
-OBJECT_PUSH = Rate(1.5e9, "bytes/s from the driver's node to others", "estimate for Ray's object transfer")
+OBJECT_PUSH = Rate(1.5e9, "bytes/s from a worker's node to others", "estimate for Ray's object transfer")
 
 SEGMENT_WRITE = Rate(6e9, "bytes/s of a rank into shared memory", "estimate: one thread's copy on the host")
 SEGMENT_LOAD = Rate(4.4e9, "bytes/s of a GPU out of shared memory", f"{H100}: copies from pageable memory")

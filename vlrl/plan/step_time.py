@@ -20,7 +20,7 @@ from vlrl.plan.phases import ENGINE_BUFFER_BYTES, EngineMemory, kv_bytes_per_tok
 from vlrl.plan.shapes import ModelShape
 from vlrl.plan.workload import Prompts, Workload
 
-PARTS = ("generation", "driver", "media", "training", "sync")
+PARTS = ("generation", "workers", "driver", "media", "training", "sync")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +29,19 @@ class StepTime:
 
     Attributes:
         generation: engines read prompts and decode.
-        driver: the one process that plays episodes makes and reads messages.
+        workers: rollout workers make and read messages, side by side.
+        driver: the one process that hands out work to them and hears of every turn.
         media: images are sent to ranks, and prepared by ranks and engines.
         training: all optimizer steps on all ranks.
         sync: weights go to the engines, and GPUs change hands.
-        overlaps: asynchronous: generation and driver go on while the trainer works.
-        concurrent: the driver works while engines generate, for other episodes.
+        overlaps: asynchronous: rollouts go on while the trainer works.
+        concurrent: workers and driver work while engines generate, for other episodes.
         num_tokens: generated.
         num_gpus: that the run has.
     """
 
     generation: float
+    workers: float
     driver: float
     media: float
     training: float
@@ -52,7 +54,8 @@ class StepTime:
     @property
     def total(self) -> float:
         """The step from its beginning to the next one's."""
-        rollout = max(self.generation, self.driver) if self.concurrent else self.generation + self.driver
+        parts = self.generation, self.workers, self.driver
+        rollout = max(parts) if self.concurrent else sum(parts)
         learning = self.media + self.training
         return (max(rollout, learning) if self.overlaps else rollout + learning) + self.sync
 
@@ -109,7 +112,8 @@ def step_time(step: PlannedStep) -> StepTime:
     computing = train_seconds(operations, len(layout.ranks), step.machine.rate, "cuda")
     return StepTime(
         generation=_generation(step) if generates else 0.0,
-        driver=_driver(step) if generates else 0.0,
+        workers=_playing(step) / max(1, len(layout.workers)) if generates else 0.0,
+        driver=step.work.step_turns * rates.DRIVER_TURN.value if layout.workers else 0.0,
         media=_media(step),
         training=max(computing, _communication(step)) + _host_update(step),
         sync=_sync(step) if generates else 0.0,
@@ -167,14 +171,14 @@ def _token_seconds(step: PlannedStep, batch: int, context: int) -> float:
     )
 
 
-def _driver(step: PlannedStep) -> float:
-    """Every turn's messages, and every distinct image, in one process."""
-    turns = step.work.step_turns * rates.DRIVER_TURN.value
-    return turns + _pixels(step) / 1e6 * rates.DRIVER_IMAGE.value
+def _playing(step: PlannedStep) -> float:
+    """Every turn's messages, and every distinct image, in one process: a rollout worker, or the driver."""
+    turns = step.work.step_turns * rates.WORKER_TURN.value
+    return turns + _pixels(step) / 1e6 * rates.WORKER_IMAGE.value
 
 
 def _media(step: PlannedStep) -> float:
-    """Images made ready by each engine's thread and by each rank, and sent from the driver to every rank."""
+    """Images made ready by each engine's thread and by each rank, and sent from one worker to every rank."""
     pixels, engines, ranks = _pixels(step), step.layout.engines, step.layout.ranks
     in_engines = pixels / 1e6 * rates.ENGINE_IMAGE.value / len(engines) if engines else 0.0
     in_ranks = pixels / 1e6 * rates.RANK_IMAGE.value / len(ranks)

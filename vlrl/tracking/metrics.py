@@ -112,6 +112,9 @@ METRICS: Mapping[str, Metric] = {
     "failures/cut_off_episodes": Metric("Episodes that were too slow and are left out", "count"),
     "failures/surplus_episodes": Metric("Redundant episodes that are left out", "count"),
     "failures/replaced_engines": Metric("Engines whose process died and was replaced in the step", "count"),
+    "failures/replaced_workers": Metric(
+        "Rollout workers whose process died and was replaced in the step", "count"
+    ),
     "failures/resubmitted_requests": Metric(
         "Requests lost with an engine and sent again to the next one", "count"
     ),
