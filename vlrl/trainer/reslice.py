@@ -22,7 +22,7 @@ MASTER = "master"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FlatSlice:
     """Where the slices of a parameter lie: at the same elements of the same flat group of every rank."""
 
     group: int
@@ -119,7 +119,7 @@ def count_ranks(folder: Path) -> int:
 
 def places_of(
     parameters: Iterable[tuple[str, int]], num_ranks: int, group_sizes: Sequence[int]
-) -> dict[str, Place]:
+) -> dict[str, FlatSlice]:
     """Where each parameter's slices lie.
 
     Args:
@@ -137,7 +137,7 @@ def places_of(
             group, offset = group + 1, 0
         if group == len(group_sizes) or offset + length > group_sizes[group]:
             raise EngineError(f"the checkpoint's state of {name} does not lie where DeepSpeed puts it")
-        places[name] = Place(group, offset, length, num_elements)
+        places[name] = FlatSlice(group, offset, length, num_elements)
         offset += length
     return places
 

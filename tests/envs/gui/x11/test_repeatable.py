@@ -18,7 +18,7 @@ from vlrl.envs.gui.x11 import settle as settling
 from vlrl.envs.gui.x11.desktop import Desktop
 from vlrl.envs.gui.x11.sandbox.processes import Rest, cpu_time
 
-ECHO = "import sys\nfor line in sys.stdin: sum(range(10**5))"
+ECHO = "import sys\nfor line in sys.stdin: sum(range(10**6))"
 
 
 @pytest.fixture
