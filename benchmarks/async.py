@@ -38,7 +38,7 @@ from vlrl.process.json_stdout import parse_with_json, print_json
 from vlrl.rollout.buffer import Ticket
 from vlrl.rollout.groups import rollout_groups
 from vlrl.rollout.outcome import Round, TicketOutcome
-from vlrl.run.player import Player
+from vlrl.run.players.player import Player
 from vlrl.run.run import Run
 from vlrl.tracking.console import TrainConsole
 from vlrl.tracking.timeline import TIMELINE_FILE, Span, overlap_s, read_timeline

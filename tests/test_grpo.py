@@ -13,7 +13,7 @@ from vlrl.data import Prepared, SampleStream
 from vlrl.grpo import generate_groups
 from vlrl.rollout.buffer import State, Ticket
 from vlrl.rollout.outcome import TicketOutcome
-from vlrl.run.player import Player
+from vlrl.run.players.player import Player
 from vlrl.scoring.compose import ComposedReward
 from vlrl.types import Row
 

@@ -23,7 +23,7 @@ from vlrl.config.asynchronous import CorrectionConfig
 from vlrl.config.options import AlgorithmConfig
 from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack
-from vlrl.rollout.collector import oldest_version
+from vlrl.rollout.outcome import oldest_version
 from vlrl.rollout.session import Session
 from vlrl.tracking.metrics import METRICS, describe
 from vlrl.types import Score, VersionSpan

@@ -153,7 +153,7 @@ def test_the_same_numbers_however_many_workers_play(
 def test_a_worker_that_dies_is_replaced_and_its_episodes_are_played_again(
     tiny_model: Path, tmp_path: Path, local_ray: None
 ) -> None:
-    """In the middle of an episode of the second step."""
+    """It dies in the middle of an episode of the second step."""
     steps, samples = run(config_of(tiny_model, tmp_path, "alone", rollout={"num_workers": 0}))
     (tmp_path / "kill").write_text(str(os.getpid()))
     again, samples_again = run(config_of(tiny_model, tmp_path, "killed", rollout={"num_workers": 2}))

@@ -17,6 +17,7 @@ from vlrl.plan.phases import (
     HOST_BYTES_OF_DRIVER,
     HOST_BYTES_OF_ENGINE,
     HOST_BYTES_OF_RANK,
+    HOST_BYTES_OF_WORKER,
     IMAGE_CACHE_BYTES,
     PINNED,
 )
@@ -120,7 +121,7 @@ def test_the_sleeping_ranks_weights_masters_and_moments_are_in_host_memory() -> 
         assert host.copies == pytest.approx(PINNED * 14 * params / 2, rel=0.01)
         assert host.segments == 2 * params  # each node has a whole model for its engines
         assert host.offloaded == host.features == 0
-    of_node = 8 * (HOST_BYTES_OF_RANK + HOST_BYTES_OF_ENGINE + IMAGE_CACHE_BYTES)
+    of_node = 8 * (HOST_BYTES_OF_RANK + HOST_BYTES_OF_ENGINE + IMAGE_CACHE_BYTES) + 4 * HOST_BYTES_OF_WORKER
     assert plan.hosts[1].processes == of_node
     assert plan.hosts[0].processes == of_node + HOST_BYTES_OF_DRIVER + int(0.5 * GIB)  # Ray's objects
     assert plan.needed_host_bytes == plan.hosts[0].total

@@ -67,7 +67,9 @@ def test_workers_share_turns_and_images() -> None:
     expected = 640 * rates.WORKER_TURN.value + megapixels * rates.WORKER_IMAGE.value
     assert step.workers == pytest.approx(expected / 4)  # one for two GPUs
     assert step.driver == pytest.approx(640 * rates.DRIVER_TURN.value)
-    alone = step_of(config_of(rollout={"num_workers": 0}))
+    alone = step_of(
+        config_of(rollout={"prompts_per_step": 8, "group_size": 8, "max_tokens": 256, "num_workers": 0})
+    )
     assert (alone.workers, alone.driver) == (pytest.approx(expected), 0.0)
 
 

@@ -51,7 +51,7 @@ class Division:
         return max(sum(engine in of_worker for of_worker in asked) for engine in asked[worker])
 
     def waves(self, name: str, positions: Sequence[int]) -> dict[int, dict[int, Wave]]:
-        """By worker, by engine: the batches that a round of these positions makes together with others."""
+        """Batches that a round of these positions makes together with others, by worker and engine."""
         asking: dict[int, set[int]] = {}
         for position in positions:
             asking.setdefault(self.engine_of(position), set()).add(self.worker_of(position))
