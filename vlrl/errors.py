@@ -37,6 +37,10 @@ class TrainerDied(EngineDied):
     """A rank's process is gone, and with it a part of the weights: a checkpoint has them."""
 
 
+class NodeLost(EngineError):
+    """A machine has left the cluster, and with it the places of some of the run's processes."""
+
+
 class CheckpointError(VlrlError):
     """A checkpoint's files are not what was written."""
 

@@ -18,7 +18,8 @@ VLRL = str(Path(sys.executable).parent / "vlrl")
 NUM_STEPS = 20
 # One core a process, on one host and on two: how a matmul is split over threads shows in its last bits.
 SIZES = (
-    *("trainer.num_ranks=2", "trainer.cpus_per_rank=0.5", "generator.num_replicas=2", "generator.cpus=0.5"),
+    *("trainer.num_ranks=2", "trainer.cpus_per_rank=0.45", "generator.num_replicas=2", "generator.cpus=0.45"),
+    "rollout.cpus_per_worker=0.05",  # on two hosts a worker on each; on one the driver plays
     *("data.eval=null", "eval={}", "checkpoint.every=8", "logging.tensorboard=false"),
 )
 
@@ -38,7 +39,12 @@ def metrics(folder: Path) -> list[dict[str, Any]]:
     lines = (folder / "run" / "metrics.jsonl").read_text().splitlines()
     steps = [json.loads(line) for line in lines]
     return [
-        {k: v for k, v in step.items() if not k.startswith(("time", "seconds", "perf"))} for step in steps
+        {
+            name: value
+            for name, value in step.items()
+            if not name.startswith(("time_s/", "throughput/")) and name != "failures/replaced_workers"
+        }
+        for step in steps
     ]
 
 
@@ -85,7 +91,8 @@ def test_two_hosts_take_the_same_steps_as_one(
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     output = done.stdout + done.stderr
-    assert "10.77.0.1: rank 0, engine 0" in output and "10.77.0.2: rank 1, engine 1" in output
+    assert "10.77.0.1: rank 0, engine 0, worker 0" in output
+    assert "10.77.0.2: rank 1, engine 1, worker 1" in output
     found, expected = metrics(tmp_path), metrics(on_one_host)
     assert len(found) == NUM_STEPS
     assert any(step["optim/grad_norm"] > 0 for step in found)

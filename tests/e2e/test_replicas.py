@@ -121,7 +121,12 @@ def test_an_engine_that_dies_before_an_update_comes_back_with_the_new_weights(en
 def test_an_engine_that_dies_as_it_starts_is_replaced_again_and_again(engines: Engines) -> None:
     """The one that takes a dead one's place may die as well, and nobody may ask it before it can answer."""
     known, spawned = engines.replicas[0], list[Any]()
-    replica = Replica(lambda: spawned.append(known._spawn()) or spawned[-1], max_restarts=2, timeout_s=60)
+
+    def spawn() -> Any:
+        spawned.append(known._spawn())
+        return spawned[-1]
+
+    replica = Replica(spawn, known._place, max_restarts=2, timeout_s=60)
     try:
         waiting = threading.Thread(target=replica.wait_ready)
         waiting.start()

@@ -14,7 +14,16 @@ from vlrl.cluster.calls import (
     stream,
     translate,
 )
-from vlrl.cluster.reservation import Place, Reservation, driver_place, meeting_point, nodes, run_on, spawn
+from vlrl.cluster.reservation import (
+    Place,
+    Reservation,
+    driver_place,
+    fetch_from,
+    meeting_point,
+    nodes,
+    run_on,
+    spawn,
+)
 from vlrl.cluster.session import cluster, device_name, gpu_available
 
 __all__ = [
@@ -29,6 +38,7 @@ __all__ = [
     "fetch",
     "fetch_all",
     "fetch_async",
+    "fetch_from",
     "fetch_many",
     "gpu_available",
     "meeting_point",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -12,7 +13,7 @@ from ray.util.placement_group import placement_group, placement_group_table, rem
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy, PlacementGroupSchedulingStrategy
 
 from vlrl.cluster.calls import fetch, fetch_all
-from vlrl.errors import ResourceError
+from vlrl.errors import EngineError, NodeLost, ResourceError
 from vlrl.placement.layout import Layout, Node, Slot
 from vlrl.process.network import interface_of, rendezvous_port
 
@@ -31,6 +32,9 @@ QUIET_ENVIRONMENT: Mapping[str, str] = {
 CPU_ENVIRONMENT: Mapping[str, str] = {"KMP_BLOCKTIME": "0", "OMP_WAIT_POLICY": "PASSIVE"}
 
 INTERFACE_VARIABLES = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")
+
+POLL_S = 2.0
+"""Seconds between looks at the nodes while something is waited for."""
 
 NODE_ID = "ray.io/node-id"
 """Ray's label of a node, by which a bundle is put on it."""
@@ -241,6 +245,22 @@ def _bundles(layout: Layout) -> list[_Bundle]:
 
 def _own_gpu() -> str:
     return str(ray.get_runtime_context().get_accelerator_ids()["GPU"][0])
+
+
+def fetch_from(place: Place, ref: Any, *, timeout_s: float | None = None, late: str = "") -> Any:
+    """`fetch`, for as long as the place's node is there: Ray waits without an end for one that is not.
+
+    Raises:
+        NodeLost: if it has left the cluster.
+        EngineError: saying `late`, if the value is not there after timeout_s.
+    """
+    end = None if timeout_s is None else time.monotonic() + timeout_s
+    while not ray.wait([ref], timeout=POLL_S)[0]:
+        if not any(node["Alive"] and node["NodeID"] == place.node_id for node in ray.nodes()):
+            raise NodeLost(f"node {place.address} has left the cluster")
+        if end is not None and time.monotonic() > end:
+            raise EngineError(late)
+    return fetch(ref)
 
 
 def spawn(cls: type, *args: Any, place: Place, env: Mapping[str, str]) -> Any:

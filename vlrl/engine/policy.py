@@ -119,6 +119,7 @@ class VllmPolicy(EngineClient):
                     place=place,
                     env=engine_environment(config, on_gpu=bool(place.gpus)),
                 ),
+                place,
                 max_restarts=generator.max_restarts,
                 timeout_s=config.weights.timeout_s,
             )

@@ -24,9 +24,12 @@ class Replica(EngineLink):
         counts: `replaced_engines`, `resubmitted_requests`.
     """
 
-    def __init__(self, spawn: Callable[[], Any], *, max_restarts: int, timeout_s: float) -> None:
-        """Start the first actor; `spawn` starts one and does not wait for it."""
-        self._spawn, self._max_restarts, self._timeout_s = spawn, max_restarts, timeout_s
+    def __init__(
+        self, spawn: Callable[[], Any], place: cluster.Place, *, max_restarts: int, timeout_s: float
+    ) -> None:
+        """Start the first actor; `spawn` starts one at the place and does not wait for it."""
+        self._spawn, self._place = spawn, place
+        self._max_restarts, self._timeout_s = max_restarts, timeout_s
         self._lock = threading.Lock()
         self._weights: tuple[Manifest, int] | None = None
         self._closed = False
@@ -90,6 +93,7 @@ class Replica(EngineLink):
 
         Raises:
             EngineError: if generator.max_restarts engines were replaced before.
+            NodeLost: if the engine's machine has left the cluster.
         """
         with self._lock:
             if self.actor != dead:  # somebody else has noticed first
@@ -120,7 +124,7 @@ class Replica(EngineLink):
     def _successor(self, reason: EngineDied) -> Any:
         """An engine with the weights that the dead one had; until it has them nobody else knows of it."""
         self._coming = self._spawn()
-        cluster.fetch(self._coming.start.remote())
+        cluster.fetch_from(self._place, self._coming.start.remote())
         if self._weights is not None:
             if self._weights[0].transport == "broadcast":
                 raise EngineError(

@@ -15,7 +15,7 @@ from vlrl.config import Config
 from vlrl.data.media_files import look_for_media
 from vlrl.data.run_data import RunData, Sources, require_targets
 from vlrl.environment.host.host import EnvHost
-from vlrl.errors import EngineError, Interrupted, TrainerDied
+from vlrl.errors import EngineError, Interrupted, NodeLost, TrainerDied
 from vlrl.plan.room import require_room
 from vlrl.process.interrupts import Interrupts
 from vlrl.process.network import rendezvous_port
@@ -115,6 +115,8 @@ class Run:
     def _close(self, error: BaseException | None) -> None:
         self.interrupts.closing = True
         died = self._engines.death_message() if self._engines and isinstance(error, EngineError) else ""
+        if not died and isinstance(error, NodeLost):
+            died = str(error)
         self._stack.close()
         if died and self.interrupts.requested:
             raise Interrupted(f"{died}, and a signal asked to stop: continue with --resume") from error

@@ -24,16 +24,25 @@ class Member:
         counts: `replaced_workers`.
     """
 
-    def __init__(self, spawn: Callable[[], Any], *, name: str, max_restarts: int, timeout_s: float) -> None:
+    def __init__(
+        self,
+        spawn: Callable[[], Any],
+        place: cluster.Place,
+        *,
+        name: str,
+        max_restarts: int,
+        timeout_s: float,
+    ) -> None:
         """Start the first actor; `spawn` starts one and does not wait for it.
 
         Args:
             spawn: starts an actor.
+            place: where it starts it.
             name: for messages.
             max_restarts: actors that may be replaced.
             timeout_s: in which one must have started.
         """
-        self._spawn, self._name = spawn, name
+        self._spawn, self._place, self._name = spawn, place, name
         self._max_restarts, self._timeout_s = max_restarts, timeout_s
         self._lock = threading.Lock()
         self.counts: Counter[str] = Counter()
@@ -49,6 +58,7 @@ class Member:
 
         Raises:
             EngineError: if rollout.max_worker_restarts were replaced before, or this one does not start.
+            NodeLost: if the worker's machine has left the cluster.
         """
         with self._lock:
             if self.actor != dead:
@@ -62,7 +72,7 @@ class Member:
             cluster.stop([dead])
             coming = self._spawn()
             late = f"{self._name} has died and none took its place within ray.start_timeout_s: {reason}"
-            cluster.fetch(coming.start.remote(), timeout_s=self._timeout_s, late=late)
+            cluster.fetch_from(self._place, coming.start.remote(), timeout_s=self._timeout_s, late=late)
             self.actor = coming
 
     async def close(self) -> None:

@@ -57,6 +57,7 @@ class RolloutWorkers:
         self._members = [
             Member(
                 partial(self._spawn, number, place, generate),
+                place,
                 name=f"rollout worker {number}",
                 max_restarts=config.rollout.max_worker_restarts,
                 timeout_s=config.ray.start_timeout_s,
