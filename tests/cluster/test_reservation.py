@@ -19,13 +19,12 @@ sys.path.insert(0, sys.argv[1])
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 cluster = Cluster()
 cluster.add_node(num_cpus=1, num_gpus=0)  # a head without a GPU, where the driver is
-for _ in range(2):
-    cluster.add_node(num_cpus=8, num_gpus=4)
+hosts = [cluster.add_node(num_cpus=8, num_gpus=4) for _ in range(2)]
 ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
 
 from builders import make_config
 from vlrl import cluster as adapter
-from vlrl.errors import ResourceError
+from vlrl.errors import NodeLost, ResourceError
 from vlrl.placement.layout import lay_out
 
 class Process:
@@ -37,15 +36,17 @@ config = make_config(generator={"tensor_parallel_size": 2})
 layout = lay_out(config, adapter.nodes())
 reservation = adapter.Reservation(layout, 60.0)
 found = {}
-for kind in ("ranks", "engines"):
+for kind in ("ranks", "engines", "workers"):
     places = getattr(reservation, kind)
     actors = [adapter.spawn(Process, place=place, env={}) for place in places]
     found[kind] = adapter.call(actors, "seen")
     if kind == "ranks":
         found["meeting"] = adapter.meeting_point(places)[0]
         found["address"] = places[0].address
+    if kind == "workers":  # whose successors take the place that they have left
+        adapter.stop(actors[:1])
     replaced = adapter.call([adapter.spawn(Process, place=places[0], env={})], "seen")
-    assert replaced == found[kind][:1]  # a successor of the first, while it is still there
+    assert replaced == found[kind][:1]  # a successor of the first, which is still there
     adapter.stop(actors)
 found["lines"] = layout.lines()
 try:
@@ -54,6 +55,13 @@ except ResourceError as error:
     found["full"] = str(error)
 reservation.close()
 second = adapter.Reservation(layout, 60.0)
+found["logs"] = adapter.logs_folder()
+lost = second.workers[-1]
+cluster.remove_node(next(host for host in hosts if host.node_id == lost.node_id))
+try:
+    adapter.fetch_from(lost, adapter.spawn(Process, place=lost, env={}).seen.remote())
+except NodeLost as error:
+    found["lost"] = str(error), lost.address
 second.close()
 print(json.dumps(found))
 """
@@ -82,6 +90,21 @@ def test_a_replica_sees_the_two_gpus_of_its_ranks(found: dict[str, Any]) -> None
     for number, (node, devices, _, _) in enumerate(found["engines"]):
         beside = ranks[2 * number : 2 * number + 2]
         assert [(node, device) for device in devices.split(",")] == beside
+
+
+def test_workers_are_on_the_engines_nodes(found: dict[str, Any]) -> None:
+    nodes = [node for node, *_ in found["engines"]]
+    assert sorted(node for node, *_ in found["workers"]) == sorted(nodes)  # a replica has two GPUs
+    assert {threads for _, _, threads, _ in found["workers"]} == {"4"}
+
+
+def test_a_place_on_a_node_that_has_left_is_not_waited_for(found: dict[str, Any]) -> None:
+    text, address = found["lost"]
+    assert text == f"node {address} has left the cluster"
+
+
+def test_the_folder_of_the_logs_is_that_of_this_session(found: dict[str, Any]) -> None:
+    assert Path(found["logs"]).name == "logs" and "session_latest" not in found["logs"]
 
 
 def test_cores_are_shared_by_those_of_one_node(found: dict[str, Any]) -> None:

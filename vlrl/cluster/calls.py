@@ -17,6 +17,12 @@ UNPICKLABLE = re.compile(r"Original exception details:.*^([\w.]+: .*)\Z", re.DOT
 """Finds the exception in Ray's text about one that cannot be pickled: the last line of its traceback."""
 
 
+def logs_folder() -> str:
+    """Where Ray's processes write their logs, on each machine of the cluster."""
+    node = ray._private.worker._global_node  # without a public name
+    return "the folder of Ray's logs" if node is None else str(node.get_logs_dir_path())
+
+
 def call(actors: Sequence[Any], method: str, *per_actor: Sequence[Any]) -> list[Any]:
     """Call a method on every actor at once and wait.
 
@@ -104,7 +110,7 @@ def translate(error: Exception) -> VlrlError:
     if isinstance(cause, VlrlError):
         return cause
     if isinstance(error, GONE):
-        return EngineDied(f"an engine process died: {error}; its log is under /tmp/ray/session_latest/logs")
+        return EngineDied(f"an engine process died: {error}; its log is under {logs_folder()}")
     if cause is None:
         return EngineError(str(error))
     if original := UNPICKLABLE.search(str(cause)):

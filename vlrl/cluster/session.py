@@ -42,8 +42,8 @@ def cluster(config: Config) -> Iterator[None]:
     except Exception as error:  # of any class: what takes it too long, Ray calls a plain Exception
         raise EngineError(
             f"Ray did not start (ray.address={config.ray.address}): {error}; "
-            "see /tmp/ray/session_latest/logs, or give ray.address=null for a local cluster; a local one has "
-            "30 s to start, so if it timed out, try again when the machine is less busy"
+            "see the newest folder under /tmp/ray, or give ray.address=null for a local cluster; a local one "
+            "has 30 s to start, so if it timed out, try again when the machine is less busy"
         ) from error
     try:
         yield
@@ -93,6 +93,7 @@ def _local_options(config: Config) -> dict[str, Any]:
     generator, trainer, most = config.generator, config.trainer, max(1, _num_gpus_here())
     reserved = (generator.num_replicas or most) * generator.cpus
     reserved += (trainer.num_ranks or most) * trainer.cpus_per_rank
+    reserved += (config.rollout.num_workers or 0) * config.rollout.cpus_per_worker
     return {
         "address": "local",  # else Ray joins a cluster that it finds on this machine or in RAY_ADDRESS
         "include_dashboard": False,

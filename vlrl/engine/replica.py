@@ -139,6 +139,6 @@ class Replica(EngineLink):
         late = (
             f"an engine has not loaded version {version} after weights.timeout_s={self._timeout_s:g}; raise "
             "it for a large model on slow storage, else the transfer hangs: the actors' logs are under "
-            "/tmp/ray/session_latest/logs"
+            f"{cluster.logs_folder()}"
         )
         return float(cluster.fetch(update, timeout_s=self._timeout_s, late=late))

@@ -219,7 +219,7 @@ class Trainer:
         late = (
             f"the trainer has not sent its weights after weights.timeout_s={timeout_s:g}; raise it for a "
             "large model on slow storage, else a collective hangs: the ranks' logs are under "
-            "/tmp/ray/session_latest/logs"
+            f"{cluster.logs_folder()}"
         )
         sending, self._sending = self._sending, []
         of_ranks = cluster.fetch_all(sending, timeout_s=timeout_s, late=late)
