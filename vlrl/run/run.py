@@ -33,7 +33,7 @@ from vlrl.run.players.player import Player, filters_of, masks_of
 from vlrl.run.players.rollouts import GenerateFn
 from vlrl.run.resume import find_beginning, write_config
 from vlrl.run.sample_log import SampleLog
-from vlrl.run.saving import GroupBuffer, Saver, restored_buffer
+from vlrl.run.saving import FetchFn, GroupBuffer, Saver, restored_buffer
 from vlrl.run.summary import SUMMARY_FILE, write_summary
 from vlrl.scoring.compose import ComposedReward
 from vlrl.tracking.clock import Clock as Clock
@@ -82,7 +82,7 @@ class Run:
         self.first_step = 0
         self._train, self._generate = train, generate
         self._stack = ExitStack()
-        self._buffer: GroupBuffer | None = None
+        self._generated: tuple[GroupBuffer, FetchFn] | None = None
         self._engines: Engines | None = None
         self.timeline = Timeline.of_run(config, resumed=resume) if train else Timeline()
         self.interrupts = Interrupts()
@@ -220,7 +220,7 @@ class Run:
         with self.phases.measure("start rollout workers"):
             self.rollouts = open_rollouts(player, self.places, self.policy, generate, self.events.tell)
         self._stack.callback(lambda: self.runner.run(self.rollouts.close()))
-        self._buffer, self._fetch = buffer, self.rollouts.fetch
+        self._generated = buffer, self.rollouts.fetch
         self.collector = Collector(
             buffer,
             self.rollouts.play,
@@ -281,7 +281,7 @@ class Run:
         """Write a checkpoint from which `next_step` goes on."""
         with self.phases.measure("checkpoints"):
             self.turns.to_trainer()
-            folder = self.saver.save(next_step, self.trainer, self.processor, self._buffer, self._fetch)
+            folder = self.saver.save(next_step, self.trainer, self.processor, self._generated)
         self.interrupts.saved = next_step
         return folder
 

@@ -52,19 +52,25 @@ class Saver:
         next_step: int,
         trainer: Trainer,
         processor: Processor,
-        buffer: GroupBuffer | None,
-        fetch: FetchFn,
+        generated: tuple[GroupBuffer, FetchFn] | None,
     ) -> Path:
-        """Write a checkpoint from which `next_step` goes on."""
-        config = self._config
-        tickets = None if buffer is None else buffer.snapshot()
-        generated = None
-        if buffer is not None:
-            generated = {position: fetch(outcome) for position, outcome in buffer.payloads().items()}
+        """Write a checkpoint from which `next_step` goes on.
+
+        Args:
+            next_step: steps that are done.
+            trainer: writes weights and states.
+            processor: is saved with the model.
+            generated: the buffer, and how its outcomes' groups are had; None in supervised training.
+        """
+        config, tickets, groups = self._config, None, None
+        if generated is not None:
+            buffer, fetch = generated
+            tickets = buffer.snapshot()
+            groups = {position: fetch(outcome) for position, outcome in buffer.payloads().items()}
         folder = save_checkpoint(
             config.run_dir,
             RunState(next_step, config.run.seed, trainer.num_ranks, tickets),
-            partial(_write_contents, config, trainer, processor, generated),
+            partial(_write_contents, config, trainer, processor, groups),
             keep=config.checkpoint.keep,
             in_use=self._completion.in_use,
         )

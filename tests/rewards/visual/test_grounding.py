@@ -206,7 +206,8 @@ def test_referring_expressions_are_scored_as_vlm_r1_does(
     expected = theirs(said, true, (480, 640), (34, 46))
     label = json.dumps({"bbox_2d": said, "label": "the left one"})
     found = resolve("rewards", "vlm_r1_rec")(think(label), true, canvases=media)
-    assert found == pytest.approx(expected, abs=0.005)
+    # Boxes that share one row of pixels share none or one, as rounding has it.
+    assert found == pytest.approx(expected, abs=0.01)
 
 
 @given(st.builds(lambda x, y, w, h: Box(x, y, x + w, y + h), *[st.floats(1, 200)] * 4))
