@@ -11,11 +11,12 @@ import pytest
 
 
 @pytest.mark.slow
-def test_a_turn_with_a_screenshot_costs_more(root: Path) -> None:
-    short = ["--episodes", "4", "--turns", "2", "--rounds", "1"]
+def test_a_turn_with_a_screenshot_costs_a_worker_more_and_the_driver_little(root: Path) -> None:
+    short = ["--episodes", "4", "--turns", "2", "--rounds", "1", "--workers", "1"]
     command = [sys.executable, "benchmarks/driver.py", *short, "--json"]
     child = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True, timeout=300)
     found = json.loads(child.stdout)
-    for turn in ("screenshot_turn", "text_turn"):
-        assert 0 < found[turn]["loop_ms"] < found[turn]["driver_ms"]
-    assert found["megapixel"]["driver_ms"] > 0
+    assert 0 < found["driver_ms_per_turn"] < found["worker_ms_per_turn"]
+    assert found["text_turn"]["worker_ms"] < found["worker_ms_per_turn"]
+    assert found["driver_plays"]["text_ms"] < found["driver_plays"]["screenshot_ms"]
+    assert 0 < found["driver_bytes_per_turn"] <= 2048
