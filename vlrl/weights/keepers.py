@@ -70,6 +70,6 @@ class NodeKeeper(SegmentKeeper):
 
 
 def keepers_of(places: Iterable[cluster.Place]) -> list[SegmentKeeper]:
-    """A keeper for each node that one of the places is on."""
-    nodes = {place.node_id: place for place in places}
+    """A keeper for each machine that one of the places is on: two of Ray's nodes on one share its memory."""
+    nodes = {place.address: place for place in sorted(places, key=lambda place: place.is_here)}
     return [SegmentKeeper() if place.is_here else NodeKeeper(place) for place in nodes.values()]
