@@ -116,7 +116,8 @@ def run(config: Config) -> tuple[list[dict[str, Any]], str]:
     ]
     assert len(steps) == NUM_STEPS
     for step in steps:
-        assert step["optim/grad_norm"] > 0 and step["parity/max_abs_logprob_diff"] < 1e-3
+        assert step["optim/grad_norm"] > 0
+        assert step.get("parity/max_abs_logprob_diff", 0.0) < 1e-3  # none where every token is stale
     return steps, (config.run_dir / "samples.jsonl").read_text()
 
 
