@@ -156,8 +156,8 @@ def bytes_of(tickets: Sequence[Ticket[TicketOutcome]], round_: Round) -> int:
     """Bytes that the driver sends for a round and gets; groups too small for the object store come to it."""
     references = [outcome.groups for outcome in round_.outcomes]
     where = ray.experimental.get_object_locations(references)
-    inline = [place for place in where.values() if not place["node_ids"]]
-    small = sum(len(pickle.dumps(ray.get(reference))) for reference in references[: len(inline)])
+    inline = [reference for reference, place in where.items() if not place["node_ids"]]
+    small = sum(len(pickle.dumps(ray.get(reference))) for reference in inline)
     numbers = replace(round_, outcomes=[replace(outcome, groups=None) for outcome in round_.outcomes])
     return len(pickle.dumps(tickets)) + len(pickle.dumps(numbers)) + small
 

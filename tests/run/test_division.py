@@ -37,14 +37,14 @@ def test_positions_in_a_row_are_shared_evenly_among_the_workers_of_an_engine(
 def test_an_engine_waits_for_those_who_ask_it_and_nobody_else(
     division: Division, positions: list[int]
 ) -> None:
-    waves = division.waves("round", positions)
+    joint_batches = division.joint_batches("round", positions)
     for engine in range(len(division.engine_nodes)):
         own = [position for position in positions if division.engine_of(position) == engine]
         asking = {division.worker_of(position) for position in own}
-        waiting = {worker for worker, of_worker in waves.items() if engine in of_worker}
+        waiting = {worker for worker, of_worker in joint_batches.items() if engine in of_worker}
         assert waiting == (asking if len(asking) > 1 else set())
         for worker in waiting:
-            assert waves[worker][engine].clients == tuple(sorted(asking))
+            assert joint_batches[worker][engine].clients == tuple(sorted(asking))
 
 
 @given(divisions)

@@ -110,7 +110,7 @@ def translate(error: Exception) -> VlrlError:
     if isinstance(cause, VlrlError):
         return cause
     if isinstance(error, GONE):
-        return EngineDied(f"an engine process died: {error}; its log is under {logs_folder()}")
+        return EngineDied(f"a process of the run died: {error}; its log is under {logs_folder()}")
     if cause is None:
         return EngineError(str(error))
     if original := UNPICKLABLE.search(str(cause)):

@@ -14,10 +14,10 @@ class GeneratorConfig(Section):
     """The vLLM engines."""
 
     mode: Literal["auto", "batch", "continuous"] = "auto"
-    """waves: requests that come together are generated together, and nothing else meanwhile: the same
+    """batch: requests that come together are generated together, and nothing else meanwhile: the same
     batches, and with them the same last bits, in every run (law 8). continuous: requests join those that
     run, each is answered as it is done, and weights are updated in the middle of requests. auto is
-    continuous with asynchronous.mode=async, which needs it, and else waves."""
+    continuous with asynchronous.mode=async, which needs it, and else batch."""
     num_replicas: int | None = Field(None, ge=1, le=512)
     """Engines, each a process of its own; null is as many as there are GPUs for (`placement`), 1 on CPUs. An
     episode stays on its engine, whose prefix cache knows it."""

@@ -146,7 +146,7 @@ class Config(Section):
             self.generator = generator = generator.model_copy(update={"mode": mode})
         if self.asynchronous.streams and generator.mode == "batch":
             raise ValueError(
-                "generator.mode=batch makes requests wait for the wave that runs, and new weights too, so "
+                "generator.mode=batch makes requests wait for the batch that runs, and new weights too, so "
                 "with asynchronous.mode=async little is generated; leave generator.mode out"
             )
         if generator.max_concurrency is not None and generator.mode == "batch":

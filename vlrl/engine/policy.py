@@ -14,9 +14,9 @@ from vlrl.config import Config
 from vlrl.engine.arguments import engine_environment
 from vlrl.engine.client.client import EngineClient
 from vlrl.engine.engine import Engine
+from vlrl.engine.joint_batches import JointBatches
 from vlrl.engine.replica import Replica
-from vlrl.engine.requests import EngineRequest, GenerationResult, Load, Wave
-from vlrl.engine.waves import Waves
+from vlrl.engine.requests import EngineRequest, GenerationResult, JointBatch, Load
 from vlrl.errors import EngineDied
 from vlrl.protocols import Processor
 from vlrl.tracking.metrics import ENGINE_COUNTS
@@ -29,27 +29,30 @@ class GeneratorActor:
 
     def __init__(self, *arguments: Any) -> None:
         self._engine = Engine(*arguments)
-        self._waves = Waves(self._generate_whole)
+        self._joint = JointBatches(self._generate_whole)
 
     async def start(self) -> float:
         """Build the engine; seconds it took."""
         return await asyncio.wrap_future(self._engine.run(self._engine.build))
 
     async def generate_batch(
-        self, requests: Sequence[EngineRequest], references: Mapping[str, Any], wave: Wave | None = None
+        self,
+        requests: Sequence[EngineRequest],
+        references: Mapping[str, Any],
+        joint: JointBatch | None = None,
     ) -> list[Generation]:
-        """Generate requests together, with those of the wave's other clients if there are any."""
-        if wave is not None:
-            return await self._waves.join(wave, requests, references)
+        """Generate requests together, with those of the joint batch's other clients if there is one."""
+        if joint is not None:
+            return await self._joint.join(joint, requests, references)
         return await self._generate_whole(requests, references)
 
     async def leave(self, round_name: str, client: int) -> None:
-        """A client has no more requests of a round, see `Waves.leave`."""
-        self._waves.leave(round_name, client)
+        """A client has no more requests of a round, see `JointBatches.leave`."""
+        self._joint.leave(round_name, client)
 
     async def end_round(self, round_name: str) -> None:
         """All clients have left a round."""
-        self._waves.end(round_name)
+        self._joint.end(round_name)
 
     async def _generate_whole(
         self, requests: Sequence[EngineRequest], references: Mapping[str, Any]

@@ -38,7 +38,7 @@ class EngineRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Wave:
+class JointBatch:
     """What batches of an engine a client's requests are part of.
 
     Attributes:

@@ -207,7 +207,7 @@ class Buffer(Generic[T]):
     def restore(
         cls, limits: BufferLimits, snapshot: Mapping[str, Any], payloads: Mapping[int, T]
     ) -> Buffer[T]:
-        """What `snapshot` told of; tickets that were running, or whose payload is missing, are to be redone.
+        """The buffer of a `snapshot`; tickets that ran, or whose payload is missing, are to be redone.
 
         The batch size may be another one.
         """

@@ -12,9 +12,9 @@ import numpy as np
 from vlrl.config import Config
 from vlrl.engine.client.admission import AdmissionQueue
 from vlrl.engine.client.link import EngineLink
-from vlrl.engine.client.router import Router
+from vlrl.engine.client.router import Router, engine_of_position
 from vlrl.engine.client.shared_media import SharedMedia
-from vlrl.engine.requests import EngineRequest, GenerationResult, Load, Wave
+from vlrl.engine.requests import EngineRequest, GenerationResult, JointBatch, Load
 from vlrl.protocols import Policy
 from vlrl.rollout.groups import require_room
 from vlrl.rollout.session import Session
@@ -32,8 +32,9 @@ class EngineClient:
 
     Attributes:
         media: that it has put into shared memory.
-        waves: by engine, what this client's batches there are part of, while several play in lockstep. Each
-            of these engines is sent something in every turn of the episodes, if only that nothing is asked.
+        joint_batches: by engine, what this client's batches there are part of, while several play in
+            lockstep. Each of these engines is sent something in every turn of the episodes, if only that
+            nothing is asked.
     """
 
     def __init__(
@@ -62,21 +63,24 @@ class EngineClient:
         most = max(1, generator.max_num_seqs // num_sharing)
         self._gates = [AdmissionQueue[_Ask](limit, most) for _ in links]
         self._router = Router(len(links), engines)
-        self._whole_waves = generator.mode == "batch"
+        self._in_batches = generator.mode == "batch"
         self._max_model_len = generator.max_model_len
         self.media = SharedMedia(int(MEDIA_SHARE / num_sharing * config.ray.object_store_gib * 2**30))
-        self.waves: dict[int, Wave] = {}
+        self.joint_batches: dict[int, JointBatch] = {}
         self._waiting: list[tuple[Session, _Way, Sampling, asyncio.Future[Generation]]] = []
         self._sending: set[asyncio.Task[None]] = set()
         self._idle_turns: set[asyncio.Task[None]] = set()
         self._num_requests = 0
 
     def of_position(self, position: int) -> Policy:
-        """The policy of the episodes of a position of the run's samples: on an engine that it alone decides.
+        """The policy of the episodes of a position of the run's samples.
 
-        So an engine's batches do not hang on how many processes play, or on what they have played (law 8).
+        While batches are kept apart it is on an engine that the position alone decides: so they do not hang
+        on how many processes play, or on what they have played (law 8).
         """
-        return _Placed(self, _Way(position % len(self._links), position))
+        if not self._in_batches:
+            return self
+        return _Placed(self, _Way(engine_of_position(position, len(self._links)), position))
 
     async def generate(self, session: Session, sampling: Sampling) -> Generation:
         """Generate the session's next action."""
@@ -102,8 +106,8 @@ class EngineClient:
             request = self._request(session, sampling, way.position)
             shares[number].append(_Ask(request, session.media, future))
         for number, asks in shares.items():
-            self._start(number, asks if self._whole_waves else self._gates[number].enter(asks))
-        for number in self.waves.keys() - shares.keys():  # which wait for this client
+            self._start(number, asks if self._in_batches else self._gates[number].enter(asks))
+        for number in self.joint_batches.keys() - shares.keys():  # which wait for this client
             turn = self._begin(number, [])
             self._idle_turns.add(turn)
             turn.add_done_callback(self._idle_turns.discard)
@@ -136,11 +140,11 @@ class EngineClient:
         try:
             references = self.media.references(medium for ask in asks for medium in ask.media)
             requests = [ask.request for ask in asks]
-            if not self._whole_waves:
+            if not self._in_batches:
                 for ask in asks:
                     ask.abort_if_cancelled(link)
-            whole, wave = self._whole_waves, self.waves.get(number)
-            async for index, result, load in link.generate(requests, references, whole=whole, wave=wave):
+            whole, joint = self._in_batches, self.joint_batches.get(number)
+            async for index, result, load in link.generate(requests, references, whole=whole, joint=joint):
                 self._answer(number, unanswered.pop(index), result, load)
         except Exception as error:  # handed on to every session that was part of this
             for ask in unanswered.values():
@@ -164,7 +168,7 @@ class EngineClient:
     def _leave(self, number: int, load: Load | None) -> list[_Ask]:
         """Whoever may go next, now that one of the engine's requests is done."""
         self._router.leave(number)
-        if self._whole_waves:
+        if self._in_batches:
             return []
         queue = self._gates[number]
         return queue.leave(load.kv_usage, load.num_waiting) if load else queue.leave(None)

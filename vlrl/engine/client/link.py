@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 from vlrl import cluster
-from vlrl.engine.requests import EngineRequest, GenerationResult, Load, Wave
-from vlrl.errors import EngineDied, EngineError
+from vlrl.engine.requests import EngineRequest, GenerationResult, JointBatch, Load
+from vlrl.errors import EngineDied, VlrlError
 
 
-class EngineLink:
+class EngineLink(ABC):
     """Sends requests to an engine, and again to the one that takes its place.
 
     Attributes:
@@ -21,13 +22,13 @@ class EngineLink:
     def __init__(self, actor: Any) -> None:
         self.actor = actor
 
+    @abstractmethod
     async def renew(self, dead: Any, reason: EngineDied, num_lost: int) -> None:
         """See to it that `actor` is not the dead one any more, with which num_lost requests were lost.
 
         Raises:
             EngineError: if no other may take its place.
         """
-        raise NotImplementedError
 
     async def generate(
         self,
@@ -35,7 +36,7 @@ class EngineLink:
         references: Mapping[str, Any],
         *,
         whole: bool,
-        wave: Wave | None = None,
+        joint: JointBatch | None = None,
     ) -> AsyncIterator[tuple[int, GenerationResult, Load | None]]:
         """Each request's index and result as it is done, or all together if they are generated as a batch.
 
@@ -46,7 +47,7 @@ class EngineLink:
             actor, indices, asked = self.actor, list(waiting), list(waiting.values())
             try:
                 if whole:
-                    batch = await cluster.fetch_async(actor.generate_batch.remote(asked, references, wave))
+                    batch = await cluster.fetch_async(actor.generate_batch.remote(asked, references, joint))
                     for index, result in zip(indices, batch, strict=True):
                         del waiting[index]
                         yield index, result, None
@@ -84,12 +85,12 @@ class Renewals:
         self._ask(number, dead, str(reason), num_lost)
         return await asyncio.shield(coming)
 
-    def arrived(self, number: int, engine: Any | EngineError) -> None:
+    def arrived(self, number: int, engine: Any | VlrlError) -> None:
         """The owner's answer."""
         coming = self._waiting.pop(number, None)
         if coming is None:
             return
-        if isinstance(engine, EngineError):
+        if isinstance(engine, VlrlError):
             coming.set_exception(engine)
         else:
             coming.set_result(engine)

@@ -14,6 +14,11 @@ MAX_GROUPS = 4096
 """Groups whose engine is remembered."""
 
 
+def engine_of_position(position: int, num_engines: int) -> int:
+    """The engine of a position's episodes while batches are kept apart: whoever plays, it is the same one."""
+    return position % num_engines
+
+
 class Router:
     """Places sessions on engines, by what was asked so far and nothing else (law 8).
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vlrl.config import Config
-from vlrl.engine.requests import Wave
+from vlrl.engine.client.router import engine_of_position
+from vlrl.engine.requests import JointBatch
 from vlrl.placement.layout import Layout
 
 
@@ -30,7 +31,7 @@ class Division:
 
     def engine_of(self, position: int) -> int:
         """The engine that generates a position's episodes while batches are kept apart."""
-        return position % len(self.engine_nodes)
+        return engine_of_position(position, len(self.engine_nodes))
 
     def worker_of(self, position: int) -> int:
         """The worker that plays a position: one on the node of its engine, if there is any."""
@@ -50,16 +51,16 @@ class Division:
         asked = [self.engines_of(other) for other in range(len(self.worker_nodes))]
         return max(sum(engine in of_worker for of_worker in asked) for engine in asked[worker])
 
-    def waves(self, name: str, positions: Sequence[int]) -> dict[int, dict[int, Wave]]:
+    def joint_batches(self, name: str, positions: Sequence[int]) -> dict[int, dict[int, JointBatch]]:
         """Batches that a round of these positions makes together with others, by worker and engine."""
         asking: dict[int, set[int]] = {}
         for position in positions:
             asking.setdefault(self.engine_of(position), set()).add(self.worker_of(position))
-        waves: dict[int, dict[int, Wave]] = {}
+        found: dict[int, dict[int, JointBatch]] = {}
         for engine, workers in asking.items():
             for worker in workers if len(workers) > 1 else ():
-                waves.setdefault(worker, {})[engine] = Wave(name, worker, tuple(sorted(workers)))
-        return waves
+                found.setdefault(worker, {})[engine] = JointBatch(name, worker, tuple(sorted(workers)))
+        return found
 
     def share_of(self, config: Config, worker: int) -> Config:
         """The config with a worker's part of what the whole run may have at once."""

@@ -24,8 +24,7 @@ def open_rollouts(
         tell: of an event's name and a sentence.
     """
     if not reservation.workers:
-        by_position = policy.of_position if player.config.generator.mode == "batch" else None
-        return InProcess(replace(player, policy_of=by_position), generate)
+        return InProcess(replace(player, policy_of=policy.of_position), generate)
     player.context.timeline.begin()  # the workers go on with its file
     workers = RolloutWorkers(player.config, reservation, policy, generate, tell)
     workers.wait_ready()

@@ -13,8 +13,8 @@ from vlrl.batch import Batch, num_targets
 from vlrl.config import Config
 from vlrl.engine.client.client import EngineClient
 from vlrl.engine.client.link import RemoteLink, Renewals
-from vlrl.engine.requests import Wave
-from vlrl.errors import EngineError
+from vlrl.engine.requests import JointBatch
+from vlrl.errors import VlrlError
 from vlrl.packing.layout import media_themselves
 from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack
@@ -80,7 +80,7 @@ class RolloutWorker:
         self._events: asyncio.Queue[Told | Lost] = asyncio.Queue()
         self._renewals = Renewals(lambda *lost: self._events.put_nowait(Lost(*lost)))
         self._links = [RemoteLink(n, actor, self._renewals) for n, actor in enumerate(engines)]
-        self._left: Mapping[int, Wave] = {}
+        self._left: Mapping[int, JointBatch] = {}
         self._stack = AsyncExitStack()
 
     async def start(self) -> float:
@@ -105,23 +105,25 @@ class RolloutWorker:
             self._stack,
             owns=lambda position: self._division.worker_of(position) == number,
             tell=tell,
-            policy_of=self._client.of_position if config.generator.mode == "batch" else None,
+            policy_of=self._client.of_position,
         )
         return time.perf_counter() - begin
 
-    async def play(self, tickets: Sequence[Ticket[TicketOutcome]], waves: Mapping[int, Wave]) -> list[Any]:
+    async def play(
+        self, tickets: Sequence[Ticket[TicketOutcome]], joint_batches: Mapping[int, JointBatch]
+    ) -> list[Any]:
         """What tickets become: a `Round` without groups, then each ticket's groups.
 
         Args:
             tickets: to be played together.
-            waves: by engine, what the tickets' requests are part of.
+            joint_batches: by engine, what the tickets' requests are part of.
         """
-        self._left, self._client.waves = {}, dict(waves)
+        self._left, self._client.joint_batches = {}, dict(joint_batches)
         try:
             round_ = await self._generate(self._player, tickets)
         finally:
-            self._left, self._client.waves = waves, {}
-            for number in waves:
+            self._left, self._client.joint_batches = joint_batches, {}
+            for number in joint_batches:
                 self._leave(number)
         groups = [outcome.groups for outcome in round_.outcomes]
         for outcome in round_.outcomes:
@@ -145,19 +147,18 @@ class RolloutWorker:
         while True:
             yield await self._events.get()
 
-    async def renewed(self, number: int, engine: Any | EngineError) -> None:
+    async def renewed(self, number: int, engine: Any | VlrlError) -> None:
         """An engine in place of one that was lost, or why there is none."""
-        self._renewals.arrived(number, engine)
-        if number in self._left and not isinstance(
-            engine, EngineError
-        ):  # whoever left the dead one's round has left this one's too
+        if not isinstance(engine, VlrlError):
             self._links[number].actor = engine
-            self._leave(number)
+            if number in self._left:  # whoever left the dead one's round has left this one's too
+                self._leave(number)
+        self._renewals.arrived(number, engine)
 
     async def close(self) -> None:
         """Close environments and rewards."""
         await self._stack.aclose()
 
     def _leave(self, number: int) -> None:
-        wave = self._left[number]
-        self._links[number].actor.leave.remote(wave.round, wave.client)
+        joint = self._left[number]
+        self._links[number].actor.leave.remote(joint.round, joint.client)

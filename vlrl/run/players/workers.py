@@ -14,13 +14,13 @@ from vlrl import cluster
 from vlrl.batch import StepBatch, StoredBatch
 from vlrl.config import Config
 from vlrl.engine.policy import VllmPolicy
-from vlrl.engine.requests import Wave
-from vlrl.errors import EngineDied, EngineError
+from vlrl.engine.requests import JointBatch
+from vlrl.errors import EngineDied, VlrlError
 from vlrl.packing.options import PackOptions
 from vlrl.rollout.buffer import Ticket
 from vlrl.rollout.outcome import Round, TicketOutcome
 from vlrl.run.players.division import Division
-from vlrl.run.players.member import Member
+from vlrl.run.players.handle import WorkerHandle
 from vlrl.run.players.rollouts import GenerateFn
 from vlrl.run.players.worker import Lost, RolloutWorker
 from vlrl.scoring.metrics import merged_metrics
@@ -52,10 +52,10 @@ class RolloutWorkers:
         """
         self._config, self._division = config, Division.of(reservation.layout)
         self._policy, self._tell = policy, tell
-        self._in_waves = config.generator.mode == "batch" and config.episodes.lockstep
+        self._joins = config.generator.mode == "batch" and config.episodes.lockstep
         self._num_ranks, self._rounds, self._packs = config.trainer.world_size, count(), count()
-        self._members = [
-            Member(
+        self._handles = [
+            WorkerHandle(
                 partial(self._spawn, number, place, generate),
                 place,
                 name=f"rollout worker {number}",
@@ -74,7 +74,7 @@ class RolloutWorkers:
 
     def wait_ready(self) -> float:
         """Block until all workers have started; seconds the slowest took."""
-        return max(member.wait_ready() for member in self._members)
+        return max(handle.wait_ready() for handle in self._handles)
 
     async def play(self, tickets: Sequence[Ticket[TicketOutcome]]) -> Round:
         """What tickets become, each played by its worker."""
@@ -83,9 +83,9 @@ class RolloutWorkers:
         for ticket in tickets:
             shares.setdefault(self._division.worker_of(ticket.position), []).append(replace(ticket))
         positions = [ticket.position for ticket in tickets]
-        waves = self._division.waves(name, positions) if self._in_waves else {}
+        joint_batches = self._division.joint_batches(name, positions) if self._joins else {}
         plays = [
-            asyncio.get_running_loop().create_task(self._play(number, share, waves.get(number, {})))
+            asyncio.get_running_loop().create_task(self._play(number, share, joint_batches.get(number, {})))
             for number, share in shares.items()
         ]
         try:
@@ -93,26 +93,26 @@ class RolloutWorkers:
         finally:
             for task in plays:
                 task.cancel()
-        for engine in {engine for of_worker in waves.values() for engine in of_worker}:
+        for engine in {engine for of_worker in joint_batches.values() for engine in of_worker}:
             self._policy.actors[engine].end_round.remote(name)
         played = [ticket.position for share in shares.values() for ticket in share]
         return _joined(rounds, played, positions)
 
     async def _play(
-        self, number: int, tickets: Sequence[Ticket[TicketOutcome]], waves: dict[int, Wave]
+        self, number: int, tickets: Sequence[Ticket[TicketOutcome]], joint_batches: dict[int, JointBatch]
     ) -> Round:
         """A worker's share of a round; begun again if the worker dies, in batches of its own."""
-        member = self._members[number]
+        handle = self._handles[number]
         while True:
-            worker = member.actor
-            first, *groups = cluster.split(worker.play, 1 + len(tickets), tickets, waves)
+            worker = handle.actor
+            first, *groups = cluster.split(worker.play, 1 + len(tickets), tickets, joint_batches)
             try:
                 round_: Round = await cluster.fetch_async(first)
             except EngineDied as error:
-                for engine, wave in waves.items():  # the others must not wait for it
-                    self._policy.actors[engine].leave.remote(wave.round, wave.client)
-                waves = {}
-                await asyncio.to_thread(member.replace, worker, error)
+                for engine, joint in joint_batches.items():  # the others must not wait for it
+                    self._policy.actors[engine].leave.remote(joint.round, joint.client)
+                joint_batches = {}
+                await asyncio.to_thread(handle.replace, worker, error)
                 continue
             for outcome, reference in zip(round_.outcomes, groups, strict=True):
                 outcome.groups = reference
@@ -123,16 +123,16 @@ class RolloutWorkers:
     ) -> StepBatch:
         """Have a worker pack a part of all groups of some outcomes for one optimizer step."""
         references = [outcome.groups for outcome in outcomes]
-        member = self._members[next(self._packs) % len(self._members)]
+        handle = self._handles[next(self._packs) % len(self._handles)]
         while True:
-            worker = member.actor
+            worker = handle.actor
             first, *ranks = cluster.split(
                 worker.pack, 1 + self._num_ranks, part, options, version, *references
             )
             try:
                 return StoredBatch(tuple(ranks), int(cluster.fetch(first)))
             except EngineDied as error:
-                member.replace(worker, error)
+                handle.replace(worker, error)
 
     def fetch(self, outcome: TicketOutcome) -> list[Group]:
         """An outcome's groups."""
@@ -142,13 +142,14 @@ class RolloutWorkers:
     def take_metrics(self) -> dict[str, float]:
         """What the rewards have published since this was called last, and how many workers were replaced."""
         published = []
-        for member in self._members:
-            worker = member.actor
+        workers = [handle.actor for handle in self._handles]
+        asked = cluster.begin(workers, "take_metrics")
+        for handle, worker, answer in zip(self._handles, workers, asked, strict=True):
             try:
-                published.append(cluster.fetch(worker.take_metrics.remote()))
+                published.append(cluster.fetch(answer))
             except EngineDied as error:  # its numbers are lost with it
-                member.replace(worker, error)
-        before, self._counted = self._counted, _sum(m.counts for m in self._members)
+                handle.replace(worker, error)
+        before, self._counted = self._counted, _sum(m.counts for m in self._handles)
         new = {name: self._counted[name] - before[name] for name in WORKER_COUNTS}
         return merged_metrics(published) | {f"failures/{name}": float(n) for name, n in new.items()}
 
@@ -157,36 +158,40 @@ class RolloutWorkers:
         for task in self._listening:
             task.cancel()
         await asyncio.gather(*self._listening, return_exceptions=True)
-        await asyncio.gather(*(member.close() for member in self._members))
+        await asyncio.gather(*(handle.close() for handle in self._handles))
 
     def _listen(self) -> None:
         """Hear each worker's events, as long as the event loop runs."""
         if not self._listening:
             loop = asyncio.get_running_loop()
-            self._listening = [loop.create_task(self._hear(member)) for member in self._members]
+            self._listening = [loop.create_task(self._hear(handle)) for handle in self._handles]
 
-    async def _hear(self, member: Member) -> None:
+    async def _hear(self, handle: WorkerHandle) -> None:
         while True:
-            worker = member.actor
+            worker = handle.actor
             try:
                 async for event in cluster.stream(worker.events):
                     if isinstance(event, Lost):
-                        await self._renew(worker, event)
+                        await self._renew(event)
                     else:
                         self._tell(event.event, event.text)
             except EngineDied as error:
-                await asyncio.to_thread(member.replace, worker, error)
+                await asyncio.to_thread(handle.replace, worker, error)
 
-    async def _renew(self, worker: Any, lost: Lost) -> None:
-        """Tell a worker of the engine in the place of one that it has lost."""
+    async def _renew(self, lost: Lost) -> None:
+        """See to an engine in the place of one that a worker has lost.
+
+        All workers are told: who has left a round at the dead engine must leave it at the next one too.
+        """
         engine: Any
         try:
             engine = await self._policy.replace(
                 lost.number, lost.dead, EngineDied(lost.reason), lost.num_requests
             )
-        except EngineError as error:
+        except VlrlError as error:  # of any kind: the worker waits for an answer
             engine = error
-        worker.renewed.remote(lost.number, engine)
+        for handle in self._handles:
+            handle.actor.renewed.remote(lost.number, engine)
 
 
 def _joined(rounds: Sequence[Round], played: Sequence[int], positions: Sequence[int]) -> Round:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vlrl.engine.requests import EngineRequest, Wave
-from vlrl.engine.waves import Waves
+from vlrl.engine.joint_batches import JointBatches
+from vlrl.engine.requests import EngineRequest, JointBatch
 from vlrl.errors import EngineError
 from vlrl.types import Sampling
 
@@ -28,28 +28,28 @@ class Recorder:
     """Answers each request with its name; batches are kept."""
 
     def __init__(self) -> None:
-        self.batches: list[list[str]] = []
+        self.seen: list[list[str]] = []
 
     async def __call__(self, requests: Sequence[EngineRequest], references: Mapping[str, Any]) -> Any:
-        self.batches.append([r.name for r in requests])
+        self.seen.append([r.name for r in requests])
         if any(r.order[0] == 13 for r in requests):
             raise EngineError("13")
         return [r.name for r in requests]
 
 
-async def join(waves: Waves, client: int, *positions: int) -> Any:
+async def join(batches: JointBatches, client: int, *positions: int) -> Any:
     requests = [request(client, position) for position in positions]
-    return await waves.join(Wave("round", client, CLIENTS), requests, {})
+    return await batches.join(JointBatch("round", client, CLIENTS), requests, {})
 
 
 def test_they_are_in_the_order_of_positions_whoever_asks_first() -> None:
     async def play() -> None:
         for order in (CLIENTS, CLIENTS[::-1]):
             recorder = Recorder()
-            waves, positions = Waves(recorder), {0: (0, 4), 1: (2, 6)}
-            answers = await asyncio.gather(*(join(waves, client, *positions[client]) for client in order))
+            batches, positions = JointBatches(recorder), {0: (0, 4), 1: (2, 6)}
+            answers = await asyncio.gather(*(join(batches, client, *positions[client]) for client in order))
             assert dict(zip(order, answers, strict=True)) == {0: ["0/0", "0/4"], 1: ["1/2", "1/6"]}
-            assert recorder.batches == [["0/0", "1/2", "0/4", "1/6"]]
+            assert recorder.seen == [["0/0", "1/2", "0/4", "1/6"]]
 
     asyncio.run(play())
 
@@ -57,27 +57,27 @@ def test_they_are_in_the_order_of_positions_whoever_asks_first() -> None:
 def test_who_has_left_is_not_waited_for_and_who_asks_nothing_is_answered() -> None:
     async def play() -> None:
         recorder = Recorder()
-        waves = Waves(recorder)
-        nothing, asked = await asyncio.gather(join(waves, 0), join(waves, 1, 1))
+        batches = JointBatches(recorder)
+        nothing, asked = await asyncio.gather(join(batches, 0), join(batches, 1, 1))
         assert (nothing, asked) == ([], ["1/1"])
-        waiting = asyncio.ensure_future(join(waves, 1, 3))
+        waiting = asyncio.ensure_future(join(batches, 1, 3))
         await asyncio.sleep(0)
         assert not waiting.done()
-        waves.leave("round", 0)
+        batches.leave("round", 0)
         assert await waiting == ["1/3"]
-        assert await join(waves, 1, 5) == ["1/5"]  # alone from now on
-        waves.end("round")
-        assert recorder.batches == [["1/1"], ["1/3"], ["1/5"]]
+        assert await join(batches, 1, 5) == ["1/5"]  # alone from now on
+        batches.end("round")
+        assert recorder.seen == [["1/1"], ["1/3"], ["1/5"]]
 
     asyncio.run(play())
 
 
 def test_who_leaves_while_it_asks_nothing_is_answered() -> None:
     async def play() -> None:
-        waves = Waves(Recorder())
-        idle = asyncio.ensure_future(join(waves, 0))
+        batches = JointBatches(Recorder())
+        idle = asyncio.ensure_future(join(batches, 0))
         await asyncio.sleep(0)
-        waves.leave("round", 0)
+        batches.leave("round", 0)
         assert await idle == []
 
     asyncio.run(play())
@@ -85,8 +85,8 @@ def test_who_leaves_while_it_asks_nothing_is_answered() -> None:
 
 def test_a_failure_is_that_of_the_client_whose_request_it_was() -> None:
     async def play() -> None:
-        waves = Waves(Recorder())
-        good, bad = await asyncio.gather(join(waves, 0, 0), join(waves, 1, 13), return_exceptions=True)
+        batches = JointBatches(Recorder())
+        good, bad = await asyncio.gather(join(batches, 0, 0), join(batches, 1, 13), return_exceptions=True)
         assert good == ["0/0"]
         assert isinstance(bad, EngineError)
 
@@ -95,11 +95,11 @@ def test_a_failure_is_that_of_the_client_whose_request_it_was() -> None:
 
 def test_asking_twice_in_one_turn_is_an_error() -> None:
     async def play() -> None:
-        waves = Waves(Recorder())
-        first = asyncio.ensure_future(join(waves, 0, 0))
+        batches = JointBatches(Recorder())
+        first = asyncio.ensure_future(join(batches, 0, 0))
         await asyncio.sleep(0)
         with pytest.raises(Exception, match="client 0 asks twice in one turn of round round"):
-            await join(waves, 0, 2)
+            await join(batches, 0, 2)
         first.cancel()
 
     asyncio.run(play())

@@ -16,7 +16,7 @@ CLOSE_TIMEOUT_S = 10.0
 """Seconds in which a worker closes its environments and rewards; then it is killed, and they with it."""
 
 
-class Member:
+class WorkerHandle:
     """A worker's actor, and what starts another in its place.
 
     Attributes:

@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from vlrl.engine.requests import EngineRequest, Wave
+from vlrl.engine.requests import EngineRequest, JointBatch
 from vlrl.errors import InternalError
 from vlrl.types import Generation
 
 GenerateFn = Callable[[Sequence[EngineRequest], Mapping[str, Any]], Awaitable[Sequence[Generation]]]
 
 
-class Waves:
+class JointBatches:
     """Joins the requests of clients that play in lockstep (law 8).
 
     Consumes: each client's requests, none if its episodes here have ended. Waits for: every client of a round
@@ -27,15 +27,15 @@ class Waves:
         self._running: set[asyncio.Task[None]] = set()
 
     async def join(
-        self, wave: Wave, requests: Sequence[EngineRequest], references: Mapping[str, Any]
+        self, joint: JointBatch, requests: Sequence[EngineRequest], references: Mapping[str, Any]
     ) -> list[Generation]:
         """Generate a client's requests beside those of the others, in the requests' own order."""
-        round_ = self._rounds.setdefault(wave.round, _Round())
+        round_ = self._rounds.setdefault(joint.round, _Round())
         answer: asyncio.Future[list[Generation]] = asyncio.get_running_loop().create_future()
-        round_.clients = frozenset(wave.clients)
-        if wave.client in round_.waiting:
-            raise InternalError(f"client {wave.client} asks twice in one turn of round {wave.round}")
-        round_.waiting[wave.client] = (requests, references, answer)
+        round_.clients = frozenset(joint.clients)
+        if joint.client in round_.waiting:
+            raise InternalError(f"client {joint.client} asks twice in one turn of round {joint.round}")
+        round_.waiting[joint.client] = (requests, references, answer)
         self._release(round_)
         return await answer
 
