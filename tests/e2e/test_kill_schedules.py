@@ -33,14 +33,19 @@ NUM_STEPS = 20
 SAVE_EVERY = 3
 MAX_STALENESS = 2
 SEEDS = [int(seed) for seed in os.environ.get("VLRL_KILL_SCHEDULES", "").split(",") if seed] or range(20)
+STEPS_LEFT = 8  # after the last kill, so that it comes before the run's end
 LIMIT_S = 1800.0  # of whatever is waited for: the machine may have much else to do
 
 VICTIMS = {"engine": "ray::GeneratorActor", "env": "vlrl.environment.host.worker", "rank": "ray::TrainerRank"}
 KINDS = (*VICTIMS, "driver")
 
 PLUG_INS = '''
+import time
+
+
 def parity(completion, answer):
-    """Something that a random model gets right every other time."""
+    """Something that a random model gets right every other time, and that takes the time of a real step."""
+    time.sleep(0.2)
     return float(sum(map(ord, completion)) % 2)
 '''
 
@@ -94,7 +99,7 @@ def schedule(seed: int) -> list[Kill]:
     rng = random.Random(seed)
     others = [kind for kind in KINDS if kind != KINDS[seed // 2 % len(KINDS)]]
     kinds = [KINDS[seed // 2 % len(KINDS)], *rng.sample(others, rng.randint(1, 2))]
-    steps = sorted(rng.sample(range(-1, NUM_STEPS - 1), len(kinds)))
+    steps = sorted(rng.sample(range(-1, NUM_STEPS - STEPS_LEFT), len(kinds)))
     return [Kill(kind, step, rng.uniform(0, 2)) for kind, step in zip(kinds, steps, strict=True)]
 
 
