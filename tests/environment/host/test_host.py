@@ -142,6 +142,25 @@ def test_a_process_that_does_not_even_start_ends_the_run(
         asyncio.run(on.open(spec()))
 
 
+def test_a_process_that_is_killed_as_it_starts_gives_way_to_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Short of memory for a moment, the kernel kills whom it likes; a run of days must not end by it."""
+    started = tmp_path / "started"
+    killed = f"""
+import os, signal
+with open({str(started)!r}, "a+") as file:
+    file.write("x")
+    if file.tell() < 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+    (tmp_path / "sitecustomize.py").write_text(killed)
+    monkeypatch.syspath_prepend(tmp_path)
+    with host() as on:
+        assert asyncio.run(play(on, spec(8)))[1][1].reward == 10.0
+    assert started.read_text() == "xxx"
+
+
 def test_a_failure_has_the_traceback_of_the_environment() -> None:
     with host() as on:
         failure = asyncio.run(failure_of(on, spec(steps={"0": "raise"})))

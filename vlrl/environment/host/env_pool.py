@@ -6,7 +6,11 @@ import time
 
 from vlrl.environment.host.inline import CLOSE_LIMIT_S
 from vlrl.environment.host.process import EnvProcess, key_of
+from vlrl.errors import ResourceError
 from vlrl.types import EnvTask
+
+START_ATTEMPTS = 3
+"""Processes in a row that may die as they start, killed perhaps while memory was short; then the run ends."""
 
 
 class EnvPool:
@@ -24,7 +28,7 @@ class EnvPool:
 
         Raises:
             EnvFailure, ConfigError: of its constructor.
-            ResourceError: if it does not start.
+            ResourceError: if START_ATTEMPTS processes did not start, or one takes too long.
         """
         self._clear()
         key = key_of(spec)
@@ -35,13 +39,19 @@ class EnvPool:
                 return process
         if len(self._in_use) + len(self._warm) >= self._size:
             self._dismiss(self._warm.pop(0))
-        process = EnvProcess(spec, self._memory_gib, self._give_back)
-        self._in_use.add(process)
-        try:
-            await process.open(limit_s)
-        except BaseException:
-            self._give_back(process, False)
-            raise
+        for attempts_left in reversed(range(START_ATTEMPTS)):
+            process = EnvProcess(spec, self._memory_gib, self._give_back)
+            self._in_use.add(process)
+            try:
+                await process.open(limit_s)
+                break
+            except ResourceError:
+                self._give_back(process, False)
+                if not attempts_left or process.worker.overdue_s is not None:
+                    raise
+            except BaseException:
+                self._give_back(process, False)
+                raise
         return process
 
     def _give_back(self, process: EnvProcess, healthy: bool) -> None:
