@@ -9,8 +9,9 @@ packs. The engine generates nothing.
 
 Given are milliseconds of processor time of a process and all its threads: of the driver while workers play,
 of a worker, and of the driver where it plays itself, with a screenshot and with text alone, which tells turns
-and images apart. Bytes through the driver are those of what it sends to workers and gets from them. The least
-of --rounds counts, as processor time grows too on a machine that others use.
+and images apart. Bytes through the driver are those of what it sends to workers and gets from them; megabytes
+are those of the groups that a packing worker fetches, and of the frames that ranks fetch. The least of
+--rounds counts, as processor time grows too on a machine that others use.
 """
 
 from __future__ import annotations
@@ -154,12 +155,23 @@ def seconds_of_workers() -> float:
 
 def bytes_of(tickets: Sequence[Ticket[TicketOutcome]], round_: Round) -> int:
     """Bytes that the driver sends for a round and gets; groups too small for the object store come to it."""
-    references = [outcome.groups for outcome in round_.outcomes]
+    stored = [outcome.groups for outcome in round_.outcomes]
+    references = [reference for each in stored for reference in (each.pickled, each.frames)]
     where = ray.experimental.get_object_locations(references)
     inline = [reference for reference, place in where.items() if not place["node_ids"]]
     small = sum(len(pickle.dumps(ray.get(reference))) for reference in inline)
     numbers = replace(round_, outcomes=[replace(outcome, groups=None) for outcome in round_.outcomes])
     return len(pickle.dumps(tickets)) + len(pickle.dumps(numbers)) + small
+
+
+def megabytes_of(round_: Round) -> dict[str, float]:
+    """Megabytes that a packing worker fetches, and those that ranks fetch from where the episodes were."""
+    stored = [outcome.groups for outcome in round_.outcomes]
+    frames = [array for each in stored for array in ray.get(each.frames).values()]
+    return {
+        "packed_mb": sum(len(ray.get(each.pickled)) for each in stored) / 1e6,
+        "frames_mb": sum(array.nbytes for array in frames) / 1e6,
+    }
 
 
 def measured(rollouts: Rollouts, config: Config, rounds: int, runner: asyncio.Runner) -> dict[str, float]:
@@ -181,7 +193,9 @@ def measured(rollouts: Rollouts, config: Config, rounds: int, runner: asyncio.Ru
         packing = (seconds_of_workers() if has_workers else time.process_time()) - packing
         figures = {"driver_ms": driver, "worker_ms": of_workers, "pack_ms": packing}
         of_turn = {name: value * 1e3 / turns for name, value in figures.items()}
-        of_turn["driver_bytes"] = bytes_of(tickets, round_) / turns if has_workers else 0.0
+        if has_workers:
+            of_turn["driver_bytes"] = bytes_of(tickets, round_) / turns
+            of_turn |= {name: size / turns for name, size in megabytes_of(round_).items()}
         found.append(of_turn | {"ms": seconds * 1e3 / turns})
     return {name: min(figures[name] for figures in found[1:]) for name in found[0]}
 
@@ -232,6 +246,8 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
         "worker_ms_per_turn": screenshot["worker_ms"],
         "pack_ms_per_turn": screenshot["pack_ms"],
         "driver_bytes_per_turn": screenshot["driver_bytes"],
+        "packed_mb_per_turn": screenshot["packed_mb"],
+        "frames_mb_per_turn": screenshot["frames_mb"],
         "text_turn": {"driver_ms": text["driver_ms"], "worker_ms": text["worker_ms"]},
         "megapixel": {"worker_ms": (screenshot["worker_ms"] - text["worker_ms"]) / megapixels},
         "driver_plays": {f"{name}_ms": found[name, 0]["driver_ms"] for name in TURNS},

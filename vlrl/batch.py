@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections import ChainMap
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from vlrl.types import IntArray, Media
+from vlrl.errors import InternalError
+from vlrl.types import ByteArray, IntArray, Media
 
 MediaInputs: TypeAlias = Mapping[str, npt.NDArray[Any]] | tuple[Media, ...]
 """The vision tower's arrays by the names that transformers gives them; or the media, of which a rank makes
 them itself: uint8 pixels are a quarter of float32 patches, and an eighth where these have an image twice."""
+
+Frames: TypeAlias = Mapping[str, ByteArray]
+"""Frames of media by their sha256, as in `vlrl.types.Media`."""
 
 A = TypeVar("A")
 """NumPy's arrays, or torch's tensors."""
@@ -117,10 +122,12 @@ class StoredBatch:
 
     Attributes:
         ranks: a reference for each rank, which fetches its own part.
+        frames: for each rank references of `Frames`: of the media in its part, which are there without.
         num_targets: trained tokens of all ranks.
     """
 
     ranks: tuple[Any, ...]
+    frames: tuple[tuple[Any, ...], ...]
     num_targets: int
 
 
@@ -128,9 +135,35 @@ StepBatch: TypeAlias = Batch | StoredBatch
 """What the trainer is given: the micro-batches themselves, or where they lie."""
 
 
-def parts_of(batch: StepBatch) -> list[Any]:
-    """Each rank's part, as it is sent to it."""
-    return list(batch.ranks) if isinstance(batch, StoredBatch) else list(batch)
+def parts_of(batch: StepBatch) -> list[tuple[Any, ...]]:
+    """What is sent to each rank: its part, and the frames of the media in it that are there without."""
+    if isinstance(batch, StoredBatch):
+        return [(part, *frames) for part, frames in zip(batch.ranks, batch.frames, strict=True)]
+    return [(part,) for part in batch]
+
+
+def with_frames(media: Iterable[Media], frames: Iterable[Frames]) -> tuple[Media, ...]:
+    """Media with their frames, from wherever they are.
+
+    Raises:
+        InternalError: if they are nowhere.
+    """
+    known = ChainMap(*map(dict, frames))
+
+    def whole(medium: Media) -> Media:
+        if medium.has_frames:
+            return medium
+        if medium.sha256 not in known:
+            raise InternalError(f"the frames of {medium.kind} {medium.sha256} were not sent with its tokens")
+        return replace(medium, frames=known[medium.sha256])
+
+    return tuple(map(whole, media))
+
+
+def media_in(part: Iterable[MicroBatch]) -> list[Media]:
+    """The media of a rank's part whose patches the rank makes itself."""
+    inputs = [given for batch in part for given in (batch.media_inputs, batch.ahead_inputs)]
+    return [medium for given in inputs if isinstance(given, tuple) for medium in given]
 
 
 def num_targets(batch: StepBatch) -> int:

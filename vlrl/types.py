@@ -10,7 +10,7 @@ Every array field states its shape and dtype; `num_` starts a count, `_s` ends s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -77,6 +77,8 @@ class Media:
         coordinate_frame: in which its model's family writes places on it, one of
             `vlrl.coordinates.FRAMES`; "" where none is documented.
 
+    What is read by token alone needs no pixels: `without_frames` leaves them out of what is sent.
+
     Example: a 100×60 image resized to 112×56 with 14-pixel patches merged 2×2 has
     grid_thw (1, 8, 4) and num_tokens 8; its pixel (x=30, y=50) is (x=28, y=56) to the model.
     """
@@ -100,6 +102,25 @@ class Media:
     def shape(self) -> MediaShape:
         """The medium without its pixels."""
         return MediaShape(self.kind, self.size, len(self.frames), self.timestamps_s, self.fps)
+
+    @property
+    def has_frames(self) -> bool:
+        """Whether the frames are here, and not their shape alone."""
+        return any(self.frames.strides)
+
+    def without_frames(self) -> Media:
+        """The medium with the shape of its frames alone, of which it is pickled in a few bytes."""
+        return replace(self, frames=np.broadcast_to(np.uint8(0), self.frames.shape))
+
+    def __getstate__(self) -> list[Any]:
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return list((values if self.has_frames else values | {"frames": self.frames.shape}).values())
+
+    def __setstate__(self, state: list[Any]) -> None:
+        for field_, value in zip(fields(self), state, strict=True):
+            if field_.name == "frames" and isinstance(value, tuple):
+                value = np.broadcast_to(np.uint8(0), value)
+            object.__setattr__(self, field_.name, value)
 
     def to_model(self, x: float, y: float) -> tuple[float, float]:
         """Map a point in original pixels to resized pixels."""

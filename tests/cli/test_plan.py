@@ -11,7 +11,7 @@ import pytest
 
 CONFIG = Path(__file__).parents[2] / "configs" / "quickstart.yaml"
 PHASES = ("training", "generation", "hand_over")
-PARTS = ("generation", "workers", "driver", "media", "training", "sync")
+PARTS = ("generation", "workers", "driver", "packing", "media", "training", "sync")
 
 
 @pytest.fixture

@@ -46,16 +46,19 @@ def step_of(config: Config, machine: PlannedMachine = EIGHT, prompts: Prompts = 
 
 
 def test_what_passes_through_one_process_grows_with_the_gpus() -> None:
-    """GPUs and workers take as long with as many episodes each, driver and images in proportion."""
+    """GPUs, workers and images take as long with as many episodes each; driver and packing in proportion."""
     steps = [step_of(config_of(8 * n), replace(EIGHT, num_nodes=n)) for n in (1, 8, 64)]
     for before, after in pairwise(steps):
         assert after.generation == pytest.approx(before.generation, rel=0.01)
         assert after.training == pytest.approx(before.training, rel=0.05)
         assert after.workers == pytest.approx(before.workers)
         assert after.driver == pytest.approx(8 * before.driver)
-        assert after.media > 5 * before.media  # sent in proportion, and made ready by more ranks and engines
+        assert after.packing == pytest.approx(8 * before.packing)
         assert after.total > before.total
-    assert steps[-1].bottleneck == "media"
+    sent = 640 * 5120 * 14 * 14 * 3 / rates.OBJECT_PUSH.value  # by each node to the others, none by one alone
+    assert steps[1].media == pytest.approx(steps[0].media + sent * 7 / 8)
+    assert steps[2].media == pytest.approx(steps[0].media + sent * 63 / 64)
+    assert steps[-1].packing + steps[-1].driver < steps[-1].generation
     assert steps[0].num_tokens == 64 * 10 * 150
 
 
@@ -74,14 +77,17 @@ def test_workers_share_turns_and_images() -> None:
 
 
 def test_media_are_made_ready_on_both_sides_and_sent_as_bytes() -> None:
-    """Engines and ranks share the images; ranks on other nodes are sent every byte."""
+    """Engines and ranks share the images; each node sends its own to the ranks on the others."""
     megapixels = 640 * 5120 * 14 * 14 / 1e6
     one_node, two_nodes = step_of(config_of()), step_of(config_of(), replace(EIGHT, num_nodes=2))
     prepared = megapixels * (rates.ENGINE_IMAGE.value + rates.RANK_IMAGE.value)
     stored = megapixels * 3e6 / rates.OBJECT_STORE.value
     assert one_node.media == pytest.approx(prepared / 8 + stored)
     pushed = megapixels * 3e6 / 2 / rates.OBJECT_PUSH.value
-    assert two_nodes.media == pytest.approx(prepared / 16 + stored + pushed)
+    assert two_nodes.media == pytest.approx(prepared / 16 + (stored + pushed) / 2)  # each node half of them
+    rollout = {"prompts_per_step": 8, "group_size": 8, "max_tokens": 256, "num_workers": 0}
+    by_driver = step_of(config_of(rollout=rollout), replace(EIGHT, num_nodes=2))
+    assert by_driver.media == pytest.approx(prepared / 16 + stored + pushed)
 
 
 def test_decoding_reads_the_weights_for_every_token() -> None:
@@ -123,7 +129,7 @@ def test_asynchronous_generation_goes_on_beside_training() -> None:
     step = step_of(config_of(**ASYNC))
     assert step.overlaps
     assert step.total == pytest.approx(
-        max(step.generation, step.workers, step.driver, step.media + step.training) + step.sync
+        max(step.generation, step.workers, step.driver, step.packing + step.media + step.training) + step.sync
     )
     together = step_of(config_of())
     assert together.total == pytest.approx(sum(getattr(together, part) for part in PARTS))

@@ -2,6 +2,7 @@
 
 from vlrl.cluster.calls import (
     begin,
+    begin_with,
     call,
     dead,
     fetch,
@@ -31,6 +32,7 @@ __all__ = [
     "Place",
     "Reservation",
     "begin",
+    "begin_with",
     "call",
     "cluster",
     "dead",

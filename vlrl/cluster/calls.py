@@ -39,7 +39,12 @@ def call(actors: Sequence[Any], method: str, *per_actor: Sequence[Any]) -> list[
 
 def begin(actors: Sequence[Any], method: str, *per_actor: Sequence[Any]) -> list[Any]:
     """`call` without waiting: references of what the actors will return."""
-    return [getattr(a, method).remote(*(values[i] for values in per_actor)) for i, a in enumerate(actors)]
+    return begin_with(actors, method, [[values[i] for values in per_actor] for i in range(len(actors))])
+
+
+def begin_with(actors: Sequence[Any], method: str, arguments: Sequence[Sequence[Any]]) -> list[Any]:
+    """`begin` with all arguments of each actor, of which there may be more for one than for another."""
+    return [getattr(a, method).remote(*given) for a, given in zip(actors, arguments, strict=True)]
 
 
 def split(method: Any, num_parts: int, *args: Any) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -212,7 +213,7 @@ class Tree:
     def _unit(self, first: int, last: int, num_tokens: int, num_pairs: int) -> PackUnit:
         branches = self._branches[first : last + 1]
         shown = distinct([m for b in branches for m in b.ledger.media[: b.num_media]])
-        num_pixels = sum(medium.frames[..., 0].size for medium in shown.values())
+        num_pixels = sum(math.prod(medium.frames.shape[:3]) for medium in shown.values())
         cost = num_tokens + num_pairs / PAIRS_PER_TOKEN + num_pixels / PIXELS_PER_TOKEN
         return PackUnit(tuple(branches), num_tokens, num_pixels, cost)
 

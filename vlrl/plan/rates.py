@@ -51,6 +51,7 @@ SEQUENCE = Rate(2e-5, "s a running completion and token", "estimate: scheduling,
 DRIVER_TURN = Rate(0.00013, "s of driver time a turn", "benchmarks/driver.py: driver_ms_per_turn", True)
 WORKER_TURN = Rate(0.0018, "s of a worker a turn", "benchmarks/driver.py: text_turn", True)
 WORKER_IMAGE = Rate(0.013, "s of a worker a megapixel", "benchmarks/driver.py: megapixel", True)
+PACK_TURN = Rate(0.0003, "s of a worker a turn", "benchmarks/driver.py: pack_ms_per_turn", True)
 ENGINE_IMAGE = Rate(0.015, "s of an engine a megapixel", "estimate from benchmarks/media.py: patches 0.006")
 RANK_IMAGE = Rate(0.010, "s of a rank a megapixel", "benchmarks/media.py: patches 0.006, and a copy", True)
 PIXEL_BYTES = Rate(3.0, "bytes a pixel, worker to ranks", "uint8, three colours", True)

@@ -6,6 +6,7 @@ environments are not counted.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from vlrl.config import Config
@@ -20,7 +21,7 @@ from vlrl.plan.phases import ENGINE_BUFFER_BYTES, EngineMemory, kv_bytes_per_tok
 from vlrl.plan.shapes import ModelShape
 from vlrl.plan.workload import Prompts, Workload
 
-PARTS = ("generation", "workers", "driver", "media", "training", "sync")
+PARTS = ("generation", "workers", "driver", "packing", "media", "training", "sync")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class StepTime:
         generation: engines read prompts and decode.
         workers: rollout workers make and read messages, side by side.
         driver: the one process that hands out work to them and hears of every turn.
+        packing: one rollout worker, or the driver, lays out the tokens of all ranks.
         media: images are sent to ranks, and prepared by ranks and engines.
         training: all optimizer steps on all ranks.
         sync: weights go to the engines, and GPUs change hands.
@@ -43,6 +45,7 @@ class StepTime:
     generation: float
     workers: float
     driver: float
+    packing: float
     media: float
     training: float
     sync: float
@@ -56,7 +59,7 @@ class StepTime:
         """The step from its beginning to the next one's."""
         parts = self.generation, self.workers, self.driver
         rollout = max(parts) if self.concurrent else sum(parts)
-        learning = self.media + self.training
+        learning = self.packing + self.media + self.training
         return (max(rollout, learning) if self.overlaps else rollout + learning) + self.sync
 
     @property
@@ -114,6 +117,7 @@ def step_time(step: PlannedStep) -> StepTime:
         generation=_generation(step) if generates else 0.0,
         workers=_playing(step) / max(1, len(layout.workers)) if generates else 0.0,
         driver=step.work.step_turns * rates.DRIVER_TURN.value if layout.workers else 0.0,
+        packing=step.work.step_turns * rates.PACK_TURN.value,
         media=_media(step),
         training=max(computing, _communication(step)) + _host_update(step),
         sync=_sync(step) if generates else 0.0,
@@ -178,14 +182,22 @@ def _playing(step: PlannedStep) -> float:
 
 
 def _media(step: PlannedStep) -> float:
-    """Images made ready by each engine's thread and by each rank, and sent from one worker to every rank."""
+    """Images made ready by each engine's thread and by each rank, and sent there from where they were made.
+
+    Every node with rollout workers sends its own to the ranks; without workers the driver's node sends all.
+    """
     pixels, engines, ranks = _pixels(step), step.layout.engines, step.layout.ranks
     in_engines = pixels / 1e6 * rates.ENGINE_IMAGE.value / len(engines) if engines else 0.0
     in_ranks = pixels / 1e6 * rates.RANK_IMAGE.value / len(ranks)
-    sent = pixels * rates.PIXEL_BYTES.value
-    elsewhere = sum(slot.node != 0 for slot in ranks) / len(ranks)
-    stored, pushed = sent / rates.OBJECT_STORE.value, sent * elsewhere / rates.OBJECT_PUSH.value
-    return in_engines + in_ranks + stored + pushed
+    senders = Counter(slot.node for slot in step.layout.workers) or Counter({0: 1})
+    # The longest of the nodes' shares: a node does not push to its own ranks.
+    seconds = [
+        share * (1 / rates.OBJECT_STORE.value + elsewhere / rates.OBJECT_PUSH.value)
+        for node, count in senders.items()
+        for share in [pixels * rates.PIXEL_BYTES.value * count / senders.total()]
+        for elsewhere in [sum(slot.node != node for slot in ranks) / len(ranks)]
+    ]
+    return in_engines + in_ranks + max(seconds)
 
 
 def _pixels(step: PlannedStep) -> float:

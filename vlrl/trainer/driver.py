@@ -151,14 +151,15 @@ class Trainer:
         Returns:
             (metrics, |trainer - sampler| logprobs of fresh tokens).
         """
-        n = len(self._ranks)
         if not num_targets(batch):
             # Moments and weight decay would move the weights by what earlier steps saw; no rank is asked.
             empty = {"policy/loss": 0.0, "optim/grad_norm": 0.0, "optim/empty_fraction": 1.0}
             return empty | {"optim/skipped_fraction": 0.0, "optim/lr": lr}, LogprobDifferences()
         self._written = False
-        results: list[RankStepResult] = cluster.call(
-            self._ranks, "step", parts_of(batch), [objective] * n, [lr] * n
+        results: list[RankStepResult] = cluster.fetch_all(
+            cluster.begin_with(
+                self._ranks, "step", [(part, objective, lr, *frames) for part, *frames in parts_of(batch)]
+            )
         )
         sums = sum((r.sums for r in results), StepSums())
         tokens = max(1, sums.num_tokens)
@@ -189,8 +190,10 @@ class Trainer:
         """
         packed = list(batches)
         for number, batch in enumerate(packed[1:], start=1):
-            noted = cluster.begin(self._ranks, "with_proximal", parts_of(batch))
-            packed[number] = StoredBatch(tuple(noted), num_targets(batch))
+            parts = parts_of(batch)
+            noted = cluster.begin_with(self._ranks, "with_proximal", parts)
+            frames = tuple(tuple(of_rank) for _, *of_rank in parts)
+            packed[number] = StoredBatch(tuple(noted), frames, num_targets(batch))
         return packed
 
     def logprobs(self, batch: Batch) -> list[list[FloatArray]]:

@@ -16,7 +16,7 @@ from vlrl.algorithm.differences import LogprobDifferences
 from vlrl.algorithm.loss import weighted_sum
 from vlrl.algorithm.off_policy import SumsFn, sequence_sums
 from vlrl.algorithm.ordered import choose_ordered, ordered
-from vlrl.batch import MicroBatch
+from vlrl.batch import Frames, MicroBatch, with_frames
 from vlrl.choices import MachineChoice
 from vlrl.config import Config
 from vlrl.model.attention import require_device
@@ -49,11 +49,7 @@ from vlrl.trainer.model import (
     with_logprobs,
 )
 from vlrl.trainer.objective import Objective, token_losses
-from vlrl.trainer.offload import (
-    correct_offload,
-    of_reference,
-    require_disk_access,
-)
+from vlrl.trainer.offload import correct_offload, of_reference, require_disk_access
 from vlrl.trainer.profile import StepProfiler
 from vlrl.trainer.rank_state import load_state, save_state
 from vlrl.trainer.result import RankStepResult, StepSums, fresh_differences
@@ -168,19 +164,30 @@ class TrainerRank:
             return self._sender.send(adapter_shards(self._engine.module.model), manifest)
         return self._sender.send(self._slices(), manifest)
 
-    def step(self, micro_batches: Sequence[MicroBatch], objective: Objective, lr: float) -> RankStepResult:
-        """One optimizer step over this rank's micro-batches."""
-        with self._profiler.step(), ordered():
-            return self._step(micro_batches, objective, lr)
+    def step(
+        self, micro_batches: Sequence[MicroBatch], objective: Objective, lr: float, *frames: Frames
+    ) -> RankStepResult:
+        """One optimizer step over this rank's micro-batches.
 
-    def _step(self, micro_batches: Sequence[MicroBatch], objective: Objective, lr: float) -> RankStepResult:
+        Args:
+            micro_batches: whose media may be without frames.
+            objective: "grpo" or "sft".
+            lr: learning rate.
+            frames: of these media.
+        """
+        with self._profiler.step(), ordered():
+            return self._step(micro_batches, objective, lr, frames)
+
+    def _step(
+        self, micro_batches: Sequence[MicroBatch], objective: Objective, lr: float, frames: Sequence[Frames]
+    ) -> RankStepResult:
         for group in self._engine.optimizer.param_groups:
             group["lr"] = lr
         sums, differences = StepSums(), LogprobDifferences()
         kept, kept_of_reference = StepFeatures(), StepFeatures()
         for index, micro_batch in enumerate(micro_batches):
             self._engine.set_gradient_accumulation_boundary(index == len(micro_batches) - 1)
-            batch = self._on_device(micro_batch)
+            batch = self._on_device(micro_batch, frames)
             # Before the policy's own pass: ZeRO-3 follows an engine's calls, and LoRA has one for both.
             wanted = objective == "grpo"
             reference_logprobs = self._reference_logprobs(batch, kept_of_reference) if wanted else None
@@ -210,20 +217,24 @@ class TrainerRank:
             sums.num_media, sums.num_media_cached = self._cache.take_counts()
         return RankStepResult(sums, float(self._engine.get_global_grad_norm() or 0.0), differences)
 
-    def with_proximal(self, micro_batches: Sequence[MicroBatch]) -> Sequence[MicroBatch]:
+    def with_proximal(self, micro_batches: Sequence[MicroBatch], *frames: Frames) -> Sequence[MicroBatch]:
         """The micro-batches with the present weights' logprobs noted, to be given back to `step`."""
-        for micro_batch, of_tokens in zip(micro_batches, self.logprobs(micro_batches), strict=True):
+        of_batches = self.logprobs(micro_batches, *frames)
+        for micro_batch, of_tokens in zip(micro_batches, of_batches, strict=True):
             micro_batch.proximal_logprobs = of_tokens
         return micro_batches
 
-    def logprobs(self, micro_batches: Sequence[MicroBatch]) -> list[FloatArray]:
+    def logprobs(self, micro_batches: Sequence[MicroBatch], *frames: Frames) -> list[FloatArray]:
         """Trainer logprobs of each micro-batch's trained tokens, without gradient: [M] float32 each."""
         kept = StepFeatures()
         with torch.no_grad(), ordered():
-            return [self._engine(self._on_device(m), kept)[0].float().cpu().numpy() for m in micro_batches]
+            batches = (self._on_device(micro_batch, frames) for micro_batch in micro_batches)
+            return [self._engine(batch, kept)[0].float().cpu().numpy() for batch in batches]
 
-    def _on_device(self, micro_batch: MicroBatch) -> DeviceBatch:
-        return DeviceBatch.of(micro_batch, self._device, lambda media: self._processor.pixels(media))
+    def _on_device(self, micro_batch: MicroBatch, frames: Sequence[Frames]) -> DeviceBatch:
+        return DeviceBatch.of(
+            micro_batch, self._device, lambda media: self._processor.pixels(with_frames(media, frames))
+        )
 
     @cached_property
     def _processor(self) -> Processor:

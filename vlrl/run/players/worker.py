@@ -9,7 +9,8 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from vlrl.batch import Batch, num_targets
+from vlrl.batch import media_in, num_targets
+from vlrl.cluster.frames import rejoin, separate
 from vlrl.config import Config
 from vlrl.engine.client.client import EngineClient
 from vlrl.engine.client.link import RemoteLink, Renewals
@@ -50,6 +51,19 @@ class Lost:
     dead: Any
     reason: str
     num_requests: int
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """What the driver is to know of a packed batch.
+
+    Attributes:
+        num_targets: trained tokens of all ranks.
+        outcomes: for each rank the numbers of the outcomes whose frames it needs.
+    """
+
+    num_targets: int
+    outcomes: tuple[tuple[int, ...], ...]
 
 
 class RolloutWorker:
@@ -112,7 +126,10 @@ class RolloutWorker:
     async def play(
         self, tickets: Sequence[Ticket[TicketOutcome]], joint_batches: Mapping[int, JointBatch]
     ) -> list[Any]:
-        """What tickets become: a `Round` without groups, then each ticket's groups.
+        """What tickets become: a `Round` without groups, then of each ticket its groups and their frames.
+
+        The groups are pickled by `vlrl.cluster.frames`, and the frames apart from them: pixels go from here
+        to the ranks that train on them, and by no other process.
 
         Args:
             tickets: to be played together.
@@ -125,18 +142,15 @@ class RolloutWorker:
             self._left, self._client.joint_batches = joint_batches, {}
             for number in joint_batches:
                 self._leave(number)
-        groups = [outcome.groups for outcome in round_.outcomes]
+        stored: list[Any] = []
         for outcome in round_.outcomes:
+            stored += separate(outcome.groups)
             outcome.groups = None
-        return [round_, *groups]
+        return [round_, *stored]
 
-    async def pack(
-        self, part: slice, options: PackOptions, version: int, *outcomes: list[Group]
-    ) -> list[Any]:
-        """Pack a part of the outcomes' groups: the number of trained tokens, then the part of each rank."""
-        groups = [group for outcome in outcomes for group in outcome][part]
-        batch: Batch = await asyncio.to_thread(pack, groups, media_themselves, options, version=version)
-        return [num_targets(batch), *batch]
+    async def pack(self, part: slice, options: PackOptions, version: int, *outcomes: bytes) -> list[Any]:
+        """Pack a part of the outcomes' groups, which are pickled: `Packed`, then the part of each rank."""
+        return await asyncio.to_thread(_packed, part, options, version, outcomes)
 
     async def take_metrics(self) -> dict[str, float]:
         """What the rewards have published since this was called last."""
@@ -162,3 +176,17 @@ class RolloutWorker:
     def _leave(self, number: int) -> None:
         joint = self._left[number]
         self._links[number].actor.leave.remote(joint.round, joint.client)
+
+
+def _packed(part: slice, options: PackOptions, version: int, outcomes: Sequence[bytes]) -> list[Any]:
+    groups: list[Group] = []
+    outcome_of: dict[str, int] = {}
+    """By sha256 of a medium: one of the outcomes that show it."""
+    for number, pickled in enumerate(outcomes):
+        of_outcome: list[Group] = rejoin(pickled)
+        groups += of_outcome
+        media = [m for group in of_outcome for t in group.trajectories for m in t.media]
+        outcome_of |= {medium.sha256: number for medium in media}
+    batch = pack(groups[part], media_themselves, options, version=version)
+    needed = tuple(tuple(sorted({outcome_of[m.sha256] for m in media_in(of_rank)})) for of_rank in batch)
+    return [Packed(num_targets(batch), needed), *batch]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from typing import Any
 
 from vlrl import cluster
 from vlrl.batch import StepBatch, StoredBatch
+from vlrl.cluster.frames import rejoin
 from vlrl.config import Config
 from vlrl.engine.policy import VllmPolicy
 from vlrl.engine.requests import JointBatch
@@ -22,12 +23,25 @@ from vlrl.rollout.outcome import Round, TicketOutcome
 from vlrl.run.players.division import Division
 from vlrl.run.players.handle import WorkerHandle
 from vlrl.run.players.rollouts import GenerateFn
-from vlrl.run.players.worker import Lost, RolloutWorker
+from vlrl.run.players.worker import Lost, Packed, RolloutWorker
 from vlrl.scoring.metrics import merged_metrics
 from vlrl.tracking.metrics import WORKER_COUNTS
 from vlrl.types import Group
 
 TellFn = Callable[[str, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredGroups:
+    """References of an outcome's groups, see `vlrl.cluster.frames`: they outlive the worker that made them.
+
+    Attributes:
+        pickled: the groups without frames.
+        frames: of their media.
+    """
+
+    pickled: Any
+    frames: Any
 
 
 class RolloutWorkers:
@@ -105,7 +119,7 @@ class RolloutWorkers:
         handle = self._handles[number]
         while True:
             worker = handle.actor
-            first, *groups = cluster.split(worker.play, 1 + len(tickets), tickets, joint_batches)
+            first, *stored = cluster.split(worker.play, 1 + 2 * len(tickets), tickets, joint_batches)
             try:
                 round_: Round = await cluster.fetch_async(first)
             except EngineDied as error:
@@ -114,29 +128,34 @@ class RolloutWorkers:
                 joint_batches = {}
                 await asyncio.to_thread(handle.replace, worker, error)
                 continue
-            for outcome, reference in zip(round_.outcomes, groups, strict=True):
-                outcome.groups = reference
+            for outcome, references in zip(
+                round_.outcomes, zip(stored[::2], stored[1::2], strict=True), strict=True
+            ):
+                outcome.groups = StoredGroups(*references)
             return round_
 
     def pack(
         self, outcomes: Sequence[TicketOutcome], part: slice, options: PackOptions, version: int
     ) -> StepBatch:
         """Have a worker pack a part of all groups of some outcomes for one optimizer step."""
-        references = [outcome.groups for outcome in outcomes]
+        stored: list[StoredGroups] = [outcome.groups for outcome in outcomes]
         handle = self._handles[next(self._packs) % len(self._handles)]
         while True:
             worker = handle.actor
             first, *ranks = cluster.split(
-                worker.pack, 1 + self._num_ranks, part, options, version, *references
+                worker.pack, 1 + self._num_ranks, part, options, version, *(each.pickled for each in stored)
             )
             try:
-                return StoredBatch(tuple(ranks), int(cluster.fetch(first)))
+                packed: Packed = cluster.fetch(first)
+                frames = tuple(tuple(stored[n].frames for n in numbers) for numbers in packed.outcomes)
+                return StoredBatch(tuple(ranks), frames, packed.num_targets)
             except EngineDied as error:
                 handle.replace(worker, error)
 
     def fetch(self, outcome: TicketOutcome) -> list[Group]:
         """An outcome's groups."""
-        groups: list[Group] = cluster.fetch(outcome.groups)
+        stored: StoredGroups = outcome.groups
+        groups: list[Group] = rejoin(*cluster.fetch_all([stored.pickled, stored.frames]))
         return groups
 
     def take_metrics(self) -> dict[str, float]:
