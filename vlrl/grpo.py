@@ -95,10 +95,11 @@ def grpo_step(run: Run, step: int) -> dict[str, float]:
                     require_parity(differences, config, when=f"step {step + 1}")
         metrics |= mean_of_updates(updates)
     with clock.measure("sync"):
-        paused_s = run.run_blocking(run.turns.update, step + 1)
+        probes = config.weights.probe_every > 0 and (step + 1) % config.weights.probe_every == 0
+        paused_s = run.run_blocking(partial(run.turns.update, step + 1, checked=probes))
         run.timeline.ended("generator", "paused", paused_s, version=step + 1)
         run.collector.advance(step + 1)
-        if config.weights.probe_every and (step + 1) % config.weights.probe_every == 0:
+        if probes:
             check_parity(run, when=f"after the update of step {step + 1}")
     run.signal.note(step, metrics, judged)
     return metrics | clock.metrics(sum(group.num_generated_tokens for group in collected.generated))

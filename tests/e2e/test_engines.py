@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -40,7 +42,8 @@ from vlrl.sft import supervised_group
 from vlrl.tracking.group_numbers import num_generated_tokens
 from vlrl.trainer.driver import Trainer
 from vlrl.types import EnvTask, Generation, Group, Sample, Score
-from vlrl.weights.manifest import Checksum, Segment, buckets_of, crc32_of
+from vlrl.weights.group import WeightGroup
+from vlrl.weights.manifest import Segment, buckets_of, checksums_of
 
 TOLERANCE = 1e-4  # ten times stricter than what training demands of float32
 
@@ -298,6 +301,7 @@ def test_weights_come_by_every_transport(engines: Engines, transport: Any, tmp_p
         bucket_bytes=2**18,
         num_members=2,
         timeout_s=60.0,
+        checked=True,
     )
     assert len(buckets_of(manifest)) > 3
     for _ in range(2):  # the group of a broadcast is met once and kept
@@ -312,11 +316,45 @@ def test_weights_come_by_every_transport(engines: Engines, transport: Any, tmp_p
     assert engines.parity(groups) < TOLERANCE
 
 
+def test_a_broadcast_that_came_otherwise_than_it_was_sent_is_named(engines: Engines) -> None:
+    """Every byte is compared, one parameter's checksum is another: here the test is the trainer's rank 0."""
+    engines.restore()
+    manifest = replace(
+        engines.trainer.manifest,
+        path=f"127.0.0.1:{rendezvous_port(None)}",
+        transport="broadcast",
+        bucket_bytes=2**30,
+        num_members=2,
+        timeout_s=60.0,
+        checked=True,
+    )
+    tensors = dict(Segment(engines.trainer.manifest))
+    sent = [checksum.crc32 for checksum in checksums_of(tensors.items())]
+    sent[3] ^= 1
+
+    def broadcast() -> None:
+        group = WeightGroup(manifest.path, 0, 2, torch.device("cpu"), 60.0)
+        [bucket] = buckets_of(manifest)
+        buffer = torch.empty(bucket.num_bytes, dtype=torch.uint8)
+        for name, target in bucket.views(buffer):
+            target.copy_(tensors[name])
+        group.broadcast(buffer)
+        group.broadcast(torch.tensor(sent))
+
+    sender = threading.Thread(target=broadcast)
+    sender.start()
+    damaged = manifest.entries[3].name
+    with pytest.raises(EngineError, match=rf"{re.escape(damaged)}: 1 of \d+ parameters are not what the tr"):
+        engines.policy.load_weights(manifest, engines.version + 1)
+    sender.join()
+    engines.version += 1
+    engines.policy.load_weights(engines.trainer.manifest, engines.version)
+
+
 def test_a_damaged_version_is_refused_and_the_engine_keeps_its_own(engines: Engines) -> None:
     engines.restore()
     segment = Segment(engines.trainer.manifest)
-    checksums = [Checksum(name, 0, flat.numel(), crc32_of(flat)) for name, flat in segment.flat.items()]
-    manifest = replace(engines.trainer.manifest, checksums=tuple(checksums))
+    manifest = replace(engines.trainer.manifest, checksums=tuple(checksums_of(segment.flat.items())))
     damaged = next(flat for name, flat in segment.flat.items() if "embed_tokens" in name)
     good = float(damaged[1000])
     damaged[1000] = good + 0.5

@@ -93,7 +93,7 @@ def test_a_run_keeps_parity(
             "transport": transport,
             "bucket_mib": 0.05,
             "probe_every": 1,
-            "checksums": transport != "broadcast",
+            "checksums": True,
         },
     )
     lines = train(config)

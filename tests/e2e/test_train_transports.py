@@ -37,7 +37,7 @@ def test_a_run_keeps_parity(
             "transport": transport,
             "bucket_mib": 0.5,
             "probe_every": 1,
-            "checksums": transport != "broadcast",
+            "checksums": True,
         },
         eval={"num_samples": 2},
         logging={"tensorboard": False},

@@ -157,7 +157,6 @@ def test_weights_go_through_memory_where_every_engine_has_a_rank_beside_it() -> 
             "an engine is on a node without a rank",
         ),
         ((8,), {"weights": {"transport": "broadcast"}}, "NCCL refuses two processes on one GPU"),
-        ((4, 4), {**ASYNC, "weights": {"checksums": True}}, "lie nowhere whole"),
     ],
 )
 def test_a_transport_that_cannot_work_is_refused(

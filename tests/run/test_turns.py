@@ -37,8 +37,8 @@ class RecordingTrainer:
         self.device.change("trainer", awake=True)
         self.device.calls.append("trainer wakes")
 
-    def write_weights(self) -> None:
-        self.device.calls.append("weights written")
+    def write_weights(self, *, checked: bool = False) -> None:
+        self.device.calls.append("checked weights written" if checked else "weights written")
 
 
 class RecordingEngines:
@@ -95,6 +95,8 @@ def test_with_gpus_of_their_own_nobody_sleeps() -> None:
     turns.to_engines()
     turns.update(1)
     assert device.calls == ["weights written", "engines load 1"]
+    turns.update(2, checked=True)
+    assert device.calls[2:] == ["checked weights written", "engines load 2"]
 
 
 @pytest.mark.parametrize("shared", [True, False])

@@ -17,7 +17,7 @@ from builders import make_config
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vlrl.errors import ConfigError, EngineError, ResourceError
+from vlrl.errors import EngineError, ResourceError
 from vlrl.process.network import rendezvous_port
 from vlrl.weights.group import WeightGroup
 from vlrl.weights.manifest import (
@@ -234,8 +234,3 @@ def test_a_member_that_is_left_alone_says_so() -> None:
 
     with pytest.raises(EngineError, match=r"broadcast: member 1 of 2 .* was left alone"):
         members(2, f"127.0.0.1:{rendezvous_port(None)}", work)
-
-
-def test_checksums_need_a_place() -> None:
-    with pytest.raises(ConfigError, match="checksums=true needs a version that lies somewhere"):
-        make_config(weights={"transport": "broadcast", "checksums": True})

@@ -11,6 +11,7 @@ from safetensors.torch import load_file
 from torch import distributed, multiprocessing
 
 from vlrl.process.network import rendezvous_port
+from vlrl.weights import sender as sender_module
 from vlrl.weights.manifest import Manifest, bucket_file, buckets_of, plan_segment
 from vlrl.weights.sender import WeightSender
 
@@ -29,13 +30,13 @@ def parameters() -> dict[str, torch.Tensor]:
 
 def manifest_at(folder: Path, bucket_bytes: int) -> Manifest:
     base = plan_segment(folder, LAYOUT)
-    return Manifest(base.path, base.entries, base.num_bytes, "disk", bucket_bytes)
+    return Manifest(base.path, base.entries, base.num_bytes, "disk", bucket_bytes, checked=True)
 
 
 def watch(sender: WeightSender) -> list[str]:
     """A log of the order in which buckets are begun to be gathered, and written."""
     order: list[str] = []
-    begin, write = sender._begin_gather, sender._write_file
+    begin, write = sender._begin_gather, sender_module._write_file
 
     def gather(*arguments: Any, **options: Any) -> Any:
         order.append("gather")
@@ -45,7 +46,8 @@ def watch(sender: WeightSender) -> list[str]:
         order.append("write")
         return write(*arguments)
 
-    sender._begin_gather, sender._write_file = gather, write_file  # type: ignore[method-assign]
+    sender._begin_gather = gather  # type: ignore[method-assign]
+    sender_module._write_file = write_file
     return order
 
 
@@ -60,7 +62,7 @@ def rank_main(rank: int, num_ranks: int, port: int, folder: Path, bucket_bytes: 
         padded = torch.full((size * num_ranks,), 9.0, dtype=whole.dtype)
         padded[: whole.numel()] = whole.flatten()
         slices.append((name, padded[rank * size : (rank + 1) * size]))
-    sender = WeightSender(rank, num_ranks, torch.device("cpu"), checksums=True)
+    sender = WeightSender(rank, num_ranks, torch.device("cpu"))
     manifest = manifest_at(folder, bucket_bytes)
     order = watch(sender)
     checksums = sender.send(slices, manifest)

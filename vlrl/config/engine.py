@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from vlrl.config.section import Section
 
@@ -64,18 +64,11 @@ class WeightsConfig(Section):
     bucket_mib: float = Field(256.0, gt=0)
     """Parameters that disk and broadcast gather and send together, in MiB; a larger one goes alone."""
     checksums: bool = False
-    """Compare what engines read with what the trainer wrote, by CRC-32: about a second a GiB on each side."""
+    """Compare what engines read with what the trainer has, by CRC-32, at every update and not only at probes:
+    about a second a GiB on each side."""
     probe_every: int = Field(0, ge=0)
-    """Updates between probes: parity.num_samples prompts are generated at once under the new weights, and
-    engine and trainer must agree on them. 0 is never; parity.every_step checks generated batches anyway."""
+    """Updates between probes: engines compare every byte of such an update with what the trainer has,
+    parity.num_samples prompts are generated at once under the new weights, and engine and trainer must agree
+    on them. 0 is never; parity.every_step checks generated batches anyway."""
     timeout_s: float = Field(600.0, gt=0)
     """A transfer or a load that takes longer is an error."""
-
-    @model_validator(mode="after")
-    def _checksums_before(self) -> WeightsConfig:
-        if self.checksums and self.transport == "broadcast":
-            raise ValueError(
-                "checksums=true needs a version that lies somewhere whole before engines read it; with "
-                "transport=broadcast set checksums=false, and probe_every to check what has arrived"
-            )
-        return self

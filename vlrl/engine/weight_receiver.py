@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,16 @@ from vlrl.errors import EngineError
 from vlrl.model.hf_names import PublishedLayout
 from vlrl.weights.completeness import all_loaded, require_whole_parts
 from vlrl.weights.group import WeightGroup
-from vlrl.weights.manifest import Manifest, Segment, bucket_file, buckets_of
+from vlrl.weights.manifest import (
+    Checksum,
+    Manifest,
+    Segment,
+    bucket_file,
+    buckets_of,
+    checksums_of,
+)
+
+Named = Iterable[tuple[str, torch.Tensor]]
 
 
 class WeightReceiver:
@@ -61,16 +70,19 @@ class WeightReceiver:
             require_whole_parts(model, (layout.name_of(entry.name) for entry in manifest.entries))
         if manifest.transport == "broadcast":  # before anything is touched
             self._meet(manifest, member)
-        arriving = (layout.of(name, tensor) for name, tensor in self._arriving(manifest))
+        arrived: list[Checksum] = []
+        arriving = (layout.of(*named) for named in self._noted(self._arriving(manifest), manifest, arrived))
         if lora is not None:
             assert self._adapter is not None
             self._adapter.load(dict(arriving), lora)
+            self._compare(arrived, manifest)
             return
         # Layer by layer, because a plain load_weights fails where the backend has repacked its weights.
         with all_loaded(model):
             self.model_runner.reload_weights(weights_iterator=arriving)
         _refresh_tied_head(model)
         _repack_experts(model)
+        self._compare(arrived, manifest)
 
     def remove_rendezvous(self) -> None:
         """Remove the file by which a single process met itself when it started; vLLM leaves it behind."""
@@ -84,6 +96,31 @@ class WeightReceiver:
         if manifest.transport == "disk":
             return _from_files(manifest)
         return self._from_group(manifest)
+
+    def _noted(
+        self, arriving: Named, manifest: Manifest, arrived: list[Checksum]
+    ) -> Iterator[tuple[str, torch.Tensor]]:
+        """Parameters as they come, and the checksums of those that can be compared only afterwards."""
+        for name, tensor in arriving:
+            if manifest.checked and manifest.transport == "broadcast":
+                arrived += checksums_of([(name, tensor)])
+            yield name, tensor
+
+    def _compare(self, arrived: Sequence[Checksum], manifest: Manifest) -> None:
+        """What was broadcast with the trainer's checksums, which it broadcasts after the last bucket."""
+        if not (manifest.checked and manifest.transport == "broadcast"):
+            return
+        assert self._group is not None
+        sent = self._group.broadcast(
+            torch.empty(len(manifest.entries), dtype=torch.int64, device=self.device)
+        )
+        damaged = [c.name for c, crc32 in zip(arrived, sent.tolist(), strict=True) if c.crc32 != crc32]
+        if damaged:
+            raise EngineError(
+                f"{', '.join(damaged[:3])}: {len(damaged)} of {len(arrived)} parameters are not what the "
+                f"trainer broadcast ({manifest.path}): damaged on the way; the engine has loaded them, so "
+                "continue with --resume"
+            )
 
     def _from_segment(self, manifest: Manifest) -> Iterator[tuple[str, torch.Tensor]]:
         """Views: the engine copies what it is given before the reload ends."""

@@ -164,12 +164,6 @@ def _transport(config: Config, layout: Layout) -> Transport:
             "weights.transport=broadcast: NCCL refuses two processes on one GPU, and trainer and engines "
             "share theirs (placement=colocated); set weights.transport=shared_memory, or placement=split"
         )
-    if transport == "broadcast" and config.weights.checksums:
-        raise ResourceError(
-            "weights.checksums=true: the weights are broadcast, as an engine is on a node without a rank, "
-            "and lie nowhere whole; set weights.checksums=false, or weights.transport=disk with a "
-            "weights.folder that all nodes have"
-        )
     return transport
 
 

@@ -20,8 +20,8 @@ class TrainerTurns(Protocol):
     def wake(self) -> None:
         """Take it back."""
 
-    def write_weights(self) -> None:
-        """Write the weights as a new version."""
+    def write_weights(self, *, checked: bool = False) -> None:
+        """Write the weights as a new version, whose bytes engines compare if it is checked."""
 
 
 class EngineTurns(Protocol):
@@ -59,10 +59,15 @@ class Turns:
         if self._shared and self._trains:
             self._hand_over()
 
-    def update(self, version: int) -> float:
-        """Send the trainer's weights to the engines; seconds for which these generated nothing."""
+    def update(self, version: int, *, checked: bool = False) -> float:
+        """Send the trainer's weights to the engines; seconds for which these generated nothing.
+
+        Args:
+            version: under which the engines generate from now on.
+            checked: whether engines compare every byte with what the trainer has.
+        """
         self.to_trainer()
-        self._trainer.write_weights()
+        self._trainer.write_weights(checked=checked)
         self.version = version
         return self._hand_over()
 

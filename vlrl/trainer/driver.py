@@ -200,17 +200,18 @@ class Trainer:
         """Trainer logprobs, [num_ranks][num_micro_batches] of [M] float32."""
         return cluster.call(self._ranks, "logprobs", batch)
 
-    def write_weights(self) -> None:
+    def write_weights(self, *, checked: bool = False) -> None:
         """Write the weights as a new version, which `manifest` names from now on.
 
-        A broadcast has no place to be written to: it begins here and ends when the engines load it.
+        With `checked`, or weights.checksums, engines compare every byte that they read. A broadcast has no
+        place to be written to: it begins here and ends when the engines load it.
 
         Raises:
             EngineError: if it takes longer than weights.timeout_s.
         """
         if self._places is None:
             raise EngineError("Trainer.wait_ready() has not been called")
-        place = self._places.next()
+        place = replace(self._places.next(), checked=checked or self._config.weights.checksums)
         self._finish_sending()  # of the version before
         self._sending = cluster.begin(self._ranks, "write_weights", [place] * len(self._ranks))
         checksums = [] if place.transport == "broadcast" else self._finish_sending()

@@ -126,10 +126,7 @@ class TrainerRank:
         )
         needs_copy = self._config.algorithm.kl_coef > 0 and self._config.lora is None
         self._reference = self._build_reference() if needs_copy else None
-        checksums = self._config.weights.checksums
-        self._sender = WeightSender(
-            self._rank, self._world, self._device, checksums=checksums, nodes=self._nodes
-        )
+        self._sender = WeightSender(self._rank, self._world, self._device, self._nodes)
         engines = [self._engine, *([self._reference] if self._reference is not None else [])]
         self._memory = DeviceMemory(engines, self._device)
         return time.perf_counter() - begin

@@ -66,7 +66,9 @@ class Manifest:
         bucket_bytes: most bytes of a bucket.
         num_members: of the broadcast's group: the trainer's rank 0 and all processes of all engines.
         timeout_s: a broadcast that takes longer is an error.
-        checksums: of all parameters' parts, or none.
+        checked: whether engines compare every byte with what the trainer sent.
+        checksums: of all parameters' parts, if it is checked and lies somewhere whole; a broadcast sends them
+            after the weights.
     """
 
     path: str
@@ -76,6 +78,7 @@ class Manifest:
     bucket_bytes: int = 0
     num_members: int = 0
     timeout_s: float = 0.0
+    checked: bool = False
     checksums: tuple[Checksum, ...] = ()
 
     def verify(self, arrived: Iterable[tuple[str, torch.Tensor]]) -> None:
@@ -136,6 +139,11 @@ def buckets_of(manifest: Manifest) -> list[Bucket]:
 def bucket_file(number: int) -> str:
     """Name of the file of a bucket."""
     return f"{number:05d}.safetensors"
+
+
+def checksums_of(tensors: Iterable[tuple[str, torch.Tensor]]) -> list[Checksum]:
+    """A checksum of each whole parameter."""
+    return [Checksum(name, 0, tensor.numel(), crc32_of(tensor.view(-1))) for name, tensor in tensors]
 
 
 def crc32_of(flat: torch.Tensor) -> int:

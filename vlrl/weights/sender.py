@@ -17,6 +17,7 @@ from vlrl.weights.manifest import (
     Segment,
     bucket_file,
     buckets_of,
+    checksums_of,
     crc32_of,
 )
 from vlrl.weights.staging import StagedCopies
@@ -32,28 +33,24 @@ rank, the last ones padded."""
 class WeightSender:
     """One rank's part in sending; all ranks are asked for the same things in the same order."""
 
-    def __init__(
-        self, rank: int, num_ranks: int, device: torch.device, *, checksums: bool, nodes: Sequence[int] = ()
-    ) -> None:
+    def __init__(self, rank: int, num_ranks: int, device: torch.device, nodes: Sequence[int] = ()) -> None:
         """Set up.
 
         Args:
             rank: this one.
             num_ranks: of the trainer.
             device: that the weights are on.
-            checksums: `send` also returns those that tell engines whether all arrived whole.
             nodes: number of each rank's node; empty for one node.
         """
         self._rank, self._num_ranks, self._device = rank, num_ranks, device
         self._is_spread = len(set(nodes)) > 1
         self._leads_node = not nodes or nodes.index(nodes[rank]) == rank
-        self._checksums = checksums
         self._copies = StagedCopies()
         self._segments: dict[str, Segment] = {}
         self._group: WeightGroup | None = None
 
     def send(self, slices: Slices, manifest: Manifest) -> list[Checksum]:
-        """Bring the weights to where the manifest says; this rank's checksums.
+        """Bring the weights to where the manifest says; this rank's checksums, if the manifest is checked.
 
         Raises:
             EngineError: if engines do not take part in a broadcast within weights.timeout_s.
@@ -66,9 +63,14 @@ class WeightSender:
             if self._rank:
                 continue
             if manifest.transport == "disk":
-                found += self._write_file(manifest, number, dict(bucket.views(buffer)))
+                _write_file(manifest, number, dict(bucket.views(buffer)))
             else:
                 self._member_0(manifest).broadcast(buffer)
+            if manifest.checked:
+                found += checksums_of(bucket.views(buffer))
+        if manifest.transport == "broadcast" and manifest.checked and not self._rank:
+            sent = torch.tensor([checksum.crc32 for checksum in found], device=self._device)
+            self._member_0(manifest).broadcast(sent)
         return found
 
     def whole(self, slices: Slices, manifest: Manifest) -> dict[str, torch.Tensor]:
@@ -93,7 +95,7 @@ class WeightSender:
                 start = self._rank * slice_.numel()
                 segment.write_shard(name, slice_, start, self._copies)
                 count = min(slice_.numel(), segment.flat[name].numel() - start)
-                if self._checksums and count > 0:
+                if manifest.checked and count > 0:
                     found.append(Checksum(name, start, count, crc32_of(slice_.view(-1)[:count])))
         return found
 
@@ -107,8 +109,8 @@ class WeightSender:
             with self._copies:
                 for name, tensor in bucket.views(buffer):
                     segment.write_shard(name, tensor.view(-1), 0, self._copies)
-                    if self._checksums and not self._rank:
-                        found.append(Checksum(name, 0, tensor.numel(), crc32_of(tensor.view(-1))))
+            if manifest.checked and not self._rank:
+                found += checksums_of(bucket.views(buffer))
         return found
 
     def _gathered(
@@ -174,22 +176,17 @@ class WeightSender:
 
         return finish
 
-    def _write_file(
-        self, manifest: Manifest, number: int, tensors: dict[str, torch.Tensor]
-    ) -> list[Checksum]:
-        from safetensors.torch import save_file
-
-        folder = Path(manifest.path)
-        folder.mkdir(parents=True, exist_ok=True)
-        tensors = {name: tensor.cpu() for name, tensor in tensors.items()}
-        save_file(tensors, folder / bucket_file(number))
-        if not self._checksums:
-            return []
-        return [Checksum(name, 0, t.numel(), crc32_of(t.view(-1))) for name, t in tensors.items()]
-
     def _member_0(self, manifest: Manifest) -> WeightGroup:
         if self._group is None or self._group.address != manifest.path:
             self._group = WeightGroup(
                 manifest.path, 0, manifest.num_members, self._device, manifest.timeout_s
             )
         return self._group
+
+
+def _write_file(manifest: Manifest, number: int, tensors: dict[str, torch.Tensor]) -> None:
+    from safetensors.torch import save_file
+
+    folder = Path(manifest.path)
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file({name: tensor.cpu() for name, tensor in tensors.items()}, folder / bucket_file(number))
