@@ -21,6 +21,7 @@ NUM_STEPS = 2
 PLUG_INS = '''
 import os
 import signal
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -67,9 +68,9 @@ class Lake(FrozenLake):
         return replace(result, terminated=True) if self.kind == "short" else result
 
 
-def vowels(completion, answer):
-    """Something a random model gets more or less of."""
-    return sum(c in "aeiou0123456789" for c in completion) / 10
+def checksum(completion, answer):
+    """No two texts that a random model writes earn the same: every group has a spread, on any machine."""
+    return zlib.crc32(completion.encode()) / 2**32
 '''
 
 
@@ -91,7 +92,7 @@ def config_of(model: Path, folder: Path, name: str, **sections: Any) -> Config:
                 },
             }
         },
-        rewards=[{"name": f"{folder}/lake.py:vowels"}, {"name": "episode_return"}],
+        rewards=[{"name": f"{folder}/lake.py:checksum"}, {"name": "episode_return"}],
         num_steps=NUM_STEPS,
         rollout=rollout | sections.pop("rollout"),
         episodes={"max_turns": 3, "max_failed_share": 1.0, **sections.pop("episodes", {})},
