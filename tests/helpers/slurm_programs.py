@@ -7,21 +7,28 @@ real ones take, and write the job's log and, in the folder $SLURM_FAKE:
     requeue     after `scontrol requeue`, until the job starts again; with SLURM_FAKE_ONCE it does not
     left        processes that the script had left when it ended, one a line; empty if none
 
-What they imitate was looked at in SLURM 22.05: an srun that gets SIGTERM kills its step.
+What they imitate was looked at in SLURM 22.05: an srun that gets SIGTERM kills its step, and a step that ends
+leaves no process. SLURM knows a step's processes by their cgroup; here they are the descendants of srun,
+since Ray's agents write their titles over the environment that /proc shows.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
-JOB, STEP = "SLURM_JOB_ID", "SLURM_FAKE_STEP"
+import psutil
+
+JOB = "SLURM_JOB_ID"
+PR_SET_CHILD_SUBREAPER = 36
 NODES = ("node1", "node2")
 
 OF_SBATCH = (
@@ -97,16 +104,28 @@ def srun(arguments: list[str]) -> int:
     """Run a command on one node, that is here."""
     options = parse(OF_SRUN, (), arguments)
     assert options.nodes == options.ntasks == "1" and options.nodelist in NODES
-    step = f"{os.environ[JOB]}.{options.nodelist}"
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1)  # orphans become children of srun
+    signal.signal(signal.SIGTERM, lambda number, frame: end_step())
+    environment = {**os.environ, "SLURMD_NODENAME": options.nodelist}
+    code = subprocess.Popen(options.command, env=environment, start_new_session=True).wait()
+    end_step()
+    return code
 
-    def stop(number: int, frame: object) -> None:
-        while found := processes_with(STEP, step):  # one may just be starting another
-            kill(found)
-            time.sleep(0.05)
 
-    signal.signal(signal.SIGTERM, stop)
-    environment = {**os.environ, STEP: step, "SLURMD_NODENAME": options.nodelist}
-    return subprocess.Popen(options.command, env=environment, start_new_session=True).wait()
+def end_step() -> None:
+    """Kill all descendants, those among them that are just being started included."""
+    while found := [p for p in psutil.Process().children(recursive=True) if is_alive(p)]:
+        for process in found:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        time.sleep(0.05)
+
+
+def is_alive(process: psutil.Process) -> bool:
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def scontrol(arguments: list[str]) -> int:
