@@ -127,7 +127,7 @@ def test_a_hub_model_offline(fails: Fails) -> None:
     begin = time.perf_counter()
     message = fails(2, "ConfigError", "model.path=Qwen/No-Such-Model")
     assert "neither a folder nor in the Hugging Face cache, and HF_HUB_OFFLINE is set" in message
-    assert time.perf_counter() - begin < 10
+    assert time.perf_counter() - begin < 25
 
 
 def test_a_hub_model_without_a_network(fails: Fails, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +138,7 @@ def test_a_hub_model_without_a_network(fails: Fails, monkeypatch: pytest.MonkeyP
     begin = time.perf_counter()
     message = fails(2, "ConfigError", "model.path=Qwen/No-Such-Model")
     assert "is not a folder, and https://huggingface.co cannot be reached" in message
-    assert time.perf_counter() - begin < 10
+    assert time.perf_counter() - begin < 25
 
 
 def test_an_unknown_reward_dataset_or_processor(fails: Fails) -> None:

@@ -400,7 +400,7 @@ def test_a_failed_rank_does_not_leave_the_driver_waiting_for_its_siblings(local_
         def meet(self) -> None:
             if self.fails:
                 raise ConfigError("this rank cannot go on")
-            time.sleep(60)  # as in a collective that will never be complete
+            time.sleep(600)  # as in a collective that will never be complete
 
     actors = [cluster.spawn(Quarrel, fails, place=cluster.driver_place(2), env={}) for fails in (False, True)]
     begin = time.monotonic()
@@ -409,7 +409,7 @@ def test_a_failed_rank_does_not_leave_the_driver_waiting_for_its_siblings(local_
             cluster.call(actors, "meet")
     finally:
         cluster.stop(actors)
-    assert time.monotonic() - begin < 50
+    assert time.monotonic() - begin < 500
 
 
 def test_what_is_gathered_in_buckets_is_what_the_slices_make(trainers: list[Trainer], tmp_path: Path) -> None:

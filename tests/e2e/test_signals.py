@@ -124,7 +124,7 @@ def test_ctrl_c_saves_and_a_second_one_abandons(start: Start, file: Path, tmp_pa
     time.sleep(1)
     assert run.process.poll() is None, "the first one waits for the step"
     run.press_ctrl_c()
-    assert run.end(timeout_s=30) == 130, run.text()
+    assert run.end() == 130, run.text()
     lost = f"losing the steps after {state.next_step}"
     assert f"finishing step {state.next_step + 1}, then saving; again: stop now, {lost}" in run.text()
     assert (

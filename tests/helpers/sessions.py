@@ -39,7 +39,7 @@ class Session:
         """A terminal sends SIGINT to the whole foreground group, Ray's processes included."""
         os.killpg(self.process.pid, signal.SIGINT)
 
-    def end(self, timeout_s: float = END_S, *, gone_s: float = 10.0) -> int:
+    def end(self, timeout_s: float = END_S, *, gone_s: float = 60.0) -> int:
         """Exit code, once the program and everything it started have gone."""
         code = self.process.wait(timeout_s)
         deadline = time.monotonic() + gone_s

@@ -89,7 +89,7 @@ def sbatch(arguments: list[str]) -> int:
             )
             (folder / "shell.pid").write_text(str(shell.pid))
             code = shell.wait()
-        until = time.monotonic() + 10  # Ray's processes end by themselves when they lose each other
+        until = time.monotonic() + 60  # Ray's processes end by themselves when they lose each other
         while (left := processes_with(JOB, job)) and time.monotonic() < until:
             time.sleep(0.2)
         with (folder / "left").open("a") as file:

@@ -43,7 +43,7 @@ def nothing_is_left() -> Iterator[None]:
     gc.collect()
     assert children() <= processes
     # Threads of earlier tests of this process, Ray's for instance, have files open for a moment.
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while (left := open_files().items() - files.items()) and time.monotonic() < end:
         time.sleep(0.05)
     assert {name for name, _ in left} <= files.keys(), left

