@@ -182,7 +182,7 @@ def measured(rollouts: Rollouts, config: Config, rounds: int, runner: asyncio.Ru
     for number in range(rounds + 1):
         tickets = tickets_of(config, number)
         driver, of_workers, begin = time.process_time(), seconds_of_workers(), time.perf_counter()
-        round_ = runner.run(rollouts.play(tickets))
+        round_ = runner.run(rollouts.play(generate_groups, tickets))
         seconds, driver = time.perf_counter() - begin, time.process_time() - driver
         of_workers = seconds_of_workers() - of_workers
         played = [m.episode for outcome in round_.outcomes for g in outcome.kept for m in g.members]
@@ -214,14 +214,14 @@ def play(config: Config, num_workers: int, rounds: int) -> dict[str, float]:
         policy.wait_ready()
         rollouts: Rollouts
         if num_workers:
-            rollouts = workers = RolloutWorkers(config, reservation, policy, generate_groups, print)
+            rollouts = workers = RolloutWorkers(config, reservation, policy, print)
             stack.callback(lambda: runner.run(workers.close()))
             workers.wait_ready()
         else:
             own = AsyncExitStack()
             stack.callback(lambda: runner.run(own.aclose()))
             opened = partial(open_player, owns=lambda _: True, tell=print, policy_of=None)
-            rollouts = InProcess(opened(config, policy, Timeline(), own), generate_groups)
+            rollouts = InProcess(opened(config, policy, Timeline(), own))
         return measured(rollouts, config, rounds, runner)
 
 

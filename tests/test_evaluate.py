@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 import pytest
-from builders import ScriptedPolicy, TextProcessor, make_config, make_context, make_sample
+from builders import ScriptedPolicy, TextProcessor, in_process, make_config, make_context, make_sample
 
 from vlrl.config import Config
 from vlrl.errors import ConfigError
@@ -27,7 +27,11 @@ def evaluated(samples: Sequence[Sample], config: Config) -> Evaluation:
     )
     reward = ComposedReward(config.rewards, {}, config.scoring)
     try:
-        return asyncio.run(evaluate(samples, make_context(policy, TextProcessor(), config), reward))
+        return asyncio.run(
+            evaluate(
+                samples, in_process(make_context(policy, TextProcessor(), config), reward), reward, config
+            )
+        )
     finally:
         reward.close()
 
@@ -55,7 +59,7 @@ def test_a_row_held_out_twice_is_sampled_twice_and_every_evaluation_alike() -> N
     for of_them in (rows, rows, rows[:2]):  # the last as an evaluation of fewer rows in between
         policy.asked.clear()
         with ComposedReward(config.rewards, inline=True) as reward:
-            asyncio.run(evaluate(of_them, setting, reward))
+            asyncio.run(evaluate(of_them, in_process(setting, reward), reward, config))
         seeds.append([sampling.seed for _, sampling in policy.asked if sampling.temperature > 0])
     assert seeds[0] == seeds[1]
     assert seeds[2] == seeds[0][:2]

@@ -11,8 +11,8 @@ from typing import Any
 from vlrl.config import Config
 from vlrl.errors import ConfigError
 from vlrl.process.event_loop import call_page
-from vlrl.rollout.context import RolloutContext
-from vlrl.rollout.groups import require_played, require_scored, rollout_groups, score_groups
+from vlrl.rollout.groups import require_played, require_scored
+from vlrl.run.players.rollouts import Rollouts
 from vlrl.run.run import Run
 from vlrl.scoring.compose import ComposedReward
 from vlrl.tracking.console import TrainConsole
@@ -65,26 +65,29 @@ class Evaluation:
 
 
 async def evaluate(
-    samples: Sequence[Sample], context: RolloutContext, reward: ComposedReward, step: int = 0
+    samples: Sequence[Sample], rollouts: Rollouts, reward: ComposedReward, config: Config, step: int = 0
 ) -> Evaluation:
     """Answer every sample once greedily and once at the training temperature.
 
     The sampled answers use the same seeds at every evaluation, so two evaluations differ by the weights
-    alone. `step` is whose reward weights the totals have.
+    alone.
+
+    Args:
+        samples: what is asked.
+        rollouts: where it is answered and scored.
+        reward: of which sources' first part is the accuracy.
+        config: the whole config.
+        step: whose reward weights the totals have.
     """
-    config, keys = context.config, context.config.eval.group_by
-    counts = num_by_part(samples, keys)
+    counts = num_by_part(samples, config.eval.group_by)
     results: dict[bool, list[Group]] = {}
     for greedy in (True, False):
-        result = await rollout_groups(
-            samples, context, seed_path=(config.run.seed, "evaluate"), group_size=1, greedy=greedy
-        )
-        groups = result.groups
+        answers = await rollouts.answer(samples, greedy=greedy, step=step)
+        groups = [group for of_sample in answers.of_samples for group in of_sample]
         played = [t for group in groups for t in group.trajectories]
         failures = [t.failure for t in played if t.failed]
         require_played(failures, len(played), config.episodes.max_failed_share)
-        unscored = await score_groups(groups, reward.score_all, step)
-        require_scored(unscored, len(groups), config.scoring.max_failed_share)
+        require_scored(answers.failures, len(groups), config.scoring.max_failed_share)
         results[greedy] = groups
 
     def of(part: str | None, num_samples: int, parts: Mapping[str, Evaluation]) -> Evaluation:
@@ -120,7 +123,8 @@ def evaluate_model(config: Config | Mapping[str, Any], console: TrainConsole | N
         with Run(checked, shown, train=False, generate=True) as run:
             samples = heldout_samples(run, checked.eval.num_samples)
             shown.phase(f"answering {len(samples)} held-out samples")
-            return run.runner.run(evaluate(samples, run.context, run.reward))
+            run.open_rollouts()
+            return run.runner.run(evaluate(samples, run.rollouts, run.reward, run.config))
 
     return call_page(page, config, console, lambda checked: TrainConsole(f"evaluate {checked.model.path}", 1))
 
@@ -189,7 +193,7 @@ def hold_out(run: Run, when: str, num_samples: int | None, keep_as: str | None =
     with run.phases.measure("evaluate"):
         step = run.first_step if keep_as == "before" else config.num_steps
         run.turns.to_engines()
-        result = run.runner.run(evaluate(samples, run.context, run.reward, step))
+        result = run.runner.run(evaluate(samples, run.rollouts, run.reward, config, step))
     run.console.note(
         f"held-out accuracy {when}: {result.accuracy_greedy:.3f} greedy, "
         f"{result.accuracy_sampled:.3f} sampled"
@@ -198,7 +202,7 @@ def hold_out(run: Run, when: str, num_samples: int | None, keep_as: str | None =
         shown = result.sampled[: config.logging.num_report_rollouts]
         records = rollout_records(shown, run.processor, phase=keep_as, step=step)
         write_rollouts(config.run_dir / "rollouts" / f"{keep_as}.jsonl", records, images_of(shown))
-    published = {f"heldout/{name}": value for name, value in run.reward.take_metrics().items()}
+    published = {f"heldout/{name}": value for name, value in run.rollouts.take_published().items()}
     return result.metrics() | published
 
 

@@ -53,8 +53,8 @@ def train_once(config: Config, console: TrainConsole, resume: bool) -> dict[str,
     """`train`, until it is done or something dies."""
     with Run(config, console, train=True, generate=True, resume=resume) as run:
         check_parity(run)
-        before = hold_out_before(run)
         run.collect(generate_groups, partial(require_healthy, config))
+        before = hold_out_before(run)
         for step in run.steps("GRPO"):
             run.log(step, grpo_step(run, step) | hold_out_during(run, step))
         console.phase("finishing")
@@ -81,7 +81,8 @@ def grpo_step(run: Run, step: int) -> dict[str, float]:
     judged = [*collected.groups, *collected.dropped]
     metrics = rollout_stats(judged, collected.failures) | episode_stats(judged, collected.counts)
     metrics |= {name: float(count) for name, count in collected.rows.items()}
-    metrics |= collected.metrics | run.rollouts.take_metrics() | run.policy.take_metrics()
+    metrics |= collected.metrics | run.rollouts.take_published() | run.rollouts.take_counts()
+    metrics |= run.policy.take_metrics()
     with clock.measure("train"):
         run.turns.to_trainer()
         lr, updates = learning_rate(config.optim, step, config.num_steps), []

@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from builders import ScriptedPolicy, TextProcessor, make_config, make_context, make_sample
+from builders import ScriptedPolicy, TextProcessor, in_process, make_config, make_context, make_sample
 
 from vlrl.cli.evaluation_files import write_evaluation
 from vlrl.evaluate import Evaluation, evaluate
@@ -31,7 +31,11 @@ def evaluated(*answers: str) -> Evaluation:
     policy = ScriptedPolicy(lambda session, sampling: [ord(c) for c in spoken[session.sample.id]])
     config = make_config(rewards="answer_normalized")
     with ComposedReward(config.rewards, inline=True) as reward:
-        return asyncio.run(evaluate(samples, make_context(policy, TextProcessor(), config), reward))
+        return asyncio.run(
+            evaluate(
+                samples, in_process(make_context(policy, TextProcessor(), config), reward), reward, config
+            )
+        )
 
 
 def test_every_answer_is_kept_with_its_reward(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,24 +75,24 @@ def checksum(completion, answer):
 '''
 
 
-def config_of(model: Path, folder: Path, name: str, **sections: Any) -> Config:
+def rows_of(folder: Path) -> dict[str, Any]:
+    return {
+        "env": f"{folder}/lake.py:Lake",
+        "options": {"image_size": 112},
+        "tasks": [{"kind": "long"}, {"kind": "short"}, {"kind": "broken"}],
+    }
+
+
+def config_of(
+    model: Path, folder: Path, name: str, *, heldout: Sequence[Any] = (), **sections: Any
+) -> Config:
     (folder / "lake.py").write_text(PLUG_INS)
     rollout = {"prompts_per_step": 6, "group_size": 2, "max_tokens": 6, "cpus_per_worker": 0.001}
     return make_config(
         model,
         run={"name": name, "dir": str(folder), "seed": 5},
         processor={"min_pixels": 28 * 28, "max_pixels": 56 * 56},
-        data={
-            "train": {
-                "name": "env",
-                "options": {
-                    "env": f"{folder}/lake.py:Lake",
-                    "options": {"image_size": 112},
-                    "num_rows": 64,
-                    "tasks": [{"kind": "long"}, {"kind": "short"}, {"kind": "broken"}],
-                },
-            }
-        },
+        data={"train": {"name": "env", "options": {**rows_of(folder), "num_rows": 64}}, "eval": heldout},
         rewards=[{"name": f"{folder}/lake.py:checksum"}, {"name": "episode_return"}],
         num_steps=NUM_STEPS,
         rollout=rollout | sections.pop("rollout"),
@@ -134,7 +135,11 @@ def num_replaced(steps: list[dict[str, Any]]) -> float:
 def test_the_same_numbers_however_many_workers_play(
     tiny_model: Path, tmp_path: Path, local_ray: None, num_replicas: int, numbers: list[int]
 ) -> None:
-    """Law 8: episodes of one to three turns, some of which fail; batches are made by all workers."""
+    """Law 8: episodes of one to three turns, some of which fail; batches are made by all workers.
+
+    So it is for the held-out ones, before, during and after training.
+    """
+    heldout = {"name": "env", "options": {**rows_of(tmp_path), "num_rows": 5, "split": "heldout"}}
     found = {}
     for num_workers in numbers:
         config = config_of(
@@ -143,8 +148,15 @@ def test_the_same_numbers_however_many_workers_play(
             f"w{num_workers}",
             rollout={"num_workers": num_workers},
             generator={"num_replicas": num_replicas, "cpus": 0.5},
+            heldout=[heldout],
+            eval={"every": 1},
         )
-        found[num_workers] = run(config)
+        steps, samples = run(config)
+        assert "heldout/accuracy_sampled" in steps[0]
+        summary = json.loads((config.run_dir / "summary.json").read_text())
+        accuracies = {k: v for k, v in summary.items() if k.startswith("heldout_accuracy_")}
+        assert len(accuracies) == 6
+        found[num_workers] = steps, samples, accuracies
         if num_workers:
             assert num_replaced(found[num_workers][0]) == 0
     assert all(of_workers == found[0] for of_workers in found.values())

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from vlrl.algorithm.credit import group_with_advantages
 from vlrl.config import Config, parse_config
 from vlrl.config.rollout import ContextConfig
+from vlrl.data import SampleStream
 from vlrl.environment.host.host import EnvHost
 from vlrl.processors.messages import text_of
 from vlrl.protocols import Policy
 from vlrl.rollout.context import RolloutContext, endpoint_of
 from vlrl.rollout.session import MediaMessage, Session
 from vlrl.rollout.visible import visible
+from vlrl.run.players.player import Player
+from vlrl.run.players.rollouts import InProcess
+from vlrl.scoring.compose import ComposedReward
 from vlrl.types import (
     FloatArray,
     Generation,
@@ -224,3 +228,8 @@ def make_context(policy: Policy, processor: Any, config: Config) -> RolloutConte
     """What episodes are played with; nothing of the host is started before there is an environment."""
     host = EnvHost(config.env, max_open=config.episodes.max_episodes)
     return RolloutContext(policy, processor, host, config, endpoint_of(config))
+
+
+def in_process(context: RolloutContext, reward: ComposedReward) -> InProcess:
+    """Where held-out samples are answered by the context's policy; there is nothing to train on."""
+    return InProcess(Player(context.config, cast(SampleStream, None), context, reward, masks=[]))

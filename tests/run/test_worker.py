@@ -36,9 +36,9 @@ def test_who_has_left_a_round_leaves_it_at_the_next_engine_too(monkeypatch: pyte
 
     async def run() -> None:
         division = Division(engine_nodes=(0, 0), worker_nodes=(0, 0))
-        worker = RolloutWorker(make_config(), 1, division, [dead, untouched], play)
+        worker = RolloutWorker(make_config(), 1, division, [dead, untouched])
         await worker.start()
-        await worker.play([], {0: JointBatch("round 3", 1, (0, 1))})
+        await worker.play(play, [], {0: JointBatch("round 3", 1, (0, 1))})
         await worker.renewed(0, EngineError("one that could not be replaced"))
         await worker.renewed(0, other)
 

@@ -6,6 +6,7 @@ import asyncio
 import gc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, Self, TypeVar
@@ -59,10 +60,8 @@ class Run:
         saver: writes checkpoints, and has them completed.
         policy: the vLLM engine; absent in supervised training, and so are `reward` and `context`.
         context: what episodes are played with.
-        masks: of tokens that are left out of the loss.
-        filters: of groups that are left out of batches.
         collector: of the batches of GRPO, after `collect`.
-        rollouts: where they are generated, likewise.
+        rollouts: where episodes are played, after `open_rollouts` or `collect`.
         timeline: of who did what when, with logging.timeline.
         first_step: 0, or where the checkpoint left off.
         samples: where it is noted which ones a step trains.
@@ -74,18 +73,16 @@ class Run:
         self, config: Config, console: TrainConsole, *, train: bool, generate: bool, resume: bool = False
     ) -> None:
         self.config, self.console = config, console
-        self.phases = Clock()
+        self.phases, self.interrupts = Clock(), Interrupts()
         self.events = Events(config.run_dir, console)
         self.signal = LearningSignal(self.events.tell)
-        self._is_resumed = resume
         self._resume: tuple[Path, RunState] | None = None
         self.first_step = 0
-        self._train, self._generate = train, generate
+        self._train, self._generate, self._is_resumed = train, generate, resume
         self._stack = ExitStack()
         self._generated: tuple[GroupBuffer, FetchFn] | None = None
         self._engines: Engines | None = None
         self.timeline = Timeline.of_run(config, resumed=resume) if train else Timeline()
-        self.interrupts = Interrupts()
         self._saver: Saver | None = None
 
     def __enter__(self) -> Self:
@@ -124,30 +121,29 @@ class Run:
             raise TrainerDied(f"{died} ({shorten(str(error), MAX_CAUSE_CHARS)})") from error
 
     def _open(self) -> Self:
-        config = self.config
+        config, tell = self.config, self.events.tell
         self._stack.enter_context(self.interrupts)
         self._stack.callback(self.timeline.close)
         if self._train:
-            self._stack.enter_context(run_lock(config.run_dir, self.events.tell))
-            self.saver = self._saver = Saver(config, self.events.tell)
+            self._stack.enter_context(run_lock(config.run_dir, tell))
+            self.saver = self._saver = Saver(config, tell)
             self._stack.callback(self.saver.close)
             self.saver.require_storage()
-            self._begin = find_beginning(config, resume=self._is_resumed, tell=self.events.tell)
+            self._begin = find_beginning(config, resume=self._is_resumed, tell=tell)
             self._resume, self.first_step = self._begin.checkpoint, self._begin.step
             self.interrupts.saved = self.first_step
             if config.ray.address is None:  # else rank 0 may be on another machine
                 rendezvous_port(config.trainer.master_port)
         sources = Sources.open(config)
         if self._train:
-            look_for_media((*sources.train, *sources.heldout), config, self.events.tell)
+            look_for_media((*sources.train, *sources.heldout), config, tell)
         if self._generate:
             self.reward = ComposedReward(config.rewards, sources.rewards, config.scoring)
             self._stack.callback(self.reward.close)
-            self.masks, self.filters = masks_of(config), filters_of(config)
+            self._masks, self._filters = masks_of(config), filters_of(config)
         self.console.phase("loading the processor")
         self.processor = open_processor(config)
-        supervised, tell = not self._generate, self.events.tell
-        self.data = RunData(config, sources, self.processor, supervised=supervised, tell=tell)
+        self.data = RunData(config, sources, self.processor, supervised=not self._generate, tell=tell)
         self._stack.callback(self.data.close)
         self.stream = self.data.stream
         self.first_samples = self.stream.batch(self.first_step)  # a broken row shows before an engine starts
@@ -212,19 +208,23 @@ class Run:
             if self._generate:
                 self.turns.update(self.first_step)
 
+    def open_rollouts(self) -> None:
+        """Make `self.rollouts`: start the rollout workers, if there are any."""
+        player = Player(self.config, self.stream, self.context, self.reward, self._masks, self._filters)
+        with self.phases.measure("start rollout workers"):
+            self.rollouts = open_rollouts(player, self.places, self.policy, self.events.tell)
+        self._stack.callback(lambda: self.runner.run(self.rollouts.close()))
+
     def collect(self, generate: GenerateFn, check: CheckFn) -> None:
         """Make `self.collector`, which goes on where the checkpoint left off."""
         config, limits = self.config, BufferLimits.of(self.config)
         buffer = restored_buffer(limits, *self._resume) if self._resume else Buffer(limits)
-        player = Player(config, self.stream, self.context, self.reward, self.masks, self.filters)
-        with self.phases.measure("start rollout workers"):
-            self.rollouts = open_rollouts(player, self.places, self.policy, generate, self.events.tell)
-        self._stack.callback(lambda: self.runner.run(self.rollouts.close()))
+        self.open_rollouts()
         self._generated = buffer, self.rollouts.fetch
         self.collector = Collector(
             buffer,
-            self.rollouts.play,
-            filters=[name for name, _ in self.filters],
+            partial(self.rollouts.play, generate),
+            filters=[name for name, _ in self._filters],
             options=config.batch,
             streams=config.asynchronous.streams,
             check=check,

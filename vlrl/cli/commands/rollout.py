@@ -26,6 +26,7 @@ def command(
 
     from vlrl.algorithm.credit import assign_credit
     from vlrl.rollout.groups import rollout_groups, score_groups
+    from vlrl.run.players.player import masks_of
     from vlrl.run.run import Run
     from vlrl.tracking.group_numbers import numbers_of
     from vlrl.tracking.records import images_of, rollout_records, write_rollouts
@@ -41,7 +42,7 @@ def command(
         rollouts = run.runner.run(rollout_groups(run.first_samples, run.context, seed_path=seed_path))
         groups = rollouts.groups
         failures = run.runner.run(score_groups(groups, run.reward.score_all))
-        assign_credit(groups, loaded.algorithm, run.masks)
+        assign_credit(groups, loaded.algorithm, masks_of(loaded))
         records = rollout_records(groups, run.processor, phase="rollout", step=0)
         write_rollouts(path, records, images_of(groups))
         numbers = numbers_of(groups)

@@ -7,25 +7,22 @@ from dataclasses import replace
 from vlrl.cluster import Reservation
 from vlrl.engine.policy import VllmPolicy
 from vlrl.run.players.player import Player
-from vlrl.run.players.rollouts import GenerateFn, InProcess, Rollouts
+from vlrl.run.players.rollouts import InProcess, Rollouts
 from vlrl.run.players.workers import RolloutWorkers, TellFn
 
 
-def open_rollouts(
-    player: Player, reservation: Reservation, policy: VllmPolicy, generate: GenerateFn, tell: TellFn
-) -> Rollouts:
+def open_rollouts(player: Player, reservation: Reservation, policy: VllmPolicy, tell: TellFn) -> Rollouts:
     """Start the workers that the layout has, and wait for them.
 
     Args:
         player: the driver's.
         reservation: of the run's places.
         policy: owner of the engines.
-        generate: what tickets become.
         tell: of an event's name and a sentence.
     """
     if not reservation.workers:
-        return InProcess(replace(player, policy_of=policy.of_position), generate)
+        return InProcess(replace(player, policy_of=policy.of_position))
     player.context.timeline.begin()  # the workers go on with its file
-    workers = RolloutWorkers(player.config, reservation, policy, generate, tell)
+    workers = RolloutWorkers(player.config, reservation, policy, tell)
     workers.wait_ready()
     return workers

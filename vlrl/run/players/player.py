@@ -19,8 +19,10 @@ from vlrl.processors.auto import open_processor
 from vlrl.protocols import Policy
 from vlrl.registry import resolve
 from vlrl.rollout.context import RolloutContext, endpoint_of
+from vlrl.run.players.heldout import Answers, answer
 from vlrl.scoring.compose import ComposedReward
 from vlrl.tracking.timeline import Timeline
+from vlrl.types import Sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,20 @@ class Player:
         if self.policy_of is None:
             return [self.context.policy] * len(positions)
         return [self.policy_of(position) for position in positions]
+
+    async def answer(
+        self, samples: Sequence[Sample], positions: Sequence[int], *, greedy: bool, step: int
+    ) -> Answers:
+        """Held-out samples played once each and scored, see `vlrl.run.players.heldout.answer`."""
+        return await answer(
+            samples,
+            self.context,
+            self.reward,
+            positions=positions,
+            policies=self.policies(positions),
+            greedy=greedy,
+            step=step,
+        )
 
 
 def open_player(

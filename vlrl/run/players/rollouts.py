@@ -1,4 +1,4 @@
-"""Where tickets are played and batches are packed: in the driver, or in workers that have the groups."""
+"""Where episodes are played and batches are packed: in the driver, or in workers that have the groups."""
 
 from __future__ import annotations
 
@@ -11,18 +11,23 @@ from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack
 from vlrl.rollout.buffer import Ticket
 from vlrl.rollout.outcome import Round, TicketOutcome
+from vlrl.run.players.heldout import Answers
 from vlrl.run.players.player import Player
-from vlrl.types import Group
+from vlrl.types import Group, Sample
 
 GenerateFn = Callable[[Player, Sequence[Ticket[TicketOutcome]]], Awaitable[Round]]
 """What tickets become, by a player: `vlrl.grpo.generate_groups`."""
 
 
 class Rollouts(Protocol):
-    """Plays tickets and keeps their groups."""
+    """Plays tickets and held-out samples, and keeps the tickets' groups."""
 
-    async def play(self, tickets: Sequence[Ticket[TicketOutcome]]) -> Round:
+    async def play(self, generate: GenerateFn, tickets: Sequence[Ticket[TicketOutcome]]) -> Round:
         """What tickets become."""
+        ...
+
+    async def answer(self, samples: Sequence[Sample], *, greedy: bool, step: int) -> Answers:
+        """Held-out samples played once each, scored under the reward weights of a step."""
         ...
 
     def pack(
@@ -35,8 +40,12 @@ class Rollouts(Protocol):
         """An outcome's groups."""
         ...
 
-    def take_metrics(self) -> dict[str, float]:
-        """What the rewards have published since this was called last, and what became of workers."""
+    def take_published(self) -> dict[str, float]:
+        """What the rewards have published since this was called last."""
+        ...
+
+    def take_counts(self) -> dict[str, float]:
+        """What became of workers since this was called last."""
         ...
 
     async def close(self) -> None:
@@ -47,12 +56,16 @@ class Rollouts(Protocol):
 class InProcess:
     """Rollouts in the driver's own process."""
 
-    def __init__(self, player: Player, generate: GenerateFn) -> None:
-        self._player, self._generate = player, generate
+    def __init__(self, player: Player) -> None:
+        self._player = player
 
-    async def play(self, tickets: Sequence[Ticket[TicketOutcome]]) -> Round:
+    async def play(self, generate: GenerateFn, tickets: Sequence[Ticket[TicketOutcome]]) -> Round:
         """What tickets become."""
-        return await self._generate(self._player, tickets)
+        return await generate(self._player, tickets)
+
+    async def answer(self, samples: Sequence[Sample], *, greedy: bool, step: int) -> Answers:
+        """Held-out samples played once each, scored under the reward weights of a step."""
+        return await self._player.answer(samples, range(len(samples)), greedy=greedy, step=step)
 
     def pack(
         self, outcomes: Sequence[TicketOutcome], part: slice, options: PackOptions, version: int
@@ -65,9 +78,13 @@ class InProcess:
         """An outcome's groups."""
         return list(outcome.groups)
 
-    def take_metrics(self) -> dict[str, float]:
+    def take_published(self) -> dict[str, float]:
         """What the rewards have published since this was called last."""
         return self._player.reward.take_metrics()
+
+    def take_counts(self) -> dict[str, float]:
+        """There are no workers."""
+        return {}
 
     async def close(self) -> None:
         """Nothing was started."""

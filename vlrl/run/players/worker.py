@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,7 @@ from vlrl.run.players.division import Division
 from vlrl.run.players.player import open_player
 from vlrl.run.players.rollouts import GenerateFn
 from vlrl.tracking.timeline import Timeline
-from vlrl.types import Group
+from vlrl.types import Group, Sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,6 @@ class RolloutWorker:
         number: int,
         division: Division,
         engines: Sequence[Any],
-        generate: GenerateFn,
     ) -> None:
         """Do nothing yet.
 
@@ -87,9 +86,8 @@ class RolloutWorker:
             number: of this worker.
             division: what is whose.
             engines: actors of all engines.
-            generate: what tickets become.
         """
-        self._number, self._division, self._generate = number, division, generate
+        self._number, self._division = number, division
         self._config = division.share_of(config, number)
         self._events: asyncio.Queue[Told | Lost] = asyncio.Queue()
         self._renewals = Renewals(lambda *lost: self._events.put_nowait(Lost(*lost)))
@@ -124,7 +122,10 @@ class RolloutWorker:
         return time.perf_counter() - begin
 
     async def play(
-        self, tickets: Sequence[Ticket[TicketOutcome]], joint_batches: Mapping[int, JointBatch]
+        self,
+        generate: GenerateFn,
+        tickets: Sequence[Ticket[TicketOutcome]],
+        joint_batches: Mapping[int, JointBatch],
     ) -> list[Any]:
         """What tickets become: a `Round` without groups, then of each ticket its groups and their frames.
 
@@ -132,27 +133,36 @@ class RolloutWorker:
         to the ranks that train on them, and by no other process.
 
         Args:
+            generate: what tickets become.
             tickets: to be played together.
             joint_batches: by engine, what the tickets' requests are part of.
         """
-        self._left, self._client.joint_batches = {}, dict(joint_batches)
-        try:
-            round_ = await self._generate(self._player, tickets)
-        finally:
-            self._left, self._client.joint_batches = joint_batches, {}
-            for number in joint_batches:
-                self._leave(number)
+        with self._joining(joint_batches):
+            round_ = await generate(self._player, tickets)
         stored: list[Any] = []
         for outcome in round_.outcomes:
             stored += separate(outcome.groups)
             outcome.groups = None
         return [round_, *stored]
 
+    async def answer(
+        self,
+        samples: Sequence[Sample],
+        positions: Sequence[int],
+        greedy: bool,
+        step: int,
+        joint_batches: Mapping[int, JointBatch],
+    ) -> list[Any]:
+        """Held-out samples played once each: failures of scoring, then each sample's as `play` has them."""
+        with self._joining(joint_batches):
+            answers = await self._player.answer(samples, positions, greedy=greedy, step=step)
+        return [answers.failures, *(part for groups in answers.of_samples for part in separate(groups))]
+
     async def pack(self, part: slice, options: PackOptions, version: int, *outcomes: bytes) -> list[Any]:
         """Pack a part of the outcomes' groups, which are pickled: `Packed`, then the part of each rank."""
         return await asyncio.to_thread(_packed, part, options, version, outcomes)
 
-    async def take_metrics(self) -> dict[str, float]:
+    async def take_published(self) -> dict[str, float]:
         """What the rewards have published since this was called last."""
         return self._player.reward.take_metrics()
 
@@ -172,6 +182,17 @@ class RolloutWorker:
     async def close(self) -> None:
         """Close environments and rewards."""
         await self._stack.aclose()
+
+    @contextmanager
+    def _joining(self, joint_batches: Mapping[int, JointBatch]) -> Iterator[None]:
+        """The requests of the block are part of these batches, which the worker leaves after it."""
+        self._left, self._client.joint_batches = {}, dict(joint_batches)
+        try:
+            yield
+        finally:
+            self._left, self._client.joint_batches = joint_batches, {}
+            for number in joint_batches:
+                self._leave(number)
 
     def _leave(self, number: int) -> None:
         joint = self._left[number]

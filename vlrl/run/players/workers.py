@@ -22,11 +22,12 @@ from vlrl.rollout.buffer import Ticket
 from vlrl.rollout.outcome import Round, TicketOutcome
 from vlrl.run.players.division import Division
 from vlrl.run.players.handle import WorkerHandle
+from vlrl.run.players.heldout import Answers
 from vlrl.run.players.rollouts import GenerateFn
 from vlrl.run.players.worker import Lost, Packed, RolloutWorker
 from vlrl.scoring.metrics import merged_metrics
 from vlrl.tracking.metrics import WORKER_COUNTS
-from vlrl.types import Group
+from vlrl.types import Group, Sample
 
 TellFn = Callable[[str, str], None]
 
@@ -44,15 +45,22 @@ class StoredGroups:
     frames: Any
 
 
+JointBatches = dict[int, JointBatch]
+"""What a worker's requests are part of, by engine."""
+AskFn = Callable[[Any, list[int], JointBatches], list[Any]]
+"""(worker, its positions, its batches) → references: its answer, then two of each position's groups."""
+Answered = tuple[Any, list[int], list[StoredGroups]]
+"""A worker's answer, its positions, and each one's groups."""
+
+
 class RolloutWorkers:
-    """Plays tickets in workers near the engines; one that dies is replaced, and its tickets replayed."""
+    """Plays episodes in workers near the engines; one that dies is replaced, and its episodes replayed."""
 
     def __init__(
         self,
         config: Config,
         reservation: cluster.Reservation,
         policy: VllmPolicy,
-        generate: GenerateFn,
         tell: TellFn,
     ) -> None:
         """Start the workers; `wait_ready` waits for them.
@@ -61,7 +69,6 @@ class RolloutWorkers:
             config: the whole config.
             reservation: of their places.
             policy: owner of the engines.
-            generate: what tickets become.
             tell: of an event's name and a sentence.
         """
         self._config, self._division = config, Division.of(reservation.layout)
@@ -70,7 +77,7 @@ class RolloutWorkers:
         self._num_ranks, self._rounds, self._packs = config.trainer.world_size, count(), count()
         self._handles = [
             WorkerHandle(
-                partial(self._spawn, number, place, generate),
+                partial(self._spawn, number, place),
                 place,
                 name=f"rollout worker {number}",
                 max_restarts=config.rollout.max_worker_restarts,
@@ -81,58 +88,80 @@ class RolloutWorkers:
         self._listening: list[asyncio.Task[None]] = []
         self._counted: Counter[str] = Counter()
 
-    def _spawn(self, number: int, place: cluster.Place, generate: GenerateFn) -> Any:
+    def _spawn(self, number: int, place: cluster.Place) -> Any:
         """A worker's actor, which knows the engines as they are now."""
-        arguments = (self._config, number, self._division, self._policy.actors, generate)
+        arguments = (self._config, number, self._division, self._policy.actors)
         return cluster.spawn(RolloutWorker, *arguments, place=place, env={})
 
     def wait_ready(self) -> float:
         """Block until all workers have started; seconds the slowest took."""
         return max(handle.wait_ready() for handle in self._handles)
 
-    async def play(self, tickets: Sequence[Ticket[TicketOutcome]]) -> Round:
+    async def play(self, generate: GenerateFn, tickets: Sequence[Ticket[TicketOutcome]]) -> Round:
         """What tickets become, each played by its worker."""
+        by_position = {ticket.position: replace(ticket) for ticket in tickets}
+
+        def ask(worker: Any, positions: list[int], joint_batches: JointBatches) -> list[Any]:
+            share = [by_position[position] for position in positions]
+            return cluster.split(worker.play, 1 + 2 * len(share), generate, share, joint_batches)
+
+        played = await self._divide(list(by_position), ask)
+        for round_, _, stored in played:
+            for outcome, groups in zip(round_.outcomes, stored, strict=True):
+                outcome.groups = groups
+        return _joined([(round_, share) for round_, share, _ in played], list(by_position))
+
+    async def answer(self, samples: Sequence[Sample], *, greedy: bool, step: int) -> Answers:
+        """Held-out samples played once each, scored under the reward weights of a step."""
+
+        def ask(worker: Any, positions: list[int], joint_batches: JointBatches) -> list[Any]:
+            share = [samples[position] for position in positions]
+            arguments = (share, positions, greedy, step, joint_batches)
+            return cluster.split(worker.answer, 1 + 2 * len(share), *arguments)
+
+        answered = await self._divide(range(len(samples)), ask)
+        stored = {n: groups for _, positions, of in answered for n, groups in zip(positions, of, strict=True)}
+        of_samples = await asyncio.to_thread(lambda: [_fetched(stored[n]) for n in range(len(samples))])
+        return Answers(of_samples, [failure for failures, _, _ in answered for failure in failures])
+
+    async def _divide(self, positions: Sequence[int], ask: AskFn) -> list[Answered]:
+        """Ask each worker for its share of some positions, in batches that all of them make."""
         self._listen()
-        name, shares = f"round {next(self._rounds)}", dict[int, list[Ticket[TicketOutcome]]]()
-        for ticket in tickets:
-            shares.setdefault(self._division.worker_of(ticket.position), []).append(replace(ticket))
-        positions = [ticket.position for ticket in tickets]
+        name, shares = f"round {next(self._rounds)}", dict[int, list[int]]()
+        for position in positions:
+            shares.setdefault(self._division.worker_of(position), []).append(position)
         joint_batches = self._division.joint_batches(name, positions) if self._joins else {}
-        plays = [
-            asyncio.get_running_loop().create_task(self._play(number, share, joint_batches.get(number, {})))
+        asked = [
+            asyncio.get_running_loop().create_task(
+                self._ask(number, share, joint_batches.get(number, {}), ask)
+            )
             for number, share in shares.items()
         ]
         try:
-            rounds = await asyncio.gather(*plays)
+            answered = await asyncio.gather(*asked)
         finally:
-            for task in plays:
+            for task in asked:
                 task.cancel()
         for engine in {engine for of_worker in joint_batches.values() for engine in of_worker}:
             self._policy.actors[engine].end_round.remote(name)
-        played = [ticket.position for share in shares.values() for ticket in share]
-        return _joined(rounds, played, positions)
+        return answered
 
-    async def _play(
-        self, number: int, tickets: Sequence[Ticket[TicketOutcome]], joint_batches: dict[int, JointBatch]
-    ) -> Round:
+    async def _ask(self, number: int, share: list[int], joint_batches: JointBatches, ask: AskFn) -> Answered:
         """A worker's share of a round; begun again if the worker dies, in batches of its own."""
         handle = self._handles[number]
         while True:
             worker = handle.actor
-            first, *stored = cluster.split(worker.play, 1 + 2 * len(tickets), tickets, joint_batches)
+            first, *stored = ask(worker, share, joint_batches)
             try:
-                round_: Round = await cluster.fetch_async(first)
+                value = await cluster.fetch_async(first)
             except EngineDied as error:
                 for engine, joint in joint_batches.items():  # the others must not wait for it
                     self._policy.actors[engine].leave.remote(joint.round, joint.client)
                 joint_batches = {}
                 await asyncio.to_thread(handle.replace, worker, error)
                 continue
-            for outcome, references in zip(
-                round_.outcomes, zip(stored[::2], stored[1::2], strict=True), strict=True
-            ):
-                outcome.groups = StoredGroups(*references)
-            return round_
+            pairs = zip(stored[::2], stored[1::2], strict=True)
+            return value, share, [StoredGroups(*references) for references in pairs]
 
     def pack(
         self, outcomes: Sequence[TicketOutcome], part: slice, options: PackOptions, version: int
@@ -154,23 +183,24 @@ class RolloutWorkers:
 
     def fetch(self, outcome: TicketOutcome) -> list[Group]:
         """An outcome's groups."""
-        stored: StoredGroups = outcome.groups
-        groups: list[Group] = rejoin(*cluster.fetch_all([stored.pickled, stored.frames]))
-        return groups
+        return _fetched(outcome.groups)
 
-    def take_metrics(self) -> dict[str, float]:
-        """What the rewards have published since this was called last, and how many workers were replaced."""
+    def take_published(self) -> dict[str, float]:
+        """What the rewards have published since this was called last."""
         published = []
         workers = [handle.actor for handle in self._handles]
-        asked = cluster.begin(workers, "take_metrics")
+        asked = cluster.begin(workers, "take_published")
         for handle, worker, answer in zip(self._handles, workers, asked, strict=True):
             try:
                 published.append(cluster.fetch(answer))
             except EngineDied as error:  # its numbers are lost with it
                 handle.replace(worker, error)
+        return merged_metrics(published)
+
+    def take_counts(self) -> dict[str, float]:
+        """How many workers were replaced since this was called last."""
         before, self._counted = self._counted, _sum(m.counts for m in self._handles)
-        new = {name: self._counted[name] - before[name] for name in WORKER_COUNTS}
-        return merged_metrics(published) | {f"failures/{name}": float(n) for name, n in new.items()}
+        return {f"failures/{name}": float(self._counted[name] - before[name]) for name in WORKER_COUNTS}
 
     async def close(self) -> None:
         """Let the workers close what they have opened, then stop them."""
@@ -213,9 +243,15 @@ class RolloutWorkers:
             handle.actor.renewed.remote(lost.number, engine)
 
 
-def _joined(rounds: Sequence[Round], played: Sequence[int], positions: Sequence[int]) -> Round:
-    """The workers' rounds as one, its outcomes in the order of `positions`."""
-    outcomes = dict(zip(played, (o for round_ in rounds for o in round_.outcomes), strict=True))
+def _fetched(stored: StoredGroups) -> list[Group]:
+    groups: list[Group] = rejoin(*cluster.fetch_all([stored.pickled, stored.frames]))
+    return groups
+
+
+def _joined(played: Sequence[tuple[Round, list[int]]], positions: Sequence[int]) -> Round:
+    """The workers' rounds, each of some positions, as one, its outcomes in the order of `positions`."""
+    rounds = [round_ for round_, _ in played]
+    outcomes = {p: o for round_, of in played for p, o in zip(of, round_.outcomes, strict=True)}
     parts = {part for round_ in rounds for part in round_.seconds}
     return Round(
         [outcomes[position] for position in positions],
