@@ -44,7 +44,7 @@ def write_configs(task: str, folder: Path) -> int:
 
 def vlrl(*arguments: object, busy: bool) -> None:
     program = str(Path(sys.executable).parent / "vlrl")
-    with busy_machine() if busy else nullcontext():
+    with busy_machine(niceness=19) if busy else nullcontext():  # Ray gives its workers 15
         child = subprocess.run(
             [program, *map(str, arguments), "--json"], cwd=ROOT, stdout=subprocess.PIPE, text=True
         )

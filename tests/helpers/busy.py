@@ -9,13 +9,13 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def busy_machine(num_processes: int = 2) -> Iterator[None]:
+def busy_machine(num_processes: int = 2, *, niceness: int = 5) -> Iterator[None]:
     """Processes that never rest, so that the threads of one operation do not arrive together.
 
-    They are a little less urgent than what is tested: as its equals they make it twenty times as slow, for
-    its threads wait for each other at every operation.
+    They are to be a little less urgent than what is tested: as its equals they make it twenty times as slow,
+    for its threads wait for each other at every operation. `niceness` is theirs, at most 19.
     """
-    code = "import os\nos.nice(5)\nwhile True: pass"
+    code = f"import os\nos.nice({niceness})\nwhile True: pass"
     children = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(num_processes)]
     try:
         yield
