@@ -16,6 +16,7 @@ from vlrl.cluster.calls import (
     stream,
     translate,
 )
+from vlrl.cluster.node_checks import check_nodes
 from vlrl.cluster.reservation import (
     Place,
     Reservation,
@@ -34,6 +35,7 @@ __all__ = [
     "begin",
     "begin_with",
     "call",
+    "check_nodes",
     "cluster",
     "dead",
     "device_name",

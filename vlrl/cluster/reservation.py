@@ -134,6 +134,7 @@ class Reservation:
         ranks: a place for each rank.
         engines: a place for each replica.
         workers: a place for each rollout worker.
+        addresses: of the nodes that are part of it, by Ray's id.
     """
 
     def __init__(self, layout: Layout, timeout_s: float) -> None:
@@ -158,6 +159,7 @@ class Reservation:
                 "generator.num_replicas"
             )
         self._devices = self._cuda_devices()
+        self.addresses = {layout.nodes[b.node].id: layout.nodes[b.node].name for b in self._bundles}
         self._interfaces = self._find_interfaces()
         self.ranks = [self._place(index, layout.ranks) for index in range(len(layout.ranks))]
         self.engines = [self._place(index, layout.engines) for index in range(len(layout.engines))]
@@ -184,12 +186,9 @@ class Reservation:
 
     def _find_interfaces(self) -> dict[str, str | None]:
         """The interface of each node's address, if there is more than one node."""
-        ids = {
-            self.layout.nodes[bundle.node].id: self.layout.nodes[bundle.node].name for bundle in self._bundles
-        }
-        if len(ids) == 1:
+        if len(self.addresses) == 1:
             return {}
-        return {node_id: run_on(node_id, interface_of, address) for node_id, address in ids.items()}
+        return {node: run_on(node, interface_of, address) for node, address in self.addresses.items()}
 
     def _strategy(self, bundle: int) -> Any:
         return PlacementGroupSchedulingStrategy(self._group, placement_group_bundle_index=bundle)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from vlrl.choices import MachineChoice
-from vlrl.cluster import Reservation, cluster, nodes
+from vlrl.cluster import Reservation, check_nodes, cluster, nodes
 from vlrl.config import Config
 from vlrl.config.engine import Transport
 from vlrl.engine.policy import VllmPolicy
@@ -48,7 +48,9 @@ class Engines:
         """Start or join Ray and reserve GPUs and cores; the stack gives everything back.
 
         Raises:
-            ResourceError: if there are too few, or other runs keep them for ray.start_timeout_s.
+            ResourceError: if there are too few, or other runs keep them for ray.start_timeout_s; or if nodes
+                cannot reach each other.
+            ConfigError: if a node lacks the model's folder.
         """
         self._processor, self._stack, self._events = processor, stack, events
         self.choices: list[MachineChoice] = []
@@ -59,6 +61,7 @@ class Engines:
         self._share_gpus = layout.takes_turns
         self.reservation = Reservation(layout, config.ray.start_timeout_s)
         stack.callback(self.reservation.close)
+        check_nodes(self.reservation.addresses, config.model.path)
         if layout.on_gpu or layout.num_nodes > 1:
             for line in layout.lines():
                 events.note(line)
