@@ -22,7 +22,6 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ from rich.console import Console
 from vlrl import cluster
 from vlrl.config import Config, parse_config
 from vlrl.envs.visual.questions.digit_sum import DigitSum
-from vlrl.grpo import generate_groups, grpo_step, require_healthy
+from vlrl.grpo import generate_groups, grpo_step
 from vlrl.model.tiny import build_tiny_qwen2_5_vl
 from vlrl.process.json_stdout import parse_with_json, print_json
 from vlrl.rollout.buffer import Ticket
@@ -115,7 +114,7 @@ def play(run: Run, mode: str) -> Played:
     )
     run.policy.load_weights(run.trainer.manifest, 0)  # the versions begin again
     generating = NotedGeneration()
-    run.collect(generating, partial(require_healthy, config))
+    run.collect(generating)
     before, cpu, begin = time.time(), cpu_seconds(run), time.perf_counter()
     steps = [grpo_step(run, step) for step in range(config.num_steps)]
     seconds = time.perf_counter() - begin

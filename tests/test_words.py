@@ -25,7 +25,7 @@ NOT = {
     r"lag_mean|version_lags|lag_sums": "staleness",
     r"async_options|async_\.": "asynchronous",
     r"draw_wave|whole_waves|mode=waves": "batch",
-    r"each_aside|written_aside|run\.aside": "prefetched, written_atomically, run.run_blocking",
+    r"each_aside|written_aside|run\.aside": "written_atomically, run.run_blocking",
     r"num_drawn_tokens": "num_generated_tokens",
     r"Said(?=[\[(\],])|said_of": "MediaMessage, ParsedAction",
     r"make_setting|Setting\(|rollout\.setting": "RolloutContext",

@@ -36,10 +36,9 @@ from vlrl.algorithm.filters import (
 from vlrl.config import Config
 from vlrl.config.asynchronous import BatchConfig, FilterConfig
 from vlrl.errors import ConfigError, DataError, EnvError, InternalError
-from vlrl.grpo import require_healthy
 from vlrl.registry import resolve
 from vlrl.rollout.buffer import Buffer, BufferLimits, State, Ticket
-from vlrl.rollout.collector import CollectedBatch, Collector
+from vlrl.rollout.collector import CollectedBatch, Collector, require_healthy
 from vlrl.rollout.groups import rollout_groups, score_groups
 from vlrl.rollout.outcome import Round, TicketOutcome, oldest_version, outcome_of
 from vlrl.rollout.session import Session
