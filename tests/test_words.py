@@ -79,7 +79,8 @@ def sources() -> Iterator[tuple[str, str]]:
             name = str(file.relative_to(ROOT))
             if file.suffix in (".py", ".md") and name not in ALLOWED:
                 yield name, file.read_text(encoding="utf-8")
-    yield "README.md", (ROOT / "README.md").read_text(encoding="utf-8")
+    for file in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "configs").glob("*.yaml"))):
+        yield str(file.relative_to(ROOT)), file.read_text(encoding="utf-8")
 
 
 def banned(text: str, name: str = "") -> list[str]:
