@@ -28,13 +28,7 @@ class WorkThread:
         self._queue: SimpleQueue[_Work | None] = SimpleQueue()
         self._future: asyncio.Future[Outcome] | None = None
         self._num_begun = self._num_done = 0
-        self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
-        self._thread.start()
-
-    @property
-    def running(self) -> bool:
-        """True until the thread has ended."""
-        return self._thread.is_alive()
+        threading.Thread(target=self._serve, name=name, daemon=True).start()
 
     @property
     def busy(self) -> bool:
@@ -80,9 +74,9 @@ class EnvInThread:
 
     traits = Traits("", (), {})
 
-    def __init__(self, spec: EnvTask, abandoned: list[WorkThread]) -> None:
-        """Start the thread; it joins `abandoned` if it is left in the midst of a call."""
-        self._spec, self._abandoned = spec, abandoned
+    def __init__(self, spec: EnvTask) -> None:
+        """Start the thread."""
+        self._spec = spec
         self._thread = WorkThread(f"env {spec.name}")
         self._env: Any = None
         self._calls = LoopCalls()
@@ -134,8 +128,6 @@ class EnvInThread:
             self._dismiss()
 
     def _dismiss(self) -> None:
-        if self._thread.busy:
-            self._abandoned.append(self._thread)
         self._thread.dismiss(self._close)
 
     def _close(self) -> Outcome:
