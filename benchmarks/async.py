@@ -33,7 +33,7 @@ from vlrl.config import Config, parse_config
 from vlrl.envs.visual.questions.digit_sum import DigitSum
 from vlrl.grpo import generate_groups, grpo_step
 from vlrl.model.tiny import build_tiny_qwen2_5_vl
-from vlrl.process.json_stdout import parse_with_json, print_json
+from vlrl.process.json_stdout import parse_with_json, print_figures
 from vlrl.rollout.buffer import Ticket
 from vlrl.rollout.groups import rollout_groups
 from vlrl.rollout.outcome import Round, TicketOutcome
@@ -276,11 +276,7 @@ def main() -> None:
     if args.image:
         panels = [Panel(f"{m}: {p[-1].seconds:.1f} s", p[-1].spans) for m, p in rounds.items()]
         draw_gantt(args.image, panels)
-    if args.json:
-        print_json(result)
-        return
-    for name, value in result.items():
-        print(f"{name:24} {value}")
+    print_figures(result, args.json)
 
 
 if __name__ == "__main__":

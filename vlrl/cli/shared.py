@@ -27,6 +27,17 @@ def print_result(result: dict[str, Any], as_json: bool) -> None:
         print_json(result)
 
 
+def print_verdict(result: dict[str, Any], as_json: bool) -> None:
+    """Print the result of a check, as `print_result` does.
+
+    Raises:
+        typer.Exit: with exit code 1 if the result is not ok.
+    """
+    print_result(result, as_json)
+    if not result["ok"]:
+        raise typer.Exit(1)
+
+
 def options_of(given: list[str] | None, what: str) -> dict[str, Any]:
     """The options of key=value, values in YAML; a dot goes into a mapping, as in endpoint.model=x.
 

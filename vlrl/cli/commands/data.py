@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from vlrl.check.data.records import Split, Splits
-from vlrl.cli.shared import DebugOption, JsonOption, OverridesArgument, print_result
+from vlrl.cli.shared import DebugOption, JsonOption, OverridesArgument, print_result, print_verdict
 from vlrl.coordinates import CoordinateFrame
 from vlrl.errors import ConfigError
 
@@ -72,9 +72,7 @@ def check(
 
         write_check_page(html, Path(target).name, result)
         typer.echo(f"page: {html}", err=json)
-    print_result(result, json)
-    if not result["ok"]:
-        raise typer.Exit(1)
+    print_verdict(result, json)
 
 
 @app.command("show")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from vlrl.cli.shared import DebugOption, JsonOption, options_of, print_result
+from vlrl.cli.shared import DebugOption, JsonOption, options_of, print_result, print_verdict
 
 app = typer.Typer(help="Look at environments, play and check them.", no_args_is_help=True)
 
@@ -69,9 +69,7 @@ def check_command(
     with Console(stderr=True).status(name) as status:
         result = check_env(request, on_step=lambda step: status.update(f"{name}: {step}"))
     show_check(result, Console(stderr=json, highlight=False))
-    print_result(result, json)
-    if not result["ok"]:
-        raise typer.Exit(1)
+    print_verdict(result, json)
 
 
 @app.command("bench")
@@ -150,9 +148,7 @@ def replay_command(
     with Console(stderr=True).status("playing again") as status:
         result = replay_all(path, episode, on_episode=status.update)
     show_replay(result, Console(stderr=json, highlight=False))
-    print_result(result, json)
-    if not result["ok"]:
-        raise typer.Exit(1)
+    print_verdict(result, json)
 
 
 @app.command("screens")

@@ -8,7 +8,14 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from vlrl.cli.shared import DebugOption, JsonOption, OverridesArgument, options_of, print_result
+from vlrl.cli.shared import (
+    DebugOption,
+    JsonOption,
+    OverridesArgument,
+    options_of,
+    print_result,
+    print_verdict,
+)
 from vlrl.errors import ConfigError
 
 app = typer.Typer(help="Write, test and compare reward functions.", no_args_is_help=True)
@@ -116,9 +123,7 @@ def test_command(
 
         write_reward_page(html, result)
         typer.echo(f"page: {html}", err=json)
-    print_result(result, json)
-    if not result["ok"]:
-        raise typer.Exit(1)
+    print_verdict(result, json)
 
 
 @app.command("score")
