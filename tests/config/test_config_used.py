@@ -15,6 +15,7 @@ from typing import get_args
 
 from pydantic import Field
 
+import vlrl.config.algorithm
 import vlrl.config.asynchronous
 import vlrl.config.data
 import vlrl.config.engine
@@ -32,6 +33,7 @@ SECTIONS: Sections = {
     name: item
     for name, item in (
         *vars(vlrl.config.options).items(),
+        *vars(vlrl.config.algorithm).items(),
         *vars(vlrl.config.data).items(),
         *vars(vlrl.config.rollout).items(),
         *vars(vlrl.config.engine).items(),
@@ -47,7 +49,7 @@ def sources() -> Iterator[str]:
     """Texts of the package but for the options themselves; glob follows no symlinks: folders are named."""
     for folder in (ROOT / "vlrl", ROOT / "processors", ROOT / "rewards", ROOT / "envs"):
         for file in folder.rglob("*.py"):
-            if not file.name.endswith(("config.py", "options.py")) or file.parent.name == "cli":
+            if file.parent.name != "config" or not file.name.endswith("options.py"):
                 yield file.read_text(encoding="utf-8")
 
 
