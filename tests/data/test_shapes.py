@@ -201,7 +201,7 @@ def test_a_strangers_shape(read: Any, tmp_path: Path) -> None:
         ({"messages": [{"role": "user", "content": ""}, {"role": "assistant", "content": ""}], "target": "t"},
          "leave one of them out"),
         ({"messages": [{"role": "user", "content": ""}, {"role": "tool", "content": [{"type": "image"}]}]},
-         "None is no image"),
+         "None is not an image"),
         ({"problem": 3, "answer": 3}, "'problem' must be text"),
         ({"problem": "<image> or <image>", "image": "1.png"}, "2 <image> markers .* for 1 images"),
         ({"problem": "<video>", "image": "1.png"}, "1 <video> markers .* for 0 videos"),

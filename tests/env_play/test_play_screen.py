@@ -148,7 +148,7 @@ def test_what_the_grammar_would_lose_is_refused(play: Any) -> None:
 def test_no_screen_takes_no_gestures(play: Any) -> None:
     server = play(name="visual/mazes")
     assert server.answer("view", {})["screen"] is None
-    with pytest.raises(DataError, match="no screen"):
+    with pytest.raises(DataError, match="not a screen"):
         server.answer("do", {"kind": "wait"})
 
 
