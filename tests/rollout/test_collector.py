@@ -55,7 +55,7 @@ class VersionedPolicy:
 
     Attributes:
         version: of the weights, as an engine stamps it; `update` may come while requests run.
-        delay_s: by sample id; the default is no delay.
+        delay_s: by sample id; the default is not a delay.
         seeds: that it was asked with, by sample id.
     """
 
@@ -541,7 +541,7 @@ def test_filled_before_every_step_batches_are_as_old_as_they_may_be(staleness: i
 
 
 def test_options_that_contradict_each_other_are_refused() -> None:
-    with pytest.raises(Exception, match=r"over_sampling=2 generates for nothing without batch\.filters"):
+    with pytest.raises(Exception, match=r"over_sampling=2 only wastes groups without batch\.filters"):
         make_config(batch={"over_sampling": 2})
     with pytest.raises(Exception, match=r"set episodes\.lockstep=false"):
         make_config(asynchronous={"mode": "async"})

@@ -15,10 +15,10 @@ OverridesArgument = Annotated[
     list[str] | None, typer.Argument(help="Overrides: section.key=value …", metavar="[KEY=VALUE]…")
 ]
 JsonOption = Annotated[
-    bool, typer.Option("--json", help="Print a machine-readable result, and only it, to stdout.")
+    bool, typer.Option("--json", help="Print one machine-readable result to stdout, and nothing else.")
 ]
 DebugOption = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
-ResumeOption = Annotated[bool, typer.Option("--resume", help="Go on from the run's last checkpoint.")]
+ResumeOption = Annotated[bool, typer.Option("--resume", help="Continue from the run's last checkpoint.")]
 
 
 def print_result(result: dict[str, Any], as_json: bool) -> None:
@@ -46,7 +46,7 @@ def options_of(given: list[str] | None, what: str) -> dict[str, Any]:
         what: begins an error about one of them.
 
     Raises:
-        ConfigError: for what is not key=value, or a value that is no YAML.
+        ConfigError: for what is not key=value, or a value that is not YAML.
     """
     import yaml
 

@@ -50,9 +50,9 @@ class AlgorithmConfig(Section):
     scale_by_std: bool = True
     """Divide advantages by the group's standard deviation (GRPO); false is Dr. GRPO."""
     discount: float = Field(1.0, ge=0, le=1)
-    """γ a turn, of all credits but the episode's; 0 pays a turn for its own reward alone."""
+    """γ per turn, for the values of credit by turn; with 0 a turn gets only its own reward."""
     state_weight: float = Field(1.0, ge=0)
-    """ω, what the advantage among equal states counts for in state_groups."""
+    """ω, weight of the advantage among equal states in state_groups."""
     normalize: Literal["none", "batch"] = "none"
     """batch: advantages have mean 0 and deviation 1 over all trained tokens of a step (REINFORCE++, GDPO)."""
     masks: list[Name] = Field(default_factory=list)
@@ -70,8 +70,9 @@ class AlgorithmConfig(Section):
     clip_high: float = Field(0.28, ge=0)
     """Upper trust bound (DAPO's clip-higher), likewise."""
     dual_clip: float | None = Field(3.0, gt=1)
-    """Ratio from which a token with a negative advantage is left alone, as PPO has no upper bound there
-    (dual-clip PPO, arXiv 1912.09729; verl's clip_ratio_c). Null is none; correction.kind=dppo has a cap."""
+    """Ratio above which a token with a negative advantage has no gradient, since PPO has no upper bound
+    there (dual-clip PPO, arXiv 1912.09729; verl's clip_ratio_c). Null: no bound; correction.kind=dppo has
+    a cap."""
     kl_coef: float = Field(0.0, ge=0)
     """Weight of KL to the starting model; above 0 the trainer holds a frozen reference copy."""
     kl_estimator: Name = "k3"

@@ -59,7 +59,7 @@ class Keys:
         """
         media = np.zeros((1, len(ledger.token_ids)), np.int64)
         for medium, start in zip(ledger.media, ledger.media_starts, strict=True):
-            # Several at one place only where tests leave placeholders out: their numbers are told apart.
+            # Several at one place only where tests leave placeholders out: their numbers differ.
             name = (int(media[0, start]), identity(medium))
             media[0, start] = self._names.setdefault(name, len(self._names) + 1)
         num_inputs = int(np.flatnonzero(trained)[-1])

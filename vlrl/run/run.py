@@ -267,7 +267,7 @@ class Run:
                     raise Interrupted(
                         f"stopped after step {step + 1} of {num_steps}, saved; continue with --resume"
                     )
-        finally:  # whoever has had enough of steps may be interrupted again
+        finally:  # after the steps a signal interrupts at once again
             self.interrupts.graceful = False
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:

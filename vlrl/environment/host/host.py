@@ -33,7 +33,7 @@ class HostedEnv(Protocol):
         tools: JSON schemas of its functions.
         system_prompts: of a `MultiAgentEnv`, for each agent; empty for an `Env`. The methods of one that has
             agents take and return a mapping by agent.
-        sees: it wants to be told by `seen`.
+        sees: it wants the calls of `seen`.
         snapshots: it has `snapshot` and `restore`.
     """
 
@@ -69,7 +69,7 @@ class HostedEnv(Protocol):
         ...
 
     async def close(self) -> None:
-        """Give the slot back, whatever happened; safe to call twice, and in the midst of a cancellation."""
+        """Give the slot back, whatever happened; safe to call twice, and during a cancellation."""
         ...
 
 
@@ -83,11 +83,11 @@ class Home(Protocol):
         ...
 
     async def leave(self, healthy: bool) -> None:
-        """End an episode; one that is not healthy failed, or was left in the midst of a call."""
+        """End an episode; one that is not healthy failed, or was left during a call."""
         ...
 
     def end(self) -> None:
-        """Stop at once; whoever waits is told so."""
+        """Stop at once; pending calls fail."""
         ...
 
 

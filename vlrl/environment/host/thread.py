@@ -32,7 +32,7 @@ class WorkThread:
 
     @property
     def busy(self) -> bool:
-        """True while a call has not returned, be it that nobody waits for it any more."""
+        """True while a call has not returned, even if it is no longer awaited."""
         return self._num_done < self._num_begun
 
     async def outcome(self, call: Callable[[], Outcome], limit_s: float) -> Outcome:
@@ -45,12 +45,12 @@ class WorkThread:
         return future.result() if future.done() else overdue(limit_s)
 
     def dismiss(self, last: Callable[[], Outcome]) -> None:
-        """Let the thread end when it has done what it is at, and then `last`."""
+        """Let the thread end after the call that runs and `last`."""
         self._queue.put((last, None))
         self._queue.put(None)
 
     def fail(self, outcome: Outcome) -> None:
-        """Have whoever waits be given this."""
+        """Give this outcome to the call that is awaited."""
         if self._future and not self._future.done():
             self._future.set_result(outcome)
 
@@ -134,6 +134,6 @@ class EnvInThread:
         return None if self._env is None else perform(self._env, "close", ())
 
     def end(self) -> None:
-        """Stop what can be stopped: whoever waits is told so."""
+        """Stop what can be stopped: pending calls fail."""
         self._thread.fail(EnvFailure("died", HOST_CLOSED))
         self._calls.end()
