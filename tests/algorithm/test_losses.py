@@ -119,7 +119,7 @@ def test_gspo_token_gives_each_token_its_own_advantage() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_gmpo_is_its_equation_4(seed: int) -> None:
+def test_gmpo_is_the_product_of_its_paper(seed: int) -> None:
     """-1/G Σ_i A_i {Π_t min(ρ^sgn, clip(ρ, e^-0.4, e^0.4)^sgn)^sgn}^(1/|o|), powers as they are printed."""
     case = Case(seed)
     low, high = math.exp(-0.4), math.exp(0.4)

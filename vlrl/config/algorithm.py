@@ -5,11 +5,13 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from vlrl.config.asynchronous import CorrectionConfig
+from vlrl.config.paths import absolute
 from vlrl.config.presets import PRESETS, expanded
 from vlrl.config.section import Name, Section
 from vlrl.errors import ConfigError
@@ -18,10 +20,19 @@ from vlrl.registry.bound import Bound, bind
 from vlrl.registry.signature import named
 
 
+def _absolute_file(name: str) -> str:
+    """./file.py:function as seen from any process: ranks may have another working folder."""
+    path, is_file, attribute = name.rpartition(".py:")
+    return f"{absolute(Path(path + '.py'))}:{attribute}" if is_file else name
+
+
+FunctionName: TypeAlias = Annotated[Name, AfterValidator(_absolute_file)]
+
+
 class FunctionConfig(Section):
     """A function of the algorithm; its name alone stands for {name: …}."""
 
-    name: Name
+    name: FunctionName
     """A registered one or ./file.py:function; from Python, a function."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Passed to it by name."""
@@ -75,7 +86,7 @@ class AlgorithmConfig(Section):
     a cap."""
     kl_coef: float = Field(0.0, ge=0)
     """Weight of KL to the starting model; above 0 the trainer holds a frozen reference copy."""
-    kl_estimator: Name = "k3"
+    kl_estimator: FunctionName = "k3"
     """How it is estimated from a token: k3 (GRPO), k2, k1, or ./file.py:function. The file
     `vlrl.algorithm.regularizers` says what each gradient is. The metric policy/kl_reference is k3 always."""
     entropy_coef: float = Field(0.0, ge=0)

@@ -13,7 +13,7 @@ from vlrl.types import Trajectory
 
 
 def rloo(trajectories: Sequence[Trajectory]) -> list[FloatArray]:
-    """REINFORCE leave-one-out (arXiv 2402.14740, §2.2): A_i = r_i - mean of the others' r_j.
+    """REINFORCE leave-one-out (arXiv 2402.14740): A_i = r_i - mean of the others' r_j.
 
     It is n / (n - 1) times the distance from the group's mean, and unbiased: the baseline does not depend on
     the episode's own reward.
@@ -26,7 +26,7 @@ def rloo(trajectories: Sequence[Trajectory]) -> list[FloatArray]:
 
 
 def opo(trajectories: Sequence[Trajectory]) -> list[FloatArray]:
-    """On-policy RL with the optimal baseline (arXiv 2505.23585, §3.2): A_i = r_i - Σ l_j r_j / Σ l_j.
+    """On-policy RL with the optimal baseline (arXiv 2505.23585): A_i = r_i - Σ l_j r_j / Σ l_j.
 
     l_j are the tokens that episode j generated. The baseline has the least variance if the squared gradient
     of a sequence is proportional to its length.

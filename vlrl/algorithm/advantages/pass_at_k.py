@@ -16,7 +16,7 @@ from vlrl.types import Trajectory
 def pass_at_k(
     trajectories: Sequence[Trajectory], *, k: int = 2, reward: str = "total", threshold: float = 1.0
 ) -> list[FloatArray]:
-    """Pass@k training (arXiv 2508.10751, §2.3, the analytical advantage).
+    """Pass@k training (arXiv 2508.10751, Eq. 14 and 15, the analytical advantage).
 
     All subsets of k of the n episodes are groups whose reward is 1 if one of them passes. With n₋ episodes
     that do not pass:

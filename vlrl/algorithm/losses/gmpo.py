@@ -19,7 +19,7 @@ def gmpo(
     low: float = 0.4,
     high: float = 0.4,
 ) -> tuple[Tensor, Tensor]:
-    """Geometric-mean policy optimisation (arXiv 2507.20673, Eq. 4 and 5), in log space.
+    """Geometric-mean policy optimisation (arXiv 2507.20673, §3), in log space.
 
         u_t = min(log ρ_t, high) if A_t > 0, else max(log ρ_t, -low)
         loss_t = -A_t · exp(1/|o| Σ_t u_t)
