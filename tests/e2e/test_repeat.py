@@ -44,10 +44,12 @@ def write_configs(task: str, folder: Path) -> int:
 
 def vlrl(*arguments: object, busy: bool) -> None:
     program = str(Path(sys.executable).parent / "vlrl")
-    with busy_machine(niceness=19) if busy else nullcontext():  # Ray gives its workers 15
+    environment = os.environ | {"RAY_worker_niceness": "0"}  # 15 by default, which is hardly above 19
+    with busy_machine(niceness=19) if busy else nullcontext():
         child = subprocess.run(
-            [program, *map(str, arguments), "--json"], cwd=ROOT, stdout=subprocess.PIPE, text=True
-        )
+            [program, *map(str, arguments), "--json"],
+            cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
     assert child.returncode == 0, child.stdout
 
 
