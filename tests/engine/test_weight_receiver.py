@@ -62,7 +62,7 @@ def manifest(tmp_path: Path) -> Manifest:
 
 
 def test_weights_are_processed_under_the_engine_s_own_config(manifest: Manifest) -> None:
-    """Layers that ask for vLLM's current config as they process weights (kernels of experts do) raise without."""
+    """Layers that ask for vLLM's current config as they process weights raise without, as some experts do."""
     worker = Worker()
     worker.receive_weights(manifest, 1)
     assert worker.model_runner.model.weight.tolist() == [1.0] * 4
