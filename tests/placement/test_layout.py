@@ -91,7 +91,7 @@ def test_on_cpus_pairs_fill_one_node_after_the_other() -> None:
         (
             {"trainer": {"num_ranks": 9}},
             (8, 0),
-            r"num_ranks=9 needs as many .* NCCL refuses two ranks on one.* has 8 \(10.0.0.1: 8, 10.0.0.2: 0\)",
+            r"num_ranks=9 needs as many .* NCCL refuses two on one.* has 8 \(10.0.0.1: 8, 10.0.0.2: 0\)",
         ),
         (
             {"generator": {"tensor_parallel_size": 8}},

@@ -117,8 +117,9 @@ def _on_gpus(config: Config, nodes: tuple[Node, ...], *, train: bool, generate: 
     )
     if len(ranks) < num_ranks:
         raise ResourceError(
-            f"trainer.num_ranks={num_ranks} needs as many GPUs, as NCCL refuses two ranks on one; the "
-            f"cluster has {sum(room)} ({_by_node(nodes, room)}); lower it, or leave it out to take all there are"
+            f"trainer.num_ranks={num_ranks} needs as many GPUs, as NCCL refuses two on one; the "
+            f"cluster has {sum(room)} ({_by_node(nodes, room)}); lower it, or leave it out to take "
+            "all there are"
         )
     taken = [0] * len(nodes)
     if kind == "split":
