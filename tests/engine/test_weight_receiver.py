@@ -54,7 +54,7 @@ class Worker(WeightReceiver):
 
 @pytest.fixture
 def manifest(tmp_path: Path) -> Manifest:
-    """Of a segment with a weight of ones."""
+    """Where a weight of ones lies."""
     planned = plan_segment(tmp_path / "segment", [("weight", "float32", (4,))])
     create_segment(planned)
     Segment(planned).flat["weight"].fill_(1.0)
