@@ -124,8 +124,8 @@ def resize(pixels: ByteArray, size: tuple[int, int]) -> ByteArray:
         return pixels
     import torch
 
-    # Still interleaved in memory: the quick way. pixels[None] has a stride of 0 at its front, and torch does not
-    # recognise it then; put together of rows, it has that of a whole frame.
+    # Still interleaved in memory: the quick way. pixels[None] has a stride of 0 at its front, and torch takes
+    # it for another layout; put together of rows, it has the stride of a whole frame.
     rows = pixels.reshape(-1, *pixels.shape[2:])
     planes = torch.from_numpy(rows.reshape(pixels.shape)).permute(0, 3, 1, 2)
     resized = torch.nn.functional.interpolate(planes, size=size, mode="bicubic", antialias=True)
