@@ -81,9 +81,7 @@ class MediaStore:
         if not isinstance(located, Encoded):
             pixels = decode_image(located, _name(where, located), limit)
             if pixels is located and (pixels.shape[:2] == size or not pixels.flags.carray):
-                pixels = np.array(
-                    pixels
-                )  # it is the caller's, and resizing makes no other, or cannot read it
+                pixels = np.array(pixels)  # the caller's own: resizing makes no other, or cannot read it
             return self._shared(_image_frames(pixels, size))
 
         def decode() -> Frames:
