@@ -28,6 +28,7 @@ from vlrl.cluster.reservation import (
     spawn,
 )
 from vlrl.cluster.session import cluster, device_name, gpu_available
+from vlrl.cluster.versions import check_versions
 
 __all__ = [
     "Place",
@@ -36,6 +37,7 @@ __all__ = [
     "begin_with",
     "call",
     "check_nodes",
+    "check_versions",
     "cluster",
     "dead",
     "device_name",

@@ -159,7 +159,7 @@ class Reservation:
                 "generator.num_replicas"
             )
         self._devices = self._cuda_devices()
-        self.addresses = {layout.nodes[b.node].id: layout.nodes[b.node].name for b in self._bundles}
+        self.addresses = layout.addresses
         self._interfaces = self._find_interfaces()
         self.ranks = [self._place(index, layout.ranks) for index in range(len(layout.ranks))]
         self.engines = [self._place(index, layout.engines) for index in range(len(layout.engines))]

@@ -54,6 +54,12 @@ class Layout:
         return len({slot.node for slot in (*self.ranks, *self.engines)})
 
     @property
+    def addresses(self) -> dict[str, str]:
+        """Names of the nodes with a slot, by the cluster's id."""
+        used = {slot.node for slot in (*self.ranks, *self.engines, *self.workers)}
+        return {self.nodes[node].id: self.nodes[node].name for node in sorted(used)}
+
+    @property
     def num_gpus(self) -> int:
         """GPUs with a process."""
         return len(_gpus_of(self.ranks) | _gpus_of(self.engines))

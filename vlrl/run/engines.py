@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from vlrl.choices import MachineChoice
-from vlrl.cluster import Reservation, check_nodes, cluster, nodes
+from vlrl.cluster import Reservation, check_nodes, check_versions, cluster, nodes
 from vlrl.config import Config
 from vlrl.config.engine import Transport
 from vlrl.engine.policy import VllmPolicy
@@ -49,7 +49,7 @@ class Engines:
 
         Raises:
             ResourceError: if there are too few, or other runs keep them for ray.start_timeout_s; or if nodes
-                cannot reach each other.
+                cannot reach each other, or have other versions of what computes.
             ConfigError: if a node lacks the model's folder.
         """
         self._processor, self._stack, self._events = processor, stack, events
@@ -59,6 +59,8 @@ class Engines:
         layout = self._layout(config)
         self.config = resolved(config, layout)
         self._share_gpus = layout.takes_turns
+        if config.ray.address is not None:
+            check_versions(layout.addresses)
         self.reservation = Reservation(layout, config.ray.start_timeout_s)
         stack.callback(self.reservation.close)
         check_nodes(self.reservation.addresses, config.model.path)
