@@ -135,8 +135,8 @@ class Run:
             if config.ray.address is None:  # else rank 0 may be on another machine
                 rendezvous_port(config.trainer.master_port)
         sources = Sources.open(config)
-        if self._train:
-            look_for_media((*sources.train, *sources.heldout), config, tell)
+        # Of a run that does not train, the first samples are all of the training rows, and are read below.
+        look_for_media((*(sources.train if self._train else ()), *sources.heldout), config, tell)
         if self._generate:
             self.reward = ComposedReward(config.rewards, sources.rewards, config.scoring)
             self._stack.callback(self.reward.close)
