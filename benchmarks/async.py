@@ -22,7 +22,6 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +31,9 @@ from rich.console import Console
 from vlrl import cluster
 from vlrl.config import Config, parse_config
 from vlrl.envs.visual.questions.digit_sum import DigitSum
-from vlrl.grpo import generate_groups, grpo_step, require_healthy
+from vlrl.grpo import generate_groups, grpo_step
 from vlrl.model.tiny import build_tiny_qwen2_5_vl
-from vlrl.process.json_stdout import parse_with_json, print_json
+from vlrl.process.json_stdout import parse_with_json, print_figures
 from vlrl.rollout.buffer import Ticket
 from vlrl.rollout.groups import rollout_groups
 from vlrl.rollout.outcome import Round, TicketOutcome
@@ -115,7 +114,7 @@ def play(run: Run, mode: str) -> Played:
     )
     run.policy.load_weights(run.trainer.manifest, 0)  # the versions begin again
     generating = NotedGeneration()
-    run.collect(generating, partial(require_healthy, config))
+    run.collect(generating)
     before, cpu, begin = time.time(), cpu_seconds(run), time.perf_counter()
     steps = [grpo_step(run, step) for step in range(config.num_steps)]
     seconds = time.perf_counter() - begin
@@ -277,11 +276,7 @@ def main() -> None:
     if args.image:
         panels = [Panel(f"{m}: {p[-1].seconds:.1f} s", p[-1].spans) for m, p in rounds.items()]
         draw_gantt(args.image, panels)
-    if args.json:
-        print_json(result)
-        return
-    for name, value in result.items():
-        print(f"{name:24} {value}")
+    print_figures(result, args.json)
 
 
 if __name__ == "__main__":

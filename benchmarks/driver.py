@@ -42,7 +42,7 @@ from vlrl.grpo import generate_groups
 from vlrl.model.tiny import build_tiny_qwen2_5_vl
 from vlrl.packing.options import PackOptions
 from vlrl.placement.layout import Slot, lay_out
-from vlrl.process.json_stdout import parse_with_json, print_json
+from vlrl.process.json_stdout import parse_with_json, print_figures
 from vlrl.processors.auto import open_processor
 from vlrl.protocols import Observation, StepResult
 from vlrl.rollout.buffer import State, Ticket
@@ -267,11 +267,7 @@ def main() -> None:
     args = parse_with_json(parser)
     engine_policy.GeneratorActor = AnswersAtOnce  # type: ignore[assignment, misc]
     result = measure(args)
-    if args.json:
-        print_json(result)
-        return
-    for name, value in result.items():
-        print(f"{name:16} {value}")
+    print_figures(result, args.json)
 
 
 if __name__ == "__main__":

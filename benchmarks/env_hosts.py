@@ -24,7 +24,7 @@ from PIL import Image
 
 from vlrl.config.rollout import EnvConfig
 from vlrl.environment.host.host import EnvHost
-from vlrl.process.json_stdout import parse_with_json, print_json
+from vlrl.process.json_stdout import parse_with_json, print_figures
 from vlrl.protocols import Observation, StepResult
 from vlrl.types import EnvTask
 
@@ -109,11 +109,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parse_with_json(parser)
     found = measure(arguments.num_steps, arguments.rounds, arguments.at_once)
-    if arguments.json:
-        print_json(found)
-        return
-    for name, value in found.items():
-        print(f"{name:28} {value}")
+    print_figures(found, arguments.json)
 
 
 if __name__ == "__main__":

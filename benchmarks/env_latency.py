@@ -20,7 +20,7 @@ import numpy as np
 
 from vlrl.config import parse_config
 from vlrl.environment.host.host import EnvHost
-from vlrl.process.json_stdout import parse_with_json, print_json
+from vlrl.process.json_stdout import parse_with_json, print_figures
 from vlrl.protocols import Observation, StepResult
 from vlrl.rollout.context import RolloutContext, endpoint_of
 from vlrl.rollout.groups import rollout_groups
@@ -154,11 +154,7 @@ def main() -> None:
         **{f"{name}_s": round(statistics.median(found), 3) for name, found in seconds.items()},
         **{f"{n}_share_of_ideal": round(ideal_s / statistics.median(f), 3) for n, f in seconds.items()},
     }
-    if args.json:
-        print_json(result)
-        return
-    for name, value in result.items():
-        print(f"{name:24} {value}")
+    print_figures(result, args.json)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ import httpx2
 import numpy as np
 
 from vlrl.environment.open import open_env
-from vlrl.process.json_stdout import parse_with_json, print_json
+from vlrl.process.json_stdout import parse_with_json, print_figures
 from vlrl.protocols import Observation, StepResult
 
 SIZE = (480, 640)
@@ -102,11 +102,7 @@ def main() -> None:
     parser.add_argument("--num-steps", type=int, default=300)
     arguments = parse_with_json(parser)
     found = measure(arguments.num_steps)
-    if arguments.json:
-        print_json(found)
-        return
-    for name, value in found.items():
-        print(f"{name:12} {value}")
+    print_figures(found, arguments.json)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ import numpy as np
 from vlrl.envs.gui.actions import Action, Click, Drag, Key, Scroll, TypeText, Wait
 from vlrl.envs.gui.web.chromium import browser
 from vlrl.envs.gui.web.miniwob.pages import MiniWob
-from vlrl.process.json_stdout import parse_with_json, print_json
+from vlrl.process.json_stdout import parse_with_json, print_figures
 
 TARGETS = {"reset_ms": 100.0, "step_ms": 35.0, "steps_per_s": 100.0}
 AT_ONCE = (1, 4, 8)
@@ -173,11 +173,7 @@ def main() -> None:
     found["memory_mib"] = {"one": round(one_mib), "each_more": round((all_mib - one_mib) / (len(worlds) - 1))}
     for world in worlds:
         world.close()
-    if args.json:
-        print_json(found)
-        return
-    for name, figure in found.items():
-        print(f"{name:14}{figure}")
+    print_figures(found, args.json)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from vlrl.config.options import RewardConfig, ScoringConfig
-from vlrl.process.json_stdout import parse_with_json, print_json
+from vlrl.process.json_stdout import parse_with_json, print_figures
 from vlrl.rewards.text.exact import answer_exact
 from vlrl.rollout.session import Session
 from vlrl.scoring.compose import ComposedReward, RewardFailure
@@ -119,11 +119,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     arguments = parse_with_json(parser)
     found = measure(arguments.num_scores, arguments.repeats)
-    if arguments.json:
-        print_json(found)
-        return
-    for name, value in found.items():
-        print(f"{name:28} {value}")
+    print_figures(found, arguments.json)
 
 
 if __name__ == "__main__":

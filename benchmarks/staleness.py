@@ -20,7 +20,6 @@ import shutil
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -98,12 +97,12 @@ def config_of(case: Case, model: Path, args: argparse.Namespace) -> Config:
 def train(config: Config, console: TrainConsole, *, free: bool) -> dict[str, float]:
     """`vlrl.grpo.train` without checkpoints; its held-out metrics."""
     from vlrl.evaluate import hold_out
-    from vlrl.grpo import generate_groups, grpo_step, require_healthy
+    from vlrl.grpo import generate_groups, grpo_step
     from vlrl.run.parity import check_parity
     from vlrl.run.run import Run
 
     with Run(config, console, train=True, generate=True) as run:
-        run.collect(generate_groups, partial(require_healthy, config))
+        run.collect(generate_groups)
         check_parity(run)
         before = hold_out(run, "before training", None)
         console.phase(config.run.name, config.num_steps)

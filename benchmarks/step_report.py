@@ -24,7 +24,7 @@ class Round:
     Attributes:
         blocks: what each side measured.
         idle: cores used by each side while it was to be asleep.
-        others: cores used by programs that are no side.
+        others: cores used by programs that are not a side.
         cpu_seconds: of a step of each side, all its processes.
     """
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import sys
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +92,7 @@ def main() -> None:
     pipe = Pipe()
     config = make_config(job)
     from vlrl.cluster import cluster
-    from vlrl.grpo import generate_groups, grpo_step, require_healthy
+    from vlrl.grpo import generate_groups, grpo_step
     from vlrl.run.parity import check_parity
     from vlrl.run.run import Run
     from vlrl.tracking.console import TrainConsole
@@ -104,7 +103,7 @@ def main() -> None:
         ray_seconds = time.perf_counter() - begin
         console = TrainConsole("vlrl", config.num_steps, json_mode=True)
         with console, Run(config, console, train=True, generate=True) as run:
-            run.collect(generate_groups, partial(require_healthy, config))
+            run.collect(generate_groups)
             check_parity(run)
             pipe.send(start_up=start_up(run, ray_seconds))
             block = Block(pipe.next_block())

@@ -1,7 +1,7 @@
 """A process with all that descends from it, and the memory that they hold together.
 
 Limits of a process (setrlimit) do not bound the sum: what a sandbox may hold is looked at from outside, again
-and again. Between two looks it can grow as fast as its processors write, so this is no wall but a fuse.
+and again. Between two looks it can grow as fast as its processors write, so this is not a wall but a fuse.
 """
 
 from __future__ import annotations

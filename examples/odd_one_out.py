@@ -56,7 +56,7 @@ class OddOneOut:
         return Observation("Which one is it?", images=[self._image()])
 
     def step(self, action: str) -> StepResult:
-        """Click; text that is no click is answered, and costs nothing."""
+        """Click; text that is not a click is answered, and costs nothing."""
         match = CLICK.fullmatch(last_action(action) or "")
         if match is None:
             return self._result(

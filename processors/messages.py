@@ -57,7 +57,7 @@ def _plain(part: Mapping[str, Any], where: str) -> dict[str, Any]:
     kind = part["type"]
     if kind == "text":
         if not isinstance(part["text"], str):
-            raise DataError(f"{where}: a text part holds {part['text']!r}, which is no string")
+            raise DataError(f"{where}: a text part holds {part['text']!r}, which is not a string")
         return {"type": "text", "text": part["text"]}
     if kind not in ("image", "video"):
         raise DataError(f"{where}: part type {kind!r} is not one of text, image, video")

@@ -44,8 +44,8 @@ class ChatTemplate:
         """
         if tools and not self._offers_tools:
             raise DataError(
-                "the model's chat template has no place for tools, so it would not be told of them; have "
-                "the environment say them itself (options told_by: system_prompt, or offer_tools: false), or "
+                "the model's chat template does not support tools; have the environment describe them in "
+                "the system prompt (options told_by: system_prompt, or offer_tools: false), or "
                 "give the model a template that does"
             )
         return self._rendered(messages, tools, opening)

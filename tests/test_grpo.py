@@ -1,14 +1,17 @@
-"""What tickets become: the seeds of a run that has fewer rows than prompts in a step."""
+"""The page itself, and what tickets become: the seeds of a run that has fewer rows than prompts in a step."""
 
 from __future__ import annotations
 
+import ast
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from builders import ScriptedPolicy, TextProcessor, make_config, make_context, make_sample
 
+import vlrl.grpo
 from vlrl.data import Prepared, SampleStream
 from vlrl.grpo import generate_groups
 from vlrl.rollout.buffer import State, Ticket
@@ -18,6 +21,18 @@ from vlrl.scoring.compose import ComposedReward
 from vlrl.types import Row
 
 GROUP_SIZE = 3
+PAGE = Path(vlrl.grpo.__file__)
+MAX_PAGE_LINES = 150
+VERBS = {
+    "sample": "player.samples",
+    "roll out": "rollout_groups",
+    "score": "score_groups",
+    "advantage": "assign_credit",
+    "pack": "run.rollouts.pack",
+    "step": "run.trainer.step",
+    "sync": "run.turns.update",
+}
+"""Verbs of the page's title → what does each of them, in the order in which the page is read."""
 
 
 class Rows:
@@ -74,3 +89,15 @@ def test_training_on_fewer_rows_than_prompts_in_a_step_samples_each_of_them_afre
 )
 def test_a_position_has_the_same_seeds_whenever_and_with_whatever_it_is_generated(rounds: Any) -> None:
     assert dict(sorted(play(rounds).items())) == play([range(4), range(4, 8)])
+
+
+def test_the_algorithm_is_one_page() -> None:
+    """Every verb of the title is named once, in the title's order."""
+    source = PAGE.read_text(encoding="utf-8")
+    assert len(source.splitlines()) <= MAX_PAGE_LINES
+    tree = ast.parse(source)
+    title = (ast.get_docstring(tree) or "").splitlines()[0]
+    assert title == f"GRPO on one page: {' → '.join(VERBS)}."
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name | ast.Attribute)]
+    named = sorted((node.lineno, ast.unparse(node)) for node in names)
+    assert [name for _, name in named if name in VERBS.values()] == list(VERBS.values())

@@ -6,6 +6,7 @@ A new file goes into the lowest folder whose imports suffice, next to its only i
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -163,10 +164,19 @@ def of_plugins(imports: list[Import]) -> list[str]:
     ]
 
 
+def plugin_strings(source: str) -> list[tuple[int, str]]:
+    """(line, text) of the strings that are the name of a plug-in's module, or of something in it."""
+    return [
+        (node.lineno, node.value)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and re.fullmatch(rf"vlrl\.({'|'.join(PLUGINS)})(\.\w+)*(:\w+)?\.?", node.value)
+    ]
+
+
 def test_every_module_has_a_layer() -> None:
-    members = {
-        path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
-    }
+    members = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or list(path.glob("**/*.py"))}
     homeless = sorted(members - {"__init__"} - {*LAYERS, *CONTRACTS, *PAGES})
     assert not homeless, f"put these in the lowest folder whose imports suffice: {homeless}"
     assert not sorted({*LAYERS, *CONTRACTS, *PAGES} - members - {"contracts", "pages"})
@@ -180,6 +190,19 @@ def test_a_folder_holds_few_files() -> None:
 
 def test_the_framework_imports_no_plugin() -> None:
     found = of_plugins(all_imports())
+    assert not found, "ask vlrl.registry for it:\n" + "\n".join(found)
+
+
+def test_the_framework_names_no_plugin_module() -> None:
+    """Neither a string for importlib nor one that tells plug-ins apart by where they lie."""
+    found = [
+        f"{file.relative_to(ROOT)}:{line}: {text!r}"
+        for file in source_files()
+        if (layer := layer_of(module_of(file))) is not None
+        and LAYERS[layer] not in PLUGINS
+        and file != PACKAGE / "registry" / "built_in.py"
+        for line, text in plugin_strings(file.read_text())
+    ]
     assert not found, "ask vlrl.registry for it:\n" + "\n".join(found)
 
 
@@ -284,3 +307,6 @@ def test_this_test_sees_violations() -> None:
     ]
     assert upward(planted) == ["tiny.py:2: vlrl.model.tiny (model) imports vlrl.grpo (pages)"]
     assert of_plugins(planted) == ["page.py:1: vlrl.viewer.page imports vlrl.rewards.text"]
+    assert plugin_strings('"""See `vlrl.envs.gui`."""\nm = import_module("vlrl.envs.gui")') == [
+        (2, "vlrl.envs.gui")
+    ]

@@ -23,7 +23,7 @@ def test_a_sum_has_the_same_bits_in_every_order(orders: tuple[list[float], list[
 def test_what_cancellation_leaves_is_nothing() -> None:
     assert 0.1 + 0.2 - 0.3 != 0
     assert summed([0.1, 0.2, -0.3]) == summed([0.3, -0.3]) == summed([]) == 0.0
-    assert summed([1e-9, -1e-10]) > 0  # small summands are no residue
+    assert summed([1e-9, -1e-10]) > 0  # small summands are not a residue
     assert summed(np.asarray([1.0, -0.5], np.float32)) == 0.5
 
 

@@ -25,7 +25,7 @@ NOT = {
     r"lag_mean|version_lags|lag_sums": "staleness",
     r"async_options|async_\.": "asynchronous",
     r"draw_wave|whole_waves|mode=waves": "batch",
-    r"each_aside|written_aside|run\.aside": "prefetched, written_atomically, run.run_blocking",
+    r"each_aside|written_aside|run\.aside": "written_atomically, run.run_blocking",
     r"num_drawn_tokens": "num_generated_tokens",
     r"Said(?=[\[(\],])|said_of": "MediaMessage, ParsedAction",
     r"make_setting|Setting\(|rollout\.setting": "RolloutContext",
@@ -79,7 +79,8 @@ def sources() -> Iterator[tuple[str, str]]:
             name = str(file.relative_to(ROOT))
             if file.suffix in (".py", ".md") and name not in ALLOWED:
                 yield name, file.read_text(encoding="utf-8")
-    yield "README.md", (ROOT / "README.md").read_text(encoding="utf-8")
+    for file in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "configs").glob("*.yaml"))):
+        yield str(file.relative_to(ROOT)), file.read_text(encoding="utf-8")
 
 
 def banned(text: str, name: str = "") -> list[str]:

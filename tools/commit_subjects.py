@@ -3,7 +3,7 @@
     python tools/commit_subjects.py                  those since BASE (`make check`)
     python tools/commit_subjects.py --message FILE   the one git is about to make (the commit-msg hook)
 
-A history that cannot be read (no git, an archive, a clone that BASE is no part of) is reported, not failed.
+A history that cannot be read (no git, an archive, a clone without BASE) is reported, not failed.
 """
 
 from __future__ import annotations

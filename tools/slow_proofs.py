@@ -7,7 +7,7 @@
 A proof is one test marked `slow`, or all slow tests of a file that says `slow(together=True)` because they
 share engines. tests/slow_ledger.json holds when each last passed, on which commit, and how long it took;
 --record keeps it up to date. With --minutes, a proof that is known to take longer than what is left is passed
-over, and the one that runs when the time is up is stopped, which is no failure.
+over, and the one that runs when the time is up is stopped, which is not a failure.
 """
 
 from __future__ import annotations

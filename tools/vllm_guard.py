@@ -208,7 +208,7 @@ def of_replaced_method(ours: str, path: str, vllm: Package) -> Iterator[str]:
 
 
 def of_arguments(ours: str, path: str, vllm: Package) -> Iterator[str]:
-    """Keys of the dictionary that a function returns which are no parameters of what they are for."""
+    """Keys of the dictionary that a function returns which are not parameters of what they are for."""
     file, name = ours.split(":")
     target = vllm.find(path)
     signature = target.signature() if target is not None else None

@@ -115,7 +115,7 @@ def evaluate_model(config: Config | Mapping[str, Any], console: TrainConsole | N
         console: where progress is shown; by default on stdout.
 
     Raises:
-        ConfigError: without held-out rows, or for a mapping that is no config.
+        ConfigError: without held-out rows, or for a mapping that is not a config.
     """
 
     def page(checked: Config, shown: TrainConsole) -> Evaluation:

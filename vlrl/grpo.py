@@ -13,9 +13,8 @@ the KL term (algorithm.kl_coef, Eq. 3), as in DAPO, and process rewards. A bonus
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from vlrl.algorithm.credit import assign_credit
 from vlrl.batch import StepBatch
@@ -25,7 +24,7 @@ from vlrl.evaluate import hold_out, hold_out_before, hold_out_during, verdict
 from vlrl.packing.options import PackOptions
 from vlrl.rollout.buffer import Ticket
 from vlrl.rollout.collector import CollectedBatch
-from vlrl.rollout.groups import require_played, require_scored, rollout_groups, score_groups
+from vlrl.rollout.groups import rollout_groups, score_groups
 from vlrl.rollout.outcome import Round, TicketOutcome, outcome_of
 from vlrl.run.parity import check_parity, parity_metrics, require_parity
 from vlrl.run.players.player import Player
@@ -35,8 +34,6 @@ from vlrl.tracking.console import TrainConsole
 from vlrl.tracking.stats import episode_stats, rollout_stats
 from vlrl.trainer.result import mean_of_updates
 from vlrl.trainer.schedule import learning_rate
-
-T = TypeVar("T")
 
 
 def train(
@@ -52,7 +49,7 @@ def train(
 def train_once(config: Config, console: TrainConsole, resume: bool) -> dict[str, object]:
     """`train`, until it is done or something dies."""
     with Run(config, console, train=True, generate=True, resume=resume) as run:
-        run.collect(generate_groups, partial(require_healthy, config))
+        run.collect(generate_groups)
         check_parity(run)
         before = hold_out_before(run)
         for step in run.steps("GRPO"):
@@ -63,47 +60,6 @@ def train_once(config: Config, console: TrainConsole, resume: bool) -> dict[str,
         run.export_model()
         run.signal.finish(config.run_dir)
         return run.write_summary(num_parameters=run.trainer.num_parameters, **verdict(config, before, after))
-
-
-def grpo_step(run: Run, step: int) -> dict[str, float]:
-    """One step of GRPO: a batch of generated groups, learn from it, hand the new weights to the engine."""
-    config, clock = run.config, Clock(run.timeline.recorder("trainer", step=step))
-    run.turns.to_engines()
-    with clock.measure("generate"):
-        collected = run.runner.run(run.collector.batch())
-    clock.split("generate", collected.seconds)
-    run.samples.log(step, collected.tickets)
-    if collected.failures:  # left out of their groups and counted (law 7); the first says what to fix
-        failures = len(collected.failures)
-        run.console.note(
-            f"step {step + 1}: {failures} completions could not be scored; {collected.failures[0]}"
-        )
-    judged = [*collected.groups, *collected.dropped]
-    metrics = rollout_stats(judged, collected.failures) | episode_stats(judged, collected.counts)
-    metrics |= {name: float(count) for name, count in collected.rows.items()}
-    metrics |= collected.metrics | run.rollouts.take_published() | run.rollouts.take_counts()
-    metrics |= run.policy.take_metrics()
-    with clock.measure("train"):
-        run.turns.to_trainer()
-        lr, updates = learning_rate(config.optim, step, config.num_steps), []
-        for index, batch in enumerate(prefetched(run, minibatches(collected, run, step))):
-            update, differences = run.run_blocking(run.trainer.step, batch, "grpo", lr)
-            updates.append(update)
-            # Later ones are computed under newer weights than the tokens were generated with.
-            if index == 0:
-                metrics |= parity_metrics(differences)
-                if config.parity.every_step:
-                    require_parity(differences, config, when=f"step {step + 1}")
-        metrics |= mean_of_updates(updates)
-    with clock.measure("sync"):
-        probes = config.weights.probe_every > 0 and (step + 1) % config.weights.probe_every == 0
-        paused_s = run.run_blocking(partial(run.turns.update, step + 1, checked=probes))
-        run.timeline.ended("generator", "paused", paused_s, version=step + 1)
-        run.collector.advance(step + 1)
-        if probes:
-            check_parity(run, when=f"after the update of step {step + 1}")
-    run.signal.note(step, metrics, judged)
-    return metrics | clock.metrics(sum(group.num_generated_tokens for group in collected.generated))
 
 
 async def generate_groups(player: Player, tickets: Sequence[Ticket[TicketOutcome]]) -> Round:
@@ -127,30 +83,56 @@ async def generate_groups(player: Player, tickets: Sequence[Ticket[TicketOutcome
     return Round(outcomes, failures, result.counts, row_counts(rows), clock.seconds)
 
 
-def require_healthy(config: Config, batch: CollectedBatch) -> None:
-    """Stop a run of which more episodes or scores fail than it tolerates."""
-    members = [member for group in batch.generated for member in group.members]
-    failed = [member.failure for member in members if member.failed]
-    require_played(failed, len(members), config.episodes.max_failed_share)
-    require_scored(batch.failures, len(members), config.scoring.max_failed_share)
-
-
-def prefetched(run: Run, batches: Iterator[T]) -> Iterator[T]:
-    """The batches, made while groups are generated."""
+def minibatches(run: Run, collected: CollectedBatch, step: int) -> Iterator[StepBatch]:
+    """What each optimizer step trains: its share of the groups, packed where they are."""
+    algorithm, num_groups = run.config.algorithm, len(collected.groups)
+    size = max(1, -(-num_groups // algorithm.num_minibatches))  # some groups may have been left out
+    outcomes = [ticket.payload for ticket in collected.tickets if ticket.payload is not None]
+    shares = (slice(at, at + size) for at in range(0, num_groups, size))
+    options = PackOptions.of(run.config, algorithm)
+    batches: Iterator[StepBatch] = (run.rollouts.pack(outcomes, share, options, step) for share in shares)
+    if algorithm.correction.recomputes:
+        batches = iter(run.run_blocking(run.trainer.with_proximal, batches))
     while (batch := run.run_blocking(next, batches, None)) is not None:
         yield batch
 
 
-def minibatches(collected: CollectedBatch, run: Run, step: int) -> Iterator[StepBatch]:
-    """Each optimizer step's share of the groups, packed where they are."""
-    config, num_groups = run.config, len(collected.groups)
-    size = max(1, -(-num_groups // config.algorithm.num_minibatches))  # some may have been left out
-    options = replace(
-        PackOptions.of(config),
-        aggregation=config.algorithm.aggregation,
-        keep_zero_advantage=config.algorithm.kl_coef > 0 or config.algorithm.entropy_coef > 0,
-    )
-    outcomes = [ticket.payload for ticket in collected.tickets if ticket.payload is not None]
-    parts = (slice(at, at + size) for at in range(0, num_groups, size))
-    batches = (run.rollouts.pack(outcomes, part, options, step) for part in parts)
-    yield from run.trainer.with_proximal(batches) if config.algorithm.correction.recomputes else batches
+def grpo_step(run: Run, step: int) -> dict[str, float]:
+    """One step of GRPO: a batch of generated groups, learn from it, hand the new weights to the engine."""
+    config, clock = run.config, Clock(run.timeline.recorder("trainer", step=step))
+    run.turns.to_engines()
+    with clock.measure("generate"):
+        collected = run.runner.run(run.collector.batch())
+    clock.split("generate", collected.seconds)
+    run.samples.log(step, collected.tickets)
+    if collected.failures:  # left out of their groups and counted (law 7); the first says what to fix
+        failures = len(collected.failures)
+        run.console.note(
+            f"step {step + 1}: {failures} completions could not be scored; {collected.failures[0]}"
+        )
+    judged = [*collected.groups, *collected.dropped]
+    metrics = rollout_stats(judged, collected.failures) | episode_stats(judged, collected.counts)
+    metrics |= {name: float(count) for name, count in collected.rows.items()}
+    metrics |= collected.metrics | run.rollouts.take_published() | run.rollouts.take_counts()
+    metrics |= run.policy.take_metrics()
+    with clock.measure("train"):
+        run.turns.to_trainer()
+        lr, updates = learning_rate(config.optim, step, config.num_steps), []
+        for index, batch in enumerate(minibatches(run, collected, step)):
+            update, differences = run.run_blocking(run.trainer.step, batch, "grpo", lr)
+            updates.append(update)
+            # Later ones are computed under newer weights than the tokens were generated with.
+            if index == 0:
+                metrics |= parity_metrics(differences)
+                if config.parity.every_step:
+                    require_parity(differences, config, when=f"step {step + 1}")
+        metrics |= mean_of_updates(updates)
+    with clock.measure("sync"):
+        probes = config.weights.probe_every > 0 and (step + 1) % config.weights.probe_every == 0
+        paused_s = run.run_blocking(partial(run.turns.update, step + 1, checked=probes))
+        run.timeline.ended("generator", "paused", paused_s, version=step + 1)
+        run.collector.advance(step + 1)
+        if probes:
+            check_parity(run, when=f"after the update of step {step + 1}")
+    run.signal.note(step, metrics, judged)
+    return metrics | clock.metrics(sum(group.num_generated_tokens for group in collected.generated))

@@ -166,8 +166,8 @@ class Observation:
 class StepResult:
     """Gymnasium's five values: observation, reward, terminated, truncated, info.
 
-    Keys of info that vlrl reads: "success" (bool); "invalid" (bool: the text was no action); "state" (str:
-    names what is shown, for credit by state). Other numbers of the last step are logged.
+    Keys of info that vlrl reads: "success" (bool); "invalid" (bool: the text was not an action); "state"
+    (str: names what is shown, for credit by state). Other numbers of the last step are logged.
     """
 
     observation: Observation
@@ -198,7 +198,7 @@ class Env(Protocol):
         ...
 
     def step(self, action: str) -> StepResult | Awaitable[StepResult]:
-        """Apply an action given as the model's text; text that is no action is answered, not raised."""
+        """Apply an action given as the model's text; text that is not an action is answered, not raised."""
         ...
 
     def close(self) -> Awaitable[None] | None:
@@ -218,7 +218,7 @@ class MultiAgentEnv(Protocol):
     One that ends gets one result that says so, and none after it, while others may go on. The episode is over
     when all have ended; until then somebody is to act.
 
-    A text that is no action, or no legal one, is answered as in `Env`: a result with the same view, reward 0
+    A text that is not a legal action is answered as in `Env`: a result with the same view, reward 0
     and info["invalid"]; that agent is to act again. Where moves are simultaneous the world waits for it,
     those who gave a valid action get no result yet and are not asked again.
 

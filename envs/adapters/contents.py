@@ -54,7 +54,7 @@ def sendable(text: str) -> str:
 
 
 def image_of(value: Any) -> Any | None:
-    """An image if the value is one, else None: never raises for text that merely is no image.
+    """An image if the value is one, else None: never raises for text that merely is not an image.
 
     Args:
         value: a PIL image, a [h, w, 3] uint8 array, the same as nested lists of whole numbers in 0…255, a

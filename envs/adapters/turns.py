@@ -144,7 +144,7 @@ class Episode:
         return self._grammar.parse(said)
 
     def refuse(self, error: NoAction) -> StepResult:
-        """The answer to a text that is no action: what is wrong, and how an action looks."""
+        """The answer to a text that is not an action: what is wrong, and how an action looks."""
         form = f"An action is {self._grammar.describe()}, such as {example(self._grammar)}"
         observation = self.observation(f"No action was taken: {error}. {form}")
         info = {"success": False, "invalid": True, "state": state_name(self._now.observation)}

@@ -188,7 +188,6 @@ Action: TypeAlias = (
     | Answer
     | Finish
 )
-ACTIONS: tuple[type, ...] = get_args(Action)
 
 
 def points_of(action: Action) -> tuple[Pixel, ...]:

@@ -36,7 +36,7 @@ class GuiRules:
             milestone when it is reached and takes back what is undone: the sum is the last progress; "raw"
             pays at the end what the world itself pays, of backends whose worlds do.
         max_steps: actions before the episode is truncated; None takes the task's own.
-        invalid_penalty: taken for a text that is no action.
+        invalid_penalty: taken for a text that is not an action.
         end: "goal" ends the episode when the goal is reached, "finish" when the agent says that it is done;
             None takes the task's own.
         shown_size: [width, height] of the screenshot as the model is given it, for the instructions that name
@@ -226,7 +226,7 @@ class GuiEnv:
             return float(terminated and verdict.success)
         if self.rules.reward == "raw":
             if verdict.reward is None:
-                raise ConfigError(f"GUI option reward=raw: {type(self.backend).__name__} pays nothing itself")
+                raise ConfigError(f"GUI option reward=raw: {type(self.backend).__name__} has no reward")
             return verdict.reward if terminated else 0.0
         gained = verdict.progress - self._paid
         self._paid = verdict.progress

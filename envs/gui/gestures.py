@@ -45,7 +45,7 @@ def text_of(codec: Codec, view: View, asked: Mapping[str, Any]) -> tuple[str, bo
         asked: {"kind": "click", "x": 3, "y": 4, …}, as the page sends it; places in pixels of the screen.
 
     Raises:
-        DataError: for what is no action, or one that the environment's grammar cannot say.
+        DataError: for what is not an action, or one that the environment's grammar cannot say.
     """
     action = action_of(asked)
     try:
@@ -69,7 +69,7 @@ def action_of(asked: Mapping[str, Any]) -> Action:
     """
     kind = str(asked.get("kind", ""))
     if kind not in _KINDS:
-        raise DataError(f"{kind!r} is no gesture; known are {', '.join(_KINDS)}")
+        raise DataError(f"{kind!r} is not a gesture; known are {', '.join(_KINDS)}")
     return _KINDS[kind](_Asked(asked))
 
 
@@ -82,7 +82,7 @@ class _Asked:
     def number(self, name: str, otherwise: int | None = None) -> int:
         value = self.values.get(name, otherwise)
         if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 10**6:
-            raise DataError(f"{name}={value!r} is no whole number")
+            raise DataError(f"{name}={value!r} is not a whole number")
         return value
 
     def one_of(self, name: str, allowed: Sequence[Any], otherwise: str = "") -> Any:
@@ -97,7 +97,7 @@ class _Asked:
     def several(self, name: str) -> list[Any]:
         value = self.values.get(name, [])
         if not isinstance(value, list):
-            raise DataError(f"{name}={value!r} is no list")
+            raise DataError(f"{name}={value!r} is not a list")
         return value
 
     def point(self) -> Pixel:
@@ -113,7 +113,7 @@ class _Asked:
         keys = tuple(str(key) for key in self.several("keys"))
         unknown = [key for key in keys if key not in KEY_NAMES]
         if unknown or not keys:
-            raise DataError(f"{'+'.join(keys)!r} are no keys; a chord is written ctrl+s, other keys page_up")
+            raise DataError(f"{'+'.join(keys)!r} are not keys; a chord is written ctrl+s, other keys page_up")
         return keys
 
     def click(self) -> Click:

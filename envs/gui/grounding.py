@@ -152,7 +152,7 @@ class GuiGrounding:
             env.close()
         raise DataError(
             f"sample {name!r}: none of {ATTEMPTS} screens shows a widget with a name of its own; "
-            f"{self._env} tells of {', '.join(sorted(roles)) or 'nothing'}. {_REMEDY}"
+            f"{self._env} has {', '.join(sorted(roles)) or 'nothing'}. {_REMEDY}"
         )
 
     def _screen(

@@ -14,7 +14,7 @@ def element_at(elements: Sequence[Element], point: Pixel) -> Element | None:
     """The widget that a click on a pixel meets: of those it lies in, the one drawn last; None outside all.
 
     Args:
-        elements: in the order of drawing, as `Accessible.elements` gives them.
+        elements: in the order of drawing, as a backend's `elements` gives them.
         point: a pixel of the screen.
     """
     x, y = point

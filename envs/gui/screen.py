@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -127,12 +127,4 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Free everything; safe to call twice."""
-        ...
-
-
-class Accessible(Backend, Protocol):
-    """A backend that knows its widgets."""
-
-    def elements(self) -> Sequence[Element]:
-        """The accessibility tree in the order of drawing."""
         ...

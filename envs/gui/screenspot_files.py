@@ -29,7 +29,7 @@ def write_screenspot(
     """Write rows as screenspot_desktop_v2.json, or screenspot_mobile_v2.json, and a PNG each.
 
     data_source is the form. The accessibility tree does not say what is drawn on a widget; data_type is
-    "icon" for the roles of WORDLESS, and for buttons at most twice as wide as high whose name is no digit.
+    "icon" for the roles of WORDLESS, and for buttons at most twice as wide as high whose name is not a digit.
 
     Args:
         rows: of a dataset gui_grounding.

@@ -83,7 +83,7 @@ class ToolEnv:
         """Show the question.
 
         Raises:
-            ConfigError: for a key that no task has, and for what is no image.
+            ConfigError: for a key that no task has, and for what is not an image.
         """
         for key in task:
             if key not in ("text", "images"):

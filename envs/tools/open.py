@@ -42,5 +42,5 @@ def _open(name: str, options: Mapping[str, Any]) -> Tool:
     elif options:
         raise ConfigError(f"tool {name!r} is a function and takes no options, not {dict(options)}")
     if not callable(found):
-        raise ConfigError(f"tool {name!r} is no function and no class: {found!r:.60}")
+        raise ConfigError(f"tool {name!r} is not a function and no class: {found!r:.60}")
     return tool(found)

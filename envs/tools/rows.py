@@ -25,7 +25,7 @@ def question_row(
         seed: of what tools draw.
 
     Raises:
-        ConfigError: for a wrong option, and for what is no image.
+        ConfigError: for a wrong option, and for what is not an image.
     """
     env, task = ToolEnv(**options), {"text": text, "images": list(images)}
     told = [text_message("system", env.system_prompt)] if env.system_prompt else []

@@ -27,7 +27,7 @@ _WORDS = {
 
 
 def adapter(hint: Any, where: str) -> TypeAdapter[Any]:
-    """What validates values of a type as strictly as JSON does: "1" is not a number, 1 is no truth value.
+    """What validates values of a type as strictly as JSON does: "1" is not a number, 1 is not a truth value.
 
     Raises:
         ConfigError: naming `where`, for a type that JSON cannot express.
@@ -39,7 +39,7 @@ def adapter(hint: Any, where: str) -> TypeAdapter[Any]:
         unsupported = True
     if unsupported:
         raise ConfigError(
-            f"{where}: {hint!r} is no type that a tool can be given; "
+            f"{where}: {hint!r} is not a type that a tool can be given; "
             "use str, int, float, bool, Literal, list, tuple, dict or None, and combinations of these"
         )
     return made

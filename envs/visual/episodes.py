@@ -38,7 +38,7 @@ class EpisodeEnv(GeneratedEnv, ABC, Generic[World, State]):
             image_size: side of the images in pixels.
             max_steps: steps before the episode is truncated; None takes the world's own.
             step_penalty: taken from the reward for each step.
-            invalid_penalty: taken from the reward for each text that is no action, instead of step_penalty.
+            invalid_penalty: taken from the reward for a text that is not an action, instead of step_penalty.
 
         Raises:
             ConfigError: for an option out of range.

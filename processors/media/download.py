@@ -159,7 +159,9 @@ def _is_public(address: str) -> bool:
 def _body(response: http.client.HTTPResponse, source: Encoded, deadline: float) -> bytes:
     claimed = response.headers.get("Content-Length", "")
     if response.headers.get("Content-Encoding", "identity") != "identity":
-        raise DataError(f"{source.name}: the server compresses although asked not to; download the file")
+        raise DataError(
+            f"{source.name}: the server sends a compressed answer, which is not read; download the file"
+        )
     length = int(claimed) if claimed.isdigit() else None
     pieces, total = [], 0
     while max(length or 0, total) <= source.max_bytes and (piece := response.read(MIB)):

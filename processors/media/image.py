@@ -84,7 +84,7 @@ def image_size(source: BinaryIO | Image.Image | np.ndarray, name: str, limit: in
         limit: most pixels that are believed.
 
     Raises:
-        DataError: for what is no image, is empty or claims too many pixels.
+        DataError: for what is not an image, is empty or claims too many pixels.
     """
     if isinstance(source, np.ndarray):
         return _array_size(source, name)
@@ -209,7 +209,7 @@ def _check_scans(file: BinaryIO, name: str) -> None:
     file.seek(place)
     if scans > MAX_JPEG_SCANS:
         raise DataError(
-            f"{name} has {scans} scans, {MAX_JPEG_SCANS} are believed; save it again or drop the row"
+            f"{name} has {scans} scans, at most {MAX_JPEG_SCANS} are decoded; save it again or drop the row"
         )
 
 

@@ -52,7 +52,7 @@ class Encoded:
         """The bytes as an open file.
 
         Raises:
-            DataError: if it does not exist, is no ordinary file, or is too big.
+            DataError: if it does not exist, is not an ordinary file, or is too big.
         """
         if self.data is not None:
             return io.BytesIO(self.data)
@@ -97,7 +97,7 @@ def locate(source: Any, config: MediaConfig, where: str) -> Located:
         where: the sample's id, for errors.
 
     Raises:
-        DataError: for anything that is no source, for a file: URL, and for bytes over the limit.
+        DataError: for anything that is not a source, for a file: URL, and for bytes over the limit.
     """
     if isinstance(source, list | tuple):
         frames = [locate(frame, config, f"{where}: frame {i}") for i, frame in enumerate(source)]

@@ -65,7 +65,7 @@ class MediaStore:
             where: the sample's id, for errors.
 
         Raises:
-            DataError: if it cannot be opened, is no image, or exceeds a limit of MediaConfig.
+            DataError: if it cannot be opened, is not an image, or exceeds a limit of MediaConfig.
         """
         located = self._image(source, where)
         limit = self._config.max_source_pixels
@@ -99,7 +99,7 @@ class MediaStore:
             where: the sample's id, for errors.
 
         Raises:
-            DataError: if it is no video, has too few frames, or exceeds a limit of MediaConfig.
+            DataError: if it is not a video, has too few frames, or exceeds a limit of MediaConfig.
         """
         located = self._located(source, where)
         if isinstance(located, list):

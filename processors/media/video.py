@@ -151,7 +151,7 @@ def choose_frames(
 def choose_listed(num_listed: int, size: tuple[int, int], request: VideoRequest, name: str) -> VideoInfo:
     """Choose from a list of frames: all of them, or as many as the request allows, evenly.
 
-    The last one is repeated where their number is no multiple of what the model needs, as qwen-vl-utils does.
+    The last one is repeated until their number is a multiple of what the model needs, as qwen-vl-utils does.
 
     Raises:
         DataError: for an empty list, a wrong number of timestamps, or fewer frames than num_frames.

@@ -61,7 +61,7 @@ class VideoDecoder:
         """Size and timestamps; only the first frame is decoded.
 
         Raises:
-            DataError: for what is no video, or is over a limit of MediaConfig.
+            DataError: for what is not a video, or is over a limit of MediaConfig.
         """
         with source.open() as file:
             if sniff(head := file.read(16)) != "video" and not head.startswith(b"GIF8"):

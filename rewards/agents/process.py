@@ -55,8 +55,8 @@ def turn_process(
         context: the sample's metadata, for `measure`.
 
     Raises:
-        ConfigError: for a measure that is no plain function, or other references.
-        ValueError: for `each`, if the answer is no list; if `measure` finds the sample unusable.
+        ConfigError: for a measure that is not a plain function, or other references.
+        ValueError: for `each`, if the answer is not a list; if `measure` finds the sample unusable.
     """
     inner = inner_reward(measure, measure_options, "turn_process")
     if references not in ("same", "each"):
@@ -106,7 +106,8 @@ def step_process(
         context: the sample's metadata, for `measure`.
 
     Raises:
-        ConfigError: for a measure that is no plain function, an empty separator, another aggregate or part.
+        ConfigError: for a measure that is not a plain function, an empty separator, another aggregate or
+            part.
         ValueError: if `measure` finds the sample unusable.
     """
     if not separator or aggregate not in _AGGREGATES or part not in ("think", "whole"):

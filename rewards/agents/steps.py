@@ -31,7 +31,7 @@ class Step:
     """One action written and the action of the sample's answer, in the same words.
 
     Attributes:
-        written: None for a text that is no action, or several.
+        written: None for a text that is not an action, or several.
         true: of the sample's answer.
         canvases: sizes of the sample's images and videos.
         frame: the frame of the places written; None is what the model's family was taught.
@@ -87,7 +87,7 @@ def step(
 
     Raises:
         ConfigError: for an unknown codec, or a part, frame or tolerance that the codec does not read.
-        ValueError: if the sample's answer is no action.
+        ValueError: if the sample's answer is not an action.
     """
     true: Action = of_answer(answer, read_action, action_of, "one action")
     if codec == ANY:
@@ -117,7 +117,7 @@ def targets(true: Action, frames: AnswerFrames) -> Mapping[str, Place]:
 
 
 def distance(said: Place | None, target: Place, frames: AnswerFrames) -> float:
-    """How far the place written lies from the target, over the diagonal; a box is no place to click."""
+    """How far the place written lies from the target, over the diagonal; a box is not a place to click."""
     if not isinstance(said, Point):
         return math.inf
     point = point_tuple(frames.said(said))

@@ -20,7 +20,7 @@ from vlrl.types import Media
 Sandbox: TypeAlias = Literal["required", "unsafe_subprocess"]
 
 MAX_PIXELS = 2**24
-"""Of the image that the code saves: more is no image, and none of it is decoded."""
+"""Of the image that the code saves: more is not an image, and none of it is decoded."""
 
 # What the code has drawn is saved at the size of its own figure, if it has not saved an image itself.
 _SAVE = """
@@ -54,7 +54,7 @@ def chart_code(
     The text is one program, in a ```python fence or bare. It runs in the sandbox of the tool python: no
     network, no files of this machine, limits on time, memory and processes. It cannot see the image it is
     compared with. What it saves as out.png counts, else the current figure. Code that fails, draws nothing,
-    runs too long or saves what is no PNG scores 0, as a note chart_code/ran tells.
+    runs too long or saves what is not a PNG scores 0, as a note chart_code/ran tells.
 
     Args:
         completion: what the model wrote.

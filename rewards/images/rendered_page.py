@@ -104,5 +104,7 @@ def _text_of(html: str, size: tuple[int, int], limit_s: float, sandbox: Sandbox)
     """
     shown: Rendered | None = render(html, size, limit_s, sandbox)
     if shown is None or not shown.text.strip():
-        raise ValueError("the sample's answer is no page with a text: text_share has nothing to compare with")
+        raise ValueError(
+            "the sample's answer is not a page with a text: text_share has nothing to compare with"
+        )
     return shown.text

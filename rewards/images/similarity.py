@@ -146,7 +146,7 @@ def clip_measure(model: str, device: str) -> Measure:
         processor = CLIPImageProcessor.from_pretrained(model, local_files_only=True)
         network = CLIPModel.from_pretrained(model, local_files_only=True).to(device).eval()
     except (OSError, ValueError) as error:
-        raise ConfigError(f"image_clip: model={model!r} is no folder of a CLIP model: {error}") from error
+        raise ConfigError(f"image_clip: model={model!r} is not a folder of a CLIP model: {error}") from error
 
     @torch.inference_mode()
     def measure(a: Pixels, b: Pixels) -> float:

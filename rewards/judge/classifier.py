@@ -96,7 +96,7 @@ def probability(reply: Any, label: int | str, model: str) -> float:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not math.isfinite(value) or not -1e-6 <= value <= 1 + 1e-6:
         raise JudgeFailure(
-            f"classifier {model!r}: {str(value)[:40]} is no probability; has it an activation?"
+            f"classifier {model!r}: {str(value)[:40]} is not a probability; has it an activation?"
         )
     return min(1.0, max(0.0, float(value)))
 

@@ -34,7 +34,7 @@ _FENCE = re.compile(r"```(?:json)?\n(.*)\n```", re.DOTALL)
 
 
 class UnreadableVerdict(ValueError):
-    """A reply that is no verdict."""
+    """A reply that is not a verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def parse_verdict(text: str) -> dict[str, Any]:
     """The reply as a JSON object: the whole of it, or the whole of one fence. Nothing is searched for.
 
     A server without a parser for thoughts sends them inline, before the object: one <think> part, whose
-    opening tag may have been in the judge's prompt, is left out. Two of them are no verdict: a thought that
+    opening tag may have been in the judge's prompt, is left out. Two of them are refused: a thought that
     quotes the end of a thought must not decide what follows it.
 
     Raises:

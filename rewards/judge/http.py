@@ -125,14 +125,14 @@ class Chat:
         return response
 
     def _read(self, response: httpx2.Response) -> str | _Trouble:
-        """The text of a reply, its tokens counted; a body that is no chat completion is a trouble."""
+        """The text of a reply, its tokens counted; a body that is not a chat completion is a trouble."""
         try:
             body = response.json()
             message = body["choices"][0]["message"]
             content = None if message.get("refusal") else message.get("content")
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             return _Trouble(
-                f"the body is no chat completion ({type(error).__name__}): {self._start(response)}"
+                f"the body is not a chat completion ({type(error).__name__}): {self._start(response)}"
             )
         usage = body.get("usage")
         self._count(usage if isinstance(usage, dict) else {})

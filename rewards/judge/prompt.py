@@ -41,7 +41,7 @@ class Block:
 def harmless(text: str) -> str:
     """The text with a space inside everything that looks like a control token or a tag: `< |im_end|>`.
 
-    Lone surrogates, which are no Unicode text, become question marks.
+    Lone surrogates, which are not Unicode text, become question marks.
     """
     return _CONTROL.sub(lambda match: match[0] + " ", text.encode("utf-8", "replace").decode())
 
@@ -139,7 +139,7 @@ def _compiled(rubric: str) -> tuple[Template, frozenset[str]]:
             meta.find_undeclared_variables(environment.parse(rubric))
         )
     except TemplateSyntaxError as error:
-        raise ConfigError(f"the rubric's line {error.lineno} is no Jinja: {error.message}") from error
+        raise ConfigError(f"the rubric's line {error.lineno} is not Jinja: {error.message}") from error
 
 
 def _code(text: str, number: int) -> str:

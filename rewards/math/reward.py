@@ -61,7 +61,7 @@ def math(
 
     Raises:
         ValueError: if the sample has no answer, or one that cannot be read in time.
-        ConfigError: for another value of `boxed`, or a limit that is no positive number.
+        ConfigError: for another value of `boxed`, or a limit that is not a positive number.
     """
     if boxed not in get_args(Boxed):
         raise ConfigError(f"boxed={boxed!r}; it is allowed, required or last")

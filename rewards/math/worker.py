@@ -67,7 +67,7 @@ def _peak_bytes() -> int:
 
 
 def _read(text: str) -> list[Any]:
-    """[expression, text], [text] of what is no expression, or [] of what cannot be read."""
+    """[expression, text], [text] of what is not an expression, or [] of what cannot be read."""
     try:
         return list(parse(f"${text}$", _READERS, parsing_timeout=None))
     except Exception:  # untrusted text: RecursionError, MemoryError and whatever three libraries raise
@@ -113,7 +113,7 @@ def _agree(answer: Any, said: Any, text: str, unevaluated: bool) -> bool:
 
 
 def _sides(relation: Any) -> list[Basic]:
-    """What is said to be equal in x = a = b: a and b; of a = b, both; nothing if it is no equation."""
+    """What is said to be equal in x = a = b: a and b; of a = b, both; nothing if it is not an equation."""
     links = relation._unsorted_args if isinstance(relation, And) else (relation,)
     if not all(isinstance(link, Eq) for link in links):
         return []

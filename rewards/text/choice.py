@@ -41,7 +41,7 @@ def multiple_choice(
         part: what is compared; see `vlrl.parsing.extract`.
 
     Raises:
-        ValueError: if the sample's answer is not exactly one of its options, or its options are no list of
+        ValueError: if the sample's answer is not exactly one of its options, or its options are not a list of
             2 to 26 texts.
     """
     options = None if choices is None else _options(choices)
@@ -52,7 +52,9 @@ def multiple_choice(
     if options is not None:
         expected = _index(letter, text, options)
         if expected is None:
-            raise ValueError(f"the sample's answer {right[0]!r:.60} is none of its choices {options!r:.200}")
+            raise ValueError(
+                f"the sample's answer {right[0]!r:.60} is not one of its choices {options!r:.200}"
+            )
         said = scored_text(completion, part)
         return float(said is not None and _index(*_read(said), options) == expected)
     said = scored_text(completion, part)

@@ -58,7 +58,7 @@ def tag_format(
         partial: give credit for a part of the form.
 
     Raises:
-        ConfigError: for a name that is no tag's, or that occurs twice.
+        ConfigError: for a name that is not a tag's, or that occurs twice.
     """
     found, blank = _tags_and_stretches(completion, tuple(tags))
     wanted = [tag for name in tags for tag in (f"<{name}>", f"</{name}>")]
@@ -77,7 +77,7 @@ def pattern_format(completion: str, answer: Any, *, pattern: str) -> float:
     """1 if the whole completion matches a regular expression of the config, else 0.
 
     Range {0, 1}. The pattern is the `regex` module's; a dot matches newlines. A completion on which it takes
-    more than a second is no match, so a pattern that backtracks does not stop the run. What degenerate
+    more than a second is not a match, so a pattern that backtracks does not stop the run. What degenerate
     completions score is up to the pattern: .* matches them all.
 
     Raises:
@@ -94,7 +94,7 @@ def _compiled(pattern: str) -> regex.Pattern[str]:
     try:
         return regex.compile(pattern, regex.DOTALL)
     except regex.error as error:
-        raise ConfigError(f"pattern {pattern!r} is no regular expression: {error}") from error
+        raise ConfigError(f"pattern {pattern!r} is not a regular expression: {error}") from error
 
 
 @functools.lru_cache(maxsize=64)

@@ -25,7 +25,7 @@ def repetition_penalty(
 
     Units: "words" are split at white space, case folded; "characters" are for scripts without spaces;
     "items" are the elements of the answer's JSON list, in n-grams of 1 whatever n is (boxes said twice), and
-    words where the answer is no JSON list. Range [−max_penalty, 0], 0 for fewer than n units. Source:
+    words where the answer is not a JSON list. Range [−max_penalty, 0], 0 for fewer than n units. Source:
     Demystifying Long Chain-of-Thought (arXiv 2502.03373), per completion instead of per token, as TRL and
     open-r1 have it; VLM-R1 takes words with n = 6, boxes with n = 1. Never positive, so nothing degenerate
     scores; empty text is not punished.

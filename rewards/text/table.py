@@ -72,7 +72,7 @@ def teds(
         part: what is compared; see `vlrl.parsing.extract`.
 
     Raises:
-        ValueError: for a sample whose answer is no table.
+        ValueError: for a sample whose answer is not a table.
         ConfigError: unless 0 ≤ threshold ≤ 1.
     """
     if not 0 <= threshold <= 1:

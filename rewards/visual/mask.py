@@ -45,8 +45,8 @@ def mask_iou(pair: Placed, *, threshold: float = 0.0) -> float:
 
     Compared on the true mask's grid: that of its run lengths, or the image's own pixels for polygons.
     Range {0} ∪ [threshold, 1]. Source: COCO's segmentation IoU (Lin et al. 2014, arXiv 1405.0312) with the
-    rule of pixel centres. What is no mask, an empty one, and run lengths that do not fill their size score 0;
-    a mask of the whole image scores the share of the image that the true one covers.
+    rule of pixel centres. What is not a mask, an empty mask, and run lengths that do not fill their size
+    score 0; a mask of the whole image scores the share of the image that the true one covers.
 
     Args:
         pair: the mask written and the true mask.

@@ -146,7 +146,7 @@ def _uncompressed(text: str | bytes) -> list[int]:
     for code in codes:
         bits = code - 48
         if not 0 <= bits < 64 or shift > 30:
-            raise Unreadable("counts hold what is no run length")
+            raise Unreadable("counts hold what is not a run length")
         value |= (bits & 31) << shift
         shift += 5
         if bits & 32:
@@ -168,5 +168,5 @@ def _whole(value: Any, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
         raise Unreadable(f"a whole number from 0 to {most} is asked for")
     if value != int(value):
-        raise Unreadable(f"{value:g} is no whole number")
+        raise Unreadable(f"{value:g} is not a whole number")
     return int(value)

@@ -16,7 +16,7 @@ def greedy_match(overlap: npt.NDArray[np.float64], threshold: float) -> Pairs:
 
     Args:
         overlap: [num_rows, num_columns], such as IoU; among equals the first row, then the first column.
-        threshold: pairs below it are no match; a pair that does not overlap at all never is.
+        threshold: pairs below it are not a match; a pair that does not overlap at all never is.
     """
     rows, columns = np.nonzero(_allowed(overlap, threshold))
     order = np.argsort(-overlap[rows, columns], kind="stable")
@@ -37,7 +37,7 @@ def hungarian_match(overlap: npt.NDArray[np.float64], threshold: float) -> Pairs
 
     Args:
         overlap: [num_rows, num_columns], such as IoU, in [0, 1].
-        threshold: pairs below it are no match; a pair that does not overlap at all never is.
+        threshold: pairs below it are not a match; a pair that does not overlap at all never is.
     """
     from scipy.optimize import linear_sum_assignment
 

@@ -104,7 +104,7 @@ def _track(value: Any) -> Track:
     else:
         raise Unreadable("a track is a mapping of frames to boxes, or a list of boxes")
     if len(set(times)) < len(times):
-        raise Unreadable("a frame stands twice")
+        raise Unreadable("a frame occurs twice")
     track: Track = {}
     for time, box in zip(times, boxes, strict=True):
         if box is None:

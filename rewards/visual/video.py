@@ -51,7 +51,7 @@ def temporal_iou(
         context: not looked at.
 
     Raises:
-        ValueError: if the answer is no span, or one of no length.
+        ValueError: if the answer is not a span, or one of no length.
         ConfigError: unless 0 < threshold ≤ 1.
     """
     if threshold is not None and not 0 < threshold <= 1:
@@ -85,11 +85,11 @@ def event_order(
     random one little: (τ + 1) / 2 would give it a half.
 
     Items are parted by commas, semicolons, arrows, > or line ends, or are a JSON list; they are compared
-    without regard to case. What is no permutation of the answer's items, with one missing, twice or foreign,
+    without regard to case. Anything but a permutation of the answer's items (one missing, twice or foreign)
     scores 0.
 
     Raises:
-        ValueError: if the answer is no list of two or more different items.
+        ValueError: if the answer is not a list of two or more different items.
         ConfigError: for another measure.
     """
     if measure not in _MEASURES:
@@ -133,7 +133,7 @@ def _true_span(answer: Any) -> Span:
     span = _read_span(answer) if isinstance(answer, str) else _span_of(answer)
     if span is None or span[0] >= span[1]:
         raise ValueError(
-            f"the sample's answer {answer!r:.60} is no span of a video; give [start, end] in seconds"
+            f"the sample's answer {answer!r:.60} is not a span of a video; give [start, end] in seconds"
         )
     return span
 

@@ -236,7 +236,7 @@ def earlier(tmp_path: Path) -> Iterator[Path]:
 def test_an_earlier_run_is_not_overwritten(fails: Fails, earlier: Path) -> None:
     for command in ("train", "sft"):
         message = fails(2, "ConfigError", command=command)
-        assert message.startswith(f"{earlier} holds an earlier run; go on with --resume")
+        assert message.startswith(f"{earlier} holds an earlier run; continue with --resume")
 
 
 def test_resume_needs_a_checkpoint(fails: Fails, tmp_path: Path) -> None:

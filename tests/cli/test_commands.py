@@ -42,7 +42,7 @@ COMMANDS = sorted({(page, command) for page, command in commands() if "…" not 
 
 
 def parsed(words: list[str]) -> tuple[str, list[str]]:
-    """A command's dotted name and its arguments that are no options.
+    """A command's dotted name and its arguments that are not options.
 
     Raises:
         click.ClickException: for a command or an option that does not exist.

@@ -37,7 +37,7 @@ def test_the_quickstart_takes_a_hub_model(more: list[str]) -> None:
 
 @pytest.mark.parametrize("name", ["gui_emu", "gui_grounding", "gui_x11"])
 def test_the_first_row_of_a_gui_config_can_be_had_or_its_screen_made(name: str) -> None:
-    """Options that an environment refuses are no options; gui/x11 boots nothing before its first reset."""
+    """Options that an environment refuses are not options; gui/x11 boots nothing before its first reset."""
     config = load_config(CONFIGS[0].parent / f"{name}.yaml")
     (source,) = config.data.train
     dataset = resolve("datasets", source.name)(**source.options)

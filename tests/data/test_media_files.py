@@ -18,7 +18,7 @@ from vlrl.errors import DataError
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Ten rows, each with a file of its own that is no image at all."""
+    """Ten rows, each with a file of its own that is not an image at all."""
     rows = [
         {"id": str(i), "problem": "<image>What?", "answer": "1", "images": [f"{i}.png"]} for i in range(10)
     ]

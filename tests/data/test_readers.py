@@ -220,7 +220,7 @@ def test_a_compressed_or_unknown_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "rows.tar.gz").write_bytes(b"\x1f\x8b")
     with pytest.raises(DataError, match=r"rows\.tar\.gz ends in none of \.jsonl.*unpack it"):
         open_dataset(source(tmp_path / "rows.tar.gz"), "data.train")
-    with pytest.raises(DataError, match="holds nothing that is known"):
+    with pytest.raises(DataError, match="holds no known format"):
         open_dataset(source(tmp_path), "data.train")
 
 
@@ -251,7 +251,7 @@ def test_a_listing_takes_its_shares(tmp_path: Path) -> None:
     assert answers("all") == list(range(20))
     drawn = answers("random:50%")
     assert (len(set(drawn)), drawn == answers("random:50%")) == (10, True)
-    with pytest.raises(DataError, match=r"'some:3' of a\.jsonl is none of all, first:N"):
+    with pytest.raises(DataError, match=r"'some:3' of a\.jsonl is not one of all, first:N"):
         answers("some:3")
 
 

@@ -181,7 +181,7 @@ def test_hub_streams_resume_exactly_and_decode_nothing(hub: DatasetConfig) -> No
 
 
 def test_what_needs_numbers_says_so(hub: DatasetConfig) -> None:
-    with pytest.raises(ConfigError, match=r"data\.eval: .* is streamed, its rows have no numbers"):
+    with pytest.raises(ConfigError, match=r"data\.eval: .* is streamed, so its rows have no numbers"):
         open_dataset(hub, "data.eval")
     train = {"name": "digit_sum"}
     with pytest.raises(ConfigError, match=r"data\.eval: 'hub' is streamed; give it a limit"):

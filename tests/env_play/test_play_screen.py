@@ -110,15 +110,15 @@ def test_what_a_machine_cannot_do_is_not_offered(play: Any) -> None:
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"kind": "dance"}, "no gesture"),
-        ({"kind": "click", "x": 1.5, "y": 2}, "x=1.5 is no whole number"),
+        ({"kind": "dance"}, "not a gesture"),
+        ({"kind": "click", "x": 1.5, "y": 2}, "x=1.5 is not a whole number"),
         ({"kind": "click", "y": 2}, "x=None"),
         ({"kind": "click", "x": True, "y": 2}, "x=True"),
         ({"kind": "click", "x": 1, "y": 2, "button": "fourth"}, "none of left"),
         ({"kind": "click", "x": 1, "y": 2, "modifiers": ["hyper"]}, "hyper"),
         ({"kind": "drag", "path": [[1, 2]]}, "from 2 to 200 places"),
-        ({"kind": "drag", "path": "1,2"}, "is no list"),
-        ({"kind": "key", "keys": ["ctrl", "no key"]}, "are no keys"),
+        ({"kind": "drag", "path": "1,2"}, "is not a list"),
+        ({"kind": "key", "keys": ["ctrl", "no key"]}, "are not keys"),
         ({"kind": "system_button", "name": "volume"}, "volume"),
         ({"kind": "click", "x": 9999, "y": 2}, "cannot say it"),
     ],
@@ -148,7 +148,7 @@ def test_what_the_grammar_would_lose_is_refused(play: Any) -> None:
 def test_no_screen_takes_no_gestures(play: Any) -> None:
     server = play(name="visual/mazes")
     assert server.answer("view", {})["screen"] is None
-    with pytest.raises(DataError, match="no screen"):
+    with pytest.raises(DataError, match="not a screen"):
         server.answer("do", {"kind": "wait"})
 
 

@@ -80,7 +80,7 @@ def lies(path: Path) -> Iterator[bytes]:
             yield bytes(claimed)
     elif path.suffix == ".jpg":
         place = max(data.find(b"\xff\xc0"), data.find(b"\xff\xc2"))
-        # A small lie is no error to any reader of JPEG: what is missing before the end mark is grey.
+        # A small lie is not an error to any reader of JPEG: what is missing before the end mark is grey.
         yield bytes(data[: place + 5] + struct.pack(">HH", 65_500, 65_500) + data[place + 9 :])
     elif path.suffix == ".gif":
         yield bytes(data[:6] + struct.pack("<HH", 65_535, 65_535) + data[10:])

@@ -23,7 +23,7 @@ class State:
 
 
 class Countdown:
-    """Starts at task["start"], counts down at every "-"; success at 0. Anything else is no action.
+    """Starts at task["start"], counts down at every "-"; success at 0. Anything else is not an action.
 
     task["fails"] = {step: what}: "raise", "hang", "exit", "nonsense", before that step's answer ("reset",
     "snapshot 2", "3", or "restored 3" if the episode did not begin at the reset); with task["once"] = a

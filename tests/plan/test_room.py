@@ -58,7 +58,7 @@ def test_what_fits_says_nothing(tiny_model: Path) -> None:
 
 
 def test_a_little_too_much_is_a_warning(tiny_model: Path) -> None:
-    """The prediction is right to some per cent, so the edge is no error."""
+    """The prediction is right to some per cent, so the edge is not an error."""
     config = make_config(tiny_model)
     with pytest.raises(ResourceError):
         told(config, PlannedMachine("cpu", GIB, 1e11))

@@ -137,7 +137,7 @@ def test_a_result_that_is_none_is_the_agents_failure(result: Any) -> None:
         ("countdown", {"fails": "raise"}, "raised RuntimeError: broken scaffold"),
         ("countdown", {"fails": "leave"}, "raised SystemExit"),
         ("countdown", {"fails": "timeout"}, "raised TimeoutError: of its own"),
-        ("idle", {}, "asked the model for nothing"),
+        ("idle", {}, "made no request to the model"),
         (PROGRAM, {"fails": "raise"}, "exited with code 1"),
         (PROGRAM, {"fails": "leave"}, "exited with code 3"),
         (PROGRAM, {"says": "fine"}, "its last line of output must be a JSON object"),
@@ -195,7 +195,7 @@ def await_end_of_group(group: int) -> None:
 
 
 def running_in_group(group: int) -> list[str]:
-    """The processes of a group that are no zombies."""
+    """The processes of a group that are not zombies."""
     found = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
@@ -283,7 +283,7 @@ def test_stragglers_that_are_cut_off_leave_nothing(tmp_path: Path) -> None:
         ({"command": []}, "a list of words"),
         ({"command": ["/no/such/program"]}, "cannot be started"),
         ({"agent": f"{FILE}:nothing"}, "has no 'nothing'"),
-        ({"agent": f"{FILE}:__name__"}, "is no function"),
+        ({"agent": f"{FILE}:__name__"}, "is not a function"),
         ({"agent": "unheard_of"}, "no agent is named"),
     ],
 )

@@ -181,7 +181,7 @@ def test_where_it_branches() -> None:
     assert [(t.trunk, len(t.turns)) for t in group.trajectories] == [
         (None, 2)
     ] * 4  # no room after the second
-    # Its last turn is no branch point: nothing would be left to do.
+    # Its last turn is not a branch point: nothing would be left to do.
     [group] = play([sample_of({"start": 9})], minus, config_of(2, episodes={"max_turns": 3})).groups
     assert [(t.num_shared, len(t.turns)) for t in group.trajectories] == [(2, 3)] * 4
 
@@ -338,8 +338,8 @@ def test_an_environment_found_out_later_ends_the_step() -> None:
 @pytest.mark.parametrize(
     ("sections", "said"),
     [
-        ({"size": 3}, "num_branches=2 must go into rollout.group_size=3 twice or more"),
-        ({"size": 2}, "num_branches=2 must go into rollout.group_size=2 twice or more"),
+        ({"size": 3}, "num_branches=2 must divide rollout.group_size=3 into two or more trees"),
+        ({"size": 2}, "num_branches=2 must divide rollout.group_size=2 into two or more trees"),
         ({"at": 16}, "branching.at=16 leaves no turn after it within max_turns=16"),
         ({"at": 0}, "greater than or equal to 1"),
         ({"episodes": {"max_episodes": 1}}, "num_branches=2 is above max_episodes=1"),

@@ -36,10 +36,9 @@ from vlrl.algorithm.filters import (
 from vlrl.config import Config
 from vlrl.config.asynchronous import BatchConfig, FilterConfig
 from vlrl.errors import ConfigError, DataError, EnvError, InternalError
-from vlrl.grpo import require_healthy
 from vlrl.registry import resolve
 from vlrl.rollout.buffer import Buffer, BufferLimits, State, Ticket
-from vlrl.rollout.collector import CollectedBatch, Collector
+from vlrl.rollout.collector import CollectedBatch, Collector, require_healthy
 from vlrl.rollout.groups import rollout_groups, score_groups
 from vlrl.rollout.outcome import Round, TicketOutcome, oldest_version, outcome_of
 from vlrl.rollout.session import Session
@@ -56,7 +55,7 @@ class VersionedPolicy:
 
     Attributes:
         version: of the weights, as an engine stamps it; `update` may come while requests run.
-        delay_s: by sample id; the default is no delay.
+        delay_s: by sample id; the default is not a delay.
         seeds: that it was asked with, by sample id.
     """
 
@@ -542,7 +541,7 @@ def test_filled_before_every_step_batches_are_as_old_as_they_may_be(staleness: i
 
 
 def test_options_that_contradict_each_other_are_refused() -> None:
-    with pytest.raises(Exception, match=r"over_sampling=2 generates for nothing without batch\.filters"):
+    with pytest.raises(Exception, match=r"over_sampling=2 only wastes groups without batch\.filters"):
         make_config(batch={"over_sampling": 2})
     with pytest.raises(Exception, match=r"set episodes\.lockstep=false"):
         make_config(asynchronous={"mode": "async"})

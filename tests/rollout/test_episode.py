@@ -315,7 +315,7 @@ def test_what_is_cut_off_is_left_out_and_no_failure() -> None:
     generated = play(
         samples, policy, generate={"stragglers": config.model_copy(update={"cut_off_share": 0.5})}, **sections
     )
-    assert generated.groups == []  # one alone is no baseline
+    assert generated.groups == []  # one alone is not a baseline
 
 
 def test_an_evaluation_waits_for_everyone() -> None:

@@ -264,9 +264,7 @@ def test_an_old_one_without_digests_is_taken_and_called_not_verified(tmp_path: P
     (old / "files.json").unlink()
     (old / "run.json").write_text(json.dumps({"next_step": 2, "seed": 7, "num_ranks": 2}))
     assert latest_checkpoint(tmp_path, told) == (old, RunState(2, 7, 2))
-    assert told == [
-        ("checkpoint_not_verified", f"{old} has no digests of its files: it is taken as not verified")
-    ]
+    assert told == [("checkpoint_not_verified", f"{old} has no digests of its files, so it is not verified")]
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"next_step": 2, "other": 1}', "\0"])

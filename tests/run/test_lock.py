@@ -84,7 +84,7 @@ def test_a_file_system_without_locks_is_said(tmp_path: Path, monkeypatch: pytest
     told: list[str] = []
     with run_lock(tmp_path, lambda event, text: told.append(text)):
         pass
-    assert told == [f"the file system of {tmp_path} has no locks: start no second run in it"]
+    assert told == [f"the file system of {tmp_path} does not support locks: do not start a second run in it"]
 
 
 def test_a_folder_that_cannot_be_made_is_an_error_with_its_name(tmp_path: Path) -> None:

@@ -221,7 +221,9 @@ def test_nothing_anywhere_is_an_error(elsewhere: Config) -> None:
 def test_a_new_run_is_not_mixed_with_an_earlier_one_of_its_name(config: Config, elsewhere: Config) -> None:
     assert find_beginning(elsewhere, resume=False, tell=Told()).step == 0
     remote_of(config).upload(save(config, 2), never)
-    with pytest.raises(ConfigError, match=r"^s3://.*/runs/a holds an earlier run; go on with --resume, give"):
+    with pytest.raises(
+        ConfigError, match=r"^s3://.*/runs/a holds an earlier run; continue with --resume, give"
+    ):
         find_beginning(elsewhere, resume=False, tell=Told())
 
 

@@ -56,13 +56,13 @@ def test_every_changed_value_is_named_with_both(run_dir: Path) -> None:
     ):
         assert line in lines
     assert lines[-1] == (
-        "changed, and of no effect on what is learnt: num_steps: 100 → 400; logging.tensorboard: True → False"
+        "changed, without effect on what is learnt: num_steps: 100 → 400; logging.tensorboard: True → False"
     )
 
 
 def test_more_steps_alone_change_no_experiment(run_dir: Path) -> None:
     text = described(changes_since(run_dir, make_config(**BEFORE, num_steps=200)), 5)
-    assert text == "--resume: changed, and of no effect on what is learnt: num_steps: 100 → 200"
+    assert text == "--resume: changed, without effect on what is learnt: num_steps: 100 → 200"
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_another_number_of_ranks_is_no_other_experiment(run_dir: Path) -> None:
     changes = changes_since(run_dir, make_config(**BEFORE, trainer={"num_ranks": 4}))
     require_resumable(changes)
     text = described(changes, 5)
-    assert text == "--resume: changed, and of no effect on what is learnt: trainer.num_ranks: null → 4"
+    assert text == "--resume: changed, without effect on what is learnt: trainer.num_ranks: null → 4"
 
 
 @pytest.mark.parametrize(

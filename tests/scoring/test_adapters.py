@@ -173,7 +173,7 @@ def test_verifiers_functions_and_rubrics(folder: Path) -> None:
 
 
 def test_an_adapter_refuses_what_it_cannot_call(folder: Path) -> None:
-    with pytest.raises(ConfigError, match="takes no 'completions'"):
+    with pytest.raises(ConfigError, match="has no parameter 'completions'"):
         find_reward(f"{folder}/verified.py:slow", adapter="trl")
     with pytest.raises(ConfigError, match="REWARD_TYPE' is a str, not a function"):
         find_reward(f"{folder}/easy_batch.py:REWARD_TYPE", adapter="easyr1")

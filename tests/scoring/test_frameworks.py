@@ -199,7 +199,7 @@ def test_an_adapter_can_be_named_for_other_parameter_names(tmp_path: Path) -> No
     assert totals(score(f"{file}:one", ["8"], adapter="easyr1")) == [1.0]
     assert totals(score(f"{file}:two", ["8", "9"], adapter="openrlhf")) == [2.0, 2.0]
     assert totals(score(f"{file}:three", ["8", "9"], adapter="slime")) == [1.0, 0.0]
-    with pytest.raises(ConfigError, match="no 'solution_str'"):
+    with pytest.raises(ConfigError, match="no parameter 'solution_str'"):
         find_reward(f"{file}:one", adapter="verl")
 
 

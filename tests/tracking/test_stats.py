@@ -36,7 +36,7 @@ def test_rewards_that_differ_by_rounding_alone_have_no_variance() -> None:
 
 
 def test_sources_have_their_own_parts_and_means() -> None:
-    """A part that one source's rewards do not have is no zero there."""
+    """A part that one source's rewards do not have is not a zero there."""
     group, other = scored(1.0, 3.0), make_group([2, 2], sample=make_sample(source="boxes"))
     for trajectory, parts in zip(other.trajectories, ({"iou": 0.5}, {}), strict=True):
         trajectory.score = Score(5.0, parts)

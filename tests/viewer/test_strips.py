@@ -167,7 +167,7 @@ def test_every_turn_is_a_frame(run_dir: Path) -> None:
     assert "script" not in page.names
     assert all(source.startswith("data:image/") for source in page.sources)
     assert "I would click it." in page.text
-    assert page.classes.count("mark") == 2  # the first turn of either was no action
+    assert page.classes.count("mark") == 2  # the first turn of either was not an action
 
 
 def test_a_frame_tells_what_was_seen_done_and_earned(run_dir: Path) -> None:

@@ -232,5 +232,5 @@ def test_a_member_that_is_left_alone_says_so() -> None:
         finally:
             given_up.set()
 
-    with pytest.raises(EngineError, match=r"broadcast: member 1 of 2 .* was left alone"):
+    with pytest.raises(EngineError, match=r"broadcast: member 1 of 2 .* lost the others"):
         members(2, f"127.0.0.1:{rendezvous_port(None)}", work)

@@ -196,8 +196,8 @@ def token_advantages(trajectory: Trajectory, advantages: FloatArray, masks: Sequ
         for by_ledger in allowed:
             if len(by_ledger) != len(trajectory.ledgers) or by_ledger[index].shape != mask.shape:
                 raise ConfigError(
-                    f"algorithm.masks: a mask of sample {trajectory.sample.id!r} must give one bool array "
-                    f"a ledger, of its num_tokens; ledger {index} has {len(mask)}"
+                    f"algorithm.masks: a mask of sample {trajectory.sample.id!r} must give a bool array "
+                    f"of num_tokens for each ledger; ledger {index} has {len(mask)}"
                 )
             mask &= by_ledger[index]
         values.append(of_tokens)

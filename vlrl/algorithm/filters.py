@@ -74,7 +74,7 @@ def _values(group: Group, reward: str | Sequence[str]) -> list[float]:
     found = next((name for name in names if name in known), None)
     if found is None and scores:
         raise ConfigError(
-            f"batch.filters: reward {', '.join(map(repr, names))} is no part of the score of sample "
+            f"batch.filters: reward {', '.join(map(repr, names))} is not a part of the score of sample "
             f"{group.trajectories[0].sample.id!r}, which has {', '.join(sorted(known - {TOTAL}))}; name "
             "one of these, or total; where data sources have different rewards, give a list"
         )

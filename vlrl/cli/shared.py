@@ -15,16 +15,27 @@ OverridesArgument = Annotated[
     list[str] | None, typer.Argument(help="Overrides: section.key=value …", metavar="[KEY=VALUE]…")
 ]
 JsonOption = Annotated[
-    bool, typer.Option("--json", help="Print a machine-readable result, and only it, to stdout.")
+    bool, typer.Option("--json", help="Print one machine-readable result to stdout, and nothing else.")
 ]
 DebugOption = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
-ResumeOption = Annotated[bool, typer.Option("--resume", help="Go on from the run's last checkpoint.")]
+ResumeOption = Annotated[bool, typer.Option("--resume", help="Continue from the run's last checkpoint.")]
 
 
 def print_result(result: dict[str, Any], as_json: bool) -> None:
     """Print the machine-readable result to stdout, if it was asked for; it is all that stdout then holds."""
     if as_json:
         print_json(result)
+
+
+def print_verdict(result: dict[str, Any], as_json: bool) -> None:
+    """Print the result of a check, as `print_result` does.
+
+    Raises:
+        typer.Exit: with exit code 1 if the result is not ok.
+    """
+    print_result(result, as_json)
+    if not result["ok"]:
+        raise typer.Exit(1)
 
 
 def options_of(given: list[str] | None, what: str) -> dict[str, Any]:
@@ -35,7 +46,7 @@ def options_of(given: list[str] | None, what: str) -> dict[str, Any]:
         what: begins an error about one of them.
 
     Raises:
-        ConfigError: for what is not key=value, or a value that is no YAML.
+        ConfigError: for what is not key=value, or a value that is not YAML.
     """
     import yaml
 

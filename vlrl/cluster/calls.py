@@ -125,7 +125,7 @@ def translate(error: Exception) -> VlrlError:
 
 
 def stop(actors: Sequence[Any]) -> None:
-    """Kill actors; a dead one is no error."""
+    """Kill actors; a dead one is not an error."""
     for actor in actors:
         ray.kill(actor)
 

@@ -29,9 +29,9 @@ class CorrectionConfig(Section):
     of its advantage. uncorrected: π_θ / π_p is clipped and ρ ignored, as if π_p had generated the token; to
     compare with."""
     level: Literal["token", "sequence"] = "token"
-    """Of ρ in truncated and masked: the token's own, or the product over all trained tokens of its ledger."""
+    """ρ in truncated and masked: the token's own, or the product over all trained tokens of its ledger."""
     cap: float | None = Field(None, ge=1)
-    """Largest weight; null is 2 for truncated and masked, 20 for decoupled and dppo; .inf is none."""
+    """Largest weight; null: 2 for truncated and masked, 20 for decoupled and dppo; .inf: no bound."""
     icepop_low: float = Field(0.5, gt=0, le=1)
     """Lowest ρ that is trained, α."""
     icepop_high: float = Field(5.0, ge=1)
@@ -80,27 +80,25 @@ class FilterConfig(Section):
     (lowest, highest, reward; reward is total or the name of a part such as the accuracy), or
     ./file.py:function of a `vlrl.types.Group` that says whether to keep it."""
     options: dict[str, Any] = Field(default_factory=dict)
-    """Passed to it by name."""
+    """Passed to the filter by name."""
 
 
 class BatchConfig(Section):
     """Which groups fill a batch; those that a filter drops are replaced by the next samples' (DAPO)."""
 
     filters: list[FilterConfig] = Field(default_factory=list)
-    """All of them must keep a group; the first that does not is what it is counted under. None: every group
-    is trained, those without advantages or with failures at no cost and to no effect."""
+    """A group is trained if all filters keep it, and counted under the first that does not. Without
+    filters every group is trained; one without advantages costs nothing and has no effect."""
     over_sampling: float = Field(1.0, ge=1, le=8)
     """Groups generated at first, as a multiple of what the batch needs, where filters drop some. What is left
     over waits for the next batch, or is generated again if it is then too old: in sync mode it always is."""
     max_dropped_share: float = Field(0.9, ge=0, lt=1)
-    """A batch for which a larger share of the generated groups is dropped ends the run."""
+    """If a larger share of the groups generated for a batch is dropped, the run ends."""
 
     @model_validator(mode="after")
     def _with_filters(self) -> BatchConfig:
         if self.over_sampling > 1 and not self.filters:
-            raise ValueError(
-                f"over_sampling={self.over_sampling:g} generates for nothing without batch.filters"
-            )
+            raise ValueError(f"over_sampling={self.over_sampling:g} only wastes groups without batch.filters")
         return self
 
 
@@ -108,10 +106,11 @@ class AsyncConfig(Section):
     """Whether the generator generates while the trainer steps."""
 
     mode: Literal["sync", "async"] = "sync"
-    """sync: they take turns, and every token is trained under the weights it was generated with. async:
-    groups are generated all the time; batches still have their samples in the order of the data."""
+    """sync: trainer and engines take turns, and every token is trained under the weights it was generated
+    with. async: groups are generated all the time; batches still have their samples in the order of the
+    data."""
     pipeline_depth: int = Field(1, ge=1)
-    """Batches' worth of groups that may be generated and not yet trained, in async mode."""
+    """Number of batches whose groups may be generated and not yet trained, in async mode."""
     max_staleness: int = Field(4, ge=0)
     """Most updates between the weights that generated a group's oldest token and those that it is trained
     under, in async mode: an older group is generated again. With 0 the two take turns. Groups of at most so

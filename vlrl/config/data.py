@@ -19,15 +19,15 @@ class VideoConfig(Section):
     num_frames: int | None = Field(None, ge=2)
     """Exactly this many frames, evenly spread; null if fps is given."""
     min_frames: int = Field(4, ge=2)
-    """With fps: never fewer, where the video has them."""
+    """With fps: fewest frames, if the video has as many."""
     max_frames: int = Field(64, ge=2)
-    """With fps: never more, however long the video."""
+    """With fps: most frames of a video."""
     min_pixels: int = Field(56 * 56, ge=28 * 28)
     """Frames of fewer pixels are enlarged to this many."""
     max_pixels: int = Field(768 * 28 * 28, ge=28 * 28)
     """Frames of more pixels are shrunk to this many."""
     total_pixels: int = Field(8192 * 28 * 28, ge=28 * 28)
-    """All frames of a video together; frames are shrunk further to keep within it."""
+    """Most pixels of all frames of a video; frames are shrunk further to stay within it."""
 
     @model_validator(mode="after")
     def _one_rate(self) -> VideoConfig:
@@ -52,7 +52,7 @@ class ProcessorConfig(Section):
     max_pixels: int = Field(1280 * 28 * 28, ge=28 * 28)
     """Images of more pixels are shrunk to this many; Qwen2.5-VL spends one token on 28×28 of them."""
     max_sample_pixels: int | None = Field(None, ge=28 * 28)
-    """All images of a sample together; beyond it they are shrunk by one factor. Null is no limit."""
+    """Most pixels of all images of a sample; more are shrunk by one common factor. Null: no limit."""
     video: VideoConfig = VideoConfig()
     trust_remote_code: bool = False
     """Run Python that comes with the model. Never needed for the built-in families."""
@@ -70,9 +70,9 @@ class MediaConfig(Section):
     cache_dir: Path | None = None
     """Folder of resolved media; null is vlrl/media in the user's cache folder."""
     cache_gib: float = Field(20.0, ge=0)
-    """Most disk that resolved media take, in GiB, least recently used go first; 0 keeps none."""
+    """Most disk space for resolved media, in GiB; the least recently used are removed first. 0 keeps none."""
     allowed_hosts: list[str] = Field(default_factory=list)
-    """Hosts that media URLs may name; empty refuses every URL. Private addresses are refused always."""
+    """Hosts that media URLs may name; empty refuses every URL. Private addresses are always refused."""
     max_file_mib: float = Field(512.0, gt=0)
     """Files and downloads beyond this are refused before they are read, in MiB."""
     max_source_pixels: int = Field(100_000_000, ge=28 * 28)
@@ -93,8 +93,8 @@ class DatasetConfig(Section):
     limit: int | None = Field(None, ge=1)
     """Use only the first this many rows."""
     shape: str = "auto"
-    """How rows are laid out: vlrl, trl, vlm_r1, easy_r1, llava, openai, ./file.py:function, or auto: told by
-    the first row."""
+    """Layout of the rows: vlrl, trl, vlm_r1, easy_r1, llava, openai, ./file.py:function, or auto, which
+    detects it from the first row."""
     columns: dict[str, str] = Field(default_factory=dict)
     """vlrl's field → the source's column, for instance {answer: solution, images: image_path}."""
     template: str | None = None
@@ -115,7 +115,7 @@ class DataConfig(Section):
     eval: list[DatasetConfig] = Field(default_factory=list)
     """Held-out rows, all sources one after the other."""
     max_prompt_tokens: int | None = Field(None, ge=16)
-    """Longest prompt, media included; null is what generator.max_model_len leaves beside a completion."""
+    """Longest prompt in tokens, media included; null: generator.max_model_len minus the completion."""
     overlong: Literal["drop", "trim", "keep", "error"] = "drop"
     """What happens to a longer prompt: the row is dropped (another is generated in its place), its oldest
     turns are dropped whole with their media until it fits, it is kept (where generator.max_model_len has

@@ -25,8 +25,8 @@ class GeneratorConfig(Section):
     """Times that a replica whose process has died is replaced; what it was generating is generated again
     under the same seeds. One more death ends the run; 0 is at the first."""
     max_concurrency: Annotated[int, Field(ge=1)] | Literal["auto"] | None = None
-    """Most requests a replica is given at once in continuous mode; auto follows the use of its KV cache,
-    up to max_num_seqs; null gives it all."""
+    """Most requests that a replica is given at once in continuous mode; auto follows the use of its KV
+    cache, up to max_num_seqs; null gives it all."""
 
     max_model_len: int = Field(4096, ge=64)
     """Most tokens of prompt and completion together."""
@@ -60,7 +60,7 @@ class WeightsConfig(Section):
     over gloo on CPUs and over NCCL on GPUs, where no two processes may share one; a dead engine cannot be
     replaced then. auto: shared_memory where every node with an engine has a rank, else broadcast."""
     folder: Path | None = None
-    """Of the disk transport; null is RUN/weights. Its files are removed at the end."""
+    """Folder of the disk transport; null: RUN/weights. Its files are removed at the end."""
     bucket_mib: float = Field(256.0, gt=0)
     """Parameters that disk and broadcast gather and send together, in MiB; a larger one goes alone."""
     checksums: bool = False

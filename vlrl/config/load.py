@@ -98,8 +98,8 @@ class Config(Section):
         branches, size = self.episodes.branching.num_branches, self.rollout.group_size
         if branches > 1 and (size % branches or size < 2 * branches):
             raise ValueError(
-                f"episodes.branching.num_branches={branches} must go into rollout.group_size={size} twice or "
-                "more, without a remainder: the turns of one tree are held against the others'"
+                f"episodes.branching.num_branches={branches} must divide rollout.group_size={size} into "
+                "two or more trees: the turns of one tree are compared with those of the others"
             )
         processes = self.env.num_processes if self.env.isolation == "process" else None
         if processes is not None and branches > processes:
@@ -109,7 +109,7 @@ class Config(Section):
             )
         if branches > 1 and self.algorithm.credit != "episode":
             raise ValueError(
-                f"algorithm.credit={self.algorithm.credit} does not know trees; with "
+                f"algorithm.credit={self.algorithm.credit} does not support trees; with "
                 f"episodes.branching.num_branches={branches} set algorithm.credit=episode"
             )
         if self.generator.max_num_batched_tokens < self.generator.max_model_len:
@@ -146,8 +146,8 @@ class Config(Section):
             self.generator = generator = generator.model_copy(update={"mode": mode})
         if self.asynchronous.streams and generator.mode == "batch":
             raise ValueError(
-                "generator.mode=batch makes requests wait for the batch that runs, and new weights too, so "
-                "with asynchronous.mode=async little is generated; leave generator.mode out"
+                "generator.mode=batch makes requests and weight updates wait for the running batch, so "
+                "asynchronous.mode=async would generate little; leave generator.mode out"
             )
         if generator.max_concurrency is not None and generator.mode == "batch":
             raise ValueError(
@@ -170,7 +170,7 @@ class Config(Section):
     def _one_way_to_freeze(self) -> Config:
         if self.lora is not None and self.model.freeze:
             raise ValueError(
-                f"lora trains adapters alone, so model.freeze={self.model.freeze} has no meaning beside it; "
+                f"lora trains adapters alone, so model.freeze={self.model.freeze} has no effect with it; "
                 "leave a part out of lora.targets instead"
             )
         return self

@@ -16,9 +16,10 @@ class LoraConfig(Section):
     rank: int = Field(16, ge=1)
     """Inner width of an adapter."""
     alpha: float = Field(32.0, gt=0)
-    """An adapter counts alpha / rank."""
+    """An adapter is scaled by alpha / rank."""
     targets: list[str] = Field(["language_layers"], min_length=1)
-    """Linear layers that get one: language_layers, vision_tower, projector, or fnmatch patterns of names."""
+    """Linear layers that get an adapter: language_layers, vision_tower, projector, or fnmatch patterns of
+    names."""
     sync: Literal["merged", "adapter"] = "merged"
     """What engines are sent: the whole model with adapters merged, or the adapters alone, for vLLM's LoRA."""
 
@@ -27,16 +28,16 @@ class VisionCacheConfig(Section):
     """Features of images, kept where tower and projector are both frozen (model.freeze)."""
 
     gib: float = Field(1.0, ge=0)
-    """Host memory of each rank for them; what was not used for longest goes first. 0 keeps none."""
+    """Host memory of each rank for features; the least recently used are removed first. 0 keeps none."""
     dir: Path | None = None
-    """Folder that keeps them between steps and runs, shared by all ranks and never pruned; null is none."""
+    """Folder that keeps features between steps and runs, shared by all ranks and never pruned; null: none."""
 
 
 class ProfileConfig(Section):
     """Traces of optimizer steps, written to RUN/profile by every rank."""
 
     steps: list[Annotated[int, Field(ge=0)]] = Field(default_factory=list)
-    """Which, counted from the start of the process; the first one is unlike the others."""
+    """Steps to profile, counted from the start of the process; the first one is not typical."""
 
 
 class OptimConfig(Section):
@@ -57,7 +58,7 @@ class OptimConfig(Section):
     weight_decay: float = Field(0.0, ge=0)
     """Decoupled decay."""
     state: Literal["float32", "8bit"] = "float32"
-    """Of both moments. 8bit keeps them by blocks in a quarter of the memory, with bitsandbytes' AdamW
-    (pip install 'vlrl[8bit]'); the float32 copy of the weights stays."""
+    """Dtype of both moments. 8bit keeps them by blocks in a quarter of the memory, with bitsandbytes'
+    AdamW (pip install 'vlrl[8bit]'); the float32 copy of the weights stays."""
     max_grad_norm: float = Field(1.0, gt=0)
     """Global norm that gradients are clipped to."""

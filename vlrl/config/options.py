@@ -30,8 +30,8 @@ class RunConfig(Section):
     seed: int = Field(0, ge=0)
     """Every random choice derives from it (law 8)."""
     check_memory: Literal["error", "warn", "skip"] = "error"
-    """Whether a run that `vlrl plan` says cannot fit this machine is refused before engines start, with the
-    changes that would make it fit; warned of; or not looked for."""
+    """What to do if `vlrl plan` predicts that the run does not fit this machine: refuse it before engines
+    start, with the changes that would make it fit; print a warning; or do not predict."""
 
 
 class ModelConfig(Section):
@@ -41,12 +41,13 @@ class ModelConfig(Section):
     """A hub name (Qwen/Qwen2.5-VL-3B-Instruct), a folder in Hugging Face format, which is made absolute, or
     its URL (s3://bucket/model), which every host fetches once into its user's cache folder."""
     dtype: Literal["float32", "bfloat16"] = "float32"
-    """Of weights and activations in both engines; optimizer states are float32."""
+    """Dtype of weights and activations in trainer and engines; optimizer states are float32."""
     attention: Literal["sdpa", "eager"] = "sdpa"
-    """Of the trainer's vision tower; the language model's is trainer.attention. On a GPU sdpa attends to all
-    windows of a tower at once."""
+    """Attention of the trainer's vision tower; that of the language model is trainer.attention. On a GPU
+    sdpa attends to all windows of a tower at once."""
     freeze: list[str] = Field(default_factory=list)
-    """Not trained: vision_tower, projector, embeddings, language_layers, head, or patterns of names."""
+    """Parts that are not trained: vision_tower, projector, embeddings, language_layers, head, or patterns
+    of names."""
 
 
 class RewardConfig(Section):
@@ -60,16 +61,17 @@ class RewardConfig(Section):
     options: dict[str, Any] = Field(default_factory=dict)
     """Passed to the reward by name."""
     gate: float | None = None
-    """If set, the value must reach it, or the other rewards of this completion can only cost: what they would
-    add is not counted. True is 1."""
+    """If set and the value is below it, the other rewards of this completion can only lower the total:
+    what they would add is not counted. True is 1."""
     clip: tuple[float, float] | None = None
-    """Lowest and highest value that counts; logged is what the reward returned."""
+    """Lowest and highest value that counts towards the total; the log has the value before clipping."""
     adapter: Literal[
         "auto", "plain", "trl", "trl_text", "verifiers", "easyr1", "vlm_r1", "verl", "openrlhf", "slime"
     ] = "auto"
-    """Whose convention the function follows; auto goes by its signature. trl_text has texts for messages."""
+    """Convention that the function follows; auto: chosen from its signature. trl_text: TRL's, with texts
+    instead of messages."""
     timeout_s: float | None = Field(None, gt=0)
-    """Time limit of one call; null is scoring's."""
+    """Time limit of one call in seconds; null: that of `scoring`."""
 
     @field_validator("gate", mode="before")
     @classmethod
@@ -99,19 +101,20 @@ class ScoringConfig(Section):
     """Where and how rewards run, and what their failures may cost (law 7)."""
 
     num_workers: int | None = Field(None, ge=1)
-    """Processes of the pool that all but async and GPU-bound rewards run in; null is one a core."""
+    """Processes of the pool that runs all rewards but async and GPU-bound ones; null: one per core."""
     timeout_s: float = Field(30.0, gt=0)
     """A call in the pool that takes longer is a failure, and its worker is replaced."""
     async_timeout_s: float = Field(600.0, gt=0)
-    """The same for an async reward (a judge), which may have to wait for others."""
+    """Time limit of an async reward, such as a judge, which may have to wait for others."""
     num_tried: int = Field(2, ge=0)
     """Samples whose references each reward is called on before engines start; 0 calls none."""
     memory_gib: float = Field(4.0, gt=0.1)
-    """Data of one worker, its libraries' included; what needs more is a failure."""
+    """Memory of one worker for data, its libraries' included; a call that needs more is a failure."""
     clip: tuple[float, float] | None = None
     """Lowest and highest total."""
     max_failed_share: float = Field(0.2, ge=0, le=1)
-    """A step of which more completions cannot be scored ends the run; 0 is at the first failure, 1 never."""
+    """If a larger share of a step's completions cannot be scored, the run ends; 0: at the first failure,
+    1: never."""
 
     @field_validator("clip")
     @classmethod
@@ -127,18 +130,19 @@ class RolloutConfig(Section):
     group_size: int = Field(8, ge=2)
     """Completions per sample, n; the group is its own baseline, so 1 is refused."""
     temperature: float = Field(1.0, gt=0)
-    """Divides the logits, in the engine and in the trainer alike."""
+    """Divisor of the logits, in the engines and in the trainer."""
     max_tokens: int = Field(256, ge=1)
     """Most tokens of one completion."""
     num_workers: int | None = Field(None, ge=0)
-    """Processes that play episodes, near the engines: samples, environments, rewards and packing are theirs,
-    and each has its part of episodes.max_episodes, scoring.num_workers and env.num_processes. 0 plays in the
-    driver. Null is 0 on one machine without a GPU, else one for two GPUs of each node with engines, as far as
-    it has cores for them."""
+    """Processes that play episodes near the engines: each runs the environments, scores, packs, and has
+    its part of episodes.max_episodes, scoring.num_workers and env.num_processes. 0: the driver plays.
+    Null: 0 on one machine without a GPU, else one per two GPUs of each node with engines, if it has the
+    cores."""
     cpus_per_worker: float = Field(1.0, ge=0.001)
-    """Cores that Ray keeps for each of them."""
+    """Cores that each rollout worker reserves in Ray."""
     max_worker_restarts: int = Field(3, ge=0)
-    """Times each of them is replaced when it dies; its episodes are played again, with the same seeds."""
+    """How many times a rollout worker that died is replaced; its episodes are played again with the same
+    seeds."""
 
 
 class AlgorithmConfig(Section):
@@ -151,9 +155,9 @@ class AlgorithmConfig(Section):
     turns of the group, or among those of the same number; or GiGPO's sum of the episode's and of one among
     all turns of the group that were taken in the same state."""
     discount: float = Field(1.0, ge=0, le=1)
-    """γ a turn, of all credits but the episode's; 0 pays a turn for its own reward alone."""
+    """γ per turn, for all values of credit but episode; with 0 a turn gets only its own reward."""
     state_weight: float = Field(1.0, ge=0)
-    """ω, what the advantage among equal states counts for in state_groups."""
+    """ω, weight of the advantage among equal states in state_groups."""
     masks: list[Name] = Field(default_factory=list)
     """Tokens left out of the loss: truncated (actions cut at rollout.max_tokens), invalid (actions that the
     environment could not read), all_but_last (turns before the last), or ./file.py:function of a trajectory
@@ -166,8 +170,9 @@ class AlgorithmConfig(Section):
     clip_high: float = Field(0.28, ge=0)
     """Upper trust bound (DAPO's clip-higher)."""
     dual_clip: float | None = Field(3.0, gt=1)
-    """Ratio from which a token with a negative advantage is left alone, as PPO has no upper bound there
-    (dual-clip PPO, arXiv 1912.09729; verl's clip_ratio_c). Null is none; correction.kind=dppo has a cap."""
+    """Ratio above which a token with a negative advantage has no gradient, since PPO has no upper bound
+    there (dual-clip PPO, arXiv 1912.09729; verl's clip_ratio_c). Null: no bound; correction.kind=dppo has
+    a cap."""
     kl_coef: float = Field(0.0, ge=0)
     """Weight of KL to the starting model; above 0 the trainer holds a frozen reference copy."""
     entropy_coef: float = Field(0.0, ge=0)
@@ -188,17 +193,19 @@ class TrainerConfig(Section):
     """DeepSpeed ZeRO-3 ranks."""
 
     num_ranks: int | None = Field(None, ge=1)
-    """One process each; gloo on CPU, NCCL on GPU. They share the parameters (ZeRO-3) and the work. Null is
-    as many as the GPUs that `placement` gives to the trainer, 1 on CPUs."""
+    """Trainer processes, which share the parameters (ZeRO-3) and the work; gloo on CPUs, NCCL on GPUs.
+    Null: one for each GPU that `placement` gives to the trainer, 1 on CPUs."""
     sequence_parallel: int = Field(1, ge=1)
-    """Ranks that take one sequence together, a slice each (Ulysses): for sequences too long for one rank."""
+    """Ranks that compute one sequence together, a slice each (Ulysses), for sequences too long for one
+    rank."""
     max_tokens_per_micro_batch: int = Field(4096, ge=64)
-    """Tokens of one forward pass, whoever shares it; there is no padding, what ledgers share counts once."""
+    """Most tokens of one forward pass. There is no padding, and tokens that ledgers share count once."""
     max_pixels_per_micro_batch: int | None = Field(None, ge=28 * 28)
-    """Pixels of one pass through the vision tower; a sample that has more goes alone. Null is no limit."""
+    """Most pixels of one pass through the vision tower; a sample with more goes alone. Null: no limit."""
     attention: Literal["auto", "dense", "blocks", "flex"] = "auto"
-    """Of the language model over prefix trees: one whole mask, blocks of queries, or FlexAttention (GPU).
-    auto is flex on a GPU where a trial of it works, else blocks; the run says at its start which it is."""
+    """Attention of the language model over prefix trees: one whole mask, blocks of queries, or
+    FlexAttention (GPU). auto is flex on a GPU where a trial of it works, else blocks; the run says at its
+    start which it is."""
     logits_chunk_mib: int | None = Field(None, ge=1)
     """Memory of one chunk of float32 logits; all tokens' logits are never held at once. Null is 64 on a CPU
     and 256 on a GPU."""
@@ -208,7 +215,7 @@ class TrainerConfig(Section):
     gradient_checkpointing: bool | Literal["vision", "language"] = False
     """Recompute activations in the backward pass, everywhere or on one side: less memory, a third slower."""
     offload_optimizer: bool = False
-    """Keep optimizer states in host memory and update there; on a CPU machine that changes nothing."""
+    """Keep optimizer states in host memory and update there; without a GPU this has no effect."""
     offload_parameters: bool = False
     """Keep each rank's slice of the weights in host memory."""
     offload_dir: Path | None = None
@@ -221,7 +228,8 @@ class TrainerConfig(Section):
     timeout_s: float = Field(1800.0, gt=0)
     """A collective that takes longer is an error."""
     max_restarts: int = Field(3, ge=0)
-    """Times that a run whose rank died goes on from its last checkpoint by itself; the next death ends it."""
+    """How many times a run whose rank died continues from its last checkpoint by itself; the next death
+    ends it."""
 
     @property
     def world_size(self) -> int:
@@ -252,31 +260,33 @@ class ParityConfig(Section):
     """Bound of |trainer - sampler| logprobs in nats: in float32 (null: 1e-3) of the largest, in bfloat16
     (null: 0.5) of the 99.9th percentile, and a tenth of it of the mean."""
     every_step: bool = True
-    """Hold every step's first minibatch to the tolerance; it costs nothing, the step computes it anyway."""
+    """Check the tolerance on every step's first minibatch, at no cost: the step computes its logprobs
+    anyway."""
 
 
 class EvalConfig(Section):
     """Held-out evaluation, greedy and sampled."""
 
     every: int = Field(0, ge=0)
-    """Steps between evaluations; 0 is only before and after."""
+    """Steps between evaluations; 0: only before and after training."""
     num_samples: int | None = Field(None, ge=1)
-    """Held-out rows used; null is all."""
+    """Held-out rows used; null: all."""
     during_samples: int = Field(128, ge=1)
     """Held-out rows used by the evaluations in between."""
     target_accuracy: float | None = Field(None, ge=0, le=1)
     """If set, the run says whether greedy held-out accuracy reached it and fails if it did not."""
     group_by: list[str] = Field(default_factory=list)
-    """Keys of the rows' metadata; accuracy is told of each of their values too, such as data_type=icon."""
+    """Keys of the rows' metadata; accuracy is also reported for each of their values, such as
+    data_type=icon."""
 
 
 class CheckpointConfig(Section):
     """What survives."""
 
     every: int = Field(50, ge=0)
-    """Steps between checkpoints; 0 is only by time, at the end and on interruption."""
+    """Steps between checkpoints; 0: only by time, at the end and on interruption."""
     every_minutes: float | None = Field(None, gt=0)
-    """Most minutes between checkpoints, at the end of a step; null is only by step. Whichever comes first."""
+    """Most minutes between checkpoints, which are written at the end of a step; null: no limit."""
     keep: int = Field(2, ge=1)
     """Latest checkpoints kept, here and at upload_to."""
     upload_to: str | None = Field(None, pattern=r"^[A-Za-z][A-Za-z0-9+.-]*://.+")
@@ -301,12 +311,13 @@ class RayConfig(Section):
     """The cluster."""
 
     address: str | None = None
-    """Of a running cluster ("auto" finds one); null starts Ray in this machine for this run."""
+    """Address of a running cluster ("auto" finds one); null starts Ray on this machine for this run."""
     ship_code: bool = True
     """Send plug-ins' files with what is in their folders, and vlrl itself where it runs from a checkout, to
     all nodes of a running cluster; false if each has them at the same paths. A local Ray is sent nothing."""
     start_timeout_s: float = Field(300.0, gt=0)
-    """Wait for GPUs and cores that other runs on the cluster have; then the run ends and says which."""
+    """Seconds to wait for GPUs and cores that other runs on the cluster have; then the run ends and names
+    them."""
     object_store_gib: float = Field(0.5, gt=0.08)
     """Shared memory for a local Ray's objects, in GiB."""
 
@@ -317,6 +328,6 @@ class SftConfig(Section):
     batch_size: int = Field(32, ge=1)
     """Samples per step."""
     train_on: Literal["assistant", "last"] = "assistant"
-    """Of a conversation, every assistant's turn is learnt, or only the last one."""
+    """Assistant turns of a conversation that are trained: every one, or only the last."""
     until_loss: float | None = Field(None, gt=0)
-    """End before num_steps, once the mean loss of 10 steps is at most this: runs that follow start alike."""
+    """End before num_steps once the mean loss of 10 steps is at most this, so that later runs start alike."""

@@ -1,4 +1,4 @@
-"""YAML as people mean it: a key that stands twice is an error, and 1e-3 is a number."""
+"""YAML as people expect it: a key that occurs twice is an error, and 1e-3 is a number."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class _StrictLoader(yaml.SafeLoader):
     """SafeLoader without its two silent readings."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """Refuse a key that stands twice in the text; one that `<<` merges may be overridden."""
+        """Refuse a key that occurs twice in the text; one that `<<` merges may be overridden."""
         first: dict[Any, yaml.Node] = {}
         for key_node, _ in node.value if isinstance(node, yaml.MappingNode) else ():
             if key_node.tag == "tag:yaml.org,2002:merge" or not isinstance(key_node, yaml.ScalarNode):
@@ -27,7 +27,7 @@ class _StrictLoader(yaml.SafeLoader):
                 raise DuplicateKey(
                     None,
                     None,
-                    f"the key {key!r} stands twice, on line {lines[0]} and on line {lines[1]}; remove one",
+                    f"the key {key!r} occurs twice, on line {lines[0]} and on line {lines[1]}; remove one",
                     None,
                 )
             first[key] = key_node
@@ -46,7 +46,7 @@ def load_yaml(text: str) -> Any:
     """The value of a YAML text.
 
     Raises:
-        yaml.YAMLError: for what is no YAML; `DuplicateKey`, a kind of it, names both lines of a key that
+        yaml.YAMLError: for what is not YAML; `DuplicateKey`, a kind of it, names both lines of a key that
             stands twice.
     """
     return yaml.load(text, _StrictLoader)

@@ -54,7 +54,7 @@ def open_dataset(config: DatasetConfig, section: str) -> Rows:
     rows = open_source(config, section)
     if isinstance(rows, StreamedRows):
         raise ConfigError(
-            f"{section}: {config.name!r} is streamed, its rows have no numbers; set streaming: false"
+            f"{section}: {config.name!r} is streamed, so its rows have no numbers; set streaming: false"
         )
     return rows
 
@@ -106,7 +106,7 @@ def _folder_kind(folder: Path) -> str:
         if next(folder.rglob(f"*{suffix}"), None):
             return BY_SUFFIX[suffix]
     raise DataError(
-        f"dataset folder {folder} holds nothing that is known: .parquet or .tar files, metadata.jsonl or "
+        f"dataset folder {folder} holds no known format: .parquet or .tar files, metadata.jsonl or "
         "metadata.csv beside images, or a dataset saved by Hugging Face datasets; name a .json, .jsonl or "
         ".csv file itself"
     )

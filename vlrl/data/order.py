@@ -24,7 +24,7 @@ class Order(Protocol):
         ...
 
     def replacement(self, position: int, attempt: int) -> int:
-        """The row that takes a position's place if its own and attempt - 1 others are of no use."""
+        """The row that takes a position's place if its own and attempt - 1 others cannot be used."""
         ...
 
 

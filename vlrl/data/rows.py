@@ -218,5 +218,5 @@ def _rooted(source: Any, record: Record) -> Any:
     if isinstance(source, str):
         return str(under_root(record.root, source, record.place)) if names_file(source) else source
     if source is None or isinstance(source, bool | int | float):
-        raise DataError(f"{record.place}: {source!r} is no image or video; give a path, bytes or a URL")
+        raise DataError(f"{record.place}: {source!r} is not an image or video; give a path, bytes or a URL")
     return source

@@ -184,7 +184,7 @@ def _part(part: Mapping[str, Any]) -> dict[str, Any]:
         medium = kind.removesuffix("_url")
         return {"type": medium, medium: url["url"] if isinstance(url, Mapping) else url}
     if kind not in ("text", "image", "video"):
-        raise ValueError(f"part type {kind!r} is none of text, image, video, image_url, video_url")
+        raise ValueError(f"part type {kind!r} is not one of text, image, video, image_url, video_url")
     if kind == "text" and not isinstance(part["text"], str):
         raise TypeError(f"'text' of a part must be text, not {type(part['text']).__name__}")
     return dict(part)

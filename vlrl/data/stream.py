@@ -17,7 +17,7 @@ from vlrl.seeds import derive_seed
 from vlrl.types import Row, Sample
 
 MAX_ATTEMPTS = 64
-"""Rows tried for one position before the run stops: so many that do not fit are no accident."""
+"""Rows tried for one position before the run stops: so many that do not fit are not an accident."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,7 +146,7 @@ class Engine:
         """
         if self._sleeps:
             raise EngineError(
-                "an engine was asked while the trainer has its GPUs; report this with your config"
+                "a request reached an engine while the trainer had its GPUs; report this with your config"
             )
         media = fetch_media(references)
         rendered: dict[Any, Any] = {}
@@ -163,7 +163,7 @@ class Engine:
             raise
 
     def abort(self, names: Sequence[str]) -> None:
-        """Forget requests; those that are done already are no error."""
+        """Forget requests; those that are done already are not an error."""
         self._drop(names, EngineError("the request was given up"))
 
     def update(self, manifest: Manifest, version: int) -> float:

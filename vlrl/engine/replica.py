@@ -128,7 +128,7 @@ class Replica(EngineLink):
         if self._weights is not None:
             if self._weights[0].transport == "broadcast":
                 raise EngineError(
-                    "what was broadcast lies nowhere, so no other engine can take the dead one's place: "
+                    "broadcast weights are not stored, so the dead engine cannot be replaced: "
                     "continue with --resume, or set weights.transport to shared_memory or disk; "
                     f"{reason}"
                 )

@@ -68,7 +68,7 @@ class PlayedGame:
         """Begin the episode of a seed.
 
         Raises:
-            DataError: if what the environment shows is no observation.
+            DataError: if what the environment shows is not an observation.
         """
         first = self.env.reset(self.task, seed)
         self._refuse(problems_of(first))
@@ -78,7 +78,7 @@ class PlayedGame:
         """Make a move.
 
         Raises:
-            DataError: if the episode is over, or what the environment returns is no result.
+            DataError: if the episode is over, or what the environment returns is not a result.
         """
         if self.is_over:
             raise DataError("the episode is over; begin a new one")

@@ -1,4 +1,4 @@
-"""The page's server: on this machine alone, and only for whoever has the token in its address."""
+"""The page's server: on this machine only, for requests with the token in their address."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class PlayServer:
         try:
             self._socket = socket.create_server((HOST, port))
         except OSError as error:
-            raise ResourceError(f"port {port} cannot be had: {error.strerror}; give --port 0") from error
+            raise ResourceError(f"port {port} is not available: {error.strerror}; give --port 0") from error
         self.port, self.token = self._socket.getsockname()[1], secrets.token_urlsafe(24)
         self.url = f"http://{HOST}:{self.port}/{self.token}/"
         self._stopped: Future[None] = Future()
@@ -139,7 +139,7 @@ class PlayServer:
             "save": self._save,
         }
         if what not in handlers:
-            raise DataError(f"{what!r} is none of {', '.join(handlers)}")
+            raise DataError(f"{what!r} is not one of {', '.join(handlers)}")
         return self._thread.submit(handlers[what], asked).result()
 
     def __enter__(self) -> Self:
@@ -200,7 +200,7 @@ class PlayServer:
     def _new(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         seed = str(asked.get("seed", "")).strip() or str(self._game.seed + 1)
         if not (seed.isascii() and seed.isdigit() and int(seed) < 2**63):
-            raise DataError(f"seed {seed!r} is no whole number from 0 on")
+            raise DataError(f"seed {seed!r} is not a whole number from 0 on")
         self._game.start(int(seed))
         self.num_episodes += 1
         return self._view(asked)
@@ -240,6 +240,6 @@ def _json(status: HTTPStatus, value: Any) -> web.Response:
 
 def _text_of_gesture(env: PlainEnv, gesture: Mapping[str, Any]) -> tuple[str, bool]:
     if not hasattr(env.env, "text_of_gesture"):
-        raise DataError("the environment is no screen; write an action")
+        raise DataError("the environment is not a screen; write an action")
     found: tuple[str, bool] = env.env.text_of_gesture(gesture)
     return found

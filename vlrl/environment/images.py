@@ -37,7 +37,9 @@ def image_of(data: bytes, where: str) -> Any:
         ValueError,
         Image.DecompressionBombError,
     ) as error:  # SyntaxError: of PNG chunks
-        raise EnvFailure("raised", f"{where}: {len(data)} bytes that are no whole image: {error}") from error
+        raise EnvFailure(
+            "raised", f"{where}: {len(data)} bytes that are not a whole image: {error}"
+        ) from error
     return image
 
 

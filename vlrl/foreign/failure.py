@@ -43,7 +43,7 @@ def finite(value: Any, name: str) -> float:
     try:
         number = float(value)
     except OverflowError:
-        raise ValueError(f"{name} is an integer beyond every float") from None
+        raise ValueError(f"{name} is an integer too large for a float") from None
     if not math.isfinite(number):
         raise ValueError(f"{name}={number}")
     return number

@@ -3,7 +3,7 @@
     driver: WorkerProcess(module, …)  ◄── frames ──►  worker: join_driver(), receive(), send()
 
 It is started by exec and not by fork, so it knows nothing of the driver's CUDA or Ray. It dies with the
-driver, whatever it is at, and is killed together with all that it started. Its output goes to stderr, and
+driver, whatever it is doing, and is killed together with all that it started. Its output goes to stderr, and
 Ctrl-C does not reach it. A frame is its length and as many bytes.
 """
 

@@ -109,7 +109,7 @@ def run_ahead(core: Any, batch: DeviceBatch) -> dict[str, Piece]:
 
 
 def pieces_here(features: Any, batch: DeviceBatch) -> dict[str, Piece]:
-    """What the tower put out for the images that run here for good."""
+    """The tower's output for the images that are in media_inputs, by content."""
     return _named(features, batch, batch.media_here)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from vlrl.config import Config
+from vlrl.config.options import AlgorithmConfig
 
 Aggregation = Literal["token", "sequence", "constant"]
 
@@ -42,12 +43,20 @@ class PackOptions:
     sequence_parallel: int = 1
 
     @classmethod
-    def of(cls, config: Config) -> PackOptions:
-        """Options for a run's trainer: every token counts alike and is trained; GRPO replaces these two."""
+    def of(cls, config: Config, algorithm: AlgorithmConfig | None = None) -> PackOptions:
+        """Options for a run's trainer.
+
+        Args:
+            config: the whole config.
+            algorithm: whose loss is computed; None is the plain mean over all action tokens, as in supervised
+                training.
+        """
         return cls(
             num_ranks=config.trainer.world_size,
             max_tokens=config.trainer.max_tokens_per_micro_batch,
             max_completion_tokens=config.rollout.max_tokens,
+            aggregation="token" if algorithm is None else algorithm.aggregation,
+            keep_zero_advantage=algorithm is None or algorithm.kl_coef > 0 or algorithm.entropy_coef > 0,
             max_turns=config.episodes.max_turns,
             max_pixels=config.trainer.max_pixels_per_micro_batch,
             images_once=True,

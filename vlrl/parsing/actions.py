@@ -169,14 +169,14 @@ def _once(named: Mapping[str, Any], key: str, value: Any) -> Any:
 def _action(name: str, given: Mapping[str, Any]) -> Action:
     name = name.strip().lower()
     if not _NAME.fullmatch(name):
-        raise Unreadable(f"{name!r:.60} is no action's name")
+        raise Unreadable(f"{name!r:.60} is not an action's name")
     kind = ALIASES.get(name, name)
     places: dict[str, Place] = {}
     arguments: dict[str, str] = {}
     for key, value in given.items():
         known = _NAMES.get(key)
         if known is None:
-            raise Unreadable(f"{key!r:.60} is no argument of an action")
+            raise Unreadable(f"{key!r:.60} is not an argument of an action")
         if value is None or (known == "text" and value in NO_TEXT):
             continue
         if known in places or known in arguments:
@@ -197,7 +197,7 @@ def _pressed(arguments: dict[str, str]) -> str:
     """Which click one with a button or a number of clicks is: pyautogui has but one word for all of them."""
     pressed = (arguments.pop("button", "left"), arguments.pop("amount", "1"))
     if pressed not in _CLICKS:
-        raise Unreadable(f"{pressed} is no click")
+        raise Unreadable(f"{pressed} is not a click")
     return _CLICKS[pressed]
 
 
@@ -223,7 +223,7 @@ def _argument(name: str, value: Any) -> str:
     if name == "keys" and isinstance(value, list) and all(isinstance(key, str) for key in value):
         value = " ".join(value)
     if not isinstance(value, str):
-        raise Unreadable(f"{name} is no text")
+        raise Unreadable(f"{name} is not text")
     text: str = value.strip()
     if name == "keys":
         text = " ".join(text.replace("+", " ").split()) or text

@@ -13,7 +13,7 @@ from vlrl.errors import ConfigError
 Part: TypeAlias = Literal["answer", "whole"]
 
 MAX_CHARS = 20_000
-"""Longer texts are no answer: what compares two texts takes time in the product of their lengths."""
+"""Longer texts are not an answer: what compares two texts takes time in the product of their lengths."""
 
 # The whole completion, nothing but white space before, between or after; neither part may hold a tag.
 THINK_ANSWER = re.compile(
@@ -43,7 +43,7 @@ def scored_text(completion: str, part: Part) -> str | None:
         ConfigError: for another `part`.
     """
     if part not in get_args(Part):
-        raise ConfigError(f"part={part!r}; a reward scores part: answer or part: whole")
+        raise ConfigError(f"part={part!r}; give answer or whole")
     said = extract_answer(completion) if part == "answer" else completion.strip()
     return said if said and len(said) <= MAX_CHARS else None
 

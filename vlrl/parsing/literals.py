@@ -36,7 +36,7 @@ def read_literal(text: str) -> Any:
             warnings.simplefilter("ignore")  # of Python's parser, on the backslashes in a model's strings
             tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # all of them mean: not parsed
-        raise Unreadable(f"{text!r:.60} is no literal and no call") from error
+        raise Unreadable(f"{text!r:.60} is not a literal and no call") from error
     if not isinstance(tree, ast.Call):
         return _value(tree)
     if any(keyword.arg is None for keyword in tree.keywords):
@@ -58,12 +58,12 @@ def _value(node: ast.expr) -> Any:
         keys = [key.value if isinstance(key, ast.Constant) else None for key in node.keys]
         if all(isinstance(key, str) for key in keys):
             return _mapping([str(key) for key in keys], node.values)
-    raise Unreadable(f"{type(node).__name__} is no literal")
+    raise Unreadable(f"{type(node).__name__} is not a literal")
 
 
 def _mapping(keys: list[str], values: list[ast.expr]) -> dict[str, Any]:
     if len(set(keys)) < len(keys):
-        raise Unreadable("a key stands twice")
+        raise Unreadable("a key occurs twice")
     return {key: _value(value) for key, value in zip(keys, values, strict=True)}
 
 
@@ -73,7 +73,7 @@ def _dotted(node: ast.expr) -> str:
         return node.id
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
         return f"{node.value.id}.{node.attr}"
-    raise Unreadable("a call of something that is no name")
+    raise Unreadable("a call of something that is not a name")
 
 
 def _depth(text: str) -> int:

@@ -29,7 +29,7 @@ Polygon: TypeAlias = tuple[Point, ...]
 Read = TypeVar("Read")
 
 MAX_PLACES = 1000
-"""Boxes in one text; more are no answer."""
+"""Boxes in one text; more are not an answer."""
 MAX_CORNERS = 128
 """Corners of one polygon."""
 MAX_COORDINATE = 1e6
@@ -133,7 +133,7 @@ def polygon_of(value: Any) -> Polygon:
     """
     corners = _under(POLYGON_KEYS, value) if isinstance(value, Mapping) else value
     if not _is_list(corners):
-        raise Unreadable(f"{_brief(value)} is no polygon")
+        raise Unreadable(f"{_brief(value)} is not a polygon")
     if corners and _is_number(corners[0]):
         if len(corners) % 2:
             raise Unreadable("a polygon given as one list has an even number of numbers")
@@ -190,7 +190,7 @@ def _labelled(value: Any) -> LabelledBox:
         return LabelledBox(_box(value))
     label = value.get("label")
     if not (label is None or isinstance(label, str)):
-        raise Unreadable(f"label {_brief(label)} is no text")
+        raise Unreadable(f"label {_brief(label)} is not text")
     return LabelledBox(_box(_under(BOX_KEYS, value)), label)
 
 

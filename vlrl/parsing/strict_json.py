@@ -14,7 +14,7 @@ def strict_json(text: str) -> Any:
     """The value of a JSON text; every number is a float. Time and memory are linear in the text's length.
 
     Raises:
-        Unreadable: for what is no JSON, a key that stands twice, NaN, and nesting beyond Python's own limit.
+        Unreadable: for what is not JSON, a key that occurs twice, NaN, and nesting beyond Python's own limit.
     """
     try:
         # Not int(): it takes quadratic time, and refuses more than 4300 digits.
@@ -33,7 +33,7 @@ def unfenced(text: str) -> str:
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len({key for key, _ in pairs}) < len(pairs):
-        raise Unreadable("a key stands twice")
+        raise Unreadable("a key occurs twice")
     return dict(pairs)
 
 

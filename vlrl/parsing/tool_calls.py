@@ -58,7 +58,7 @@ class CallError:
 
     Attributes:
         kind: "unclosed" or "unopened": one of the tags is missing; "too_long", "too_many": see MAX_CHARS and
-            MAX_CALLS; "json": what stands between the tags is no strict JSON; "form": it is, but no call.
+            MAX_CALLS; "json": what stands between the tags is not strict JSON; "form": it is, but no call.
         message: for the model: what is wrong.
         span: [start, end) in the text.
     """
@@ -107,7 +107,7 @@ def read_json(text: str) -> Any:
     """The value of a strict JSON text, whole numbers as int, the others as finite float.
 
     Raises:
-        Unreadable: for what is no strict JSON or is nested deeper than MAX_DEPTH.
+        Unreadable: for what is not strict JSON or is nested deeper than MAX_DEPTH.
     """
     return _bounded(strict_json(text.strip()), 1)
 

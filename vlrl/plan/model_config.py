@@ -47,7 +47,7 @@ def find_model_config(path: str, *, remote_code: bool = False, fetch: bool = Tru
     elif not (trouble := hub_trouble(os.environ)):
         return _read(path, AutoConfig, trust_remote_code=remote_code)
     raise ConfigError(
-        f"model.path={path!r}: no config.json found: it is no folder, not in the hub's cache, none of the "
+        f"model.path={path!r}: no config.json found: it is not a folder, not in the hub's cache, none of the "
         f"models whose shapes come with vlrl ({', '.join(known_models())}), and {trouble}; give a folder "
         "that has one"
     )

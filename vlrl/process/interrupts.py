@@ -166,7 +166,7 @@ def say(text: str) -> None:
 
 
 def write(descriptor: int, text: str) -> None:
-    """Write text to a descriptor; a closed one is nobody who could be told."""
+    """Write text to a descriptor; nothing is written to a closed one."""
     try:
         os.write(descriptor, text.encode())
     except OSError:

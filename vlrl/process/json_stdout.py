@@ -10,7 +10,7 @@ import json
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
 _stdout: TextIO | None = None
@@ -35,6 +35,16 @@ def stdout_descriptor() -> int:
 def print_json(value: Any) -> None:
     """Write a value to stdout as one line of JSON."""
     print(json.dumps(value), file=_stdout or sys.stdout, flush=True)
+
+
+def print_figures(figures: Mapping[str, Any], as_json: bool) -> None:
+    """Write what a program measured to stdout: as one line of JSON, or in a line each."""
+    if as_json:
+        print_json(figures)
+        return
+    width = max(map(len, figures), default=0)
+    for name, value in figures.items():
+        print(f"{name:{width}} {value}")
 
 
 def parse_with_json(parser: ArgumentParser, arguments: Sequence[str] | None = None) -> Namespace:

@@ -166,7 +166,10 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "python": "vlrl.envs.tools.python:Python",
     },
 }
-"""kind → name → "module:attribute"; a stranger's entry points in the group vlrl.<kind> read the same."""
+"""Kind → name → "module:attribute"; another package's entry points in the group vlrl.<kind> read the same."""
+
+ENV_KINDS: Mapping[str, str] = {"vlrl.envs.adapters.": "adapter", "vlrl.envs.tools.": "tools"}
+"""Folder of environments → what `vlrl env list` calls their episodes."""
 
 REPLACED: Mapping[str, Mapping[str, str]] = {
     "rewards": {

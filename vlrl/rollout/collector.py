@@ -18,9 +18,11 @@ from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
+from vlrl.config import Config
 from vlrl.config.asynchronous import BatchConfig
 from vlrl.errors import DataError, InternalError
 from vlrl.rollout.buffer import Buffer, State, Ticket
+from vlrl.rollout.groups import require_played, require_scored
 from vlrl.rollout.outcome import EMPTY, Round, TicketOutcome
 from vlrl.scoring.compose import RewardFailure
 from vlrl.tracking.group_numbers import GroupNumbers
@@ -57,6 +59,14 @@ class CollectedBatch:
     rows: Counter[str] = field(default_factory=Counter)
     metrics: dict[str, float] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+
+
+def require_healthy(config: Config, batch: CollectedBatch) -> None:
+    """Raise EnvError or ScoringError if more of a batch failed than the config tolerates."""
+    members = [member for group in batch.generated for member in group.members]
+    failed = [member.failure for member in members if member.failed]
+    require_played(failed, len(members), config.episodes.max_failed_share)
+    require_scored(batch.failures, len(members), config.scoring.max_failed_share)
 
 
 class Collector:

@@ -22,7 +22,7 @@ class MediaMessage:
         message: {"role", "content"} as a chat template takes it, media parts as {"type": "image"}.
         media: of its parts, in order.
         summary: what an environment says of all that came before it.
-        seen: hash of the observation that it is, see `Turn.seen`; of no matter to what is shown.
+        seen: hash of the observation that it is, see `Turn.seen`; without effect on what is shown.
     """
 
     message: Mapping[str, Any]

@@ -203,7 +203,7 @@ def _verified(folder: Path, tell: TellFn) -> RunState:
     if digests and not (folder / digests).exists():
         raise CheckpointError(f"{digests} is missing")
     if not digests:
-        tell("checkpoint_not_verified", f"{folder} has no digests of its files: it is taken as not verified")
+        tell("checkpoint_not_verified", f"{folder} has no digests of its files, so it is not verified")
     elif not has_digests(json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))):
         text = "all files are there with their sizes; the run ended before their digests were made"
         tell("checkpoint_not_verified", f"{folder}: {text}")

@@ -74,7 +74,10 @@ def _lock(file: int, run_dir: Path, tell: Callable[[str, str], None]) -> None:
     except OSError as error:
         if error.errno not in _NO_LOCKS:
             raise
-        tell("run_not_locked", f"the file system of {run_dir} has no locks: start no second run in it")
+        tell(
+            "run_not_locked",
+            f"the file system of {run_dir} does not support locks: do not start a second run in it",
+        )
     left = _read(file)
     if left and left.get("host") != socket.gethostname():
         tell(

@@ -68,7 +68,7 @@ def with_restarts(
     if resume and (summary := finished(config)) is not None:
         console.note(
             f"{config.run_dir} is finished: {summary['num_steps']} steps are done, its model is in "
-            f"{config.run_dir / 'model'}; to go on, raise num_steps"
+            f"{config.run_dir / 'model'}; to continue, raise num_steps"
         )
         upload_missing(config, Events(config.run_dir, console).tell)
         return summary
@@ -81,7 +81,7 @@ def with_restarts(
             if num_restarts == most:
                 raise EngineError(
                     f"the trainer was restarted trainer.max_restarts={most} times, and has died again: "
-                    f"{words}; fix the cause (too little memory is one: dmesg tells), then --resume"
+                    f"{words}; fix the cause (for instance too little memory: see dmesg), then --resume"
                 ) from error
             num_restarts += 1
             resume = bool(checkpoints(config.run_dir))

@@ -56,7 +56,7 @@ class RemoteCheckpoints:
 
         Raises:
             Stopped: if it is to be given up.
-            ResourceError: if it fails; what is there then is no checkpoint.
+            ResourceError: if it fails; what is there then is not a checkpoint.
         """
         if folder != checkpoints(self._run_dir)[-1] or self.has(folder):
             return

@@ -56,7 +56,7 @@ def find_beginning(config: Config, *, resume: bool, tell: TellFn) -> Beginning:
         found_in = [run_dir] if checkpoints(run_dir) else [remote.url] if remote and remote.steps() else []
         for place in found_in:
             raise ConfigError(
-                f"{place} holds an earlier run; go on with --resume, give another run.name, or remove it"
+                f"{place} holds an earlier run; continue with --resume, give another run.name, or remove it"
             )
         return Beginning()
     if remote is not None and (fetched := remote.fetch_newer(tell)) is not None:
@@ -139,7 +139,7 @@ def require_resumable(changes: Sequence[Change]) -> None:
     lines = [f"{change}: {FIXED[change.key]}" for change in changes if _is_fixed(change)]
     if lines:
         raise ConfigError(
-            "--resume: the checkpoint cannot be gone on with under this config:\n  "
+            "--resume: the checkpoint cannot be continued with this config:\n  "
             + "\n  ".join(lines)
             + "\ngive what it was written with, or another run.name and no --resume"
         )
@@ -155,7 +155,7 @@ def described(changes: Sequence[Change], first_step: int) -> str:
         text += "".join(f"\n  {change}" for change in others)
     if harmless:
         text += "\n" if text else "--resume: "
-        text += f"changed, and of no effect on what is learnt: {'; '.join(map(str, harmless))}"
+        text += f"changed, without effect on what is learnt: {'; '.join(map(str, harmless))}"
     return text
 
 

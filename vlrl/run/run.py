@@ -23,7 +23,7 @@ from vlrl.process.network import rendezvous_port
 from vlrl.processors.auto import open_processor
 from vlrl.rollout.branch_points import try_branches
 from vlrl.rollout.buffer import Buffer, BufferLimits
-from vlrl.rollout.collector import CheckFn, Collector
+from vlrl.rollout.collector import Collector, require_healthy
 from vlrl.rollout.context import RolloutContext, endpoint_of
 from vlrl.rollout.endpoint.agent_episode import require_agents
 from vlrl.run.checkpoint import RunState, SaveInterval, require_same_run, written_atomically
@@ -215,7 +215,7 @@ class Run:
             self.rollouts = open_rollouts(player, self.places, self.policy, self.events.tell)
         self._stack.callback(lambda: self.runner.run(self.rollouts.close()))
 
-    def collect(self, generate: GenerateFn, check: CheckFn) -> None:
+    def collect(self, generate: GenerateFn) -> None:
         """Make `self.collector`, which goes on where the checkpoint left off."""
         config, limits = self.config, BufferLimits.of(self.config)
         buffer = restored_buffer(limits, *self._resume) if self._resume else Buffer(limits)
@@ -227,7 +227,7 @@ class Run:
             filters=[name for name, _ in self._filters],
             options=config.batch,
             streams=config.asynchronous.streams,
-            check=check,
+            check=partial(require_healthy, config),
         )
         self._stack.callback(lambda: self.runner.run(self.collector.close()))
 
@@ -267,7 +267,7 @@ class Run:
                     raise Interrupted(
                         f"stopped after step {step + 1} of {num_steps}, saved; continue with --resume"
                     )
-        finally:  # whoever has had enough of steps may be interrupted again
+        finally:  # after the steps a signal interrupts at once again
             self.interrupts.graceful = False
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:

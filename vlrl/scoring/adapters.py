@@ -97,7 +97,7 @@ def _trl(function: Callable[..., Any], name: str, adapter: Adapter) -> Adapted:
     parameters = list(inspect.signature(function).parameters.values())
     names, rest = named(parameters)
     if "completions" not in names and not rest:
-        raise ConfigError(f"reward {name!r} takes no 'completions': no function for adapter {adapter}")
+        raise ConfigError(f"reward {name!r} has no parameter 'completions', which adapter={adapter} needs")
     asked = (names - {"completions", "prompts"}) | ({"completion_ids"} if rest else set())
     needs_prompt = "prompts" in names or "problem" in names or rest
 
@@ -158,7 +158,7 @@ def _easyr1(function: Callable[..., Any], name: str) -> Adapted:
     """
     parameters = list(inspect.signature(function).parameters.values())
     if not parameters:
-        raise ConfigError(f"reward {name!r} takes no reward_input: no function for adapter easyr1")
+        raise ConfigError(f"reward {name!r} has no parameter 'reward_input', which adapter=easyr1 needs")
     kind = getattr(function, "__globals__", {}).get("REWARD_TYPE")
     batched = kind == "batch" if kind else parameters[0].name.endswith("s")
 
@@ -249,7 +249,7 @@ def _verifiers_values(completion: str, answer: Any, context: Mapping[str, Any]) 
 
 
 def _rubric_functions(found: Any) -> list[tuple[Callable[..., Any], float]] | None:
-    """The functions of a rubric with their weights; None for what is no rubric."""
+    """The functions of a rubric with their weights; None for what is not a rubric."""
     functions = getattr(found, "funcs", None) or getattr(found, "reward_funcs", None)
     weights = getattr(found, "weights", None) or getattr(found, "reward_weights", None)
     if not isinstance(functions, list) or not functions:

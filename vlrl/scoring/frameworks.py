@@ -34,7 +34,7 @@ def positional_easyr1(function: Callable[..., Any]) -> Adapted:
     """compute_score(predict_str, ground_truth, …) → {"overall", …} or a number; or lists of both.
 
     EasyR1 before 0.3.1, and GUI-R1, which was made of it. Only "overall" counts, the other numbers are
-    logged. An answer that is no text is given as JSON, as their data have it.
+    logged. An answer that is not text is given as JSON, as their data have it.
     """
     parameters = list(inspect.signature(function).parameters.values())
     batched = parameters[0].name.endswith("s")
@@ -66,7 +66,7 @@ def verl(function: Callable[..., Any], name: str) -> Adapted:
     batched = "solution_strs" in names
     ending = "s" if batched else ""
     if f"solution_str{ending}" not in names and not rest:
-        raise ConfigError(f"reward {name!r} takes no 'solution_str': no function for adapter verl")
+        raise ConfigError(f"reward {name!r} has no parameter 'solution_str', which adapter=verl needs")
 
     def given(completion: str, answer: Any, context: Mapping[str, Any]) -> dict[str, Any]:
         metadata = {key: value for key, value in context.items() if value is not None}
@@ -110,7 +110,9 @@ def openrlhf(function: Callable[..., Any], name: str) -> Adapted:
     """
     parameters = list(inspect.signature(function).parameters.values())
     if len(parameters) < 2:
-        raise ConfigError(f"reward {name!r} takes no queries and prompts: no function for adapter openrlhf")
+        raise ConfigError(
+            f"reward {name!r} has no parameters 'queries' and 'prompts', which adapter=openrlhf needs"
+        )
     takes_labels = len(parameters) > 2 and parameters[2].kind in (
         inspect.Parameter.POSITIONAL_ONLY,
         inspect.Parameter.POSITIONAL_OR_KEYWORD,
@@ -151,8 +153,8 @@ def slime(function: Callable[..., Any], name: str) -> Adapted:
     parameters = list(inspect.signature(function).parameters.values())
     if [p.name for p in parameters[1:2]] == ["samples"]:
         raise ConfigError(
-            f"reward {name!r} takes slime's samples of a group at once, which the adapter does not give: "
-            "write a group reward of vlrl's own, @reward(group=True)"
+            f"reward {name!r} takes all samples of a group, which adapter=slime does not support: "
+            "write a group reward of vlrl, @reward(group=True)"
         )
 
     def bind(options: Mapping[str, Any]) -> Invoke:

@@ -201,7 +201,7 @@ def _filled(function: Any, name: str, *, batched: bool) -> tuple[list[str], list
     """The parameters that take the completion and, if any does, the answer; and all of them.
 
     By name, if they are called so; else the completion is the first positional parameter, and the answer the
-    next one that has no default and is no context name.
+    next one that has no default and is not a context name.
     """
     parameters = list(inspect.signature(function).parameters.values())
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]

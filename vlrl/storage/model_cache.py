@@ -21,7 +21,7 @@ CONFIG_FILE = "config.json"
 def local_model(path: str, *, only: Collection[str] = ()) -> str:
     """Where transformers and vLLM can read a model: a hub name or folder as it is, for a URL its cached copy.
 
-    Whoever comes first on a host fetches it, others wait. A changed file at the URL makes another copy.
+    The first process on a host fetches it, others wait. A changed file at the URL makes another copy.
 
     Args:
         path: as in model.path.

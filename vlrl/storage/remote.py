@@ -133,7 +133,7 @@ class RemoteFolder:
             self._fs.get_file(self._path(name), str(local))
 
     def remove(self, name: str) -> None:
-        """Remove a file; none is no error."""
+        """Remove a file; none is not an error."""
         with self._explained("remove", name):
             try:
                 self._fs.rm_file(self._path(name))

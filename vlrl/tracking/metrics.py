@@ -149,7 +149,7 @@ METRICS: Mapping[str, Metric] = {
     "time_s/reward": Metric("Scoring completions", "s"),
     "time_s/train": Metric("Forward, backward and optimizer", "s"),
     "time_s/sync": Metric("Moving the new weights into the engine", "s"),
-    "time_s/wait": Metric("Waiting for data, and whatever is none of the other parts", "s"),
+    "time_s/wait": Metric("Waiting for data, and all that no other part counts", "s"),
     "time_s/step": Metric("The whole step", "s"),
     "heldout/accuracy_greedy": Metric("Held-out accuracy after the step, likeliest tokens", "fraction"),
     "heldout/accuracy_sampled": Metric("Held-out accuracy after the step, training temperature", "fraction"),

@@ -73,7 +73,7 @@ class SavedRanks:
         for name, value in vectors.items():
             if value.numel() != size or not value.is_floating_point():
                 raise EngineError(
-                    f"the optimizer's {name} under {self._folder} is not one number a weight, so it cannot "
+                    f"the optimizer's {name} under {self._folder} is not one number per weight, so it cannot "
                     f"be cut for other than {self.num_ranks} ranks; set trainer.num_ranks={self.num_ranks}"
                 )
         return [MASTER, *vectors]

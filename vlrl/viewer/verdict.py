@@ -45,7 +45,7 @@ def _judge(run: RunFolder) -> tuple[str, str]:
 
 
 def _change(before: float | None, after: float, count: int | None) -> tuple[str, int]:
-    """The change in words, and 1, 0 or -1 for a rise, nothing that can be told from noise, or a fall."""
+    """The change in words, and 1 for a rise, -1 for a fall, 0 for what may be noise."""
     if before is None:
         return f"is {after:.3f} (not measured before)", 0
     if before == after:

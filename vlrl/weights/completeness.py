@@ -74,7 +74,7 @@ def all_loaded(model: Any) -> Iterator[None]:
 
 
 def _siblings(name: str, parts: Sequence[str]) -> list[str]:
-    """Names of the other parts of the matrix that a parameter is a part of; none if it is no part."""
+    """Names of the other parts of the matrix that a parameter is a part of; none if it is not a part."""
     prefix, _, leaf = name.rpartition(".")
     parent, _, module = prefix.rpartition(".")
     if module not in parts:

@@ -66,9 +66,9 @@ class WeightGroup:
             work = self._group.broadcast([buffer], options)
             while not work.is_completed():  # NCCL's own wait only orders streams, and knows no end
                 if time.monotonic() > end:
-                    raise EngineError(f"weights.transport=broadcast: {self._who} was left alone")
+                    raise EngineError(f"weights.transport=broadcast: {self._who} lost the others")
                 time.sleep(POLL_S)
             work.wait()
         except RuntimeError as error:
-            raise EngineError(f"weights.transport=broadcast: {self._who} was left alone: {error}") from error
+            raise EngineError(f"weights.transport=broadcast: {self._who} lost the others: {error}") from error
         return buffer

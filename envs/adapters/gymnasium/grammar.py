@@ -24,7 +24,7 @@ from vlrl.errors import ConfigError
 from vlrl.parsing.strict_json import Unreadable, strict_json
 
 MAX_CHARS = 20_000
-"""Longer texts are no action."""
+"""Longer texts are not an action."""
 
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 WHOLE = re.compile(r"[+-]?[0-9]{1,20}")
@@ -175,7 +175,7 @@ def grammar_of(space: Any, actions: Mapping[str, Any] | Sequence[str] | None, ad
         try:
             words[_normal(word)] = from_json(space, value)
         except NoAction as error:
-            raise ConfigError(f"{place}: {word!r}: {value!r} is no action of {space}: {error}") from error
+            raise ConfigError(f"{place}: {word!r}: {value!r} is not an action of {space}: {error}") from error
     return Words(space, words, f"one of: {', '.join(words)}")
 
 

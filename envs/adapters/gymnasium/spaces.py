@@ -10,7 +10,7 @@ from vlrl.errors import ConfigError
 
 
 class NoAction(ValueError):
-    """A text or value that is no action; the message says why, to the model."""
+    """A text or value that is not an action; the message says why, to the model."""
 
 
 def from_json(space: Any, value: Any) -> Any:

@@ -22,7 +22,7 @@ MAX_CHARS = 20_000
 
 
 class NoOpenEnvAction(ValueError):
-    """A text that is no action; the message says why and how one looks."""
+    """A text that is not an action; the message says why and how one looks."""
 
 
 class ActionForm:
@@ -48,7 +48,7 @@ class ActionForm:
             schema: of the server, for JSON; where there is a type, its own is used.
 
         Raises:
-            ConfigError: for several forms, or a class that is no pydantic model.
+            ConfigError: for several forms, or a class that is not a pydantic model.
         """
         chosen = [
             n for n, v in [("actions", words), ("field", field), ("action_class", typed)] if v is not None

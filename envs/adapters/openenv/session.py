@@ -41,7 +41,9 @@ class OpenEnvSession:
         """
         parts = urlsplit(url)
         if parts.scheme not in _SCHEMES or not parts.hostname:
-            raise ConfigError(f"openenv: url={url!r} is no address; write for instance http://127.0.0.1:8000")
+            raise ConfigError(
+                f"openenv: url={url!r} is not an address; write for instance http://127.0.0.1:8000"
+            )
         self.url = url.rstrip("/")
         self._address = f"{_SCHEMES[parts.scheme]}://{self.url.split('://', 1)[1]}/ws"
         self._direct = parts.hostname in _LOOPBACK

@@ -68,8 +68,8 @@ class PettingZoo:
             actions: a grammar for all agents (see `vlrl.envs.adapters.gymnasium.grammar`), or one by agent's
                 name.
             opponents: agents played inside: name to random, oracle or ./file.py:function (see opponents.py).
-            illegal: a move that the world's action mask forbids is answered like a text that is no action, or
-                ends the game as the world's TerminateIllegalWrapper says.
+            illegal: a move that the world's action mask forbids is answered like an invalid action,
+                or ends the game as the world's TerminateIllegalWrapper says.
             image: whether the world's image is shown; everybody sees the same one.
             image_size: the longer side of the images in pixels, or [width, height]; None as drawn.
             text: template of an observation's text, see "gymnasium"; true shows the agent's own observation,

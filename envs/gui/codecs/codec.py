@@ -12,7 +12,7 @@ from vlrl.envs.gui.screen import Form
 
 
 class ActionError(Exception):
-    """A text that is no action.
+    """A text that is not an action.
 
     Attributes:
         kind: "no_action", "syntax", "unknown_action", "missing_argument", "bad_argument" or "outside".

@@ -6,7 +6,7 @@ cookbooks/mobile_agent.ipynb, which leaves `key` and `open` out, adds `answer`, 
 and divides by 999 (facts; the descriptions are ours). Either version reads the actions of both; each writes
 its own.
 
-`key` takes the names of adb's key events. Those that are no key of a keyboard, such as volume_up, are
+`key` takes the names of adb's key events. Those that are not a key of a keyboard, such as volume_up, are
 refused.
 """
 

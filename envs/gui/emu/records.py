@@ -1,7 +1,7 @@
 """What a desktop holds, record by record: files, settings, and by name each letter, alarm or line of a cart.
 
 A task says by these names what may change; whatever else changes is a side effect. What leaves no trace that
-matters is no record: that a letter was read, the calculator's tape, when a file was written.
+matters is not a record: that a letter was read, the calculator's tape, when a file was written.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ class AndroidWorldBackend(RemoteBackend):
         try:
             pixels = np.array(said.get("pixels"), np.uint8)
         except (TypeError, ValueError, OverflowError) as error:
-            raise EnvFailure("raised", f"{self.name}: the screenshot is no image: {error}") from error
+            raise EnvFailure("raised", f"{self.name}: the screenshot is not an image: {error}") from error
         if pixels.ndim != 3 or pixels.shape[2] != 3 or not pixels.size:
             raise EnvFailure("raised", f"{self.name}: the screenshot is of the shape {pixels.shape}")
         return self._screen(pixels)

@@ -85,10 +85,10 @@ class HttpAnswer:
         try:
             return json.loads(self.body)
         except ValueError as error:
-            raise EnvFailure("raised", f"{self.where}: the answer is no JSON: {error}") from error
+            raise EnvFailure("raised", f"{self.where}: the answer is not JSON: {error}") from error
 
     def good(self) -> HttpAnswer:
-        """Itself. Raises EnvFailure if its status is no success."""
+        """Itself. Raises EnvFailure if its status is not a success."""
         if not 200 <= self.status < 300:
             said = self.body[:300].decode(errors="replace")
             raise EnvFailure("raised", f"{self.where}: status {self.status}: {said}")
@@ -106,7 +106,7 @@ class Caller:
         """
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ConfigError(f"url={url!r} is no address; write for instance http://127.0.0.1:8000")
+            raise ConfigError(f"url={url!r} is not an address; write for instance http://127.0.0.1:8000")
         self.url = url.rstrip("/")
         self._connect_s = connect_s
         self._client = httpx2.Client(

@@ -124,7 +124,7 @@ class OSGymBackend(RemoteBackend):
         try:
             data = base64.b64decode(str(said.get("screenshot")), validate=True)
         except (binascii.Error, ValueError) as error:
-            raise EnvFailure("raised", f"{where}: the screenshot is no base64: {error}") from error
+            raise EnvFailure("raised", f"{where}: the screenshot is not base64: {error}") from error
         return self._screen(pixels_of(data, where))
 
     def _ask(self, path: str, body: Mapping[str, Any], limit_s: float) -> Mapping[str, Any]:

@@ -61,7 +61,7 @@ class OSWorldEnv(GuiEnv):
         """
         if revert is None or isinstance(revert, str):
             raise ConfigError(
-                "gui/osworld: say in revert, as a list, which command puts a machine back before an episode; "
+                "gui/osworld: revert: give the command, as a list, that resets a machine before an episode; "
                 "[] if the tasks do not need it"
             )
         backend = OSWorldBackend(urls, size, task_steps, verify, deadlines)

@@ -157,7 +157,7 @@ def _read(said: Mapping[str, Any]) -> Verdict:
 
 def _tasks(folder: Path, patterns: Sequence[str] | str | None) -> tuple[str, ...]:
     if not folder.is_dir():
-        raise ConfigError(f"env gui/web: option folder={str(folder)!r} is no folder (from {Path.cwd()})")
+        raise ConfigError(f"env gui/web: option folder={str(folder)!r} is not a folder (from {Path.cwd()})")
     names = sorted(path.name.removesuffix(TASK_SUFFIX) for path in folder.glob(f"*{TASK_SUFFIX}"))
     if lonely := [name for name in names if not (folder / f"{name}.html").is_file()]:
         raise ConfigError(

@@ -37,7 +37,7 @@ class ClockTime:
         return f"{hours or 12}:{minutes:02}" + (f":{seconds:02}" if self.grain_s < 60 else "")
 
     def grade(self, text: str) -> float | None:
-        """1 for the same time, else 0; None for what is no time, or has seconds where none are asked for."""
+        """1 for the same time, else 0; None for what is not a time, or has seconds that are not asked for."""
         match = _TIME.fullmatch(text.strip())
         if match is None or (match[3] is None) == (self.grain_s < 60):
             return None

@@ -94,7 +94,7 @@ class Search(ZoomEnv):
 
 
 def _kinds(rng: np.random.Generator, num_badges: int, share_alike: float) -> list[tuple[str, str]]:
-    """(colour, shape) of every badge: the first one's is no other's, its colour is a share of the others'."""
+    """(colour, shape) of every badge: no other is like the first, a share of them have its colour."""
     colour, shape = str(rng.choice(BADGE_COLOURS)), str(rng.choice(SHAPES))
     other_colours = [other for other in BADGE_COLOURS if other != colour]
     other_shapes = [other for other in SHAPES if other != shape]

@@ -18,7 +18,7 @@ _TIME = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
 def clock_time(completion: str, answer: Any, *, tolerance_min: float = 30.0) -> Scored:
     """max(0, 1 − d / tolerance_min), with d the minutes between the two times on the clock's face.
 
-    Range [0, 1]; d is at most 360. What is no single time in the form <think>…</think><answer>H:MM</answer>
+    Range [0, 1]; d is at most 360. What is not one time in the form <think>…</think><answer>H:MM</answer>
     scores 0: an empty answer, several times, a time with words around it. The minutes are logged as a note,
     which counts for nothing.
 
@@ -28,7 +28,7 @@ def clock_time(completion: str, answer: Any, *, tolerance_min: float = 30.0) -> 
         tolerance_min: a time so many minutes off scores 0.
 
     Raises:
-        ValueError: if the sample's answer is no time, or tolerance_min is not above 0.
+        ValueError: if the sample's answer is not a time, or tolerance_min is not above 0.
     """
     if not tolerance_min > 0:
         raise ValueError(f"tolerance_min={tolerance_min} must be above 0")

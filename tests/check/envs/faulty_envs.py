@@ -180,7 +180,7 @@ class BlindOracle(Good):
 
 
 class KnowsOddRows(Good):
-    """Its oracle does not know all tasks, which is no fault."""
+    """Its oracle does not know all tasks, which is not a fault."""
 
     def seen(self, canvases: Any) -> None:
         pass

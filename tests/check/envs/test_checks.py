@@ -50,7 +50,7 @@ def answer(name: str, question: str) -> EnvCheck:
         ("KnowsOddRows", "oracle", "ok", "turns; it knows no answer to 2 more"),
         ("KnowsOddRows", SHOWN, "ok", "the oracle's actions hold"),
         ("KnowsNone", "oracle", "info", "it knows none of the tasks of 6 episodes"),
-        ("KnowsNone", SHOWN, "info", "whether it heeds that is not known"),
+        ("KnowsNone", SHOWN, "info", "it is not known whether it uses it"),
         ("ForgetsHowItIsShown", SHOWN, "fail", "the oracle's actions miss"),
         ("StammeringAgent", "random agent", "warn", "not well-formed"),
         ("FreeLunch", "random agent", "warn", "nothing to learn"),

@@ -281,7 +281,7 @@ def test_closing_the_host_ends_what_is_under_way(isolation: Isolation, tmp_path:
     asyncio.run(closed())
 
 
-def test_a_thread_that_hangs_is_left_behind_and_counted() -> None:
+def test_threads_that_hang_are_left_behind_and_keep_no_slot() -> None:
     async def hang() -> None:
         failures = await asyncio.gather(*(failure_of(on, spec(steps={"0": "sleep"})) for _ in range(3)))
         assert {f.kind for f in failures} == {"hung"}
@@ -289,9 +289,7 @@ def test_a_thread_that_hangs_is_left_behind_and_counted() -> None:
 
     with host("thread", max_open=2, step_timeout_s=0.2) as on:
         asyncio.run(hang())
-        assert on.num_abandoned_threads == 3
         assert asyncio.run(play(on, spec(8)))[1][1].reward == 10.0
-    assert on.num_abandoned_threads == 3
 
 
 @pytest.mark.parametrize("isolation", ISOLATIONS)
@@ -303,7 +301,6 @@ def test_an_async_environment_that_hangs_is_given_up(isolation: Isolation) -> No
 
     with host(isolation, step_timeout_s=0.3) as on:
         assert asyncio.run(hang()).kind == "hung"
-        assert on.num_abandoned_threads == 0
 
 
 @pytest.mark.parametrize("isolation", ["thread", "process"])

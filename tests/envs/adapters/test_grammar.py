@@ -168,7 +168,7 @@ def test_sampling_leaves_the_environment_s_space_alone() -> None:
     [
         ("discrete", ["a", "b"], "a list names every action"),
         ("box", ["a", "b", "c"], "a list names every action"),
-        ("discrete", {"a": 7}, "'a': 7 is no action of Discrete"),
+        ("discrete", {"a": 7}, "'a': 7 is not an action of Discrete"),
         ("discrete", {"a": 1, " A": 2}, "stands twice"),
         ("discrete", {True: 1}, "quote words"),
         ("discrete", {}, "at least one word"),

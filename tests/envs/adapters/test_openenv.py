@@ -204,8 +204,8 @@ def test_many_sessions_at_once(faults: str, env_of: Callable[..., Any]) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"url": "somewhere"}, "is no address"),
-        ({"url": "file:///etc/passwd"}, "is no address"),
+        ({"url": "somewhere"}, "is not an address"),
+        ({"url": "file:///etc/passwd"}, "is not an address"),
         ({"url": "http://127.0.0.1:1", "field": "a", "actions": {"x": {}}}, "actions and field are given"),
         ({"url": "http://127.0.0.1:1", "actions": {"x": 3}}, "must map words to actions"),
         ({"url": "http://127.0.0.1:1", "action_class": f"{__file__}:ROOT"}, "no pydantic model"),

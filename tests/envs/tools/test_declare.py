@@ -235,7 +235,7 @@ def test_a_declaration_that_cannot_be_a_tool() -> None:
     for function, said in [
         (undocumented, "'undocumented' has no docstring"),
         (untyped, r"'untyped', parameter 'a' has no type; write a: str"),
-        (odd, "parameter 'a': .*Image.* is no type that a tool can be given; use str, int"),
+        (odd, "parameter 'a': .*Image.* is not a type that a tool can be given; use str, int"),
         (many, "parameter 'a': a tool's arguments have names"),
     ]:
         with pytest.raises(ConfigError, match=said):
@@ -278,7 +278,7 @@ def test_tools_of_ones_own_by_path(tmp_path: Any) -> None:
         ([weigh], {weigh: {"grams": 1}}, "is a function and takes no options"),
         ([weigh], {"crop": {}}, "options of tool 'crop': it is not among"),
         ([weigh, weigh], {}, "two of the tools .* are called 'weigh'"),
-        ([f"{file}:NUMBER"], {}, "is no function and no class"),
+        ([f"{file}:NUMBER"], {}, "is not a function and no class"),
         (["calcualtor"], {}, "no tool is named 'calcualtor'; did you mean 'calculator'"),
     ]:
         with pytest.raises(ConfigError, match=said):

@@ -1,4 +1,4 @@
-"""Places in every frame come out where arithmetic says, and what is no place is told so."""
+"""Places in every frame come out where arithmetic says, and what is not a place is told so."""
 
 from typing import Any
 
@@ -55,7 +55,7 @@ def text(result: ToolResult) -> str:
 )
 def test_one_part_in_every_frame(frame: str, box: list[float]) -> None:
     cut = image(opened("crop", frame=frame).run({"box": box}, seen((HEIGHT // 2, WIDTH // 2))))
-    # Sixths are no binary numbers: an edge may fall a hair before or behind the pixel's.
+    # Sixths are not binary numbers: an edge may fall a hair before or behind the pixel's.
     np.testing.assert_allclose(cut[0, 0], [20, 20, 7], atol=1)
     np.testing.assert_allclose(cut[-1, -1], [59, 39, 7], atol=1)
     assert abs(cut.shape[1] - 40) <= 1 and abs(cut.shape[0] - 20) <= 1

@@ -99,7 +99,7 @@ def test_places() -> None:
     assert score(click_distance, beside, CLICK, sigma=0.01) == pytest.approx(math.exp(-1))
     assert score(click_distance, far, CLICK) < 0.01
     assert score(click_in_box, think("click()"), CLICK) == score(click_distance, think("click()"), CLICK) == 0
-    boxed = think("[{'action': 'click', 'point': [100, 100, 140, 120]}]")  # a box is no place to click
+    boxed = think("[{'action': 'click', 'point': [100, 100, 140, 120]}]")  # a box is not a place to click
     assert score(click_in_box, boxed, CLICK) == score(click_distance, boxed, CLICK) == 0
     spot = {"action": "click", "point": [200, 200]}
     assert score(click_in_box, think("click(224, 200)"), spot) == 1  # 24 < 0.05 · 500
@@ -231,7 +231,7 @@ def test_gui_r1_is_as_described_where_its_holes_are_not(said: dict[str, Any], tr
     differs = (
         on_the_edge(said, true["gt_bbox"])  # inside, here
         or (true["action"] != "type" and said["input_text"] != true["input_text"])  # compared, here
-        or "no input text" in (said["input_text"], true["input_text"])  # is no text, here
+        or "no input text" in (said["input_text"], true["input_text"])  # is not text, here
     )
     if not differs:
         assert found["gui_r1_accuracy"] == pytest.approx(0.8 * accuracy)

@@ -129,5 +129,5 @@ def test_clip_of_a_tiny_random_model(tmp_path: Path) -> None:
     assert score(chart()) == pytest.approx(1, abs=1e-5)
     assert score(plain(255)) == score(None) == 0
     assert 0 < score(chart((30, 60, 50))) < 1
-    with pytest.raises(ConfigError, match="no folder of a CLIP model"):
+    with pytest.raises(ConfigError, match="not a folder of a CLIP model"):
         image_clip("", None, trajectory=episode_with(chart(), end=None), model=str(tmp_path / "none"))

@@ -68,7 +68,7 @@ def test_what_is_known_without_the_options() -> None:
 
 
 def test_texts_that_look_alike() -> None:
-    assert score("A bird", "C", PETS) == score("C. A bird", "C", PETS) == 1.0  # an article is no letter
+    assert score("A bird", "C", PETS) == score("C. A bird", "C", PETS) == 1.0  # an article is not a letter
     assert score("A bird", "A", PETS) == 0.0
     assert score("1000 fish", "D", PETS) == 1.0
     twins = ["red", "Red", "blue"]
@@ -81,10 +81,10 @@ def test_texts_that_look_alike() -> None:
     ("answer", "choices", "message"),
     [
         (None, PETS, "no 'answer'"),
-        ("E", PETS, "none of its choices"),
-        ("horse", PETS, "none of its choices"),
-        ("B) cat", PETS, "none of its choices"),
-        ("red", ["red", "Red"], "none of its choices"),
+        ("E", PETS, "not one of its choices"),
+        ("horse", PETS, "not one of its choices"),
+        ("B) cat", PETS, "not one of its choices"),
+        ("red", ["red", "Red"], "not one of its choices"),
         ("B", "cat dog", "list of 2 to 26"),
         ("B", ["cat"], "list of 2 to 26"),
         ("B", ["cat", 2], "list of 2 to 26"),

@@ -58,7 +58,7 @@ def test_a_right_answer_in_form_scores_one(completion: str) -> None:
         "<think>3+5</think><answer>8",
         "<THINK>3+5</THINK><ANSWER>8</ANSWER>",
         "<think>3+5</think><answer>8</ answer>",
-        "<think>3+5</think>\u200b<answer>8</answer>",  # a zero-width space is no white space
+        "<think>3+5</think>\u200b<answer>8</answer>",  # a zero-width space is not white space
     ],
 )
 def test_every_other_form_scores_nothing(completion: str) -> None:

@@ -103,5 +103,5 @@ def test_a_pattern_that_backtracks_is_given_up() -> None:
 
 
 def test_what_is_no_pattern_is_refused() -> None:
-    with pytest.raises(ConfigError, match="no regular expression"):
+    with pytest.raises(ConfigError, match="not a regular expression"):
         pattern_format("x", None, pattern="(")

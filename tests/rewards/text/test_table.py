@@ -1,4 +1,4 @@
-"""TEDS by hand, its tree edit distance against the definition, and nothing for what is no table."""
+"""TEDS by hand, its tree edit distance against the definition, and nothing for what is not a table."""
 
 from __future__ import annotations
 

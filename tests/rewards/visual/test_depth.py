@@ -1,4 +1,4 @@
-"""Depth order by hand, and nothing for what is no order of the names."""
+"""Depth order by hand, and nothing for what is not an order of the names."""
 
 from __future__ import annotations
 

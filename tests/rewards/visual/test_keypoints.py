@@ -1,4 +1,4 @@
-"""OKS: by hand, against pycocotools' own evaluation, and nothing for what are no keypoints."""
+"""OKS: by hand, against pycocotools' own evaluation, and nothing for what are not keypoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Masks: IoU and pointing by hand, against pycocotools, and nothing for what is no mask."""
+"""Masks: IoU and pointing by hand, against pycocotools, and nothing for what is not a mask."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tracking by hand: frames, absence, identities, and nothing for what is no track."""
+"""Tracking by hand: frames, absence, identities, and nothing for what is not a track."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from vlrl.errors import ConfigError
 from vlrl.registry import BUILT_IN, available, ignored, resolve
+from vlrl.registry.built_in import ENV_KINDS
 
 
 def list_envs() -> list[dict[str, Any]]:
@@ -39,11 +40,11 @@ def _described(name: str, target: str) -> dict[str, Any]:
 def _kind(found: Any) -> str:
     """What its episodes are like."""
     module = str(getattr(found, "__module__", ""))
-    if module.startswith("vlrl.envs.adapters"):
-        return "adapter"
+    if kind := next((kind for folder, kind in ENV_KINDS.items() if module.startswith(folder)), None):
+        return kind
     if getattr(found, "single_step", False):
         return "question"
-    return "tools" if module.startswith("vlrl.envs.tools") or hasattr(found, "tools") else "multi-step"
+    return "tools" if hasattr(found, "tools") else "multi-step"
 
 
 def _options(found: Any) -> dict[str, str]:

@@ -133,7 +133,7 @@ def write_new(name: str, folder: Path, *, batched: bool = False, is_async: bool 
         the two files.
 
     Raises:
-        ConfigError: for a name that is no function's, or a file that is there already.
+        ConfigError: for a name that is not a function's, or a file that is there already.
     """
     if not name.isidentifier() or keyword.iskeyword(name) or not name.isascii() or name.startswith("_"):
         raise ConfigError(f"{name!r} cannot name a function and a file; use letters, digits and _")

@@ -17,7 +17,7 @@ from vlrl.processors.media.sources import Encoded, Located, locate
 def source_sha256(source: Any, config: MediaConfig, where: str) -> str:
     """Hash of a medium's content: the bytes of its file, wherever they are kept, or its pixels.
 
-    What is behind a URL is told by the URL: nothing is fetched for it. Two files of one image in different
+    Media behind a URL are identified by the URL: nothing is fetched. Two files of one image in different
     formats differ.
 
     Raises:
@@ -29,7 +29,7 @@ def source_sha256(source: Any, config: MediaConfig, where: str) -> str:
 def prompt_sha256(messages: Sequence[Mapping[str, Any]], env: Mapping[str, Any] | None = None) -> str:
     """Hash of a conversation's text and of where its media stand; case and white space do not matter.
 
-    Episodes that begin alike are not the same: what goes on is told by `env`, a row's environment and seed.
+    Episodes that begin alike are not the same: `env`, a row's environment and seed, identifies them.
     """
     pieces = [json.dumps(env, sort_keys=True, default=str)] if env else []
     for message in messages:

@@ -13,8 +13,8 @@ of many fixed answers is not lucky. A score is the share of rows that it would g
                                                            all whose answers have its form (yes/no, number,
                                                            text)
 
-Rows are told by answer and options, not by their rewards: what a reward pays for half an answer is not looked
-at. A policy is marked if it is more than MARGIN and two standard errors above chance.
+Answers are compared with answer and options, not by rewards: what a reward pays for half an answer is
+ignored. A policy is marked if it is more than MARGIN and two standard errors above chance.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def plan_check(
 
 
 def _lists_data_files(path: Path) -> bool:
-    """True for a YAML file that lists data, as VLM-R1 and LLaVA have them, and is no config."""
+    """True for a YAML file that lists data, as VLM-R1 and LLaVA have them, and is not a config."""
     if not path.is_file():
         return False
     try:

@@ -41,8 +41,8 @@ def show(result: Mapping[str, Any], console: Console) -> None:
     shared = result["overlap"]["media_in_both_splits"]
     if shared:
         console.print(
-            f"{shared:,} media stand in rows to train on and in held-out rows alike, "
-            f"{result['overlap']['rows_in_both_splits']:,} rows word for word",
+            f"{shared:,} images and videos occur in both training and held-out rows, "
+            f"{result['overlap']['rows_in_both_splits']:,} rows are identical",
             soft_wrap=True,
         )
     console.print(_verdict(result), soft_wrap=True)

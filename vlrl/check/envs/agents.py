@@ -64,7 +64,7 @@ def heeds_how_it_is_shown(env: Watched, request: Request) -> EnvCheck:
             )
     _solves_enlarged(env, request, 0, usual_policy(env))
     return EnvCheck(
-        SHOWN, "info", "it is told by seen; without an oracle, whether it heeds that is not known"
+        SHOWN, "info", "it has the method seen; without an oracle it is not known whether it uses it"
     )
 
 

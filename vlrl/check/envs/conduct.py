@@ -36,12 +36,12 @@ JUNK = {
     '"coordinate": [NaN, 1e999]}}\n</tool_call>',
     "a box of no number": "Thought: go on.\nAction: click(start_box='<|box_start|>(1e999,NaN)<|box_end|>')",
     "a script of clicks": "```python\nimport os\npyautogui.click(os.getpid(), int('7'))\n```",
-    "JSON that is no action": '{"action_type": "click", "x": "__import__(\'os\')", "y": null}',
+    "JSON that is not an action": '{"action_type": "click", "x": "__import__(\'os\')", "y": null}',
 }
 """What it is → the text."""
 
 
-RESET, SAME, JUNKED = "reset", "same seed, same episode", "text that is no action"
+RESET, SAME, JUNKED = "reset", "same seed, same episode", "text that is not an action"
 
 BRANCH = 3
 """Turns played from a snapshot."""
@@ -107,7 +107,7 @@ def differs(env: Watched, request: Request) -> EnvCheck:
 
 
 def answers_junk(env: Watched, request: Request) -> EnvCheck:
-    """Text that is no action must be answered, and earn nothing."""
+    """Text that is not an action must be answered, and earn nothing."""
     paid, unmarked, mute = [], [], []
     for name, text in JUNK.items():
         env.reset(request.task, request.episode_seed(0))
@@ -126,7 +126,7 @@ def answers_junk(env: Watched, request: Request) -> EnvCheck:
             mute.append(f"{name}: the observation says nothing of what is wrong")
     title, total = JUNKED, len(JUNK)
     if paid:
-        return EnvCheck(title, "fail", f"pays for {len(paid)} of {total} texts that are no action", paid)
+        return EnvCheck(title, "fail", f"pays for {len(paid)} of {total} texts that are not an action", paid)
     if unmarked or mute:
         found = f"answers all {total} texts, but does not tell the policy or vlrl that they are none"
         return EnvCheck(title, "warn", found, [*unmarked, *mute])

@@ -77,7 +77,7 @@ class Watched:
         """Start an episode.
 
         Raises:
-            BrokenContract: if what it returns is no observation.
+            BrokenContract: if what it returns is not an observation.
         """
         observation = self.call("reset", task, seed)
         if problems := problems_of(observation):
@@ -89,7 +89,7 @@ class Watched:
         """Apply an action.
 
         Raises:
-            BrokenContract: if what it returns is no step's result.
+            BrokenContract: if what it returns is not a step's result.
         """
         result = self.call("step", action)
         if problems := step_problems(result):
@@ -129,7 +129,7 @@ class Played:
         digests: of the first observation and of every one that followed.
         rewards: of each turn.
         states: what info["state"] said of each turn.
-        invalid: turns whose text was no action.
+        invalid: turns whose text was not an action.
         terminated: by the environment, as its end.
         truncated: by the environment, before its end.
         success: info["success"] of the last turn; None if it says nothing.
@@ -205,7 +205,7 @@ def oracle_policy(env: Watched | PlainEnv, rng: np.random.Generator) -> str:
 
 
 def junk_policy(env: Watched | PlainEnv, rng: np.random.Generator) -> str:
-    """Text that is no action of anything."""
+    """Text that is not an action of anything."""
     return "I do not know."
 
 

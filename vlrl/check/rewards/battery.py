@@ -1,4 +1,4 @@
-"""What a policy may say to a reward: the right answer, wrong ones, and all that is no answer at all."""
+"""What a policy may say to a reward: the right answer, wrong ones, and all that is not an answer at all."""
 
 from __future__ import annotations
 

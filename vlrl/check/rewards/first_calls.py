@@ -65,7 +65,7 @@ def call_rewards_first(
 
 
 def _pays(sample: Sample, tried: Sequence[tuple[Sample, str]], scores: Sequence[float | None]) -> bool:
-    """Whether a reference is worth more than silence, or it cannot be told."""
+    """True if a reference scores more than an empty completion, or if that is not known."""
     own = [score for (other, _), score in zip(tried, scores, strict=True) if other is sample]
     empty, *others = own
     known = [score for score in others if score is not None]

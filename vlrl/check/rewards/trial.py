@@ -128,7 +128,7 @@ def run_trial(
         timeout_s: of one call.
         seed: of random bytes.
         limit: samples of a built-in set at most.
-        on_phase: is told what is being done.
+        on_phase: called with what is being done.
 
     Raises:
         ConfigError: for a reward that refuses its options, or wants metadata that samples have not; for one

@@ -11,7 +11,7 @@ import yaml
 from vlrl.cli.shared import ConfigArgument, DebugOption, JsonOption, OverridesArgument, print_result
 from vlrl.config import Config, load_config
 
-app = typer.Typer(help="Look at the options.", no_args_is_help=True)
+app = typer.Typer(help="Show options and configs.", no_args_is_help=True)
 
 
 @app.command("show")

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from vlrl.check.data.records import Split, Splits
-from vlrl.cli.shared import DebugOption, JsonOption, OverridesArgument, print_result
+from vlrl.cli.shared import DebugOption, JsonOption, OverridesArgument, print_result, print_verdict
 from vlrl.coordinates import CoordinateFrame
 from vlrl.errors import ConfigError
 
@@ -31,9 +31,9 @@ def check(
     target: TargetArgument,
     overrides: OverridesArgument = None,
     split: Annotated[Splits, typer.Option(help="Which rows.")] = "all",
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many of each source.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N rows of each source.")] = None,
     model: ModelOption = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; default: one per core.")] = None,
     clean: Annotated[Path | None, typer.Option(help="Write the good rows here, as .jsonl.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page here.", show_default=False)] = None,
     no_rewards: Annotated[bool, typer.Option("--no-rewards", help="Do not call the rewards.")] = False,
@@ -43,10 +43,10 @@ def check(
     json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Go through every row before training: `vlrl data check my.yaml --clean good.jsonl --html check.html`.
+    """Check every row before training: `vlrl data check my.yaml --clean good.jsonl --html check.html`.
 
-    Opens and decodes every medium, counts tokens, calls the rewards on the reference, and finds repeats and
-    held-out rows among those to train on. Exit code 1 if anything is wrong.
+    Decode every image and video, count tokens, call the rewards on the references, and find duplicates and
+    held-out rows in the training set. Exit code 1 if anything is wrong.
     """
     from vlrl.check.data.check import check_data
     from vlrl.check.data.clean import write_clean
@@ -72,9 +72,7 @@ def check(
 
         write_check_page(html, Path(target).name, result)
         typer.echo(f"page: {html}", err=json)
-    print_result(result, json)
-    if not result["ok"]:
-        raise typer.Exit(1)
+    print_verdict(result, json)
 
 
 @app.command("show")
@@ -82,13 +80,13 @@ def show_command(
     target: TargetArgument,
     overrides: OverridesArgument = None,
     rows: Annotated[str | None, typer.Option(help="Which rows, for instance 0,5,7-9.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Without --rows: the first so many.")] = 16,
+    limit: Annotated[int, typer.Option(min=1, help="Without --rows: how many, from the first.")] = 16,
     split: Annotated[Split, typer.Option(help="Which rows.")] = "train",
     model: ModelOption = None,
     mask: Annotated[bool, typer.Option("--mask", help="Mark the tokens that are trained.")] = False,
     frame: Annotated[
         CoordinateFrame | None,
-        typer.Option(help="What the data's boxes are in; by default what the model's family speaks."),
+        typer.Option(help="Coordinate frame of the data's boxes; default: that of the model's family."),
     ] = None,
     out: Annotated[Path, typer.Option(help="The page.")] = Path("data.html"),
     json: JsonOption = False,
@@ -96,7 +94,7 @@ def show_command(
 ) -> None:
     """Render rows as the model will see them: `vlrl data show my.yaml --rows 0,5,7-9 --mask`.
 
-    Resized images, frames with their times, boxes, every token; the page opens offline.
+    The page has resized images, frames with their times, boxes and every token; it opens offline.
     """
     from vlrl.check.data.plan import plan_check, read_target
     from vlrl.viewer.pages.pick import open_look, pick_rows

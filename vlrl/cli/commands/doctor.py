@@ -21,13 +21,13 @@ MARKS: dict[Status, tuple[str, str]] = {
 
 
 def command(
-    run_dir: Annotated[Path, typer.Option(help="Where runs are to be written.")] = RUNS,
+    run_dir: Annotated[Path, typer.Option(help="Folder that runs will be written to.")] = RUNS,
     json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Check what vlrl stands on; each line says what to do: `vlrl doctor --run-dir /data/runs`.
+    """Check this machine, and print what to fix: `vlrl doctor --run-dir /data/runs`.
 
-    ✓ is good, ! works with a limit, ✗ must be fixed before anything trains (exit code 1).
+    ✓: works, !: works with a limitation, ✗: must be fixed before training (exit code 1).
     """
     checks = run_checks(run_dir)
     for check in checks:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from vlrl.cli.shared import DebugOption, JsonOption, options_of, print_result
+from vlrl.cli.shared import DebugOption, JsonOption, options_of, print_result, print_verdict
 
 app = typer.Typer(help="Look at environments, play and check them.", no_args_is_help=True)
 
@@ -19,14 +19,14 @@ OptionsArgument = Annotated[
     list[str] | None, typer.Argument(help="The environment's options: key=value …", metavar="[KEY=VALUE]…")
 ]
 TaskOption = Annotated[
-    list[str] | None, typer.Option("--task", help="Of the task: key=value; may be repeated.")
+    list[str] | None, typer.Option("--task", help="An option of the task: key=value; may be repeated.")
 ]
-SeedOption = Annotated[int, typer.Option(min=0, help="Of the episodes.")]
+SeedOption = Annotated[int, typer.Option(min=0, help="Seed of the episodes.")]
 
 
 @app.command("list")
 def list_command(json: JsonOption = False, debug: DebugOption = False) -> None:
-    """Every environment that a config may name, built in or installed: `vlrl env list --json`."""
+    """List all environments, built in and installed: `vlrl env list --json`."""
     from vlrl.check.catalog.envs import list_envs
     from vlrl.check.envs.show import show_list
 
@@ -41,17 +41,17 @@ def check_command(
     name: NameArgument,
     options: OptionsArgument = None,
     task: TaskOption = None,
-    episodes: Annotated[int, typer.Option(min=1, help="Seeds that are tried.")] = 20,
-    max_turns: Annotated[int, typer.Option("--max-turns", min=1, help="Longest episode.")] = 200,
-    timeout_s: Annotated[float, typer.Option("--timeout-s", min=0.1, help="Longest a call may take.")] = 30.0,
+    episodes: Annotated[int, typer.Option(min=1, help="Episodes to play, each with its own seed.")] = 20,
+    max_turns: Annotated[int, typer.Option("--max-turns", min=1, help="Most turns of an episode.")] = 200,
+    timeout_s: Annotated[float, typer.Option("--timeout-s", min=0.1, help="Time limit of a call.")] = 30.0,
     seed: SeedOption = 0,
     json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Hold an environment against the contract: `vlrl env check visual/mazes level=3`.
+    """Check an environment against the contract: `vlrl env check visual/mazes level=3`.
 
-    In a process of its own, so that one that hangs or crashes is a verdict too. Exit code 1 if it breaks the
-    contract; warnings do not.
+    The environment runs in its own process, so that a hang or a crash is reported too. Exit code 1 if it
+    breaks the contract, not for warnings.
     """
     from vlrl.check.envs.episodes import Request
     from vlrl.check.envs.run import check_env
@@ -69,23 +69,21 @@ def check_command(
     with Console(stderr=True).status(name) as status:
         result = check_env(request, on_step=lambda step: status.update(f"{name}: {step}"))
     show_check(result, Console(stderr=json, highlight=False))
-    print_result(result, json)
-    if not result["ok"]:
-        raise typer.Exit(1)
+    print_verdict(result, json)
 
 
 @app.command("bench")
 def bench_command(
     names: Annotated[list[str], typer.Argument(help="Names, or path/to/file.py:Class.", metavar="NAME…")],
     option: Annotated[
-        list[str] | None, typer.Option("--option", help="An option of all of them: key=value.")
+        list[str] | None, typer.Option("--option", help="An option for all of them: key=value.")
     ] = None,
-    seconds: Annotated[float, typer.Option(min=0.01, help="Spent on resets, and again on steps.")] = 2.0,
+    seconds: Annotated[float, typer.Option(min=0.01, help="Time to measure resets, and again steps.")] = 2.0,
     seed: SeedOption = 0,
     json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Steps and resets a second of one environment in one thread: `vlrl env bench visual/mazes`."""
+    """Measure steps and resets per second in one thread: `vlrl env bench visual/mazes`."""
     from vlrl.check.envs.episodes import Request
     from vlrl.check.envs.run import bench_env
     from vlrl.check.envs.show import show_bench
@@ -109,14 +107,14 @@ def play_command(
     out: Annotated[Path, typer.Option(help="Folder that saved demonstrations are added to.")] = Path(
         "demonstrations"
     ),
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 is any that is free.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0: any free one.")] = 0,
     open_browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the page.")] = True,
     json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
     """Play an environment in the browser: `vlrl env play visual/mazes level=3`.
 
-    The page is served to this machine alone. Episodes that are saved are rows to train on by `vlrl sft`.
+    The page is served to this machine only. Saved episodes are rows for `vlrl sft`.
     Ctrl-C ends it.
     """
     from vlrl.env_play.server import serve
@@ -142,7 +140,7 @@ def replay_command(
 ) -> None:
     """Play recorded episodes again from their seeds and actions: `vlrl env replay runs/mine`.
 
-    Exit code 1 if one of them earns or shows something else than it did.
+    Exit code 1 if a reward or an image differs from the recorded one.
     """
     from vlrl.check.envs.show import show_replay
     from vlrl.env_play.replay import replay_all
@@ -150,9 +148,7 @@ def replay_command(
     with Console(stderr=True).status("playing again") as status:
         result = replay_all(path, episode, on_episode=status.update)
     show_replay(result, Console(stderr=json, highlight=False))
-    print_result(result, json)
-    if not result["ok"]:
-        raise typer.Exit(1)
+    print_verdict(result, json)
 
 
 @app.command("screens")
@@ -171,7 +167,7 @@ def screens_command(
 ) -> None:
     """Write named widgets of a GUI environment as a ScreenSpot-v2 set: `vlrl env screens gui/emu --num 500`.
 
-    A JSON file and a PNG each, which the dataset `screenspot` reads, and other projects' scripts do.
+    One JSON file, and a PNG per screen, as the dataset `screenspot` and other projects' scripts read them.
     """
     from vlrl.registry import resolve
 
@@ -188,23 +184,25 @@ def screens_command(
 def serve_command(
     name: NameArgument,
     options: OptionsArgument = None,
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 is every one.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 is any that is free.")] = 0,
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0: all.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0: any free one.")] = 0,
     token: Annotated[
         str | None,
-        typer.Option(envvar="VLRL_ENV_TOKEN", help="That clients must have; without one it is made up."),
+        typer.Option(envvar="VLRL_ENV_TOKEN", help="Token that clients must send; by default a random one."),
     ] = None,
     max_sessions: Annotated[int, typer.Option(min=1, help="Most episodes at once.")] = 64,
-    lease_s: Annotated[float, typer.Option(min=0.1, help="A silent client's episode is ended.")] = 600.0,
+    lease_s: Annotated[
+        float, typer.Option(min=0.1, help="Seconds until a silent client's episode is ended.")
+    ] = 600.0,
     isolation: Annotated[str, typer.Option(help="inline, thread or process: as in a config.")] = "thread",
-    reset_timeout_s: Annotated[float, typer.Option(min=0.1, help="Longest reset.")] = 60.0,
-    step_timeout_s: Annotated[float, typer.Option(min=0.1, help="Longest step.")] = 30.0,
+    reset_timeout_s: Annotated[float, typer.Option(min=0.1, help="Time limit of a reset.")] = 60.0,
+    step_timeout_s: Annotated[float, typer.Option(min=0.1, help="Time limit of a step.")] = 30.0,
     json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
     """Serve an environment to runs on other machines: `vlrl env serve visual/mazes level=3 --host 0.0.0.0`.
 
-    A run plays it as the environment `remote`, with the url, and the token in VLRL_ENV_TOKEN. Ctrl-C ends it.
+    A run uses it as the environment `remote`, with the URL and the token in VLRL_ENV_TOKEN. Ctrl-C ends it.
     """
     import secrets
 

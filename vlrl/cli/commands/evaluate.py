@@ -22,10 +22,10 @@ def command(
     json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Held-out accuracy of a model: `vlrl eval configs/quickstart.yaml model.path=runs/quickstart/model`.
+    """Measure held-out accuracy: `vlrl eval configs/quickstart.yaml model.path=runs/quickstart/model`.
 
-    With --out FOLDER every answer is kept: samples.jsonl (as `vlrl rollout` writes it), table.csv (a line a
-    sample), summary.json and samples.html.
+    With --out FOLDER every answer is kept: samples.jsonl (as `vlrl rollout` writes it), table.csv (one line
+    per sample), summary.json and samples.html.
     """
     loaded = load_config(config, overrides or [])
     if not loaded.data.eval:

@@ -11,7 +11,7 @@ from vlrl.cli.shared import DebugOption, JsonOption, print_result
 
 
 def command(
-    data: Annotated[str, typer.Argument(help="Rows: a file, a folder, a name, as data.train takes it.")],
+    data: Annotated[str, typer.Argument(help="Rows: a file, a folder or a name, as in data.train.")],
     model: Annotated[str, typer.Argument(help="A hub name or a folder.")],
     out: Annotated[Path, typer.Option(help="The config to write.")] = Path("my.yaml"),
     json: JsonOption = False,

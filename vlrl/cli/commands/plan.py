@@ -27,43 +27,50 @@ def command(
     gpus_per_node: Annotated[
         int | None,
         typer.Option(
-            min=1, help="GPUs of each; this machine's, else the fewest of 1, 2, 4, 8 on which it fits."
+            min=1,
+            help="GPUs of each; default: this machine's, else the fewest of 1, 2, 4, 8 on which it fits.",
         ),
     ] = None,
     memory_gib: Annotated[
-        float | None, typer.Option(min=0.1, help="Memory of one GPU, or of the host; this machine's.")
+        float | None,
+        typer.Option(min=0.1, help="Memory of one GPU, or of the host; default: this machine's."),
     ] = None,
     host_memory_gib: Annotated[
-        float | None, typer.Option(min=0.1, help="Host memory of a machine with GPUs; this machine's.")
+        float | None,
+        typer.Option(min=0.1, help="Host memory of a machine with GPUs; default: this machine's."),
     ] = None,
     network_gbit: Annotated[
-        float | None, typer.Option(min=0.01, help="Network of a machine, Gbit/s; 3200 unless given.")
+        float | None, typer.Option(min=0.01, help="Network of a machine in Gbit/s; default: 3200.")
     ] = None,
     teraflops: Annotated[
-        float | None, typer.Option(min=0.001, help="Matmul rate of a rank's device, 10¹²/s; measured here.")
+        float | None,
+        typer.Option(min=0.001, help="Matmul rate of a rank's device in 10¹²/s; default: measured here."),
     ] = None,
-    device: Annotated[str, typer.Option(help="cpu or cuda; what this machine has.")] = "auto",
+    device: Annotated[str, typer.Option(help="cpu or cuda; auto: what this machine has.")] = "auto",
     text_tokens: Annotated[int, typer.Option(min=1, help="Tokens of a prompt, without images.")] = 128,
     images: Annotated[int, typer.Option(min=0, help="Images of a prompt, and of each later turn.")] = 1,
     image_pixels: Annotated[
-        int | None, typer.Option(min=784, help="Pixels of an image; processor.max_pixels unless given.")
+        int | None, typer.Option(min=784, help="Pixels of an image; default: processor.max_pixels.")
     ] = None,
     completion_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Tokens of a completion; rollout.max_tokens unless given.")
+        int | None, typer.Option(min=1, help="Tokens of a completion; default: rollout.max_tokens.")
     ] = None,
     longest_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Tokens of a step's longest completion; as the others.")
+        int | None,
+        typer.Option(min=1, help="Tokens of a step's longest completion; default: that of the others."),
     ] = None,
     turns: Annotated[
         int | None,
-        typer.Option(min=1, help="Turns of an episode; episodes.max_turns for rows of an environment."),
+        typer.Option(
+            min=1, help="Turns of an episode; default for rows of an environment: episodes.max_turns."
+        ),
     ] = None,
     json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
     """Predict memory and time: `vlrl plan my.yaml --device cuda --memory-gib 80 --gpus-per-node 8`.
 
-    Nothing is loaded: of a hub model config.json is enough, and that of common models comes with vlrl. Exit
+    Nothing is loaded: a hub model's config.json is enough, and vlrl ships those of common models. Exit
     code 1 if the run does not fit, with changes that would make it fit.
     """
     loaded = load_config(config, overrides or [])
@@ -172,12 +179,12 @@ def _machine(
     if device == "auto":
         device = "cuda" if described else here.device
     if device == "cpu" and described:
-        raise ConfigError("--nodes and --gpus-per-node are of machines with GPUs; leave out --device cpu")
+        raise ConfigError("--nodes and --gpus-per-node describe machines with GPUs; leave out --device cpu")
     if device == "cpu":
         here = PlannedMachine("cpu", host_memory(), 0.0)
     elif here.device == "cpu":
         if memory_gib is None:
-            raise ConfigError("there is no GPU here to ask: describe one with --memory-gib")
+            raise ConfigError("this machine has no GPU: describe one with --memory-gib")
         here = PlannedMachine("cuda", 0, 0.0, gpus_per_node=GPUS_OF_A_NODE if nodes > 1 else None)
     known_host = here.host_memory_bytes if not described and memory_gib is None else None
     return PlannedMachine(

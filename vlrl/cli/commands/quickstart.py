@@ -47,7 +47,7 @@ def command(
     task: Annotated[
         QuickstartTask,
         typer.Option(
-            help="digits: add handwritten digits; turns: read them, one a turn; gui: click the odd button; "
+            help="digits: add handwritten digits; turns: read them, one per turn; gui: click the odd button; "
             "lights: two buttons, one a turn."
         ),
     ] = QuickstartTask.DIGITS,
@@ -61,9 +61,9 @@ def command(
     json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Make a tiny VLM, warm it up by SFT, train it by GRPO, report on it: `vlrl quickstart --seed 1`.
+    """Train a tiny VLM with SFT, then GRPO, and write a report: `vlrl quickstart --seed 1`.
 
-    Overrides hold for the warm start too.
+    Overrides apply to the SFT warm start too.
     """
     name = CONFIGS[task]
     out = absolute(out or Path("runs") / name)

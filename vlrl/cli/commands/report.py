@@ -20,7 +20,7 @@ def command(
 ) -> None:
     """Write a run's report.html again from its files: `vlrl report runs/quickstart`.
 
-    Of a file that `vlrl rollout` or `vlrl eval --out` wrote it is a page of its rollouts, beside it:
+    For a file that `vlrl rollout` or `vlrl eval --out` wrote, write a page of its rollouts next to it:
     `vlrl report out.jsonl`. With logging.timeline the run's last steps are drawn too, as timeline.png.
     """
     from vlrl.viewer.gantt import draw_run

@@ -8,7 +8,14 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from vlrl.cli.shared import DebugOption, JsonOption, OverridesArgument, options_of, print_result
+from vlrl.cli.shared import (
+    DebugOption,
+    JsonOption,
+    OverridesArgument,
+    options_of,
+    print_result,
+    print_verdict,
+)
 from vlrl.errors import ConfigError
 
 app = typer.Typer(help="Write, test and compare reward functions.", no_args_is_help=True)
@@ -22,14 +29,14 @@ OptionOption = Annotated[
 AdapterOption = Annotated[
     str,
     typer.Option(
-        help="Whose convention the function follows: auto, plain, trl, verl, openrlhf, slime, easyr1, …"
+        help="Convention that the function follows: auto, plain, trl, verl, openrlhf, slime, easyr1, …"
     ),
 ]
 
 
 @app.command("list")
 def list_command(json: JsonOption = False, debug: DebugOption = False) -> None:
-    """Every reward that a config may name, built in or installed: `vlrl reward list --json`."""
+    """List all rewards, built in and installed: `vlrl reward list --json`."""
     from vlrl.check.catalog.rewards import list_rewards
     from vlrl.check.catalog.rewards_show import show_list
 
@@ -41,7 +48,7 @@ def list_command(json: JsonOption = False, debug: DebugOption = False) -> None:
 
 @app.command("show")
 def show_command(name: RewardArgument, json: JsonOption = False, debug: DebugOption = False) -> None:
-    """What a reward computes, takes and costs: `vlrl reward show box_iou`."""
+    """Show what a reward computes, its options and its cost: `vlrl reward show box_iou`."""
     from vlrl.check.catalog.rewards import describe
     from vlrl.check.catalog.rewards_show import show_one
 
@@ -53,16 +60,16 @@ def show_command(name: RewardArgument, json: JsonOption = False, debug: DebugOpt
 
 @app.command("new")
 def new_command(
-    name: Annotated[str, typer.Argument(help="Of the function, and of its file.")],
-    folder: Annotated[Path, typer.Option("--dir", help="Where to write.")] = Path(),
-    batched: Annotated[bool, typer.Option("--batched", help="It takes lists.")] = False,
+    name: Annotated[str, typer.Argument(help="Name of the function and of its file.")],
+    folder: Annotated[Path, typer.Option("--dir", help="Folder to write to.")] = Path(),
+    batched: Annotated[bool, typer.Option("--batched", help="The reward takes lists.")] = False,
     is_async: Annotated[
-        bool, typer.Option("--async", help="It waits for something, such as a server.")
+        bool, typer.Option("--async", help="The reward awaits something, such as a server.")
     ] = False,
     json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Write a reward that works, and its test: `vlrl reward new close_enough`."""
+    """Write a working reward, and its test: `vlrl reward new close_enough`."""
     from vlrl.check.catalog.new_reward import next_commands, write_new
 
     files = write_new(name, folder, batched=batched, is_async=is_async)
@@ -86,19 +93,24 @@ def test_command(
     option: OptionOption = None,
     adapter: AdapterOption = "auto",
     html: Annotated[Path | None, typer.Option(help="Write a page here.", show_default=False)] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Samples at most.")] = 16,
+    limit: Annotated[int, typer.Option(min=1, help="Most samples.")] = 16,
     margin: Annotated[
-        float, typer.Option(min=0, max=1, help="What no answer may earn, as a share of the right answer.")
+        float,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Most that a text without an answer may score, as a share of the right answer's.",
+        ),
     ] = 0.1,
-    timeout_s: Annotated[float, typer.Option("--timeout-s", min=0.1, help="Longest a call may take.")] = 5.0,
-    seed: Annotated[int, typer.Option(help="Of random bytes.")] = 0,
+    timeout_s: Annotated[float, typer.Option("--timeout-s", min=0.1, help="Time limit of a call.")] = 5.0,
+    seed: Annotated[int, typer.Option(help="Seed of random bytes.")] = 0,
     json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Try a reward on samples and on all that is no answer: `vlrl reward test ./my.py:score --data my.jsonl`.
+    """Test a reward, also on texts without an answer: `vlrl reward test ./my.py:score --data my.jsonl`.
 
-    Overrides are of the data, such as shape=llava. Exit code 0 if it is sound; 1 if it raises, hangs, changes
-    its mind, or pays for a completion without an answer.
+    Overrides apply to the data, such as shape=llava. Exit code 1 if the reward raises, hangs, is not
+    deterministic, or pays for a completion without an answer.
     """
     from vlrl.check.rewards.child import TrialJob, run_in_child
     from vlrl.check.rewards.show import show
@@ -116,9 +128,7 @@ def test_command(
 
         write_reward_page(html, result)
         typer.echo(f"page: {html}", err=json)
-    print_result(result, json)
-    if not result["ok"]:
-        raise typer.Exit(1)
+    print_verdict(result, json)
 
 
 @app.command("score")
@@ -126,7 +136,7 @@ def score_command(
     reward: RewardArgument,
     rollouts: Annotated[Path, typer.Argument(help="RUN/rollouts/NAME.jsonl.")],
     config: Annotated[
-        Path | None, typer.Option(help="The run's config.yaml: its options of the reward, its rows.")
+        Path | None, typer.Option(help="The run's config.yaml, for the reward's options and the rows.")
     ] = None,
     option: OptionOption = None,
     adapter: AdapterOption = "auto",

@@ -21,7 +21,7 @@ def command(
     json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Generate and score one batch, no training: `vlrl rollout configs/quickstart.yaml --out out.jsonl`."""
+    """Generate and score one batch: `vlrl rollout configs/quickstart.yaml --out out.jsonl`."""
     loaded = load_config(config, overrides or [])
 
     from vlrl.algorithm.credit import assign_credit

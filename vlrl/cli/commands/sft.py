@@ -22,7 +22,7 @@ def command(
     json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Train on the rows' targets, as a warm start: `vlrl sft configs/quickstart_sft.yaml num_steps=100`."""
+    """Supervised training on the rows' targets: `vlrl sft configs/quickstart_sft.yaml num_steps=100`."""
     loaded = load_config(config, overrides or [])
 
     from vlrl import sft

@@ -27,7 +27,7 @@ def command(
     json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Train a model by GRPO: `vlrl train configs/quickstart.yaml run.name=mine optim.lr=1e-4`."""
+    """Train a model with GRPO: `vlrl train configs/quickstart.yaml run.name=mine optim.lr=1e-4`."""
     loaded = load_config(config, overrides or [])
 
     from vlrl import grpo

@@ -38,7 +38,7 @@ class Parameter:
 
     Attributes:
         name: as the function has it.
-        info: what typer is told about it.
+        info: what typer knows about it.
         kind: its type, None and Annotated stripped.
         default: its default value; `inspect.Parameter.empty` if it is required.
     """

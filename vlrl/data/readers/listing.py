@@ -67,7 +67,7 @@ def _open(entry: dict[str, Any], listing: Path, image_root: str | None, seed: in
     match = STRATEGY.fullmatch(strategy)
     if match is None:
         raise DataError(
-            f"{listing}: sampling_strategy {strategy!r} of {path.name} is none of all, first:N, end:N and "
+            f"{listing}: sampling_strategy {strategy!r} of {path.name} is not one of all, first:N, end:N and "
             "random:N (N rows, or N% of them)"
         )
     kind, amount, percent = match[1], int(match[2]), match[3]

@@ -35,7 +35,7 @@ def traits_of(env: Any) -> Traits:
     """Its instructions and tools.
 
     Raises:
-        EnvFailure: if they are no text, or no JSON.
+        EnvFailure: if they are not text, or no JSON.
     """
     prompt, tools = getattr(env, "system_prompt", ""), getattr(env, "tools", ())
     prompts = getattr(env, "system_prompts", {})
@@ -50,7 +50,7 @@ def traits_of(env: Any) -> Traits:
             snapshots=all(callable(getattr(env, name, None)) for name in ("snapshot", "restore")),
         )
     except (TypeError, ValueError) as error:
-        raise EnvFailure("raised", f"tools are no list of JSON schemas: {error}") from error
+        raise EnvFailure("raised", f"tools are not a list of JSON schemas: {error}") from error
 
 
 def checked(method: str, returned: Any, *, for_agents: bool = False) -> Any:

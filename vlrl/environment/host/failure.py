@@ -1,4 +1,4 @@
-"""An environment that failed: an episode without a result, which is no bad result (law 7)."""
+"""An environment that failed: an episode without a result, which is not a bad result (law 7)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class EnvFailure(VlrlError):
     """What an environment did instead of answering.
 
     Attributes:
-        kind: it raised, or answered something that is no answer; took too long; or its process died.
+        kind: it raised, or answered something that is not an answer; took too long; or its process died.
         reason: in a line; from an `EnvHost` it names the environment, the seed and the step.
         trace: the traceback if there is one.
     """

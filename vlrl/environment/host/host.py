@@ -20,7 +20,7 @@ from vlrl.environment.host.env_pool import EnvPool
 from vlrl.environment.host.failure import EnvFailure
 from vlrl.environment.host.inline import EnvInLoop
 from vlrl.environment.host.slots import Slots
-from vlrl.environment.host.thread import EnvInThread, WorkThread
+from vlrl.environment.host.thread import EnvInThread
 from vlrl.errors import InternalError
 from vlrl.types import EnvTask
 
@@ -33,7 +33,7 @@ class HostedEnv(Protocol):
         tools: JSON schemas of its functions.
         system_prompts: of a `MultiAgentEnv`, for each agent; empty for an `Env`. The methods of one that has
             agents take and return a mapping by agent.
-        sees: it wants to be told by `seen`.
+        sees: it wants the calls of `seen`.
         snapshots: it has `snapshot` and `restore`.
     """
 
@@ -69,7 +69,7 @@ class HostedEnv(Protocol):
         ...
 
     async def close(self) -> None:
-        """Give the slot back, whatever happened; safe to call twice, and in the midst of a cancellation."""
+        """Give the slot back, whatever happened; safe to call twice, and during a cancellation."""
         ...
 
 
@@ -83,11 +83,11 @@ class Home(Protocol):
         ...
 
     async def leave(self, healthy: bool) -> None:
-        """End an episode; one that is not healthy failed, or was left in the midst of a call."""
+        """End an episode; one that is not healthy failed, or was left during a call."""
         ...
 
     def end(self) -> None:
-        """Stop at once; whoever waits is told so."""
+        """Stop at once; pending calls fail."""
         ...
 
 
@@ -113,7 +113,6 @@ class EnvHost:
         self._slots = Slots(slots)
         self._pool = EnvPool(slots, config.memory_gib)
         self._homes: dict[_SlottedEnv, Home] = {}
-        self._abandoned: list[WorkThread] = []
         self._closed = False
 
     def __enter__(self) -> Self:
@@ -123,12 +122,6 @@ class EnvHost:
     def __exit__(self, *exception: object) -> None:
         """Close it."""
         self.close()
-
-    @property
-    def num_abandoned_threads(self) -> int:
-        """Threads left behind in a call that has not returned to this day."""
-        self._abandoned[:] = [thread for thread in self._abandoned if thread.running]
-        return len(self._abandoned)
 
     async def open(self, spec: EnvTask) -> HostedEnv:
         """Make an environment, or take one that is warm; waits for a free slot.
@@ -165,7 +158,7 @@ class EnvHost:
         if self._config.isolation == "process":
             return await self._pool.take(spec, limit_s)
         if self._config.isolation == "thread":
-            in_thread = EnvInThread(spec, self._abandoned)
+            in_thread = EnvInThread(spec)
             if await in_thread.open(limit_s):
                 return in_thread
         in_loop = EnvInLoop(spec)

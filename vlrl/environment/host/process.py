@@ -98,7 +98,7 @@ class EnvProcess:
         self._give_back(self, healthy)
 
     def end(self) -> None:
-        """Kill it in the midst of an episode."""
+        """Kill it during an episode."""
         self._stopped = True
         self.worker.end()
 

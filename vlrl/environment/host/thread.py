@@ -28,17 +28,11 @@ class WorkThread:
         self._queue: SimpleQueue[_Work | None] = SimpleQueue()
         self._future: asyncio.Future[Outcome] | None = None
         self._num_begun = self._num_done = 0
-        self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
-        self._thread.start()
-
-    @property
-    def running(self) -> bool:
-        """True until the thread has ended."""
-        return self._thread.is_alive()
+        threading.Thread(target=self._serve, name=name, daemon=True).start()
 
     @property
     def busy(self) -> bool:
-        """True while a call has not returned, be it that nobody waits for it any more."""
+        """True while a call has not returned, even if it is no longer awaited."""
         return self._num_done < self._num_begun
 
     async def outcome(self, call: Callable[[], Outcome], limit_s: float) -> Outcome:
@@ -51,12 +45,12 @@ class WorkThread:
         return future.result() if future.done() else overdue(limit_s)
 
     def dismiss(self, last: Callable[[], Outcome]) -> None:
-        """Let the thread end when it has done what it is at, and then `last`."""
+        """Let the thread end after the call that runs and `last`."""
         self._queue.put((last, None))
         self._queue.put(None)
 
     def fail(self, outcome: Outcome) -> None:
-        """Have whoever waits be given this."""
+        """Give this outcome to the call that is awaited."""
         if self._future and not self._future.done():
             self._future.set_result(outcome)
 
@@ -80,9 +74,9 @@ class EnvInThread:
 
     traits = Traits("", (), {})
 
-    def __init__(self, spec: EnvTask, abandoned: list[WorkThread]) -> None:
-        """Start the thread; it joins `abandoned` if it is left in the midst of a call."""
-        self._spec, self._abandoned = spec, abandoned
+    def __init__(self, spec: EnvTask) -> None:
+        """Start the thread."""
+        self._spec = spec
         self._thread = WorkThread(f"env {spec.name}")
         self._env: Any = None
         self._calls = LoopCalls()
@@ -134,14 +128,12 @@ class EnvInThread:
             self._dismiss()
 
     def _dismiss(self) -> None:
-        if self._thread.busy:
-            self._abandoned.append(self._thread)
         self._thread.dismiss(self._close)
 
     def _close(self) -> Outcome:
         return None if self._env is None else perform(self._env, "close", ())
 
     def end(self) -> None:
-        """Stop what can be stopped: whoever waits is told so."""
+        """Stop what can be stopped: pending calls fail."""
         self._thread.fail(EnvFailure("died", HOST_CLOSED))
         self._calls.end()

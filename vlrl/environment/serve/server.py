@@ -228,9 +228,9 @@ async def _read(request: web.Request) -> dict[str, Any]:
     try:
         asked = json.loads(await request.read())
     except ValueError as error:
-        raise SessionRefused(400, "request", f"the body is no JSON: {error}") from error
+        raise SessionRefused(400, "request", f"the body is not JSON: {error}") from error
     if not isinstance(asked, dict):
-        raise SessionRefused(400, "request", "the body is no JSON object")
+        raise SessionRefused(400, "request", "the body is not a JSON object")
     return asked
 
 

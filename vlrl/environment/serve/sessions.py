@@ -19,7 +19,7 @@ from vlrl.errors import VlrlError
 from vlrl.types import EnvTask
 
 NUM_REMEMBERED = 65_536
-"""Ended sessions whose late requests are told so."""
+"""Ended sessions that are remembered, to answer late requests."""
 
 
 class SessionRefused(Exception):

@@ -43,7 +43,7 @@ def loads(data: bytes, where: str) -> Any:
     """The value; raw images are read-only views of the data.
 
     Raises:
-        EnvFailure: naming `where`, for bytes that are no value.
+        EnvFailure: naming `where`, for bytes that are not a value.
     """
     try:
         (length,) = _HEAD.unpack_from(data)
@@ -51,7 +51,7 @@ def loads(data: bytes, where: str) -> Any:
         return _Reader(memoryview(data)[_HEAD.size + length :], where).value(said)
     except (struct.error, ValueError, KeyError, TypeError, AttributeError) as error:
         raise EnvFailure(
-            "raised", f"{where}: {len(data)} bytes that are no answer: {type(error).__name__}: {error}"
+            "raised", f"{where}: {len(data)} bytes that are not an answer: {type(error).__name__}: {error}"
         ) from error
 
 

@@ -128,7 +128,7 @@ def install(model: Any, kind: SpanKind) -> None:
 
 
 def _layers(model: Any) -> Iterator[Any]:
-    """The tower's layers that are told where spans begin."""
+    """The tower's layers that get the beginnings of spans."""
     for name, module in model.named_modules():
         in_tower = part_of(f"{name}.") in VISION_PARTS and hasattr(module, "head_dim")
         if in_tower and "cu_seqlens" in inspect.signature(module.forward).parameters:

@@ -69,7 +69,7 @@ def open_agent(task: EnvTask) -> Agent:
         return ProgramAgent(tuple(command))
     function = resolve("agents", str(name))
     if not callable(function):
-        raise ConfigError(f"env 'agent': {name!r} is no function")
+        raise ConfigError(f"env 'agent': {name!r} is not a function")
     return FunctionAgent(function, str(name))
 
 

@@ -25,7 +25,7 @@ END_LIMIT_S = 10.0
 def require_agents(samples: Iterable[Sample], config: Config) -> None:
     """Raise ConfigError for an agent that is not to be found, and under lockstep for any.
 
-    Whether an agent waits for the model or is at something of its own cannot be told, so nobody can wait
+    It cannot be seen whether an agent waits for the model or does something else, so nothing can wait
     until everybody waits.
     """
     for sample in samples:
@@ -33,8 +33,8 @@ def require_agents(samples: Iterable[Sample], config: Config) -> None:
             open_agent(sample.env)
             if config.episodes.lockstep:
                 raise ConfigError(
-                    f"sample {sample.id!r}: an agent asks the model at its own pace, which it cannot in "
-                    "lockstep; set episodes.lockstep=false"
+                    f"sample {sample.id!r}: an agent calls the model at its own pace, which lockstep does "
+                    "not allow; set episodes.lockstep=false"
                 )
 
 
@@ -50,7 +50,7 @@ async def play_agent(
 
     Args:
         sample: the row.
-        task: its env: the agent in the options, what it is told in the task.
+        task: its env: the agent in the options, what it gets in the task.
         group_index: which of the group's n.
         sampling_of_turn: how an action is generated.
         context: policy, processor and endpoint.
@@ -73,7 +73,7 @@ async def play_agent(
         async with asyncio.timeout(limit_s) as clock, context.endpoint.serving(record) as base_url:
             reward, info = read_result(await _played(agent, base_url, task, record))
         if not record.ledgers:
-            raise AgentFailure("it asked the model for nothing")
+            raise AgentFailure("it made no request to the model")
     except AgentFailure as error:
         if not (record.outgrown and record.ledgers):
             counts["agent_raised"] += 1

@@ -54,7 +54,7 @@ def read_messages(value: Any) -> tuple[Message, ...]:
     found = tuple(_message(message, f"messages[{index}]") for index, message in enumerate(value))
     if found[-1].role == "assistant":
         raise Refused(
-            "the last message is the assistant's own, and going on with it is not served; end with a message "
+            "the last message is the assistant's own, and continuing it is not supported; end with a message "
             "of the user or a tool",
             code="unsupported",
             field="messages",

@@ -57,7 +57,7 @@ class EndpointRecord:
     Attributes:
         sample: the row that is played.
         refusal: of the last request, if it was refused.
-        fault: gets what the policy raises, which is no failure of the agent.
+        fault: gets what the policy raises, which is not a failure of the agent.
     """
 
     def __init__(
@@ -189,7 +189,7 @@ class EndpointRecord:
         """How the action is generated, if there is room for it: nothing is ever cut (law 4)."""
         max_turns = self._context.config.episodes.max_turns
         if self._num_asked >= max_turns:
-            raise Refused(f"the episode has had its episodes.max_turns={max_turns} actions", code=NO_TURNS)
+            raise Refused(f"the episode has used its episodes.max_turns={max_turns} actions", code=NO_TURNS)
         sampling = self._sampling_of_turn(f"{session.state}/{self._num_shown[session.state]}")
         if asked.max_tokens is not None:
             sampling = replace(sampling, max_tokens=min(sampling.max_tokens, asked.max_tokens))

@@ -88,7 +88,7 @@ def _refuse_strangers(given: Mapping[str, Any]) -> None:
         if name in _NEUTRAL:
             neutral, why = _NEUTRAL[name]
             if value not in neutral:
-                raise Refused(f"{name}={value!r:.80} is not served: {why}", code="unsupported", field=name)
+                raise Refused(f"{name}={value!r:.80} is not supported: {why}", code="unsupported", field=name)
         elif name not in _READ | _IGNORED:
             raise Refused(f"the field {name!r:.80} is not known here", code="unknown_parameter", field=name)
 
@@ -108,7 +108,7 @@ def _tools(given: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     tools, choice = given.get("tools", []), given.get("tool_choice", "auto")
     if choice not in ("auto", "none"):
         raise Refused(
-            f"tool_choice={choice!r:.80} is not served: nothing constrains the text; say auto or none",
+            f"tool_choice={choice!r:.80} is not supported: nothing constrains the text; say auto or none",
             code="unsupported",
             field="tool_choice",
         )

@@ -29,7 +29,7 @@ MODEL = "policy"
 MAX_BODY_BYTES = 256 * 2**20
 """Longest request; a conversation is sent again with all of its images every turn."""
 NUM_REMEMBERED = 65_536
-"""Ended episodes whose late requests are told so."""
+"""Ended episodes that are remembered, to answer late requests."""
 
 
 @dataclass(slots=True)
@@ -163,7 +163,7 @@ async def _json(request: web.Request) -> Any:
         limit = MAX_BODY_BYTES // 2**20
         raise Refused(f"the request is longer than {limit} MiB", status=413, code="too_long") from error
     except (ValueError, RecursionError) as error:
-        raise Refused(f"the request's body is no JSON: {error}") from error
+        raise Refused(f"the request's body is not JSON: {error}") from error
 
 
 def _over() -> Refused:

@@ -78,7 +78,7 @@ def said_in(text: str, call: Written, functions: Mapping[str, Parameters]) -> Pa
     """A call with its arguments bound to the parameters of a function of its name, as Python would.
 
     Raises:
-        ActionError: kind "unknown_action", or "bad_argument" for what is no literal or fits no parameter.
+        ActionError: kind "unknown_action", or "bad_argument" for what is not a literal or fits no parameter.
     """
     if call.name not in functions:
         reason = f"{call.name[:40]!r} is no action here"

@@ -1,7 +1,7 @@
 """Where a codec's coordinates lie, and how a place on the screen is written in them.
 
 A coordinate is a position on a continuous axis (vlrl.coordinates), so a pixel is written as the
-whole number nearest to its middle; of two equally near, the lower. Where the frame is no coarser than the
+whole number nearest to its middle; of two equally near, the lower. Where the frame is not coarser than the
 screen, that number lies within the pixel and reads back as the same pixel: a pixel is then at least 1 wide,
 half-open at its far edge, and its middle is at most half a number away. Where the frame is coarser, what is
 read back is off by at most half a pixel and half of the frame's grain.

@@ -210,19 +210,3 @@ RULES: Mapping[str, Rule] = {
     r"Enter (\d\d)/(\d\d)/(\d{4}) as the date and hit submit\.": _date,
     r"Enter (\d+):(\d\d) ([AP]M) as the time and press submit\.": _time,
 }
-
-SOLVED = (
-    *("choose-list", "click-button", "click-button-sequence", "click-checkboxes", "click-checkboxes-large"),
-    *(
-        "click-checkboxes-transfer",
-        "click-dialog",
-        "click-dialog-2",
-        "click-link",
-        "click-option",
-        "click-tab",
-    ),
-    *("click-test", "click-test-2", "click-test-transfer", "enter-date", "enter-password", "enter-text"),
-    *("enter-text-2", "enter-text-dynamic", "enter-time", "find-word", "focus-text", "focus-text-2"),
-    *("login-user", "read-table", "simple-arithmetic", "unicode-test"),
-)
-"""The tasks that these rules solve, whatever the seed."""

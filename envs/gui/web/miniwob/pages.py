@@ -155,7 +155,7 @@ class MiniWob(WebBackend):
         """A right next action.
 
         Raises:
-            NoOracle: for the tasks that have none; those of `miniwob_oracle.SOLVED` do.
+            NoOracle: for a task that no rule knows.
         """
         below = [e for e in self.elements() if e.box[1] >= self._utterance_end]
         self._num_hints += 1

@@ -122,7 +122,7 @@ def is_boxed(sandbox: Sandbox) -> bool:
     if sandbox == "require":
         raise ConfigError(
             f"gui/x11: no sandbox can be made here: {reason}. Allow user namespaces to bubblewrap; or, where "
-            "the whole machine may be lost to what a model does, set the option sandbox: warn"
+            "the model may do anything to this machine, set the option sandbox: warn"
         )
     warnings.warn(
         f"gui/x11 RUNS WITHOUT A SANDBOX ({reason}): what a model does on its desktop, it does to this "

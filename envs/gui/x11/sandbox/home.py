@@ -17,7 +17,7 @@ MOST_ENTRIES, MOST_LOOKED_AT = 2000, 20_000
 """Of files and folders that count, and of names, hidden ones included."""
 _MOST_DEPTH = 12
 FOLDER, OTHER = b"\0folder", b"\0other"
-"""Stand for what is no plain file: a folder; a link, a pipe, a file too large or not to be read."""
+"""Stand for what is not a plain file: a folder; a link, a pipe, a file too large or not to be read."""
 
 Tree = Mapping[str, bytes]
 """Path below the home → content, FOLDER or OTHER."""

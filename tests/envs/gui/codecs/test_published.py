@@ -1,4 +1,4 @@
-"""Texts as the models and benchmarks write them, and what they mean; what is no action, and where it goes wrong."""
+"""Texts as the models and benchmarks write them, and what they mean; what is not an action, and where it goes wrong."""
 
 # ruff: noqa: E501 - a text is on one line, as a model writes it
 from __future__ import annotations

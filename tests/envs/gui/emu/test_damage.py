@@ -31,7 +31,7 @@ from vlrl.envs.gui.emu.update import deliver
 from vlrl.envs.gui.screen import Form
 
 UNSEEN = {"number", "is_read", "tape", "timer_from", "watch_ms", "watch_from", "laps", "timer_ms"}
-"""Fields that are no record, or that (of the clock) a task changes itself."""
+"""Fields that are not a record, or that (of the clock) a task changes itself."""
 LETTER = Letter(99, "sent", "stranger@else.example", "Hello", "It was me.", is_read=True)
 ORDER = Order((("rake", "red", 1),), "A Stranger", "Nowhere 1", "Else", "express", "card", False)
 DAMAGE: Mapping[str, Any] = {

@@ -1,4 +1,4 @@
-"""AndroidWorld: actions in its words, verdicts, and failures that are no verdicts."""
+"""AndroidWorld: actions in its words, verdicts, and failures that are not verdicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OSGym: actions in its words, what is typed beside OSWorld's, and failures that are no verdicts."""
+"""OSGym: actions in its words, what is typed beside OSWorld's, and failures that are not verdicts."""
 
 from __future__ import annotations
 

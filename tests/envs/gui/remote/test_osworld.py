@@ -1,4 +1,4 @@
-"""OSWorld: actions as calls of a closed set, verdicts, and failures that are no verdicts."""
+"""OSWorld: actions as calls of a closed set, verdicts, and failures that are not verdicts."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_osworld_half_a_screenshot_is_a_failure(osworld: OSWorld) -> None:
     env = desktop(osworld)
     env.reset(TASK, 0)
     osworld.server.faults = [("/screenshot", "half")]
-    with pytest.raises(EnvFailure, match="no whole image"):
+    with pytest.raises(EnvFailure, match="not a whole image"):
         say(env, a.Click((1, 1)))
     env.close()
 

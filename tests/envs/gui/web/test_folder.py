@@ -100,7 +100,7 @@ def test_a_wrong_task_is_told(task: str, said: str, open_page: Open) -> None:
 
 
 def test_a_wrong_folder_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="is no folder"):
+    with pytest.raises(ConfigError, match="is not a folder"):
         WebFolder(str(tmp_path / "none"))
     with pytest.raises(ConfigError, match=r"NAME\.html"):
         WebFolder(str(tmp_path))

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 
 from vlrl.envs.gui.actions import (
-    ACTIONS,
     KEY_NAMES,
     Action,
+    Answer,
     ButtonDown,
     ButtonUp,
     Click,
     Drag,
+    Finish,
     Key,
     KeyDown,
     KeyUp,
@@ -271,7 +272,7 @@ def test_every_action_is_taken(open_page: Open) -> None:
         *(TypeText("x"), Key(("ctrl", "a")), KeyDown("alt"), KeyUp("alt"), Wait(10), LongPress((9, 9))),
         *(Swipe((9, 9), (9, 90)), SystemButton("home"), OpenApp("mail")),
     ]
-    assert {type(action) for action in some} | set(ACTIONS[-2:]) == set(ACTIONS)
+    assert {type(action) for action in some} | {Answer, Finish} == set(get_args(Action))
     images = []
     for _ in range(2):
         web.reset({}, 0)

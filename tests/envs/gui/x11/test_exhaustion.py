@@ -132,7 +132,7 @@ def test_who_breaks_the_desktop_has_failed(env: GuiEnv, how: str, monkeypatch: p
 
 
 def test_an_app_that_crashes_is_gone_and_nothing_more(env: GuiEnv) -> None:
-    """Its bugs are there for the agent to find: they are no failure of the environment."""
+    """Its bugs are there for the agent to find: they are not a failure of the environment."""
     env.reset({"name": "editor_note"}, 0)
     env.step(env.codec.format(OpenApp("mousepad"), env.view))
     desktop = env.backend._desktop  # type: ignore[attr-defined]
