@@ -79,7 +79,7 @@ def test_no_batch_is_in_flight_when_weights_are_replaced() -> None:
 def test_an_engine_s_processes_are_its_own_in_a_placement_group(
     parallel: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """vLLM would start Ray actors on CUDA else, in bundles of its own choice."""
+    """vLLM would start Ray actors else, in bundles of its own choice."""
     from vllm.config import parallel as vllms
 
     answers = {"is_cuda": True, "is_tpu": False, "use_custom_allreduce": True, "device_count": parallel}
