@@ -66,7 +66,7 @@ class Engines:
         stack.callback(self.reservation.close)
         self.nodes = NodeMonitor(layout.addresses, self.config.run_dir, events)
         stack.callback(self.nodes.close)
-        check_nodes(self.reservation.addresses, config.model.path)
+        check_nodes(self.reservation.addresses, config.model.path, self.reservation.gpus)
         if layout.on_gpu or layout.num_nodes > 1:
             for line in layout.lines():
                 events.note(line)
