@@ -16,6 +16,7 @@ from rich.console import Console
 from vlrl import grpo
 from vlrl.config import Config
 from vlrl.tracking.console import TrainConsole
+from vlrl.tracking.metrics import repeatable
 
 NUM_STEPS = 2
 
@@ -121,10 +122,7 @@ def watched(config: Config) -> tuple[list[dict[str, Any]], str, list[str]]:
     with TrainConsole("workers", NUM_STEPS, console=Console(file=said, width=200)) as console:
         grpo.train(config, console)
     lines = (config.run_dir / "metrics.jsonl").read_text().splitlines()
-    steps = [
-        {k: v for k, v in json.loads(line).items() if not k.startswith(("time_s/", "throughput/"))}
-        for line in lines
-    ]
+    steps = [repeatable(json.loads(line)) for line in lines]
     assert len(steps) == NUM_STEPS
     for step in steps:
         assert step["optim/grad_norm"] > 0
