@@ -47,7 +47,7 @@ def sources() -> Iterator[str]:
     """Texts of the package but for the options themselves; glob follows no symlinks: folders are named."""
     for folder in (ROOT / "vlrl", ROOT / "processors", ROOT / "rewards", ROOT / "envs"):
         for file in folder.rglob("*.py"):
-            if not file.name.endswith(("config.py", "options.py")) or file.parent.name == "cli":
+            if file.parent.name != "config" or not file.name.endswith("options.py"):
                 yield file.read_text(encoding="utf-8")
 
 
