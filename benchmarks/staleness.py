@@ -102,9 +102,9 @@ def train(config: Config, console: TrainConsole, *, free: bool) -> dict[str, flo
     from vlrl.run.run import Run
 
     with Run(config, console, train=True, generate=True) as run:
+        run.collect(generate_groups)
         check_parity(run)
         before = hold_out(run, "before training", None)
-        run.collect(generate_groups)
         console.phase(config.run.name, config.num_steps)
         for step in range(config.num_steps):
             if not free:

@@ -103,8 +103,8 @@ def main() -> None:
         ray_seconds = time.perf_counter() - begin
         console = TrainConsole("vlrl", config.num_steps, json_mode=True)
         with console, Run(config, console, train=True, generate=True) as run:
-            check_parity(run)
             run.collect(generate_groups)
+            check_parity(run)
             pipe.send(start_up=start_up(run, ray_seconds))
             block = Block(pipe.next_block())
             for step in run.steps("GRPO"):

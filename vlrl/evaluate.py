@@ -12,6 +12,7 @@ from vlrl.config import Config
 from vlrl.errors import ConfigError
 from vlrl.process.event_loop import call_page
 from vlrl.rollout.groups import require_played, require_scored
+from vlrl.run.players.heldout import Asking
 from vlrl.run.players.rollouts import Rollouts
 from vlrl.run.run import Run
 from vlrl.scoring.compose import ComposedReward
@@ -82,7 +83,7 @@ async def evaluate(
     counts = num_by_part(samples, config.eval.group_by)
     results: dict[bool, list[Group]] = {}
     for greedy in (True, False):
-        answers = await rollouts.answer(samples, greedy=greedy, step=step)
+        answers = await rollouts.answer(samples, Asking("evaluate", group_size=1, greedy=greedy, step=step))
         groups = [group for of_sample in answers.of_samples for group in of_sample]
         played = [t for group in groups for t in group.trajectories]
         failures = [t.failure for t in played if t.failed]

@@ -49,8 +49,8 @@ def train(
 def train_once(config: Config, console: TrainConsole, resume: bool) -> dict[str, object]:
     """`train`, until it is done or something dies."""
     with Run(config, console, train=True, generate=True, resume=resume) as run:
-        check_parity(run)
         run.collect(generate_groups)
+        check_parity(run)
         before = hold_out_before(run)
         for step in run.steps("GRPO"):
             run.log(step, grpo_step(run, step) | hold_out_during(run, step))

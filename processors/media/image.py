@@ -98,12 +98,12 @@ def decode_image(source: BinaryIO | Image.Image | np.ndarray, name: str, limit: 
     """[height, width, 3] uint8, upright RGB: what is transparent laid on white, 16 bits scaled to 8.
 
     Args and errors are those of `image_size`; an image of 32-bit numbers is refused, since they have no
-    agreed white.
+    agreed white. An array that is RGB already is given back itself.
     """
     if isinstance(source, np.ndarray):
         _array_size(source, name)
         if source.dtype == np.uint8 and source.shape[2:] == (3,):  # an environment's screen, most often
-            return np.array(source)
+            return source
         return np.array(to_rgb(_from_array(source, name), name))
     with _as_data_error(name), _opened(source) as image:
         _check_size(image, name, limit)
@@ -124,7 +124,10 @@ def resize(pixels: ByteArray, size: tuple[int, int]) -> ByteArray:
         return pixels
     import torch
 
-    planes = torch.from_numpy(pixels).permute(0, 3, 1, 2)  # still interleaved in memory: the quick way
+    # Still interleaved in memory: the quick way. pixels[None] has a stride of 0 at its front, and torch takes
+    # it for another layout; put together of rows, it has the stride of a whole frame.
+    rows = pixels.reshape(-1, *pixels.shape[2:])
+    planes = torch.from_numpy(rows.reshape(pixels.shape)).permute(0, 3, 1, 2)
     resized = torch.nn.functional.interpolate(planes, size=size, mode="bicubic", antialias=True)
     result: ByteArray = resized.permute(0, 2, 3, 1).contiguous().numpy()
     return result

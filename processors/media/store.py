@@ -80,6 +80,8 @@ class MediaStore:
         limit = self._config.max_source_pixels
         if not isinstance(located, Encoded):
             pixels = decode_image(located, _name(where, located), limit)
+            if pixels is located and (pixels.shape[:2] == size or not pixels.flags.carray):
+                pixels = np.array(pixels)  # the caller's own: resizing makes no other, or cannot read it
             return self._shared(_image_frames(pixels, size))
 
         def decode() -> Frames:

@@ -13,6 +13,7 @@ from fractions import Fraction
 
 _FONT = r"\\(?:text(?:rm|bf|it|sf|tt|normal)?|math(?:rm|bf|it|sf|tt|normal)|mbox|bm|boldsymbol|emph)\s*"
 _WRAPPER = re.compile(_FONT + r"(?=\{)")
+_STYLE = re.compile(r"(^|= ?)\\(?:display|text|(?:script)?script)style(?![A-Za-z])\s*")
 _DEGREES = re.compile(
     r"\s*(?:\^\s*(?:\{\s*(?:\\circ|\\degree|°)\s*\}|\\circ|\\degree|°)|\\degree|°)(?![A-Za-z])"
 )
@@ -44,10 +45,11 @@ def undressed(text: str) -> str:
     r"""An expression without what does not change its value.
 
     A \text{…} or font command around all of it if it holds a digit, braces around all of it unless they may
-    be meant as a set's, degrees in one spelling, 1 1/2 as 1\frac{1}{2}.
+    be meant as a set's, the size of print in front, degrees in one spelling, 1 1/2 as 1\frac{1}{2}.
     """
     text = _DEGREES.sub(r"^\\circ", text)
     while True:
+        text = _STYLE.sub(r"\1", text)
         wrapper = _WRAPPER.match(text)
         inside = _in_braces(text[wrapper.end() if wrapper else 0 :])
         if inside is None or (not any(c.isdigit() for c in inside) if wrapper else _is_list(inside)):

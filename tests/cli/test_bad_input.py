@@ -171,6 +171,15 @@ def test_a_missing_image(fails: Fails, tmp_path: Path) -> None:
     )
 
 
+def test_a_missing_held_out_image_too_before_engines_are_asked_to_answer(
+    fails: Fails, tmp_path: Path
+) -> None:
+    rows = f"data.eval.name={write_rows(tmp_path, 'gone.png')}"
+    for command in ("eval", "train"):
+        message = fails(1, "DataError", rows, command=command)
+        assert f"media files are missing: sample 'rows.jsonl:1': '{tmp_path}/gone.png'" in message
+
+
 def test_a_truncated_image(fails: Fails, tmp_path: Path) -> None:
     whole = tmp_path / "whole.png"
     Image.fromarray(random_image(56, 56)).save(whole)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
 import pytest
 from builders import make_config
 from checkpoint_files import write_least
+from umask import umask
 
 from vlrl.cli.failures import explained, resumable_run, resume_command
 from vlrl.config import Config
@@ -61,9 +61,7 @@ def test_a_runs_traceback_is_kept_in_its_folder(config: Config, error: Exception
         kept = config.run_dir / ("error.txt" if number == 1 else "error-2.txt")
         assert str(kept) in str(explained(raised.value))
         assert "Traceback (most recent call last)" in kept.read_text()
-        umask = os.umask(0)
-        os.umask(umask)
-        assert kept.stat().st_mode & 0o777 == 0o666 & ~umask
+        assert kept.stat().st_mode & 0o777 == 0o666 & ~umask()
     assert list((config.run.dir / "temporary").iterdir()) == []
 
 

@@ -6,6 +6,7 @@ import json
 import socket
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +21,8 @@ from ray.cluster_utils import Cluster
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 cluster = Cluster()
-hosts = [cluster.add_node(num_cpus=1) for _ in range(2)]
+os.environ["PATH"] = sys.argv[2] + os.pathsep + os.environ["PATH"]  # where an nvidia-smi shows a GPU
+hosts = [cluster.add_node(num_cpus=8, num_gpus=1) for _ in range(2)]
 ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
 
 from vlrl import cluster as adapter
@@ -51,6 +53,20 @@ try:  # nobody has this address (RFC 5737), so packets to it are dropped or refu
     adapter.check_nodes({first: "127.0.0.1", second: "192.0.2.7"}, str(model))
 except ResourceError as error:
     found["network"] = str(error)
+
+sys.path.insert(0, sys.argv[3])
+from builders import make_config
+from vlrl.placement.layout import lay_out
+reservation = adapter.Reservation(lay_out(make_config(), adapter.nodes()), 60.0)
+try:
+    adapter.check_nodes(reservation.addresses, "Qwen/A-Hub-Name", reservation.gpus)
+except ResourceError as error:
+    found["gpu"] = str(error)
+found["nodes"] = list(reservation.addresses.items())
+reservation.close()
+adapter.check_nodes(reservation.addresses, "Qwen/A-Hub-Name", {first: ["0"], second: ["1"]})
+adapter.check_nodes(reservation.addresses, "Qwen/A-Hub-Name", {first: ["GPU-1"], second: ["GPU-2"]})
+adapter.check_nodes(reservation.addresses, "Qwen/A-Hub-Name", {first: ["7"], second: ["7"]})  # not listed
 print(json.dumps(found))
 """
 
@@ -58,9 +74,13 @@ print(json.dumps(found))
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("model")
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(folder)], capture_output=True, text=True, timeout=240, check=False
-    )
+    programs = tmp_path_factory.mktemp("bin")
+    gpus = [f"{n}, GPU-8b17e0c4-000{n}, 512 MiB, 81559 MiB, 0 %" for n in range(2)]
+    (programs / "nvidia-smi").write_text("#!/bin/sh\n" + "".join(f"echo '{gpu}'\n" for gpu in gpus))
+    (programs / "nvidia-smi").chmod(0o755)
+    helpers = Path(__file__).parent.parent / "helpers"
+    command = [sys.executable, "-c", PROGRAM, str(folder), str(programs), str(helpers)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     values: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return values | {"folder": str(folder)}
@@ -79,6 +99,14 @@ def test_nodes_that_cannot_reach_each_other_are_named(found: dict[str, Any]) -> 
     assert text.startswith("node 127.0.0.1 cannot connect to 192.0.2.7 (")
     assert "node 192.0.2.7 cannot connect" not in text  # the way back is open
     assert "every TCP port must be open between the nodes: look for a firewall" in text
+
+
+def test_a_gpu_that_two_nodes_count_is_named_with_both(found: dict[str, Any]) -> None:
+    (first, address), (second, _) = found["nodes"]
+    assert found["gpu"].startswith(
+        f"GPU-8b17e0c4-0000 is counted by two Ray nodes, {address} (ID {first[:8]}) and {address} "
+        f"(ID {second[:8]}), so two ranks or engines would share it"
+    )
 
 
 def test_a_port_where_nobody_answers() -> None:

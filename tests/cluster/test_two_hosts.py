@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from two_hosts import TwoHosts, num_nodes, two_hosts, wait_for
 
+from vlrl.tracking.metrics import repeatable
+
 ROOT = Path(__file__).parent.parent.parent
 VLRL = str(Path(sys.executable).parent / "vlrl")
 NUM_STEPS = 20
@@ -39,11 +41,7 @@ def metrics(folder: Path) -> list[dict[str, Any]]:
     lines = (folder / "run" / "metrics.jsonl").read_text().splitlines()
     steps = [json.loads(line) for line in lines]
     return [
-        {
-            name: value
-            for name, value in step.items()
-            if not name.startswith(("time_s/", "throughput/")) and name != "failures/replaced_workers"
-        }
+        {name: value for name, value in repeatable(step).items() if name != "failures/replaced_workers"}
         for step in steps
     ]
 

@@ -70,7 +70,7 @@ def test_the_sentences_about_the_tables_hold() -> None:
     assert eight["workers"] == many["workers"] == most["workers"]
     assert many["media"] - eight["media"] == pytest.approx(1, abs=0.1)  # on eight nodes most is pushed
     assert most["media"] < 1.1 * many["media"]
-    assert many["driver"] / many["step"] == pytest.approx(1 / 100, abs=0.003)
+    assert many["driver"] / many["step"] == pytest.approx(1 / 75, abs=0.001)
     assert most["packing"] / most["step"] == pytest.approx(1 / 6, abs=0.01)
     turn_ms = 1e3 * (WORKER_TURN.value + 1.024 * WORKER_IMAGE.value)
     text_ms, image_ms = (float(ms) for ms in re.findall(r"([\d.]+) ms", section("Rates"))[:2])
@@ -82,7 +82,7 @@ def test_the_sentences_about_published_figures_hold() -> None:
     ratios = [ratio for _, _, ratio in areal]
     assert (round(min(ratios), 1), round(max(ratios), 1)) == (1.2, 2.1)
     small, small_async, large, large_async = areal
-    assert [round(small[n] / small_async[n], 1) for n in (0, 1)] == [2.8, 1.9]
+    assert [round(small[n] / small_async[n], 1) for n in (0, 1)] == [2.8, 2.0]
     assert [round(large[n] / large_async[n], 1) for n in (0, 1)] == [2.3, 1.9]
     easyr1 = [numbers(row[1:])[2] for row in rows_of("Against published figures", "EasyR1")]
     assert easyr1 == sorted(easyr1)

@@ -26,6 +26,7 @@ import yaml
 from sessions import Session
 
 from vlrl.run.checkpoint import checkpoints
+from vlrl.tracking.metrics import repeatable
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
@@ -216,7 +217,7 @@ def undisturbed(new_play: NewPlay) -> Callable[[str], Play]:
 
 def timeless(line: Mapping[str, Any]) -> dict[str, Any]:
     """A step's numbers but those that a clock made, and what is counted of failures."""
-    return {k: v for k, v in line.items() if not k.startswith(("time_s/", "throughput/", "failures/"))}
+    return {k: v for k, v in repeatable(line).items() if not k.startswith("failures/")}
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -21,6 +21,7 @@ from vlrl import grpo, sft
 from vlrl.config import Config
 from vlrl.errors import EngineError, Interrupted
 from vlrl.tracking.console import TrainConsole
+from vlrl.tracking.metrics import repeatable
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -83,10 +84,7 @@ def run(config: Config, kill_after: list[int], train: Any = grpo.train, **option
 
 def metrics(config: Config) -> list[dict[str, Any]]:
     """Every step's numbers but those that a clock made."""
-    return [
-        {k: v for k, v in each.items() if not k.startswith(("time_s/", "throughput/"))}
-        for each in lines(config, "metrics.jsonl")
-    ]
+    return [repeatable(each) for each in lines(config, "metrics.jsonl")]
 
 
 def lines(config: Config, name: str) -> list[dict[str, Any]]:

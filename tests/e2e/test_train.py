@@ -18,6 +18,7 @@ from vlrl import grpo
 from vlrl.config import Config
 from vlrl.errors import Interrupted
 from vlrl.tracking.console import TrainConsole
+from vlrl.tracking.metrics import repeatable
 
 NUM_STEPS = 5
 STOP_AFTER = 2
@@ -50,10 +51,7 @@ def run(config: Config, *, stop_after: int | None = None, resume: bool = False) 
 def metrics(config: Config) -> list[dict[str, Any]]:
     """Every step's numbers but those that a clock made."""
     lines = (config.run_dir / "metrics.jsonl").read_text().splitlines()
-    return [
-        {k: v for k, v in json.loads(line).items() if not k.startswith(("time_s/", "throughput/"))}
-        for line in lines
-    ]
+    return [repeatable(json.loads(line)) for line in lines]
 
 
 @pytest.fixture(scope="module")

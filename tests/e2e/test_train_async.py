@@ -19,6 +19,7 @@ from vlrl.config import Config
 from vlrl.errors import Interrupted
 from vlrl.run.checkpoint import latest_checkpoint
 from vlrl.tracking.console import TrainConsole
+from vlrl.tracking.metrics import repeatable
 from vlrl.tracking.timeline import TIMELINE_FILE, overlap_s, read_timeline
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -55,10 +56,7 @@ def run(config: Config, *, stop_after: int | None = None, resume: bool = False) 
 def metrics(config: Config) -> list[dict[str, Any]]:
     """Every step's numbers but those that a clock made."""
     lines = (config.run_dir / "metrics.jsonl").read_text().splitlines()
-    return [
-        {k: v for k, v in json.loads(line).items() if not k.startswith(("time_s/", "throughput/"))}
-        for line in lines
-    ]
+    return [repeatable(json.loads(line)) for line in lines]
 
 
 def tickets(config: Config) -> Mapping[str, Any]:

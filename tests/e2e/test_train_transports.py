@@ -14,7 +14,14 @@ from vlrl import grpo
 from vlrl.tracking.console import TrainConsole
 
 NUM_STEPS = 2
-RUNS = [("disk", "batch", 2), ("broadcast", "continuous", 2), ("shared_memory", "continuous", 1)]
+RUNS = [
+    ("disk", "batch", 2),
+    ("broadcast", "continuous", 2),
+    ("shared_memory", "continuous", 1),
+    ("shared_memory", "batch", 1),
+]
+PARALLEL = {("shared_memory", "batch"): 2}
+"""Processes of an engine, else one; in a placement group vLLM would make Ray actors of them."""
 
 
 @pytest.mark.slow
@@ -32,7 +39,12 @@ def test_a_run_keeps_parity(
         num_steps=NUM_STEPS,
         algorithm={"kl_coef": 0.01},  # something is learnt even where all rewards are equal
         optim={"lr": 3e-3},
-        generator={"mode": mode, "num_replicas": num_replicas, "cpus": 0.5},
+        generator={
+            "mode": mode,
+            "num_replicas": num_replicas,
+            "tensor_parallel_size": PARALLEL.get((transport, mode), 1),
+            "cpus": 0.5,
+        },
         weights={
             "transport": transport,
             "bucket_mib": 0.5,

@@ -16,6 +16,7 @@ from rich.console import Console
 from vlrl import grpo
 from vlrl.config import Config
 from vlrl.tracking.console import TrainConsole
+from vlrl.tracking.metrics import repeatable
 
 NUM_STEPS = 2
 
@@ -57,6 +58,8 @@ class Lake(FrozenLake):
         return super().reset({}, seed)
 
     def step(self, action):
+        with open(HERE / "players", "a") as file:
+            file.write(f"{os.getpid()}\\n")
         if once("kill"):
             os.kill(os.getpid(), signal.SIGKILL)
         if once("kill_engine"):
@@ -109,18 +112,23 @@ def config_of(
 
 def run(config: Config) -> tuple[list[dict[str, Any]], str]:
     """Every step's numbers, but those that a clock made, and which samples it trained."""
-    with TrainConsole("workers", NUM_STEPS, console=Console(file=io.StringIO())) as console:
+    steps, samples, _ = watched(config)
+    return steps, samples
+
+
+def watched(config: Config) -> tuple[list[dict[str, Any]], str, list[str]]:
+    """The same, and what was said of parity."""
+    said = io.StringIO()
+    with TrainConsole("workers", NUM_STEPS, console=Console(file=said, width=200)) as console:
         grpo.train(config, console)
     lines = (config.run_dir / "metrics.jsonl").read_text().splitlines()
-    steps = [
-        {k: v for k, v in json.loads(line).items() if not k.startswith(("time_s/", "throughput/"))}
-        for line in lines
-    ]
+    steps = [repeatable(json.loads(line)) for line in lines]
     assert len(steps) == NUM_STEPS
     for step in steps:
         assert step["optim/grad_norm"] > 0
         assert step.get("parity/max_abs_logprob_diff", 0.0) < 1e-3  # none where every token is stale
-    return steps, (config.run_dir / "samples.jsonl").read_text()
+    parity = [line for line in said.getvalue().splitlines() if "agree to" in line]
+    return steps, (config.run_dir / "samples.jsonl").read_text(), parity
 
 
 def num_replaced(steps: list[dict[str, Any]]) -> float:
@@ -137,7 +145,7 @@ def test_the_same_numbers_however_many_workers_play(
 ) -> None:
     """Law 8: episodes of one to three turns, some of which fail; batches are made by all workers.
 
-    So it is for the held-out ones, before, during and after training.
+    So it is for the held-out ones, before, during and after training, and for those of parity.
     """
     heldout = {"name": "env", "options": {**rows_of(tmp_path), "num_rows": 5, "split": "heldout"}}
     found = {}
@@ -150,13 +158,18 @@ def test_the_same_numbers_however_many_workers_play(
             generator={"num_replicas": num_replicas, "cpus": 0.5},
             heldout=[heldout],
             eval={"every": 1},
+            weights={"probe_every": 1},
         )
-        steps, samples = run(config)
+        (tmp_path / "players").unlink(missing_ok=True)
+        steps, samples, parity = watched(config)
+        assert len(parity) == 1 + NUM_STEPS
+        players = {int(line) for line in (tmp_path / "players").read_text().split()}
+        assert (os.getpid() in players) == (num_workers == 0)
         assert "heldout/accuracy_sampled" in steps[0]
         summary = json.loads((config.run_dir / "summary.json").read_text())
         accuracies = {k: v for k, v in summary.items() if k.startswith("heldout_accuracy_")}
         assert len(accuracies) == 6
-        found[num_workers] = steps, samples, accuracies
+        found[num_workers] = steps, samples, parity, accuracies
         if num_workers:
             assert num_replaced(found[num_workers][0]) == 0
     assert all(of_workers == found[0] for of_workers in found.values())

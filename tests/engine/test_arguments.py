@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import ray
 from builders import make_config
 
 from vlrl.config.engine import GeneratorConfig
@@ -70,3 +73,23 @@ def test_an_engine_can_sleep_where_it_takes_turns_on_a_gpu(
 def test_no_batch_is_in_flight_when_weights_are_replaced() -> None:
     """vLLM schedules ahead of the GPU by default on CUDA."""
     assert engine_arguments(make_config("m"), [], {}, on_gpu=True)["async_scheduling"] is False
+
+
+@pytest.mark.parametrize("parallel", [1, 2])
+def test_an_engine_s_processes_are_its_own_in_a_placement_group(
+    parallel: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """vLLM would start Ray actors else, in bundles of its own choice."""
+    from vllm.config import parallel as vllms
+
+    answers = {"is_cuda": True, "is_tpu": False, "use_custom_allreduce": True, "device_count": parallel}
+    cuda = SimpleNamespace(**{name: partial(int, answer) for name, answer in answers.items()})
+    monkeypatch.setattr(vllms, "current_platform", cuda)
+    monkeypatch.setattr(ray, "is_initialized", lambda: True)
+    monkeypatch.setattr("ray.util.get_current_placement_group", object)
+    config = make_config("m", generator={"tensor_parallel_size": parallel})
+    handed = engine_arguments(config, [], {}, on_gpu=True)
+    names = ("tensor_parallel_size", "distributed_executor_backend")
+    chosen = vllms.ParallelConfig(**{name: handed[name] for name in names})
+    left_alone = vllms.ParallelConfig(tensor_parallel_size=parallel)
+    assert (chosen.use_ray, left_alone.use_ray) == (False, parallel > 1)

@@ -17,15 +17,15 @@ VOCAB = 7
 CPU = torch.device("cpu")
 
 
-def ban(runner: str, banned: list[int]) -> Any:
+def ban(runner: str, banned: list[int], device: torch.device = CPU) -> Any:
     """The processor as a model runner loads and builds it, from what an engine is given."""
     arguments = engine_arguments(make_config("m"), banned, {}, on_gpu=True)
     names, config = arguments["logits_processors"], SimpleNamespace(**arguments)
     if runner == "V1":
         (kind,) = v1._load_logitsprocs_by_fqcns(names)
-        return kind(config, CPU, False)
+        return kind(config, device, False)
     (kind,) = v2._load_v2_logitsprocs_by_fqcns(names)
-    return kind(config, SimpleNamespace(device=CPU))
+    return kind(config, SimpleNamespace(device=device))
 
 
 @pytest.mark.parametrize("banned", [[], [2], [0, 3, 6]])
@@ -45,3 +45,13 @@ def test_it_acts_on_every_request_of_both_runners() -> None:
     assert ban("V2", [1]).add_request(0, None)
     ban("V2", [1]).apply_staged_writes()
     ban("V1", [1]).update_state(None)
+
+
+@pytest.mark.parametrize("runner", ["V1", "V2"])
+def test_it_outlives_the_device_s_memory(runner: str) -> None:
+    """V2 builds processors while it loads the model, in the pool that sleep level 2 gives up without a copy.
+
+    What torch puts on its meta device has lost its values in the same way.
+    """
+    logits = ban(runner, [2, 5], torch.device("meta")).apply(torch.zeros(3, VOCAB))
+    assert torch.isneginf(logits).sum(0).tolist() == [0, 0, 3, 0, 0, 3, 0]

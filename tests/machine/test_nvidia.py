@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 from torch.utils.cpp_extension import _find_cuda_home
 
-from vlrl.machine.nvidia import driver_cuda, driver_version, gpus, has_gpu, toolkit_problem
+from vlrl.machine.nvidia import (
+    GpuReading,
+    driver_cuda,
+    driver_version,
+    gpu_readings,
+    gpus,
+    has_gpu,
+    toolkit_problem,
+)
 
 CLOSED = """NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.163.01  Tue Apr  8 12:41:17 UTC 2025
 GCC version:  gcc version 12.2.0 (Debian 12.2.0-14)
@@ -52,11 +60,27 @@ def test_or_through_nvidia_smi(nvidia_smi: Path) -> None:
     assert not has_gpu(nvidia_smi / "nvidia0")
 
 
+def test_readings_of_gpus(nvidia_smi: Path) -> None:
+    """A GPU that is divided does not say how busy it is."""
+    lines = (
+        "0, GPU-5c2d1f7e-0001, 20388 MiB, 81552 MiB, 37 %",
+        "1, GPU-5c2d1f7e-0002, 0 MiB, 81552 MiB, [N/A]",
+        "2, GPU-5c2d1f7e-0003, [N/A], [N/A], [N/A]",
+    )
+    (nvidia_smi / "nvidia-smi").write_text("#!/bin/sh\n" + "".join(f"echo '{line}'\n" for line in lines))
+    assert gpu_readings() == [
+        GpuReading("0", "GPU-5c2d1f7e-0001", 0.25, 0.37),
+        GpuReading("1", "GPU-5c2d1f7e-0002", 0.0, None),
+        GpuReading("2", "GPU-5c2d1f7e-0003", None, None),
+    ]
+
+
 def test_nothing_of_nvidia(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert driver_version(tmp_path / "version") == ""
     assert not has_gpu(tmp_path / "nvidia0")
     (tmp_path / "nvidia0").touch()
+    assert gpu_readings() == []
     assert has_gpu(tmp_path / "nvidia0"), "in a container without nvidia-smi"
 
 

@@ -12,6 +12,7 @@ import pytest
 import torch
 from builders import make_config, make_group, open_tiny, random_image, row
 from tiny_families import BUILDERS
+from umask import umask
 
 from vlrl.batch import MicroBatch
 from vlrl.model.feature_cache import FeatureCache, fingerprint
@@ -121,6 +122,8 @@ def test_a_folder_serves_another_process_and_other_weights_another_folder(
     found = values_and_gradients(model, processor, batch, features=cache_of(0, tmp_path))[0]
     assert not runs
     assert torch.equal(found, expected)
+    kept = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {path.stat().st_mode & 0o777 for path in kept} == {0o666 & ~umask()}  # other users may share it
     named = list(model.named_parameters())[:3]
     name, parameter = named[0]
     changed = [(name, parameter.detach() + 1e-3), *named[1:]]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from umask import umask
 
 from vlrl.model.tiny import SPECIAL_TOKENS, build_tiny_qwen2_5_vl
 
@@ -28,6 +29,11 @@ def test_the_same_seed_writes_the_same_weights_and_another_does_not(folder: Path
     assert (again / "model.safetensors").read_bytes() == weights
     assert (other / "model.safetensors").read_bytes() != weights
     assert (again / "tokenizer.json").read_bytes() == (folder / "tokenizer.json").read_bytes()
+
+
+def test_every_file_has_the_mode_that_the_umask_allows(folder: Path) -> None:
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert {path.stat().st_mode & 0o777 for path in files} == {0o666 & ~umask()}
 
 
 def test_building_leaves_the_global_generator_alone(tmp_path: Path) -> None:

@@ -88,11 +88,19 @@ def test_on_cpus_pairs_fill_one_node_after_the_other() -> None:
 @pytest.mark.parametrize(
     ("sections", "num_gpus", "words"),
     [
-        ({"trainer": {"num_ranks": 9}}, (8,), "num_ranks=9 needs as many GPUs, the cluster has 8"),
-        ({"generator": {"tensor_parallel_size": 8}}, (4, 4), "a replica must lie in one node"),
-        (ASYNC, (1,), "1 replicas .* need 1 GPUs beside 1 of ranks.*asynchronous.mode=sync"),
-        ({"generator": {"num_replicas": 9}}, (8,), "9 replicas .* room for 8"),
-        ({"trainer": {"num_ranks": 3, "cpus_per_rank": 2}}, (), "reserves 7 cpus, Ray has 4"),
+        (
+            {"trainer": {"num_ranks": 9}},
+            (8, 0),
+            r"num_ranks=9 needs as many .* NCCL refuses two on one.* has 8 \(10.0.0.1: 8, 10.0.0.2: 0\)",
+        ),
+        (
+            {"generator": {"tensor_parallel_size": 8}},
+            (4, 2),
+            r"a replica must lie in one node.* 4 GPUs \(10.0.0.1: 4, 10.0.0.2: 2\)",
+        ),
+        (ASYNC, (1,), r"1 replicas .* need 1 GPUs beside 1 of ranks.*10.0.0.1: 1.*asynchronous.mode=sync"),
+        ({"generator": {"num_replicas": 9}}, (8,), r"9 replicas .* room for 8 \(10.0.0.1: 8\)"),
+        ({"trainer": {"num_ranks": 3, "cpus_per_rank": 2}}, (), r"reserves 7 cpus, Ray has 4 \(here: 4\)"),
     ],
 )
 def test_what_cannot_be_placed_is_refused_with_the_remedy(
@@ -101,6 +109,11 @@ def test_what_cannot_be_placed_is_refused_with_the_remedy(
     nodes = cluster_of(*num_gpus) or [Node("here", 0, 4.0)]
     with pytest.raises(ResourceError, match=words):
         lay_out(config_of(**sections), nodes)
+
+
+def test_of_many_nodes_some_are_named() -> None:
+    with pytest.raises(ResourceError, match=r"has 160 \(10.0.0.1: 8, .*10.0.0.8: 8, 12 more nodes: 96\)"):
+        lay_out(config_of(trainer={"num_ranks": 200}), cluster_of(*[8] * 20))
 
 
 def test_async_mode_cannot_take_turns() -> None:

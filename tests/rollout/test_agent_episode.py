@@ -145,7 +145,7 @@ def test_a_result_that_is_none_is_the_agents_failure(result: Any) -> None:
         ({"command": ["true"]}, {}, "not ''"),
     ],
 )
-def test_an_agent_that_fails_every_time_masks_its_group_alone(agent: Any, task: Any, says: str) -> None:
+def test_an_agent_that_fails_every_time_is_left_out_of_its_group(agent: Any, task: Any, says: str) -> None:
     samples = [sample_of(agent, id="bad", **task), sample_of("countdown", id="good")]
     generated = play(samples, say("-"), size=1)
     bad, good = generated.groups

@@ -141,7 +141,7 @@ def test_a_group_whose_reset_shows_something_else_is_generated_under_that() -> N
 @pytest.mark.parametrize(
     ("what", "kind", "outcome"), [("raise", "env_raised", "env_error"), ("hang", "env_hung", "timeout")]
 )
-def test_an_environment_that_fails_every_time_masks_its_group_alone(
+def test_an_environment_that_fails_every_time_leaves_its_episodes_out(
     what: str, kind: str, outcome: str, isolation: str
 ) -> None:
     samples = [sample_of({"start": 2, "fails": {"2": what}}, id="bad"), sample_of({"start": 2}, id="good")]

@@ -175,5 +175,5 @@ def test_a_template_that_forgets_thoughts_makes_a_fork_of_each_turn_that_thought
 def test_tools_are_never_dropped_by_a_template_without_a_word(tiny_model: Path) -> None:
     processor = open_tiny(tiny_model)
     tool = {"type": "function", "function": {"name": "zoom", "description": "", "parameters": {}}}
-    with pytest.raises(DataError, match=r"no place for tools.*told_by: system_prompt"):
+    with pytest.raises(DataError, match=r"does not support tools.*told_by: system_prompt"):
         processor.sample({**row(QUESTION), "tools": [tool]})

@@ -190,7 +190,7 @@ def test_an_exception_is_a_failure_that_names_the_sample(file: Path, name: str, 
         score(compose({"name": "answer_exact"}, {"name": f"{file}:{name}"}))
 
 
-def test_a_failure_is_retried_once_then_masks_the_group(file: Path) -> None:
+def test_a_failure_is_retried_once_and_then_no_score(file: Path) -> None:
     flaky = compose({"name": f"{file}:flaky"})
     group = Group([trajectory("a"), trajectory("b")])
     assert asyncio.run(score_groups([group], flaky.score_all)) == []
@@ -206,7 +206,7 @@ def test_a_failure_is_retried_once_then_masks_the_group(file: Path) -> None:
     assert [t.score for t in broken.trajectories] == [None, None]
 
 
-def test_a_missing_answer_masks_the_group_instead_of_scoring_zero() -> None:
+def test_a_missing_answer_is_a_failure_and_no_zero() -> None:
     unanswered = make_trajectory(make_sample(id="no-answer"), [1], reward=None, completion="x")
     with pytest.raises(RewardFailure, match=r"sample 'no-answer': ValueError: the sample has no 'answer'"):
         score(compose({"name": "answer_exact"}), unanswered)

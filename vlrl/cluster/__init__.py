@@ -17,6 +17,7 @@ from vlrl.cluster.calls import (
     translate,
 )
 from vlrl.cluster.node_checks import check_nodes
+from vlrl.cluster.node_monitor import NodeMonitor
 from vlrl.cluster.reservation import (
     Place,
     Reservation,
@@ -28,14 +29,17 @@ from vlrl.cluster.reservation import (
     spawn,
 )
 from vlrl.cluster.session import cluster, device_name, gpu_available
+from vlrl.cluster.versions import check_versions
 
 __all__ = [
+    "NodeMonitor",
     "Place",
     "Reservation",
     "begin",
     "begin_with",
     "call",
     "check_nodes",
+    "check_versions",
     "cluster",
     "dead",
     "device_name",

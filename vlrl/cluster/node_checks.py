@@ -13,6 +13,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from vlrl.cluster.calls import begin, fetch_all, stop
 from vlrl.errors import ConfigError, ResourceError
+from vlrl.machine.nvidia import gpu_uuids
 
 CONNECT_S = 10.0
 """Seconds in which a node must answer another: a firewall that drops packets does not refuse them."""
@@ -21,6 +22,8 @@ ANSWER_S = 180.0
 NUM_THREADS = 64
 """Connections that a node tries at once."""
 CONFIG_FILE = "config.json"
+UUID = ("GPU-", "MIG-")
+"""How CUDA's names of GPUs begin that are not numbers."""
 
 
 class NodeCheck:
@@ -36,6 +39,10 @@ class NodeCheck:
     def host_without(self, model_path: str) -> str | None:
         """This host's name if there is no model in a folder here."""
         return None if os.path.isfile(os.path.join(model_path, CONFIG_FILE)) else socket.gethostname()
+
+    def gpu_uuids(self) -> dict[str, str]:
+        """UUIDs of this machine's GPUs by number."""
+        return gpu_uuids()
 
     def unreached(self, others: Sequence[tuple[str, int]]) -> list[str]:
         """What keeps this node from some of the others, in words."""
@@ -54,16 +61,19 @@ def unanswered(peer: tuple[str, int], timeout_s: float = CONNECT_S) -> str | Non
     return None
 
 
-def check_nodes(addresses: Mapping[str, str], model_path: str) -> None:
+def check_nodes(
+    addresses: Mapping[str, str], model_path: str, gpus: Mapping[str, Sequence[str]] | None = None
+) -> None:
     """Raise if a run on several nodes would fail on one of them, or between two, once models are loaded.
 
     Args:
         addresses: of the run's nodes, by Ray's id; with less than two nothing is checked.
         model_path: model.path; looked for on each node if it is a folder on the driver's.
+        gpus: what CUDA calls those of each node, if there are any.
 
     Raises:
         ConfigError: if a node has no model there.
-        ResourceError: if a node cannot connect to another.
+        ResourceError: if a node cannot connect to another, or two have counted the same GPU.
         EngineError: if a node does not answer.
     """
     if len(addresses) < 2:
@@ -75,6 +85,9 @@ def check_nodes(addresses: Mapping[str, str], model_path: str) -> None:
     ]
     names = list(addresses.values())
     try:
+        if gpus:
+            uuids = dict(zip(addresses, _answers(names, begin(checks, "gpu_uuids")), strict=True))
+            _require_own_gpus(addresses, gpus, uuids)
         ports = _answers(names, begin(checks, "port"))
         if os.path.isfile(os.path.join(model_path, CONFIG_FILE)):
             hosts = _answers(names, begin(checks, "host_without", [model_path] * len(names)))
@@ -91,6 +104,27 @@ def _answers(names: Sequence[str], refs: Sequence[Any]) -> list[Any]:
     nodes = ", ".join(names)
     late = f"a check of the nodes {nodes} got no answer from one after {ANSWER_S:g} s; see its Ray logs"
     return fetch_all(refs, timeout_s=ANSWER_S, late=late)
+
+
+def _require_own_gpus(
+    addresses: Mapping[str, str], gpus: Mapping[str, Sequence[str]], uuids: Mapping[str, Mapping[str, str]]
+) -> None:
+    """Raise if a GPU is one of two nodes', as where two of Ray's run on one machine."""
+    owner_of: dict[str, str] = {}
+    for node, devices in gpus.items():
+        for device in devices:
+            uuid = uuids[node].get(device, device)
+            if not uuid.startswith(UUID):
+                continue  # a number alone is another GPU on another machine
+            owner = owner_of.setdefault(uuid, node)
+            if owner != node:
+                # two on one machine have one address
+                both = " and ".join(f"{addresses[each]} (ID {each[:8]})" for each in (owner, node))
+                raise ResourceError(
+                    f"{uuid} is counted by two Ray nodes, {both}, so two ranks or engines would share "
+                    "it. Start one Ray node a machine, or give each GPUs of its own: set "
+                    "CUDA_VISIBLE_DEVICES before `ray start`"
+                )
 
 
 def _require_model(host_without: Mapping[str, str | None], model_path: str) -> None:

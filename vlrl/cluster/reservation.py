@@ -135,6 +135,7 @@ class Reservation:
         engines: a place for each replica.
         workers: a place for each rollout worker.
         addresses: of the nodes that are part of it, by Ray's id.
+        gpus: what CUDA calls the GPUs of each of them, by the same.
     """
 
     def __init__(self, layout: Layout, timeout_s: float) -> None:
@@ -159,7 +160,11 @@ class Reservation:
                 "generator.num_replicas"
             )
         self._devices = self._cuda_devices()
-        self.addresses = {layout.nodes[b.node].id: layout.nodes[b.node].name for b in self._bundles}
+        self.addresses = layout.addresses
+        self.gpus = {
+            layout.nodes[number].id: [name for (node, _), name in self._devices.items() if node == number]
+            for number, _ in self._devices
+        }
         self._interfaces = self._find_interfaces()
         self.ranks = [self._place(index, layout.ranks) for index in range(len(layout.ranks))]
         self.engines = [self._place(index, layout.engines) for index in range(len(layout.engines))]

@@ -15,8 +15,9 @@ import ray
 import ray._private.utils as private
 from ray._private.accelerators import NvidiaGPUAcceleratorManager
 
+from vlrl.cluster.shipping import runtime_env
 from vlrl.config import Config
-from vlrl.errors import EngineError
+from vlrl.errors import EngineError, VlrlError
 from vlrl.process.interrupts import SIGNALS, say
 from vlrl.process.shared_memory import require_shared_memory
 
@@ -27,6 +28,7 @@ def cluster(config: Config) -> Iterator[None]:
 
     Raises:
         ResourceError: if there is too little shared memory for a local object store.
+        ConfigError: if plug-ins' folders are more than Ray carries to a named cluster's nodes.
         EngineError: if a named cluster cannot be reached.
     """
     if ray.is_initialized():
@@ -35,10 +37,11 @@ def cluster(config: Config) -> Iterator[None]:
     # No usage report over the network, and no word about the token that guards the local cluster.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     logging.getLogger("ray").setLevel(logging.ERROR)
-    options = _local_options(config) if config.ray.address is None else {"address": config.ray.address}
     try:
-        with _signals_kept():
+        with _options(config) as options, _signals_kept():
             ray.init(log_to_driver=False, logging_level="ERROR", **options)
+    except VlrlError:
+        raise
     except Exception as error:  # of any class: what takes it too long, Ray calls a plain Exception
         raise EngineError(
             f"Ray did not start (ray.address={config.ray.address}): {error}; "
@@ -83,6 +86,16 @@ def _signals_kept() -> Iterator[None]:
     if came:
         ray.shutdown()
         raise KeyboardInterrupt
+
+
+@contextmanager
+def _options(config: Config) -> Iterator[dict[str, Any]]:
+    """What Ray is started or joined with; only a cluster that was there before is sent code."""
+    if config.ray.address is None:
+        yield _local_options(config)
+        return
+    with runtime_env(config) as sent:
+        yield {"address": config.ray.address, "runtime_env": sent}
 
 
 def _local_options(config: Config) -> dict[str, Any]:

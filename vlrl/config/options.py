@@ -267,6 +267,9 @@ class RayConfig(Section):
 
     address: str | None = None
     """Address of a running cluster ("auto" finds one); null starts Ray on this machine for this run."""
+    ship_code: bool = True
+    """Send plug-ins' files with what is in their folders, and vlrl itself where it runs from a checkout, to
+    all nodes of a running cluster; false if each has them at the same paths. A local Ray is sent nothing."""
     start_timeout_s: float = Field(300.0, gt=0)
     """Seconds to wait for GPUs and cores that other runs on the cluster have; then the run ends and names
     them."""

@@ -47,6 +47,8 @@ def engine_arguments(
         "max_num_batched_tokens": generator.max_num_batched_tokens,
         "gpu_memory_utilization": memory_share(generator, on_gpu=on_gpu),
         "tensor_parallel_size": generator.tensor_parallel_size,
+        # Within a placement group vLLM would make Ray actors for them, in bundles that it chooses itself.
+        "distributed_executor_backend": "mp" if generator.tensor_parallel_size > 1 else "uni",
         "enforce_eager": is_eager(config, on_gpu=on_gpu),
         # With it a batch is in flight whenever the engine's thread looks, also when weights are replaced.
         "async_scheduling": False,

@@ -21,7 +21,10 @@ class MediaTokenBan(V1LogitsProcessor, V2LogitsProcessor):  # type: ignore[misc]
     """
 
     def __init__(self, vllm_config: Any, place: Any, is_pin_memory: bool | None = None) -> None:
-        """Put the banned ids on the engine's device.
+        """Keep the banned ids in host memory.
+
+        V2 makes processors while it loads the model, in the memory that sleep level 2 gives up: values that
+        were on the device then are lost when an engine has taken its first turn.
 
         Args:
             vllm_config: the engine's; the ids are in its `additional_config`.
@@ -30,11 +33,13 @@ class MediaTokenBan(V1LogitsProcessor, V2LogitsProcessor):  # type: ignore[misc]
         """
         banned = vllm_config.additional_config.get("banned_token_ids", [])
         device = getattr(place, "device", place)
-        self._banned = torch.tensor(banned, dtype=torch.long, device=device)
+        # Pinned, so that the copy of each step does not wait for the GPU.
+        self._banned = torch.tensor(banned, dtype=torch.long, pin_memory=device.type == "cuda")
 
     def apply(self, logits: torch.Tensor, ctx: Any = None) -> torch.Tensor:
         """Mask [num_rows, vocab_size] logits in place; `ctx` is V2's layout of the rows, all alike here."""
-        return logits.index_fill_(1, self._banned, float("-inf"))
+        banned = self._banned.to(logits.device, non_blocking=True)
+        return logits.index_fill_(1, banned, float("-inf"))
 
     def is_argmax_invariant(self) -> bool:
         """False: greedy decoding must not generate them either."""

@@ -30,6 +30,7 @@ class WeightReceiver:
     """Mixed into vLLM's worker (`worker_extension_cls`): loads a version in place, whole."""
 
     model_runner: Any
+    vllm_config: Any
     device: torch.device
     distributed_init_method: str
     rank: int
@@ -77,8 +78,10 @@ class WeightReceiver:
             self._adapter.load(dict(arriving), lora)
             self._compare(arrived, manifest)
             return
+        from vllm.config import set_current_vllm_config  # here: the tests of what is around it need no vLLM
+
         # Layer by layer, because a plain load_weights fails where the backend has repacked its weights.
-        with all_loaded(model):
+        with set_current_vllm_config(self.vllm_config), all_loaded(model):
             self.model_runner.reload_weights(weights_iterator=arriving)
         _refresh_tied_head(model)
         _repack_experts(model)

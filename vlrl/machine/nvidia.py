@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 PROBE_TIMEOUT_S = 60.0
 DEVICE = Path("/dev/nvidia0")
@@ -27,6 +28,46 @@ def has_gpu(device: Path = DEVICE) -> bool:
 def gpus() -> list[str]:
     """GPUs that the driver shows, each as "name, memory, driver"; empty without a driver or nvidia-smi."""
     return nvidia_smi("name,memory.total,driver_version")
+
+
+class GpuReading(NamedTuple):
+    """A GPU at this moment.
+
+    Attributes:
+        number: by which the driver knows it.
+        uuid: of the device, on every machine another.
+        memory_used: share of its memory; None if it has none of its own.
+        utilization: share of the last second in which it computed; None if it does not say.
+    """
+
+    number: str
+    uuid: str
+    memory_used: float | None
+    utilization: float | None
+
+
+def gpu_readings() -> list[GpuReading]:
+    """Readings of this machine's GPUs; none without a driver or nvidia-smi."""
+    readings = []
+    for line in nvidia_smi("index,uuid,memory.used,memory.total,utilization.gpu"):
+        number, uuid, used, total, busy = (field.strip() for field in line.split(","))
+        used_mib, total_mib, percent = (_number(field) for field in (used, total, busy))
+        share = used_mib / total_mib if used_mib is not None and total_mib else None
+        readings.append(GpuReading(number, uuid, share, None if percent is None else percent / 100))
+    return readings
+
+
+def gpu_uuids() -> dict[str, str]:
+    """UUIDs of this machine's GPUs by the driver's numbers; none without a driver or nvidia-smi."""
+    return {reading.number: reading.uuid for reading in gpu_readings()}
+
+
+def _number(field: str) -> float | None:
+    """The number of "81559 MiB" or "37 %"; None of "[N/A]"."""
+    try:
+        return float(field.split()[0])
+    except (ValueError, IndexError):
+        return None
 
 
 def driver_version(file: Path = VERSION_FILE) -> str:

@@ -81,10 +81,11 @@ class FeatureCache:
         copy = {name: tensor.detach().to("cpu", copy=True) for name, tensor in piece.items()}
         self._keep(key, copy)
         if self._folder is not None and not (path := self._path(key)).exists():
-            from safetensors.torch import save_file
+            from safetensors.torch import save
 
             aside = path.with_suffix(f".{os.getpid()}.part")
-            save_file({name: tensor.contiguous() for name, tensor in copy.items()}, aside)
+            # Not save_file, whose files are 0600: other users may share the folder.
+            aside.write_bytes(save({name: tensor.contiguous() for name, tensor in copy.items()}))
             os.replace(aside, path)
 
     def _keep(self, key: str, piece: Piece) -> None:

@@ -117,6 +117,8 @@ def write_model(path: str | Path, config: Any, processor: Any, *, seed: int) -> 
     model.generation_config = GenerationConfig(eos_token_id=[end, pad], pad_token_id=pad)
     model.save_pretrained(path)
     processor.save_pretrained(path)
+    for weights in path.glob("*.safetensors"):  # the library makes them 0600, whatever the umask allows
+        weights.chmod((path / "config.json").stat().st_mode & 0o777)
     return path
 
 

@@ -9,8 +9,9 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from vlrl.ledger import BoolArray, FloatArray, IntArray, Ledger
+from vlrl.ledger import BoolArray, FloatArray, Ledger
 from vlrl.types import Media
 
 Identity: TypeAlias = tuple[Any, ...]
@@ -27,7 +28,7 @@ class Branch:
         advantages: [num_tokens] float32.
         trained: [num_tokens] bool.
         token_weight: of each trained token in the batch's loss.
-        keys: [5, num_inputs] int64, see `Keys`; two ledgers share a token if they share all keys up to it.
+        keys: [5, num_inputs] int32, see `Keys`; two ledgers share a token if they share all keys up to it.
     """
 
     sample_id: str
@@ -35,7 +36,7 @@ class Branch:
     advantages: FloatArray
     trained: BoolArray
     token_weight: float
-    keys: IntArray
+    keys: npt.NDArray[np.int32]
 
     @property
     def num_media(self) -> int:
@@ -52,19 +53,23 @@ class Keys:
     def __init__(self) -> None:
         self._names: dict[tuple[Any, ...], int] = {}
 
-    def of(self, ledger: Ledger, trained: BoolArray) -> IntArray:
-        """[5, num_inputs] int64: id, time, height, width, number of the medium (0 for none).
+    def of(self, ledger: Ledger, trained: BoolArray) -> npt.NDArray[np.int32]:
+        """[5, num_inputs] int32: id, time, height, width, number of the medium (0 for none).
 
         The inputs are the tokens before the last trained one: it is predicted, and what follows is not.
         """
-        media = np.zeros((1, len(ledger.token_ids)), np.int64)
-        for medium, start in zip(ledger.media, ledger.media_starts, strict=True):
-            # Several at one place only where tests leave placeholders out: their numbers differ.
-            name = (int(media[0, start]), identity(medium))
-            media[0, start] = self._names.setdefault(name, len(self._names) + 1)
         num_inputs = int(np.flatnonzero(trained)[-1])
-        keys: IntArray = np.concatenate([ledger.token_ids[None], ledger.position_ids, media])
-        return keys[:, :num_inputs]
+        of_tokens = np.zeros((num_inputs, 5), np.int32)  # a token's side by side: `grow` sorts by their bytes
+        of_tokens[:, 0] = ledger.token_ids[:num_inputs]
+        of_tokens[:, 1:4] = ledger.position_ids[:, :num_inputs].T
+        for medium, start in zip(ledger.media, ledger.media_starts, strict=True):
+            # One that begins later still has a number. Several begin at one place only where tests leave
+            # placeholders out: their numbers are told apart.
+            place = of_tokens[start : start + 1, 4]
+            name = (int(place.sum()), identity(medium))
+            place[:] = self._names.setdefault(name, len(self._names) + 1)
+        keys: npt.NDArray[np.int32] = of_tokens.T
+        return keys
 
 
 @dataclass(slots=True, eq=False)
@@ -160,7 +165,7 @@ def _key(branch: Branch, place: int) -> tuple[int, ...]:
 def _nothing() -> TreeNode:
     empty = np.zeros(0, np.float32)
     ledger = Ledger(empty.astype(np.int64), np.zeros((3, 0), np.int64), empty > 0, empty, (), (), ())
-    return TreeNode(Branch("", ledger, empty, empty > 0, 0.0, np.zeros((5, 0), np.int64)), 0, 0)
+    return TreeNode(Branch("", ledger, empty, empty > 0, 0.0, np.zeros((5, 0), np.int32)), 0, 0)
 
 
 def preorder(root: TreeNode) -> Iterator[tuple[TreeNode, int]]:

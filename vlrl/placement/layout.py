@@ -14,6 +14,8 @@ from vlrl.placement.slots import Slot as Slot
 from vlrl.placement.workers import worker_slots
 
 Kind = Literal["colocated", "split"]
+MAX_NAMED = 8
+"""Most nodes that an error names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,12 @@ class Layout:
     def num_nodes(self) -> int:
         """Nodes with a slot."""
         return len({slot.node for slot in (*self.ranks, *self.engines)})
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        """Names of the nodes with a slot, by the cluster's id."""
+        used = {slot.node for slot in (*self.ranks, *self.engines, *self.workers)}
+        return {self.nodes[node].id: self.nodes[node].name for node in sorted(used)}
 
     @property
     def num_gpus(self) -> int:
@@ -115,8 +123,9 @@ def _on_gpus(config: Config, nodes: tuple[Node, ...], *, train: bool, generate: 
     )
     if len(ranks) < num_ranks:
         raise ResourceError(
-            f"trainer.num_ranks={num_ranks} needs as many GPUs, the cluster has {sum(room)}; lower it, or "
-            "leave it out to take all there are"
+            f"trainer.num_ranks={num_ranks} needs as many GPUs, as NCCL refuses two on one; the "
+            f"cluster has {sum(room)} ({_by_node(nodes, room)}); lower it, or leave it out to take "
+            "all there are"
         )
     taken = [0] * len(nodes)
     if kind == "split":
@@ -191,7 +200,8 @@ def _too_few_cpus(config: Config, nodes: Sequence[Node], num_ranks: int, num_eng
     needed = num_ranks * config.trainer.cpus_per_rank + num_engines * config.generator.cpus
     found = sum(node.num_cpus for node in nodes)
     return (
-        f"the run reserves {needed:g} cpus, Ray has {found:g} on {len(nodes)} nodes; lower "
+        f"the run reserves {needed:g} cpus, Ray has {found:g} "
+        f"({_by_node(nodes, [node.num_cpus for node in nodes])}); lower "
         "trainer.num_ranks, trainer.cpus_per_rank, generator.num_replicas or generator.cpus"
     )
 
@@ -222,7 +232,7 @@ def _engines(config: Config, nodes: Sequence[Node], taken: Sequence[int]) -> tup
     if parallel > largest:
         raise ResourceError(
             f"generator.tensor_parallel_size={parallel}: a replica must lie in one node, and the largest has "
-            f"{largest} GPUs; lower it"
+            f"{largest} GPUs ({_by_node(nodes, [node.num_gpus for node in nodes])}); lower it"
         )
     slots = [
         Slot(number, tuple(range(first, first + parallel)), generator.cpus)
@@ -236,11 +246,20 @@ def _engines(config: Config, nodes: Sequence[Node], taken: Sequence[int]) -> tup
         beside = f" beside {num_taken} of ranks" if num_taken else ""
         raise ResourceError(
             f"{wanted} replicas of generator.tensor_parallel_size={parallel} need {wanted * parallel} GPUs"
-            f"{beside}, whole ones in one node each; {free} are free, room for {len(slots)}. Lower "
+            f"{beside}, whole ones in one node each; {free} are free, room for {len(slots)} "
+            f"({_by_node(nodes, [node.num_gpus for node in nodes])}). Lower "
             "generator.num_replicas or trainer.num_ranks, or let them take turns on the same GPUs: "
             "placement=colocated with asynchronous.mode=sync"
         )
     return tuple(slots[:wanted])
+
+
+def _by_node(nodes: Sequence[Node], counts: Sequence[float]) -> str:
+    """What each node has, such as "10.0.0.1: 8, 10.0.0.2: 0"."""
+    named = [f"{node.name}: {count:g}" for node, count in zip(nodes, counts, strict=True)][:MAX_NAMED]
+    if rest := counts[MAX_NAMED:]:
+        named.append(f"{len(rest)} more nodes: {sum(rest):g}")
+    return ", ".join(named)
 
 
 def _gpus_of(slots: Sequence[Slot]) -> set[tuple[int, int]]:

@@ -48,9 +48,9 @@ LAYER = Rate(1.0e-4, "s a layer and token, CUDA graphs", "estimate from vLLM's p
 LAYER_EAGER = Rate(4.8e-4, "s a layer and token, eager", "estimate from 20 ms a token of a 3B model")
 SEQUENCE = Rate(2e-5, "s a running completion and token", "estimate: scheduling, sampling, log-probabilities")
 
-DRIVER_TURN = Rate(0.00013, "s of driver time a turn", "benchmarks/driver.py: driver_ms_per_turn", True)
-WORKER_TURN = Rate(0.0018, "s of a worker a turn", "benchmarks/driver.py: text_turn", True)
-WORKER_IMAGE = Rate(0.013, "s of a worker a megapixel", "benchmarks/driver.py: megapixel", True)
+DRIVER_TURN = Rate(0.00016, "s of driver time a turn", "benchmarks/driver.py: driver_ms_per_turn", True)
+WORKER_TURN = Rate(0.0025, "s of a worker a turn", "benchmarks/driver.py: text_turn", True)
+WORKER_IMAGE = Rate(0.0102, "s of a worker a megapixel", "benchmarks/driver.py: megapixel", True)
 PACK_TURN = Rate(0.0003, "s of a worker a turn", "benchmarks/driver.py: pack_ms_per_turn", True)
 ENGINE_IMAGE = Rate(0.015, "s of an engine a megapixel", "estimate from benchmarks/media.py: patches 0.006")
 RANK_IMAGE = Rate(0.010, "s of a rank a megapixel", "benchmarks/media.py: patches 0.006, and a copy", True)

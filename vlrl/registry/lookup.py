@@ -16,6 +16,7 @@ from vlrl.errors import ConfigError
 from vlrl.registry.built_in import BUILT_IN, REPLACED
 from vlrl.registry.installed import Plugin, import_plugin, installed
 from vlrl.registry.objects import SUFFIX, find
+from vlrl.registry.shipped import locate
 
 
 class Ignored(NamedTuple):
@@ -43,7 +44,7 @@ def resolve(kind: str, name: str) -> Any:
     if SUFFIX in name:
         return find(name)
     table = available(kind)
-    if name not in table and _MODULE.fullmatch(name):
+    if name not in table and MODULE.fullmatch(name):
         module, _, attribute = name.partition(":")
         return _attribute(import_plugin(module, f"plug-in {name!r}"), attribute, name)
     if name not in table and (instead := REPLACED.get(kind, {}).get(name)):
@@ -93,7 +94,7 @@ def ignored(kind: str) -> list[Ignored]:
     return found
 
 
-_MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
+MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
 
 _LOADING = threading.RLock()
@@ -106,14 +107,15 @@ def _load_file(path: Path, kind: str) -> Any:
 
 
 def _loaded(path: Path, kind: str) -> Any:
-    if not path.is_file():
+    file, origin = locate(path)
+    if not file.is_file():
         raise ConfigError(f"plug-in file {path} does not exist (looked in {Path.cwd()})")
     # A stable module name: loading twice must give the same classes, also in worker processes.
-    digest = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]
+    digest = hashlib.sha256(str(origin).encode()).hexdigest()[:12]
     name = f"vlrl_plugin_{kind}_{path.stem}_{digest}"
     if name in sys.modules:
         return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise ConfigError(f"plug-in file {path} cannot be loaded as a Python module")
     module = importlib.util.module_from_spec(spec)
@@ -122,7 +124,7 @@ def _loaded(path: Path, kind: str) -> Any:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:  # a stranger's code: half a module must not stay behind
         del sys.modules[name]
-        raise ConfigError(f"plug-in file {path}: {_blame(error, path)}") from error
+        raise ConfigError(f"plug-in file {path}: {_blame(error, file)}") from error
     return module
 
 

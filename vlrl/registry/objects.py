@@ -1,9 +1,9 @@
 """Python objects where a config has names: functions and classes, each named so that any process finds it.
 
 A config is written to YAML and read by other processes, so it can only hold names. An object is kept as a
-file in the user's cache folder, which the hosts of a run must share, named by its content: what stands in a
-module that can be imported is kept by reference, what was written in a notebook or a script by value
-(cloudpickle). In this process its name gives the object itself.
+file in the user's cache folder, named by its content: what stands in a module that can be imported is kept by
+reference, what was written in a notebook or a script by value (cloudpickle). In this process its name gives
+the object itself.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from vlrl.errors import ConfigError
+from vlrl.registry.shipped import locate
 
 SUFFIX = ".pkl:"
 """The form of a name: FOLDER/<digest>.pkl:<what it is called>."""
@@ -87,7 +88,7 @@ def find(name: str) -> Any:
 
     path = Path(name.rpartition(":")[0])
     try:
-        _given[name] = cloudpickle.loads(path.read_bytes())
+        _given[name] = cloudpickle.loads(locate(path).file.read_bytes())
     except FileNotFoundError as error:
         raise ConfigError(
             f"{name} was given as a Python object, which is not kept here; give it again, or name it as "

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from vlrl.choices import MachineChoice
-from vlrl.cluster import Reservation, check_nodes, cluster, nodes
+from vlrl.cluster import NodeMonitor, Reservation, check_nodes, check_versions, cluster, nodes
 from vlrl.config import Config
 from vlrl.config.engine import Transport
 from vlrl.engine.policy import VllmPolicy
@@ -33,6 +33,7 @@ class Engines:
         policy: of a run that generates, likewise.
         reservation: places of ranks, engines and rollout workers.
         choices: what ranks and engines chose for their machines, likewise.
+        nodes: looks after the machines.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class Engines:
 
         Raises:
             ResourceError: if there are too few, or other runs keep them for ray.start_timeout_s; or if nodes
-                cannot reach each other.
+                cannot reach each other, or have other versions of what computes.
             ConfigError: if a node lacks the model's folder.
         """
         self._processor, self._stack, self._events = processor, stack, events
@@ -59,9 +60,13 @@ class Engines:
         layout = self._layout(config)
         self.config = resolved(config, layout)
         self._share_gpus = layout.takes_turns
+        if config.ray.address is not None:
+            check_versions(layout.addresses)
         self.reservation = Reservation(layout, config.ray.start_timeout_s)
         stack.callback(self.reservation.close)
-        check_nodes(self.reservation.addresses, config.model.path)
+        self.nodes = NodeMonitor(layout.addresses, self.config.run_dir, events)
+        stack.callback(self.nodes.close)
+        check_nodes(self.reservation.addresses, config.model.path, self.reservation.gpus)
         if layout.on_gpu or layout.num_nodes > 1:
             for line in layout.lines():
                 events.note(line)
@@ -73,8 +78,9 @@ class Engines:
         waits_s = config.ray.start_timeout_s if config.ray.address is not None else 0.0
         end, told = time.monotonic() + waits_s, False
         while True:
+            found = nodes()
             try:
-                return lay_out(config, nodes(), train=self._train, generate=self._generate)
+                layout = lay_out(config, found, train=self._train, generate=self._generate)
             except ResourceError as error:
                 if time.monotonic() > end:
                     raise
@@ -82,6 +88,10 @@ class Engines:
                     self._events.note(f"waiting {waits_s:g} s (ray.start_timeout_s) for nodes: {error}")
                 told = True
                 time.sleep(POLL_S)
+            else:
+                if told:
+                    self._events.note(f"the nodes are there: {', '.join(node.name for node in found)}")
+                return layout
 
     def start(self, phases: Clock) -> None:
         """Start ranks and engines side by side; where they share GPUs one after the other.

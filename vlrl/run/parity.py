@@ -12,7 +12,7 @@ from vlrl.errors import EngineError
 from vlrl.packing.layout import PixelsFn, media_themselves
 from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack
-from vlrl.rollout.groups import rollout_groups
+from vlrl.run.players.heldout import Asking
 from vlrl.run.run import Run
 from vlrl.trainer.driver import Trainer
 from vlrl.trainer.result import fresh_differences
@@ -86,16 +86,19 @@ def require_parity(differences: LogprobDifferences, config: Config, *, when: str
 
 
 def check_parity(run: Run, *, when: str = "before training") -> None:
-    """Law 5, before the first step or after an update: both engines agree on a few generated completions."""
+    """Law 5, before the first step or after an update: both engines agree on a few generated completions.
+
+    They are played where the run's episodes are, so `run.rollouts` must be open.
+    """
     config = run.config
     if config.parity.num_samples == 0:
         run.console.note("parity.num_samples=0: the engines' agreement was not checked")
         return
     run.console.phase(f"checking parity {when}")
     samples = run.first_samples[: config.parity.num_samples]
-    seeds = (config.run.seed, "parity")
     run.turns.to_engines()
-    groups = run.runner.run(rollout_groups(samples, run.context, seed_path=seeds)).groups
+    answers = run.runner.run(run.rollouts.answer(samples, Asking("parity")))
+    groups = [group for of_sample in answers.of_samples for group in of_sample]
     run.turns.to_trainer()
     differences = run.run_blocking(logprob_differences, groups, run.trainer, media_themselves, config)
     require_parity(differences, config, when=when)

@@ -56,6 +56,7 @@ class Run:
     Attributes:
         config: the whole config.
         processor: of the model's family.
+        engines: all that runs in Ray, once it is started.
         trainer: the ZeRO-3 ranks; absent in a run that does not train, and so is `saver`.
         saver: writes checkpoints, and has them completed.
         policy: the vLLM engine; absent in supervised training, and so are `reward` and `context`.
@@ -135,8 +136,8 @@ class Run:
             if config.ray.address is None:  # else rank 0 may be on another machine
                 rendezvous_port(config.trainer.master_port)
         sources = Sources.open(config)
-        if self._train:
-            look_for_media((*sources.train, *sources.heldout), config, tell)
+        # Of a run that does not train, the first samples are all of the training rows, and are read below.
+        look_for_media((*(sources.train if self._train else ()), *sources.heldout), config, tell)
         if self._generate:
             self.reward = ComposedReward(config.rewards, sources.rewards, config.scoring)
             self._stack.callback(self.reward.close)
@@ -185,7 +186,7 @@ class Run:
             self._stack.callback(self.samples.close)
 
     def _start_engines(self) -> None:
-        self._engines = engines = Engines(
+        self._engines = self.engines = engines = Engines(
             self.config, self.processor, self._stack, self.events, train=self._train, generate=self._generate
         )
         self.config = config = engines.config
@@ -274,7 +275,7 @@ class Run:
         """Write a step's metrics to every sink and show them."""
         if metrics.get("optim/skipped_fraction"):
             self.console.note(f"step {step + 1}: a gradient was not finite, so its update was left out")
-        self.sinks.log(step, metrics)
+        self.sinks.log(step, {**metrics, **self.engines.nodes.take_metrics()})
         self.console.step(step, metrics)
 
     def save(self, next_step: int) -> Path:
@@ -296,5 +297,4 @@ class Run:
 
     def write_summary(self, **values: Any) -> dict[str, Any]:
         """Write summary.json and return it, see `vlrl.run.summary`."""
-        assert self._engines is not None
-        return write_summary(self.config, self.phases, self._engines.choices, values)
+        return write_summary(self.config, self.phases, self.engines.choices, values)

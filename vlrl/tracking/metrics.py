@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
 
 TIME_PARTS = ("generate", "reward", "train", "sync", "wait")
 """The parts of a step's time, as `time_s/<part>`, in the order in which they happen."""
@@ -36,6 +39,13 @@ ENGINE_COUNTS = ("replaced_engines", "resubmitted_requests")
 
 WORKER_COUNTS = ("replaced_workers",)
 """What is counted of the rollout workers in a step, as `failures/<name>`."""
+
+
+NODES = "nodes/"
+"""The health of machines, as `nodes/<host>/<gauge>`."""
+
+NOT_REPEATED = ("time_s/", "throughput/", NODES)
+"""Prefixes of what clocks and machines say: of all other metrics a seed gives the same values (law 8)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +168,20 @@ METRICS: Mapping[str, Metric] = {
 """Every metric the trainer logs under a fixed name; `policy/…`, `off_policy/…` and `optim/…` are means over a
 step's updates."""
 
+NODE_GAUGES: Mapping[str, Metric] = {
+    "alive": Metric("1, or 0 if the node has left the cluster"),
+    "cpu_load": Metric("Share of its cores that computed since the reading before", "fraction"),
+    "memory_used": Metric("Share of its memory in use, of the container's where there is one", "fraction"),
+    "object_store_used": Metric("Share of Ray's object store in use", "fraction"),
+    "run_disk_used": Metric("How full the disk of the run's folder is", "fraction"),
+    "run_disk_free_gib": Metric("What is free there", "GiB"),
+    "tmp_disk_used": Metric("How full the disk of temporary files is", "fraction"),
+    "tmp_disk_free_gib": Metric("What is free there", "GiB"),
+    "gpu<n>_memory_used": Metric("Share of a GPU's memory in use", "fraction"),
+    "gpu<n>_utilization": Metric("Share of the last second in which a GPU computed", "fraction"),
+}
+"""What is read of a node every 30 seconds, by the thread of `vlrl.cluster.node_monitor`."""
+
 FAMILIES: Mapping[str, Metric] = {
     "reward/<part>": Metric("Mean of a named part of the reward"),
     f"{SOURCE_REWARD}<source>": Metric("Mean reward of a source's samples, where there are several sources"),
@@ -169,6 +193,7 @@ FAMILIES: Mapping[str, Metric] = {
         f"off_policy/{name}_lag<updates>": Metric(f"{what}, of tokens of one age; _up: or older")
         for name, what in BY_STALENESS.items()
     },
+    **{f"{NODES}<host>/{gauge}": metric for gauge, metric in NODE_GAUGES.items()},
 }
 """Metrics whose names depend on the run; `describe` knows them too."""
 
@@ -190,10 +215,20 @@ def describe(name: str) -> str:
     if name.removeprefix("heldout/").startswith("judge/"):
         _, model, what = name.removeprefix("heldout/").split("/", 2)
         return f"The judge {model}: {what.removeprefix('num_').replace('_', ' ')}"
+    if name.startswith(NODES):
+        _, host, gauge = name.split("/", 2)
+        if (known := NODE_GAUGES.get(re.sub(r"^gpu\d+_", "gpu<n>_", gauge))) is None:
+            return ""
+        return f"Node {host}, {gauge}: {known.meaning[0].lower()}{known.meaning[1:]}"
     metric = METRICS.get(name)
     if metric is None:
         return ""
     return f"{metric.meaning} ({metric.unit})" if metric.unit else metric.meaning
+
+
+def repeatable(values: Mapping[str, T]) -> dict[str, T]:
+    """A step's metrics without those that differ between two runs of one seed."""
+    return {name: value for name, value in values.items() if not name.startswith(NOT_REPEATED)}
 
 
 def is_reward_part(name: str) -> bool:

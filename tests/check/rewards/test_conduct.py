@@ -148,6 +148,15 @@ def test_a_reward_that_ends_its_process_ends_no_command(mine: Path) -> None:
     assert "its process ended with exit code 0" in failed["time and memory"]["findings"][0]["why"]
 
 
+def test_what_was_never_scored_is_not_called_sound(mine: Path) -> None:
+    with mine.open("a") as file:
+        file.write("\ndef always_exits(completion, answer):\n    os._exit(0)\n")
+    found = checks_of(mine, "always_exits", SMALL[:1])
+    assert found["time and memory"].status == found["right answers"].status == "fail"
+    fine = {name for name, check in found.items() if check.status == "ok"}
+    assert not fine & {"determinism", "wrong answers", "no answer", "group variance", "answer tags"}
+
+
 def test_threads_of_a_reward_do_not_keep_the_command(mine: Path) -> None:
     mine.write_text(mine.read_text() + "\nthreading.Thread(target=time.sleep, args=(3000,)).start()\n")
     begin = time.monotonic()

@@ -41,6 +41,8 @@ DRESSED = [
         r"\$30",
     ),
     *(r"3000\%", "+30", "(30)", "030"),
+    *(r"\displaystyle 30", r"\boxed{\displaystyle\frac{60}{2}}", r"$\displaystyle 30$", r"{\textstyle 30}"),
+    *(r"\displaystyle{30}", r"x = \displaystyle 30"),
 ]
 
 
@@ -63,7 +65,15 @@ def test_dress_changes_no_value(said: str) -> None:
             r"\text{45}",
             r"\mathrm{45}",
         ),
-        *("{45}", "AB = 45", r"m\angle A = 45^\circ", r"\overline{AB} = 45", r"\boxed{45}", "45 cm"),
+        *(
+            r"\displaystyle 45",
+            "{45}",
+            "AB = 45",
+            r"m\angle A = 45^\circ",
+            r"\overline{AB} = 45",
+            r"\boxed{45}",
+            "45 cm",
+        ),
     ],
 )
 def test_a_dressed_reference_can_be_won(answer: str) -> None:

@@ -116,6 +116,8 @@ def _determinism(trial: Trial) -> RewardCheck:
         return RewardCheck(
             "determinism", "fail", f"{len(found):,} of {num:,} completions score differently again", found
         )
+    if not num:
+        return RewardCheck("determinism", "warn", "not tried: no completion was scored twice")
     return RewardCheck(
         "determinism", "ok", f"{num:,} completions score the same in other processes and orders"
     )
@@ -197,7 +199,9 @@ def _hollow(trial: Trial, margin: float) -> RewardCheck:
     if holes:
         names = len({finding.attempt.case.name for finding in holes})
         return RewardCheck("no answer", "fail", f"{names} ways to score without an answer", holes)
-    highest = shares[0][1] if shares else 0.0
+    if not shares:
+        return RewardCheck("no answer", "warn", "not tried: no completion without an answer could be scored")
+    highest = shares[0][1]
     which = "completions out of form" if trial.profile == "form" else "completions without an answer"
     if highest <= _EQUAL:
         return RewardCheck("no answer", "ok", f"{len(shares):,} {which} score nothing")
@@ -239,7 +243,11 @@ def _variants(trial: Trial, margin: float) -> RewardCheck:
 def _tags(trial: Trial, margin: float) -> RewardCheck:
     """Whether a reward of bare answers sees one in tags: of a model that writes them, it would pay none."""
     name, found = "answer tags", []
-    for one in (one for one in trial.tries if one.case.name == IN_TAGS and one.score is not None):
+    in_tags = [one for one in trial.tries if one.case.name == IN_TAGS]
+    scored = [one for one in in_tags if one.score is not None]
+    if in_tags and not scored:
+        return RewardCheck(name, "warn", "not tried: no answer in tags could be scored")
+    for one in scored:
         base, right = (
             trial.score_of(one.sample, "empty") or 0.0,
             trial.score_of(one.sample, "reference") or 0.0,

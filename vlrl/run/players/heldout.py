@@ -1,4 +1,4 @@
-"""Held-out samples, answered once each and scored, in whichever process."""
+"""Samples that are answered and not trained, in whichever process: held-out ones, and those of parity."""
 
 from __future__ import annotations
 
@@ -13,8 +13,25 @@ from vlrl.types import Group, Sample
 
 
 @dataclass(frozen=True, slots=True)
+class Asking:
+    """How samples are answered.
+
+    Attributes:
+        purpose: in the seeds, so that nothing else of the run generates the same.
+        group_size: episodes of each sample; None is as many as in training.
+        greedy: take the likeliest token.
+        step: whose reward weights the totals have; None scores nothing.
+    """
+
+    purpose: str
+    group_size: int | None = None
+    greedy: bool = False
+    step: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Answers:
-    """Episodes of held-out samples, one each.
+    """Episodes of samples.
 
     Attributes:
         of_samples: of each sample its group, or one for each of its agents.
@@ -29,30 +46,30 @@ async def answer(
     samples: Sequence[Sample],
     context: RolloutContext,
     reward: ComposedReward,
+    asking: Asking,
     *,
     positions: Sequence[int],
     policies: Sequence[Policy],
-    greedy: bool,
-    step: int,
 ) -> Answers:
-    """Play every sample once and score it.
+    """Play every sample and score it.
 
     Args:
         samples: what is asked.
         context: what episodes are played with.
         reward: scores them.
-        positions: of each sample its number among all that are held out; it is in the seeds.
+        asking: how.
+        positions: of each sample its number among all that are asked; it is in the seeds.
         policies: of each sample who generates.
-        greedy: take the likeliest token.
-        step: whose reward weights the totals have.
     """
     seed = context.config.run.seed
     result = await rollout_groups(
         samples,
         context,
-        seed_paths=[(seed, "evaluate", position) for position in positions],
-        group_size=1,
-        greedy=greedy,
+        seed_paths=[(seed, asking.purpose, position) for position in positions],
+        group_size=asking.group_size,
+        greedy=asking.greedy,
         policies=policies,
     )
-    return Answers(result.of_samples, await score_groups(result.groups, reward.score_all, step))
+    if asking.step is None:
+        return Answers(result.of_samples, [])
+    return Answers(result.of_samples, await score_groups(result.groups, reward.score_all, asking.step))

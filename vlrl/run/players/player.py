@@ -19,7 +19,7 @@ from vlrl.processors.auto import open_processor
 from vlrl.protocols import Policy
 from vlrl.registry import resolve
 from vlrl.rollout.context import RolloutContext, endpoint_of
-from vlrl.run.players.heldout import Answers, answer
+from vlrl.run.players.heldout import Answers, Asking, answer
 from vlrl.scoring.compose import ComposedReward
 from vlrl.tracking.timeline import Timeline
 from vlrl.types import Sample
@@ -57,18 +57,15 @@ class Player:
             return [self.context.policy] * len(positions)
         return [self.policy_of(position) for position in positions]
 
-    async def answer(
-        self, samples: Sequence[Sample], positions: Sequence[int], *, greedy: bool, step: int
-    ) -> Answers:
-        """Held-out samples played once each and scored, see `vlrl.run.players.heldout.answer`."""
+    async def answer(self, samples: Sequence[Sample], positions: Sequence[int], asking: Asking) -> Answers:
+        """Samples played and scored, see `vlrl.run.players.heldout.answer`."""
         return await answer(
             samples,
             self.context,
             self.reward,
+            asking,
             positions=positions,
             policies=self.policies(positions),
-            greedy=greedy,
-            step=step,
         )
 
 

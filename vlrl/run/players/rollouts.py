@@ -11,7 +11,7 @@ from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack, part_of
 from vlrl.rollout.buffer import Ticket
 from vlrl.rollout.outcome import Round, TicketOutcome
-from vlrl.run.players.heldout import Answers
+from vlrl.run.players.heldout import Answers, Asking
 from vlrl.run.players.player import Player
 from vlrl.types import Group, Sample
 
@@ -20,14 +20,14 @@ GenerateFn = Callable[[Player, Sequence[Ticket[TicketOutcome]]], Awaitable[Round
 
 
 class Rollouts(Protocol):
-    """Plays tickets and held-out samples, and keeps the tickets' groups."""
+    """Plays tickets and samples that are not trained, and keeps the tickets' groups."""
 
     async def play(self, generate: GenerateFn, tickets: Sequence[Ticket[TicketOutcome]]) -> Round:
         """What tickets become."""
         ...
 
-    async def answer(self, samples: Sequence[Sample], *, greedy: bool, step: int) -> Answers:
-        """Held-out samples played once each, scored under the reward weights of a step."""
+    async def answer(self, samples: Sequence[Sample], asking: Asking) -> Answers:
+        """Samples that are not trained, played and scored."""
         ...
 
     def pack(
@@ -63,9 +63,9 @@ class InProcess:
         """What tickets become."""
         return await generate(self._player, tickets)
 
-    async def answer(self, samples: Sequence[Sample], *, greedy: bool, step: int) -> Answers:
-        """Held-out samples played once each, scored under the reward weights of a step."""
-        return await self._player.answer(samples, range(len(samples)), greedy=greedy, step=step)
+    async def answer(self, samples: Sequence[Sample], asking: Asking) -> Answers:
+        """Samples that are not trained, played and scored."""
+        return await self._player.answer(samples, range(len(samples)), asking)
 
     def pack(
         self, outcomes: Sequence[TicketOutcome], part: slice, options: PackOptions, version: int

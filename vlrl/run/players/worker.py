@@ -22,6 +22,7 @@ from vlrl.packing.pack import pack, part_of
 from vlrl.rollout.buffer import Ticket
 from vlrl.rollout.outcome import TicketOutcome
 from vlrl.run.players.division import Division
+from vlrl.run.players.heldout import Asking
 from vlrl.run.players.player import open_player
 from vlrl.run.players.rollouts import GenerateFn
 from vlrl.tracking.timeline import Timeline
@@ -149,13 +150,12 @@ class RolloutWorker:
         self,
         samples: Sequence[Sample],
         positions: Sequence[int],
-        greedy: bool,
-        step: int,
+        asking: Asking,
         joint_batches: Mapping[int, JointBatch],
     ) -> list[Any]:
-        """Held-out samples played once each: failures of scoring, then each sample's as `play` has them."""
+        """Samples that are not trained: failures of scoring, then each sample's groups as `play` has them."""
         with self._joining(joint_batches):
-            answers = await self._player.answer(samples, positions, greedy=greedy, step=step)
+            answers = await self._player.answer(samples, positions, asking)
         return [answers.failures, *(part for groups in answers.of_samples for part in separate(groups))]
 
     async def pack(self, part: slice, options: PackOptions, version: int, *outcomes: bytes) -> list[Any]:

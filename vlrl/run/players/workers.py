@@ -22,7 +22,7 @@ from vlrl.rollout.buffer import Ticket
 from vlrl.rollout.outcome import Round, TicketOutcome
 from vlrl.run.players.division import Division
 from vlrl.run.players.handle import WorkerHandle
-from vlrl.run.players.heldout import Answers
+from vlrl.run.players.heldout import Answers, Asking
 from vlrl.run.players.rollouts import GenerateFn
 from vlrl.run.players.worker import Lost, Packed, RolloutWorker
 from vlrl.scoring.metrics import merged_metrics
@@ -111,13 +111,12 @@ class RolloutWorkers:
                 outcome.groups = groups
         return _joined([(round_, share) for round_, share, _ in played], list(by_position))
 
-    async def answer(self, samples: Sequence[Sample], *, greedy: bool, step: int) -> Answers:
-        """Held-out samples played once each, scored under the reward weights of a step."""
+    async def answer(self, samples: Sequence[Sample], asking: Asking) -> Answers:
+        """Samples that are not trained, played and scored."""
 
         def ask(worker: Any, positions: list[int], joint_batches: JointBatches) -> list[Any]:
             share = [samples[position] for position in positions]
-            arguments = (share, positions, greedy, step, joint_batches)
-            return cluster.split(worker.answer, 1 + 2 * len(share), *arguments)
+            return cluster.split(worker.answer, 1 + 2 * len(share), share, positions, asking, joint_batches)
 
         answered = await self._divide(range(len(samples)), ask)
         stored = {n: groups for _, positions, of in answered for n, groups in zip(positions, of, strict=True)}

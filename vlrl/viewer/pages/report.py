@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from vlrl.errors import ConfigError
 from vlrl.tracking.console import duration
-from vlrl.tracking.metrics import TIME_PARTS, describe, is_reward_part
+from vlrl.tracking.metrics import NODES, TIME_PARTS, describe, is_reward_part
 from vlrl.tracking.records import read_rollouts, run_dir_of
 from vlrl.viewer.charts import (
     NOTHING,
@@ -122,7 +122,9 @@ def context(run: RunFolder, rollouts: Sequence[Card]) -> dict[str, Any]:
         *MULTIPLES,
         *(f"time_s/{part}" for part in TIME_PARTS),
     }
-    names = dict.fromkeys(name for line in run.metrics for name in line if name not in shown)
+    names = dict.fromkeys(
+        name for line in run.metrics for name in line if name not in shown and not name.startswith(NODES)
+    )
     parts = [name for name in names if is_reward_part(name)]
     parts = parts if len(parts) > 1 else []  # a single part is the reward itself, up to its weight
     tone, sentence = verdict(run)

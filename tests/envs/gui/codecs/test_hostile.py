@@ -11,7 +11,7 @@ import pytest
 from codec_samples import SAMPLES, VIEW
 
 from vlrl.coordinates import Canvas
-from vlrl.envs.gui.actions import ACTIONS, KEY_NAMES, Action, Key, KeyDown, KeyUp, Scroll, points_of
+from vlrl.envs.gui.actions import KEY_NAMES, Action, Key, KeyDown, KeyUp, Scroll, points_of
 from vlrl.envs.gui.codecs.codec import ActionError, Codec, View
 from vlrl.envs.gui.codecs.grammar.parsed_call import MAX_SCROLL_PX, MAX_TEXT, MAX_WAIT_S
 from vlrl.envs.gui.codecs.open import CODECS, open_codec
@@ -78,7 +78,7 @@ def check(codec: Codec, text: str, view: View) -> str:
 
 
 def check_action(action: Action, view: View) -> None:
-    assert isinstance(action, ACTIONS)
+    assert isinstance(action, Action)
     width, height = view.screen
     assert all(0 <= x < width and 0 <= y < height for x, y in points_of(action))
     assert all(type(n) is int for point in points_of(action) for n in point)

@@ -126,7 +126,7 @@ def test_an_answer_that_is_late_is_a_failure(url: str, fault: Any) -> None:
         env.close()
 
 
-@pytest.mark.parametrize(("fault", "reason"), [("500", "500"), ("half", "no answer")])
+@pytest.mark.parametrize(("fault", "reason"), [("500", "500"), ("half", "not an answer")])
 def test_a_wrong_answer_is_a_failure(url: str, fault: Any, reason: str) -> None:
     with proxy(lambda: url) as between:
         env = remote(between.url)

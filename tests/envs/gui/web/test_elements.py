@@ -46,5 +46,5 @@ def test_screens_of_tasks_without_an_oracle_are_reached_by_clicks() -> None:
 
 def test_where_nothing_has_a_name_the_error_says_what_there_is() -> None:
     rows = GuiGrounding("gui/miniwob", {"tasks": "hot-cold"}, max_actions=0)
-    with pytest.raises(DataError, match=r"gui/miniwob tells of .*text.*\. Use gui/emu"):
+    with pytest.raises(DataError, match=r"gui/miniwob has .*text.*\. Use gui/emu"):
         rows[0]
