@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from vlrl.algorithm.advantage import group_advantages, tree_advantages
 from vlrl.algorithm.credit import assign_credit
-from vlrl.config.options import AlgorithmConfig
+from vlrl.config.algorithm import AlgorithmConfig
 from vlrl.errors import ConfigError
 from vlrl.rounding import summed
 from vlrl.types import Score

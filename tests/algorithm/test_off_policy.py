@@ -19,8 +19,8 @@ from vlrl.algorithm.credit import group_with_advantages
 from vlrl.algorithm.loss import clipped_surrogate
 from vlrl.algorithm.off_policy import Surrogate, corrected_surrogate, interpolated_logprobs, sequence_sums
 from vlrl.algorithm.staleness import COLUMNS, NUM_ROWS, staleness_metrics, staleness_sums
+from vlrl.config.algorithm import AlgorithmConfig
 from vlrl.config.asynchronous import CorrectionConfig
-from vlrl.config.options import AlgorithmConfig
 from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack
 from vlrl.rollout.outcome import oldest_version

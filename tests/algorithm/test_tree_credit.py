@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from vlrl.algorithm.credit import assign_credit, truncated
 from vlrl.batch import MicroBatch
-from vlrl.config.options import AlgorithmConfig
+from vlrl.config.algorithm import AlgorithmConfig
 from vlrl.packing.options import Aggregation, PackOptions
 from vlrl.packing.pack import pack
 from vlrl.rollout.session import Session

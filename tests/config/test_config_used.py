@@ -15,6 +15,7 @@ from typing import get_args
 
 from pydantic import Field
 
+import vlrl.config.algorithm
 import vlrl.config.asynchronous
 import vlrl.config.data
 import vlrl.config.engine
@@ -32,6 +33,7 @@ SECTIONS: Sections = {
     name: item
     for name, item in (
         *vars(vlrl.config.options).items(),
+        *vars(vlrl.config.algorithm).items(),
         *vars(vlrl.config.data).items(),
         *vars(vlrl.config.rollout).items(),
         *vars(vlrl.config.engine).items(),

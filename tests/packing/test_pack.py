@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from vlrl.algorithm.credit import assign_credit, group_with_advantages
 from vlrl.batch import Batch, MicroBatch
-from vlrl.config.options import AlgorithmConfig
+from vlrl.config.algorithm import AlgorithmConfig
 from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import counted, pack, token_weights
 from vlrl.rollout.session import Session

@@ -22,7 +22,7 @@ from builders import (
 
 from vlrl.algorithm.credit import assign_credit
 from vlrl.algorithm.filters import failed, zero_variance
-from vlrl.config.options import AlgorithmConfig
+from vlrl.config.algorithm import AlgorithmConfig
 from vlrl.config.rollout import StragglerConfig
 from vlrl.envs.visual.games.frozen_lake import FrozenLake
 from vlrl.errors import DataError, ScoringError

@@ -18,7 +18,7 @@ from builders import (
 )
 
 from vlrl.algorithm.credit import assign_credit
-from vlrl.config.options import AlgorithmConfig
+from vlrl.config.algorithm import AlgorithmConfig
 from vlrl.envs.tasks import EnvTasks
 from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack

@@ -5,7 +5,7 @@ from __future__ import annotations
 from builders import make_config, make_group, no_pixels
 
 from vlrl.algorithm.credit import assign_credit
-from vlrl.config.options import AlgorithmConfig
+from vlrl.config.algorithm import AlgorithmConfig
 from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack
 from vlrl.tracking.metrics import METRICS

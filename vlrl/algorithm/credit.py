@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from vlrl.algorithm.advantage import group_advantages, tree_advantages
-from vlrl.config.options import AlgorithmConfig
+from vlrl.config.algorithm import AlgorithmConfig, bound_credit
 from vlrl.errors import ConfigError
 from vlrl.ledger import BoolArray
-from vlrl.rounding import RESIDUE, summed
 from vlrl.types import Credit, FloatArray, Group, Trajectory
-
-Rewards: TypeAlias = npt.NDArray[np.float64]
-"""[num_turns]; in float32 the decimal rewards of different histories would differ by more than they must."""
 
 MaskFn = Callable[[Trajectory], Sequence[BoolArray]]
 """trajectory → for each ledger, [num_tokens] bool: which tokens may be trained."""
@@ -37,7 +29,7 @@ def assign_credit(groups: Sequence[Group], options: AlgorithmConfig, masks: Sequ
     """
     for group in groups:
         scored = [] if group.failed else group.scored
-        of_turns = iter(_of_turns(scored, options) if scored else ())
+        of_turns = iter(turn_advantages(scored, options) if scored else ())
         group.credits = []
         for trajectory in group.trajectories:
             counts = bool(scored) and trajectory.score is not None
@@ -59,118 +51,29 @@ def group_with_advantages(trajectories: Sequence[Trajectory], advantages: Sequen
     )
 
 
-def _of_turns(trajectories: Sequence[Trajectory], options: AlgorithmConfig) -> list[FloatArray]:
-    """The advantage of each turn of each scored trajectory, at least two of them: [n] of [num_turns]."""
-    rewards = [turn_rewards(t) for t in trajectories]
-    if options.credit == "discounted":
-        return discounted_advantages(rewards, discount=options.discount, scale_by_std=options.scale_by_std)
-    if options.credit == "turn_groups":
-        names = [[str(number) for number in range(len(t.turns))] for t in trajectories]
-        return state_advantages(rewards, names, discount=options.discount, scale_by_std=options.scale_by_std)
-    totals = [t.score.total for t in trajectories if t.score is not None]
-    if any(t.trunk is not None for t in trajectories):
-        return _of_trees(trajectories, totals, options)
-    episode = group_advantages(totals, scale_by_std=options.scale_by_std)
-    whole = [np.full(len(t.turns), a, np.float32) for t, a in zip(trajectories, episode, strict=True)]
-    if options.credit == "episode":
-        return whole
-    states = [[turn.state for turn in t.turns] for t in trajectories]
-    among_equals = state_advantages(
-        rewards, states, discount=options.discount, scale_by_std=options.scale_by_std
-    )
-    # GiGPO (arXiv 2505.10978), §4.2: A(a_t) = A^E(τ) + ω · A^S(a_t)
-    return [e + np.float32(options.state_weight) * s for e, s in zip(whole, among_equals, strict=True)]
+def turn_advantages(trajectories: Sequence[Trajectory], options: AlgorithmConfig) -> list[FloatArray]:
+    """The advantage of each turn by the config's function: [n] of [num_turns] float32.
 
+    Args:
+        trajectories: the scored ones of a group, at least two.
+        options: which function, and its options.
 
-def _of_trees(
-    trajectories: Sequence[Trajectory], totals: Sequence[float], options: AlgorithmConfig
-) -> list[FloatArray]:
-    """The turns before a branch point by their tree, those after it within their tree: [n] of [num_turns].
-
-    Where failures left a single tree, nothing is known of the turns before its branch point.
+    Raises:
+        ConfigError: if it returns anything but a number, or an array of them by turn, for each trajectory.
     """
-    trees = [t.group_index if t.trunk is None else t.trunk for t in trajectories]
-    if len(set(trees)) > 1:
-        among, within = tree_advantages(totals, trees, scale_by_std=options.scale_by_std)
-    else:
-        within = group_advantages(totals, scale_by_std=options.scale_by_std)
-        among = np.zeros_like(within)
+    found = bound_credit(options)(trajectories)
+    what = f"algorithm.credit: {options.credit.name!r} of sample {trajectories[0].sample.id!r}"
+    if len(found) != len(trajectories):
+        raise ConfigError(f"{what} returned {len(found)} advantages for {len(trajectories)} trajectories")
     advantages = []
-    for number, trajectory in enumerate(trajectories):
-        num_shared = trajectory.num_shared if trajectory.trunk is not None else len(trajectory.turns)
-        of_turns = np.full(len(trajectory.turns), within[number], np.float32)
-        of_turns[:num_shared] = among[number]
-        advantages.append(of_turns)
-    return advantages
-
-
-def turn_rewards(trajectory: Trajectory) -> Rewards:
-    """[num_turns] rewards that sum to the score: what each turn was given, and the rest on the last turn.
-
-    A turn is given its part of the total by process rewards, and by its environment if the run's rewards name
-    `episode_return` (`Score.turns`); what they do not name is paid to nobody.
-    """
-    rewards = np.zeros(len(trajectory.turns), dtype=np.float64)
-    total = trajectory.score.total if trajectory.score is not None else 0.0
-    if trajectory.score is not None and trajectory.score.turns:
-        rewards += trajectory.score.turns
-    if len(rewards):
-        rewards[-1] = summed([total, *(-rewards[:-1])])
-    return rewards
-
-
-def returns(rewards: Rewards, discount: float) -> Rewards:
-    """[num_turns] G_t = Σ_k γ^k · r_{t+k}, the rewards still to come; 0 where only rounding is left."""
-    found = np.zeros(len(rewards), np.float64)
-    running = largest = 0.0
-    for index in range(len(rewards) - 1, -1, -1):
-        reward = float(rewards[index])
-        running = reward + discount * running
-        largest = max(abs(reward), discount * largest)
-        found[index] = running = running if abs(running) > RESIDUE * largest else 0.0
-    return found
-
-
-def discounted_advantages(
-    rewards: Sequence[Rewards], *, discount: float, scale_by_std: bool
-) -> list[FloatArray]:
-    """Each turn's return against the mean (and deviation) of all turns of its group.
-
-    Args:
-        rewards: [n] of [num_turns].
-        discount: γ.
-        scale_by_std: divide by the deviation.
-    """
-    found = [returns(of_one, discount) for of_one in rewards]
-    flat = group_advantages(np.concatenate(found).tolist(), scale_by_std=scale_by_std)
-    return np.split(flat, np.cumsum([len(of_one) for of_one in found])[:-1])
-
-
-def state_advantages(
-    rewards: Sequence[Rewards], states: Sequence[Sequence[str]], *, discount: float, scale_by_std: bool
-) -> list[FloatArray]:
-    """GiGPO's step-level advantage (arXiv 2505.10978, §4.2): a turn's return among those of its state.
-
-    Args:
-        rewards: [n] of [num_turns].
-        states: [n] of [num_turns] names; equal ones are one anchor state.
-        discount: γ.
-        scale_by_std: divide by the deviation within the state.
-
-    Returns:
-        [n] of [num_turns]; zero for a state that was met once.
-    """
-    found = [returns(of_one, discount) for of_one in rewards]
-    members: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for i, names in enumerate(states):
-        for t, name in enumerate(names):
-            members[name].append((i, t))
-    advantages = [np.zeros(len(of_one), np.float32) for of_one in found]
-    for places in members.values():
-        if len(places) > 1:
-            among = group_advantages([float(found[i][t]) for i, t in places], scale_by_std=scale_by_std)
-            for (i, t), advantage in zip(places, among, strict=True):
-                advantages[i][t] = advantage
+    for value, trajectory in zip(found, trajectories, strict=True):
+        array, num_turns = np.asarray(value, np.float32), len(trajectory.turns)
+        if array.shape not in ((), (num_turns,)) or not np.isfinite(array).all():
+            raise ConfigError(
+                f"{what} must return a finite number, or one a turn, for each trajectory; for one of "
+                f"{num_turns} turns it returned {value!r}"
+            )
+        advantages.append(np.full(num_turns, array, np.float32) if array.ndim == 0 else array)
     return advantages
 
 

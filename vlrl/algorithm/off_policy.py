@@ -13,15 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 from torch import Tensor
 
-from vlrl.algorithm.loss import clipped_surrogate, ratio_of
+from vlrl.algorithm.loss import ratio_of
 from vlrl.algorithm.ordered import sums_by
+from vlrl.config.algorithm import AlgorithmConfig, bound_loss
 from vlrl.config.asynchronous import CorrectionConfig
-from vlrl.config.options import AlgorithmConfig
+from vlrl.errors import ConfigError
 
 if TYPE_CHECKING:
     from vlrl.model.logprobs import DeviceBatch
@@ -81,15 +82,44 @@ def corrected_surrogate(
     else:
         anchor = proximal_logprobs(trainer_logprobs, batch, correction)
         weights, limited = importance_weights(anchor - sampler, batch.sequence_ids, correction, sums)
-    loss, stopped = clipped_surrogate(
-        trainer_logprobs,
-        anchor,
-        batch.advantages,
-        clip_low=options.clip_low,
-        clip_high=options.clip_high,
-        dual_clip=options.dual_clip,
-    )
+    loss, stopped = policy_loss(trainer_logprobs, anchor, batch, options, sums)
     return Surrogate(age * weights * loss, stopped, limited)
+
+
+def policy_loss(
+    trainer_logprobs: Tensor,
+    anchor_logprobs: Tensor,
+    batch: DeviceBatch,
+    options: AlgorithmConfig,
+    sums: SumsFn,
+) -> tuple[Tensor, Tensor]:
+    """The loss that the config names: (loss [M], [M] bool where its trust region acted).
+
+    Raises:
+        ConfigError: if it returns something else.
+    """
+    returned = bound_loss(options)(
+        trainer_logprobs,
+        anchor_logprobs,
+        batch.advantages,
+        sequence_sums=lambda values: sums(values, batch.sequence_ids),
+        sampler_logprobs=batch.sampler_logprobs,
+    )
+    if problem := shape_problem(returned, trainer_logprobs):
+        raise ConfigError(f"algorithm.loss: {options.loss.name!r} {problem}")
+    loss, stopped = returned
+    return loss, stopped
+
+
+def shape_problem(returned: Any, trainer_logprobs: Tensor) -> str:
+    """What is wrong with what a loss returned; empty if it is a loss and a bool for each token."""
+    if not isinstance(returned, tuple) or len(returned) != 2 or not all(map(torch.is_tensor, returned)):
+        return f"must return (loss [M], stopped [M] bool), not {type(returned).__name__}"
+    loss, stopped = returned
+    if loss.shape != trainer_logprobs.shape or stopped.shape != trainer_logprobs.shape:
+        shapes = f"{list(loss.shape)} and {list(stopped.shape)}"
+        return f"must return one number a token, [{len(trainer_logprobs)}], and returned {shapes}"
+    return "" if stopped.dtype == torch.bool else f"must return stopped as bool, not {stopped.dtype}"
 
 
 def proximal_logprobs(trainer_logprobs: Tensor, batch: DeviceBatch, correction: CorrectionConfig) -> Tensor:

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from vlrl import __version__
 from vlrl.cli.commands import (
+    algorithm,
     config,
     data,
     doctor,
@@ -56,6 +57,7 @@ app.add_typer(config.app, name="config")
 app.add_typer(data.app, name="data")
 app.add_typer(reward.app, name="reward")
 app.add_typer(env.app, name="env")
+app.add_typer(algorithm.app, name="algorithm")
 
 
 def _show_version(value: bool) -> None:

@@ -11,13 +11,13 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
+from vlrl.config.algorithm import AlgorithmConfig
 from vlrl.config.asynchronous import AsyncConfig, BatchConfig
 from vlrl.config.data import DataConfig, MediaConfig, ProcessorConfig
 from vlrl.config.engine import GeneratorConfig, WeightsConfig
 from vlrl.config.memory import LoraConfig, OptimConfig, ProfileConfig, VisionCacheConfig
 from vlrl.config.names import nearest_key, renamed
 from vlrl.config.options import (
-    AlgorithmConfig,
     CheckpointConfig,
     EvalConfig,
     LoggingConfig,
@@ -107,10 +107,16 @@ class Config(Section):
                 f"episodes.branching.num_branches={branches} is above env.num_processes={processes}: the "
                 "branches of a tree are played at once"
             )
-        if branches > 1 and self.algorithm.credit != "episode":
+        if branches > 1 and self.algorithm.credit.name != "episode":
             raise ValueError(
-                f"algorithm.credit={self.algorithm.credit} does not support trees; with "
+                f"algorithm.credit={self.algorithm.credit.name} does not support trees; with "
                 f"episodes.branching.num_branches={branches} set algorithm.credit=episode"
+            )
+        k = self.algorithm.credit.options.get("k", 0) if self.algorithm.credit.name == "pass_at_k" else 0
+        if isinstance(k, int) and k > size:
+            raise ValueError(
+                f"algorithm.credit.options.k={k} is above rollout.group_size={size}: the best of k is taken "
+                "among the completions of a group; lower the one or raise the other"
             )
         if self.generator.max_num_batched_tokens < self.generator.max_model_len:
             raise ValueError(
@@ -164,6 +170,17 @@ class Config(Section):
             kind = "truncated" if self.model.dtype == "bfloat16" else "none"
             correction = algorithm.correction.model_copy(update={"kind": kind})
             self.algorithm = algorithm.model_copy(update={"correction": correction})
+        return self
+
+    @model_validator(mode="after")
+    def _on_policy(self) -> Config:
+        """A loss without a ratio needs a correction where tokens are older."""
+        uncorrected = self.algorithm.correction.kind == "none"
+        if self.asynchronous.streams and self.algorithm.loss.name == "policy_gradient" and uncorrected:
+            raise ValueError(
+                "algorithm.loss=policy_gradient has no ratio, and asynchronous.mode=async trains tokens of "
+                "older weights; set algorithm.correction.kind=truncated, or asynchronous.mode=sync"
+            )
         return self
 
     @model_validator(mode="after")
@@ -269,8 +286,15 @@ def _apply_override(tree: dict[str, Any], override: str) -> None:
 
 
 def _spell_out_parents(tree: dict[str, Any], key: str) -> None:
-    """A source or reward that is a name alone, as a mapping, where the override sets a part of it."""
+    """A name alone that stands for a mapping, as that mapping, where the override sets a part of it."""
     section, _, rest = key.partition(".")
+    if section == "algorithm" and rest:
+        algorithm = tree.get("algorithm")
+        if isinstance(algorithm, str):
+            tree["algorithm"] = algorithm = {"preset": algorithm}
+        role, _, part = rest.partition(".")
+        if part and isinstance(algorithm, dict) and isinstance(algorithm.get(role), str):
+            algorithm[role] = {"name": algorithm[role]}
     data = tree.get("data")
     if section == "rewards" and isinstance(tree.get("rewards"), str | list) and rest:
         tree["rewards"] = named_list(tree["rewards"])

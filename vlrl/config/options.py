@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from vlrl.config.asynchronous import CorrectionConfig
 from vlrl.config.section import Name, named_list
 from vlrl.config.section import Section as Section
 
@@ -143,50 +142,6 @@ class RolloutConfig(Section):
     max_worker_restarts: int = Field(3, ge=0)
     """How many times a rollout worker that died is replaced; its episodes are played again with the same
     seeds."""
-
-
-class AlgorithmConfig(Section):
-    """GRPO and its relatives."""
-
-    scale_by_std: bool = True
-    """Divide advantages by the group's standard deviation (GRPO); false is Dr. GRPO."""
-    credit: Literal["episode", "discounted", "turn_groups", "state_groups"] = "episode"
-    """Advantage of a turn: the whole episode's; that of the rewards still to come, discounted, among all
-    turns of the group, or among those of the same number; or GiGPO's sum of the episode's and of one among
-    all turns of the group that were taken in the same state."""
-    discount: float = Field(1.0, ge=0, le=1)
-    """γ per turn, for all values of credit but episode; with 0 a turn gets only its own reward."""
-    state_weight: float = Field(1.0, ge=0)
-    """ω, weight of the advantage among equal states in state_groups."""
-    masks: list[Name] = Field(default_factory=list)
-    """Tokens left out of the loss: truncated (actions cut at rollout.max_tokens), invalid (actions that the
-    environment could not read), all_but_last (turns before the last), or ./file.py:function of a trajectory
-    that returns one bool array a ledger. Advantages are computed before."""
-    aggregation: Literal["token", "sequence", "constant"] = "token"
-    """Mean over all tokens of the batch (DAPO), mean over sequences of token means (GRPO), or sum over
-    tokens divided by num_sequences × max_tokens (Dr. GRPO), and × episodes.max_turns in environments."""
-    clip_low: float = Field(0.2, ge=0, lt=1)
-    """Lower trust bound of the probability ratio."""
-    clip_high: float = Field(0.28, ge=0)
-    """Upper trust bound (DAPO's clip-higher)."""
-    dual_clip: float | None = Field(3.0, gt=1)
-    """Ratio above which a token with a negative advantage has no gradient, since PPO has no upper bound
-    there (dual-clip PPO, arXiv 1912.09729; verl's clip_ratio_c). Null: no bound; correction.kind=dppo has
-    a cap."""
-    kl_coef: float = Field(0.0, ge=0)
-    """Weight of KL to the starting model; above 0 the trainer holds a frozen reference copy."""
-    entropy_coef: float = Field(0.0, ge=0)
-    """Weight of the policy's entropy in the objective (A3C, arXiv 1602.01783), so that it goes on exploring;
-    above 0 groups whose rewards are equal are trained too."""
-    num_minibatches: int = Field(1, ge=1)
-    """Optimizer steps per rollout batch; must divide rollout.prompts_per_step."""
-    correction: CorrectionConfig = CorrectionConfig()
-
-    @model_validator(mode="after")
-    def _read(self) -> AlgorithmConfig:
-        by_turn = ("discounted", "turn_groups", "state_groups")
-        self.require_readers("credit", {"discount": by_turn, "state_weight": ("state_groups",)})
-        return self
 
 
 class TrainerConfig(Section):

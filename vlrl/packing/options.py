@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from vlrl.config import Config
-from vlrl.config.options import AlgorithmConfig
+from vlrl.config.algorithm import AlgorithmConfig
 
 Aggregation = Literal["token", "sequence", "constant"]
 
@@ -21,6 +21,7 @@ class PackOptions:
             single ledger may exceed it.
         max_completion_tokens: most of an action; Dr. GRPO's constant.
         aggregation: the averaging rule, see `token_weights`.
+        normalize: "batch" gives a step's advantages mean 0 and deviation 1 (`vlrl.packing.pack.part_of`).
         keep_zero_advantage: train groups whose advantages are all zero. They add nothing to the policy
             gradient, so they may be left out exactly; only terms of KL and entropy need them. They count
             in the averages either way.
@@ -36,6 +37,7 @@ class PackOptions:
     max_tokens: int
     max_completion_tokens: int
     aggregation: Aggregation = "token"
+    normalize: Literal["none", "batch"] = "none"
     keep_zero_advantage: bool = True
     max_turns: int = 1
     max_pixels: int | None = None
@@ -56,6 +58,7 @@ class PackOptions:
             max_tokens=config.trainer.max_tokens_per_micro_batch,
             max_completion_tokens=config.rollout.max_tokens,
             aggregation="token" if algorithm is None else algorithm.aggregation,
+            normalize="none" if algorithm is None else algorithm.normalize,
             keep_zero_advantage=algorithm is None or algorithm.kl_coef > 0 or algorithm.entropy_coef > 0,
             max_turns=config.episodes.max_turns,
             max_pixels=config.trainer.max_pixels_per_micro_batch,

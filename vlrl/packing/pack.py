@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vlrl.algorithm.normalize import batch_normalized
 from vlrl.batch import Batch
 from vlrl.ledger import IntArray
 from vlrl.packing.layout import ALONE, Elsewhere, PixelsFn, Slice, slices_of
@@ -89,6 +90,11 @@ def pack(
         [part.micro_batch(pixels, others) for part, others in zip(parts, of_rank, strict=True)]
         for parts, of_rank in zip(ranks, elsewhere, strict=True)
     ]
+
+
+def part_of(groups: Sequence[Group], part: slice, options: PackOptions) -> Sequence[Group]:
+    """The groups of one optimizer step, of all those of a batch; advantages are normalised over the batch."""
+    return (batch_normalized(groups) if options.normalize == "batch" else groups)[part]
 
 
 def counted(groups: Sequence[Group]) -> list[Group]:

@@ -48,12 +48,12 @@ def resolve(kind: str, name: str) -> Any:
         module, _, attribute = name.partition(":")
         return _attribute(import_plugin(module, f"plug-in {name!r}"), attribute, name)
     if name not in table and (instead := REPLACED.get(kind, {}).get(name)):
-        raise ConfigError(f"no {kind.removesuffix('s')} is named {name!r}; it is now {instead}")
+        raise ConfigError(f"no {singular(kind)} is named {name!r}; it is now {instead}")
     if name not in table:
         near = difflib.get_close_matches(name, table, n=1, cutoff=0.4)
         hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(table)) or 'none'}."
         raise ConfigError(
-            f"no {kind.removesuffix('s')} is named {name!r}; {hint} A file is given as ./file.py:attribute, "
+            f"no {singular(kind)} is named {name!r}; {hint} A file is given as ./file.py:attribute, "
             "a module as package.module:attribute"
         )
     what = f"plug-in {name!r} ({table[name]})"
@@ -65,6 +65,11 @@ def resolve(kind: str, name: str) -> Any:
             raise ConfigError(f"{name!r} is registered by {each}: name the module:attribute that you mean")
     module, _, attribute = table[name].partition(":")
     return _attribute(import_plugin(module, what), attribute, name)
+
+
+def singular(kind: str) -> str:
+    """What one plug-in of a kind is called in messages."""
+    return "loss" if kind == "losses" else kind.removesuffix("s")
 
 
 def available(kind: str) -> dict[str, str]:

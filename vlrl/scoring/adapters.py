@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any, Literal, TypeAlias, cast
 
 from vlrl.errors import ConfigError
+from vlrl.registry.signature import is_async, named
 from vlrl.rounding import summed
 from vlrl.scoring.adapted import (
     Adapted,
@@ -24,7 +25,6 @@ from vlrl.scoring.adapted import (
 )
 from vlrl.scoring.author import Scored, declaration
 from vlrl.scoring.frameworks import openrlhf, positional_easyr1, recognised, slime, verl
-from vlrl.scoring.signature import is_async, named
 
 Adapter: TypeAlias = Literal[
     "auto",

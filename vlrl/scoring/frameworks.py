@@ -9,9 +9,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from vlrl.errors import ConfigError
+from vlrl.registry.signature import is_async, named
 from vlrl.scoring.adapted import Adapted, Invoke, each, last_text, then, total
 from vlrl.scoring.author import Scored
-from vlrl.scoring.signature import is_async, named
 
 _EASYR1_FIRST = frozenset({"predict", "predict_str", "predicts", "predict_strs"})
 _ANY_OPTION = inspect.Parameter("options", inspect.Parameter.VAR_KEYWORD)

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 from vlrl.errors import ConfigError
 from vlrl.foreign.failure import MESSAGE_CHARS, Failure, finite
 from vlrl.registry import resolve
+from vlrl.registry.signature import is_async, named, require_options
 from vlrl.rounding import summed
 from vlrl.scoring.adapters import Adapter, adapt
 from vlrl.scoring.author import Declaration, Scored, declaration
-from vlrl.scoring.signature import is_async, named
 
 
 class Value(NamedTuple):
@@ -153,7 +153,7 @@ def find_reward(
         declared, waits = adapted.declare(declared), adapted.is_async
         parameters, wanted, takes_rest = adapted.parameters, adapted.wanted, adapted.takes_rest
         invoke = adapted.bind(options)
-    _require_options(name, options, parameters)
+    require_options(f"reward {name!r}", options, parameters)
     label = declared.name or name.rsplit(":", 1)[-1]
     required -= CONTEXT_NAMES | options.keys()
     return RewardFunction(source, label, found, declared, waits, filled, wanted, required, takes_rest, invoke)
@@ -240,14 +240,3 @@ def _plain(
         return function(*first, **given, **context, **options)
 
     return call
-
-
-def _require_options(name: str, options: Mapping[str, Any], parameters: Sequence[inspect.Parameter]) -> None:
-    """Law 9: raise ConfigError for an option that the function would never see."""
-    known, takes_rest = named(parameters)
-    for key in options:
-        if not takes_rest and key not in known:
-            raise ConfigError(
-                f"reward {name!r} takes no option {key!r}; its parameters are "
-                f"{', '.join(p.name for p in parameters)}"
-            )

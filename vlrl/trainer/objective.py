@@ -9,7 +9,7 @@ import torch
 from vlrl.algorithm.loss import kl_k3, negative_log_likelihood
 from vlrl.algorithm.off_policy import SumsFn, corrected_surrogate
 from vlrl.algorithm.staleness import staleness_sums
-from vlrl.config.options import AlgorithmConfig
+from vlrl.config.algorithm import AlgorithmConfig, bound_kl
 from vlrl.model.logprobs import DeviceBatch
 from vlrl.trainer.result import StepSums
 
@@ -45,9 +45,9 @@ def token_losses(
     sums = StepSums(mismatch=float(mismatch.sum()), num_clipped=int(surrogate.stopped.sum()))
     sums.by_staleness = staleness_sums(current, batch.sampler_logprobs, batch.token_staleness, surrogate)
     if reference_logprobs is not None:
-        kl_reference = kl_k3(trainer_logprobs, reference_logprobs)
+        kl_reference = bound_kl(algorithm)(trainer_logprobs, reference_logprobs)
         per_token = per_token + algorithm.kl_coef * kl_reference  # GRPO Eq. 3
-        sums.kl_reference = float(kl_reference.detach().sum())
+        sums.kl_reference = float(kl_k3(current, reference_logprobs).sum())
     if algorithm.entropy_coef > 0:
         per_token = per_token - algorithm.entropy_coef * entropy
     return per_token, sums

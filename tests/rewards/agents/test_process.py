@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from builders import make_generation, make_sample
 
-from vlrl.algorithm.credit import assign_credit, turn_rewards
+from vlrl.algorithm.advantages.turns import turn_rewards
+from vlrl.algorithm.credit import assign_credit
 from vlrl.config import parse_config
 from vlrl.config.options import RewardConfig
 from vlrl.errors import ConfigError

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from vlrl.cli.reference.algorithms import algorithms_page
 from vlrl.cli.reference.commands import commands_page
 from vlrl.cli.reference.envs import envs_page
 from vlrl.cli.reference.metrics import metrics_page
@@ -12,6 +13,7 @@ from vlrl.cli.reference.options import options_page
 from vlrl.cli.reference.rewards import rewards_page
 
 PAGES: Mapping[str, Callable[[], str]] = {
+    "algorithms.md": algorithms_page,
     "cli.md": commands_page,
     "envs.md": envs_page,
     "metrics.md": metrics_page,

@@ -8,7 +8,7 @@ from typing import Protocol
 from vlrl.batch import Batch, StepBatch
 from vlrl.packing.layout import media_themselves
 from vlrl.packing.options import PackOptions
-from vlrl.packing.pack import pack
+from vlrl.packing.pack import pack, part_of
 from vlrl.rollout.buffer import Ticket
 from vlrl.rollout.outcome import Round, TicketOutcome
 from vlrl.run.players.heldout import Answers, Asking
@@ -72,7 +72,7 @@ class InProcess:
     ) -> Batch:
         """Pack a part of all groups of some outcomes for one optimizer step."""
         groups = [group for outcome in outcomes for group in outcome.groups]
-        return pack(groups[part], media_themselves, options, version=version)
+        return pack(part_of(groups, part, options), media_themselves, options, version=version)
 
     def fetch(self, outcome: TicketOutcome) -> list[Group]:
         """An outcome's groups."""

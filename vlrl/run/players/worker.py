@@ -18,7 +18,7 @@ from vlrl.engine.requests import JointBatch
 from vlrl.errors import VlrlError
 from vlrl.packing.layout import media_themselves
 from vlrl.packing.options import PackOptions
-from vlrl.packing.pack import pack
+from vlrl.packing.pack import pack, part_of
 from vlrl.rollout.buffer import Ticket
 from vlrl.rollout.outcome import TicketOutcome
 from vlrl.run.players.division import Division
@@ -208,6 +208,6 @@ def _packed(part: slice, options: PackOptions, version: int, outcomes: Sequence[
         groups += of_outcome
         media = [m for group in of_outcome for t in group.trajectories for m in t.media]
         outcome_of |= {medium.sha256: number for medium in media}
-    batch = pack(groups[part], media_themselves, options, version=version)
+    batch = pack(part_of(groups, part, options), media_themselves, options, version=version)
     needed = tuple(tuple(sorted({outcome_of[m.sha256] for m in media_in(of_rank)})) for of_rank in batch)
     return [Packed(num_targets(batch), needed), *batch]

@@ -1,0 +1,75 @@
+"""Algorithms by name in whole runs with the real engines: presets, and a stranger's loss."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import make_config
+from rich.console import Console
+
+from vlrl import grpo
+from vlrl.tracking.console import TrainConsole
+
+LOSS = '''
+import torch
+
+
+def loss(trainer_logprobs, anchor_logprobs, advantages, *, sequence_sums, factor=1.0):
+    """The policy gradient, times a constant."""
+    lengths = sequence_sums(torch.ones_like(advantages))
+    return -factor * advantages * trainer_logprobs * lengths / lengths, advantages > 9
+'''
+REWARD = '''
+def vowels(completion, answer):
+    """Something a random model gets more or less of."""
+    return sum(c in "aeiou0123456789" for c in completion) / 10
+'''
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("runs")
+    (made / "reward.py").write_text(REWARD)
+    (made / "my_loss.py").write_text(LOSS)
+    return made
+
+
+def steps(model: Path, folder: Path, name: str, algorithm: Any) -> list[dict[str, Any]]:
+    """The metrics of a run of two steps."""
+    config = make_config(
+        model,
+        run={"name": name, "dir": str(folder), "seed": 11},
+        rewards=[{"name": f"{folder}/reward.py:vowels"}],
+        num_steps=2,
+        optim={"lr": 3e-3},
+        algorithm=algorithm,
+        checkpoint={"every": 0},
+        logging={"tensorboard": False},
+        trainer={"num_ranks": 2, "cpus_per_rank": 0.1},
+    )
+    with TrainConsole("test", config.num_steps, console=Console(file=io.StringIO())) as console:
+        grpo.train(config, console)
+    return [json.loads(line) for line in (config.run_dir / "metrics.jsonl").read_text().splitlines()]
+
+
+def test_presets_and_a_strangers_loss_train(
+    tiny_model: Path, folder: Path, local_ray: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The policy has not moved at the first update, so GSPO has the gradient of the policy gradient there."""
+    monkeypatch.chdir(folder)  # ranks have another working folder
+    mine = {"preset": "gspo", "loss": {"name": "./my_loss.py:loss", "options": {"factor": 2.0}}}
+    runs = {
+        "gspo": steps(tiny_model, folder, "gspo", "gspo"),
+        "mine": steps(tiny_model, folder, "mine", mine),
+        "normalized": steps(tiny_model, folder, "normalized", "reinforce_pp_baseline"),
+    }
+    for name, found in runs.items():
+        assert [step["step"] for step in found] == [0, 1], name
+        assert all(step["optim/grad_norm"] > 0 for step in found), name
+    first = {name: found[0]["optim/grad_norm"] for name, found in runs.items()}
+    assert first["mine"] == pytest.approx(2 * first["gspo"], rel=1e-3)
+    assert runs["gspo"][0]["reward/mean"] == runs["mine"][0]["reward/mean"], "the same seed, the same tokens"

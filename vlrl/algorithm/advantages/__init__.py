@@ -1,0 +1,1 @@
+"""How much better each turn was than what it is compared with: functions of a group's scored trajectories."""

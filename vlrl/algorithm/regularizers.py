@@ -1,0 +1,22 @@
+"""Estimates of KL(policy || reference) as a penalty in the loss, over tokens of the policy.
+
+Schulman 2020, "Approximating KL divergence", with d = log π - log π_ref; k3 is `vlrl.algorithm.loss.kl_k3`.
+What an optimizer follows is the mean of their gradients: that of d is zero, that of d²/2 is d · ∇log π, whose
+mean is the KL's gradient (arXiv 2510.01555), that of k3 is (1 - e^-d) · ∇log π, the gradient of the other
+direction, KL(reference || policy), which is close to it near d = 0.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+
+def k1(trainer_logprobs: Tensor, reference_logprobs: Tensor) -> Tensor:
+    """d, with the gradient of k2: [M] nats. The mean of its own gradient is zero and restrains nothing."""
+    penalty = k2(trainer_logprobs, reference_logprobs)
+    return (trainer_logprobs - reference_logprobs).detach() + penalty - penalty.detach()
+
+
+def k2(trainer_logprobs: Tensor, reference_logprobs: Tensor) -> Tensor:
+    """d² / 2: [M] nats, biased as an estimate, unbiased in its gradient."""
+    return (trainer_logprobs - reference_logprobs).square() / 2
