@@ -25,6 +25,8 @@ from typing import Any
 
 HOSTS = ("vlrl-a", "vlrl-b")
 ADDRESSES = ("10.77.0.1", "10.77.0.2")
+TEST_HOSTS = f"TEST_HOSTS={','.join(ADDRESSES)}"
+"""For `no_network`, which guards the programs of both."""
 DELAY_S = 0.02
 RATE_BITS = 1e9
 MTU = 60_000  # few packets, which Python can carry at that rate
@@ -80,7 +82,7 @@ class TwoHosts:
     def command(self, host: int, *command: str) -> list[str]:
         """A command as it is run on a host."""
         # Ray's head asks for a token if an earlier run of this user has made one, its other nodes send none.
-        inside = ["ip", "netns", "exec", HOSTS[host], "env", "RAY_AUTH_MODE=disabled"]
+        inside = ["ip", "netns", "exec", HOSTS[host], "env", "RAY_AUTH_MODE=disabled", TEST_HOSTS]
         if host == 1:
             own = "mount -t tmpfs tmpfs /dev/shm && mkdir -p /tmp/ray && mount -t tmpfs tmpfs /tmp/ray"
             inside += ["unshare", "-m", "sh", "-c", f'{own} && exec "$@"', "sh"]

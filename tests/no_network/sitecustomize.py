@@ -6,6 +6,7 @@ Python imports a module of this name at start; conftest.py puts its folder on PY
 import errno
 import functools
 import ipaddress
+import os
 import socket
 
 
@@ -18,7 +19,12 @@ class NetworkUsed(OSError):
 
 @functools.cache
 def is_own_address(host):
-    """Loopback, unspecified, or an address of this machine, which is one that a socket can be bound to."""
+    """Loopback, unspecified, or an address of this machine, which is one that a socket can be bound to.
+
+    TEST_HOSTS names the addresses of network namespaces, which are on this machine as well.
+    """
+    if host in os.environ.get("TEST_HOSTS", "").split(","):
+        return True
     try:
         address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
