@@ -190,7 +190,7 @@ FAMILIES: Mapping[str, Metric] = {
     "judge/<model>/<number>": Metric("Requests, tokens, seconds and cost of a judge, in a step"),
     "heldout/judge/<model>/<number>": Metric("The same of an evaluation"),
     **{
-        f"off_policy/{name}_lag<updates>": Metric(f"{what}, of tokens of one age; _up: or older")
+        f"off_policy/{name}_staleness<updates>": Metric(f"{what}, of tokens of one age; _up: or older")
         for name, what in BY_STALENESS.items()
     },
     **{f"{NODES}<host>/{gauge}": metric for gauge, metric in NODE_GAUGES.items()},
