@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -38,15 +39,19 @@ def in_shared_terminal() -> Iterator[Callable[[str], str]]:
 def terminal(desktop: Desktop) -> Callable[[str], str]:
     desktop.perform(OpenApp("xterm"))
 
+    numbers = itertools.count()
+
     def run(command: str) -> str:
-        desktop.perform(TypeText(f"{{ {command}; }} > .said 2>&1; touch .done\n"))
+        number = next(numbers)  # files of its own: the terminal may still be at work on the command before
+        said, done = f".said{number}", f".done{number}"
+        desktop.perform(TypeText(f"{{ {command}; }} > {said} 2>&1; touch {done}\n"))
         for _ in range(2000):
-            if os.access(".done", os.F_OK, dir_fd=desktop.home):
+            if os.access(done, os.F_OK, dir_fd=desktop.home):
                 break
             time.sleep(0.01)
-        with os.fdopen(os.open(".said", os.O_RDONLY, dir_fd=desktop.home)) as file:
-            said = file.read()
-        desktop.perform(TypeText("rm .done\n"))
-        return said
+        with os.fdopen(os.open(said, os.O_RDONLY, dir_fd=desktop.home)) as file:
+            text = file.read()
+        desktop.perform(TypeText(f"rm {said} {done}\n"))
+        return text
 
     return run
