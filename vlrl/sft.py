@@ -41,6 +41,7 @@ def train(
 
 def train_once(config: Config, console: TrainConsole, resume: bool) -> dict[str, object]:
     """`train`, until it is done or something dies."""
+    config = without_teacher(config)
     with Run(config, console, train=True, generate=False, resume=resume) as run:
         metrics: dict[str, float] = {}
         earlier = read_metrics(config.run_dir / "metrics.jsonl")  # of a run that is resumed
@@ -55,6 +56,11 @@ def train_once(config: Config, console: TrainConsole, resume: bool) -> dict[str,
         return run.write_summary(
             num_parameters=run.trainer.num_parameters, final_loss=metrics.get("sft/loss")
         )
+
+
+def without_teacher(config: Config) -> Config:
+    """The config of a supervised run: a teacher would only take memory."""
+    return config.model_copy(update={"algorithm": config.algorithm.model_copy(update={"teacher": None})})
 
 
 def has_reached(losses: Sequence[float], until_loss: float | None) -> bool:

@@ -59,7 +59,7 @@ def start(config: Config, rank: int, port: int) -> tuple[Loaded, Loaded | None]:
     """Start a rank and say what it holds of the model and of the KL term's frozen reference."""
     running = _started(config, rank, port)
     reference = running._reference
-    return _held(running._engine.module.model), reference and _held(reference.module.model)
+    return _held(running._engine.module.model), reference and _held(reference.engine.module.model)
 
 
 def start_with_float32_norms(config: Config, rank: int, port: int) -> tuple[Loaded, Loaded | None]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from builders import make_sample, make_trajectory
+from builders import make_config, make_sample, make_trajectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -215,6 +215,13 @@ def test_a_missing_answer_is_a_failure_and_no_zero() -> None:
 def test_no_rewards_at_all_is_refused() -> None:
     with pytest.raises(ConfigError, match="rewards is empty"):
         compose()
+
+
+def test_beside_a_teacher_there_may_be_no_reward() -> None:
+    config = make_config(rewards=[], algorithm={"teacher": {"path": "x"}})
+    with ComposedReward.of_run(config, {"": ()}) as reward:
+        assert reward.optional
+        assert score(reward) == Score(0.0, {})
 
 
 def test_an_unknown_reward_names_the_nearest() -> None:

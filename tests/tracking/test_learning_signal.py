@@ -44,6 +44,7 @@ def texts(steps: list[dict[str, float]], group: Group) -> list[str]:
         (LOUD, False),
         (LOUD | {"optim/grad_norm": 0.0}, True),
         (SILENT | {"optim/grad_norm": 0.1}, True),  # of the KL term alone
+        (SILENT | {"distillation/reverse_kl": 0.3, "optim/grad_norm": 0.1}, False),  # of a teacher
         ({"sft/loss": 1.0}, False),
     ],
 )

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from vlrl.config.asynchronous import CorrectionConfig
-from vlrl.config.paths import absolute
+from vlrl.config.paths import absolute, model_place
 from vlrl.config.presets import PRESETS, expanded
 from vlrl.config.section import Name, Section
 from vlrl.errors import ConfigError
@@ -43,6 +43,22 @@ Function: TypeAlias = Annotated[
 ]
 
 EPISODE, PPO = FunctionConfig(name="episode"), FunctionConfig(name="ppo")
+
+
+class TeacherConfig(Section):
+    """A frozen model that judges the policy's own tokens: on-policy distillation (arXiv 2306.13649).
+
+    The trainer's ranks hold a slice each of it, in model.dtype, and score each micro-batch with it. It must
+    read what the policy reads: the same vocabulary, and the same tokens and pixels of an image.
+    """
+
+    path: Annotated[str, AfterValidator(model_place)]
+    """As model.path; a model of any size."""
+    coef: float = Field(1.0, gt=0, allow_inf_nan=False)
+    """Each token's advantage is that of its rewards and coef · (log π_teacher - log π_policy), which lowers
+    the reverse KL. A reward of weight 0 is only measured; with no other, the teacher alone teaches."""
+    offload: bool = False
+    """Keep its slices in host memory, or under trainer.offload_dir, even if the policy's are on the GPU."""
 
 
 class AlgorithmConfig(Section):
@@ -92,9 +108,17 @@ class AlgorithmConfig(Section):
     entropy_coef: float = Field(0.0, ge=0)
     """Weight of the policy's entropy in the objective (A3C, arXiv 1602.01783), so that it goes on exploring;
     above 0 groups whose rewards are equal are trained too."""
+    teacher: TeacherConfig | None = None
+    """Distils another model into the policy; null is no teacher. With one, groups whose rewards are equal are
+    trained too."""
     num_minibatches: int = Field(1, ge=1)
     """Optimizer steps per rollout batch; must divide rollout.prompts_per_step."""
     correction: CorrectionConfig = CorrectionConfig()
+
+    @property
+    def trains_every_group(self) -> bool:
+        """Whether tokens without an advantage have a gradient too: of KL, of entropy, or a teacher's."""
+        return self.kl_coef > 0 or self.entropy_coef > 0 or self.teacher is not None
 
     @model_validator(mode="before")
     @classmethod

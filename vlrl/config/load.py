@@ -184,6 +184,25 @@ class Config(Section):
         return self
 
     @model_validator(mode="after")
+    def _teacher_alone(self) -> Config:
+        """Where no reward has a weight, nothing may need one."""
+        sources = (*self.data.train, *self.data.eval)
+        weighted = [r for r in (*self.rewards, *(r for s in sources for r in s.rewards)) if r.weight != 0]
+        if self.algorithm.teacher is None or weighted:
+            return self
+        if any(chosen.name == "zero_variance" for chosen in self.batch.filters):
+            raise ValueError(
+                "batch.filters=zero_variance drops every group where no reward has a weight, and "
+                "algorithm.teacher teaches by all of them; leave the filter out, or give a reward a weight"
+            )
+        if self.data.eval and not self.rewards and not all(source.rewards for source in self.data.eval):
+            raise ValueError(
+                "data.eval is measured by the first reward, and rewards is empty; give one that is only "
+                "measured, such as rewards=[{name: answer_exact, weight: 0}], or leave data.eval out"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _one_way_to_freeze(self) -> Config:
         if self.lora is not None and self.model.freeze:
             raise ValueError(

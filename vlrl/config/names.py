@@ -55,6 +55,7 @@ ALIASES: Mapping[str, str] = {
     "lora_r": "lora.rank",
     "lora_alpha": "lora.alpha",
     "lora_target_modules": "lora.targets",
+    "teacher_model_name_or_path": "algorithm.teacher.path",
     # verl
     "n": "rollout.group_size",
     "train_batch_size": "rollout.prompts_per_step",
@@ -103,6 +104,9 @@ ALIASES: Mapping[str, str] = {
     "custom_reward_function": "rewards",
     "lora_rank": "lora.rank",
     "target_modules": "lora.targets",
+    "distillation": "algorithm.teacher",
+    "distillation_loss_coef": "algorithm.teacher.coef",
+    "teacher_model": "algorithm.teacher",
     # EasyR1
     "rollout_batch_size": "rollout.prompts_per_step",
     "global_batch_size": "algorithm.num_minibatches",

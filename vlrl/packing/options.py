@@ -23,8 +23,8 @@ class PackOptions:
         aggregation: the averaging rule, see `token_weights`.
         normalize: "batch" gives a step's advantages mean 0 and deviation 1 (`vlrl.packing.pack.part_of`).
         keep_zero_advantage: train groups whose advantages are all zero. They add nothing to the policy
-            gradient, so they may be left out exactly; only terms of KL and entropy need them. They count
-            in the averages either way.
+            gradient, so they may be left out exactly; only terms of KL and entropy and a teacher need them.
+            They count in the averages either way.
         max_turns: most actions of an episode.
         max_pixels: of a micro-batch's media; a tree that has more goes alone. None is no limit.
         images_once: an image that several micro-batches of a rank show runs through the tower with
@@ -59,7 +59,7 @@ class PackOptions:
             max_completion_tokens=config.rollout.max_tokens,
             aggregation="token" if algorithm is None else algorithm.aggregation,
             normalize="none" if algorithm is None else algorithm.normalize,
-            keep_zero_advantage=algorithm is None or algorithm.kl_coef > 0 or algorithm.entropy_coef > 0,
+            keep_zero_advantage=algorithm is None or algorithm.trains_every_group,
             max_turns=config.episodes.max_turns,
             max_pixels=config.trainer.max_pixels_per_micro_batch,
             images_once=True,

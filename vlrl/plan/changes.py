@@ -26,6 +26,7 @@ COST_TIME_ONLY = frozenset(
             "offload_optimizer",
             "offload_parameters",
         ),
+        "algorithm.teacher": ("offload",),
         "generator": ("gpu_memory_utilization", "cpu_kv_cache_gib"),
         "weights": ("transport",),
     }.items()
@@ -175,7 +176,10 @@ def _changes(setting: _Setting, plan: Plan | None) -> Iterator[Change]:
     yield from _engine_changes(setting, plan)
     if gpu and not trainer.offload_optimizer:
         yield ("trainer.offload_optimizer=true",)
+    teacher = config.algorithm.teacher
     if gpu and not trainer.offload_parameters:
+        if teacher is not None and not teacher.offload:
+            yield ("algorithm.teacher.offload=true",)
         yield ("trainer.offload_parameters=true",)
     if plan is not None and gpu and not plan.host_fits(machine) and plan.memory.segment:
         yield ("weights.transport=disk",)

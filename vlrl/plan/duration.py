@@ -15,14 +15,12 @@ def train_flops(shape: ModelShape, work: Workload, config: Config) -> float:
     """Floating-point operations of one step on all ranks.
 
     Forward; backward, which is twice that, or once without gradients of weights; forward again where
-    activations are recomputed; the forward of the reference, and of the proximal policy where it is asked.
+    activations are recomputed; the forward of the reference and of the teacher, and of the proximal policy
+    where it is asked.
     """
     algorithm, choice = config.algorithm, config.trainer.gradient_checkpointing
     trained = {part for part, count in shape.trained.items() if count}
-    context = work.micro_pairs // max(1, work.micro_tokens)
-    language = forward(shape.language, work.step_tokens, context)
-    head = 2.0 * work.step_targets * shape.vocab * shape.language.hidden
-    vision = forward(shape.vision, work.step_patches, work.image_patches)
+    language, head, vision = _forwards(shape, work)
     once = language + head + vision
     others = 1.0 if algorithm.kl_coef > 0 else 0.0
     if algorithm.correction.recomputes:  # logprobs of all minibatches but the first
@@ -33,7 +31,18 @@ def train_flops(shape: ModelShape, work: Workload, config: Config) -> float:
     # Chunked logprobs compute the logits once more in the backward pass (`vlrl.model.head_logprobs`).
     head *= 4.0 if {"head", "embeddings"} & trained and not adapted else 3.0
     vision *= _passes("vision_tower" in trained, False, adapted, recomputes(choice, "vision"))
-    return language + head + vision + others * once
+    teacher = sum(_forwards(shape.teacher, work)) if shape.teacher is not None else 0.0
+    return language + head + vision + others * once + teacher
+
+
+def _forwards(shape: ModelShape, work: Workload) -> tuple[float, float, float]:
+    """Operations of one forward pass over a step: of the language layers, of the head, of the tower."""
+    context = work.micro_pairs // max(1, work.micro_tokens)
+    return (
+        forward(shape.language, work.step_tokens, context),
+        2.0 * work.step_targets * shape.vocab * shape.language.hidden,
+        forward(shape.vision, work.step_patches, work.image_patches),
+    )
 
 
 def _passes(trained: bool, below: bool, adapted: bool, recomputed: bool) -> float:

@@ -35,7 +35,7 @@ class RankMemory:
     """Bytes of one rank at its peak, on the device it trains on; on a CPU that is the host.
 
     Attributes:
-        weights: this rank's slice, the frozen reference's with it.
+        weights: this rank's slice, the frozen reference's and the teacher's with it.
         gathered: what ZeRO-3 has fetched of other slices, or from host memory.
         gradients: the slice and the buffer they are reduced in.
         optimizer: float32 copy of the weights and both moments (optim.state).
@@ -86,15 +86,16 @@ def rank_memory(shape: ModelShape, work: Workload, config: Config, device: str) 
         device: "cpu" or "cuda".
     """
     ranks, size = config.trainer.world_size, shape.weight_bytes
-    live = min(shape.num_params, MAX_LIVE_PARAMS) * size
+    live = _live(shape, size)
     trained = -(-shape.num_trained // ranks)
     bucket = (min(shape.num_trained, BUCKET_PARAMS) if device == "cpu" else BUCKET_PARAMS) * FLOAT32
     memory = RankMemory(
-        weights=num_copies(config) * (shape.num_params + shape.adapters) * size // ranks,
+        weights=num_copies(config) * (shape.num_params + shape.adapters) * size // ranks
+        + teacher_bytes(shape) // ranks,
         gathered=0 if ranks == 1 else live,
         gradients=trained * FLOAT32 + bucket,
         optimizer=int(trained * (FLOAT32 + 2 * MOMENT_BYTES[config.optim.state])),
-        activations=_language_activations(shape, work, config, device),
+        activations=max(_language_activations(shape, work, config, device), _teacher_pass(shape, work)),
         vision=_vision_activations(shape, work, config, device),
         logits=_logits(shape, work, config, device),
         update=_update_tensors(config, device) * min(trained, UPDATED_PARAMS) * FLOAT32,
@@ -103,7 +104,7 @@ def rank_memory(shape: ModelShape, work: Workload, config: Config, device: str) 
         host=0,
         keeps_freed=device == "cpu",
     )
-    return memory if device == "cpu" else _offloaded(memory, config, bucket, live)
+    return memory if device == "cpu" else _offloaded(memory, shape, config, bucket)
 
 
 def num_copies(config: Config) -> int:
@@ -111,7 +112,26 @@ def num_copies(config: Config) -> int:
     return 2 if config.algorithm.kl_coef > 0 and config.lora is None else 1
 
 
-def _offloaded(memory: RankMemory, config: Config, bucket: int, live: int) -> RankMemory:
+def teacher_bytes(shape: ModelShape) -> int:
+    """Weights of algorithm.teacher, whole; 0 without one."""
+    return shape.teacher.num_params * shape.weight_bytes if shape.teacher is not None else 0
+
+
+def _live(shape: ModelShape, size: int) -> int:
+    """Gathered weights: of one model at a time, since a teacher's pass is over when the policy's begins."""
+    models = [shape, *([shape.teacher] if shape.teacher is not None else [])]
+    return max(min(model.num_params, MAX_LIVE_PARAMS) for model in models) * size
+
+
+def _teacher_pass(shape: ModelShape, work: Workload) -> int:
+    """What one layer of a teacher holds at a time, without a backward pass: before the policy's own pass."""
+    if shape.teacher is None:
+        return 0
+    stack = shape.teacher.language
+    return layer_values(stack) * work.slice_tokens * shape.weight_bytes
+
+
+def _offloaded(memory: RankMemory, shape: ModelShape, config: Config, bucket: int) -> RankMemory:
     """The same with what the config offloads in host memory, or on a disk.
 
     DeepSpeed's gradients follow the optimizer's states, as a sum over micro-batches and for the update.
@@ -122,8 +142,14 @@ def _offloaded(memory: RankMemory, config: Config, bucket: int, live: int) -> Ra
         update = memory.update * 2 // 3  # gradients are flat already
         host = memory.optimizer + 2 * gradients + update
         memory = replace(memory, optimizer=0, update=0, gradients=bucket, host=host)
+    teacher = config.algorithm.teacher
     if trainer.offload_parameters:
-        memory = replace(memory, weights=0, gathered=live, host=memory.host + memory.weights)
+        moved = memory.weights
+    else:
+        moved = teacher_bytes(shape) // trainer.world_size if teacher is not None and teacher.offload else 0
+    if moved:
+        live = _live(shape, shape.weight_bytes)
+        memory = replace(memory, weights=memory.weights - moved, gathered=live, host=memory.host + moved)
     return memory if trainer.offload_dir is None else replace(memory, host=0)
 
 

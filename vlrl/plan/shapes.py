@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from vlrl.config import Config
+from vlrl.errors import ConfigError
 
 BYTES = {"float32": 4, "bfloat16": 2}
 
@@ -63,6 +64,7 @@ class ModelShape:
         patches_per_token: patches that become one token of the language model.
         weight_bytes: of one weight.
         num_tensors: parameters that are tensors of their own.
+        teacher: shape of algorithm.teacher; None without one.
     """
 
     params: Mapping[str, int]
@@ -76,6 +78,7 @@ class ModelShape:
     patches_per_token: int
     weight_bytes: int
     num_tensors: int = 0
+    teacher: ModelShape | None = None
 
     @property
     def num_params(self) -> int:
@@ -98,6 +101,18 @@ def read_shape(config: Config, *, fetch: bool = True) -> ModelShape:
     Raises:
         ConfigError: if there is no config.json, or freezing or adapters name nothing.
     """
+    from vlrl.trainer.frozen.model import of_teacher
+
+    shape = _read_shape(config, fetch)
+    if config.algorithm.teacher is None:
+        return shape
+    try:
+        return replace(shape, teacher=_read_shape(of_teacher(config), fetch))
+    except ConfigError as error:
+        raise ConfigError(f"algorithm.teacher: {error}") from error
+
+
+def _read_shape(config: Config, fetch: bool) -> ModelShape:
     from vlrl.model.lora import adapter_targets
     from vlrl.model.meta_model import empty_model
     from vlrl.model.parts import freeze, part_of

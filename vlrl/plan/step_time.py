@@ -16,7 +16,7 @@ from vlrl.placement.layout import Layout
 from vlrl.plan import rates
 from vlrl.plan.duration import forward, train_flops, train_seconds
 from vlrl.plan.machine import PlannedMachine
-from vlrl.plan.memory import FLOAT32, RankMemory, num_copies, num_sent
+from vlrl.plan.memory import FLOAT32, RankMemory, num_copies, num_sent, teacher_bytes
 from vlrl.plan.phases import ENGINE_BUFFER_BYTES, EngineMemory, kv_bytes_per_token
 from vlrl.plan.shapes import ModelShape
 from vlrl.plan.workload import Prompts, Workload
@@ -211,7 +211,7 @@ def _communication(step: PlannedStep) -> float:
     if len(step.layout.ranks) == 1:
         return 0.0
     rate = min(rates.LINK.value, step.network) if step.ranks_are_spread else rates.LINK.value
-    gathered = (1 + num_copies(config)) * shape.num_params * shape.weight_bytes
+    gathered = (1 + num_copies(config)) * shape.num_params * shape.weight_bytes + teacher_bytes(shape)
     passes = step.work.num_micro_batches * config.algorithm.num_minibatches
     return passes * (gathered + shape.num_trained * FLOAT32) / rate
 

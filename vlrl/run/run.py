@@ -139,7 +139,7 @@ class Run:
         # Of a run that does not train, the first samples are all of the training rows, and are read below.
         look_for_media((*(sources.train if self._train else ()), *sources.heldout), config, tell)
         if self._generate:
-            self.reward = ComposedReward(config.rewards, sources.rewards, config.scoring)
+            self.reward = ComposedReward.of_run(config, sources.rewards)
             self._stack.callback(self.reward.close)
             self._masks, self._filters = masks_of(config), filters_of(config)
         self.console.phase("loading the processor")

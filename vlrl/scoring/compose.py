@@ -19,6 +19,7 @@ from itertools import pairwise
 from types import TracebackType
 from typing import Any, Self
 
+from vlrl.config import Config
 from vlrl.config.options import RewardConfig, ScoringConfig
 from vlrl.coordinates import Canvas
 from vlrl.errors import ConfigError
@@ -68,6 +69,7 @@ class ComposedReward:
         scoring: ScoringConfig | None = None,
         *,
         inline: bool = False,
+        optional: bool = False,
     ) -> None:
         """Find the plug-ins; no process is started before there is something to score.
 
@@ -76,12 +78,14 @@ class ComposedReward:
             by_source: name of a data source → the rewards of its samples; empty means the run's.
             scoring: limits and total clip.
             inline: call every reward in this process, without limits.
+            optional: something else teaches too, so there may be none; all completions then score 0.
 
         Raises:
             ConfigError: for an unknown name, an option no reward takes, or samples without any reward.
         """
         own = {source: rewards for source, rewards in (by_source or {}).items() if rewards}
-        if not configs and len(own) < len(by_source or {"": ()}):
+        self.optional = optional
+        if not configs and not optional and len(own) < len(by_source or {"": ()}):
             raise ConfigError("rewards is empty; give at least one, for instance - name: answer_exact")
         self._scoring = scoring or ScoringConfig()
         all_terms: list[Term] = []
@@ -93,6 +97,12 @@ class ComposedReward:
             limits_s=[term.reward.timeout_s for term in all_terms],
             inline=inline,
         )
+
+    @classmethod
+    def of_run(cls, config: Config, by_source: Mapping[str, Sequence[RewardConfig]]) -> Self:
+        """A run's rewards; beside a teacher they are optional."""
+        taught = config.algorithm.teacher is not None
+        return cls(config.rewards, by_source, config.scoring, optional=taught)
 
     def first_part(self, source: str) -> str:
         """Name of the first reward of a source's samples."""

@@ -12,14 +12,18 @@ SILENT_STEPS = 10
 """Steps in a row without a signal after which a run says so; then again whenever their number has doubled."""
 
 _EVEN = "reward/zero_variance_groups"
+_TAUGHT = "distillation/reverse_kl"
+"""A step that has it had a teacher."""
 
 
 def is_silent(metrics: Mapping[str, float | None]) -> bool:
-    """True for a step of GRPO that taught nothing by its rewards.
+    """True for a step of GRPO that taught nothing.
 
-    All groups were scored alike within themselves, so every advantage is 0; or the gradient was 0.
+    All groups were scored alike within themselves, so every advantage is 0 unless a teacher gave some; or the
+    gradient was 0.
     """
-    return metrics.get(_EVEN) == 1.0 or metrics.get("optim/grad_norm") == 0.0
+    even = metrics.get(_EVEN) == 1.0 and _TAUGHT not in metrics
+    return even or metrics.get("optim/grad_norm") == 0.0
 
 
 class LearningSignal:

@@ -66,7 +66,7 @@ METRICS: Mapping[str, Metric] = {
     "completion/truncated_fraction": Metric("Share of completions cut at rollout.max_tokens", "fraction"),
     "policy/entropy": Metric(
         "Mean entropy of the trainer's next-token distribution, over the trained tokens: groups without "
-        "advantages are computed only if kl_coef or entropy_coef is above 0",
+        "advantages are computed only if kl_coef or entropy_coef is above 0, or with a teacher",
         "nats",
     ),
     "policy/sampler_mismatch": Metric(
@@ -76,6 +76,10 @@ METRICS: Mapping[str, Metric] = {
     ),
     "policy/kl_reference": Metric(
         "KL to the frozen starting model, k3 estimate over the trained tokens", "nats"
+    ),
+    "distillation/reverse_kl": Metric(
+        "KL(policy ‖ teacher), k1 estimate: mean of log π_policy - log π_teacher over the trained tokens",
+        "nats",
     ),
     "policy/clip_fraction": Metric("Share of trained tokens whose probability ratio was clipped", "fraction"),
     "off_policy/staleness_mean": Metric("Mean staleness of the trained tokens", "updates"),

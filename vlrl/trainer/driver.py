@@ -179,6 +179,8 @@ class Trainer:
             } | staleness_metrics(sums.by_staleness)
             if self._config.algorithm.kl_coef > 0:
                 metrics["policy/kl_reference"] = sums.kl_reference / tokens
+            if self._config.algorithm.teacher is not None:
+                metrics["distillation/reverse_kl"] = sums.reverse_kl / tokens
         if sums.num_media:
             metrics["vision/cached_share"] = sums.num_media_cached / sums.num_media
         return metrics, sum((r.differences for r in results), LogprobDifferences())

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import torch
 
+from vlrl.algorithm.distillation import teacher_advantages
 from vlrl.algorithm.loss import kl_k3, negative_log_likelihood
 from vlrl.algorithm.off_policy import SumsFn, corrected_surrogate
 from vlrl.algorithm.staleness import staleness_sums
@@ -21,6 +23,7 @@ def token_losses(
     trainer_logprobs: torch.Tensor,
     entropy: torch.Tensor,
     reference_logprobs: torch.Tensor | None,
+    teacher_logprobs: torch.Tensor | None,
     objective: Objective,
     algorithm: AlgorithmConfig,
     sequence_sums: SumsFn,
@@ -32,14 +35,19 @@ def token_losses(
         trainer_logprobs: [M], with gradient.
         entropy: [M], with gradient.
         reference_logprobs: [M] of the starting model; None without a KL term.
+        teacher_logprobs: [M] of algorithm.teacher; None without one.
         objective: "grpo" or "sft".
         algorithm: the config's.
         sequence_sums: sums over each sequence's tokens, see `vlrl.algorithm.off_policy`.
     """
     if objective == "sft":
         return negative_log_likelihood(trainer_logprobs), StepSums()
+    current = trainer_logprobs.detach()
+    if teacher_logprobs is not None and algorithm.teacher is not None:
+        told = teacher_advantages(current, teacher_logprobs, algorithm.teacher.coef)
+        batch = replace(batch, advantages=batch.advantages + told)
     surrogate = corrected_surrogate(trainer_logprobs, batch, algorithm, sequence_sums)
-    per_token, current = surrogate.loss, trainer_logprobs.detach()
+    per_token = surrogate.loss
     # KL(sampler || trainer), estimated on the sampler's own samples.
     mismatch = kl_k3(batch.sampler_logprobs, current)
     sums = StepSums(mismatch=float(mismatch.sum()), num_clipped=int(surrogate.stopped.sum()))
@@ -48,6 +56,8 @@ def token_losses(
         kl_reference = bound_kl(algorithm)(trainer_logprobs, reference_logprobs)
         per_token = per_token + algorithm.kl_coef * kl_reference  # GRPO Eq. 3
         sums.kl_reference = float(kl_k3(current, reference_logprobs).sum())
+    if teacher_logprobs is not None:
+        sums.reverse_kl = float((current - teacher_logprobs).sum())  # k1, whose sum may be negative
     if algorithm.entropy_coef > 0:
         per_token = per_token - algorithm.entropy_coef * entropy
     return per_token, sums

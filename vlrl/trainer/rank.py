@@ -39,6 +39,7 @@ from vlrl.protocols import Processor
 from vlrl.storage.shared_folder import SharedFile, WrittenFiles
 from vlrl.trainer.choices import choose_for
 from vlrl.trainer.device_memory import DeviceMemory
+from vlrl.trainer.frozen.model import FrozenModel, open_teacher
 from vlrl.trainer.group import join_ranks
 from vlrl.trainer.loading import load_split
 from vlrl.trainer.model import (
@@ -124,11 +125,10 @@ class TrainerRank:
         self._profiler = StepProfiler(
             self._config.profile, self._config.run_dir, self._rank, self._engine.module
         )
-        needs_copy = self._config.algorithm.kl_coef > 0 and self._config.lora is None
-        self._reference = self._build_reference() if needs_copy else None
+        self._reference, self._teacher = self._build_frozen()
         self._sender = WeightSender(self._rank, self._world, self._device, self._nodes)
-        engines = [self._engine, *([self._reference] if self._reference is not None else [])]
-        self._memory = DeviceMemory(engines, self._device)
+        frozen = [model.engine for model in (self._reference, self._teacher) if model is not None]
+        self._memory = DeviceMemory([self._engine, *frozen], self._device)
         return time.perf_counter() - begin
 
     def sleep(self) -> int:
@@ -141,7 +141,7 @@ class TrainerRank:
 
     def choices(self) -> tuple[MachineChoice, ...]:
         """What was chosen for this machine, and why."""
-        return self._chosen.all
+        return self._chosen.all + (self._teacher.choices if self._teacher is not None else ())
 
     def parameters(self) -> list[tuple[str, str, tuple[int, ...]]]:
         """(name in Hugging Face format, dtype, whole shape) of every parameter; tied ones once."""
@@ -181,19 +181,22 @@ class TrainerRank:
         for group in self._engine.optimizer.param_groups:
             group["lr"] = lr
         sums, differences = StepSums(), LogprobDifferences()
-        kept, kept_of_reference = StepFeatures(), StepFeatures()
+        kept, kept_of_reference, kept_of_teacher = StepFeatures(), StepFeatures(), StepFeatures()
         for index, micro_batch in enumerate(micro_batches):
             self._engine.set_gradient_accumulation_boundary(index == len(micro_batches) - 1)
             batch = self._on_device(micro_batch, frames)
             # Before the policy's own pass: ZeRO-3 follows an engine's calls, and LoRA has one for both.
             wanted = objective == "grpo"
             reference_logprobs = self._reference_logprobs(batch, kept_of_reference) if wanted else None
+            teacher = self._teacher if wanted else None
+            teacher_logprobs = teacher.logprobs(batch, kept_of_teacher) if teacher is not None else None
             trainer_logprobs, entropy = self._engine(batch, kept)
             per_token, micro_sums = token_losses(
                 batch,
                 trainer_logprobs,
                 entropy,
                 reference_logprobs,
+                teacher_logprobs,
                 objective,
                 self._config.algorithm,
                 self._sums,
@@ -265,23 +268,21 @@ class TrainerRank:
         """The starting model's logprobs [M], by the same layout; None if the algorithm needs none."""
         if self._config.algorithm.kl_coef == 0:
             return None
-        with torch.no_grad():
-            if self._reference is None:
-                with adapters_off(self._engine.module):
-                    return self._engine(batch, kept)[0]  # type: ignore[no-any-return]
-            return self._reference(batch, kept)[0]  # type: ignore[no-any-return]
+        if self._reference is not None:
+            return self._reference.logprobs(batch, kept)
+        with torch.no_grad(), adapters_off(self._engine.module):
+            return self._engine(batch, kept)[0]  # type: ignore[no-any-return]
 
-    def _build_reference(self) -> Any:
-        """The starting model, frozen, its parameters split over the ranks too."""
-        import deepspeed
-
-        options = deepspeed_config(of_reference(self._config), self._device.type)
-        # The features of a frozen tower are the policy's own: one cache serves both.
-        module = self._wrapped(load_split(self._config, options))
-        module.requires_grad_(False)
-        engine, *_ = deepspeed.initialize(model=module, config=options)
-        engine.eval()  # DeepSpeed's returns nothing
-        return engine
+    def _build_frozen(self) -> tuple[FrozenModel | None, FrozenModel | None]:
+        """The starting model and the teacher, as far as the algorithm asks for them."""
+        config, reference, teacher = self._config, None, None
+        if config.algorithm.kl_coef > 0 and config.lora is None:
+            options = deepspeed_config(of_reference(config), self._device.type)
+            # The features of a frozen tower are the policy's own: one cache serves both.
+            reference = FrozenModel(self._wrapped(load_split(config, options)), options)
+        if config.algorithm.teacher is not None:
+            teacher = open_teacher(config, self._banned, self._device, self._sharers, self._chosen.all)
+        return reference, teacher
 
     def _wrapped(self, model: Any) -> TreeLogprobs:
         return with_logprobs(model, self._config, self._banned, self._chosen, self._cache, self._sharers)

@@ -22,6 +22,7 @@ class StepSums:
     entropy: float = 0.0
     mismatch: float = 0.0
     kl_reference: float = 0.0
+    reverse_kl: float = 0.0
     num_clipped: int = 0
     num_media: int = 0
     num_media_cached: int = 0

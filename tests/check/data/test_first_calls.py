@@ -37,13 +37,14 @@ def call(tmp_path: Path) -> Call:
         samples: list[Sample] = SAMPLES,
         signature: str = "completion, answer",
         group: bool = False,
+        optional: bool = False,
     ) -> list[str]:
         file = tmp_path / f"mine_{len(list(tmp_path.iterdir()))}.py"
         declared = "from vlrl.rewards import reward\n\n@reward(group=True)\n" if group else ""
         file.write_text(f"{declared}def score({signature}):\n    {body}\n")
         told: list[str] = []
         config = RewardConfig(name=f"{file}:score")
-        with ComposedReward([config], inline=True) as reward, asyncio.Runner() as runner:
+        with ComposedReward([config], inline=True, optional=optional) as reward, asyncio.Runner() as runner:
             processor: Any = Spells()
             call_rewards_first(
                 samples, reward, processor, runner, lambda e, text: told.append(f"{e}: {text}")
@@ -84,6 +85,10 @@ def test_references_that_earn_nothing_are_told_of(call: Call) -> None:
     assert told.startswith("reference_not_rewarded: no reference scores more than an empty completion does")
     assert "for instance '2' of sample 'a'" in told
     assert call("return float(answer == completion == '2')") == [], "one sample that is paid for is enough"
+
+
+def test_beside_a_teacher_references_need_not_earn_anything(call: Call) -> None:
+    assert call("return 0.0", optional=True) == []
 
 
 def test_a_reward_of_a_group_is_shown_a_samples_references_together(call: Call) -> None:

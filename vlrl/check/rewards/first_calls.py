@@ -54,7 +54,7 @@ def call_rewards_first(
         )
     scores = [result.total if isinstance(result, Score) else None for result in results]
     unpaid = [sample for sample, _ in known if not _pays(sample, tried, scores)]
-    if unpaid and len(unpaid) == len(known):
+    if unpaid and len(unpaid) == len(known) and not reward.optional:
         texts = references_of(unpaid[0])
         tell(
             "reference_not_rewarded",

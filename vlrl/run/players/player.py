@@ -91,7 +91,7 @@ def open_player(
         policy_of: the policy of a position's episodes; None is the one policy for all.
     """
     sources, processor = Sources.open(config), open_processor(config)
-    reward = ComposedReward(config.rewards, sources.rewards, config.scoring)
+    reward = ComposedReward.of_run(config, sources.rewards)
     stack.callback(reward.close)
     data = RunData(config, sources, processor, supervised=False, tell=tell, owns=owns)
     stack.callback(data.close)

@@ -33,6 +33,7 @@ MULTIPLES = (
     "policy/entropy",
     "policy/sampler_mismatch",
     "policy/kl_reference",
+    "distillation/reverse_kl",
     "optim/grad_norm",
     "completion/num_tokens_mean",
     "policy/clip_fraction",

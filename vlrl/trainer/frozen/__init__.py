@@ -1,0 +1,1 @@
+"""Models that a rank holds beside the policy and never trains."""
