@@ -67,7 +67,7 @@ async def generate_groups(player: Player, tickets: Sequence[Ticket[TicketOutcome
     config, clock = player.config, Clock()
     positions = [ticket.position for ticket in tickets]
     with clock.measure("wait"):
-        rows = await player.samples(positions)
+        rows = await player.samples(tickets)
     result = await rollout_groups(
         [row.sample for row in rows],
         player.context,
@@ -79,7 +79,8 @@ async def generate_groups(player: Player, tickets: Sequence[Ticket[TicketOutcome
     with clock.measure("reward"):
         failures = await score_groups(result.groups, player.reward.score_all, tickets[0].version)
         assign_credit(result.groups, config.algorithm, player.masks)
-    outcomes = [outcome_of(groups, player.filters) for groups in result.of_samples]
+    played = zip(result.of_samples, rows, strict=True)
+    outcomes = [outcome_of(groups, player.filters, row.number) for groups, row in played]
     return Round(outcomes, failures, result.counts, row_counts(rows), clock.seconds)
 
 

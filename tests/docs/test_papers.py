@@ -24,7 +24,9 @@ def test_every_row_leads_somewhere() -> None:
         assert (ROOT / file).is_file(), file
         assert f"def {test}(" in (ROOT / test_file).read_text(encoding="utf-8"), test
         key = re.fullmatch(r"\((\w+)(?:: \w+)?\)", preset)  # set by hand
-        assert preset in PRESETS or (key and key[1] in {"default", *AlgorithmConfig.model_fields}), preset
+        assert preset in PRESETS or (
+            key and key[1] in {"default", "sampler", *AlgorithmConfig.model_fields}
+        ), preset
 
 
 def test_every_preset_and_every_file_of_an_algorithm_has_a_row() -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
+from vlrl.config.algorithm import FunctionName
 from vlrl.config.options import RewardList, Section
 from vlrl.config.section import Name, named_list
+from vlrl.errors import ConfigError
+from vlrl.registry.bound import Bound, bind
 
 
 class VideoConfig(Section):
@@ -83,6 +86,87 @@ class MediaConfig(Section):
     """Longest download, and longest decoding of one video, in seconds."""
 
 
+class SamplerConfig(Section):
+    """Which row of a source comes next (docs/curricula.md); a name alone stands for {name: …}."""
+
+    name: FunctionName = "uniform"
+    """Weight of each row: uniform (every row once an epoch), or a function of the rows' pass rates:
+    learnability (explore), hardness (explore), band (low, high), easy_to_hard (first, epochs_to_all), or
+    ./file.py:function that returns a weight for each."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Passed to the function by name."""
+    start_rates: Path | None = None
+    """A file that `vlrl data rate` wrote: the rows' pass rates under model.path. Null: nothing is known."""
+    adaptive: bool = True
+    """Rates follow the completions that training generates; false: they stay those of start_rates."""
+    half_life: float = Field(1.0, gt=0)
+    """Epochs of this source after which a completion counts half in its row's rate, as the policy has
+    changed; .inf: it always counts whole."""
+    prior_strength: float = Field(1.0, gt=0)
+    """Completions that the prior rate counts as; 1 is Jeffreys' prior."""
+    pool_by: str | None = None
+    """A key of the rows' metadata, such as level: the prior rate of a row is then that of all rows with the
+    same value. Null: 0.5 for every row."""
+
+    @property
+    def is_adaptive(self) -> bool:
+        """Whether the next row follows from what training has observed."""
+        return self.name != "uniform" and self.adaptive
+
+    @property
+    def is_static(self) -> bool:
+        """Whether rows have weights that stay those of the start model."""
+        return self.name != "uniform" and not self.adaptive
+
+    @model_validator(mode="after")
+    def _read(self) -> SamplerConfig:
+        self._require_rates()
+        if self.name != "uniform":
+            try:
+                bound_weights(self)
+            except ConfigError as error:
+                raise ValueError(str(error)) from error
+        return self
+
+    def _require_rates(self) -> None:
+        """Refuse what nothing would read."""
+        fields = type(self).model_fields
+        defaults = {key: fields[key].get_default(call_default_factory=True) for key in fields}
+        changed = [key for key, default in defaults.items() if getattr(self, key) != default]
+        if self.name == "uniform" and changed:
+            raise ValueError(
+                f"{changed[0]}={getattr(self, changed[0])} has no effect with name=uniform, which weighs all "
+                "rows alike; leave it out, or set name=learnability"
+            )
+        if not self.adaptive and self.start_rates is None:
+            raise ValueError(
+                "adaptive=false keeps the rates of start_rates, and start_rates is null; set start_rates to "
+                "a file of `vlrl data rate`, or adaptive=true"
+            )
+        if not self.adaptive and (unread := [key for key in changed if key in ESTIMATED]):
+            raise ValueError(
+                f"{unread[0]}={getattr(self, unread[0])} has no effect with adaptive=false, which keeps "
+                "the rates of start_rates as they are; leave it out, or set adaptive=true"
+            )
+
+
+ESTIMATED = ("half_life", "prior_strength", "pool_by")
+"""Keys of the estimate that an adaptive sampler makes."""
+
+Sampler: TypeAlias = Annotated[
+    SamplerConfig, BeforeValidator(lambda value: {"name": value} if isinstance(value, str) else value)
+]
+
+
+def bound_weights(options: SamplerConfig) -> Bound:
+    """The weights with their options: a function of [N] float64 pass rates that returns [N] weights.
+
+    Raises:
+        ConfigError: as `vlrl.registry.bound.bind` does.
+    """
+    return bind("samplers", options.name, options.options, given=("rates",), shared={}, context=("epochs",))
+
+
 class DatasetConfig(Section):
     """One source of rows."""
 
@@ -105,6 +189,8 @@ class DatasetConfig(Section):
     """Rewards of this source's rows; empty means the run's."""
     weight: float = Field(1.0, gt=0)
     """Share of this source in a mixture: rows are sampled in proportion to the weights."""
+    sampler: Sampler = SamplerConfig()
+    """The order of this source's rows."""
 
 
 class DataConfig(Section):
@@ -123,6 +209,8 @@ class DataConfig(Section):
     on_broken: Literal["error", "drop"] = "error"
     """What happens to a row that cannot be read or has a broken or missing medium: the run stops and names
     it, or another takes its place; the metrics and the summary count them, and the first ones are named."""
+    pass_threshold: float = 1.0
+    """A completion passes if the first reward of its source is at least that: for pass rates of rows."""
     num_workers: int = Field(2, ge=1)
     """Threads that resolve media ahead of training."""
     prefetch_steps: int = Field(1, ge=0)
@@ -134,3 +222,13 @@ class DataConfig(Section):
         if not isinstance(tree, dict):
             return tree
         return {**tree, **{k: named_list(v) for k, v in tree.items() if k in ("train", "eval")}}
+
+    @model_validator(mode="after")
+    def _samplers_are_for_training(self) -> DataConfig:
+        for number, source in enumerate(self.eval):
+            if source.sampler.name != "uniform":
+                raise ValueError(
+                    f"eval.{number}.sampler.name={source.sampler.name} has no effect: held-out rows are "
+                    "asked one after the other; leave it out, or move it to train"
+                )
+        return self

@@ -320,6 +320,11 @@ def _spell_out_parents(tree: dict[str, Any], key: str) -> None:
     split = rest.partition(".")[0]
     if section == "data" and isinstance(data, dict) and isinstance(data.get(split), str | list):
         data[split] = named_list(data[split])
+    if section == "data" and ".sampler." in rest and isinstance(data, dict):
+        sources = data.get(split)
+        for source in sources if isinstance(sources, list) else [sources]:
+            if isinstance(source, dict) and isinstance(source.get("sampler"), str):
+                source["sampler"] = {"name": source["sampler"]}
 
 
 def _only_item(node: Any, part: str) -> Any:

@@ -28,8 +28,15 @@ Block: TypeAlias = list[Row | DataError]
 class RowSampler(Protocol):
     """Rows by position in an endless sequence of shuffled epochs; a pure function, callable from threads."""
 
-    def row(self, position: int, attempt: int = 0) -> Row:
-        """The row at a position; attempts above 0 are replacements for one that cannot be used.
+    def number(self, position: int, attempt: int = 0) -> int | None:
+        """Number of the row at a position, None if rows have none; attempts above 0 are replacements.
+
+        What it replaces is a row that cannot be used.
+        """
+        ...
+
+    def row(self, position: int, attempt: int = 0, number: int | None = None) -> Row:
+        """The row at a position, whose number is known if it has one.
 
         Raises:
             DataError: for a row that cannot be read.
@@ -40,19 +47,21 @@ class RowSampler(Protocol):
 class IndexedSampler:
     """Samples rows that have numbers; those read in chunks are shuffled within windows of chunks."""
 
-    def __init__(self, dataset: Dataset, seed: int) -> None:
+    def __init__(self, dataset: Dataset, seed: int, order: Order | None = None) -> None:
+        """Take rows of a dataset in an order; None is shuffled epochs."""
         self._dataset = dataset
         chunk_sizes = getattr(dataset, "chunk_sizes", ())
-        self._order: Order = (
-            WindowOrder(chunk_sizes, dataset.window_chunks, seed)  # type: ignore[attr-defined]
-            if chunk_sizes
-            else FullOrder(len(dataset), seed)
-        )
+        if order is None and chunk_sizes:
+            order = WindowOrder(chunk_sizes, dataset.window_chunks, seed)  # type: ignore[attr-defined]
+        self._order = order or FullOrder(len(dataset), seed)
 
-    def row(self, position: int, attempt: int = 0) -> Row:
-        """The row at a position."""
-        order = self._order
-        return self._dataset[order.replacement(position, attempt) if attempt else order.index(position)]
+    def number(self, position: int, attempt: int = 0) -> int:
+        """Number of the row at a position."""
+        return self._order.replacement(position, attempt) if attempt else self._order.index(position)
+
+    def row(self, position: int, attempt: int = 0, number: int | None = None) -> Row:
+        """The row of that number."""
+        return self._dataset[self.number(position, attempt) if number is None else number]
 
 
 class StreamedSampler:
@@ -70,7 +79,10 @@ class StreamedSampler:
         # (epoch, next block, its rows)
         self._reading: tuple[int, int, Iterator[Row | DataError]] | None = None
 
-    def row(self, position: int, attempt: int = 0) -> Row:
+    def number(self, position: int, attempt: int = 0) -> None:
+        """Rows that come one after the other have no numbers."""
+
+    def row(self, position: int, attempt: int = 0, number: int | None = None) -> Row:
         """The row at a position."""
         with self._lock:
             epoch, place = self._locate(position)

@@ -12,6 +12,7 @@ from vlrl.config import Config
 from vlrl.config.data import DatasetConfig
 from vlrl.config.options import RewardConfig
 from vlrl.data import Prepared, Rows, SampleStream, StreamedRows, open_source
+from vlrl.data.order import Order
 from vlrl.data.overlong import PromptTooLong, fit_row
 from vlrl.errors import ConfigError, DataError
 from vlrl.protocols import Processor
@@ -69,6 +70,7 @@ class RunData:
     """Samples of a run, all of which fit the model's context.
 
     Attributes:
+        sources: opened.
         stream: the training samples of each step.
         num_heldout_dropped: held-out rows left out so far, too long or broken.
     """
@@ -82,6 +84,7 @@ class RunData:
         supervised: bool,
         tell: TellFn = lambda event, text: None,
         owns: Callable[[int], bool] | None = None,
+        orders: Mapping[int, Order] | None = None,
     ) -> None:
         """Start the stream's threads.
 
@@ -92,11 +95,12 @@ class RunData:
             supervised: leave room for a row's target instead of for rollout.max_tokens.
             tell: of an event's name and a sentence: the first rows that data.on_broken drops.
             owns: positions of the stream that are prepared ahead; None is all.
+            orders: of the training sources that have one of their own, by number.
 
         Raises:
             ConfigError: if data.max_prompt_tokens leaves no room for a completion.
         """
-        self._config, self._sources, self._processor = config, sources, processor
+        self._config, self.sources, self._processor = config, sources, processor
         self._supervised, self._tell, self._num_told = supervised, tell, 0
         self._drops = config.data.on_broken == "drop"
         longest = config.data.max_prompt_tokens or 0
@@ -115,6 +119,8 @@ class RunData:
             prefetch_steps=config.data.prefetch_steps,
             on_broken=self._broken if self._drops else None,
             owns=owns,
+            orders=orders,
+            adaptive=frozenset(i for i, s in enumerate(sources.train) if s.options.sampler.is_adaptive),
         )
         self.num_heldout_dropped = 0
         self._heldout: list[Sample] = []
@@ -123,6 +129,12 @@ class RunData:
     def close(self) -> None:
         """Stop the threads."""
         self.stream.close()
+
+    def train_row(self, source: int, number: int) -> Prepared:
+        """A training row by the numbers of its source and of itself, as the stream would prepare it."""
+        chosen = self.sources.train[source]
+        rows = numbered(chosen.rows, "data.train")
+        return self._attempt(lambda: self._prepare(rows[number], chosen.name))
 
     def heldout(self, num_samples: int | None) -> list[Sample]:
         """The first num_samples held-out samples, all if None, one source after the other.
@@ -141,7 +153,7 @@ class RunData:
         return self._heldout[:num_samples]
 
     def _read_heldout(self) -> Iterator[tuple[Row, str]]:
-        for source in self._sources.heldout:
+        for source in self.sources.heldout:
             if isinstance(source.rows, StreamedRows) or not self._drops:
                 yield from ((row, source.name) for row in source.rows)
                 continue
@@ -155,8 +167,12 @@ class RunData:
                 yield row, source.name
 
     def _prepare_heldout(self, pair: tuple[Row, str]) -> Prepared:
+        return self._attempt(lambda: self._prepare(*pair))
+
+    def _attempt(self, prepare: Callable[[], Prepared]) -> Prepared:
+        """What `prepare` returns; for a broken row none, where data.on_broken drops it."""
         try:
-            return self._prepare(*pair)
+            return prepare()
         except PromptTooLong:
             raise
         except DataError as error:
@@ -189,6 +205,20 @@ class RunData:
         if self._supervised:
             answer = len(self._processor.encode_target(row.get("target") or ""))
         return prompt_room(self._config, answer)
+
+
+def numbered(rows: Rows | StreamedRows, key: str) -> Rows:
+    """Rows that can be had by number.
+
+    Raises:
+        ConfigError: for a streamed source.
+    """
+    if isinstance(rows, StreamedRows):
+        raise ConfigError(
+            f"{key}.options.streaming: rows of a streamed source have no numbers, which pass rates and "
+            f"{key}.sampler need; set streaming: false, or leave the sampler out"
+        )
+    return rows
 
 
 def require_targets(samples: Sequence[Sample]) -> None:

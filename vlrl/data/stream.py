@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 from vlrl.data.mixture import Mixture
+from vlrl.data.order import Order
 from vlrl.data.overlong import PromptTooLong
 from vlrl.data.row_samplers import IndexedSampler, RowSampler, StreamedSampler
 from vlrl.data.rows import StreamedRows
@@ -41,13 +42,14 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class PreparedSample:
-    """A position's sample, and what was dropped on the way to it."""
+    """A position's sample, and what was dropped on the way to it; `number` is its row's, if rows have any."""
 
     sample: Sample
     num_dropped_rows: int
     num_broken_rows: int
     num_dropped_turns: int
     is_overlong: bool
+    number: int | None = None
 
 
 def row_counts(prepared: Sequence[PreparedSample]) -> Counter[str]:
@@ -67,7 +69,7 @@ class SampleStream:
 
     Step s takes positions s·k … s·k+k-1 of an endless sequence. A position's source, its row and the rows
     that replace one too long are functions of (run seed, position), so any step can be asked for after a
-    resume, and the number of threads changes nothing.
+    resume, and the number of threads changes nothing. Rows of adaptive sources are told with the position.
     """
 
     def __init__(
@@ -82,6 +84,8 @@ class SampleStream:
         prefetch_steps: int = 1,
         on_broken: Callable[[str], None] | None = None,
         owns: Callable[[int], bool] | None = None,
+        orders: Mapping[int, Order] | None = None,
+        adaptive: frozenset[int] = frozenset(),
     ) -> None:
         """Start the threads.
 
@@ -96,18 +100,24 @@ class SampleStream:
             on_broken: called, from threads, with what is wrong with a row that is dropped; without it such a
                 row is an error.
             owns: positions that are prepared ahead; None is all.
+            orders: of sources, by number, that have one of their own.
+            adaptive: numbers of sources whose rows are told, by `prefetch` or when they are asked for.
         """
         self._to_sample, self._batch_size, self._prefetch_steps = prepare, batch_size, prefetch_steps
         self._on_broken = on_broken
         self._owns = owns or (lambda position: True)
-        self._mixture = Mixture(weights, seed)
+        self._mixture, self._adaptive = Mixture(weights, seed), adaptive
         self._samplers: list[RowSampler] = []
         for index, source in enumerate(sources):
-            own_seed = derive_seed(seed, "source", index) if index else seed
-            kind = StreamedSampler if isinstance(source, StreamedRows) else IndexedSampler
-            self._samplers.append(kind(source, own_seed))  # type: ignore[arg-type]
+            own_seed = source_seed(seed, index)
+            self._samplers.append(
+                StreamedSampler(source, own_seed)
+                if isinstance(source, StreamedRows)
+                else IndexedSampler(source, own_seed, (orders or {}).get(index))
+            )
         self._executor = ThreadPoolExecutor(max_workers=num_workers, thread_name_prefix="samples")
-        self._ahead: dict[int, Future[PreparedSample]] = {}
+        self._ahead: dict[tuple[int, int | None], Future[PreparedSample]] = {}
+        self._told: dict[tuple[int, int | None], Future[PreparedSample]] = {}
         self.metrics: dict[str, float] = {}
         """Counts of the step last asked for."""
 
@@ -122,28 +132,46 @@ class SampleStream:
         self.metrics = {name: float(count) for name, count in row_counts(prepared).items()}
         return [d.sample for d in prepared]
 
-    def prepare(self, positions: Sequence[int]) -> list[Future[PreparedSample]]:
-        """Samples of any positions, in the making, and with them those of the steps after the last one."""
-        end = max(positions) + 1
+    def prepare(
+        self, positions: Sequence[int], chosen: Mapping[int, int] | None = None
+    ) -> list[Future[PreparedSample]]:
+        """Samples of any positions, in the making, and with them those of the steps after the last one.
+
+        Args:
+            positions: in the sequence.
+            chosen: rows of positions that an adaptive sampler chose; the others follow from the seed.
+        """
+        end, rows = max(positions) + 1, chosen or {}
         ahead = range(end, end + self._prefetch_steps * self._batch_size)
-        wanted = [*positions, *filter(self._owns, ahead)]
-        self._ahead = {p: self._ahead.get(p) or self._submit(p) for p in wanted}
-        return [self._ahead[position] for position in positions]
+        wanted = [(position, rows.get(position)) for position in positions]
+        known = [p for p in ahead if self._mixture.locate(p)[0] not in self._adaptive and self._owns(p)]
+        keys = [*wanted, *((position, None) for position in known)]
+        told = {key: self._told.pop(key) for key in keys if key in self._told}
+        self._ahead = {k: told.get(k) or self._ahead.get(k) or self._submit(*k) for k in keys}
+        return [self._ahead[key] for key in wanted]
+
+    def prefetch(self, chosen: Mapping[int, int]) -> None:
+        """Begin with samples of positions whose rows an adaptive sampler chose, before they are asked for."""
+        for key in chosen.items():
+            if key not in self._told:
+                self._told[key] = self._submit(*key)
 
     def close(self) -> None:
         """Stop the threads."""
         self._executor.shutdown(wait=True, cancel_futures=True)
 
-    def _submit(self, position: int) -> Future[PreparedSample]:
-        return self._executor.submit(self._sample_at, *self._mixture.locate(position))
+    def _submit(self, position: int, chosen: int | None) -> Future[PreparedSample]:
+        return self._executor.submit(self._sample_at, *self._mixture.locate(position), chosen)
 
-    def _sample_at(self, source: int, position: int) -> PreparedSample:
+    def _sample_at(self, source: int, position: int, chosen: int | None) -> PreparedSample:
         num_overlong = num_broken = 0
         for attempt in range(MAX_ATTEMPTS):
-            prepared = self._prepared(source, position, attempt)
+            is_told = chosen is not None and attempt == 0
+            number = chosen if is_told else self._samplers[source].number(position, attempt)
+            prepared = self._prepared(source, position, attempt, number)
             if prepared.sample is not None:
                 turns, is_overlong = prepared.num_dropped_turns, prepared.is_overlong
-                return PreparedSample(prepared.sample, num_overlong, num_broken, turns, is_overlong)
+                return PreparedSample(prepared.sample, num_overlong, num_broken, turns, is_overlong, number)
             num_broken += prepared.is_broken
             num_overlong += not prepared.is_broken
         raise DataError(
@@ -151,9 +179,9 @@ class SampleStream:
             f"{num_broken} broken); the last: {prepared.reason}"
         )
 
-    def _prepared(self, source: int, position: int, attempt: int) -> Prepared:
+    def _prepared(self, source: int, position: int, attempt: int, number: int | None) -> Prepared:
         try:
-            return self._to_sample(self._samplers[source].row(position, attempt), source)
+            return self._to_sample(self._samplers[source].row(position, attempt, number), source)
         except PromptTooLong:
             raise
         except DataError as error:
@@ -161,3 +189,8 @@ class SampleStream:
                 raise
             self._on_broken(str(error))
             return Prepared(None, reason=str(error), is_broken=True)
+
+
+def source_seed(seed: int, index: int) -> int:
+    """The seed of a source's order: two sources of one size are not shuffled alike."""
+    return derive_seed(seed, "source", index) if index else seed

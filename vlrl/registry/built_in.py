@@ -142,6 +142,12 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "k2": "vlrl.algorithm.regularizers:k2",
         "k3": "vlrl.algorithm.loss:kl_k3",
     },
+    "samplers": {
+        "learnability": "vlrl.data.curriculum.weights:learnability",
+        "hardness": "vlrl.data.curriculum.weights:hardness",
+        "band": "vlrl.data.curriculum.weights:band",
+        "easy_to_hard": "vlrl.data.curriculum.weights:easy_to_hard",
+    },
     "envs": {
         "visual/frozen_lake": "vlrl.envs.visual.games.frozen_lake:FrozenLake",
         "visual/mazes": "vlrl.envs.visual.games.mazes:Mazes",

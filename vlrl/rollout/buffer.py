@@ -24,7 +24,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from vlrl.config import Config
 from vlrl.errors import InternalError
@@ -50,6 +50,7 @@ class Ticket(Generic[T]):
         version: of the weights when it was last admitted.
         oldest_version: that any of its tokens was generated under, once it is done.
         payload: what was generated, once it is done.
+        row: that an adaptive sampler chose at its first admission; None if the position alone tells.
     """
 
     position: int
@@ -57,6 +58,29 @@ class Ticket(Generic[T]):
     version: int
     oldest_version: int = 0
     payload: T | None = None
+    row: int | None = None
+
+
+class RowChooser(Protocol):
+    """An adaptive sampler, see `vlrl.data.curriculum.choice`: rows of positions by what became of others."""
+
+    def is_ready(self, position: int) -> bool:
+        """Whether all that a position's row follows from is known."""
+
+    def choose(self, position: int) -> int | None:
+        """The row of a position; asked once for each, in order."""
+
+    def ahead(self, first: int, num: int) -> dict[int, int]:
+        """Rows of positions that are admitted next, as far as they are known."""
+
+    def settle(self, position: int, row: int | None, outcome: Any) -> None:
+        """Take what became of a position, which may be generated several times."""
+
+    def metrics(self) -> dict[str, float]:
+        """Numbers to log."""
+
+    def state(self) -> dict[str, Any]:
+        """Arrays by name, for a checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +95,14 @@ class BufferLimits:
         max_staleness: most updates between the oldest token of a ticket and the batch that trains it. With 0
             the next batch is generated when the last one has been trained: synchronous training.
         over_sampling: tickets admitted for each one that a batch needs, at least 1, as some are filtered.
+        num_ahead: positions after the admitted ones whose rows are told as soon as they are known.
     """
 
     batch_size: int
     pipeline_depth: int = 1
     max_staleness: int = 0
     over_sampling: float = 1.0
+    num_ahead: int = 0
 
     @classmethod
     def of(cls, config: Config) -> BufferLimits:
@@ -87,6 +113,7 @@ class BufferLimits:
             pipeline_depth=config.asynchronous.pipeline_depth if streams else 1,
             max_staleness=config.asynchronous.max_staleness if streams else 0,
             over_sampling=config.batch.over_sampling,
+            num_ahead=config.data.prefetch_steps * config.rollout.prompts_per_step,
         )
 
     @property
@@ -118,11 +145,12 @@ class Buffer(Generic[T]):
         version: of the newest weights that tickets are generated under.
         num_cut: batches cut; the next one is trained under this version.
         counts: tickets `consumed`, `stale`, `lost`, and dropped by reason, since the last cut.
+        rows: chooses the rows of positions; None if they follow from the positions alone.
     """
 
-    def __init__(self, limits: BufferLimits, *, num_cut: int = 0) -> None:
+    def __init__(self, limits: BufferLimits, *, num_cut: int = 0, rows: RowChooser | None = None) -> None:
         """Begin with batch num_cut, at the position where it begins if no ticket is ever dropped."""
-        self.limits = limits
+        self.limits, self.rows = limits, rows
         self.version = self.num_cut = num_cut
         self.counts: Counter[str] = Counter()
         self._next_position = num_cut * limits.batch_size
@@ -143,11 +171,19 @@ class Buffer(Generic[T]):
                 ticket.state, ticket.version = State.RUNNING, self.version
                 admitted.append(ticket)
         while len(self._open) < self.limits.num_credits and self._is_timely(len(self._open)):
+            if self.rows is not None and not self.rows.is_ready(self._next_position):
+                break
             ticket = Ticket(self._next_position, State.RUNNING, self.version)
+            if self.rows is not None:
+                ticket.row = self.rows.choose(self._next_position)
             self._open[ticket.position] = ticket
             self._next_position += 1
             admitted.append(ticket)
         return admitted
+
+    def rows_ahead(self) -> dict[int, int]:
+        """Rows that an adaptive sampler has chosen for positions that are not admitted yet."""
+        return {} if self.rows is None else self.rows.ahead(self._next_position, self.limits.num_ahead)
 
     def finish(self, position: int, payload: T, oldest_version: int | None = None) -> None:
         """A running ticket is generated; oldest_version None: all of it under the version it began with."""
@@ -197,7 +233,9 @@ class Buffer(Generic[T]):
         Every position below `next_position` that is not open was consumed or dropped.
         """
         tickets = [[t.position, t.state.value, t.oldest_version] for t in self._open.values()]
-        return {"num_cut": self.num_cut, "next_position": self._next_position, "open": tickets}
+        rows = {str(t.position): t.row for t in self._open.values() if t.row is not None}
+        found = {"num_cut": self.num_cut, "next_position": self._next_position, "open": tickets}
+        return {**found, "rows": rows} if rows else found
 
     def payloads(self) -> dict[int, T]:
         """What finished tickets carry, by position."""
@@ -205,16 +243,21 @@ class Buffer(Generic[T]):
 
     @classmethod
     def restore(
-        cls, limits: BufferLimits, snapshot: Mapping[str, Any], payloads: Mapping[int, T]
+        cls,
+        limits: BufferLimits,
+        snapshot: Mapping[str, Any],
+        payloads: Mapping[int, T],
+        rows: RowChooser | None = None,
     ) -> Buffer[T]:
         """The buffer of a `snapshot`; tickets that ran, or whose payload is missing, are to be redone.
 
         The batch size may be another one.
         """
-        buffer = cls(limits, num_cut=snapshot["num_cut"])
+        buffer = cls(limits, num_cut=snapshot["num_cut"], rows=rows)
         buffer._next_position = snapshot["next_position"]
         for position, _, oldest_version in snapshot["open"]:
-            ticket: Ticket[T] = Ticket(position, State.QUEUED, buffer.version)
+            row = snapshot.get("rows", {}).get(str(position))
+            ticket: Ticket[T] = Ticket(position, State.QUEUED, buffer.version, row=row)
             if position in payloads:
                 ticket.state, ticket.payload = State.DONE, payloads[position]
                 ticket.oldest_version = oldest_version

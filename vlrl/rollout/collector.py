@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from vlrl.config import Config
@@ -32,6 +32,8 @@ STUCK = "no sample may be generated and none is being generated: was the last ba
 
 GenerateFn = Callable[[Sequence[Ticket[TicketOutcome]]], Awaitable[Round]]
 CheckFn = Callable[["CollectedBatch"], None]
+PrefetchFn = Callable[[Mapping[int, int]], None]
+"""Takes rows by position."""
 
 
 @dataclass(slots=True)
@@ -85,6 +87,7 @@ class Collector:
         options: BatchConfig,
         streams: bool,
         check: CheckFn,
+        prefetch: PrefetchFn = lambda chosen: None,
     ) -> None:
         """Nothing is generated before the first batch is asked for.
 
@@ -95,10 +98,11 @@ class Collector:
             options: when too much is dropped.
             streams: generate while the trainer steps.
             check: raises if a batch, whole or not, saw too many failures.
+            prefetch: has rows that an adaptive sampler chose for later tickets prepared.
         """
         self.buffer = buffer
         self._generate, self._filters, self._options, self._check = generate, filters, options, check
-        self._streams = streams
+        self._streams, self._prefetch = streams, prefetch
         self._batch = CollectedBatch()
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._changed = asyncio.Event()
@@ -120,6 +124,9 @@ class Collector:
         if self._streams:
             batch.seconds = {}
             self._start()  # on the slots that came back
+        if self.buffer.rows is not None:
+            batch.metrics |= self.buffer.rows.metrics()
+            self._prefetch(self.buffer.rows_ahead())
         self._check(batch)
         return batch
 
@@ -186,6 +193,8 @@ class Collector:
         for part, seconds in round_.seconds.items():
             batch.seconds[part] += seconds
         for ticket, outcome in zip(tickets, round_.outcomes, strict=True):
+            if self.buffer.rows is not None:
+                self.buffer.rows.settle(ticket.position, ticket.row, outcome)
             batch.generated += [*outcome.kept, *outcome.dropped]
             batch.dropped += outcome.dropped
             if self._filters and not outcome.kept:

@@ -26,6 +26,7 @@ class TicketOutcome:
         groups: the kept ones themselves, scored and with credit; or a reference, see `vlrl.run.workers`.
         reason: the first filter that refused a group, or EMPTY.
         oldest_version: of the weights that generated any token of the kept groups; None without tokens.
+        row: number of the sample's row in its source; None if its rows have no numbers.
     """
 
     kept: tuple[GroupNumbers, ...]
@@ -33,6 +34,7 @@ class TicketOutcome:
     groups: Any
     reason: str = EMPTY
     oldest_version: int | None = None
+    row: int | None = None
 
     @property
     def sample_id(self) -> str | None:
@@ -59,7 +61,9 @@ class Round:
     seconds: Mapping[str, float] = field(default_factory=dict)
 
 
-def outcome_of(groups: Sequence[Group], filters: Sequence[NamedFilter] = ()) -> TicketOutcome:
+def outcome_of(
+    groups: Sequence[Group], filters: Sequence[NamedFilter] = (), row: int | None = None
+) -> TicketOutcome:
     """The outcome of a ticket whose groups are scored and have credit, once filters have judged them."""
     refusals = [first_refusal(group, filters) for group in groups]
     kept = [group for group, refusal in zip(groups, refusals, strict=True) if refusal is None]
@@ -70,6 +74,7 @@ def outcome_of(groups: Sequence[Group], filters: Sequence[NamedFilter] = ()) -> 
         groups=kept,
         reason=next((refusal for refusal in refusals if refusal is not None), EMPTY),
         oldest_version=oldest_version(kept),
+        row=row,
     )
 
 

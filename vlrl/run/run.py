@@ -13,6 +13,7 @@ from typing import Any, Self, TypeVar
 
 from vlrl.check.rewards.first_calls import call_rewards_first
 from vlrl.config import Config
+from vlrl.data.curriculum.open import Samplers, without_samplers
 from vlrl.data.media_files import look_for_media
 from vlrl.data.run_data import RunData, Sources, require_targets
 from vlrl.environment.host.host import EnvHost
@@ -22,7 +23,7 @@ from vlrl.process.interrupts import Interrupts
 from vlrl.process.network import rendezvous_port
 from vlrl.processors.auto import open_processor
 from vlrl.rollout.branch_points import try_branches
-from vlrl.rollout.buffer import Buffer, BufferLimits
+from vlrl.rollout.buffer import BufferLimits
 from vlrl.rollout.collector import Collector, require_healthy
 from vlrl.rollout.context import RolloutContext, endpoint_of
 from vlrl.rollout.endpoint.agent_episode import require_agents
@@ -34,7 +35,7 @@ from vlrl.run.players.player import Player, filters_of, masks_of
 from vlrl.run.players.rollouts import GenerateFn
 from vlrl.run.resume import find_beginning, write_config
 from vlrl.run.sample_log import SampleLog
-from vlrl.run.saving import FetchFn, GroupBuffer, Saver, restored_buffer
+from vlrl.run.saving import FetchFn, GroupBuffer, Saver, open_buffer
 from vlrl.run.summary import SUMMARY_FILE, write_summary
 from vlrl.scoring.compose import ComposedReward
 from vlrl.tracking.clock import Clock as Clock
@@ -45,7 +46,6 @@ from vlrl.tracking.sinks import MetricSinks
 from vlrl.tracking.timeline import Timeline
 
 T = TypeVar("T")
-
 MAX_CAUSE_CHARS = 500
 """Kept of what Ray says of a death, which is a page."""
 
@@ -73,14 +73,13 @@ class Run:
     def __init__(
         self, config: Config, console: TrainConsole, *, train: bool, generate: bool, resume: bool = False
     ) -> None:
-        self.config, self.console = config, console
+        self.config, self.console = config if train else without_samplers(config), console
         self.phases, self.interrupts = Clock(), Interrupts()
         self.events = Events(config.run_dir, console)
         self.signal = LearningSignal(self.events.tell)
         self._resume: tuple[Path, RunState] | None = None
-        self.first_step = 0
         self._train, self._generate, self._is_resumed = train, generate, resume
-        self._stack = ExitStack()
+        self._stack, self.first_step = ExitStack(), 0
         self._generated: tuple[GroupBuffer, FetchFn] | None = None
         self._engines: Engines | None = None
         self.timeline = Timeline.of_run(config, resumed=resume) if train else Timeline()
@@ -113,8 +112,7 @@ class Run:
     def _close(self, error: BaseException | None) -> None:
         self.interrupts.closing = True
         died = self._engines.death_message() if self._engines and isinstance(error, EngineError) else ""
-        if not died and isinstance(error, NodeLost):
-            died = str(error)
+        died = died or (str(error) if isinstance(error, NodeLost) else "")
         self._stack.close()
         if died and self.interrupts.requested:
             raise Interrupted(f"{died}, and a signal asked to stop: continue with --resume") from error
@@ -142,9 +140,11 @@ class Run:
             self.reward = ComposedReward.of_run(config, sources.rewards)
             self._stack.callback(self.reward.close)
             self._masks, self._filters = masks_of(config), filters_of(config)
+        self._samplers = Samplers.open(config, sources.train, self.reward if self._generate else None)
         self.console.phase("loading the processor")
         self.processor = open_processor(config)
-        self.data = RunData(config, sources, self.processor, supervised=not self._generate, tell=tell)
+        supervised, orders = not self._generate, self._samplers.orders
+        self.data = RunData(config, sources, self.processor, supervised=supervised, tell=tell, orders=orders)
         self._stack.callback(self.data.close)
         self.stream = self.data.stream
         self.first_samples = self.stream.batch(self.first_step)  # a broken row shows before an engine starts
@@ -168,8 +168,7 @@ class Run:
         with self.phases.measure("start engines"):
             self._start_engines()
         self.interrupts.check()
-        # What libraries have loaded stays: without this every full collection, one in some ten steps, looks
-        # at all of it again and stops the event loop for half a second.
+        # Else each full collection looks at all that libraries have loaded, and stops the loop for 0.5 s.
         gc.freeze()
         self._stack.callback(gc.unfreeze)
         return self
@@ -218,8 +217,8 @@ class Run:
 
     def collect(self, generate: GenerateFn) -> None:
         """Make `self.collector`, which goes on where the checkpoint left off."""
-        config, limits = self.config, BufferLimits.of(self.config)
-        buffer = restored_buffer(limits, *self._resume) if self._resume else Buffer(limits)
+        config = self.config
+        buffer = open_buffer(BufferLimits.of(config), self._resume, self._samplers.rows)
         self.open_rollouts()
         self._generated = buffer, self.rollouts.fetch
         self.collector = Collector(
@@ -229,6 +228,7 @@ class Run:
             options=config.batch,
             streams=config.asynchronous.streams,
             check=partial(require_healthy, config),
+            prefetch=self.rollouts.prefetch,
         )
         self._stack.callback(lambda: self.runner.run(self.collector.close()))
 

@@ -7,7 +7,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from vlrl.config import Config
+from vlrl.data.curriculum.choice import RowChoices, State
 from vlrl.protocols import Processor
 from vlrl.rollout.buffer import Buffer, BufferLimits
 from vlrl.rollout.outcome import TicketOutcome, outcome_of
@@ -21,6 +24,9 @@ from vlrl.types import Group
 
 GENERATED_FILE = "generated.pickle"
 """The file with finished groups that were not trained yet, by position."""
+
+ROWS_FILE = "rows.npz"
+"""The file of adaptive samplers: what is known of each row, see `vlrl.data.curriculum.choice`."""
 
 GroupBuffer = Buffer[TicketOutcome]
 FetchFn = Callable[[TicketOutcome], list[Group]]
@@ -62,15 +68,16 @@ class Saver:
             processor: is saved with the model.
             generated: the buffer, and how its outcomes' groups are had; None in supervised training.
         """
-        config, tickets, groups = self._config, None, None
+        config, tickets, groups, rows = self._config, None, None, None
         if generated is not None:
             buffer, fetch = generated
             tickets = buffer.snapshot()
             groups = {position: fetch(outcome) for position, outcome in buffer.payloads().items()}
+            rows = None if buffer.rows is None else buffer.rows.state()
         folder = save_checkpoint(
             config.run_dir,
             RunState(next_step, config.run.seed, trainer.num_ranks, tickets),
-            partial(_write_contents, config, trainer, processor, groups),
+            partial(_write_contents, config, trainer, processor, groups, rows),
             keep=config.checkpoint.keep,
             in_use=self._completion.in_use,
         )
@@ -104,12 +111,34 @@ class Saver:
         self._completion.close()
 
 
-def restored_buffer(limits: BufferLimits, folder: Path, state: RunState) -> GroupBuffer:
-    """The buffer as it was when the checkpoint was written; a new one if it had none."""
+def open_buffer(
+    limits: BufferLimits, checkpoint: tuple[Path, RunState] | None, rows: RowChoices | None = None
+) -> GroupBuffer:
+    """The buffer as it was when a checkpoint was written; a new one without one, or if it had none.
+
+    Args:
+        limits: of the buffer.
+        checkpoint: its folder and the run's state from there.
+        rows: new; goes on with what the checkpoint knows of rows.
+
+    Raises:
+        ConfigError: if that is of other rows.
+    """
+    if checkpoint is None:
+        return Buffer(limits, rows=rows)
+    folder, state = checkpoint
+    if rows is not None:
+        if (folder / ROWS_FILE).is_file():
+            with np.load(folder / ROWS_FILE, allow_pickle=False) as known:
+                rows.restore(known)
+        else:  # it was written without an adaptive sampler
+            tickets = state.tickets or {"next_position": state.next_step * limits.batch_size}
+            rows.begin_at(tickets["next_position"])
     if state.tickets is None:
-        return Buffer(limits, num_cut=state.next_step)
+        return Buffer(limits, num_cut=state.next_step, rows=rows)
     finished: dict[int, list[Group]] = pickle.loads((folder / GENERATED_FILE).read_bytes())
-    return Buffer.restore(limits, state.tickets, {p: outcome_of(groups) for p, groups in finished.items()})
+    outcomes = {position: outcome_of(groups) for position, groups in finished.items()}
+    return Buffer.restore(limits, state.tickets, outcomes, rows)
 
 
 def _write_contents(
@@ -117,6 +146,7 @@ def _write_contents(
     trainer: Trainer,
     processor: Processor,
     generated: Mapping[int, list[Group]] | None,
+    rows: State | None,
     folder: Path,
 ) -> Mapping[str, int]:
     """Write everything but the run's own state; sizes of what the ranks wrote, see `Trainer.save`."""
@@ -125,4 +155,6 @@ def _write_contents(
     (folder / CONFIG_FILE).write_text(config_text(config), encoding="utf-8")
     if generated is not None:
         (folder / GENERATED_FILE).write_bytes(pickle.dumps(generated))
+    if rows is not None:
+        np.savez(folder / ROWS_FILE, **rows)  # type: ignore[arg-type]
     return written

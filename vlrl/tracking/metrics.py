@@ -142,6 +142,12 @@ METRICS: Mapping[str, Metric] = {
     "groups/num_stale": Metric("Groups generated again as their oldest tokens were too stale", "count"),
     "groups/num_running": Metric("Groups being generated when the batch was complete", "count"),
     "groups/num_waiting": Metric("Groups generated for later batches when the batch was complete", "count"),
+    "sampler/num_rows_seen": Metric("Rows of the adaptive source of which a group has been counted", "count"),
+    "sampler/effective_num_rows": Metric(
+        "Rows that an adaptive sampler chooses among: 1 / Σ P² of their probabilities P", "count"
+    ),
+    "sampler/pass_rate_mean": Metric("Mean estimated pass rate of the adaptive source's rows", "fraction"),
+    "sampler/pass_rate_chosen": Metric("The same, weighted as rows are chosen", "fraction"),
     "episode/num_turns_mean": Metric("Mean number of actions of an episode", "turns"),
     "episode/return_mean": Metric("Mean sum of the environment's rewards"),
     "episode/success": Metric("Share of episodes in which the task was done", "fraction"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, Literal
 
@@ -31,7 +32,7 @@ class DigitSum:
         self,
         split: Literal["train", "heldout"] = "train",
         num_rows: int = 4096,
-        num_digits: int = 2,
+        num_digits: int | Sequence[int] = 2,
         image_size: int = 56,
         max_shift: int = 0,
         seed: int = 0,
@@ -41,7 +42,7 @@ class DigitSum:
         Args:
             split: scans to draw from; the two never share one.
             num_rows: rows, each of freshly drawn digits.
-            num_digits: digits to add, one image each.
+            num_digits: digits to add, one image each; of a list each row has the next one, in turn.
             image_size: side of an image in pixels.
             max_shift: each scan is moved by up to this many pixels along both axes, so that few scans teach
                 more; 0 leaves them centred.
@@ -50,7 +51,10 @@ class DigitSum:
         if split not in ("train", "heldout"):
             raise ConfigError(f"digit_sum: split={split!r} is not one of train, heldout")
         self._scans, self._labels = scans_of(split)
-        self._split, self._num_rows, self._num_digits = split, num_rows, num_digits
+        self._num_digits = [num_digits] if isinstance(num_digits, int) else list(num_digits)
+        if not self._num_digits or min(self._num_digits) < 1:
+            raise ConfigError(f"digit_sum: num_digits={num_digits!r} must be one or several of at least 1")
+        self._split, self._num_rows = split, num_rows
         self._image_size, self._max_shift, self._seed = image_size, max_shift, seed
 
     def __len__(self) -> int:
@@ -60,9 +64,10 @@ class DigitSum:
     def __getitem__(self, index: int) -> Row:
         """Row `index`, the same for the same seed on every machine."""
         rng = np.random.default_rng(derive_seed("digit_sum", self._seed, self._split, index))
-        chosen = rng.integers(0, len(self._labels), self._num_digits)
+        number = self._num_digits[index % len(self._num_digits)]
+        chosen = rng.integers(0, len(self._labels), number)
         digits = [int(self._labels[i]) for i in chosen]
-        shifts = rng.integers(-self._max_shift, self._max_shift + 1, (self._num_digits, 2))
+        shifts = rng.integers(-self._max_shift, self._max_shift + 1, (number, 2))
         images: list[dict[str, Any]] = [
             {"type": "image", "image": enlarged_scan(self._scans[i], self._image_size, *shift)}
             for i, shift in zip(chosen, shifts.tolist(), strict=True)
@@ -73,7 +78,7 @@ class DigitSum:
             "messages": [{"role": "user", "content": [*images, {"type": "text", "text": INSTRUCTION}]}],
             "answer": str(sum(digits)),
             "target": f"<think>{reading}</think><answer>{sum(digits)}</answer>",
-            "metadata": {"digits": digits},
+            "metadata": {"digits": digits, "num_digits": number},
         }
 
     def corpus(self, num_rows: int = 200) -> list[str]:

@@ -56,6 +56,15 @@ def test_a_row_shows_scans_of_its_split_and_asks_for_their_sum(split: Any, num_d
         assert row["target"] == f"<think>{'+'.join(map(str, shown))}</think><answer>{sum(shown)}</answer>"
 
 
+def test_several_numbers_of_digits_come_in_turn() -> None:
+    rows = [DigitSum(num_digits=[2, 1, 3])[index] for index in range(6)]
+    assert [row["metadata"]["num_digits"] for row in rows] == [2, 1, 3, 2, 1, 3]
+    assert [len(row["metadata"]["digits"]) for row in rows] == [2, 1, 3, 2, 1, 3]
+    assert rows[0]["messages"][0]["content"][-1] == DigitSum()[0]["messages"][0]["content"][-1]
+    with pytest.raises(ConfigError, match="num_digits"):
+        DigitSum(num_digits=[2, 0])
+
+
 def test_the_target_is_rewarded() -> None:
     for index in range(20):
         row = DigitSum()[index]

@@ -73,6 +73,31 @@ def _table(sources: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
+def rates_table(rated: Sequence[Mapping[str, Any]]) -> Table:
+    """Pass rates of sources, each as `vlrl.data.curriculum.summary.rate_summary` has them."""
+    table = _titled("Pass rates")
+    table.add_column("source", overflow="fold")
+    for name in ("rows", "rated", "mean", "never", "between", "always"):
+        table.add_column(name, justify="right")
+    table.add_column("0 … 1")
+    table.add_column("model")
+    for source in rated:
+        most, mean = max(source["between"], default=0), source["pass_rate_mean"]
+        bars = "".join(BLOCKS[round(8 * count / most)] if most else " " for count in source["between"])
+        table.add_row(
+            Text(source["section"]),
+            f"{source['num_rows']:,}",
+            f"{source['num_rated']:,}",
+            NOTHING if mean is None else f"{mean:.3f}",
+            f"{source['num_never']:,}",
+            f"{sum(source['between']):,}",
+            f"{source['num_always']:,}",
+            bars,
+            source["model"],
+        )
+    return table
+
+
 def _nulls(nulls: Sequence[Mapping[str, Any]]) -> Table:
     """What policies that look at nothing get right, those marked that beat chance."""
     table = _titled("Without looking")

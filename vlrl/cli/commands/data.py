@@ -1,4 +1,4 @@
-"""`vlrl data check|show`."""
+"""`vlrl data check|show|rate`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from vlrl.check.data.records import Split, Splits
-from vlrl.cli.shared import DebugOption, JsonOption, OverridesArgument, print_result, print_verdict
+from vlrl.cli.shared import (
+    ConfigArgument,
+    DebugOption,
+    JsonOption,
+    OverridesArgument,
+    print_result,
+    print_verdict,
+)
+from vlrl.config import load_config
 from vlrl.coordinates import CoordinateFrame
 from vlrl.errors import ConfigError
 
@@ -51,8 +59,9 @@ def check(
     from vlrl.check.data.check import check_data
     from vlrl.check.data.clean import write_clean
     from vlrl.check.data.plan import plan_check, read_target
-    from vlrl.check.data.show import show
+    from vlrl.check.data.show import rates_table, show
     from vlrl.check.data.summary import summarise
+    from vlrl.data.curriculum.summary import kept_rates
 
     if clean is not None and clean.suffix != ".jsonl":
         raise ConfigError(f"--clean {clean}: the file of good rows ends in .jsonl")
@@ -60,8 +69,13 @@ def check(
     job, notes = plan_check(config, split=split, limit=limit, rewards=not no_rewards, warm_cache=warm_cache)
     with _bar(sum(source.num_rows for source in job.sources)) as advance:
         checked = check_data(job, notes, num_workers=workers, on_row=advance)
-    result = summarise(checked)
-    show(result, Console(stderr=json, highlight=False))
+    result, console = summarise(checked), Console(stderr=json, highlight=False)
+    show(result, console)
+    result["pass_rates"] = [
+        summary for source in job.sources for summary in kept_rates(config, source.config, source.section)
+    ]
+    if result["pass_rates"]:
+        console.print(rates_table(result["pass_rates"]))
     if clean is not None:
         written = write_clean(checked, clean)
         result["clean"] = [{"path": str(file.path), "image_root": file.image_root} for file in written]
@@ -103,12 +117,44 @@ def show_command(
     config = read_target(target, overrides or [], model)
     job, notes = plan_check(config, split=split, rewards=False)
     look, more = open_look(job, frame=frame, mask=mask)
-    picked = pick_rows(job.sources, rows, limit)
+    picked = pick_rows(job, rows, limit)
     write_samples(out, Path(target).name, picked, look, sum(source.num_rows for source in job.sources))
     for note in (*notes, *more):
         typer.echo(f"note: {note}", err=True)
     typer.echo(f"page: {out}", err=json)
     print_result({"page": str(out), "num_rows": len(picked), "notes": [*notes, *more]}, json)
+
+
+@app.command("rate")
+def rate(
+    config: ConfigArgument,
+    overrides: OverridesArgument = None,
+    samples: Annotated[int, typer.Option(min=1, help="Completions of each row.")] = 8,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the files; default: beside the data.", show_default=False)
+    ] = None,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Measure how often each training row is solved by the start model: `vlrl data rate my.yaml --samples 8`.
+
+    Writes one small file per source, for data.train.sampler.start_rates. A command that was killed goes on
+    where it was when it is given again.
+    """
+    from vlrl.check.data.show import rates_table
+    from vlrl.rate import rate_rows
+    from vlrl.tracking.console import TrainConsole
+
+    loaded = load_config(config, overrides or [])
+    with TrainConsole(f"rate {loaded.model.path}", 1, json_mode=json) as console:
+        rated = [source.summary() for source in rate_rows(loaded, samples, out, console)]
+    Console(stderr=json, highlight=False).print(rates_table(rated))
+    for source in rated:
+        typer.echo(f"{source['section']}.sampler.start_rates={source['path']}", err=json)
+    num_missing = sum(source["num_missing"] for source in rated)
+    if num_missing:
+        typer.echo(f"{num_missing} rows have no rate: give the command again, it asks only these", err=True)
+    print_verdict({"ok": num_missing == 0, "sources": rated}, json)
 
 
 @contextmanager

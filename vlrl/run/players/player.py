@@ -12,13 +12,16 @@ from vlrl.algorithm.credit import MaskFn
 from vlrl.algorithm.filters import NamedFilter
 from vlrl.config import Config
 from vlrl.data import SampleStream
+from vlrl.data.curriculum.open import static_orders
 from vlrl.data.run_data import RunData, Sources, TellFn
 from vlrl.data.stream import PreparedSample
 from vlrl.environment.host.host import EnvHost
 from vlrl.processors.auto import open_processor
 from vlrl.protocols import Policy
 from vlrl.registry import resolve
+from vlrl.rollout.buffer import Ticket
 from vlrl.rollout.context import RolloutContext, endpoint_of
+from vlrl.rollout.outcome import TicketOutcome
 from vlrl.run.players.heldout import Answers, Asking, answer
 from vlrl.scoring.compose import ComposedReward
 from vlrl.tracking.timeline import Timeline
@@ -47,9 +50,11 @@ class Player:
     filters: Sequence[NamedFilter] = ()
     policy_of: Callable[[int], Policy] | None = None
 
-    async def samples(self, positions: Sequence[int]) -> list[PreparedSample]:
-        """The samples of positions, prepared by the stream's threads."""
-        return await asyncio.gather(*map(asyncio.wrap_future, self.stream.prepare(positions)))
+    async def samples(self, tickets: Sequence[Ticket[TicketOutcome]]) -> list[PreparedSample]:
+        """The samples of tickets, prepared by the stream's threads."""
+        chosen = {ticket.position: ticket.row for ticket in tickets if ticket.row is not None}
+        prepared = self.stream.prepare([ticket.position for ticket in tickets], chosen)
+        return await asyncio.gather(*map(asyncio.wrap_future, prepared))
 
     def policies(self, positions: Sequence[int]) -> list[Policy]:
         """Who generates for each position."""
@@ -93,7 +98,8 @@ def open_player(
     sources, processor = Sources.open(config), open_processor(config)
     reward = ComposedReward.of_run(config, sources.rewards)
     stack.callback(reward.close)
-    data = RunData(config, sources, processor, supervised=False, tell=tell, owns=owns)
+    orders = static_orders(config, sources.train)
+    data = RunData(config, sources, processor, supervised=False, tell=tell, owns=owns, orders=orders)
     stack.callback(data.close)
     host = EnvHost(config.env, max_open=config.episodes.max_episodes)
     stack.callback(host.close)

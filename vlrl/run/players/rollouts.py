@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
 from vlrl.batch import Batch, StepBatch
@@ -34,6 +34,10 @@ class Rollouts(Protocol):
         self, outcomes: Sequence[TicketOutcome], part: slice, options: PackOptions, version: int
     ) -> StepBatch:
         """Pack a part of all groups of some outcomes for one optimizer step."""
+        ...
+
+    def prefetch(self, chosen: Mapping[int, int]) -> None:
+        """Have samples of positions prepared whose rows an adaptive sampler chose."""
         ...
 
     def fetch(self, outcome: TicketOutcome) -> list[Group]:
@@ -73,6 +77,10 @@ class InProcess:
         """Pack a part of all groups of some outcomes for one optimizer step."""
         groups = [group for outcome in outcomes for group in outcome.groups]
         return pack(part_of(groups, part, options), media_themselves, options, version=version)
+
+    def prefetch(self, chosen: Mapping[int, int]) -> None:
+        """Have samples of positions prepared whose rows an adaptive sampler chose."""
+        self._player.stream.prefetch(chosen)
 
     def fetch(self, outcome: TicketOutcome) -> list[Group]:
         """An outcome's groups."""

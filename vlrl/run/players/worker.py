@@ -158,6 +158,10 @@ class RolloutWorker:
             answers = await self._player.answer(samples, positions, asking)
         return [answers.failures, *(part for groups in answers.of_samples for part in separate(groups))]
 
+    async def prefetch(self, chosen: Mapping[int, int]) -> None:
+        """Begin with samples of positions whose rows an adaptive sampler chose."""
+        self._player.stream.prefetch(chosen)
+
     async def pack(self, part: slice, options: PackOptions, version: int, *outcomes: bytes) -> list[Any]:
         """Pack a part of the outcomes' groups, which are pickled: `Packed`, then the part of each rank."""
         return await asyncio.to_thread(_packed, part, options, version, outcomes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
@@ -179,6 +179,14 @@ class RolloutWorkers:
                 return StoredBatch(tuple(ranks), frames, packed.num_targets)
             except EngineDied as error:
                 handle.replace(worker, error)
+
+    def prefetch(self, chosen: Mapping[int, int]) -> None:
+        """Have samples of positions prepared, each by its worker; one that dies prepares them when asked."""
+        shares: dict[int, dict[int, int]] = {}
+        for position, row in chosen.items():
+            shares.setdefault(self._division.worker_of(position), {})[position] = row
+        for number, share in shares.items():
+            self._handles[number].actor.prefetch.remote(share)
 
     def fetch(self, outcome: TicketOutcome) -> list[Group]:
         """An outcome's groups."""

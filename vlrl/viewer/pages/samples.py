@@ -32,6 +32,9 @@ MAX_FRAMES = 16
 FRAME_SIDE = 320
 """Longer side of a shown frame in pixels; an image is shown whole."""
 
+PASS_RATE = "pass_rate"
+"""Key of a row under which its pass rate stands in words, if it was rated."""
+
 LOSSLESS_PIXELS = 300_000
 """Images of more pixels are put into the page as JPEG: only for looking, the model gets them whole."""
 
@@ -76,6 +79,7 @@ class SampleCard:
     num_trained: int = 0
     room: float = 0.0
     masked_by: str = ""
+    pass_rate: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +158,7 @@ def sample_card(source: CheckedSource, row: Row | DataError, look: SampleLook) -
         num_trained=trained,
         room=num_tokens / prompt_limit(look.config, source),
         masked_by=masked_by,
+        pass_rate=str(row.get(PASS_RATE, "")),
     )
 
 
