@@ -121,14 +121,15 @@ class FamilyProcessor(ABC):
         """Resolve a row's media and render its prompt; see the protocol."""
         messages, plans, where = self._planned(row)
         tools = tuple(row.get("tools") or ())
-        prompt = self._encode(messages, [plan.shape for plan in plans], tools, where)
         return Sample(
             id=str(row["id"]),
             messages=messages,
+            prompt=self._encode(messages, [plan.shape for plan in plans], tools, where),
             media=tuple(self._resolve(plan, where) for plan in plans),
-            prompt=prompt,
             answer=row.get("answer"),
             target=self.template.checked(row.get("target"), where),
+            rejected=self.template.checked(row.get("rejected"), where),
+            label=row.get("label"),
             source=str(row.get("source", "")),
             env=EnvTask(**row["env"]) if row.get("env") else None,
             tools=tools,
@@ -281,8 +282,7 @@ class FamilyProcessor(ABC):
         return np.any([token_ids == i for i in self._placeholders.values()], axis=0)  # type: ignore[no-any-return]
 
     def _expand_ids(self, shape: MediaShape) -> IntArray:
-        ids = self._tokenizer.encode(self.expand(shape), add_special_tokens=False)
-        return np.asarray(ids, dtype=np.int64)
+        return np.asarray(self._tokenizer.encode(self.expand(shape), add_special_tokens=False), np.int64)
 
     def _blank(self) -> Media:
         """A black image, for a micro-batch that has none."""

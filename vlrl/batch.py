@@ -43,6 +43,8 @@ class TrainedTokens(Generic[A]):
         sequence_ids: [M] int64, which of the micro-batch's ledgers a trained token is of.
         proximal_logprobs: [M] float32, nats, of the weights this step begins with, if they were asked for;
             None for a step's first update, which computes them anyway.
+        group_ids: [M] int64, which of the micro-batch's groups a trained token is of, where losses are those
+            of whole groups; None where they are not.
     """
 
     source_index: A
@@ -53,6 +55,7 @@ class TrainedTokens(Generic[A]):
     token_staleness: A
     sequence_ids: A
     proximal_logprobs: A | None = None
+    group_ids: A | None = None
 
     def trained_tokens(self) -> dict[str, A]:
         """The arrays by name, without those that are None."""

@@ -6,7 +6,8 @@
 
 Synchronous by default: engine and trainer take turns, so every token is generated under the weights it
 trains. With asynchronous.mode=async `generate_groups` goes on all the time, at most max_staleness updates
-behind; `vlrl.rollout.collector` has both. Off by default, unlike in DeepSeekMath's GRPO (arXiv 2402.03300):
+behind; `vlrl.rollout.collector` has both. With `preferences` the best and the worst of each group are a pair
+(online DPO) in place of advantages. Off by default, unlike in DeepSeekMath's GRPO (arXiv 2402.03300):
 the KL term (algorithm.kl_coef, Eq. 3), as in DAPO, and process rewards. A bonus for entropy is off too.
 """
 
@@ -17,6 +18,7 @@ from functools import partial
 from typing import Any
 
 from vlrl.algorithm.credit import assign_credit
+from vlrl.algorithm.preferences.online import assign_pairs
 from vlrl.batch import StepBatch
 from vlrl.config import Config
 from vlrl.data import row_counts
@@ -32,6 +34,7 @@ from vlrl.run.recovery import run_to_end
 from vlrl.run.run import Clock, Run
 from vlrl.tracking.console import TrainConsole
 from vlrl.tracking.stats import episode_stats, rollout_stats
+from vlrl.trainer.objective import rl_objective
 from vlrl.trainer.result import mean_of_updates
 from vlrl.trainer.schedule import learning_rate
 
@@ -48,6 +51,7 @@ def train(
 
 def train_once(config: Config, console: TrainConsole, resume: bool) -> dict[str, object]:
     """`train`, until it is done or something dies."""
+    rl_objective(config)  # refuses a loss that groups have no pairs for
     with Run(config, console, train=True, generate=True, resume=resume) as run:
         run.collect(generate_groups)
         check_parity(run)
@@ -78,7 +82,10 @@ async def generate_groups(player: Player, tickets: Sequence[Ticket[TicketOutcome
     )
     with clock.measure("reward"):
         failures = await score_groups(result.groups, player.reward.score_all, tickets[0].version)
-        assign_credit(result.groups, config.algorithm, player.masks)
+        if config.preferences is None:
+            assign_credit(result.groups, config.algorithm, player.masks)
+        else:
+            assign_pairs(result.groups, player.masks)
     played = zip(result.of_samples, rows, strict=True)
     outcomes = [outcome_of(groups, player.filters, row.number) for groups, row in played]
     return Round(outcomes, failures, result.counts, row_counts(rows), clock.seconds)
@@ -92,7 +99,7 @@ def minibatches(run: Run, collected: CollectedBatch, step: int) -> Iterator[Step
     shares = (slice(at, at + size) for at in range(0, num_groups, size))
     options = PackOptions.of(run.config, algorithm)
     batches: Iterator[StepBatch] = (run.rollouts.pack(outcomes, share, options, step) for share in shares)
-    if algorithm.correction.recomputes:
+    if algorithm.correction.recomputes and run.config.preferences is None:
         batches = iter(run.run_blocking(run.trainer.with_proximal, batches))
     while (batch := run.run_blocking(next, batches, None)) is not None:
         yield batch
@@ -120,7 +127,7 @@ def grpo_step(run: Run, step: int) -> dict[str, float]:
         run.turns.to_trainer()
         lr, updates = learning_rate(config.optim, step, config.num_steps), []
         for index, batch in enumerate(minibatches(run, collected, step)):
-            update, differences = run.run_blocking(run.trainer.step, batch, "grpo", lr)
+            update, differences = run.run_blocking(run.trainer.step, batch, rl_objective(config), lr)
             updates.append(update)
             # Later ones are computed under newer weights than the tokens were generated with.
             if index == 0:

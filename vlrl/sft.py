@@ -11,6 +11,7 @@ import numpy as np
 from vlrl.algorithm.credit import group_with_advantages
 from vlrl.config import Config
 from vlrl.data.run_data import require_targets
+from vlrl.errors import ConfigError
 from vlrl.packing.layout import media_themselves
 from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack
@@ -21,7 +22,7 @@ from vlrl.run.run import Clock, Run
 from vlrl.tracking.console import TrainConsole
 from vlrl.tracking.sinks import read_metrics
 from vlrl.trainer.schedule import learning_rate
-from vlrl.types import Generation, Group, ReferenceTurn, Sample, Score, VersionSpan
+from vlrl.types import Generation, Group, ReferenceTurn, Sample, Score, Trajectory, VersionSpan
 
 WINDOW = 10
 """Steps that sft.until_loss averages over: batches differ."""
@@ -42,6 +43,7 @@ def train(
 def train_once(config: Config, console: TrainConsole, resume: bool) -> dict[str, object]:
     """`train`, until it is done or something dies."""
     config = without_teacher(config)
+    require_no_preferences(config)
     with Run(config, console, train=True, generate=False, resume=resume) as run:
         metrics: dict[str, float] = {}
         earlier = read_metrics(config.run_dir / "metrics.jsonl")  # of a run that is resumed
@@ -61,6 +63,15 @@ def train_once(config: Config, console: TrainConsole, resume: bool) -> dict[str,
 def without_teacher(config: Config) -> Config:
     """The config of a supervised run: a teacher would only take memory."""
     return config.model_copy(update={"algorithm": config.algorithm.model_copy(update={"teacher": None})})
+
+
+def require_no_preferences(config: Config) -> None:
+    """Raise ConfigError for a section that only `vlrl dpo` and `vlrl train` read."""
+    if config.preferences is not None:
+        raise ConfigError(
+            "the config has `preferences`, which supervised training has no use for; train with `vlrl dpo`, "
+            "or set preferences=null to imitate the chosen completions"
+        )
 
 
 def has_reached(losses: Sequence[float], until_loss: float | None) -> bool:
@@ -98,7 +109,21 @@ def supervised_group(sample: Sample, processor: Processor, train_on: TrainOn = "
         turns = [ReferenceTurn(sample.prompt, sample.media, action_ids)]
     else:
         turns = processor.reference_turns(sample)
-    session = Session(replace(sample, prompt=turns[0].context, media=turns[0].media), group_index=0)
+    return group_with_advantages([given_trajectory(sample, turns, sample.target or "")], [1.0])
+
+
+def given_trajectory(
+    sample: Sample, turns: Sequence[ReferenceTurn], completion: str, group_index: int = 0
+) -> Trajectory:
+    """Turns that nobody generated as if they were: a trajectory with a score.
+
+    Args:
+        sample: that they are of.
+        turns: at least one.
+        completion: the last turn's text.
+        group_index: which of its group's.
+    """
+    session = Session(replace(sample, prompt=turns[0].context, media=turns[0].media), group_index)
     for index, turn in enumerate(turns):
         if index:
             session.append_observation(turn.context, turn.media)
@@ -107,6 +132,6 @@ def supervised_group(sample: Sample, processor: Processor, train_on: TrainOn = "
         session.append_action(
             Generation(turn.action_ids, no_logprobs, (VersionSpan(0, 0, count),), finished=True)
         )
-    trajectory = session.trajectory(completion=sample.target or "", outcome="ok", duration_s=0.0)
+    trajectory = session.trajectory(completion=completion, outcome="ok", duration_s=0.0)
     trajectory.score = Score(1.0, {})
-    return group_with_advantages([trajectory], [1.0])
+    return trajectory

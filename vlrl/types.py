@@ -32,7 +32,8 @@ SMALLEST_GROUP = 2
 
 Outcome = Literal["ok", "truncated", "agent_error", "env_error", "timeout"]
 Row: TypeAlias = Mapping[str, Any]
-"""A dataset row: `id`, `messages`, and optionally `answer`, `target`, `metadata`, `env`, `tools`.
+"""A dataset row: `id`, `messages`, and optionally `answer`, `target`, `rejected`, `label`, `metadata`, `env`,
+`tools`.
 
 `messages` is a list of `{"role", "content"}`; content is a string or a list of parts:
 `{"type": "text", "text": str}`, `{"type": "image", "image": source}` or `{"type": "video", "video": source}`
@@ -183,7 +184,10 @@ class Sample:
         media: in the order in which the prompt mentions them.
         prompt: the rendered tokens.
         answer: what the rewards compare with.
-        target: the last assistant turn's text for supervised training; None for RL-only rows.
+        target: the last assistant turn's text for supervised training; None for RL-only rows. Of a pair the
+            chosen one.
+        rejected: the text that the target is preferred to; None for rows that are no pairs.
+        label: whether the target is a good one, for rows that say so.
         source: name of the data source it came from, which decides its rewards; "" if there is but one.
         env: where its episodes are played; None for single-turn question answering.
         tools: JSON schemas of the functions that the chat template offers to the model.
@@ -196,6 +200,8 @@ class Sample:
     prompt: Prompt
     answer: Any = None
     target: str | None = None
+    rejected: str | None = None
+    label: bool | None = None
     source: str = ""
     env: EnvTask | None = None
     tools: tuple[Mapping[str, Any], ...] = ()

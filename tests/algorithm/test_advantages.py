@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from vlrl.algorithm.advantage import group_advantages
 from vlrl.algorithm.advantages.baselines import opo, reward, rloo
+from vlrl.algorithm.advantages.best_of import best_of
 from vlrl.algorithm.advantages.gdpo import gdpo
 from vlrl.algorithm.advantages.pass_at_k import pass_at_k
 from vlrl.algorithm.credit import assign_credit, turn_advantages
@@ -44,6 +45,15 @@ def values(found: Any) -> list[float]:
 def test_rloo_by_hand() -> None:
     """1 - mean(0, 0.5), 0 - mean(1, 0.5), 0.5 - mean(1, 0)."""
     assert values(rloo([episode(r) for r in (1.0, 0.0, 0.5)])) == pytest.approx([0.75, -0.75, 0.0])
+
+
+def test_raft_imitates_the_best_alone() -> None:
+    group = [episode(r) for r in (0.5, 1.0, 0.0, 1.0)]
+    assert values(best_of(group)) == [0, 1, 0, 0]
+    assert values(best_of(group, num_best=3)) == [1, 1, 0, 1]
+    assert values(best_of(group, num_best=3, min_reward=0.75)) == [0, 1, 0, 1]
+    assert values(best_of([episode(0.0), episode(0.0)])) == [0, 0]  # neither is better
+    assert values(best_of([episode(1.0), episode(1.0)], min_reward=1.0)) == [1, 0]  # but they may be good
 
 
 @given(REWARDS)

@@ -85,5 +85,7 @@ def test_a_command_of_the_docs_exists_with_its_options_and_its_config(page: str,
             machine = claims(ROOT / target)[0].machine
             plan = predict(config, prompts_of(config), machine, read_shape(config, fetch=False))
             assert plan.fits(machine), f"{page}: {command}: {verdict(plan, machine)}"
-    elif not any(override.startswith("rewards.") or "./" in override for override in overrides):  # files of a reader
+    elif not any(
+        override.startswith("rewards.") or "./" in override for override in overrides
+    ):  # files of a reader
         parse_config(yaml.safe_load(yaml.safe_dump(STAND_IN)), command, overrides)

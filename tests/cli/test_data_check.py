@@ -243,6 +243,23 @@ def test_tokens_are_counted_against_the_budget(vlrl: Any, tmp_path: Path, tiny_m
     assert "Prompts by length" in result.err
 
 
+def test_pairs_are_checked_as_dpo_uses_them(vlrl: Any, tmp_path: Path, tiny_model: Path) -> None:
+    """A prompt may have several pairs; a pair of one answer, a repeated one, and no pair at all are found."""
+    answers = [("3", "4"), ("3", "5"), ("3", "3"), ("3", "4")]
+    rows = [
+        {"id": f"r{i}", "prompt": "How many?", "chosen": chosen, "rejected": rejected}
+        for i, (chosen, rejected) in enumerate(answers)
+    ]
+    write_rows(tmp_path / "rows.jsonl", rows)
+    config = write_config(tmp_path, model={"path": str(tiny_model)}, preferences={})
+    result = vlrl("data", "check", config, "--json")
+    assert reasons(result.json) == {"r2": ["no pair"], "r3": ["duplicate"]}
+    assert "sample 'r2': 'chosen' and 'rejected' are the same" in result.err
+    write_rows(tmp_path / "rows.jsonl", [make_row(0, None, target="3")])
+    result = vlrl("data", "check", config, "--json")
+    assert reasons(result.json) == {"r0": ["no pair"]}
+
+
 def test_nothing_is_cached_unless_asked(vlrl: Any, tmp_path: Path) -> None:
     write_rows(tmp_path / "rows.jsonl", good_rows(tmp_path, 3))
     config, cache = write_config(tmp_path), tmp_path / "cache"

@@ -24,16 +24,14 @@ def test_every_row_leads_somewhere() -> None:
         assert (ROOT / file).is_file(), file
         assert f"def {test}(" in (ROOT / test_file).read_text(encoding="utf-8"), test
         key = re.fullmatch(r"\((\w+)(?:: \w+)?\)", preset)  # set by hand
-        assert preset in PRESETS or (
-            key and key[1] in {"default", "sampler", *AlgorithmConfig.model_fields}
-        ), preset
+        known = {"default", "sampler", "preferences", *AlgorithmConfig.model_fields}
+        assert preset in PRESETS or (key and key[1] in known), preset
 
 
 def test_every_preset_and_every_file_of_an_algorithm_has_a_row() -> None:
     assert {preset for _, _, preset, _, _, _ in ROWS} >= set(PRESETS)
-    targets = [
-        BUILT_IN[kind][name] for kind in ("advantages", "losses", "regularizers") for name in BUILT_IN[kind]
-    ]
+    kinds = ("advantages", "losses", "regularizers", "preferences")
+    targets = [BUILT_IN[kind][name] for kind in kinds for name in BUILT_IN[kind]]
     files = {target.partition(":")[0].replace(".", "/") + ".py" for target in targets}
     assert files <= {file for _, file, _, _, _, _ in ROWS}
 

@@ -24,7 +24,8 @@ from vlrl.algorithm.credit import assign_credit, group_with_advantages
 from vlrl.batch import Batch, MicroBatch
 from vlrl.config.algorithm import AlgorithmConfig
 from vlrl.packing.options import PackOptions
-from vlrl.packing.pack import counted, pack, token_weights
+from vlrl.packing.pack import counted, pack
+from vlrl.packing.token_weights import token_weights
 from vlrl.rollout.session import Session
 from vlrl.types import EnvTask, Group, Ledger, Media, Score
 

@@ -26,9 +26,8 @@ from vlrl.cli.commands import (
     report,
     reward,
     rollout,
-    sft,
-    train,
 )
+from vlrl.cli.commands.training import dpo, raft, sft, train
 from vlrl.cli.failures import explained
 from vlrl.errors import ConfigError, Interrupted, VlrlError
 from vlrl.process.json_stdout import claim_stdout, print_json
@@ -47,6 +46,8 @@ app = typer.Typer(
 app.command("init")(init.command)
 app.command("train")(train.command)
 app.command("sft")(sft.command)
+app.command("dpo")(dpo.command)
+app.command("raft")(raft.command)
 app.command("eval")(evaluate.command)
 app.command("rollout")(rollout.command)
 app.command("report")(report.command)

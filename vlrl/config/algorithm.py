@@ -11,9 +11,10 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from vlrl.config.asynchronous import CorrectionConfig
-from vlrl.config.paths import absolute, model_place
+from vlrl.config.paths import absolute
 from vlrl.config.presets import PRESETS, expanded
 from vlrl.config.section import Name, Section
+from vlrl.config.teacher import TeacherConfig
 from vlrl.errors import ConfigError
 from vlrl.registry import BUILT_IN, resolve
 from vlrl.registry.bound import Bound, bind
@@ -45,35 +46,19 @@ Function: TypeAlias = Annotated[
 EPISODE, PPO = FunctionConfig(name="episode"), FunctionConfig(name="ppo")
 
 
-class TeacherConfig(Section):
-    """A frozen model that judges the policy's own tokens: on-policy distillation (arXiv 2306.13649).
-
-    The trainer's ranks hold a slice each of it, in model.dtype, and score each micro-batch with it. It must
-    read what the policy reads: the same vocabulary, and the same tokens and pixels of an image.
-    """
-
-    path: Annotated[str, AfterValidator(model_place)]
-    """As model.path; a model of any size."""
-    coef: float = Field(1.0, gt=0, allow_inf_nan=False)
-    """Each token's advantage is that of its rewards and coef · (log π_teacher - log π_policy), which lowers
-    the reverse KL. A reward of weight 0 is only measured; with no other, the teacher alone teaches."""
-    offload: bool = False
-    """Keep its slices in host memory, or under trainer.offload_dir, even if the policy's are on the GPU."""
-
-
 class AlgorithmConfig(Section):
     """GRPO and its relatives. A name alone, algorithm=gspo, stands for {preset: gspo}."""
 
     preset: str | None = None
     """Sets the keys of a published algorithm; those that stand beside it override it. One of grpo, dr_grpo,
-    dapo, gspo, gspo_token, gmpo, cispo, sapo, rloo, opo, gpg, reinforce_pp, reinforce_pp_baseline, gdpo and
-    pass_at_k. `vlrl config show` prints what it sets. Null changes nothing."""
+    dapo, gspo, gspo_token, gmpo, cispo, sapo, rloo, opo, gpg, reinforce_pp, reinforce_pp_baseline, gdpo,
+    pass_at_k and raft. `vlrl config show` prints what it sets. Null changes nothing."""
     credit: Function = EPISODE
     """The advantage of each turn. episode: the whole episode's. discounted, turn_groups: that of the rewards
     still to come, among all turns of the group, or among those of the same number. state_groups: GiGPO's sum
     of the episode's and of one among all turns of the group that were taken in the same state. rloo,
-    opo, reward, gdpo (rewards), pass_at_k (k, reward, threshold), or ./file.py:function of a group's scored
-    trajectories that returns a number, or one a turn, for each."""
+    opo, reward, gdpo (rewards), pass_at_k (k, reward, threshold), best_of (num_best, min_reward), or
+    ./file.py:function of a group's scored trajectories that returns a number, or one a turn, for each."""
     scale_by_std: bool = True
     """Divide advantages by the group's standard deviation (GRPO); false is Dr. GRPO."""
     discount: float = Field(1.0, ge=0, le=1)

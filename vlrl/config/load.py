@@ -33,9 +33,11 @@ from vlrl.config.options import (
     TrainerConfig,
 )
 from vlrl.config.paths import model_place, with_absolute_paths
+from vlrl.config.preferences import PreferencesConfig
 from vlrl.config.rollout import EnvConfig, EpisodeConfig
 from vlrl.config.section import named_list
 from vlrl.config.strict_yaml import load_yaml
+from vlrl.config.teacher import require_use_of_groups
 from vlrl.errors import ConfigError
 from vlrl.registry.objects import with_names
 
@@ -77,6 +79,8 @@ class Config(Section):
     logging: LoggingConfig = LoggingConfig()
     ray: RayConfig = RayConfig()
     sft: SftConfig = SftConfig()
+    preferences: PreferencesConfig | None = None
+    """Preference learning; null for all else. `vlrl dpo` without it takes the defaults."""
 
     @model_validator(mode="before")
     @classmethod
@@ -184,22 +188,10 @@ class Config(Section):
         return self
 
     @model_validator(mode="after")
-    def _teacher_alone(self) -> Config:
-        """Where no reward has a weight, nothing may need one."""
-        sources = (*self.data.train, *self.data.eval)
-        weighted = [r for r in (*self.rewards, *(r for s in sources for r in s.rewards)) if r.weight != 0]
-        if self.algorithm.teacher is None or weighted:
-            return self
-        if any(chosen.name == "zero_variance" for chosen in self.batch.filters):
-            raise ValueError(
-                "batch.filters=zero_variance drops every group where no reward has a weight, and "
-                "algorithm.teacher teaches by all of them; leave the filter out, or give a reward a weight"
-            )
-        if self.data.eval and not self.rewards and not all(source.rewards for source in self.data.eval):
-            raise ValueError(
-                "data.eval is measured by the first reward, and rewards is empty; give one that is only "
-                "measured, such as rewards=[{name: answer_exact, weight: 0}], or leave data.eval out"
-            )
+    def _what_teaches(self) -> Config:
+        require_use_of_groups(self)
+        if self.preferences is not None:
+            self.preferences.require_default(self.algorithm)
         return self
 
     @model_validator(mode="after")
@@ -223,6 +215,13 @@ class Config(Section):
     def run_dir(self) -> Path:
         """Folder of this run."""
         return self.run.dir / self.run.name
+
+    @property
+    def has_reference(self) -> bool:
+        """Whether the trainer computes the starting model's log-probabilities beside the policy's."""
+        if self.preferences is not None:
+            return self.preferences.reference == "start"
+        return self.algorithm.kl_coef > 0
 
     @property
     def parity_tolerance(self) -> float:

@@ -105,6 +105,12 @@ PRESETS: Mapping[str, Preset] = {
         "pays k completions for the best of them, so that a policy keeps exploring",
         {"credit": "pass_at_k", "aggregation": "token", **HIGHER_CLIP},
     ),
+    "raft": Preset(
+        "arXiv 2304.06767",
+        "imitates the best completion of each group, generated afresh in every step",
+        {"credit": "best_of", "loss": "policy_gradient", "aggregation": "token"},
+        "one round of generating and then imitating is the command vlrl raft",
+    ),
 }
 """Name → what it sets."""
 

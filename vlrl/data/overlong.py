@@ -31,7 +31,13 @@ class Fitted:
     reason: str = ""
 
 
-def fit_row(row: Row, num_tokens: Callable[[Row], int], room: int, policy: Overlong) -> Fitted:
+REMEDY = "raise generator.max_model_len or data.max_prompt_tokens, or lower processor.max_pixels"
+PAIR_REMEDY = f"{REMEDY}; a prompt with both completions needs trainer.max_tokens_per_micro_batch, too"
+
+
+def fit_row(
+    row: Row, num_tokens: Callable[[Row], int], room: int, policy: Overlong, remedy: str = REMEDY
+) -> Fitted:
     """Hold a row's prompt to `room` tokens.
 
     Args:
@@ -40,6 +46,7 @@ def fit_row(row: Row, num_tokens: Callable[[Row], int], room: int, policy: Overl
         room: most tokens of its prompt.
         policy: "drop" it, "trim" its oldest turns until it fits (the system message and the last user turn
             stay; if those alone do not fit it is dropped), or "error".
+        remedy: what would make room.
 
     Raises:
         PromptTooLong: naming the sample, if policy is "error" and it does not fit.
@@ -47,10 +54,7 @@ def fit_row(row: Row, num_tokens: Callable[[Row], int], room: int, policy: Overl
     needed = num_tokens(row)
     if needed <= room:
         return Fitted(row)
-    reason = (
-        f"sample {row['id']!r} needs {needed} prompt tokens, {room} fit; raise generator.max_model_len or "
-        "data.max_prompt_tokens, or lower processor.max_pixels"
-    )
+    reason = f"sample {row['id']!r} needs {needed} prompt tokens, {room} fit; {remedy}"
     if policy == "error":
         raise PromptTooLong(f"{reason}, or set data.overlong to drop or trim")
     if policy == "trim":

@@ -35,7 +35,8 @@ class RowMaker:
     def row(self, record: Record) -> Row:
         """The row of a record: `id`, `messages`, `metadata`, `place`, if it has them `answer` and `target`.
 
-        The last assistant turn becomes the target, and the answer where there is no other.
+        The last assistant turn becomes the target, and the answer where there is no other; that of a pair is
+        the chosen one.
 
         Raises:
             DataError: naming the place and what does not fit.
@@ -52,6 +53,8 @@ class RowMaker:
             messages.insert(0, {"role": "system", "content": self._system})
         if messages[-1]["role"] == "assistant":
             row["target"] = _spoken(messages.pop(), row, record.place)
+            row.setdefault("answer", row["target"])
+        elif row.get("target") and ("rejected" in row or row.get("label")):
             row.setdefault("answer", row["target"])
         if not any(message["role"] == "user" for message in messages):
             raise DataError(f"{record.place}: the conversation has no user turn before the answer")

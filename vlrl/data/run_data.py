@@ -13,7 +13,8 @@ from vlrl.config.data import DatasetConfig
 from vlrl.config.options import RewardConfig
 from vlrl.data import Prepared, Rows, SampleStream, StreamedRows, open_source
 from vlrl.data.order import Order
-from vlrl.data.overlong import PromptTooLong, fit_row
+from vlrl.data.overlong import PAIR_REMEDY, REMEDY, PromptTooLong, fit_row
+from vlrl.data.preferences import completions_of
 from vlrl.errors import ConfigError, DataError
 from vlrl.protocols import Processor
 from vlrl.types import Row, Sample
@@ -103,6 +104,7 @@ class RunData:
         self._config, self.sources, self._processor = config, sources, processor
         self._supervised, self._tell, self._num_told = supervised, tell, 0
         self._drops = config.data.on_broken == "drop"
+        self._remedy = REMEDY if config.preferences is None else PAIR_REMEDY
         longest = config.data.max_prompt_tokens or 0
         if not supervised and longest + config.rollout.max_tokens > config.generator.max_model_len:
             raise ConfigError(
@@ -113,7 +115,7 @@ class RunData:
             [source.rows for source in sources.train],
             lambda row, index: self._prepare(row, sources.train[index].name),
             weights=[source.options.weight for source in sources.train],
-            batch_size=config.sft.batch_size if supervised else config.rollout.prompts_per_step,
+            batch_size=batch_size(config, supervised=supervised),
             seed=config.run.seed,
             num_workers=config.data.num_workers,
             prefetch_steps=config.data.prefetch_steps,
@@ -192,10 +194,12 @@ class RunData:
         """A row as a sample whose prompt leaves room for the answer."""
         data = self._config.data
         policy = "error" if data.overlong == "keep" else data.overlong
-        fitted = fit_row(row, self._processor.num_tokens, self._room(row), policy)
+        fitted = fit_row(row, self._processor.num_tokens, self._room(row), policy, self._remedy)
         if fitted.row is None:
             return Prepared(None, reason=fitted.reason)
         sample = replace(self._processor.sample(fitted.row), source=source)
+        if self._supervised and self._config.preferences is not None:
+            completions_of(sample, self._processor, self._config.preferences)  # refuses what is no pair
         is_long = data.max_prompt_tokens is not None and len(sample.prompt.token_ids) > data.max_prompt_tokens
         return Prepared(sample, fitted.num_dropped_turns, is_overlong=is_long)
 
@@ -204,7 +208,11 @@ class RunData:
         answer = self._config.rollout.max_tokens
         if self._supervised:
             answer = len(self._processor.encode_target(row.get("target") or ""))
-        return prompt_room(self._config, answer)
+        if not self._supervised or self._config.preferences is None:
+            return prompt_room(self._config, answer)
+        other = len(self._processor.encode_target(row.get("rejected") or ""))
+        both = self._config.trainer.max_tokens_per_micro_batch - answer - other
+        return min(both, prompt_room(self._config, max(answer, other)))
 
 
 def numbered(rows: Rows | StreamedRows, key: str) -> Rows:
@@ -221,12 +229,24 @@ def numbered(rows: Rows | StreamedRows, key: str) -> Rows:
     return rows
 
 
-def require_targets(samples: Sequence[Sample]) -> None:
-    """Raise DataError for a sample without a target."""
+def batch_size(config: Config, *, supervised: bool) -> int:
+    """Rows of a step."""
+    if not supervised:
+        return config.rollout.prompts_per_step
+    return config.sft.batch_size if config.preferences is None else config.preferences.batch_size
+
+
+def require_targets(samples: Sequence[Sample], *, preferences: bool = False) -> None:
+    """Raise DataError for a sample without a target, or, but for preferences, one that is a bad example."""
     for sample in samples:
         if not sample.target:
             raise DataError(
                 f"sample {sample.id!r} has no 'target': supervised training needs the assistant's text"
+            )
+        if sample.label is False and not preferences:
+            raise DataError(
+                f"sample {sample.id!r} has the label false, so its completion is not one to imitate; leave "
+                "such rows out, or train with `vlrl dpo` and preferences.loss=kto"
             )
 
 

@@ -17,7 +17,7 @@ from vlrl.errors import DataError
 Fields: TypeAlias = dict[str, Any]
 Shape: TypeAlias = Callable[[Fields], dict[str, Any]]
 
-KEPT = ("id", "answer", "target", "env", "tools", "task", "metadata")
+KEPT = ("id", "answer", "target", "rejected", "env", "tools", "task", "metadata")
 """Taken by every shape from the column of the same name."""
 
 COLUMNS = frozenset(
@@ -25,6 +25,8 @@ COLUMNS = frozenset(
         *KEPT,
         "prompt",
         "completion",
+        "chosen",
+        "label",
         "messages",
         "conversations",
         "problem",
@@ -50,6 +52,10 @@ def detect_shape(fields: Mapping[str, Any], place: str) -> str:
     Raises:
         DataError: naming the columns, if they fit none.
     """
+    if {"chosen", "rejected"} <= fields.keys() or (
+        {"prompt", "completion"} <= fields.keys() and isinstance(fields.get("label"), bool)
+    ):
+        return "preference"
     if "messages" in fields:
         return "vlrl"
     if "conversations" in fields:
@@ -61,15 +67,19 @@ def detect_shape(fields: Mapping[str, Any], place: str) -> str:
     seen = ", ".join(map(repr, fields)) or "none"
     raise DataError(
         f"{place}: its columns ({seen}) fit no known shape: messages (vlrl, openai), conversations (llava), "
-        "prompt (trl), problem with solution (vlm_r1) or with answer (easy_r1); `columns` says which column "
-        "is which, for instance columns: {problem: question, image: photo}"
+        "prompt (trl), chosen and rejected (preference), problem with solution (vlm_r1) or with answer "
+        "(easy_r1); `columns` says which column is which, for instance columns: {problem: question, "
+        "image: photo}"
     )
 
 
 def from_messages(fields: Fields) -> dict[str, Any]:
     """`messages` of role and content, parts as vlrl or OpenAI's chat API write them."""
     messages = [_message(message) for message in _items(fields.pop("messages"), "messages")]
-    return {**_kept(fields), "messages": messages}
+    row = _kept(fields)
+    if "target" in row and isinstance(fields.get("label"), bool):
+        row["label"] = fields.pop("label")
+    return {**row, "messages": messages}
 
 
 def from_conversations(fields: Fields) -> dict[str, Any]:
@@ -126,6 +136,85 @@ def from_trl(fields: Fields) -> dict[str, Any]:
     if "answer" not in row and "solution" in fields:
         row["answer"] = _untagged(fields.pop("solution"))
     return {**row, "messages": [*([{"role": "system", "content": system}] if system else []), *turns]}
+
+
+def from_preference(fields: Fields) -> dict[str, Any]:
+    """TRL's preferences: `chosen` and `rejected`, or `completion` and its `label`, each text or messages.
+
+    `prompt` is text or messages too. Without it, it is what chosen and rejected begin with: their first
+    messages, or the words that both texts share. The chosen completion, or the labelled one, is the target.
+    """
+    system = fields.pop("system", None)
+    turns = [{"role": "system", "content": system}] if system else []
+    prompt = _turns(fields.pop("prompt"), "user", "prompt") if "prompt" in fields else []
+    row: dict[str, Any] = {}
+    if "completion" in fields:
+        label = fields.pop("label")
+        if label not in (True, False):
+            raise ValueError(f"'label' must be true or false, not {label!r}")
+        row["label"] = bool(label)
+        *more, target = _turns(fields.pop("completion"), "assistant", "completion")
+        prompt += more
+    else:
+        chosen, rejected = fields.pop("chosen"), fields.pop("rejected")
+        if isinstance(chosen, str) != isinstance(rejected, str):
+            raise TypeError("'chosen' and 'rejected' must both be text, or both messages")
+        if isinstance(chosen, str) and not prompt:
+            start = _shared_words(chosen, rejected)
+            prompt = _turns(chosen[:start].rstrip(), "user", "chosen")
+            chosen, rejected = chosen[start:], rejected[start:]
+        sides = [_turns(s, "assistant", c) for s, c in ((chosen, "chosen"), (rejected, "rejected"))]
+        prompt, target, other = _pair(prompt, *sides)
+        row["rejected"] = _spoken_by_assistant(other)
+    row["target"] = _spoken_by_assistant(target)
+    return {**_kept(fields), **row, "messages": [*turns, *prompt]}
+
+
+Message: TypeAlias = dict[str, Any]
+
+
+def _pair(
+    prompt: list[Message], chosen: list[Message], rejected: list[Message]
+) -> tuple[list[Message], Message, Message]:
+    """The prompt, and the message in which each side goes on from it."""
+    if chosen[0]["role"] != "assistant":  # whole conversations
+        same = [a == b for a, b in zip(chosen[:-1], rejected[:-1], strict=False)]
+        num_shared = same.index(False) if False in same else len(same)
+        shared, chosen, rejected = chosen[:num_shared], chosen[num_shared:], rejected[num_shared:]
+        if prompt and prompt[-1]["content"] not in [message["content"] for message in shared]:
+            raise ValueError("'chosen' and 'rejected' are conversations that do not hold the 'prompt'")
+        prompt = shared
+    if len(chosen) != 1 or len(rejected) != 1:
+        raise ValueError(
+            "'chosen' and 'rejected' must differ in the assistant's last message alone; they differ in "
+            f"{len(chosen)} and {len(rejected)} messages"
+        )
+    return prompt, chosen[0], rejected[0]
+
+
+def _shared_words(first: str, second: str) -> int:
+    """Characters of the whole words with which both texts begin.
+
+    Raises:
+        ValueError: if there are none.
+    """
+    differ = (i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
+    length = next(differ, min(len(first), len(second)))
+    while length and not first[length - 1].isspace():
+        length -= 1
+    if not first[:length].strip():
+        raise ValueError("without a 'prompt', 'chosen' and 'rejected' must begin with it")
+    return length
+
+
+def _spoken_by_assistant(message: Mapping[str, Any]) -> str:
+    """The text of an assistant's message."""
+    content = message["content"]
+    if message["role"] != "assistant":
+        raise ValueError(f"a completion must be an assistant's message, not one of {message['role']!r}")
+    if not isinstance(content, str) and any(part["type"] != "text" for part in content):
+        raise ValueError("a completion holds media; only text can be trained on")
+    return content if isinstance(content, str) else "".join(part["text"] for part in content)
 
 
 def _turns(value: Any, role: str, column: str) -> list[dict[str, Any]]:

@@ -144,7 +144,16 @@ def _targets_of(
         weights=np.repeat(np.array([b.token_weight for b in branches], np.float32), counts),
         token_staleness=_joined(staleness, np.int64),
         sequence_ids=np.repeat(np.arange(len(branches), dtype=np.int64), counts),
+        group_ids=_group_ids(branches, counts),
     )
+
+
+def _group_ids(branches: Sequence[Branch], counts: Sequence[int]) -> IntArray | None:
+    """The groups of trained tokens, counted in the order in which they first occur."""
+    if any(branch.group is None for branch in branches):
+        return None
+    numbers = {group: number for number, group in enumerate(dict.fromkeys(b.group for b in branches))}
+    return np.repeat(np.array([numbers[branch.group] for branch in branches], np.int64), counts)
 
 
 def _edges(sequence: _Sequence, num_slices: int) -> list[int]:

@@ -8,7 +8,7 @@ from typing import Literal
 from vlrl.config import Config
 from vlrl.config.algorithm import AlgorithmConfig
 
-Aggregation = Literal["token", "sequence", "constant"]
+Aggregation = Literal["token", "sequence", "constant", "group"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,8 @@ class PackOptions:
         max_tokens: of a micro-batch; a tree of more is split and its shared tokens repeated, and only a
             single ledger may exceed it.
         max_completion_tokens: most of an action; Dr. GRPO's constant.
-        aggregation: the averaging rule, see `token_weights`.
+        aggregation: the averaging rule, see `token_weights`. "group" is for losses of whole groups, each of
+            which is then in one micro-batch.
         normalize: "batch" gives a step's advantages mean 0 and deviation 1 (`vlrl.packing.pack.part_of`).
         keep_zero_advantage: train groups whose advantages are all zero. They add nothing to the policy
             gradient, so they may be left out exactly; only terms of KL and entropy and a teacher need them.
@@ -51,13 +52,14 @@ class PackOptions:
         Args:
             config: the whole config.
             algorithm: whose loss is computed; None is the plain mean over all action tokens, as in supervised
-                training.
+                training. With `preferences` the loss is one of pairs, whatever is given.
         """
+        mean: Aggregation = "token" if algorithm is None else algorithm.aggregation
         return cls(
             num_ranks=config.trainer.world_size,
             max_tokens=config.trainer.max_tokens_per_micro_batch,
             max_completion_tokens=config.rollout.max_tokens,
-            aggregation="token" if algorithm is None else algorithm.aggregation,
+            aggregation="group" if config.preferences is not None else mean,
             normalize="none" if algorithm is None else algorithm.normalize,
             keep_zero_advantage=algorithm is None or algorithm.trains_every_group,
             max_turns=config.episodes.max_turns,

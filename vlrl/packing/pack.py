@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 
 from vlrl.algorithm.normalize import batch_normalized
 from vlrl.batch import Batch
+from vlrl.errors import DataError
 from vlrl.ledger import IntArray
 from vlrl.packing.layout import ALONE, Elsewhere, PixelsFn, Slice, slices_of
-from vlrl.packing.options import Aggregation, PackOptions
+from vlrl.packing.options import PackOptions
 from vlrl.packing.prefix_tree import Branch, Identity, Keys, distinct, grow, preorder
+from vlrl.packing.token_weights import token_weights
 from vlrl.types import Group
 
 # What a pair of attention and a pixel cost in tokens through the language model, in a model of 3 to 7 billion
@@ -58,14 +61,18 @@ def pack(
 
     Returns:
         [num_ranks][num_micro_batches] of MicroBatch.
+
+    Raises:
+        DataError: for a group that must be in one micro-batch and is larger.
     """
     num_ranks, max_tokens = options.num_ranks, options.max_tokens
+    is_whole = options.aggregation == "group"
     groups = counted(groups)
     weights = token_weights(groups, options.aggregation, options.max_completion_tokens, options.max_turns)
     keys = Keys()
     branches: list[Branch] = []
-    for group, group_weights in zip(groups, weights, strict=True):
-        of_group = branches_of(group, group_weights, keys)
+    for number, (group, group_weights) in enumerate(zip(groups, weights, strict=True)):
+        of_group = branches_of(group, group_weights, keys, number if is_whole else None)
         if options.keep_zero_advantage or any(b.advantages[b.trained].any() for b in of_group):
             branches += of_group
     per_group = [
@@ -73,7 +80,9 @@ def pack(
             [branch for unit in bin_ for branch in unit.branches]
             for bin_ in fill(units, max_tokens, options.max_pixels)
         ]
-        for units in _deal(branches, num_ranks // options.sequence_parallel, max_tokens)
+        for units in (deal_groups if is_whole else _deal)(
+            branches, num_ranks // options.sequence_parallel, max_tokens
+        )
     ]
     num_micro_batches = max(1, *(len(bins) for bins in per_group))
     order = {branch: number for number, branch in enumerate(branches)}
@@ -126,30 +135,12 @@ def _elsewhere(ranks: Sequence[Sequence[Slice]]) -> list[list[Elsewhere]]:
     ]
 
 
-def token_weights(
-    groups: Sequence[Group], aggregation: Aggregation, max_completion_tokens: int, max_turns: int = 1
-) -> list[list[float]]:
-    """Weight of each trained token of each trajectory, [num_groups][n].
-
-    "token": 1 / Σ|o| over the batch (DAPO, arXiv 2503.14476, Eq. 8). "sequence": 1 / (N·|o_i|) for N
-    sequences (GRPO, arXiv 2402.03300, Eq. 3). "constant": 1 / (N·most tokens of a sequence) (Dr. GRPO, arXiv
-    2503.20783, §3.2): max_completion_tokens, and max_turns times as many of an episode in an environment.
-    """
-    lengths = [[credit.num_trained for credit in g.credits] for g in groups]
-    num_sequences = max(1, sum(len(row) for row in lengths))
-    num_tokens = max(1, sum(sum(row) for row in lengths))
-    if aggregation == "token":
-        return [[1.0 / num_tokens for _ in row] for row in lengths]
-    if aggregation == "sequence":
-        return [[1.0 / (num_sequences * max(1, n)) for n in row] for row in lengths]
-    turns = [[max_turns if t.sample.env else 1 for t in g.trajectories] for g in groups]
-    return [[1.0 / (num_sequences * max_completion_tokens * n) for n in row] for row in turns]
-
-
-def branches_of(group: Group, weights: Sequence[float], keys: Keys) -> list[Branch]:
+def branches_of(
+    group: Group, weights: Sequence[float], keys: Keys, number: int | None = None
+) -> list[Branch]:
     """A group's ledgers that have trained tokens: [n] weights of a trajectory's trained tokens."""
     return [
-        Branch(trajectory.sample.id, ledger, advantages, trained, weight, keys.of(ledger, trained))
+        Branch(trajectory.sample.id, ledger, advantages, trained, weight, keys.of(ledger, trained), number)
         for trajectory, credit, weight in zip(group.trajectories, group.credits, weights, strict=True)
         for ledger, advantages, trained in zip(
             trajectory.ledgers, credit.advantages, credit.trained, strict=True
@@ -205,7 +196,14 @@ class Tree:
                 begins[first] = not fits
                 used = used + size - num_shared if fits else size
         firsts = np.flatnonzero(begins)
-        lasts = np.append(firsts[1:], len(begins)) - 1
+        return self._units(firsts, np.append(firsts[1:], len(begins)) - 1)
+
+    def whole(self) -> PackUnit:
+        """All branches together, however large."""
+        return self._units(np.array([0]), np.array([len(self._branches) - 1]))[0]
+
+    def _units(self, firsts: IntArray, lasts: IntArray) -> list[PackUnit]:
+        """Runs of branches."""
         tokens = self._num_tokens(firsts, lasts).tolist()
         pairs = (_pairs(self._lengths[firsts]) + self._own_pairs[lasts] - self._own_pairs[firsts]).tolist()
         return [
@@ -244,6 +242,23 @@ def _deal(branches: Sequence[Branch], num_ranks: int, max_tokens: int) -> list[l
         if _slowest(finer) < MIN_GAIN * _slowest(best):
             best = finer
     return best
+
+
+def deal_groups(branches: Sequence[Branch], num_ranks: int, max_tokens: int) -> list[list[PackUnit]]:
+    """The units of each rank, where each group is one.
+
+    Raises:
+        DataError: for a group of more tokens than a micro-batch has.
+    """
+    units = [Tree(list(of_group)).whole() for _, of_group in groupby(branches, key=lambda b: b.group)]
+    for unit in units:
+        if unit.num_tokens > max_tokens:
+            raise DataError(
+                f"sample {unit.branches[0].sample_id!r}: its prompt and all of its completions have "
+                f"{unit.num_tokens} tokens, and must be in one micro-batch of {max_tokens}; raise "
+                "trainer.max_tokens_per_micro_batch, or lower processor.max_pixels"
+            )
+    return deal(units, num_ranks)
 
 
 def _slowest(ranks: Sequence[Sequence[PackUnit]]) -> float:

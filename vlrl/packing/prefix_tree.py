@@ -29,6 +29,7 @@ class Branch:
         trained: [num_tokens] bool.
         token_weight: of each trained token in the batch's loss.
         keys: [5, num_inputs] int32, see `Keys`; two ledgers share a token if they share all keys up to it.
+        group: number of its group where all of a group must be in one micro-batch; None where it need not.
     """
 
     sample_id: str
@@ -37,6 +38,7 @@ class Branch:
     trained: BoolArray
     token_weight: float
     keys: npt.NDArray[np.int32]
+    group: int | None = None
 
     @property
     def num_media(self) -> int:

@@ -22,7 +22,7 @@ def train_flops(shape: ModelShape, work: Workload, config: Config) -> float:
     trained = {part for part, count in shape.trained.items() if count}
     language, head, vision = _forwards(shape, work)
     once = language + head + vision
-    others = 1.0 if algorithm.kl_coef > 0 else 0.0
+    others = 1.0 if config.has_reference else 0.0
     if algorithm.correction.recomputes:  # logprobs of all minibatches but the first
         others += 1.0 - 1.0 / algorithm.num_minibatches
     adapted = config.lora is not None

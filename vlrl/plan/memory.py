@@ -109,7 +109,7 @@ def rank_memory(shape: ModelShape, work: Workload, config: Config, device: str) 
 
 def num_copies(config: Config) -> int:
     """Models that a rank has a slice of: the policy, and without LoRA the frozen reference."""
-    return 2 if config.algorithm.kl_coef > 0 and config.lora is None else 1
+    return 2 if config.has_reference and config.lora is None else 1
 
 
 def teacher_bytes(shape: ModelShape) -> int:

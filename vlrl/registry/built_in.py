@@ -85,6 +85,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "media_folder": "vlrl.data.readers.media_folder:MediaFolder",
         "parquet": "vlrl.data.readers.parquet:ParquetReader",
         "webdataset": "vlrl.data.readers.webdataset:WebDatasetReader",
+        "rollouts": "vlrl.data.readers.rollouts:RolloutReader",
         "saved_dataset": "vlrl.data.readers.hugging_face:open_saved",
         "hub": "vlrl.data.readers.hugging_face:open_hub",
     },
@@ -93,6 +94,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "openai": "vlrl.data.shapes:from_messages",
         "llava": "vlrl.data.shapes:from_conversations",
         "trl": "vlrl.data.shapes:from_trl",
+        "preference": "vlrl.data.shapes:from_preference",
         "easy_r1": "vlrl.data.shapes:from_problem",
         "vlm_r1": "vlrl.data.shapes:from_vlm_r1",
     },
@@ -127,6 +129,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "reward": "vlrl.algorithm.advantages.baselines:reward",
         "gdpo": "vlrl.algorithm.advantages.gdpo:gdpo",
         "pass_at_k": "vlrl.algorithm.advantages.pass_at_k:pass_at_k",
+        "best_of": "vlrl.algorithm.advantages.best_of:best_of",
     },
     "losses": {
         "ppo": "vlrl.algorithm.loss:clipped_surrogate",
@@ -147,6 +150,11 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "hardness": "vlrl.data.curriculum.weights:hardness",
         "band": "vlrl.data.curriculum.weights:band",
         "easy_to_hard": "vlrl.data.curriculum.weights:easy_to_hard",
+    },
+    "preferences": {
+        "dpo": "vlrl.algorithm.preferences.dpo:dpo",
+        "ipo": "vlrl.algorithm.preferences.ipo:ipo",
+        "kto": "vlrl.algorithm.preferences.kto:kto",
     },
     "envs": {
         "visual/frozen_lake": "vlrl.envs.visual.games.frozen_lake:FrozenLake",

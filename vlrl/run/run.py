@@ -151,7 +151,7 @@ class Run:
         if self._generate:
             require_agents(self.first_samples, config)
         else:
-            require_targets(self.first_samples)
+            require_targets(self.first_samples, preferences=config.preferences is not None)
         if self._train:
             require_room(config, self.first_samples, self.console.note, engine=self._generate)
             self._open_folder()

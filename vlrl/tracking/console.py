@@ -21,6 +21,9 @@ from vlrl.tracking.metrics import is_reward_part
 COLUMNS = (
     ("reward/mean", "reward", ".3f"),
     ("sft/loss", "loss", ".4f"),
+    ("preference/loss", "loss", ".4f"),
+    ("preference/accuracy", "accuracy", ".3f"),
+    ("preference/margin", "margin", ".3f"),
     ("completion/num_tokens_mean", "tokens", ".1f"),
     ("policy/kl_reference", "KL", ".1e"),
     ("distillation/reverse_kl", "teacher KL", ".3f"),

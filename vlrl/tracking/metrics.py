@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -55,6 +55,21 @@ class Metric:
     meaning: str
     unit: str = ""
 
+
+PREFERENCES: Mapping[str, Metric] = {
+    "preference/loss": Metric("Mean loss of pairs, or of labelled completions"),
+    "preference/accuracy": Metric(
+        "Share of pairs whose chosen completion has the higher implicit reward, β log π/π_ref, or of "
+        "labelled completions on the right side of the KL; a tie, as before the first update, is half",
+        "fraction",
+    ),
+    "preference/margin": Metric("Mean implicit reward of chosen completions minus that of rejected ones"),
+    "preference/chosen_reward": Metric("Mean implicit reward of chosen, or desirable, completions"),
+    "preference/rejected_reward": Metric("The same of rejected, or undesirable, ones"),
+    "preference/chosen_logprob": Metric("Mean log-probability of a whole chosen completion", "nats"),
+    "preference/rejected_logprob": Metric("The same of a rejected one", "nats"),
+}
+"""Of preference learning; held-out ones are `heldout/preference/…`."""
 
 METRICS: Mapping[str, Metric] = {
     "reward/mean": Metric("Mean reward of the step's completions"),
@@ -174,6 +189,12 @@ METRICS: Mapping[str, Metric] = {
     "heldout/accuracy_greedy": Metric("Held-out accuracy after the step, likeliest tokens", "fraction"),
     "heldout/accuracy_sampled": Metric("Held-out accuracy after the step, training temperature", "fraction"),
     "sft/loss": Metric("Mean negative log-likelihood of the targets' tokens", "nats"),
+    **PREFERENCES,
+    **{f"heldout/{name}": replace(m, meaning=f"{m.meaning}; held out") for name, m in PREFERENCES.items()},
+    "preference/kl": Metric(
+        "KTO's z₀: KL to the reference before the update, estimated with other rows' completions, at least 0",
+        "nats",
+    ),
 }
 """Every metric the trainer logs under a fixed name; `policy/…`, `off_policy/…` and `optim/…` are means over a
 step's updates."""

@@ -14,14 +14,13 @@ import numpy as np
 from vlrl import cluster
 from vlrl.algorithm.differences import LogprobDifferences
 from vlrl.algorithm.ordered import ENVIRONMENT
-from vlrl.algorithm.staleness import staleness_metrics
 from vlrl.batch import Batch, StepBatch, StoredBatch, num_targets, parts_of
 from vlrl.choices import MachineChoice, merged
 from vlrl.config import Config
 from vlrl.errors import EngineError, ResourceError
 from vlrl.model.lora import sent_alone
 from vlrl.storage.shared_folder import SharedFile, require_seen
-from vlrl.trainer.objective import Objective
+from vlrl.trainer.objective import Objective, objective_metrics
 from vlrl.trainer.offload import OffloadFolder, require_disk_access, with_folder
 from vlrl.trainer.rank import TrainerRank
 from vlrl.trainer.result import RankStepResult, StepSums
@@ -145,7 +144,7 @@ class Trainer:
 
         Args:
             batch: [num_ranks][num_micro_batches], or where they lie.
-            objective: "grpo" or "sft".
+            objective: what is minimised.
             lr: learning rate of this step.
 
         Returns:
@@ -162,7 +161,6 @@ class Trainer:
             )
         )
         sums = sum((r.sums for r in results), StepSums())
-        tokens = max(1, sums.num_tokens)
         norm = results[0].grad_norm
         metrics = {
             "policy/loss": sums.loss,
@@ -171,19 +169,15 @@ class Trainer:
             "optim/empty_fraction": 0.0,
             "optim/lr": lr,
         }
-        if objective == "grpo" and sums.num_tokens:  # none, if every group's rewards were equal
-            metrics |= {
-                "policy/entropy": sums.entropy / tokens,
-                "policy/sampler_mismatch": sums.mismatch / tokens,
-                "policy/clip_fraction": sums.num_clipped / tokens,
-            } | staleness_metrics(sums.by_staleness)
-            if self._config.algorithm.kl_coef > 0:
-                metrics["policy/kl_reference"] = sums.kl_reference / tokens
-            if self._config.algorithm.teacher is not None:
-                metrics["distillation/reverse_kl"] = sums.reverse_kl / tokens
+        metrics |= objective_metrics(sums, objective, self._config)
         if sums.num_media:
             metrics["vision/cached_share"] = sums.num_media_cached / sums.num_media
         return metrics, sum((r.differences for r in results), LogprobDifferences())
+
+    def measure(self, batch: StepBatch, objective: Objective) -> StepSums:
+        """The sums of a step that is not taken: of held-out pairs, or to set an objective's constants."""
+        parts = [(part, objective, *frames) for part, *frames in parts_of(batch)]
+        return sum(cluster.fetch_all(cluster.begin_with(self._ranks, "measure", parts)), StepSums())
 
     def with_proximal(self, batches: Iterable[StepBatch]) -> list[StepBatch]:
         """The batches of a step; those after the first one with the present weights' logprobs noted.

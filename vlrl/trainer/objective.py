@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import torch
 
 from vlrl.algorithm.distillation import teacher_advantages
 from vlrl.algorithm.loss import kl_k3, negative_log_likelihood
 from vlrl.algorithm.off_policy import SumsFn, corrected_surrogate
-from vlrl.algorithm.staleness import staleness_sums
+from vlrl.algorithm.preferences.tokens import PreferenceObjective, preference_losses, preference_metrics
+from vlrl.algorithm.staleness import staleness_metrics, staleness_sums
+from vlrl.config import Config
 from vlrl.config.algorithm import AlgorithmConfig, bound_kl
+from vlrl.errors import ConfigError
 from vlrl.model.logprobs import DeviceBatch
 from vlrl.trainer.result import StepSums
 
-Objective = Literal["grpo", "sft"]
+Objective: TypeAlias = Literal["grpo", "sft"] | PreferenceObjective
 
 
 def token_losses(
@@ -36,12 +39,15 @@ def token_losses(
         entropy: [M], with gradient.
         reference_logprobs: [M] of the starting model; None without a KL term.
         teacher_logprobs: [M] of algorithm.teacher; None without one.
-        objective: "grpo" or "sft".
+        objective: "grpo", "sft", or a loss of pairs.
         algorithm: the config's.
         sequence_sums: sums over each sequence's tokens, see `vlrl.algorithm.off_policy`.
     """
     if objective == "sft":
         return negative_log_likelihood(trainer_logprobs), StepSums()
+    if isinstance(objective, PreferenceObjective):
+        found = preference_losses(trainer_logprobs, reference_logprobs, batch, objective, sequence_sums)
+        return found.loss, StepSums(groups=found.sums, kl_of_others=found.kl)
     current = trainer_logprobs.detach()
     if teacher_logprobs is not None and algorithm.teacher is not None:
         told = teacher_advantages(current, teacher_logprobs, algorithm.teacher.coef)
@@ -61,3 +67,37 @@ def token_losses(
     if algorithm.entropy_coef > 0:
         per_token = per_token - algorithm.entropy_coef * entropy
     return per_token, sums
+
+
+def rl_objective(config: Config) -> Objective:
+    """What `vlrl train` minimises: the loss of pairs that each group gives, or that of its advantages.
+
+    Raises:
+        ConfigError: for a loss of completions with labels, which groups do not have.
+    """
+    if config.preferences is None:
+        return "grpo"
+    if config.preferences.is_unpaired:
+        raise ConfigError(
+            f"preferences.loss={config.preferences.loss.name} is one of completions with labels, and `vlrl "
+            "train` makes pairs of its groups; set preferences.loss=dpo, or train on rows with `vlrl dpo`"
+        )
+    return PreferenceObjective(config.preferences)
+
+
+def objective_metrics(sums: StepSums, objective: Objective, config: Config) -> dict[str, float]:
+    """What an objective's sums say, by the names of `vlrl.tracking.metrics`; none without tokens."""
+    if not sums.num_tokens or objective == "sft":
+        return {}
+    if isinstance(objective, PreferenceObjective):
+        return preference_metrics(sums.groups)
+    found = {
+        "policy/entropy": sums.entropy / sums.num_tokens,
+        "policy/sampler_mismatch": sums.mismatch / sums.num_tokens,
+        "policy/clip_fraction": sums.num_clipped / sums.num_tokens,
+    }
+    if config.algorithm.kl_coef > 0:
+        found["policy/kl_reference"] = sums.kl_reference / sums.num_tokens
+    if config.algorithm.teacher is not None:
+        found["distillation/reverse_kl"] = sums.reverse_kl / sums.num_tokens
+    return found | staleness_metrics(sums.by_staleness)

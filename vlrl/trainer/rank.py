@@ -7,7 +7,6 @@ import socket
 import time
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -21,7 +20,6 @@ from vlrl.choices import MachineChoice
 from vlrl.config import Config
 from vlrl.model.attention import require_device
 from vlrl.model.features import StepFeatures
-from vlrl.model.hf_names import save_as_published
 from vlrl.model.logprobs import DeviceBatch, TreeLogprobs
 from vlrl.model.lora import (
     adapter_layout,
@@ -30,7 +28,6 @@ from vlrl.model.lora import (
     adapters_off,
     base_name,
     merged_shards,
-    save_adapter,
     sent_alone,
 )
 from vlrl.model.sequence_parallel import join_group, require_heads, shared_sums
@@ -52,7 +49,7 @@ from vlrl.trainer.model import (
 from vlrl.trainer.objective import Objective, token_losses
 from vlrl.trainer.offload import correct_offload, of_reference, require_disk_access
 from vlrl.trainer.profile import StepProfiler
-from vlrl.trainer.rank_state import load_state, save_state
+from vlrl.trainer.rank_state import load_state, save_model, save_state
 from vlrl.trainer.result import RankStepResult, StepSums, fresh_differences
 from vlrl.types import FloatArray
 from vlrl.weights.manifest import Checksum, Manifest
@@ -168,7 +165,7 @@ class TrainerRank:
 
         Args:
             micro_batches: whose media may be without frames.
-            objective: "grpo" or "sft".
+            objective: what is minimised.
             lr: learning rate.
             frames: of these media.
         """
@@ -180,16 +177,34 @@ class TrainerRank:
     ) -> RankStepResult:
         for group in self._engine.optimizer.param_groups:
             group["lr"] = lr
-        sums, differences = StepSums(), LogprobDifferences()
+        sums, differences = self._passes(micro_batches, objective, frames, train=True)
+        self._profiler.mark("optimizer")
+        self._engine.step()
+        self._profiler.mark("rest")
+        if self._cache is not None:
+            sums.num_media, sums.num_media_cached = self._cache.take_counts()
+        return RankStepResult(sums, float(self._engine.get_global_grad_norm() or 0.0), differences)
+
+    def measure(self, micro_batches: Sequence[MicroBatch], objective: Objective, *frames: Frames) -> StepSums:
+        """The sums of a step that is not taken, without gradient."""
+        with torch.no_grad(), ordered():
+            return self._passes(micro_batches, objective, frames, train=False)[0]
+
+    def _passes(
+        self, micro_batches: Sequence[MicroBatch], objective: Objective, frames: Sequence[Frames], train: bool
+    ) -> tuple[StepSums, LogprobDifferences]:
+        """Forward, and to train backward, over each micro-batch."""
+        sums, differences, algorithm = StepSums(), LogprobDifferences(), self._config.algorithm
         kept, kept_of_reference, kept_of_teacher = StepFeatures(), StepFeatures(), StepFeatures()
         for index, micro_batch in enumerate(micro_batches):
             self._engine.set_gradient_accumulation_boundary(index == len(micro_batches) - 1)
             batch = self._on_device(micro_batch, frames)
             # Before the policy's own pass: ZeRO-3 follows an engine's calls, and LoRA has one for both.
-            wanted = objective == "grpo"
-            reference_logprobs = self._reference_logprobs(batch, kept_of_reference) if wanted else None
-            teacher = self._teacher if wanted else None
+            teacher = self._teacher if objective == "grpo" else None
             teacher_logprobs = teacher.logprobs(batch, kept_of_teacher) if teacher is not None else None
+            reference_logprobs = (
+                None if objective == "sft" else self._reference_logprobs(batch, kept_of_reference)
+            )
             trainer_logprobs, entropy = self._engine(batch, kept)
             per_token, micro_sums = token_losses(
                 batch,
@@ -198,24 +213,19 @@ class TrainerRank:
                 reference_logprobs,
                 teacher_logprobs,
                 objective,
-                self._config.algorithm,
+                algorithm,
                 self._sums,
             )
             loss = weighted_sum(per_token, batch.weights)
-            # ZeRO averages gradients over ranks; the weights already average over the whole batch.
-            self._engine.backward(loss * self._world)
+            if train:  # ZeRO averages gradients over ranks; the weights already average over the whole batch
+                self._engine.backward(loss * self._world)
             micro_sums.num_tokens = len(micro_batch.target_ids)
             micro_sums.loss = float(loss.detach())
             micro_sums.entropy = float(entropy.detach().sum())
             sums += micro_sums
             host_logprobs = trainer_logprobs.detach().float().cpu().numpy()
             differences += fresh_differences(host_logprobs, micro_batch)
-        self._profiler.mark("optimizer")
-        self._engine.step()
-        self._profiler.mark("rest")
-        if self._cache is not None:
-            sums.num_media, sums.num_media_cached = self._cache.take_counts()
-        return RankStepResult(sums, float(self._engine.get_global_grad_norm() or 0.0), differences)
+        return sums, differences
 
     def with_proximal(self, micro_batches: Sequence[MicroBatch], *frames: Frames) -> Sequence[MicroBatch]:
         """The micro-batches with the present weights' logprobs noted, to be given back to `step`."""
@@ -248,11 +258,7 @@ class TrainerRank:
         state = self._sender.whole(self._slices(), manifest)
         if self._rank:
             return WrittenFiles(socket.gethostname(), {})
-        model = self._engine.module.model
-        save_as_published(model)
-        model.save_pretrained(path, state_dict=state)
-        if self._adapters:
-            save_adapter(model, self._adapters, Path(path) / "adapter")
+        save_model(self._engine.module.model, path, state, self._adapters)
         return WrittenFiles.under(path)
 
     def save_state(self, path: str) -> WrittenFiles:
@@ -266,7 +272,7 @@ class TrainerRank:
 
     def _reference_logprobs(self, batch: DeviceBatch, kept: StepFeatures) -> torch.Tensor | None:
         """The starting model's logprobs [M], by the same layout; None if the algorithm needs none."""
-        if self._config.algorithm.kl_coef == 0:
+        if not self._config.has_reference:
             return None
         if self._reference is not None:
             return self._reference.logprobs(batch, kept)
@@ -276,7 +282,7 @@ class TrainerRank:
     def _build_frozen(self) -> tuple[FrozenModel | None, FrozenModel | None]:
         """The starting model and the teacher, as far as the algorithm asks for them."""
         config, reference, teacher = self._config, None, None
-        if config.algorithm.kl_coef > 0 and config.lora is None:
+        if config.has_reference and config.lora is None:
             options = deepspeed_config(of_reference(config), self._device.type)
             # The features of a frozen tower are the policy's own: one cache serves both.
             reference = FrozenModel(self._wrapped(load_split(config, options)), options)

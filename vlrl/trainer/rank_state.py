@@ -1,4 +1,4 @@
-"""A rank's part of a checkpoint: its slice of the optimizer states, and its process's random states."""
+"""A rank's part of a checkpoint: its slice of the optimizer states, random states, and the model's files."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import torch
 
 from vlrl.config import Config
 from vlrl.errors import EngineError
+from vlrl.model.hf_names import save_as_published
+from vlrl.model.lora import save_adapter
 from vlrl.storage.shared_folder import REMEDY
 from vlrl.trainer.choices import fuses_update
 from vlrl.trainer.model import set_fused, set_options
@@ -67,6 +69,21 @@ def load_state(engine: Any, path: str, config: Config, device_type: str) -> list
         bring_back(engine.optimizer, client_state[IN_MEMORY])
     set_fused(engine.optimizer.optimizer, fuses_update(config, device_type))
     return changes + set_options(engine.optimizer.param_groups, config.optim)
+
+
+def save_model(model: Any, path: str, state: Mapping[str, Any], adapters: Mapping[str, torch.Tensor]) -> None:
+    """Write a model in Hugging Face format, its adapters beside it if it has some.
+
+    Args:
+        model: partitioned by ZeRO-3.
+        path: of the folder.
+        state: the whole weights, adapters merged.
+        adapters: their whole weights by peft's names; empty without LoRA.
+    """
+    save_as_published(model)
+    model.save_pretrained(path, state_dict=state)
+    if adapters:
+        save_adapter(model, adapters, Path(path) / "adapter")
 
 
 def random_states(device_type: str) -> dict[str, Any]:

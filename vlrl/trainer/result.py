@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 
 from vlrl.algorithm.differences import LogprobDifferences
+from vlrl.algorithm.preferences.tokens import GroupSums, no_groups
 from vlrl.algorithm.staleness import Sums, no_sums
 from vlrl.batch import MicroBatch
 from vlrl.types import FloatArray
@@ -27,6 +28,8 @@ class StepSums:
     num_media: int = 0
     num_media_cached: int = 0
     by_staleness: Sums = field(default_factory=no_sums)
+    groups: GroupSums = field(default_factory=no_groups)
+    kl_of_others: float = 0.0
 
     def __add__(self, other: StepSums) -> StepSums:
         """Field by field."""

@@ -12,12 +12,22 @@ from rich.table import Table
 from rich.text import Text
 
 from vlrl.config.algorithm import KINDS, LOSS_CONTEXT, SHARED
+from vlrl.config.preferences import PAIRED_CONTEXT, UNPAIRED_CONTEXT
 from vlrl.config.presets import PRESETS
 from vlrl.errors import ConfigError
 from vlrl.registry import BUILT_IN, available, ignored, resolve
 
-ROLES: Mapping[str, str] = {**{kind: role for role, kind in KINDS.items()}, "regularizers": "kl_estimator"}
-"""Kind → the key of `algorithm` that names one."""
+ROLES: Mapping[str, str] = {
+    **{kind: role for role, kind in KINDS.items()},
+    "regularizers": "kl_estimator",
+    "preferences": "loss",
+}
+"""Kind → the key that names one, of `algorithm` or `preferences`."""
+
+
+def section_of(kind: str) -> str:
+    """The section of the config whose key names a function of this kind."""
+    return "preferences" if kind == "preferences" else "algorithm"
 
 
 def list_algorithms() -> dict[str, list[dict[str, Any]]]:
@@ -46,21 +56,22 @@ def describe_function(kind: str, name: str) -> dict[str, Any]:
     function = resolve(kind, name)
     doc = inspect.getdoc(function) or ""
     parameters = list(inspect.signature(function).parameters.values())
-    shared = SHARED.get(ROLES[kind], ())
+    shared = ("beta",) if kind == "preferences" else SHARED.get(ROLES[kind], ())
     options = {
         p.name: "required" if p.default is p.empty else repr(p.default)
         for p in parameters
-        if p.kind is p.KEYWORD_ONLY and p.name not in {*LOSS_CONTEXT, *shared}
+        if p.kind is p.KEYWORD_ONLY
+        and p.name not in {*LOSS_CONTEXT, *PAIRED_CONTEXT, *UNPAIRED_CONTEXT, *shared}
     }
     return {
         "name": name,
         "kind": kind,
-        "key": f"algorithm.{ROLES[kind]}",
+        "key": f"{section_of(kind)}.{ROLES[kind]}",
         "target": available(kind).get(name, name),
         "purpose": " ".join(doc.partition("\n\n")[0].split()),
         "doc": doc,
         "options": options,
-        "reads": [f"algorithm.{p.name}" for p in parameters if p.name in shared],
+        "reads": [f"{section_of(kind)}.{p.name}" for p in parameters if p.name in shared],
     }
 
 
@@ -85,7 +96,7 @@ def describe(name: str) -> dict[str, Any]:
 def show_list(found: Mapping[str, list[dict[str, Any]]], console: Console) -> None:
     """Print one line a preset or function."""
     for kind, rows in found.items():
-        key = "algorithm=NAME" if kind == "presets" else f"algorithm.{ROLES[kind]}=NAME"
+        key = "algorithm=NAME" if kind == "presets" else f"{section_of(kind)}.{ROLES[kind]}=NAME"
         console.print(Text.assemble((kind, "bold"), (f"  {key}", "dim")))
         table = Table(box=None, padding=(0, 2, 0, 2), show_header=False)
         table.add_column("name", no_wrap=True)

@@ -13,6 +13,7 @@ from vlrl.check.data.records import CheckedSource, Job, MediumFacts, Problem, Ro
 from vlrl.check.data.rewards import RewardTrial, encode_bytes
 from vlrl.config import Config
 from vlrl.data import open_dataset
+from vlrl.data.preferences import completions_of
 from vlrl.data.run_data import prompt_room
 from vlrl.errors import DataError
 from vlrl.processors.auto import open_processor
@@ -60,6 +61,7 @@ class Auditor:
             problems += self._broken_media(record) or [Problem("bad prompt", str(error))]
         if sample is not None:
             problems += self._length_problems(sample, source)
+            problems += self._pair_problems(sample)
             problems += self._trials[source].problems(sample)
         return RowAudit(
             source,
@@ -70,6 +72,7 @@ class Auditor:
             media=tuple(self._facts(record, sample)) if sample else (),
             num_tokens=len(sample.prompt.token_ids) if sample and self._processor else None,
             prompt_sha256=prompt_sha256(record["messages"], record.get("env")),
+            is_preference=record.get("rejected") is not None or record.get("label") is not None,
             is_episode=bool(record.get("env")),
             answer_sha256=answer_sha256(record),
             asked=asked_of(record, _only_size(sample)),
@@ -90,6 +93,16 @@ class Auditor:
                 f"sample {sample.id!r}: the prompt is {num_tokens} tokens long ({num_media} of media), and "
                 f"{room} fit beside {answer}; raise generator.max_model_len, or lower processor.max_pixels",
             )
+
+    def _pair_problems(self, sample: Sample) -> list[Problem]:
+        """What `vlrl dpo` would refuse."""
+        if self._processor is None or self._job.config.preferences is None:
+            return []
+        try:
+            completions_of(sample, self._processor, self._job.config.preferences)
+        except DataError as error:
+            return [Problem("no pair", str(error))]
+        return []
 
     def _broken_media(self, record: Row) -> list[Problem]:
         """Which of a row's media cannot be decoded; only asked where something failed."""

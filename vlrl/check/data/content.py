@@ -42,7 +42,8 @@ def prompt_sha256(messages: Sequence[Mapping[str, Any]], env: Mapping[str, Any] 
 
 def answer_sha256(row: Mapping[str, Any]) -> str:
     """Hash of what the row says is right."""
-    text = json.dumps([row.get("answer"), row.get("target")], sort_keys=True, default=str)
+    said = [row[key] for key in ("rejected", "label") if row.get(key) is not None]
+    text = json.dumps([row.get("answer"), row.get("target"), *said], sort_keys=True, default=str)
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 

@@ -37,6 +37,8 @@ class PlainSamples:
             prompt=Prompt(nothing, nothing, np.zeros((3, 0), np.int64), 0),
             answer=row.get("answer"),
             target=row.get("target"),
+            rejected=row.get("rejected"),
+            label=row.get("label"),
             metadata=row.get("metadata", {}),
         )
 

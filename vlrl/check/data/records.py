@@ -18,6 +18,7 @@ Reason = Literal[
     "broken medium",
     "bad prompt",
     "too long",
+    "no pair",
     "reward fails",
     "reward misses a field",
     "reference not rewarded",
@@ -97,7 +98,8 @@ class RowAudit:
         media: those that could be opened.
         num_tokens: of the prompt, media included; None if they were not or could not be counted.
         prompt_sha256: hash of the prompt's text, case and white space evened out; None if unreadable.
-        answer_sha256: hash of answer and target.
+        answer_sha256: hash of answer and target, of a preference also of what is worse and of the label.
+        is_preference: it says which answer is better; a prompt may have several of them.
         is_episode: it is played: many episodes may begin with the same image.
         asked: what it asks, for null policies; None if nothing can be said of its answer.
     """
@@ -111,6 +113,7 @@ class RowAudit:
     num_tokens: int | None = None
     prompt_sha256: str | None = None
     answer_sha256: str | None = None
+    is_preference: bool = False
     is_episode: bool = False
     asked: AskedRow | None = None
 

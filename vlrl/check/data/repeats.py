@@ -17,7 +17,7 @@ def with_repeats(sources: Sequence[CheckedSource], audits: Sequence[RowAudit]) -
     A repeat is reported at the second and further rows of its split, a leak at the row to train on: leaving
     those out fixes the data and keeps the held-out rows comparable.
     """
-    first: dict[tuple[str, Content], RowAudit] = {}
+    first: dict[tuple[str, Content, str | None], RowAudit] = {}
     held_rows: dict[Content, RowAudit] = {}
     held_media: dict[str, RowAudit] = {}
     by_id: dict[tuple[int, str, str], RowAudit] = {}
@@ -30,7 +30,8 @@ def with_repeats(sources: Sequence[CheckedSource], audits: Sequence[RowAudit]) -
     for audit in audits:
         split, found = sources[audit.source].split, []
         if _is_known(audit):
-            earlier = first.setdefault((split, audit.content), audit)
+            answer = audit.answer_sha256 if audit.is_preference else None
+            earlier = first.setdefault((split, audit.content, answer), audit)
             if earlier is not audit:
                 found.append(_repeat(earlier, audit, sources))
             # Published sets of several files number the rows of each from 0.

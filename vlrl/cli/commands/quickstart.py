@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from vlrl.cli.commands.train import require_target
+from vlrl.cli.commands.training.train import require_target
 from vlrl.cli.shared import DebugOption, JsonOption, OverridesArgument, print_result
 from vlrl.config import Config, load_config
 from vlrl.config.paths import absolute

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from vlrl.check.catalog.algorithms import ROLES, describe_function
+from vlrl.check.catalog.algorithms import ROLES, describe_function, section_of
 from vlrl.cli.reference.markdown import MADE_BY, code, docstring_of, escape, page, prose, table
 from vlrl.config.presets import PRESETS
 from vlrl.registry import BUILT_IN
@@ -21,6 +21,7 @@ TITLES = {
     "advantages": "Advantages",
     "losses": "Losses",
     "regularizers": "KL estimates",
+    "preferences": "Losses of preferences",
 }
 
 
@@ -38,7 +39,7 @@ def algorithms_page() -> str:
     parts += [table(("preset", "what it is", "paper", "sets"), rows)]
     parts += [f"{code(name)}: {escape(p.beside)}." for name, p in PRESETS.items() if p.beside]
     for kind, role in ROLES.items():
-        parts += [f"## {TITLES[kind]}", f"Named by `algorithm.{role}`."]
+        parts += [f"## {TITLES[kind]}", f"Named by `{section_of(kind)}.{role}`."]
         for name in sorted(BUILT_IN[kind]):
             parts += _function(describe_function(kind, name))
     return page(parts)

@@ -118,6 +118,7 @@ def context(run: RunFolder, rollouts: Sequence[Card]) -> dict[str, Any]:
         "step",
         "reward/mean",
         "sft/loss",
+        "preference/loss",
         GREEDY,
         SAMPLED,
         *MULTIPLES,
@@ -208,7 +209,11 @@ def heldout_series(run: RunFolder) -> list[Series]:
 
 def _curves(run: RunFolder) -> list[ReportFigure]:
     out = []
-    for name, title in (("reward/mean", "Reward in training"), ("sft/loss", "Loss")):
+    for name, title in (
+        ("reward/mean", "Reward in training"),
+        ("sft/loss", "Loss"),
+        ("preference/loss", "Loss"),
+    ):
         if points := run.series(name):
             window = _window(points)
             mean = f"mean of the last {window} steps"

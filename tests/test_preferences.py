@@ -1,0 +1,120 @@
+"""What a loss of preferences is computed of: groups of completions, and those of other rows for the KL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from builders import make_config, make_sample, no_pixels
+
+from vlrl import sft
+from vlrl.config.preferences import PreferencesConfig
+from vlrl.errors import ConfigError
+from vlrl.packing.options import PackOptions
+from vlrl.packing.pack import pack
+from vlrl.preferences import preference_groups
+from vlrl.trainer.objective import rl_objective
+from vlrl.types import Group, Sample
+
+
+class Letters:
+    """A processor whose tokens are characters."""
+
+    def encode_target(self, text: str, opened: str = "") -> Any:
+        return np.array([*map(ord, text), 0])
+
+
+def groups_of(samples: list[Sample], **options: Any) -> list[Group]:
+    return preference_groups(samples, Letters(), PreferencesConfig(**options))  # type: ignore[arg-type]
+
+
+def spelled(groups: list[Group]) -> list[tuple[str, list[tuple[str, float]]]]:
+    return [
+        (
+            group.trajectories[0].sample.id,
+            [
+                (t.completion, float(credit.advantages[0][-1]))
+                for t, credit in zip(group.trajectories, group.credits, strict=True)
+            ],
+        )
+        for group in groups
+    ]
+
+
+PAIRS = [make_sample([1, 2, i], id=str(i), target=f"good{i}", rejected=f"bad{i}") for i in range(2)]
+
+
+def test_a_pair_is_a_group() -> None:
+    assert spelled(groups_of(PAIRS)) == [
+        ("0", [("good0", 1), ("bad0", -1)]),
+        ("1", [("good1", 1), ("bad1", -1)]),
+    ]
+
+
+def test_the_kl_is_measured_on_completions_of_other_rows() -> None:
+    assert spelled(groups_of(PAIRS, loss="kto")) == [
+        ("0", [("good0", 1), ("good1", 0)]),
+        ("1", [("good1", 1), ("bad0", 0)]),
+        ("0", [("bad0", -1), ("bad1", 0)]),
+        ("1", [("bad1", -1), ("good0", 0)]),
+    ]
+    labelled = [make_sample([1, i], id=str(i), target=f"t{i}", label=i == 0) for i in range(3)]
+    assert spelled(groups_of(labelled, loss="kto")) == [
+        ("0", [("t0", 1), ("t1", 0)]),
+        ("1", [("t1", -1), ("t2", 0)]),
+        ("2", [("t2", -1), ("t0", 0)]),
+    ]
+
+
+def test_a_configs_preferences_are_packed_in_whole_groups() -> None:
+    config = make_config(preferences={})
+    options = PackOptions.of(config)
+    assert options.aggregation == PackOptions.of(config, config.algorithm).aggregation == "group"
+    assert PackOptions.of(make_config()).aggregation == "token"
+    [[batch]] = pack(groups_of(PAIRS), no_pixels, options)
+    assert batch.group_ids is not None
+    assert batch.group_ids.tolist() == [0] * 11 + [1] * 11
+    assert np.allclose(batch.weights, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "key"),
+    [({"kl_coef": 0.1}, "kl_coef"), ("gspo", "preset"), ({"entropy_coef": 0.1}, "entropy_coef")],
+)
+def test_what_pairs_do_not_read_is_refused(algorithm: Any, key: str) -> None:
+    with pytest.raises(ConfigError, match=f"algorithm.{key}=.* has no effect with preferences"):
+        make_config(preferences={}, algorithm=algorithm)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"loss": "dpp"}, "did you mean 'dpo'"),
+        ({"loss": {"name": "ipo", "options": {"mean": 1}}}, "takes no option 'mean'"),
+        ({"loss": {"name": "dpo", "options": {"label_smoothing": 0.7}}}, "must be at least 0 and below 0.5"),
+        ({"loss": "kto", "batch_size": 1}, "batch_size=1 with loss=kto"),
+        ({"loss": "reward", "beta": 0}, "greater than 0"),
+    ],
+)
+def test_bad_options_are_refused_when_the_config_is_read(options: Any, problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        make_config(preferences=options)
+
+
+def test_other_commands_refuse_what_they_would_not_do() -> None:
+    with pytest.raises(ConfigError, match=r"groups; set preferences\.loss=dpo"):
+        rl_objective(make_config(preferences={"loss": "kto"}))
+    with pytest.raises(ConfigError, match="train with `vlrl dpo`"):
+        sft.require_no_preferences(make_config(preferences={}))
+    assert rl_objective(make_config()) == "grpo"
+
+
+def test_the_reference_is_a_second_model_if_there_is_one() -> None:
+    from vlrl.plan.memory import num_copies
+
+    assert not make_config().has_reference
+    assert make_config(algorithm={"kl_coef": 0.1}).has_reference
+    assert num_copies(make_config(preferences={})) == 2
+    assert num_copies(make_config(preferences={}, lora={"rank": 4})) == 1
+    assert num_copies(make_config(preferences={"reference": "none"})) == 1

@@ -1,0 +1,1 @@
+"""The commands that train a model: `vlrl train`, `sft`, `dpo` and `raft`."""
