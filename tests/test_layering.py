@@ -25,7 +25,7 @@ MAX_FILES = 15
 
 # Flat in vlrl/: what three folders import, and the pages that put folders together.
 CONTRACTS = ("types", "ledger", "batch", "protocols", "errors", "seeds", "rounding", "coordinates", "choices")
-PAGES = ("grpo", "sft", "preferences", "raft", "evaluate", "rate")
+PAGES = ("grpo", "sft", "preferences", "raft", "evaluate")
 
 # A file's folder is its layer. Imports go to the same layer or to one above it in this list.
 LAYERS = (

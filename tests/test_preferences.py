@@ -9,7 +9,7 @@ import pytest
 from builders import make_config, make_sample, no_pixels
 
 from vlrl import sft
-from vlrl.config.preferences import PreferencesConfig
+from vlrl.config.learning.preferences import PreferencesConfig
 from vlrl.errors import ConfigError
 from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack

@@ -18,7 +18,7 @@ from vlrl.algorithm.credit import group_with_advantages
 from vlrl.algorithm.preferences.tokens import PreferenceObjective, no_groups, preference_metrics
 from vlrl.batch import Batch
 from vlrl.config import Config
-from vlrl.config.preferences import PreferencesConfig, bound_preference
+from vlrl.config.learning.preferences import PreferencesConfig, bound_preference
 from vlrl.data.preferences import LabelledCompletion, completions_of
 from vlrl.evaluate import heldout_samples
 from vlrl.packing.layout import media_themselves

@@ -82,7 +82,7 @@ def generate(config: Config, console: TrainConsole, path: Path, num_prompts: int
     aside = path.with_suffix(".part")
     aside.unlink(missing_ok=True)
     with Run(config, console, train=False, generate=True) as run:
-        console.phase(f"generating for {num_batches * size} prompts", num_batches)
+        console.phase(f"generating for {num_batches * size} prompts")
         for batch in range(num_batches):
             samples = run.stream.batch(batch)
             rolled = run.runner.run(rollout_groups(samples, run.context, seed_path=(config.run.seed, batch)))

@@ -23,7 +23,7 @@ def distributions(seed: int) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def exact_gradient(student: Tensor, teacher: Tensor) -> Tensor:
-    """Gradient of KL(student || teacher): GKD's reverse KL, TRL's generalized_jsd_loss with beta=1."""
+    """Gradient of KL(student || teacher), GKD's reverse KL; TRL's generalized_jsd_loss with beta=1."""
     own, other = student.log_softmax(0), teacher.log_softmax(0)
     (found,) = torch.autograd.grad((own.exp() * (own - other)).sum(), student)
     return found

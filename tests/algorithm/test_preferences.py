@@ -29,7 +29,7 @@ from vlrl.algorithm.preferences.tokens import (
     preference_losses,
     preference_metrics,
 )
-from vlrl.config.preferences import PreferencesConfig
+from vlrl.config.learning.preferences import PreferencesConfig
 from vlrl.errors import ConfigError
 from vlrl.types import Group
 

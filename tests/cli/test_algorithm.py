@@ -14,7 +14,7 @@ CONFIGS = Path(__file__).parents[2] / "configs"
 def test_list_has_every_preset_and_function_with_its_purpose(vlrl: Any) -> None:
     found = vlrl("algorithm", "list", "--json").json
     assert [row["name"] for row in found["presets"]] == list(PRESETS)
-    for kind in ("advantages", "losses", "regularizers"):
+    for kind in ("advantages", "losses", "corrections", "regularizers", "selections"):
         rows = {row["name"]: row for row in found[kind]}
         assert rows.keys() >= BUILT_IN[kind].keys()
         assert all(rows[name]["purpose"] for name in BUILT_IN[kind])

@@ -19,9 +19,9 @@ import vlrl.config.algorithm
 import vlrl.config.asynchronous
 import vlrl.config.data
 import vlrl.config.engine
+import vlrl.config.learning.preferences
 import vlrl.config.memory
 import vlrl.config.options
-import vlrl.config.preferences
 import vlrl.config.rollout
 from vlrl.config import Config
 from vlrl.config.options import Section
@@ -40,7 +40,7 @@ SECTIONS: Sections = {
         *vars(vlrl.config.engine).items(),
         *vars(vlrl.config.memory).items(),
         *vars(vlrl.config.asynchronous).items(),
-        *vars(vlrl.config.preferences).items(),
+        *vars(vlrl.config.learning.preferences).items(),
         ("Config", Config),
     )
     if inspect.isclass(item) and issubclass(item, Section) and item is not Section

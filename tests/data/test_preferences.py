@@ -11,7 +11,7 @@ import pytest
 from builders import make_sample
 
 from vlrl.config.data import DatasetConfig
-from vlrl.config.preferences import PreferencesConfig
+from vlrl.config.learning.preferences import PreferencesConfig
 from vlrl.data import open_dataset
 from vlrl.data.preferences import completions_of
 from vlrl.errors import DataError

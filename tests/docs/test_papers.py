@@ -30,7 +30,7 @@ def test_every_row_leads_somewhere() -> None:
 
 def test_every_preset_and_every_file_of_an_algorithm_has_a_row() -> None:
     assert {preset for _, _, preset, _, _, _ in ROWS} >= set(PRESETS)
-    kinds = ("advantages", "losses", "regularizers", "preferences")
+    kinds = ("advantages", "losses", "corrections", "regularizers", "selections", "preferences")
     targets = [BUILT_IN[kind][name] for kind in kinds for name in BUILT_IN[kind]]
     files = {target.partition(":")[0].replace(".", "/") + ".py" for target in targets}
     assert files <= {file for _, file, _, _, _, _ in ROWS}

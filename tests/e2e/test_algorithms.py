@@ -73,3 +73,23 @@ def test_presets_and_a_strangers_loss_train(
     first = {name: found[0]["optim/grad_norm"] for name, found in runs.items()}
     assert first["mine"] == pytest.approx(2 * first["gspo"], rel=1e-3)
     assert runs["gspo"][0]["reward/mean"] == runs["mine"][0]["reward/mean"], "the same seed, the same tokens"
+
+
+def test_what_holds_a_policy_back_is_in_the_metrics(tiny_model: Path, folder: Path, local_ray: None) -> None:
+    """A reference that is reset after each update is the policy again at the next one's begin: KL is 0."""
+    held = {
+        "preset": "reinforce_pp",
+        "kl_coef": 0.1,
+        "kl_in": "reward",
+        "kl_adaptive": {"target": 1e-3, "horizon": 160},
+        "entropy_adaptive": {"target": 20.0, "increment": 0.01},
+        "reference": {"every": 1},
+        "selections": ["top_entropy", "clip_cov"],
+    }
+    first, second = steps(tiny_model, folder, "held", held)
+    assert (first["policy/kl_coef"], second["policy/kl_coef"]) == pytest.approx((0.1, 0.098))
+    assert (first["policy/entropy_coef"], second["policy/entropy_coef"]) == (0.0, 0.01)
+    for step in (first, second):
+        assert step["policy/kl_reference"] == pytest.approx(0, abs=1e-9)
+        assert 0.79 < step["policy/unselected_fraction"] < 0.9
+        assert step["optim/grad_norm"] > 0

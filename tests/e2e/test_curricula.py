@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +11,10 @@ import pytest
 from builders import make_config
 from rich.console import Console
 
-from vlrl import grpo, rate
+from vlrl import grpo
 from vlrl.config import Config
 from vlrl.data.curriculum.rate_file import RateJournal
+from vlrl.run.players import rate
 from vlrl.tracking.console import TrainConsole
 from vlrl.tracking.metrics import repeatable
 from vlrl.tracking.sinks import METRICS_FILE, read_metrics
@@ -130,26 +129,3 @@ def test_rates_are_the_same_after_a_kill_and_lead_a_run(
         grpo.train(leading, console)
     likeliest = {f"digit_sum/train/{row}" for row in (whole.rates.rates == most).nonzero()[0]}
     assert {sample for step in trained(leading) for sample in step} <= likeliest
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1700)
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_digits_of_mixed_difficulty_take_fewer_tokens_than_uniformly(seed: int, tmp_path: Path) -> None:
-    """Three rows of four ask for one digit, which the warm start mostly reads; the others for three."""
-    command = [
-        sys.executable,
-        "benchmarks/curricula.py",
-        "--out",
-        str(tmp_path),
-        "--seeds",
-        str(seed),
-        "--json",
-    ]
-    done = subprocess.run([*command, "--json"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
-    results = {result["sampler"]: result for result in json.loads(done.stdout.splitlines()[-1])["results"]}
-    uniform, adaptive = results["uniform"], results["learnability"]
-    assert adaptive["tokens_to_target"] is not None
-    assert uniform["tokens_to_target"] is None or (
-        adaptive["tokens_to_target"] < uniform["tokens_to_target"]
-    ), results

@@ -67,6 +67,10 @@ ON_DISK: dict[str, dict[str, Any]] = {
         "trainer": {"offload_optimizer": True, "offload_parameters": True},
         "algorithm": {"kl_coef": 0.1},
     },
+    "a reference that follows": {
+        "trainer": {"offload_optimizer": True, "offload_parameters": True},
+        "algorithm": {"kl_coef": 0.1, "reference": {"every": 1, "mix": 0.5}},
+    },
     "frozen parameters": {"trainer": {"offload_parameters": True}, "lora": {"rank": 4}},
 }
 """What is offloaded to the disk, and what else is unlike the default."""

@@ -1,4 +1,4 @@
-"""Preference learning in whole runs: held-out pairs are told apart, on several ranks, resumed or not."""
+"""Preference learning in whole runs: held-out pairs are told apart, resumed or not, from rows or groups."""
 
 from __future__ import annotations
 
@@ -134,34 +134,6 @@ def test_a_resumed_run_is_the_run(new_run: Any) -> None:
     assert metrics(stopped) == metrics(whole)
     weights = [(c.run_dir / "model" / "model.safetensors").read_bytes() for c in (whole, stopped)]
     assert weights[0] == weights[1]
-
-
-@pytest.mark.slow(together=True)
-@pytest.mark.parametrize("loss", ["dpo", "kto"])
-def test_ranks_and_slices_change_nothing_but_rounding(new_run: Any, loss: str) -> None:
-    """Two ranks that deal out the pairs, and two that have half of each sequence."""
-    given = {"num_steps": 3, "preferences": {"batch_size": 6, "loss": loss}}
-    layouts = {"one": {}, "two": {"num_ranks": 2}, "sliced": {"num_ranks": 2, "sequence_parallel": 2}}
-    found = {}
-    for name, trainer in layouts.items():
-        trainer = {**trainer, "cpus_per_rank": 0.5, "max_tokens_per_micro_batch": 128}
-        config = new_run(f"{name}-{loss}", trainer=trainer, **given)
-        run(config)
-        found[name] = metrics(config)
-    for name in ("two", "sliced"):
-        for step, expected in zip(found[name], found["one"], strict=True):
-            compared = {k: v for k, v in expected.items() if k.startswith(("preference/", "optim/grad"))}
-            assert {k: step[k] for k in compared} == pytest.approx(compared, rel=2e-3, abs=2e-4), name
-
-
-@pytest.mark.slow(together=True)
-def test_the_reference_of_adapters_is_the_model_without_them(new_run: Any) -> None:
-    lora = {"rank": 4, "alpha": 8, "targets": ["language_layers"]}
-    config = new_run("lora", lora=lora, optim={"lr": 1e-2, "warmup_steps": 1})
-    summary = run(config)
-    assert metrics(config)[0]["preference/margin"] == pytest.approx(0.0, abs=1e-6)
-    assert summary["heldout_preference_accuracy_before"] == 0.5
-    assert summary["heldout_preference_accuracy_after"] >= 0.95
 
 
 VOWELS = '''

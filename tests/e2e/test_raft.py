@@ -34,6 +34,7 @@ def config(tiny_model: Path, tmp_path: Path) -> Config:
         tiny_model,
         run={"name": "raft", "dir": str(tmp_path), "seed": 3},
         rewards=[{"name": f"{tmp_path}/reward.py:vowels"}],
+        rollout={"max_tokens": 128},  # a random model seldom ends by itself
         num_steps=6,
         optim={"lr": 3e-3, "schedule": "constant", "warmup_steps": 1},
         sft={"batch_size": 6},

@@ -226,6 +226,20 @@ def test_offloaded_states_take_their_gradients_along() -> None:
     assert weights.gathered == 10**9 * 2  # ZeRO-3 fetches as much ahead, from host memory too
 
 
+def test_a_moving_average_of_the_policy_is_in_host_memory_in_float32() -> None:
+    averaged = {"kl_coef": 0.1, "reference": {"every": 1, "mix": 0.01}}
+    reset = {"kl_coef": 0.1, "reference": {"every": 100}}
+    host = []
+    for algorithm in (reset, averaged):
+        config = make_config(algorithm=algorithm)
+        config.model.dtype = "bfloat16"
+        host.append([
+            predict(with_trainer(config, offload_optimizer=on), PROMPTS, ONE, SEVEN).memory.host
+            for on in (False, True)
+        ])  # fmt: skip
+    assert [after - before for before, after in zip(*host, strict=True)] == [4 * SEVEN.num_trained] * 2
+
+
 def test_sizes_are_the_pinned_deepspeeds() -> None:
     from deepspeed.runtime.zero.config import DeepSpeedZeroConfig
 

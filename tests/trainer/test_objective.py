@@ -15,7 +15,7 @@ from vlrl.config.algorithm import AlgorithmConfig
 from vlrl.model.logprobs import DeviceBatch
 from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack
-from vlrl.trainer.objective import token_losses
+from vlrl.trainer.objective import Terms, token_losses
 from vlrl.trainer.result import StepSums
 
 M = 6
@@ -45,9 +45,8 @@ def losses(
 ) -> tuple[Tensor, Tensor, StepSums]:
     """Loss of each token, its gradient by that token's log-probability, and the sums."""
     own = logprobs(2).requires_grad_()
-    per_token, sums = token_losses(
-        given, own, torch.zeros(M), None, teacher, objective, algorithm, sequence_sums
-    )
+    terms = Terms(advantages=given.advantages, entropy_coef=algorithm.entropy_coef, teacher_logprobs=teacher)
+    per_token, sums = token_losses(given, own, torch.zeros(M), terms, objective, algorithm, sequence_sums)
     (gradient,) = torch.autograd.grad(per_token.sum(), own)
     return per_token.detach(), gradient, sums
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from vlrl.ledger import Credit
 from vlrl.rounding import all_equal
@@ -29,14 +30,18 @@ def batch_normalized(groups: Sequence[Group]) -> list[Group]:
         for advantages, mask in zip(credit.advantages, credit.trained, strict=True)
     ]
     values = np.concatenate(trained).astype(np.float64) if trained else np.zeros(0)
-    level = all_equal(values)
-    mean, deviation = (0.0, 1.0) if level else (float(values.mean()), float(values.std()))
-    return [Group(g.trajectories, [_scaled(c, mean, deviation, level) for c in g.credits]) for g in groups]
+    mean, deviation = mean_and_deviation(values)
+    return [Group(g.trajectories, [_scaled(c, mean, deviation) for c in g.credits]) for g in groups]
 
 
-def _scaled(credit: Credit, mean: float, deviation: float, level: bool) -> Credit:
+def mean_and_deviation(values: npt.NDArray[np.float64]) -> tuple[float, float]:
+    """Mean and population deviation of [N] numbers; (0, 0) if they differ by rounding alone."""
+    return (0.0, 0.0) if all_equal(values) else (float(values.mean()), float(values.std()))
+
+
+def _scaled(credit: Credit, mean: float, deviation: float) -> Credit:
     found = tuple(
-        np.zeros_like(advantages) if level else ((advantages - mean) / deviation).astype(np.float32)
+        np.zeros_like(advantages) if not deviation else ((advantages - mean) / deviation).astype(np.float32)
         for advantages in credit.advantages
     )
     return replace(credit, advantages=found)

@@ -5,29 +5,20 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from vlrl.config.asynchronous import CorrectionConfig
-from vlrl.config.paths import absolute
+from vlrl.config.learning.regularizers import AdaptiveEntropyConfig, AdaptiveKLConfig, ReferenceConfig
+from vlrl.config.learning.teacher import TeacherConfig
+from vlrl.config.paths import FunctionName
 from vlrl.config.presets import PRESETS, expanded
-from vlrl.config.section import Name, Section
-from vlrl.config.teacher import TeacherConfig
+from vlrl.config.section import Name, Section, named_list
 from vlrl.errors import ConfigError
 from vlrl.registry import BUILT_IN, resolve
 from vlrl.registry.bound import Bound, bind
 from vlrl.registry.signature import named
-
-
-def _absolute_file(name: str) -> str:
-    """./file.py:function as seen from any process: ranks may have another working folder."""
-    path, is_file, attribute = name.rpartition(".py:")
-    return f"{absolute(Path(path + '.py'))}:{attribute}" if is_file else name
-
-
-FunctionName: TypeAlias = Annotated[Name, AfterValidator(_absolute_file)]
 
 
 class FunctionConfig(Section):
@@ -87,23 +78,31 @@ class AlgorithmConfig(Section):
     a cap."""
     kl_coef: float = Field(0.0, ge=0)
     """Weight of KL to the starting model; above 0 the trainer holds a frozen reference copy."""
+    kl_adaptive: AdaptiveKLConfig | None = None
+    """Lets kl_coef follow the KL; null: it stays as it is."""
+    kl_in: Literal["loss", "reward"] = "loss"
+    """loss: a penalty of each token (GRPO). reward: -kl_coef times the KL of a token and of all that follow
+    in its ledger is added to its advantage, by log π_b - log π_ref of the tokens as they were generated
+    (REINFORCE++, RLHF's PPO). docs/algorithms.md says how that meets baselines and `normalize`."""
     kl_estimator: FunctionName = "k3"
-    """How it is estimated from a token: k3 (GRPO), k2, k1, or ./file.py:function. The file
+    """How it is estimated from a token: k3 (GRPO), k2, k1, k3_plus, k3_unbiased, or ./file.py:function.
     `vlrl.algorithm.regularizers` says what each gradient is. The metric policy/kl_reference is k3 always."""
     entropy_coef: float = Field(0.0, ge=0)
     """Weight of the policy's entropy in the objective (A3C, arXiv 1602.01783), so that it goes on exploring;
     above 0 groups whose rewards are equal are trained too."""
+    selections: Annotated[list[FunctionConfig], BeforeValidator(named_list)] = Field(default_factory=list)
+    """Tokens that the policy's loss leaves out or holds back, chosen among all tokens of an update:
+    top_entropy (share), clip_cov (share, low, high), kl_cov (share, coef), or ./file.py:function. It costs a
+    forward pass of the policy."""
+    entropy_adaptive: AdaptiveEntropyConfig | None = None
+    """Lets entropy_coef follow the entropy; null: it stays as it is."""
+    reference: ReferenceConfig = ReferenceConfig()
     teacher: TeacherConfig | None = None
     """Distils another model into the policy; null is no teacher. With one, groups whose rewards are equal are
     trained too."""
     num_minibatches: int = Field(1, ge=1)
     """Optimizer steps per rollout batch; must divide rollout.prompts_per_step."""
     correction: CorrectionConfig = CorrectionConfig()
-
-    @property
-    def trains_every_group(self) -> bool:
-        """Whether tokens without an advantage have a gradient too: of KL, of entropy, or a teacher's."""
-        return self.kl_coef > 0 or self.entropy_coef > 0 or self.teacher is not None
 
     @model_validator(mode="before")
     @classmethod
@@ -153,11 +152,53 @@ class AlgorithmConfig(Section):
         return self
 
     @model_validator(mode="after")
-    def _combinations(self) -> AlgorithmConfig:
-        if self.correction.kind == "dppo" and self.loss.name != "ppo":
+    def _kl_has_a_reference(self) -> AlgorithmConfig:
+        if self.kl_coef > 0:
+            return self
+        for key, is_set in (("kl_adaptive", self.kl_adaptive), ("reference.every", self.reference.every)):
+            if is_set is not None:
+                raise ValueError(
+                    f"{key} has no effect with kl_coef=0, without a reference; set kl_coef, or leave it out"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _kl_in_reward(self) -> AlgorithmConfig:
+        if self.kl_in == "loss":
+            return self
+        if self.kl_coef == 0:
+            raise ValueError("kl_in=reward has no effect with kl_coef=0; set kl_coef, or leave kl_in out")
+        if self.kl_estimator not in (_default("kl_estimator"), "k1"):
             raise ValueError(
-                f"correction.kind=dppo has a loss of its own in place of loss={self.loss.name}; set "
-                "correction.kind=truncated, or leave loss out"
+                f"kl_estimator={self.kl_estimator} with kl_in=reward: only the sum of k1, log π - log π_ref, "
+                "has the KL's gradient there; leave kl_estimator out, or set kl_in=loss"
+            )
+        if self.normalize == "batch" and self.num_minibatches > 1:
+            raise ValueError(
+                f"num_minibatches={self.num_minibatches} with kl_in=reward and normalize=batch: the KL is "
+                "known by the trainer, which has one minibatch at a time and would normalise each by itself; "
+                "set num_minibatches=1, or kl_in=loss"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _selections_are_functions(self) -> AlgorithmConfig:
+        try:
+            bound_selections(self)
+        except ConfigError as error:
+            raise ValueError(f"selections: {error}") from error
+        names = [chosen.name for chosen in self.selections]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"selections: {name} is there twice; leave one out")
+        return self
+
+    @model_validator(mode="after")
+    def _combinations(self) -> AlgorithmConfig:
+        if self.loss.name != "ppo" and self.correction.replaces_loss:
+            raise ValueError(
+                f"correction.kind={self.correction.kind} has a loss of its own in place of "
+                f"loss={self.loss.name}; set correction.kind=truncated, or leave loss out"
             )
         if self.loss.name == "policy_gradient" and self.num_minibatches > 1:
             raise ValueError(
@@ -165,6 +206,17 @@ class AlgorithmConfig(Section):
                 "so a step's later updates would be off-policy; set num_minibatches=1, or loss=ppo"
             )
         return self
+
+    @property
+    def trains_all_groups(self) -> bool:
+        """Whether groups without advantages are trained too, for a term that is not the rewards'."""
+        terms = (self.kl_coef > 0, self.entropy_coef > 0, self.entropy_adaptive, self.teacher)
+        return any(terms)
+
+    @property
+    def surveys(self) -> bool:
+        """Whether a step looks at all its tokens before it trains the first."""
+        return self.kl_in == "reward" or bool(self.selections)
 
 
 KINDS = {"credit": "advantages", "loss": "losses"}
@@ -175,6 +227,8 @@ SHARED = {
 """Key of a function → keys beside it that it gets if its signature names them."""
 READ_BY_DEFAULT = {"credit": {"scale_by_std"}, "loss": {"clip_low", "clip_high", "dual_clip"}}
 LOSS_CONTEXT = ("sequence_sums", "sampler_logprobs")
+KL_CONTEXT = ("sampler_logprobs",)
+SELECTION_CONTEXT = ("seed",)
 
 
 def bound_credit(options: AlgorithmConfig) -> Bound:
@@ -215,7 +269,20 @@ def bound_kl(options: AlgorithmConfig) -> Bound:
         ConfigError: as `vlrl.registry.bound.bind` does.
     """
     given = ("trainer_logprobs", "reference_logprobs")
-    return bind("regularizers", options.kl_estimator, {}, given=given, shared={})
+    return bind("regularizers", options.kl_estimator, {}, given=given, shared={}, context=KL_CONTEXT)
+
+
+def bound_selections(options: AlgorithmConfig) -> list[Bound]:
+    """Each selection with its options: a function of [N] logprobs, advantages and entropies.
+
+    Raises:
+        ConfigError: as `vlrl.registry.bound.bind` does.
+    """
+    given = ("logprobs", "advantages", "entropies")
+    return [
+        bind("selections", chosen.name, chosen.options, given=given, shared={}, context=SELECTION_CONTEXT)
+        for chosen in options.selections
+    ]
 
 
 def _origin(options: AlgorithmConfig) -> str:

@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from vlrl.config.paths import FunctionName
 from vlrl.config.section import Name, Section
+from vlrl.errors import ConfigError
+from vlrl.registry import BUILT_IN, resolve
+from vlrl.registry.bound import Bound, bind
+from vlrl.registry.signature import named
 
 
 class CorrectionConfig(Section):
     """How the difference between the policy that generated a token and the one that learns is corrected.
 
     π_b generated the token (its recorded log-probability), π_p is the proximal policy, which the trust
-    region is around, π_θ the one that learns; ρ = π_p / π_b. `vlrl.algorithm.off_policy` has the formulas
-    and their papers. In every kind the weight of a single token is bounded: that of clipped ratios by
-    algorithm.dual_clip.
+    region is around, π_θ the one that learns; ρ = π_p / π_b. `vlrl.algorithm.corrections` has the formulas
+    and their papers. In every built-in kind the weight of a single token is bounded: that of clipped ratios
+    by algorithm.dual_clip.
     """
 
-    kind: Literal["auto", "none", "truncated", "masked", "icepop", "decoupled", "dppo", "uncorrected"] = (
-        "auto"
-    )
+    kind: FunctionName = "auto"
     """auto: truncated with model.dtype=bfloat16, where rounding alone makes ρ other than 1, else none. none:
     PPO's clipped ratio π_θ / π_b. The others clip π_θ / π_p and weight the token by ρ: at most `cap`, which
     is large (decoupled PPO) or small (truncated importance sampling), 0 above `cap` (masked importance
     sampling), or 0 outside [icepop_low, icepop_high] (IcePop). dppo: the ratio π_θ / π_b, at most `cap`,
     without clipping, but no token whose probability has moved by more than dppo_threshold in the direction
     of its advantage. uncorrected: π_θ / π_p is clipped and ρ ignored, as if π_p had generated the token; to
-    compare with."""
+    compare with. Or ./file.py:function, see docs/algorithms.md."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Passed by name to a function of your own."""
     level: Literal["token", "sequence"] = "token"
     """ρ in truncated and masked: the token's own, or the product over all trained tokens of its ledger."""
     cap: float | None = Field(None, ge=1)
@@ -45,31 +51,94 @@ class CorrectionConfig(Section):
     """A token generated d updates ago counts (1 + d)^-power; 0 is off."""
 
     @property
-    def largest_weight(self) -> float:
-        """`cap`, or what it is for this kind."""
-        return self.cap if self.cap is not None else 2.0 if self.kind in ("truncated", "masked") else 20.0
+    def has_proximal(self) -> bool:
+        """Whether the trust region is around a proximal policy: of a function that asks for it by name."""
+        return self.kind not in PLAIN and "proximal_logprobs" in bound_correction(options=self).wanted
 
     @property
     def recomputes(self) -> bool:
         """Whether the weights before a step's first update are asked about the later ones' tokens."""
-        return self.kind not in ("auto", "none", "dppo") and self.proximal == "recomputed"
+        return self.proximal == "recomputed" and self.has_proximal
+
+    @property
+    def replaces_loss(self) -> bool:
+        """Whether it has a loss of its own: a function that asks for the log-probabilities that learn."""
+        return self.kind not in PLAIN and "trainer_logprobs" in bound_correction(options=self).wanted
 
     @model_validator(mode="after")
     def _read(self) -> CorrectionConfig:
-        if self.level == "sequence" and self.kind not in ("truncated", "masked"):
+        own = {key: getattr(self, key) for key in CORRECTION_KEYS if getattr(self, key) != _default(key)}
+        if self.kind in PLAIN and not own and not self.options and self.proximal == "recomputed":
+            return self  # this must not import a framework: most configs are such
+        try:
+            bound = bound_correction(self)
+        except ConfigError as error:
+            raise ValueError(f"kind: {error}") from error
+        for key in own.keys() - bound.read:
+            by = [name for name in BUILT_IN["corrections"] if key in _reads(name)]
             raise ValueError(
-                f"level=sequence has no effect with kind={self.kind}; set kind=truncated or masked"
+                f"{key}={own[key]} has no effect with kind={self.kind}; leave it out ({_default(key)}), or "
+                f"set kind={' or '.join(by)}"
             )
-        if self.proximal == "interpolated" and self.kind in ("auto", "none", "dppo"):
+        if self.proximal == "interpolated" and "proximal_logprobs" not in bound.wanted:
             raise ValueError(f"kind={self.kind} has no proximal policy; set kind=decoupled, or leave it out")
-        readers = {
-            "cap": ("truncated", "masked", "decoupled", "dppo"),
-            "icepop_low": ("icepop",),
-            "icepop_high": ("icepop",),
-            "dppo_threshold": ("dppo",),
-        }
-        self.require_readers("kind", readers)
         return self
+
+
+PLAIN = ("auto", "none")
+"""Kinds without a weight; auto is left where no config has said the model's dtype."""
+CORRECTION_KEYS = ("level", "cap", "icepop_low", "icepop_high", "dppo_threshold")
+"""Keys beside `kind` that its function gets if its signature names them."""
+CORRECTION_CONTEXT = (
+    "proximal_logprobs",
+    "trainer_logprobs",
+    "advantages",
+    "token_staleness",
+    "sequence_sums",
+)
+
+
+def bound_correction(options: CorrectionConfig) -> Bound:
+    """The correction with its options: a function of [M] sampler_logprobs.
+
+    It returns (weights [M] without gradient, limited [M] bool). What it asks for by name says more: with
+    proximal_logprobs the trust region is around that policy, else around the one that generated the token;
+    with trainer_logprobs, which have a gradient, it returns (loss [M], stopped [M] bool, limited [M] bool) in
+    place of algorithm.loss.
+
+    Raises:
+        ConfigError: as `vlrl.registry.bound.bind` does.
+    """
+    shared: dict[str, Any] = {
+        "level": options.level,
+        "cap": options.cap,
+        "icepop_low": options.icepop_low,
+        "icepop_high": options.icepop_high,
+        "dppo_threshold": options.dppo_threshold,
+    }
+    for key in sorted(shared.keys() & options.options.keys()):
+        raise ConfigError(f"{key!r} is a key beside kind; move it out of the options")
+    if options.cap is None:  # the function's own default
+        del shared["cap"]
+    name = "none" if options.kind == "auto" else options.kind
+    return bind(
+        "corrections",
+        name,
+        options.options,
+        given=("sampler_logprobs",),
+        shared=shared,
+        context=CORRECTION_CONTEXT,
+    )
+
+
+def _default(key: str) -> Any:
+    return CorrectionConfig.model_fields[key].default
+
+
+def _reads(name: str) -> frozenset[str]:
+    """The keys beside `kind` that a function names."""
+    names, _ = named(list(inspect.signature(resolve("corrections", name)).parameters.values()))
+    return names & frozenset(CORRECTION_KEYS)
 
 
 class FilterConfig(Section):

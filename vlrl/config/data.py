@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from vlrl.config.algorithm import FunctionName
 from vlrl.config.options import RewardList, Section
+from vlrl.config.paths import FunctionName
 from vlrl.config.section import Name, named_list
 from vlrl.errors import ConfigError
 from vlrl.registry.bound import Bound, bind

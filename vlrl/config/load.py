@@ -15,6 +15,9 @@ from vlrl.config.algorithm import AlgorithmConfig
 from vlrl.config.asynchronous import AsyncConfig, BatchConfig
 from vlrl.config.data import DataConfig, MediaConfig, ProcessorConfig
 from vlrl.config.engine import GeneratorConfig, WeightsConfig
+from vlrl.config.learning.preferences import PreferencesConfig
+from vlrl.config.learning.regularizers import require_effect
+from vlrl.config.learning.teacher import require_use_of_groups
 from vlrl.config.memory import LoraConfig, OptimConfig, ProfileConfig, VisionCacheConfig
 from vlrl.config.names import nearest_key, renamed
 from vlrl.config.options import (
@@ -33,11 +36,9 @@ from vlrl.config.options import (
     TrainerConfig,
 )
 from vlrl.config.paths import model_place, with_absolute_paths
-from vlrl.config.preferences import PreferencesConfig
 from vlrl.config.rollout import EnvConfig, EpisodeConfig
 from vlrl.config.section import named_list
 from vlrl.config.strict_yaml import load_yaml
-from vlrl.config.teacher import require_use_of_groups
 from vlrl.errors import ConfigError
 from vlrl.registry.objects import with_names
 
@@ -190,6 +191,7 @@ class Config(Section):
     @model_validator(mode="after")
     def _what_teaches(self) -> Config:
         require_use_of_groups(self)
+        require_effect(self)
         if self.preferences is not None:
             self.preferences.require_default(self.algorithm)
         return self
@@ -210,6 +212,12 @@ class Config(Section):
             if isinstance(section, Section):
                 setattr(self, name, with_absolute_paths(section))
         return self
+
+    @property
+    def samples_per_update(self) -> int:
+        """Completions, or episodes, that an optimizer step trains."""
+        rollout = self.rollout
+        return rollout.prompts_per_step * rollout.group_size // self.algorithm.num_minibatches
 
     @property
     def run_dir(self) -> Path:

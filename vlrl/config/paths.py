@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeAlias, TypeVar
 
-from vlrl.config.section import Section
+from pydantic import AfterValidator
+
+from vlrl.config.section import Name, Section
 
 S = TypeVar("S", bound=Section)
 
@@ -13,6 +15,15 @@ S = TypeVar("S", bound=Section)
 def absolute(path: Path) -> Path:
     """A path from the root, `~` expanded; links and `..` are left as they are written."""
     return path.expanduser().absolute()
+
+
+def _absolute_file(name: str) -> str:
+    """./file.py:function as seen from any process: ranks may have another working folder."""
+    path, is_file, attribute = name.rpartition(".py:")
+    return f"{absolute(Path(path + '.py'))}:{attribute}" if is_file else name
+
+
+FunctionName: TypeAlias = Annotated[Name, AfterValidator(_absolute_file)]
 
 
 def model_place(path: str) -> str:

@@ -89,11 +89,13 @@ PRESETS: Mapping[str, Preset] = {
         "arXiv 2501.03262",
         "rewards in units of the whole batch's deviation, without a group's baseline",
         {"credit": "reward", "normalize": "batch", "aggregation": "token", **PLAIN_CLIP},
+        "its KL is kl_coef with kl_in=reward",
     ),
     "reinforce_pp_baseline": Preset(
         "arXiv 2501.03262",
         "rewards against the group's mean in units of the whole batch's deviation",
         {"scale_by_std": False, "normalize": "batch", "aggregation": "token", **PLAIN_CLIP},
+        "its KL is kl_coef with kl_estimator=k2",
     ),
     "gdpo": Preset(
         "arXiv 2601.05242",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vlrl.config.preferences import PreferencesConfig
+from vlrl.config.learning.preferences import PreferencesConfig
 from vlrl.errors import DataError
 from vlrl.protocols import Processor
 from vlrl.types import IntArray, Sample

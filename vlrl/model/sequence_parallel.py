@@ -63,6 +63,20 @@ def shared_sums(group: dist.ProcessGroup, values: Tensor, sequence_ids: Tensor) 
     return sums[sequence_ids]
 
 
+def later_sums(group: dist.ProcessGroup, values: Tensor, sequence_ids: Tensor) -> Tensor:
+    """Every token's sum over its sequence in the slices of later ranks; arguments as in `shared_sums`.
+
+    A slice holds tokens that come before those of the next one on every path through the tree.
+    """
+    num_sequences = sequence_ids.max() + 1 if len(sequence_ids) else sequence_ids.new_zeros(())
+    dist.all_reduce(num_sequences, dist.ReduceOp.MAX, group)
+    own = sums_by(sequence_ids, values, int(num_sequences))
+    of_ranks = [torch.empty_like(own) for _ in range(dist.get_world_size(group))]
+    dist.all_gather(of_ranks, own, group)
+    later = sum(of_ranks[dist.get_rank(group) + 1 :], torch.zeros_like(own))
+    return later[sequence_ids]
+
+
 class SharedAttention:
     """A TreeAttention of the whole sequence, called with this rank's tokens."""
 

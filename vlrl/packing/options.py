@@ -22,7 +22,8 @@ class PackOptions:
         max_completion_tokens: most of an action; Dr. GRPO's constant.
         aggregation: the averaging rule, see `token_weights`. "group" is for losses of whole groups, each of
             which is then in one micro-batch.
-        normalize: "batch" gives a step's advantages mean 0 and deviation 1 (`vlrl.packing.pack.part_of`).
+        normalize: "batch" gives a step's advantages mean 0 and deviation 1 (`vlrl.packing.pack.part_of`);
+            with KL in the reward the trainer does so, when it knows the KL.
         keep_zero_advantage: train groups whose advantages are all zero. They add nothing to the policy
             gradient, so they may be left out exactly; only terms of KL and entropy and a teacher need them.
             They count in the averages either way.
@@ -60,8 +61,8 @@ class PackOptions:
             max_tokens=config.trainer.max_tokens_per_micro_batch,
             max_completion_tokens=config.rollout.max_tokens,
             aggregation="group" if config.preferences is not None else mean,
-            normalize="none" if algorithm is None else algorithm.normalize,
-            keep_zero_advantage=algorithm is None or algorithm.trains_every_group,
+            normalize="none" if algorithm is None or algorithm.kl_in == "reward" else algorithm.normalize,
+            keep_zero_advantage=algorithm is None or algorithm.trains_all_groups,
             max_turns=config.episodes.max_turns,
             max_pixels=config.trainer.max_pixels_per_micro_batch,
             images_once=True,

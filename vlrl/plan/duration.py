@@ -15,14 +15,14 @@ def train_flops(shape: ModelShape, work: Workload, config: Config) -> float:
     """Floating-point operations of one step on all ranks.
 
     Forward; backward, which is twice that, or once without gradients of weights; forward again where
-    activations are recomputed; the forward of the reference and of the teacher, and of the proximal policy
-    where it is asked.
+    activations are recomputed; the forward of the reference, of the teacher, of what selections look at, and
+    of the proximal policy where it is asked.
     """
     algorithm, choice = config.algorithm, config.trainer.gradient_checkpointing
     trained = {part for part, count in shape.trained.items() if count}
     language, head, vision = _forwards(shape, work)
     once = language + head + vision
-    others = 1.0 if config.has_reference else 0.0
+    others = (1.0 if config.has_reference else 0.0) + (1.0 if algorithm.selections else 0.0)
     if algorithm.correction.recomputes:  # logprobs of all minibatches but the first
         others += 1.0 - 1.0 / algorithm.num_minibatches
     adapted = config.lora is not None

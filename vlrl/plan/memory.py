@@ -101,7 +101,7 @@ def rank_memory(shape: ModelShape, work: Workload, config: Config, device: str) 
         update=_update_tensors(config, device) * min(trained, UPDATED_PARAMS) * FLOAT32,
         process=PROCESS_BYTES[device],
         segment=_num_segments(config) * num_sent(shape, config) * size,
-        host=0,
+        host=trained * FLOAT32 if keeps_mean(config) else 0,
         keeps_freed=device == "cpu",
     )
     return memory if device == "cpu" else _offloaded(memory, shape, config, bucket)
@@ -110,6 +110,12 @@ def rank_memory(shape: ModelShape, work: Workload, config: Config, device: str) 
 def num_copies(config: Config) -> int:
     """Models that a rank has a slice of: the policy, and without LoRA the frozen reference."""
     return 2 if config.has_reference and config.lora is None else 1
+
+
+def keeps_mean(config: Config) -> bool:
+    """Whether a rank has its slices of a moving reference a second time, in float32 in host memory."""
+    reference = config.algorithm.reference
+    return reference.every is not None and reference.mix < 1 and config.model.dtype != "float32"
 
 
 def teacher_bytes(shape: ModelShape) -> int:
@@ -136,11 +142,11 @@ def _offloaded(memory: RankMemory, shape: ModelShape, config: Config, bucket: in
 
     DeepSpeed's gradients follow the optimizer's states, as a sum over micro-batches and for the update.
     """
-    trainer = config.trainer
+    trainer, mean = config.trainer, memory.host
     if trainer.offload_optimizer:
         gradients = memory.gradients - bucket
         update = memory.update * 2 // 3  # gradients are flat already
-        host = memory.optimizer + 2 * gradients + update
+        host = mean + memory.optimizer + 2 * gradients + update
         memory = replace(memory, optimizer=0, update=0, gradients=bucket, host=host)
     teacher = config.algorithm.teacher
     if trainer.offload_parameters:
@@ -150,7 +156,7 @@ def _offloaded(memory: RankMemory, shape: ModelShape, config: Config, bucket: in
     if moved:
         live = _live(shape, shape.weight_bytes)
         memory = replace(memory, weights=memory.weights - moved, gathered=live, host=memory.host + moved)
-    return memory if trainer.offload_dir is None else replace(memory, host=0)
+    return memory if trainer.offload_dir is None else replace(memory, host=mean)
 
 
 def _num_segments(config: Config) -> int:

@@ -140,10 +140,26 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "cispo": "vlrl.algorithm.losses.cispo:cispo",
         "sapo": "vlrl.algorithm.losses.sapo:sapo",
     },
+    "corrections": {
+        "none": "vlrl.algorithm.corrections.importance:none",
+        "truncated": "vlrl.algorithm.corrections.importance:truncated",
+        "masked": "vlrl.algorithm.corrections.importance:masked",
+        "icepop": "vlrl.algorithm.corrections.importance:icepop",
+        "decoupled": "vlrl.algorithm.corrections.importance:decoupled",
+        "dppo": "vlrl.algorithm.corrections.dppo:dppo",
+        "uncorrected": "vlrl.algorithm.corrections.importance:uncorrected",
+    },
     "regularizers": {
         "k1": "vlrl.algorithm.regularizers:k1",
         "k2": "vlrl.algorithm.regularizers:k2",
         "k3": "vlrl.algorithm.loss:kl_k3",
+        "k3_plus": "vlrl.algorithm.regularizers:k3_plus",
+        "k3_unbiased": "vlrl.algorithm.regularizers:k3_unbiased",
+    },
+    "selections": {
+        "top_entropy": "vlrl.algorithm.selections.top_entropy:top_entropy",
+        "clip_cov": "vlrl.algorithm.selections.covariance:clip_cov",
+        "kl_cov": "vlrl.algorithm.selections.covariance:kl_cov",
     },
     "samplers": {
         "learnability": "vlrl.data.curriculum.weights:learnability",

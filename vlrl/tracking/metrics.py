@@ -90,13 +90,23 @@ METRICS: Mapping[str, Metric] = {
         "nats",
     ),
     "policy/kl_reference": Metric(
-        "KL to the frozen starting model, k3 estimate over the trained tokens", "nats"
+        "KL to the reference, the starting model unless algorithm.reference lets it follow the policy; k3 "
+        "estimate over the trained tokens",
+        "nats",
     ),
     "distillation/reverse_kl": Metric(
         "KL(policy ‖ teacher), k1 estimate: mean of log π_policy - log π_teacher over the trained tokens",
         "nats",
     ),
     "policy/clip_fraction": Metric("Share of trained tokens whose probability ratio was clipped", "fraction"),
+    "policy/kl_coef": Metric("Coefficient of the KL term, if algorithm.kl_adaptive lets it adapt"),
+    "policy/entropy_coef": Metric(
+        "Coefficient of the entropy bonus, if algorithm.entropy_adaptive lets it adapt"
+    ),
+    "policy/unselected_fraction": Metric(
+        "Share of trained tokens that algorithm.selections left out of the policy's loss or held back",
+        "fraction",
+    ),
     "off_policy/staleness_mean": Metric("Mean staleness of the trained tokens", "updates"),
     "off_policy/ess": Metric(
         "Effective sample size of the trained tokens, (Σρ)² / (N Σρ²) of ρ = trainer / sampler", "fraction"

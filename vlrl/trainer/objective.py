@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import torch
 
 from vlrl.algorithm.distillation import teacher_advantages
-from vlrl.algorithm.loss import kl_k3, negative_log_likelihood
+from vlrl.algorithm.loss import MAX_LOG_RATIO, kl_k3, negative_log_likelihood
 from vlrl.algorithm.off_policy import SumsFn, corrected_surrogate
 from vlrl.algorithm.preferences.tokens import PreferenceObjective, preference_losses, preference_metrics
 from vlrl.algorithm.staleness import staleness_metrics, staleness_sums
@@ -21,12 +21,34 @@ from vlrl.trainer.result import StepSums
 Objective: TypeAlias = Literal["grpo", "sft"] | PreferenceObjective
 
 
+@dataclass(slots=True, kw_only=True)
+class Terms:
+    """What the loss takes of a micro-batch's tokens beside the micro-batch itself.
+
+    Attributes:
+        advantages: [M], in place of the micro-batch's.
+        reference_logprobs: [M] nats; None without a KL term.
+        teacher_logprobs: [M] nats of algorithm.teacher; None without one.
+        factors: [M], of the policy's loss; None is 1, see `vlrl.algorithm.selections`.
+        penalties: [M], coefficients of KL(sampler || trainer); None is 0.
+        kl_coef: β of this update.
+        entropy_coef: of the entropy's bonus in this update.
+    """
+
+    advantages: torch.Tensor
+    kl_coef: float = 0.0
+    entropy_coef: float = 0.0
+    reference_logprobs: torch.Tensor | None = None
+    teacher_logprobs: torch.Tensor | None = None
+    factors: torch.Tensor | None = None
+    penalties: torch.Tensor | None = None
+
+
 def token_losses(
     batch: DeviceBatch,
     trainer_logprobs: torch.Tensor,
     entropy: torch.Tensor,
-    reference_logprobs: torch.Tensor | None,
-    teacher_logprobs: torch.Tensor | None,
+    terms: Terms,
     objective: Objective,
     algorithm: AlgorithmConfig,
     sequence_sums: SumsFn,
@@ -37,8 +59,7 @@ def token_losses(
         batch: the micro-batch.
         trainer_logprobs: [M], with gradient.
         entropy: [M], with gradient.
-        reference_logprobs: [M] of the starting model; None without a KL term.
-        teacher_logprobs: [M] of algorithm.teacher; None without one.
+        terms: what else is known of its tokens.
         objective: "grpo", "sft", or a loss of pairs.
         algorithm: the config's.
         sequence_sums: sums over each sequence's tokens, see `vlrl.algorithm.off_policy`.
@@ -46,26 +67,37 @@ def token_losses(
     if objective == "sft":
         return negative_log_likelihood(trainer_logprobs), StepSums()
     if isinstance(objective, PreferenceObjective):
-        found = preference_losses(trainer_logprobs, reference_logprobs, batch, objective, sequence_sums)
+        found = preference_losses(trainer_logprobs, terms.reference_logprobs, batch, objective, sequence_sums)
         return found.loss, StepSums(groups=found.sums, kl_of_others=found.kl)
-    current = trainer_logprobs.detach()
+    current, teacher_logprobs = trainer_logprobs.detach(), terms.teacher_logprobs
+    advantages = terms.advantages
     if teacher_logprobs is not None and algorithm.teacher is not None:
-        told = teacher_advantages(current, teacher_logprobs, algorithm.teacher.coef)
-        batch = replace(batch, advantages=batch.advantages + told)
+        advantages = advantages + teacher_advantages(current, teacher_logprobs, algorithm.teacher.coef)
+    batch = replace(batch, advantages=advantages)
     surrogate = corrected_surrogate(trainer_logprobs, batch, algorithm, sequence_sums)
     per_token = surrogate.loss
     # KL(sampler || trainer), estimated on the sampler's own samples.
     mismatch = kl_k3(batch.sampler_logprobs, current)
     sums = StepSums(mismatch=float(mismatch.sum()), num_clipped=int(surrogate.stopped.sum()))
     sums.by_staleness = staleness_sums(current, batch.sampler_logprobs, batch.token_staleness, surrogate)
+    if terms.factors is not None and terms.penalties is not None:
+        # k3 of KL(sampler || trainer) over the sampler's tokens, finite also where its coefficient is 0
+        away = (trainer_logprobs - batch.sampler_logprobs).clamp(max=MAX_LOG_RATIO)
+        kl_sampler = torch.expm1(away) - away
+        per_token = terms.factors * per_token + terms.penalties * kl_sampler
+        sums.num_selected = int(((terms.factors > 0) & (terms.penalties == 0)).sum())
+    reference_logprobs = terms.reference_logprobs
     if reference_logprobs is not None:
-        kl_reference = bound_kl(algorithm)(trainer_logprobs, reference_logprobs)
-        per_token = per_token + algorithm.kl_coef * kl_reference  # GRPO Eq. 3
+        if algorithm.kl_in == "loss":
+            kl_reference = bound_kl(algorithm)(
+                trainer_logprobs, reference_logprobs, sampler_logprobs=batch.sampler_logprobs
+            )
+            per_token = per_token + terms.kl_coef * kl_reference  # GRPO Eq. 3
         sums.kl_reference = float(kl_k3(current, reference_logprobs).sum())
     if teacher_logprobs is not None:
         sums.reverse_kl = float((current - teacher_logprobs).sum())  # k1, whose sum may be negative
-    if algorithm.entropy_coef > 0:
-        per_token = per_token - algorithm.entropy_coef * entropy
+    if terms.entropy_coef > 0:
+        per_token = per_token - terms.entropy_coef * entropy
     return per_token, sums
 
 
@@ -96,6 +128,8 @@ def objective_metrics(sums: StepSums, objective: Objective, config: Config) -> d
         "policy/sampler_mismatch": sums.mismatch / sums.num_tokens,
         "policy/clip_fraction": sums.num_clipped / sums.num_tokens,
     }
+    if config.algorithm.selections:
+        found["policy/unselected_fraction"] = 1.0 - sums.num_selected / sums.num_tokens
     if config.algorithm.kl_coef > 0:
         found["policy/kl_reference"] = sums.kl_reference / sums.num_tokens
     if config.algorithm.teacher is not None:

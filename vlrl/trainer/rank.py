@@ -25,7 +25,6 @@ from vlrl.model.lora import (
     adapter_layout,
     adapter_shards,
     adapter_state,
-    adapters_off,
     base_name,
     merged_shards,
     sent_alone,
@@ -36,7 +35,7 @@ from vlrl.protocols import Processor
 from vlrl.storage.shared_folder import SharedFile, WrittenFiles
 from vlrl.trainer.choices import choose_for
 from vlrl.trainer.device_memory import DeviceMemory
-from vlrl.trainer.frozen.model import FrozenModel, open_teacher
+from vlrl.trainer.frozen.model import open_teacher
 from vlrl.trainer.group import join_ranks
 from vlrl.trainer.loading import load_split
 from vlrl.trainer.model import (
@@ -46,10 +45,12 @@ from vlrl.trainer.model import (
     make_optimizer,
     with_logprobs,
 )
-from vlrl.trainer.objective import Objective, token_losses
-from vlrl.trainer.offload import correct_offload, of_reference, require_disk_access
+from vlrl.trainer.objective import Objective, Terms, token_losses
+from vlrl.trainer.offload import correct_offload, require_disk_access
 from vlrl.trainer.profile import StepProfiler
 from vlrl.trainer.rank_state import load_state, save_model, save_state
+from vlrl.trainer.regularizers.rank import RankRegularizers
+from vlrl.trainer.regularizers.reference import build_reference
 from vlrl.trainer.result import RankStepResult, StepSums, fresh_differences
 from vlrl.types import FloatArray
 from vlrl.weights.manifest import Checksum, Manifest
@@ -122,7 +123,13 @@ class TrainerRank:
         self._profiler = StepProfiler(
             self._config.profile, self._config.run_dir, self._rank, self._engine.module
         )
-        self._reference, self._teacher = self._build_frozen()
+        config = self._config
+        self._reference = self._teacher = None
+        if config.has_reference and config.lora is None:
+            self._reference = build_reference(config, self._device.type, self._wrapped)
+        if config.algorithm.teacher is not None:
+            self._teacher = open_teacher(config, self._banned, self._device, self._sharers, self._chosen.all)
+        self._regularizers = RankRegularizers(config, self._engine, self._reference, self._sharers)
         self._sender = WeightSender(self._rank, self._world, self._device, self._nodes)
         frozen = [model.engine for model in (self._reference, self._teacher) if model is not None]
         self._memory = DeviceMemory([self._engine, *frozen], self._device)
@@ -183,7 +190,10 @@ class TrainerRank:
         self._profiler.mark("rest")
         if self._cache is not None:
             sums.num_media, sums.num_media_cached = self._cache.take_counts()
-        return RankStepResult(sums, float(self._engine.get_global_grad_norm() or 0.0), differences)
+        norm = float(self._engine.get_global_grad_norm() or 0.0)
+        return RankStepResult(
+            sums, norm, differences, self._regularizers.end(sums) if objective == "grpo" else {}
+        )
 
     def measure(self, micro_batches: Sequence[MicroBatch], objective: Objective, *frames: Frames) -> StepSums:
         """The sums of a step that is not taken, without gradient."""
@@ -194,27 +204,21 @@ class TrainerRank:
         self, micro_batches: Sequence[MicroBatch], objective: Objective, frames: Sequence[Frames], train: bool
     ) -> tuple[StepSums, LogprobDifferences]:
         """Forward, and to train backward, over each micro-batch."""
-        sums, differences, algorithm = StepSums(), LogprobDifferences(), self._config.algorithm
-        kept, kept_of_reference, kept_of_teacher = StepFeatures(), StepFeatures(), StepFeatures()
+        sums, differences = StepSums(), LogprobDifferences()
+        kept, kept_of_teacher = StepFeatures(), StepFeatures()
+        held = self._regularizers if objective != "sft" else None
+        if held:
+            held.begin(self._on_device(micro_batch, frames) for micro_batch in micro_batches)
         for index, micro_batch in enumerate(micro_batches):
             self._engine.set_gradient_accumulation_boundary(index == len(micro_batches) - 1)
             batch = self._on_device(micro_batch, frames)
             # Before the policy's own pass: ZeRO-3 follows an engine's calls, and LoRA has one for both.
-            teacher = self._teacher if objective == "grpo" else None
-            teacher_logprobs = teacher.logprobs(batch, kept_of_teacher) if teacher is not None else None
-            reference_logprobs = (
-                None if objective == "sft" else self._reference_logprobs(batch, kept_of_reference)
-            )
+            terms = held.terms(index, batch) if held else Terms(advantages=batch.advantages)
+            if self._teacher is not None and objective == "grpo":
+                terms.teacher_logprobs = self._teacher.logprobs(batch, kept_of_teacher)
             trainer_logprobs, entropy = self._engine(batch, kept)
             per_token, micro_sums = token_losses(
-                batch,
-                trainer_logprobs,
-                entropy,
-                reference_logprobs,
-                teacher_logprobs,
-                objective,
-                algorithm,
-                self._sums,
+                batch, trainer_logprobs, entropy, terms, objective, self._config.algorithm, self._sums
             )
             loss = weighted_sum(per_token, batch.weights)
             if train:  # ZeRO averages gradients over ranks; the weights already average over the whole batch
@@ -263,32 +267,12 @@ class TrainerRank:
 
     def save_state(self, path: str) -> WrittenFiles:
         """Write this rank's slice of the optimizer states, and its random states."""
-        save_state(self._engine, path, self._config, self._device.type)
+        save_state(self._engine, path, self._config, self._device.type, self._regularizers)
         return WrittenFiles.under(path)
 
     def load_state(self, path: str) -> list[str]:
         """Read what save_state wrote; what the config has changed of the optimizer since then, in words."""
-        return load_state(self._engine, path, self._config, self._device.type)
-
-    def _reference_logprobs(self, batch: DeviceBatch, kept: StepFeatures) -> torch.Tensor | None:
-        """The starting model's logprobs [M], by the same layout; None if the algorithm needs none."""
-        if not self._config.has_reference:
-            return None
-        if self._reference is not None:
-            return self._reference.logprobs(batch, kept)
-        with torch.no_grad(), adapters_off(self._engine.module):
-            return self._engine(batch, kept)[0]  # type: ignore[no-any-return]
-
-    def _build_frozen(self) -> tuple[FrozenModel | None, FrozenModel | None]:
-        """The starting model and the teacher, as far as the algorithm asks for them."""
-        config, reference, teacher = self._config, None, None
-        if config.has_reference and config.lora is None:
-            options = deepspeed_config(of_reference(config), self._device.type)
-            # The features of a frozen tower are the policy's own: one cache serves both.
-            reference = FrozenModel(self._wrapped(load_split(config, options)), options)
-        if config.algorithm.teacher is not None:
-            teacher = open_teacher(config, self._banned, self._device, self._sharers, self._chosen.all)
-        return reference, teacher
+        return load_state(self._engine, path, self._config, self._device.type, self._regularizers)
 
     def _wrapped(self, model: Any) -> TreeLogprobs:
         return with_logprobs(model, self._config, self._banned, self._chosen, self._cache, self._sharers)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from vlrl.algorithm.penalties.coefficients import Coefficients
 from vlrl.config import Config
 from vlrl.errors import EngineError
 from vlrl.model.hf_names import save_as_published
@@ -17,16 +19,19 @@ from vlrl.storage.shared_folder import REMEDY
 from vlrl.trainer.choices import fuses_update
 from vlrl.trainer.model import set_fused, set_options
 from vlrl.trainer.offload import bring_back, states_in_memory
+from vlrl.trainer.regularizers.rank import RankRegularizers
 from vlrl.trainer.reslice import count_ranks, load_from_other_ranks
 
 ZERO = "zero"
 """The folder of the ranks' files in that of their state."""
 
-HOST, DEVICE, IN_MEMORY = "rng", "rng_cuda", "in_memory"
+HOST, DEVICE, IN_MEMORY, COEFFICIENTS = "rng", "rng_cuda", "in_memory", "coefficients"
 """What is saved beside DeepSpeed's own."""
 
 
-def save_state(engine: Any, path: str, config: Config, device_type: str) -> None:
+def save_state(
+    engine: Any, path: str, config: Config, device_type: str, regularizers: RankRegularizers
+) -> None:
     """Write what `load_state` reads; every rank must call it.
 
     Args:
@@ -34,14 +39,19 @@ def save_state(engine: Any, path: str, config: Config, device_type: str) -> None
         path: of the folder of all ranks' states.
         config: the run's.
         device_type: of this rank.
+        regularizers: of this rank.
     """
     state = random_states(device_type)
+    state[COEFFICIENTS] = asdict(regularizers.coefficients)
+    regularizers.save_reference(Path(path))
     if _swaps(config):
         state[IN_MEMORY] = states_in_memory(engine.optimizer)
     engine.save_checkpoint(path, tag=ZERO, client_state=state)
 
 
-def load_state(engine: Any, path: str, config: Config, device_type: str) -> list[str]:
+def load_state(
+    engine: Any, path: str, config: Config, device_type: str, regularizers: RankRegularizers
+) -> list[str]:
     """Read what `save_state` wrote, on as many ranks or on others; every rank must call it.
 
     Args:
@@ -49,6 +59,7 @@ def load_state(engine: Any, path: str, config: Config, device_type: str) -> list
         path: of the folder of all ranks' states.
         config: the run's.
         device_type: of this rank.
+        regularizers: of this rank.
 
     Returns:
         What is not as it was saved, in words: the config's options hold.
@@ -65,6 +76,9 @@ def load_state(engine: Any, path: str, config: Config, device_type: str) -> list
     else:
         client_state = load_from_other_ranks(engine, folder, torch.distributed.get_rank(), num_ranks)
     changes = set_random_states(client_state, device_type)
+    saved = client_state.get(COEFFICIENTS, {})
+    regularizers.coefficients = Coefficients.restored(saved, config.algorithm)
+    changes += regularizers.load_reference(Path(path))
     if _swaps(config):
         bring_back(engine.optimizer, client_state[IN_MEMORY])
     set_fused(engine.optimizer.optimizer, fuses_update(config, device_type))

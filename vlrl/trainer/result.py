@@ -25,6 +25,7 @@ class StepSums:
     kl_reference: float = 0.0
     reverse_kl: float = 0.0
     num_clipped: int = 0
+    num_selected: int = 0
     num_media: int = 0
     num_media_cached: int = 0
     by_staleness: Sums = field(default_factory=no_sums)
@@ -40,12 +41,14 @@ class StepSums:
 class RankStepResult:
     """One rank's account of a step: sums, gradient norm, and the logprob differences of its fresh tokens.
 
-    Fresh tokens are those that were generated under the weights that the step begins with.
+    Fresh tokens are those that were generated under the weights that the step begins with. The coefficients
+    are those that adapt, by their metric's name, the same on all ranks.
     """
 
     sums: StepSums
     grad_norm: float
     differences: LogprobDifferences
+    coefficients: Mapping[str, float] = field(default_factory=dict)
 
 
 def fresh_differences(trainer_logprobs: FloatArray, batch: MicroBatch) -> LogprobDifferences:

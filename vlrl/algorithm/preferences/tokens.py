@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from vlrl.algorithm.off_policy import SumsFn
-from vlrl.config.preferences import PreferencesConfig, bound_preference
+from vlrl.config.learning.preferences import PreferencesConfig, bound_preference
 from vlrl.errors import ConfigError
 
 if TYPE_CHECKING:

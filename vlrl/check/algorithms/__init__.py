@@ -1,1 +1,1 @@
-"""Whether a loss keeps the contract that every trainer relies on: `vlrl algorithm check`."""
+"""Whether a function keeps the contract that every trainer relies on: `vlrl algorithm check`."""

@@ -21,6 +21,8 @@ EXTREMES = (-200.0, -30.0, -1.0, 0.0, 1.0, 30.0, 200.0)
 """Log-ratios; e^200 is beyond float32."""
 
 LossFn = Callable[..., Any]
+Clause = Callable[[Callable[..., Any]], str]
+"""What is wrong with a function; empty if nothing is."""
 
 
 def check_loss(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -35,24 +37,41 @@ def check_loss(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """
     shared = {key: value for key, value in options.items() if key in SHARED["loss"]}
     own = {key: value for key, value in options.items() if key not in shared}
+    config = config_of({"loss": {"name": name, "options": own}, **shared}, "loss")
+    return judged(name, options, CLAUSES, bound_loss(config).__call__)
+
+
+def config_of(keys: Mapping[str, Any], what: str) -> AlgorithmConfig:
+    """The algorithm's section with these keys.
+
+    Raises:
+        ConfigError: in the words of the key `what`, without its name.
+    """
     try:
-        config = AlgorithmConfig.model_validate({"loss": {"name": name, "options": own}, **shared})
+        return AlgorithmConfig.model_validate(keys)
     except ValueError as error:  # pydantic's is one
         (first, *_) = error.errors() if hasattr(error, "errors") else [{"msg": str(error)}]
-        raise ConfigError(str(first["msg"]).removeprefix("Value error, ").removeprefix("loss: ")) from error
-    loss = bound_loss(config)
-    checks = []
-    for title, clause in CLAUSES.items():
+        raise ConfigError(
+            str(first["msg"]).removeprefix("Value error, ").removeprefix(f"{what}: ")
+        ) from error
+
+
+def judged(
+    name: str, options: Mapping[str, Any], clauses: Mapping[str, Clause], function: Callable[..., Any]
+) -> dict[str, Any]:
+    """What each clause finds of a function; nothing after the first, if that fails."""
+    checks: list[dict[str, Any]] = []
+    for title, clause in clauses.items():
         try:
-            problem = clause(loss.__call__)
+            problem = clause(function)
         except Exception as error:  # of whatever the author's code raises
             problem = f"raises {_raised(error)}"
         status = "fail" if problem else "ok"
         checks.append({"name": title, "status": status, "found": problem or MEANINGS[title], "findings": []})
-        if problem and title == "returns":
+        if problem and len(checks) == 1:
             break  # nothing else can be asked of it
     return {
-        "loss": name,
+        "name": name,
         "options": dict(options),
         "checks": checks,
         "ok": all(check["status"] == "ok" for check in checks),
@@ -185,7 +204,7 @@ def slices(loss: LossFn) -> str:
     return ""
 
 
-CLAUSES: Mapping[str, Callable[[LossFn], str]] = {
+CLAUSES: Mapping[str, Clause] = {
     "returns": returns,
     "finite": finite,
     "gradient": gradient,
@@ -204,6 +223,11 @@ MEANINGS = {
     "order": "of the sequences makes no difference",
     "packing": "into one micro-batch or two makes no difference",
     "slices": "of a sequence on two ranks make no difference",
+    "on policy": "the gradient is the policy gradient's",
+    "two numbers": "factors and penalties for each token, and for one",
+    "any order": "of the tokens makes no difference",
+    "same again": "with the same seed",
+    "ties": "are chosen together",
 }
 
 

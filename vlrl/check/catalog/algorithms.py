@@ -4,30 +4,42 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from vlrl.config.algorithm import KINDS, LOSS_CONTEXT, SHARED
-from vlrl.config.preferences import PAIRED_CONTEXT, UNPAIRED_CONTEXT
+from vlrl.config.algorithm import KINDS, KL_CONTEXT, LOSS_CONTEXT, SELECTION_CONTEXT, SHARED
+from vlrl.config.asynchronous import CORRECTION_CONTEXT, CORRECTION_KEYS
+from vlrl.config.learning.preferences import PAIRED_CONTEXT, UNPAIRED_CONTEXT
 from vlrl.config.presets import PRESETS
 from vlrl.errors import ConfigError
 from vlrl.registry import BUILT_IN, available, ignored, resolve
 
 ROLES: Mapping[str, str] = {
-    **{kind: role for role, kind in KINDS.items()},
-    "regularizers": "kl_estimator",
-    "preferences": "loss",
+    **{kind: f"algorithm.{role}" for role, kind in KINDS.items()},
+    "corrections": "algorithm.correction.kind",
+    "regularizers": "algorithm.kl_estimator",
+    "selections": "algorithm.selections",
+    "preferences": "preferences.loss",
 }
-"""Kind → the key that names one, of `algorithm` or `preferences`."""
-
-
-def section_of(kind: str) -> str:
-    """The section of the config whose key names a function of this kind."""
-    return "preferences" if kind == "preferences" else "algorithm"
+"""Kind → the key of the config that names one."""
+READ: Mapping[str, Collection[str]] = {
+    **{kind: SHARED[role] for role, kind in KINDS.items()},
+    "corrections": CORRECTION_KEYS,
+    "preferences": ("beta",),
+}
+"""Kind → keys beside that one which a function gets if it names them."""
+GIVEN: Mapping[str, Collection[str]] = {
+    "losses": LOSS_CONTEXT,
+    "corrections": CORRECTION_CONTEXT,
+    "regularizers": KL_CONTEXT,
+    "selections": SELECTION_CONTEXT,
+    "preferences": {*PAIRED_CONTEXT, *UNPAIRED_CONTEXT},
+}
+"""Kind → what a function may ask for by name, which is no option."""
 
 
 def list_algorithms() -> dict[str, list[dict[str, Any]]]:
@@ -56,22 +68,22 @@ def describe_function(kind: str, name: str) -> dict[str, Any]:
     function = resolve(kind, name)
     doc = inspect.getdoc(function) or ""
     parameters = list(inspect.signature(function).parameters.values())
-    shared = ("beta",) if kind == "preferences" else SHARED.get(ROLES[kind], ())
+    key, shared = ROLES[kind], READ.get(kind, ())
+    section = key.rpartition(".")[0]
     options = {
         p.name: "required" if p.default is p.empty else repr(p.default)
         for p in parameters
-        if p.kind is p.KEYWORD_ONLY
-        and p.name not in {*LOSS_CONTEXT, *PAIRED_CONTEXT, *UNPAIRED_CONTEXT, *shared}
+        if p.kind is p.KEYWORD_ONLY and p.name not in {*GIVEN.get(kind, ()), *shared}
     }
     return {
         "name": name,
         "kind": kind,
-        "key": f"{section_of(kind)}.{ROLES[kind]}",
+        "key": key,
         "target": available(kind).get(name, name),
         "purpose": " ".join(doc.partition("\n\n")[0].split()),
         "doc": doc,
         "options": options,
-        "reads": [f"{section_of(kind)}.{p.name}" for p in parameters if p.name in shared],
+        "reads": [f"{section}.{p.name}" for p in parameters if p.name in shared],
     }
 
 
@@ -96,7 +108,7 @@ def describe(name: str) -> dict[str, Any]:
 def show_list(found: Mapping[str, list[dict[str, Any]]], console: Console) -> None:
     """Print one line a preset or function."""
     for kind, rows in found.items():
-        key = "algorithm=NAME" if kind == "presets" else f"{section_of(kind)}.{ROLES[kind]}=NAME"
+        key = "algorithm=NAME" if kind == "presets" else f"{ROLES[kind]}=NAME"
         console.print(Text.assemble((kind, "bold"), (f"  {key}", "dim")))
         table = Table(box=None, padding=(0, 2, 0, 2), show_header=False)
         table.add_column("name", no_wrap=True)
@@ -106,7 +118,8 @@ def show_list(found: Mapping[str, list[dict[str, Any]]], console: Console) -> No
             mark = "" if row.get("built_in", True) else " +"
             table.add_row(Text(row["name"] + mark), Text(row.get("problem", row.get("purpose", "")), style))
         console.print(table)
-    console.print(Text("a file's function is ./file.py:name; vlrl algorithm check tries a loss", style="dim"))
+    hint = "a file's function is ./file.py:name; vlrl algorithm check tries one"
+    console.print(Text(hint, style="dim"))
 
 
 def show_one(row: Mapping[str, Any], console: Console) -> None:
@@ -122,4 +135,5 @@ def show_one(row: Mapping[str, Any], console: Console) -> None:
         console.print(Text.assemble((f"{function['key']}={row['name']}", "bold"), f"  {function['target']}"))
         console.print(Text(function["doc"]))
         for name, default in function["options"].items():
-            console.print(Text(f"  {function['key']}.options.{name} = {default}", style="cyan"))
+            owner = function["key"].removesuffix(".kind")
+            console.print(Text(f"  {owner}.options.{name} = {default}", style="cyan"))

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from vlrl.cli.shared import DebugOption, JsonOption, options_of, print_result, print_verdict
 
-app = typer.Typer(help="Presets, advantages and losses; check one of your own.", no_args_is_help=True)
+app = typer.Typer(help="Presets and functions of algorithms; check one of your own.", no_args_is_help=True)
 
 
 @app.command("list")
@@ -26,7 +26,7 @@ def list_command(json: JsonOption = False, debug: DebugOption = False) -> None:
 
 @app.command("show")
 def show_command(
-    name: Annotated[str, typer.Argument(help="A preset, an advantage, a loss or a KL estimate.")],
+    name: Annotated[str, typer.Argument(help="A preset, or a function of any kind.")],
     json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
@@ -41,26 +41,31 @@ def show_command(
 
 @app.command("check")
 def check_command(
-    loss: Annotated[
-        str, typer.Argument(help="A registered loss, or path/to/file.py:function.", metavar="LOSS")
+    name: Annotated[
+        str, typer.Argument(help="A registered loss, correction or selection, or path/to/file.py:function.")
     ],
     option: Annotated[
-        list[str] | None, typer.Option("--option", help="An option of the loss: key=value; may be repeated.")
+        list[str] | None, typer.Option("--option", help="An option of it: key=value; may be repeated.")
+    ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option("--kind", help="What it is: losses (of a file by default), corrections or selections."),
     ] = None,
     json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Try a loss on all that trainers do with it: `vlrl algorithm check ./my_loss.py:loss`.
+    """Try a function on all that trainers do with it: `vlrl algorithm check ./my_loss.py:loss`.
 
-    Exit code 0 if it keeps the contract; 1 if it is not finite, has another gradient than its value, or
-    depends on how tokens are ordered, packed or cut into slices.
+    Exit code 0 if it keeps the contract; 1 if it does not: a loss that is not finite, has another gradient
+    than its value, or depends on how tokens are ordered, packed or cut into slices.
     """
-    from vlrl.check.algorithms.check import check_loss, verdict
+    from vlrl.check.algorithms.check import verdict
+    from vlrl.check.algorithms.kinds import check_function
     from vlrl.check.rewards.show import show_checks, show_verdict
 
-    result = check_loss(loss, options_of(option, "--option "))
+    result = check_function(name, options_of(option, "--option "), kind)
     console = Console(stderr=json, highlight=False)
-    console.print(Text(loss, style="bold"), soft_wrap=True)
+    console.print(Text(name, style="bold"), soft_wrap=True)
     show_checks(result["checks"], console)
     show_verdict(result["ok"], verdict(result), console)
     print_verdict(result, json)

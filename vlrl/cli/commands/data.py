@@ -142,7 +142,7 @@ def rate(
     where it was when it is given again.
     """
     from vlrl.check.data.show import rates_table
-    from vlrl.rate import rate_rows
+    from vlrl.run.players.rate import rate_rows
     from vlrl.tracking.console import TrainConsole
 
     loaded = load_config(config, overrides or [])

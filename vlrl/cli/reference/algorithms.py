@@ -1,11 +1,11 @@
-"""docs/reference/algorithms.md: every preset, advantage, loss and KL estimate."""
+"""docs/reference/algorithms.md: every preset, advantage, loss, correction, KL estimate and selection."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from vlrl.check.catalog.algorithms import ROLES, describe_function, section_of
+from vlrl.check.catalog.algorithms import ROLES, describe_function
 from vlrl.cli.reference.markdown import MADE_BY, code, docstring_of, escape, page, prose, table
 from vlrl.config.presets import PRESETS
 from vlrl.registry import BUILT_IN
@@ -20,7 +20,9 @@ its paper. `vlrl algorithm show NAME` prints one entry.
 TITLES = {
     "advantages": "Advantages",
     "losses": "Losses",
+    "corrections": "Corrections",
     "regularizers": "KL estimates",
+    "selections": "Selections",
     "preferences": "Losses of preferences",
 }
 
@@ -38,8 +40,8 @@ def algorithms_page() -> str:
     ]
     parts += [table(("preset", "what it is", "paper", "sets"), rows)]
     parts += [f"{code(name)}: {escape(p.beside)}." for name, p in PRESETS.items() if p.beside]
-    for kind, role in ROLES.items():
-        parts += [f"## {TITLES[kind]}", f"Named by `{section_of(kind)}.{role}`."]
+    for kind, key in ROLES.items():
+        parts += [f"## {TITLES[kind]}", f"Named by `{key}`."]
         for name in sorted(BUILT_IN[kind]):
             parts += _function(describe_function(kind, name))
     return page(parts)

@@ -1,0 +1,1 @@
+"""What is done about tokens that another policy generated than the one that learns."""

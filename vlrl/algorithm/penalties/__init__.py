@@ -1,0 +1,1 @@
+"""How strongly the policy is held back, and by what of its rewards."""
