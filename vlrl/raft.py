@@ -95,7 +95,12 @@ def generate(config: Config, console: TrainConsole, path: Path, num_prompts: int
 
 
 def imitating(config: Config, path: Path, rejection: Rejection) -> Config:
-    """The config with the kept completions as its training rows."""
+    """The config with the kept completions as its training rows.
+
+    One that spells a special token of the model cannot be a row: it is dropped and counted, also where
+    data.on_broken stops for the user's own rows.
+    """
     options = {"path": str(path), "min_reward": rejection.min_reward, "best_of": rejection.best_of}
     rows = DatasetConfig(name="rollouts", options=options)
-    return config.model_copy(update={"data": config.data.model_copy(update={"train": [rows]})})
+    data = config.data.model_copy(update={"train": [rows], "on_broken": "drop"})
+    return config.model_copy(update={"data": data})

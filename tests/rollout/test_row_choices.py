@@ -336,3 +336,12 @@ def test_failures_are_no_evidence() -> None:
         opened.choices.choose(0)
         opened.choices.settle(0, 1, TicketOutcome((group,), (), [], row=1))
         assert opened.choices.state()["settled"].tolist() == [[0, 1, 1, 1, 1]]
+
+
+def test_numbers_of_the_last_choice_are_part_of_a_checkpoint() -> None:
+    """A resumed step may choose no row, as those of its tickets were chosen before."""
+    with world() as one, world() as other:
+        one.choices.choose(0)
+        assert other.choices.metrics() == {}
+        other.choices.restore(one.choices.state())
+        assert other.choices.metrics() == one.choices.metrics() != {}

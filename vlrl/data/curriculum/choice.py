@@ -81,12 +81,15 @@ class AdaptiveSource:
 
     def state(self) -> State:
         """What `restore` takes."""
-        return {**self.evidence.state(), "excluded": self._excluded}
+        last = np.stack(self._last) if self._last is not None else np.zeros((2, 0))
+        return {**self.evidence.state(), "excluded": self._excluded, "last": last}
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Go on where a checkpoint was written."""
         self.evidence.restore(state)
         self._excluded = state["excluded"].astype(np.bool_)
+        rates, weights = state["last"].astype(np.float64)
+        self._last = (rates, weights) if rates.size else None
 
 
 @dataclass(frozen=True, slots=True)
