@@ -226,12 +226,12 @@ def test_a_position_sees_the_outcomes_of_those_lag_before_it_and_no_other() -> N
     """Recomputed from the definition, in sync and in async mode."""
     for options in ({}, ASYNC):
         rows, _ = run(**options)
-        lag = 4 * options.get("pipeline_depth", 1)
+        delay = 4 * options.get("pipeline_depth", 1)
         with world() as fresh:
             for position in range(len(rows)):
                 source = fresh.new_choices(1)._sources[0]
                 assert source is not None
-                for before in range(max(0, position - lag + 1)):
+                for before in range(max(0, position - delay + 1)):
                     row = int(next(iter(rows[before]))[2:])
                     source.evidence.observe(row, before, num_passed(row, before), GROUP_SIZE)
                 assert rows[position] == {f"0:{source.choose(position)}"}, position

@@ -1,11 +1,11 @@
 """Which row each new position takes, by what training has observed: the driver's part of an adaptive sampler.
 
-    position p sees exactly the outcomes of positions 0 … p - lag
+    position p sees exactly the outcomes of positions 0 … p - delay
 
-whichever ended first, in sync and in async mode and for any number of workers; lag is the number of slots
+whichever ended first, in sync and in async mode and for any number of workers; delay is the number of slots
 of the buffer (pipeline_depth × prompts_per_step × over_sampling). So a row is a function of the seed and of
 those outcomes. When p is admitted they are known: in sync mode, and in async mode without filters, always.
-With filters in async mode p waits for a slow group that is `lag` positions or more before it.
+With filters in async mode p waits for a slow group that is `delay` positions or more before it.
 
 An outcome counts once, when its position is settled first: one that is generated again, as it was too stale,
 keeps its row and adds nothing.
@@ -113,24 +113,24 @@ class RowChoices:
     """Rows of positions, in order; see `vlrl.rollout.buffer.RowChooser`."""
 
     def __init__(
-        self, sources: Sequence[AdaptiveSource | None], mixture: Mixture, lag: int, threshold: float
+        self, sources: Sequence[AdaptiveSource | None], mixture: Mixture, delay: int, threshold: float
     ) -> None:
         """Begin at position 0.
 
         Args:
             sources: None for one that is not adaptive.
             mixture: which source a position falls to.
-            lag: positions before one whose outcomes it does not see, at least 1.
+            delay: positions before one whose outcomes it does not see, at least 1.
             threshold: of a completion that passes.
         """
-        self._sources, self._mixture, self._lag, self._threshold = sources, mixture, lag, threshold
+        self._sources, self._mixture, self._delay, self._threshold = sources, mixture, delay, threshold
         self._num_counted = 0  # outcomes of positions below are in the evidence
         self._settled: dict[int, Observed] = {}
         self._chosen: dict[int, int | None] = {}  # of positions that are not admitted yet
 
     def is_ready(self, position: int) -> bool:
         """Whether all outcomes that a position is to see are known."""
-        return all(before in self._settled for before in range(self._num_counted, position - self._lag + 1))
+        return all(before in self._settled for before in range(self._num_counted, position - self._delay + 1))
 
     def choose(self, position: int) -> int | None:
         """The row of the next position; None if its source is not adaptive. Positions come in order."""
@@ -151,9 +151,9 @@ class RowChoices:
         return {position: row for position, row in self._chosen.items() if row is not None}
 
     def _next_row(self, position: int) -> int | None:
-        for before in range(self._num_counted, position - self._lag + 1):
+        for before in range(self._num_counted, position - self._delay + 1):
             self._count(before, self._settled.pop(before))
-        self._num_counted = max(self._num_counted, position - self._lag + 1)
+        self._num_counted = max(self._num_counted, position - self._delay + 1)
         number, own = self._mixture.locate(position)
         source = self._sources[number]
         return None if source is None else source.choose(own)

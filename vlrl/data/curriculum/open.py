@@ -91,8 +91,8 @@ class Samplers:
         if not any(adaptive):
             return cls(orders, None)
         mixture = Mixture([source.options.weight for source in sources], config.run.seed)
-        lag = BufferLimits.of(config).num_credits
-        return cls(orders, RowChoices(adaptive, mixture, lag, config.data.pass_threshold))
+        delay = BufferLimits.of(config).num_credits
+        return cls(orders, RowChoices(adaptive, mixture, delay, config.data.pass_threshold))
 
 
 def start_rates(config: Config, source: Source, key: str) -> RateFile:
