@@ -80,7 +80,14 @@ def test_a_configs_preferences_are_packed_in_whole_groups() -> None:
 
 @pytest.mark.parametrize(
     ("algorithm", "key"),
-    [({"kl_coef": 0.1}, "kl_coef"), ("gspo", "preset"), ({"entropy_coef": 0.1}, "entropy_coef")],
+    [
+        ({"kl_coef": 0.1}, "kl_coef"),
+        ("gspo", "preset"),
+        ({"entropy_coef": 0.1}, "entropy_coef"),
+        ({"entropy_adaptive": {"target": 1.0}}, "entropy_adaptive"),
+        ({"selections": "top_entropy"}, "selections"),
+        ({"teacher": {"path": "teacher"}}, "teacher"),
+    ],
 )
 def test_what_pairs_do_not_read_is_refused(algorithm: Any, key: str) -> None:
     with pytest.raises(ConfigError, match=f"algorithm.{key}=.* has no effect with preferences"):

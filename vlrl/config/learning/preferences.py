@@ -15,7 +15,10 @@ from vlrl.registry.bound import Bound, bind
 from vlrl.registry.signature import named
 
 DPO = FunctionConfig(name="dpo")
-NOT_READ = ("preset", "credit", "normalize", "aggregation", "loss", "kl_coef", "entropy_coef")
+NOT_READ = (
+    "preset", "credit", "normalize", "aggregation", "loss", "kl_coef", "entropy_coef", "entropy_adaptive",
+    "selections", "teacher",
+)  # fmt: skip
 """Keys of `algorithm` that pairs do without."""
 
 PAIRED, UNPAIRED = ("chosen_ratios", "rejected_ratios"), ("ratios",)
@@ -63,7 +66,8 @@ class PreferencesConfig(Section):
     def require_default(self, algorithm: AlgorithmConfig) -> None:
         """Raise ValueError for a key of `algorithm` that is set and that a loss of pairs would not read."""
         for key in NOT_READ:
-            value, default = getattr(algorithm, key), AlgorithmConfig.model_fields[key].default
+            value = getattr(algorithm, key)
+            default = AlgorithmConfig.model_fields[key].get_default(call_default_factory=True)
             if value != default:
                 raise ValueError(
                     f"algorithm.{key}={getattr(value, 'name', value)} has no effect with preferences, whose "
