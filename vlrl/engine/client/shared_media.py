@@ -33,6 +33,11 @@ class SharedMedia:
             total -= num_bytes
         return {sha256: self._references[sha256][0] for sha256 in wanted}
 
+    def release(self, names: Iterable[str]) -> None:
+        """Forget media by sha256: what is asked for again is put again."""
+        for sha256 in names:
+            self._references.pop(sha256, None)
+
 
 def fetch_media(references: Mapping[str, Any]) -> dict[str, Media]:
     """sha256 → medium, its frames read in place from shared memory."""

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from vlrl.batch import media_in, num_targets
+from vlrl.batch import Frames, media_in, num_targets
 from vlrl.cluster.frames import rejoin, separate
 from vlrl.config import Config
 from vlrl.engine.client.client import EngineClient
@@ -142,7 +142,7 @@ class RolloutWorker:
             round_ = await generate(self._player, tickets)
         stored: list[Any] = []
         for outcome in round_.outcomes:
-            stored += separate(outcome.groups)
+            stored += self._stored(outcome.groups)
             outcome.groups = None
         return [round_, *stored]
 
@@ -156,7 +156,7 @@ class RolloutWorker:
         """Samples that are not trained: failures of scoring, then each sample's groups as `play` has them."""
         with self._joining(joint_batches):
             answers = await self._player.answer(samples, positions, asking)
-        return [answers.failures, *(part for groups in answers.of_samples for part in separate(groups))]
+        return [answers.failures, *(part for groups in answers.of_samples for part in self._stored(groups))]
 
     async def prefetch(self, chosen: Mapping[int, int]) -> None:
         """Begin with samples of positions whose rows an adaptive sampler chose."""
@@ -186,6 +186,12 @@ class RolloutWorker:
     async def close(self) -> None:
         """Close environments and rewards."""
         await self._stack.aclose()
+
+    def _stored(self, groups: Any) -> tuple[bytes, Frames]:
+        """Groups as they go into shared memory, where the frames that engines were sent need not lie too."""
+        pickled, frames = separate(groups)
+        self._client.media.release(frames)
+        return pickled, frames
 
     @contextmanager
     def _joining(self, joint_batches: Mapping[int, JointBatch]) -> Iterator[None]:
