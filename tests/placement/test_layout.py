@@ -79,6 +79,10 @@ def test_a_run_that_only_generates_or_only_trains_has_all_gpus() -> None:
     assert len(lay_out(config_of(), cluster_of(4), generate=False).ranks) == 4
 
 
+def test_on_gpus_a_prompt_may_take_several_steps() -> None:
+    assert lay_out(config_of(generator={"max_num_batched_tokens": 256}), cluster_of(1)).engines
+
+
 def test_on_cpus_pairs_fill_one_node_after_the_other() -> None:
     config = config_of(trainer={"num_ranks": 2}, generator={"num_replicas": 2})
     layout = lay_out(config, [Node("a", 0, 2.0), Node("b", 0, 2.0)])
@@ -101,6 +105,11 @@ def test_on_cpus_pairs_fill_one_node_after_the_other() -> None:
         (ASYNC, (1,), r"1 replicas .* need 1 GPUs beside 1 of ranks.*10.0.0.1: 1.*asynchronous.mode=sync"),
         ({"generator": {"num_replicas": 9}}, (8,), r"9 replicas .* room for 8 \(10.0.0.1: 8\)"),
         ({"trainer": {"num_ranks": 3, "cpus_per_rank": 2}}, (), r"reserves 7 cpus, Ray has 4 \(here: 4\)"),
+        (
+            {"generator": {"max_num_batched_tokens": 256}},
+            (),
+            r"max_num_batched_tokens=256 is below .*max_model_len=512: without GPUs .* a prompt in one step",
+        ),
     ],
 )
 def test_what_cannot_be_placed_is_refused_with_the_remedy(

@@ -229,7 +229,7 @@ def test_an_agent_that_outgrows_the_models_room_is_truncated_and_no_failure() ->
     assert [(len(t.turns), t.outcome, t.episode_return) for t in group.trajectories] == [
         (3, "truncated", 0)
     ] * 2
-    room = {"max_model_len": 64, "max_num_batched_tokens": 64}
+    room = {"max_model_len": 64}
     generated = play([endless], say("?"), generator=room, trainer={"max_tokens_per_micro_batch": 64})
     assert not generated.counts
     assert {t.outcome for t in generated.groups[0].trajectories} == {"truncated"}
@@ -237,7 +237,7 @@ def test_an_agent_that_outgrows_the_models_room_is_truncated_and_no_failure() ->
 
 
 def test_an_agent_whose_first_request_has_no_room_has_failed() -> None:
-    room = {"max_model_len": 64, "max_num_batched_tokens": 64}
+    room = {"max_model_len": 64}
     huge = sample_of("countdown", start=10**60)
     generated = play([huge], say("-"), size=1, generator=room, trainer={"max_tokens_per_micro_batch": 64})
     assert generated.counts == Counter(agent_raised=2, failed_episodes=1)

@@ -116,7 +116,7 @@ def test_an_episode_ends_at_max_turns_and_where_no_action_fits_any_more() -> Non
     assert [(len(t.turns), t.outcome) for t in group.trajectories] == [(3, "truncated")] * 2
     assert all(turn.invalid for turn in group.trajectories[0].turns)
 
-    room = {"max_model_len": 64, "max_num_batched_tokens": 64}
+    room = {"max_model_len": 64}
     policy = say("12345678")
     [group] = play([endless], policy, generator=room, trainer={"max_tokens_per_micro_batch": 64}).groups
     assert group.trajectories[0].outcome == "truncated"

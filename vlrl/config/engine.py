@@ -33,7 +33,8 @@ class GeneratorConfig(Section):
     max_num_seqs: int = Field(256, ge=1)
     """Completions decoded at once."""
     max_num_batched_tokens: int = Field(8192, ge=64)
-    """Tokens per engine step."""
+    """Tokens per engine step. On GPUs a longer prompt takes several; on CPUs it must be at least
+    `max_model_len`."""
     gpu_memory_utilization: float | None = Field(None, gt=0, le=1)
     """Share of a GPU's memory for weights and KV cache, while the engine has the GPU (`placement`); null is
     0.85. On CPUs vLLM wants this share of the host's memory free when it starts; null is 0.45."""

@@ -123,10 +123,10 @@ class Config(Section):
                 f"algorithm.credit.options.k={k} is above rollout.group_size={size}: the best of k is taken "
                 "among the completions of a group; lower the one or raise the other"
             )
-        if self.generator.max_num_batched_tokens < self.generator.max_model_len:
+        if self.generator.max_num_batched_tokens < self.generator.max_num_seqs:
             raise ValueError(
                 f"generator.max_num_batched_tokens={self.generator.max_num_batched_tokens} is below "
-                f"generator.max_model_len={self.generator.max_model_len}: the longest prompt would not fit"
+                f"generator.max_num_seqs={self.generator.max_num_seqs}: each sequence takes a token a step"
             )
         if self.trainer.max_tokens_per_micro_batch < self.generator.max_model_len:
             raise ValueError(

@@ -179,6 +179,12 @@ def _transport(config: Config, layout: Layout) -> Transport:
 def _on_cpus(config: Config, nodes: tuple[Node, ...], *, train: bool, generate: bool) -> Layout:
     """A rank and an engine side by side, as many pairs on a node as it has cores for."""
     trainer, generator = config.trainer, config.generator
+    if generate and generator.max_num_batched_tokens < generator.max_model_len:
+        raise ResourceError(
+            f"generator.max_num_batched_tokens={generator.max_num_batched_tokens} is below "
+            f"generator.max_model_len={generator.max_model_len}: without GPUs an engine takes a prompt in "
+            "one step, and the longest would not fit; raise the one or lower the other"
+        )
     num_ranks = (trainer.num_ranks or 1) * train
     num_engines = (generator.num_replicas or 1) * generate
     free = [node.num_cpus for node in nodes]
