@@ -1,7 +1,8 @@
 """The vLLM engine and the one thread that may touch it: a whole batch at a time, or request by request.
 
 The thread's loop: do what was asked for (admit, abort, update, generate a whole batch), then let vLLM take
-one step with whatever runs and answer each request that is done.
+one step with whatever runs and answer each request that is done. A second thread prepares the images of
+requests that join others, so that those go on meanwhile.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
 
@@ -41,8 +42,8 @@ T = TypeVar("T")
 class Engine:
     """A vLLM engine in a thread of its own.
 
-    All of vLLM is called from that thread, between two steps of the engine: what `run` is given sees no
-    request half done.
+    All of vLLM but its renderer is called from that thread, between two steps of the engine: what `run` is
+    given sees no request half done.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Engine:
         self._adapter: Any = None
         self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
         self._running: dict[str, tuple[EngineRequest, Callable[[GenerationResult], None]]] = {}
+        self._preparer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="prepare")
         threading.Thread(target=self._serve, name="engine", daemon=True).start()
 
     def run(self, job: Callable[[], T]) -> Future[T]:
@@ -71,6 +73,56 @@ class Engine:
         future: Future[T] = Future()
         self._jobs.put((job, future))
         return future
+
+    def submit(
+        self,
+        requests: Sequence[EngineRequest],
+        references: Mapping[str, Any],
+        done: Callable[[int, GenerationResult], None],
+    ) -> Future[None]:
+        """Prepare requests while others run, then queue them beside those.
+
+        Args:
+            requests: what to generate.
+            references: sha256 → reference of every medium the requests name.
+            done: called with a request's index and its result, in the engine's thread.
+        """
+        return self._prepared(
+            lambda: partial(self.admit, requests, self._rendered(requests, references), done)
+        )
+
+    def abort(self, names: Sequence[str]) -> Future[None]:
+        """Forget requests, after those submitted before; those that are done already are not an error."""
+        return self._prepared(lambda: partial(self._give_up, names))
+
+    def _prepared(self, prepare: Callable[[], Callable[[], T]]) -> Future[T]:
+        """Prepare a job after those that are being prepared, and run it in the engine's thread."""
+        future: Future[T] = Future()
+
+        def hand_over() -> None:
+            try:
+                self._jobs.put((prepare(), future))
+            except Exception as error:  # handed on to whoever waits
+                future.set_exception(error)
+
+        self._preparer.submit(hand_over)
+        return future
+
+    def _rendered(self, requests: Sequence[EngineRequest], references: Mapping[str, Any]) -> list[Any]:
+        """Each request's prompt with its images as the model takes them; requests may share one.
+
+        `skip_mm_cache`: every prompt has its pixels. vLLM's other cache leaves out those that it has sent
+        before, which the engine lacks if a request was given up, or other prompts were admitted, in between.
+        """
+        media = fetch_media(references)
+        rendered: dict[Any, Any] = {}
+        for request in requests:
+            key = (request.engine_ids.tobytes(), request.media)
+            if key not in rendered:
+                [rendered[key]] = self._engine.renderer.render_cmpl(
+                    [prompt_of(request, media)], skip_mm_cache=True
+                )
+        return [rendered[request.engine_ids.tobytes(), request.media] for request in requests]
 
     # What follows runs in the engine's thread, as a job.
 
@@ -119,7 +171,7 @@ class Engine:
             EngineError: if the engine expanded a prompt otherwise than the processor (law 3).
         """
         results: dict[int, GenerationResult] = {}
-        self.admit(requests, references, results.__setitem__)
+        self.admit(requests, self._rendered(requests, references), results.__setitem__)
         try:
             while self._engine.has_unfinished_requests():
                 self._step()
@@ -127,44 +179,33 @@ class Engine:
                     if isinstance(result, Exception):
                         raise result
         except Exception:  # whatever it was, nothing of this batch may run on into the next
-            self.abort([request.name for request in requests])
+            self._give_up([request.name for request in requests])
             raise
         return [result for _, result in sorted(results.items()) if isinstance(result, Generation)]
 
     def admit(
         self,
         requests: Sequence[EngineRequest],
-        references: Mapping[str, Any],
+        prompts: Sequence[Any],
         done: Callable[[int, GenerationResult], None],
     ) -> None:
-        """Queue requests beside those that run, rendering each distinct prompt once.
+        """Queue requests, whose prompts are rendered, beside those that run.
 
-        Args:
-            requests: what to generate.
-            references: sha256 → reference of every medium the requests name.
-            done: called with a request's index and its result, in the engine's thread.
+        Raises:
+            EngineError: if the engine sleeps.
         """
         if self._sleeps:
             raise EngineError(
                 "a request reached an engine while the trainer had its GPUs; report this with your config"
             )
-        media = fetch_media(references)
-        rendered: dict[Any, Any] = {}
         try:
-            for index, request in enumerate(requests):
-                key = (request.engine_ids.tobytes(), request.media)
-                if key not in rendered:
-                    rendered[key] = self._engine.renderer.render_cmpl([prompt_of(request, media)])[0]
+            for index, (request, prompt) in enumerate(zip(requests, prompts, strict=True)):
                 params = sampling_params(request.sampling, self._stop_token_ids)
-                self._engine.add_request(request.name, rendered[key], params, lora_request=self._adapter)
+                self._engine.add_request(request.name, prompt, params, lora_request=self._adapter)
                 self._running[request.name] = (request, partial(done, index))
         except Exception:  # all or none
-            self.abort([request.name for request in requests])
+            self._give_up([request.name for request in requests])
             raise
-
-    def abort(self, names: Sequence[str]) -> None:
-        """Forget requests; those that are done already are not an error."""
-        self._drop(names, EngineError("the request was given up"))
 
     def update(self, manifest: Manifest, version: int) -> float:
         """Replace all weights, or the adapter; forget what the old ones computed (law 6); seconds it took.
@@ -181,7 +222,6 @@ class Engine:
         if self._sleeps:
             self._engine.wake_up(["kv_cache"])
             self._sleeps = False
-        self._engine.reset_mm_cache()
         self._engine.reset_encoder_cache()
         if not self._engine.reset_prefix_cache():
             raise EngineError("the engine could not reset its prefix cache; report this with your config")
@@ -228,6 +268,9 @@ class Engine:
                 except EngineError as error:
                     result = error
                 done(result)
+
+    def _give_up(self, names: Sequence[str]) -> None:
+        self._drop(names, EngineError("the request was given up"))
 
     def _drop(self, names: Sequence[str], reason: Exception) -> None:
         dropped = {name: self._running.pop(name) for name in names if name in self._running}

@@ -71,14 +71,13 @@ class GeneratorActor:
         def done(index: int, result: GenerationResult) -> None:
             loop.call_soon_threadsafe(results.put_nowait, (index, result, self._engine.load()))
 
-        admit = partial(self._engine.admit, requests, references, done)
-        await asyncio.wrap_future(self._engine.run(admit))
+        await asyncio.wrap_future(self._engine.submit(requests, references, done))
         for _ in requests:
             yield await results.get()
 
     async def abort(self, names: Sequence[str]) -> None:
         """Forget requests, see `Engine.abort`."""
-        await asyncio.wrap_future(self._engine.run(partial(self._engine.abort, names)))
+        await asyncio.wrap_future(self._engine.abort(names))
 
     async def update(self, manifest: Manifest, version: int) -> float:
         """Load weights between two steps; seconds for which nothing was generated."""
