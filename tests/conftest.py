@@ -50,6 +50,8 @@ _CACHE = tempfile.mkdtemp(prefix="vlrl-tests-")
 os.environ["XDG_CACHE_HOME"] = _CACHE  # resolved media of tests stay out of the user's cache
 # What DeepSpeed compiles takes minutes: once for all runs of the tests.
 os.environ.setdefault("TORCH_EXTENSIONS_DIR", str(ROOT / ".venv" / "torch_extensions"))
+# What vLLM learns of a model's class takes a process that imports all of vLLM: once, not for each worker.
+os.environ.setdefault("VLLM_CACHE_ROOT", str(ROOT / ".venv" / "vllm"))
 
 
 def pytest_unconfigure() -> None:
