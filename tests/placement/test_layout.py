@@ -89,6 +89,19 @@ def test_on_cpus_pairs_fill_one_node_after_the_other() -> None:
     assert [slot.node for slot in layout.ranks] == [slot.node for slot in layout.engines] == [0, 1]
 
 
+def test_a_run_goes_on_with_the_nodes_that_are_left_unless_it_names_a_number() -> None:
+    """What an attempt after the loss of a node begins with: the config as it was written, and fewer nodes."""
+    config, nodes = config_of(), cluster_of(8, 8)
+    assert resolved(config, lay_out(config, nodes)).trainer.num_ranks == 16
+    left = resolved(config, lay_out(config, nodes[1:]))
+    assert (left.trainer.num_ranks, left.generator.num_replicas) == (8, 8)
+    for section, key in (("trainer", "num_ranks"), ("generator", "num_replicas")):
+        named = config_of(**{section: {key: 16}})
+        lay_out(named, nodes)
+        with pytest.raises(ResourceError, match="16"):
+            lay_out(named, nodes[1:])
+
+
 @pytest.mark.parametrize(
     ("sections", "num_gpus", "words"),
     [

@@ -69,7 +69,7 @@ def test_a_step_is_sleep_train_sync_wake() -> None:
     assert device.calls == [
         "engines sleep",
         "trainer wakes",
-        "weights written",
+        "checked weights written",
         "trainer sleeps",
         "engines load 1",
     ]
@@ -94,9 +94,16 @@ def test_with_gpus_of_their_own_nobody_sleeps() -> None:
     turns.to_trainer()
     turns.to_engines()
     turns.update(1)
-    assert device.calls == ["weights written", "engines load 1"]
-    turns.update(2, checked=True)
-    assert device.calls[2:] == ["checked weights written", "engines load 2"]
+    assert device.calls == ["checked weights written", "engines load 1"]
+
+
+def test_the_first_update_and_those_that_are_asked_for_are_checked() -> None:
+    device = Device()
+    turns = turns_of(device, shared=False)
+    for version, checked in ((1, False), (2, False), (3, True), (4, False)):
+        turns.update(version, checked=checked)
+    checks = [call.startswith("checked") for call in device.calls if call.endswith("written")]
+    assert checks == [True, False, True, False]
 
 
 @pytest.mark.parametrize("shared", [True, False])

@@ -65,8 +65,8 @@ class WeightsConfig(Section):
     bucket_mib: float = Field(256.0, gt=0)
     """Parameters that disk and broadcast gather and send together, in MiB; a larger one goes alone."""
     checksums: bool = False
-    """Compare what engines read with what the trainer has, by CRC-32, at every update and not only at probes:
-    about a second a GiB on each side."""
+    """Compare what engines read with what the trainer has, by CRC-32, at every update and not only at the
+    first one of an attempt and at probes: about a second a GiB on each side."""
     probe_every: int = Field(0, ge=0)
     """Updates between probes: engines compare every byte of such an update with what the trainer has,
     parity.num_samples prompts are generated at once under the new weights, and engine and trainer must agree

@@ -45,7 +45,7 @@ class Turns:
         """Begin with the engines, while the trainer sleeps; a supervised run has no engines."""
         self._trainer, self._engines, self._shared = trainer, engines, shared
         self.version = 0
-        self._trains = False
+        self._trains, self._sent = False, False
 
     def to_trainer(self) -> None:
         """Whatever follows asks the trainer."""
@@ -64,11 +64,12 @@ class Turns:
 
         Args:
             version: under which the engines generate from now on.
-            checked: whether engines compare every byte with what the trainer has.
+            checked: whether engines compare every byte with what the trainer has; of the first update they
+                always do, since a transfer that damages weights mostly damages all of them.
         """
         self.to_trainer()
-        self._trainer.write_weights(checked=checked)
-        self.version = version
+        self._trainer.write_weights(checked=checked or not self._sent)
+        self.version, self._sent = version, True
         return self._hand_over()
 
     def _hand_over(self) -> float:
