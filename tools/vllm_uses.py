@@ -27,6 +27,17 @@ CLASSES: Mapping[str, Mapping[str, Sequence[str]]] = {
         "scheduler.kv_cache_manager": ["vllm.v1.core.kv_cache_manager.KVCacheManager"],
         "output": ["vllm.outputs.RequestOutput"],
     },
+    "choices.py": {
+        "vllm_config": ["vllm.config.vllm.VllmConfig"],
+        "vllm_config.compilation_config": ["vllm.config.compilation.CompilationConfig"],
+        "vllm_config.compilation_config.cudagraph_mode": ["vllm.config.compilation.CUDAGraphMode"],
+        "vllm_config.compilation_config.static_forward_context": [],
+        "vllm_config.device_config": ["vllm.config.device.DeviceConfig"],
+        "vllm_config.model_config": ["vllm.config.model.ModelConfig"],
+        "vllm_config.scheduler_config": ["vllm.config.scheduler.SchedulerConfig"],
+        "layer": ["vllm.model_executor.layers.attention.attention.Attention"],
+        "layer.get_attn_backend()": ["vllm.v1.attention.backend.AttentionBackend"],
+    },
     "requests.py": {
         "output": ["vllm.outputs.RequestOutput"],
         "completion": ["vllm.outputs.CompletionOutput"],
