@@ -30,7 +30,7 @@ CLASSES: Mapping[str, Mapping[str, Sequence[str]]] = {
     "choices.py": {
         "vllm_config": ["vllm.config.vllm.VllmConfig"],
         "vllm_config.compilation_config": ["vllm.config.compilation.CompilationConfig"],
-        "vllm_config.compilation_config.cudagraph_mode": ["vllm.config.compilation.CUDAGraphMode"],
+        "vllm_config.compilation_config.cudagraph_mode": [],
         "vllm_config.compilation_config.static_forward_context": [],
         "vllm_config.device_config": ["vllm.config.device.DeviceConfig"],
         "vllm_config.model_config": ["vllm.config.model.ModelConfig"],
