@@ -19,7 +19,7 @@ NOT = {
     r"is no number": "is not a number",
     r"set out from": "started from",
     r"\w*(?i:obituar(y|ies))\w*": "death message",
-    r"Trouble": "Failure",
+    r"_?Trouble": "Failure",
     r"redrawn?": "generated again",
     r"redrawn_requests": "resubmitted_requests",
     r"lag_mean|version_lags|lag_sums": "staleness",

@@ -29,7 +29,7 @@ class JudgeFailure(VlrlError):
 
 
 @dataclass(frozen=True, slots=True)
-class _Trouble:
+class _Failure:
     """Why a try gave no reply, and how long the server asks to wait."""
 
     reason: str
@@ -70,36 +70,36 @@ class Chat:
             JudgeFailure: once the retries are spent, or at once for an error that a retry cannot fix.
         """
         endpoint, stats = self._endpoint, judge_stats(self._endpoint.model)
-        with_schema, trouble, attempt = self._takes_schema, _Trouble(""), 0
+        with_schema, failure, attempt = self._takes_schema, _Failure(""), 0
         while attempt <= endpoint.max_retries:
             if attempt:
                 stats.num_retries += 1
-                await asyncio.sleep(max(retry_wait_s(endpoint, seed, attempt), trouble.retry_after_s))
+                await asyncio.sleep(max(retry_wait_s(endpoint, seed, attempt), failure.retry_after_s))
             response = await self._post(messages, schema if with_schema else None)
-            if isinstance(response, _Trouble):
-                trouble = response
+            if isinstance(response, _Failure):
+                failure = response
             elif response.status_code == 200:
                 reply = self._read(response)
                 if isinstance(reply, str):
                     self._takes_schema = self._takes_schema and with_schema
                     return reply
-                trouble = reply
+                failure = reply
             elif response.status_code in _NO_SUCH_FORMAT and with_schema:
                 with_schema = False  # not every server knows response_format: ask without
                 continue
             else:
-                trouble = _Trouble(self._status_text(response), _retry_after_s(response))
+                failure = _Failure(self._status_text(response), _retry_after_s(response))
                 if response.status_code not in _TRANSIENT and response.status_code < 500:
-                    raise JudgeFailure(f"{self._name()}: {trouble.reason}")
+                    raise JudgeFailure(f"{self._name()}: {failure.reason}")
             attempt += 1
         raise JudgeFailure(
-            f"{self._name()}: {attempt} tries failed, the last with: {trouble.reason}; see that the server "
+            f"{self._name()}: {attempt} tries failed, the last with: {failure.reason}; see that the server "
             "is up, or raise endpoint.max_retries or endpoint.timeout_s"
         )
 
     async def _post(
         self, messages: Sequence[Mapping[str, Any]], schema: Mapping[str, Any] | None
-    ) -> httpx2.Response | _Trouble:
+    ) -> httpx2.Response | _Failure:
         endpoint, stats = self._endpoint, judge_stats(self._endpoint.model)
         body: dict[str, Any] = {
             "model": endpoint.model,
@@ -118,20 +118,20 @@ class Chat:
             async with asyncio.timeout(endpoint.timeout_s):
                 response = await self._client.post(endpoint.url, json=body, headers=headers)
         except TimeoutError:
-            return _Trouble(f"no whole answer within timeout_s={endpoint.timeout_s:g}")
+            return _Failure(f"no whole answer within timeout_s={endpoint.timeout_s:g}")
         except httpx2.RequestError as error:  # refused, cut, or no HTTP
-            return _Trouble(f"{type(error).__name__}: {self._safe(str(error))}")
+            return _Failure(f"{type(error).__name__}: {self._safe(str(error))}")
         stats.latencies_s.append(time.perf_counter() - begin)
         return response
 
-    def _read(self, response: httpx2.Response) -> str | _Trouble:
-        """The text of a reply, its tokens counted; a body that is not a chat completion is a trouble."""
+    def _read(self, response: httpx2.Response) -> str | _Failure:
+        """The text of a reply, its tokens counted; a body that is not a chat completion is a failure."""
         try:
             body = response.json()
             message = body["choices"][0]["message"]
             content = None if message.get("refusal") else message.get("content")
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            return _Trouble(
+            return _Failure(
                 f"the body is not a chat completion ({type(error).__name__}): {self._start(response)}"
             )
         usage = body.get("usage")

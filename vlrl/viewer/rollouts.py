@@ -117,9 +117,9 @@ def token_spans(ledger: Record, start: int, stop: int | None = None) -> list[Tex
     mask, logprobs = ledger.get("loss_mask", []), ledger.get("sampler_logprobs", [])
     tokens = list(zip(texts, ids, mask, logprobs, strict=False))[start:stop]
     out: list[TextSpan] = []
-    for drawn, members in groupby(tokens, key=lambda token: bool(token[2])):
+    for generated, members in groupby(tokens, key=lambda token: bool(token[2])):
         run = list(members)
-        spans = [_drawn_span(*token) for token in run] if drawn else _context_spans(run)
+        spans = [_generated_span(*token) for token in run] if generated else _context_spans(run)
         if len(spans) > MAX_RUN:
             half = MAX_RUN // 2
             fold = TextSpan(f" … {len(spans) - 2 * half} tokens … ", "fold", "left out of this page")
@@ -187,10 +187,11 @@ def _fitting(spans: Sequence[TextSpan], room: SizeBudget) -> list[TextSpan]:
     if room.has_tokens(sum(len(span.text) + len(span.tip) for span in spans), len(spans)):
         return list(spans)
     runs = []
-    for drawn, members in groupby(spans, key=lambda span: span.kind.startswith("act")):
+    for generated, members in groupby(spans, key=lambda span: span.kind.startswith("act")):
         run = list(members)
-        tip = f"{len(run)} pieces, {'drawn' if drawn else 'context'}; token by token in the run's rollouts"
-        runs.append(TextSpan("".join(span.text for span in run), "act p0" if drawn else "ctx", tip))
+        kind = "generated" if generated else "context"
+        tip = f"{len(run)} pieces, {kind}; token by token in the run's rollouts"
+        runs.append(TextSpan("".join(span.text for span in run), "act p0" if generated else "ctx", tip))
     return runs
 
 
@@ -214,7 +215,7 @@ def _question(messages: Sequence[Mapping[str, Any]]) -> str:
     return ""
 
 
-def _drawn_span(text: str, token_id: int, _mask: int, logprob: float | None) -> TextSpan:
+def _generated_span(text: str, token_id: int, _mask: int, logprob: float | None) -> TextSpan:
     if logprob is None:
         return TextSpan(visible(text), "act p4", f"id {token_id} · log-probability unknown · trained")
     probability = math.exp(min(0.0, logprob))
