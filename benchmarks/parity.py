@@ -139,15 +139,20 @@ def histogram(side: Side, micro_batches: Sequence[Any]) -> dict[str, Any]:
     """How trainer − sampler logprobs are spread, and what corrections with their defaults do about it."""
     import torch
 
-    from vlrl.algorithm.off_policy import importance_weights
-    from vlrl.config.asynchronous import CorrectionConfig
+    from vlrl.config.asynchronous import CorrectionConfig, bound_correction
 
     trainer = np.concatenate(list(side.logprobs(micro_batches)))
-    signed = trainer - np.concatenate([m.sampler_logprobs for m in micro_batches])
+    sampler = np.concatenate([m.sampler_logprobs for m in micro_batches])
+    signed = trainer - sampler
     counts, _ = np.histogram(signed, EDGES)
-    ratios, one = torch.from_numpy(signed), torch.zeros(len(signed), dtype=torch.int64)
-    kinds = ("truncated", "masked", "icepop", "decoupled")
-    limited = {kind: importance_weights(ratios, one, CorrectionConfig(kind=kind))[1] for kind in kinds}
+    limited = {
+        kind: bound_correction(CorrectionConfig(kind=kind))(
+            torch.from_numpy(sampler),
+            proximal_logprobs=torch.from_numpy(trainer),
+            sequence_sums=torch.Tensor.sum,  # of level sequence, which is not the default
+        )[1]
+        for kind in ("truncated", "masked", "icepop", "decoupled")
+    }
     return {
         "edges": [float(edge) for edge in EDGES[1:-1]],
         "shares": (counts / counts.sum()).tolist(),
