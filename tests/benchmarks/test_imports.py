@@ -1,4 +1,4 @@
-"""Programs outside the package import what there is in it: those too that no test runs, or only a slow one."""
+"""Programs outside the package import what there is in it, those too that no fast test runs."""
 
 from __future__ import annotations
 
