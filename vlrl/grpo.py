@@ -76,6 +76,7 @@ async def generate_groups(player: Player, tickets: Sequence[Ticket[TicketOutcome
         [row.sample for row in rows],
         player.context,
         seed_paths=[(config.run.seed, p // config.rollout.prompts_per_step, p) for p in positions],
+        greedy_beside=config.algorithm.has_greedy_baseline,
         stragglers=config.episodes.stragglers,
         branching=config.episodes.branching,
         policies=player.policies(positions),

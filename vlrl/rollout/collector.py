@@ -65,7 +65,7 @@ class CollectedBatch:
 
 def require_healthy(config: Config, batch: CollectedBatch) -> None:
     """Raise EnvError or ScoringError if more of a batch failed than the config tolerates."""
-    members = [member for group in batch.generated for member in group.members]
+    members = [t for group in batch.generated for t in (*group.members, *group.greedy)]
     failed = [member.failure for member in members if member.failed]
     require_played(failed, len(members), config.episodes.max_failed_share)
     require_scored(batch.failures, len(members), config.scoring.max_failed_share)

@@ -121,8 +121,9 @@ class GroupNumbers:
         sample_id: of its first member; None without any.
         members: one a trajectory.
         num_generated_tokens: by the policy; those that episodes share count once.
-        failed: whether fewer than two members have a score, see `Group.failed`.
+        failed: whether there is no baseline, see `Group.failed`.
         example: its first scored member; None if there is none.
+        greedy: of the greedy episode that the members are compared with, if there is one.
     """
 
     sample_id: str | None
@@ -130,6 +131,7 @@ class GroupNumbers:
     num_generated_tokens: int
     failed: bool
     example: Example | None
+    greedy: tuple[TrajectoryNumbers, ...] = ()
 
     @classmethod
     def of(cls, group: Group) -> Self:
@@ -140,12 +142,13 @@ class GroupNumbers:
             num_generated_tokens=num_generated_tokens(group),
             failed=group.failed,
             example=Example.of(group.scored[0]) if group.scored else None,
+            greedy=tuple(map(TrajectoryNumbers.of, group.greedy or ())),
         )
 
     @property
     def is_even(self) -> bool:
-        """Whether all scores are equal, so that there is nothing to learn from."""
-        return all_equal([t.total for t in self.members if t.total is not None])
+        """Whether all scores that are compared are equal, so that there is nothing to learn from."""
+        return all_equal([t.total for t in (*self.members, *self.greedy) if t.total is not None])
 
 
 def numbers_of(groups: Sequence[Group]) -> list[GroupNumbers]:
@@ -154,10 +157,10 @@ def numbers_of(groups: Sequence[Group]) -> list[GroupNumbers]:
 
 
 def num_generated_tokens(group: Group) -> int:
-    """Tokens of a group that the policy generated; those that episodes share once."""
+    """Tokens of a group that the policy generated, the greedy episode's too; those that are shared once."""
     return sum(
         int((ledger.loss_mask & once).sum())
-        for trajectory in group.trajectories
+        for trajectory in (*group.trajectories, *(group.greedy or ()))
         for ledger, once in zip(trajectory.ledgers, shared_turn_mask(trajectory), strict=True)
     )
 

@@ -15,6 +15,9 @@ TIME_PARTS = ("generate", "reward", "train", "sync", "wait")
 SOURCE_REWARD = "reward_by_source/"
 """Mean reward of one source is `reward_by_source/<name>`."""
 
+GREEDY_REWARD = "baseline/greedy_reward"
+"""Mean reward of the greedy completions of ReMax, which are no part of reward/mean."""
+
 DROPPED = "groups/dropped_"
 """Groups that a filter dropped are `groups/dropped_<filter>`."""
 
@@ -76,6 +79,10 @@ METRICS: Mapping[str, Metric] = {
     "reward/std": Metric("Standard deviation of reward over the step's completions"),
     "reward/zero_variance_groups": Metric(
         "Share of groups whose rewards are all equal but for rounding: they teach nothing", "fraction"
+    ),
+    GREEDY_REWARD: Metric(
+        "Mean reward of the greedy completions that the others are compared with (ReMax); they are not part "
+        "of reward/mean"
     ),
     "completion/num_tokens_mean": Metric("Mean length of a completion", "tokens"),
     "completion/truncated_fraction": Metric("Share of completions cut at rollout.max_tokens", "fraction"),
@@ -158,7 +165,9 @@ METRICS: Mapping[str, Metric] = {
         "Requests lost with an engine and sent again to the next one", "count"
     ),
     "groups/num_without_baseline": Metric(
-        "Groups that are not trained, as fewer than two of their members have a score", "count"
+        "Groups that are not trained, as fewer than two of their members have a score; where a greedy "
+        "completion is the baseline, as it has none or no member has",
+        "count",
     ),
     "groups/dropped_share": Metric(
         "Share of the groups generated for the batch that filters dropped", "fraction"
