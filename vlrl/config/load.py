@@ -18,6 +18,7 @@ from vlrl.config.engine import GeneratorConfig, WeightsConfig
 from vlrl.config.learning.baseline import require_baseline
 from vlrl.config.learning.preferences import PreferencesConfig
 from vlrl.config.learning.regularizers import require_effect
+from vlrl.config.learning.replay import require_use_of_replay
 from vlrl.config.learning.teacher import require_use_of_groups
 from vlrl.config.memory import LoraConfig, OptimConfig, ProfileConfig, VisionCacheConfig
 from vlrl.config.names import nearest_key, renamed
@@ -183,6 +184,7 @@ class Config(Section):
         require_baseline(self)
         require_use_of_groups(self)
         require_effect(self)
+        require_use_of_replay(self)
         if self.preferences is not None:
             self.preferences.require_default(self.algorithm)
         return self

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
+import numpy as np
+
 from vlrl.algorithm.credit import shared_turn_mask
 from vlrl.rounding import all_equal
 from vlrl.types import Group, Trajectory
@@ -124,6 +126,7 @@ class GroupNumbers:
         failed: whether there is no baseline, see `Group.failed`.
         example: its first scored member; None if there is none.
         greedy: of the greedy episode that the members are compared with, if there is one.
+        signal: mean |advantage| of its trained tokens; 0 if there is nothing to learn from.
     """
 
     sample_id: str | None
@@ -132,6 +135,7 @@ class GroupNumbers:
     failed: bool
     example: Example | None
     greedy: tuple[TrajectoryNumbers, ...] = ()
+    signal: float = 0.0
 
     @classmethod
     def of(cls, group: Group) -> Self:
@@ -143,6 +147,7 @@ class GroupNumbers:
             failed=group.failed,
             example=Example.of(group.scored[0]) if group.scored else None,
             greedy=tuple(map(TrajectoryNumbers.of, group.greedy or ())),
+            signal=signal_of(group),
         )
 
     @property
@@ -154,6 +159,17 @@ class GroupNumbers:
 def numbers_of(groups: Sequence[Group]) -> list[GroupNumbers]:
     """Each group's numbers."""
     return [GroupNumbers.of(group) for group in groups]
+
+
+def signal_of(group: Group) -> float:
+    """Mean |advantage| of the group's trained tokens; 0 without any."""
+    trained = [
+        np.abs(advantages[mask], dtype=np.float64)
+        for credit in group.credits
+        for advantages, mask in zip(credit.advantages, credit.trained, strict=True)
+    ]
+    values = np.concatenate(trained) if trained else np.zeros(0)
+    return float(values.mean()) if len(values) else 0.0
 
 
 def num_generated_tokens(group: Group) -> int:

@@ -176,6 +176,13 @@ METRICS: Mapping[str, Metric] = {
     "groups/num_stale": Metric("Groups generated again as their oldest tokens were too stale", "count"),
     "groups/num_running": Metric("Groups being generated when the batch was complete", "count"),
     "groups/num_waiting": Metric("Groups generated for later batches when the batch was complete", "count"),
+    "replay/num_groups": Metric(
+        "Earlier groups that the step trained again in place of groups without a signal; no other metric of "
+        "rewards, completions or generated tokens counts them",
+        "count",
+    ),
+    "replay/num_kept": Metric("Samples whose groups may be trained again by later steps", "count"),
+    "replay/staleness_mean": Metric("Mean staleness of the oldest tokens of what was replayed", "updates"),
     "sampler/num_rows_seen": Metric("Rows of the adaptive source of which a group has been counted", "count"),
     "sampler/effective_num_rows": Metric(
         "Rows that an adaptive sampler chooses among: 1 / Σ P² of their probabilities P", "count"
