@@ -14,7 +14,7 @@ import pytest
 from builders import TextProcessor, make_config, make_context, make_generation, make_sample, no_pixels
 
 from vlrl.algorithm.credit import assign_credit
-from vlrl.config import Config, parse_config
+from vlrl.config import Config
 from vlrl.config.asynchronous import BatchConfig, ReplayConfig
 from vlrl.errors import ConfigError
 from vlrl.packing.options import PackOptions
@@ -226,8 +226,8 @@ def test_a_step_that_only_replays_has_something_to_learn_from() -> None:
 @pytest.mark.parametrize(
     ("sections", "words"),
     [
-        ({"algorithm": {}}, "algorithm.correction.kind=none does not correct them; set .*kind=truncated"),
-        ({"algorithm": {"correction": {"kind": "uncorrected"}}}, "correction.kind=uncorrected does not"),
+        ({"algorithm": "remax"}, "loss=policy_gradient has no ratio, and batch.replay .*kind=truncated"),
+        ({"algorithm": {"correction": {"kind": "uncorrected"}}}, "kind=uncorrected treats them as fresh"),
         ({"batch": {"replay": {}, "filters": [{"name": "zero_variance"}]}}, "batch.filters=zero_variance"),
         ({"batch": {"replay": {"share": 0.2}}}, "batch.replay.share=0.2 of rollout.prompts_per_step=4"),
         ({"algorithm": {**CORRECTED, "credit": "reward", "scale_by_std": True}}, "algorithm.credit=reward"),
@@ -240,7 +240,5 @@ def test_what_makes_no_sense_with_it_is_refused(sections: dict[str, Any], words:
         make_config(**{"algorithm": CORRECTED, "batch": {"replay": {}}, **sections})
 
 
-def test_bfloat16_has_a_correction_by_itself() -> None:
-    tree = make_config(batch={"replay": {}}, algorithm=CORRECTED).model_dump(mode="json")
-    tree["model"]["dtype"], tree["algorithm"]["correction"] = "bfloat16", {}
-    assert parse_config(tree).algorithm.correction.kind == "truncated"
+def test_a_loss_with_a_ratio_around_the_sampler_needs_no_correction() -> None:
+    assert make_config(batch={"replay": {}}).algorithm.correction.kind == "none"

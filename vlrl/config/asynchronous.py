@@ -177,8 +177,8 @@ class BatchConfig(Section):
     max_dropped_share: float = Field(0.9, ge=0, lt=1)
     """If a larger share of the groups generated for a batch is dropped, the run ends."""
     replay: ReplayConfig | None = None
-    """Trains earlier groups again where a step's own have no advantages; null: never. It needs a correction
-    of stale tokens."""
+    """Trains earlier groups again where a step's own have no advantages; null: never. Their tokens are stale,
+    so a loss without a ratio needs algorithm.correction."""
 
     @model_validator(mode="after")
     def _with_filters(self) -> BatchConfig:

@@ -7,20 +7,22 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from vlrl.config.load import Config
 
-UNCORRECTED = ("none", "uncorrected")
-"""Kinds of correction that leave stale tokens as they are."""
-
 
 def require_use_of_replay(config: Config) -> None:
     """Raise ValueError for what batch.replay makes no sense with."""
     replay, algorithm, num_prompts = config.batch.replay, config.algorithm, config.rollout.prompts_per_step
     if replay is None:
         return
-    kind = algorithm.correction.kind
-    if kind in UNCORRECTED:
+    kind, loss = algorithm.correction.kind, algorithm.loss.name
+    if kind == "uncorrected":
         raise ValueError(
-            f"batch.replay trains tokens of older weights, and algorithm.correction.kind={kind} does not "
-            "correct them; set algorithm.correction.kind=truncated or decoupled, or batch.replay=null"
+            "batch.replay trains tokens of older weights, and algorithm.correction.kind=uncorrected treats "
+            "them as fresh; set algorithm.correction.kind=none, decoupled or truncated, or batch.replay=null"
+        )
+    if kind == "none" and loss == "policy_gradient":
+        raise ValueError(
+            "algorithm.loss=policy_gradient has no ratio, and batch.replay trains tokens of older weights; "
+            "set algorithm.correction.kind=truncated, or batch.replay=null"
         )
     if any(chosen.name == "zero_variance" for chosen in config.batch.filters):
         raise ValueError(
