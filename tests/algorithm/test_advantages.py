@@ -48,7 +48,7 @@ def test_rloo_by_hand() -> None:
 
 
 def test_remax_by_hand() -> None:
-    """Against 0.5: 1 - 0.5, 0 - 0.5, 0.5 - 0.5; one completion is enough."""
+    """1 - 0.5, 0 - 0.5, 0.5 - 0.5, where the greedy reward is 0.5; one completion is enough."""
     greedy = episode(0.5, 7)
     found = remax([episode(r) for r in (1.0, 0.0, 0.5)], greedy=greedy)
     assert values(found) == pytest.approx([0.5, -0.5, 0.0])

@@ -23,7 +23,7 @@ from vlrl.rollout.buffer import Buffer, BufferLimits, Ticket
 from vlrl.rollout.collector import CollectedBatch, Collector, require_healthy
 from vlrl.rollout.groups import rollout_groups, score_groups
 from vlrl.rollout.outcome import Round, TicketOutcome, outcome_of
-from vlrl.rollout.replay import Replay
+from vlrl.rollout.replay import GroupReplay
 from vlrl.rollout.session import Session
 from vlrl.tracking.learning_signal import is_silent
 from vlrl.tracking.stats import rollout_stats
@@ -54,8 +54,8 @@ def names(outcomes: Sequence[TicketOutcome]) -> list[str | None]:
     return [each.sample_id for each in outcomes]
 
 
-def replay(num_prompts: int = 2, seed: int = 0, **options: Any) -> Replay:
-    return Replay(ReplayConfig(**{"share": 1.0, **options}), seed, num_prompts)
+def replay(num_prompts: int = 2, seed: int = 0, **options: Any) -> GroupReplay:
+    return GroupReplay(ReplayConfig(**{"share": 1.0, **options}), seed, num_prompts)
 
 
 def test_a_group_without_a_signal_gives_its_place_to_an_earlier_one() -> None:
@@ -149,7 +149,7 @@ class World:
             else Buffer(limits)
         )
         assert config.batch.replay is not None
-        memory = Replay(config.batch.replay, config.run.seed, config.rollout.prompts_per_step)
+        memory = GroupReplay(config.batch.replay, config.run.seed, config.rollout.prompts_per_step)
         memory.kept = [outcome_of(of) for of in kept]
         self.collector = Collector(
             buffer, self.generate, filters=[], options=BatchConfig(), streams=False,

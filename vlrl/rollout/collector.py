@@ -24,7 +24,7 @@ from vlrl.errors import DataError, InternalError
 from vlrl.rollout.buffer import Buffer, State, Ticket
 from vlrl.rollout.groups import require_played, require_scored
 from vlrl.rollout.outcome import EMPTY, Round, TicketOutcome
-from vlrl.rollout.replay import Replay
+from vlrl.rollout.replay import GroupReplay
 from vlrl.scoring.compose import RewardFailure
 from vlrl.tracking.group_numbers import GroupNumbers
 
@@ -92,7 +92,7 @@ class Collector:
         streams: bool,
         check: CheckFn,
         prefetch: PrefetchFn = lambda chosen: None,
-        replay: Replay | None = None,
+        replay: GroupReplay | None = None,
     ) -> None:
         """Nothing is generated before the first batch is asked for.
 

@@ -21,7 +21,7 @@ from vlrl.seeds import derive_seed
 
 
 @dataclass(slots=True)
-class Replay:
+class GroupReplay:
     """What is kept of earlier steps; a function of the run's seed and of what its steps trained (law 8).
 
     Attributes:

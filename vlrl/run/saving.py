@@ -16,7 +16,7 @@ from vlrl.protocols import Processor
 from vlrl.rollout.buffer import Buffer, BufferLimits
 from vlrl.rollout.collector import Collector
 from vlrl.rollout.outcome import TicketOutcome, outcome_of
-from vlrl.rollout.replay import Replay
+from vlrl.rollout.replay import GroupReplay
 from vlrl.run.checkpoint import RunState, TellFn, save_checkpoint
 from vlrl.run.completion import Completion
 from vlrl.run.manifest import add_digests
@@ -123,11 +123,11 @@ class Saver:
         self._completion.close()
 
 
-def open_replay(config: Config, checkpoint: Found | None) -> Replay | None:
+def open_replay(config: Config, checkpoint: Found | None) -> GroupReplay | None:
     """What may be replayed, as it was when a checkpoint was written; nothing at first. None without it."""
     if (options := config.batch.replay) is None:
         return None
-    replay = Replay(options, config.run.seed, config.rollout.prompts_per_step)
+    replay = GroupReplay(options, config.run.seed, config.rollout.prompts_per_step)
     if checkpoint is not None and (file := checkpoint[0] / REPLAY_FILE).is_file():
         kept: list[list[Group]] = pickle.loads(file.read_bytes())
         replay.kept = [outcome_of(groups) for groups in kept]

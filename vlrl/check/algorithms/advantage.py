@@ -23,10 +23,10 @@ PARTS = ("accuracy", "format")
 STEP_TOKENS = 5
 """Of a turn: two that are seen, then three that are generated."""
 
-AdvantageFn = Callable[["Episodes"], list[FloatArray]]
+AdvantageFn = Callable[["GroupEpisodes"], list[FloatArray]]
 
 
-class Episodes(NamedTuple):
+class GroupEpisodes(NamedTuple):
     """A group's scored members, and the greedy episode of the same sample."""
 
     members: list[Trajectory]
@@ -49,17 +49,17 @@ def check_advantage(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     alone = config.has_greedy_baseline
     parts = (*PARTS, *_texts(own))
 
-    def advantage(episodes: Episodes) -> list[FloatArray]:
+    def advantage(episodes: GroupEpisodes) -> list[FloatArray]:
         return turn_advantages(episodes.members, config, [episodes.greedy])
 
-    def with_groups(clause: Callable[[AdvantageFn, Sequence[Episodes]], str]) -> Clause:
+    def with_groups(clause: Callable[[AdvantageFn, Sequence[GroupEpisodes]], str]) -> Clause:
         return lambda function: clause(function, list(_groups(parts, alone=alone)))
 
     clauses = {title: with_groups(clause) for title, clause in CLAUSES.items()}
     return judged(name, options, clauses, advantage)
 
 
-def numbers(advantage: AdvantageFn, groups: Sequence[Episodes]) -> str:
+def numbers(advantage: AdvantageFn, groups: Sequence[GroupEpisodes]) -> str:
     """What it returns has its form, for rewards far apart, close and equal; episodes stay as they were."""
     for episodes in groups:
         before = pickle.dumps(episodes)
@@ -72,7 +72,7 @@ def numbers(advantage: AdvantageFn, groups: Sequence[Episodes]) -> str:
     return ""
 
 
-def members(advantage: AdvantageFn, groups: Sequence[Episodes]) -> str:
+def members(advantage: AdvantageFn, groups: Sequence[GroupEpisodes]) -> str:
     """Episodes get the same in whatever order they come: which is first says nothing of them.
 
     Of equal ones the first may be taken, as `best_of` does.
@@ -80,15 +80,15 @@ def members(advantage: AdvantageFn, groups: Sequence[Episodes]) -> str:
     for members, greedy in groups:
         if len({t.score.total for t in members if t.score}) < len(members):
             continue
-        found = advantage(Episodes(members[::-1], greedy))[::-1]
-        expected = advantage(Episodes(members, greedy))
+        found = advantage(GroupEpisodes(members[::-1], greedy))[::-1]
+        expected = advantage(GroupEpisodes(members, greedy))
         for one, other in zip(expected, found, strict=True):
             if not np.allclose(one, other, rtol=1e-5, atol=1e-9):
                 return "what an episode gets depends on the order of its group's members"
     return ""
 
 
-def repeats(advantage: AdvantageFn, groups: Sequence[Episodes]) -> str:
+def repeats(advantage: AdvantageFn, groups: Sequence[GroupEpisodes]) -> str:
     """Two calls agree to the last bit: a run that is resumed computes the advantages again."""
     for episodes in groups:
         if not all(map(np.array_equal, advantage(episodes), advantage(episodes))):
@@ -96,14 +96,14 @@ def repeats(advantage: AdvantageFn, groups: Sequence[Episodes]) -> str:
     return ""
 
 
-CLAUSES: Mapping[str, Callable[[AdvantageFn, Sequence[Episodes]], str]] = {
+CLAUSES: Mapping[str, Callable[[AdvantageFn, Sequence[GroupEpisodes]], str]] = {
     "numbers": numbers,
     "members": members,
     "repeats": repeats,
 }
 
 
-def _groups(parts: Sequence[str], *, alone: bool) -> Iterator[Episodes]:
+def _groups(parts: Sequence[str], *, alone: bool) -> Iterator[GroupEpisodes]:
     """Groups of all sizes and scales, of one turn and of several, and whose rewards are all equal.
 
     alone: also a single member beside a greedy one.
@@ -117,7 +117,7 @@ def _groups(parts: Sequence[str], *, alone: bool) -> Iterator[Episodes]:
                     _episode(index, float(total), int(count), parts)
                     for index, (total, count) in enumerate(zip(totals, turns, strict=True))
                 ]
-                yield Episodes(found, greedy)
+                yield GroupEpisodes(found, greedy)
 
 
 def _episode(index: int, total: float, num_turns: int, parts: Sequence[str]) -> Trajectory:
