@@ -40,7 +40,7 @@ def opo(trajectories: Sequence[Trajectory]) -> list[FloatArray]:
 
 
 def remax(trajectories: Sequence[Trajectory], *, greedy: Trajectory) -> list[FloatArray]:
-    """ReMax (arXiv 2310.10505, Eq. 5 and Algorithm 2): A_i = r_i - r(greedy episode of the same sample).
+    """ReMax (arXiv 2310.10505, §4): A_i = r_i - r(greedy episode of the same sample).
 
     The greedy episode does not depend on what was sampled, so the gradient is unbiased for any n, 1 too.
     """
