@@ -217,7 +217,7 @@ class AlgorithmConfig(Section):
     @property
     def has_greedy_baseline(self) -> bool:
         """Whether a greedy episode of each sample is played beside its group: the advantage asks for it."""
-        return self.credit != EPISODE and "greedy" in bound_credit(self).wanted
+        return self.credit != EPISODE and "greedy" in bound_credit(options=self).wanted
 
     @property
     def surveys(self) -> bool:
