@@ -76,6 +76,7 @@ async def generate_groups(player: Player, tickets: Sequence[Ticket[TicketOutcome
         [row.sample for row in rows],
         player.context,
         seed_paths=[(config.run.seed, p // config.rollout.prompts_per_step, p) for p in positions],
+        greedy_beside=config.algorithm.has_greedy_baseline,
         stragglers=config.episodes.stragglers,
         branching=config.episodes.branching,
         policies=player.policies(positions),
@@ -93,9 +94,9 @@ async def generate_groups(player: Player, tickets: Sequence[Ticket[TicketOutcome
 
 def minibatches(run: Run, collected: CollectedBatch, step: int) -> Iterator[StepBatch]:
     """What each optimizer step trains: its share of the groups, packed where they are."""
-    algorithm, num_groups = run.config.algorithm, len(collected.groups)
+    algorithm, outcomes = run.config.algorithm, collected.trained
+    num_groups = sum(len(outcome.kept) for outcome in outcomes)
     size = max(1, -(-num_groups // algorithm.num_minibatches))  # some groups may have been left out
-    outcomes = [ticket.payload for ticket in collected.tickets if ticket.payload is not None]
     shares = (slice(at, at + size) for at in range(0, num_groups, size))
     options = PackOptions.of(run.config, algorithm)
     batches: Iterator[StepBatch] = (run.rollouts.pack(outcomes, share, options, step) for share in shares)
@@ -112,7 +113,7 @@ def grpo_step(run: Run, step: int) -> dict[str, float]:
     with clock.measure("generate"):
         collected = run.runner.run(run.collector.batch())
     clock.split("generate", collected.seconds)
-    run.samples.log(step, collected.tickets)
+    run.samples.log(step, collected)
     if collected.failures:  # left out of their groups and counted (law 7); the first says what to fix
         failures = len(collected.failures)
         run.console.note(

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vlrl.algorithm.advantage import group_advantages
-from vlrl.algorithm.advantages.baselines import opo, reward, rloo
+from vlrl.algorithm.advantages.baselines import opo, remax, reward, rloo
 from vlrl.algorithm.advantages.best_of import best_of
 from vlrl.algorithm.advantages.gdpo import gdpo
 from vlrl.algorithm.advantages.pass_at_k import pass_at_k
@@ -45,6 +45,28 @@ def values(found: Any) -> list[float]:
 def test_rloo_by_hand() -> None:
     """1 - mean(0, 0.5), 0 - mean(1, 0.5), 0.5 - mean(1, 0)."""
     assert values(rloo([episode(r) for r in (1.0, 0.0, 0.5)])) == pytest.approx([0.75, -0.75, 0.0])
+
+
+def test_remax_by_hand() -> None:
+    """1 - 0.5, 0 - 0.5, 0.5 - 0.5, where the greedy reward is 0.5; one completion is enough."""
+    greedy = episode(0.5, 7)
+    found = remax([episode(r) for r in (1.0, 0.0, 0.5)], greedy=greedy)
+    assert values(found) == pytest.approx([0.5, -0.5, 0.0])
+    assert values(remax([episode(1.0)], greedy=greedy)) == [0.5]
+
+
+@given(REWARDS, st.sampled_from([0.0, 0.5, 1.0]), st.sampled_from([-2.0, 0.125, 64.0]))
+def test_remax_does_not_see_a_constant_that_all_rewards_have(
+    rewards: list[float], baseline: float, shift: float
+) -> None:
+    """The numbers are binary fractions, so their sums are exact."""
+    plain = remax([episode(r) for r in rewards], greedy=episode(baseline))
+    shifted = remax([episode(r + shift) for r in rewards], greedy=episode(baseline + shift))
+    assert values(plain) == values(shifted) == [r - baseline for r in rewards]
+
+
+def test_remax_of_rewards_that_differ_from_the_greedy_one_by_rounding_is_0() -> None:
+    assert values(remax([episode(0.1 + 0.2)], greedy=episode(0.3))) == [0.0]
 
 
 def test_raft_imitates_the_best_alone() -> None:

@@ -104,7 +104,13 @@ def test_a_function_may_stand_for_its_name() -> None:
         ("algorithm={preset: gspo, correction: {kind: dppo}}", "correction.kind=dppo has a loss of its own"),
         ("algorithm.kl_estimator=k2", "kl_estimator=k2 has no effect with kl_coef=0, without a reference"),
         ("algorithm.kl_coef=0.1 algorithm.kl_estimator=k9", "no regularizer is named 'k9'; did you mean"),
-        ("rollout.group_size=1", "greater than or equal to 2"),
+        ("rollout.group_size=1", "rollout.group_size=1 with algorithm.credit=episode, whose baseline is the"),
+        ("rollout.group_size=1 algorithm=rloo", "group_size=1 with algorithm.credit=rloo, .*credit=remax"),
+        ("rollout.group_size=1 preferences.beta=0.2", "rollout.group_size=1 with preferences"),
+        ("algorithm=remax preferences.beta=0.2", "algorithm.preset=remax has no effect with preferences"),
+        ("algorithm=remax episodes.branching.num_branches=2", "credit=remax does not support trees"),
+        ("algorithm=remax algorithm.discount=0.9", "discount=0.9 has no effect with credit=remax"),
+        ("algorithm=remax algorithm.credit.options.greedy=1", "advantage 'remax' takes no option 'greedy'"),
         ("algorithm.credit.options={a: 1}", "missing key 'algorithm.credit.name'"),
     ],
 )  # fmt: skip
@@ -126,6 +132,16 @@ def test_a_loss_of_a_file_is_looked_at_when_the_config_is_read(tmp_path: Path, t
     (tmp_path / "mine.py").write_text(text)
     with pytest.raises(ConfigError, match=words):
         config(f"algorithm.loss={tmp_path}/mine.py:mine")
+
+
+def test_a_baseline_outside_the_group_needs_no_group(tmp_path: Path) -> None:
+    """A function in a file that asks for the greedy episode by name has one, too."""
+    found = config("algorithm=remax", "rollout.group_size=1")
+    assert found.rollout.group_size == 1 and found.algorithm.has_greedy_baseline
+    assert not config("algorithm=rloo").algorithm.has_greedy_baseline
+    (tmp_path / "mine.py").write_text("def mine(group, *, greedy):\n    return [0.0 for _ in group]\n")
+    mine = config(f"algorithm.credit={tmp_path}/mine.py:mine", "rollout.group_size=1")
+    assert mine.algorithm.has_greedy_baseline
 
 
 def test_an_older_token_has_a_correction_where_the_loss_has_no_ratio() -> None:

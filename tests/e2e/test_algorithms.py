@@ -65,14 +65,19 @@ def test_presets_and_a_strangers_loss_train(
     runs = {
         "gspo": steps(tiny_model, folder, "gspo", "gspo"),
         "mine": steps(tiny_model, folder, "mine", mine),
-        "normalized": steps(tiny_model, folder, "normalized", "reinforce_pp_baseline"),
+        "remax": steps(tiny_model, folder, "remax", {"preset": "remax", "normalize": "batch"}),
     }
     for name, found in runs.items():
         assert [step["step"] for step in found] == [0, 1], name
         assert all(step["optim/grad_norm"] > 0 for step in found), name
     first = {name: found[0]["optim/grad_norm"] for name, found in runs.items()}
     assert first["mine"] == pytest.approx(2 * first["gspo"], rel=1e-3)
-    assert runs["gspo"][0]["reward/mean"] == runs["mine"][0]["reward/mean"], "the same seed, the same tokens"
+    for name in ("mine", "remax"):  # a greedy completion beside a group changes nothing of the group
+        assert runs[name][0]["reward/mean"] == runs["gspo"][0]["reward/mean"], (
+            "the same seed, the same tokens"
+        )
+    assert all(0 <= step["baseline/greedy_reward"] <= 1.2 for step in runs["remax"])
+    assert all("baseline/greedy_reward" not in step for step in runs["gspo"])
 
 
 def test_what_holds_a_policy_back_is_in_the_metrics(tiny_model: Path, folder: Path, local_ray: None) -> None:

@@ -74,7 +74,12 @@ def new_run(tiny_model: Path, tmp_path: Path) -> Any:
             tiny_model,
             run={"name": name, "dir": str(tmp_path), "seed": 11},
             rewards=[{"name": f"{tmp_path}/reward.py:parity"}],
-            rollout={"prompts_per_step": BATCH, "group_size": 2, "max_tokens": 6},
+            rollout={
+                "prompts_per_step": BATCH,
+                "group_size": 2,
+                "max_tokens": 6,
+                **sections.pop("rollout", {}),
+            },
             optim={"lr": 3e-3},
             checkpoint={"every": 0},
             **{
@@ -101,6 +106,30 @@ def test_refilled_batches_are_the_same_whether_the_run_was_stopped_or_not(
     run(stopped, resume=True)
     assert metrics(stopped) == metrics(whole)
     assert tickets(stopped) == tickets(whole)
+
+
+def test_replayed_groups_are_the_same_whether_the_run_was_stopped_or_not(
+    new_run: Any, local_ray: None
+) -> None:
+    """One completion beside a greedy one; the stopped run goes on with rollout workers, on kept groups."""
+    sections: dict[str, Any] = {
+        "algorithm": {"preset": "remax", "correction": {"kind": "truncated"}},
+        "batch": {"replay": {"share": 1.0}},
+    }
+    whole = new_run("whole", rollout={"group_size": 1}, **sections)
+    run(whole)
+    assert sum(m["replay/num_groups"] for m in metrics(whole)[STOP_AFTER + 1 :]) > 0
+    assert all(0 <= m["baseline/greedy_reward"] <= 1 for m in metrics(whole))
+    with pytest.raises(Interrupted):
+        run(new_run("stopped", rollout={"group_size": 1}, **sections), stop_after=STOP_AFTER)
+    workers = {"group_size": 1, "num_workers": 2, "cpus_per_worker": 0.1}
+    stopped = new_run("stopped", rollout=workers, **sections)
+    run(stopped, resume=True)
+    found = metrics(stopped)
+    assert [m.pop("failures/replaced_workers", 0.0) for m in found] == [0.0] * NUM_STEPS
+    assert found == metrics(whole)
+    logs = [(config.run_dir / "samples.jsonl").read_text() for config in (whole, stopped)]
+    assert logs[0] == logs[1] and "replayed_sample_ids" in logs[0]
 
 
 def test_generating_while_the_trainer_steps_keeps_the_order_and_the_bound(

@@ -76,6 +76,14 @@ def test_workers_share_turns_and_images() -> None:
     assert (alone.workers, alone.driver) == (pytest.approx(expected), 0.0)
 
 
+def test_a_greedy_baseline_is_played_and_not_trained() -> None:
+    """Nine episodes for eight: an eighth more turns for the driver, as many for packing and trainer."""
+    plain, beside = step_of(config_of()), step_of(config_of(algorithm={"credit": "remax"}))
+    assert beside.driver == pytest.approx(plain.driver * 9 / 8)
+    assert beside.workers > plain.workers and beside.generation > plain.generation
+    assert (beside.packing, beside.training) == (plain.packing, plain.training)
+
+
 def test_media_are_made_ready_on_both_sides_and_sent_as_bytes() -> None:
     """Engines and ranks share the images; each node sends its own to the ranks on the others."""
     megapixels = 640 * 5120 * 14 * 14 / 1e6

@@ -19,8 +19,8 @@ MaskFn = Callable[[Trajectory], Sequence[BoolArray]]
 def assign_credit(groups: Sequence[Group], options: AlgorithmConfig, masks: Sequence[MaskFn] = ()) -> None:
     """Fill each group's credits in place; a member that failed has no part in them (law 7).
 
-    It has zeros, and the others are compared among themselves. All have zeros in a group with fewer than two
-    scores.
+    It has zeros, and the others are compared among themselves, or with the group's greedy episode. All have
+    zeros in a group without a baseline (`Group.failed`).
 
     Args:
         groups: scored.
@@ -29,7 +29,7 @@ def assign_credit(groups: Sequence[Group], options: AlgorithmConfig, masks: Sequ
     """
     for group in groups:
         scored = [] if group.failed else group.scored
-        of_turns = iter(turn_advantages(scored, options) if scored else ())
+        of_turns = iter(turn_advantages(scored, options, group.greedy or ()) if scored else ())
         group.credits = []
         for trajectory in group.trajectories:
             counts = bool(scored) and trajectory.score is not None
@@ -51,17 +51,20 @@ def group_with_advantages(trajectories: Sequence[Trajectory], advantages: Sequen
     )
 
 
-def turn_advantages(trajectories: Sequence[Trajectory], options: AlgorithmConfig) -> list[FloatArray]:
+def turn_advantages(
+    trajectories: Sequence[Trajectory], options: AlgorithmConfig, greedy: Sequence[Trajectory] = ()
+) -> list[FloatArray]:
     """The advantage of each turn by the config's function: [n] of [num_turns] float32.
 
     Args:
-        trajectories: the scored ones of a group, at least two.
+        trajectories: the scored ones of a group, at least two, or at least one beside a greedy episode.
         options: which function, and its options.
+        greedy: that episode, scored, for a function that asks for it by name.
 
     Raises:
         ConfigError: if it returns anything but a number, or an array of them by turn, for each trajectory.
     """
-    found = bound_credit(options)(trajectories)
+    found = bound_credit(options)(trajectories, greedy=next(iter(greedy), None))
     what = f"algorithm.credit: {options.credit.name!r} of sample {trajectories[0].sample.id!r}"
     if len(found) != len(trajectories):
         raise ConfigError(f"{what} returned {len(found)} advantages for {len(trajectories)} trajectories")

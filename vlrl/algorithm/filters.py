@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from vlrl.errors import ConfigError
 from vlrl.rounding import all_equal, summed
-from vlrl.types import Group
+from vlrl.types import Group, Trajectory
 
 NamedFilter = tuple[str, Callable[[Group], bool]]
 """What a dropped group is counted under, and whether to keep one."""
@@ -33,7 +33,8 @@ def zero_variance(group: Group, *, reward: str | Sequence[str] = TOTAL) -> bool:
     Raises:
         ConfigError: if the group's rewards have no such part.
     """
-    if reward != TOTAL and not group.failed and all_equal(_values(group, reward)):
+    compared = (*group.trajectories, *(group.greedy or ()))
+    if reward != TOTAL and not group.failed and all_equal(_values(compared, reward)):
         return False
     return any(
         bool(advantages[trained].any())
@@ -43,7 +44,10 @@ def zero_variance(group: Group, *, reward: str | Sequence[str] = TOTAL) -> bool:
 
 
 def failed(group: Group) -> bool:
-    """Keeps groups all of whose members were played and scored; without it the others are trained."""
+    """Keeps groups all of whose members were played and scored; without it the others are trained.
+
+    A greedy episode that they are compared with is among them.
+    """
     return not group.failed and len(group.scored) == len(group.trajectories)
 
 
@@ -62,20 +66,20 @@ def reward_range(
     group: Group, *, lowest: float = 0.0, highest: float = 1.0, reward: str | Sequence[str] = TOTAL
 ) -> bool:
     """Keeps groups whose mean reward, as named, lies within the range: neither too hard nor too easy."""
-    values = _values(group, reward)
+    values = _values(group.trajectories, reward)
     return bool(values) and lowest <= summed(values) / len(values) <= highest
 
 
-def _values(group: Group, reward: str | Sequence[str]) -> list[float]:
-    """The named reward of every member that has a score."""
-    scores = [t.score for t in group.trajectories if t.score is not None]
+def _values(trajectories: Sequence[Trajectory], reward: str | Sequence[str]) -> list[float]:
+    """The named reward of every trajectory that has a score."""
+    scores = [t.score for t in trajectories if t.score is not None]
     names = [reward] if isinstance(reward, str) else list(reward)
     known = {TOTAL, *(name for score in scores for name in score.parts)}
     found = next((name for name in names if name in known), None)
     if found is None and scores:
         raise ConfigError(
             f"batch.filters: reward {', '.join(map(repr, names))} is not a part of the score of sample "
-            f"{group.trajectories[0].sample.id!r}, which has {', '.join(sorted(known - {TOTAL}))}; name "
+            f"{trajectories[0].sample.id!r}, which has {', '.join(sorted(known - {TOTAL}))}; name "
             "one of these, or total; where data sources have different rewards, give a list"
         )
     return [score.total if found == TOTAL else score.parts.get(found or "", 0.0) for score in scores]

@@ -42,14 +42,15 @@ class AlgorithmConfig(Section):
 
     preset: str | None = None
     """Sets the keys of a published algorithm; those that stand beside it override it. One of grpo, dr_grpo,
-    dapo, gspo, gspo_token, gmpo, cispo, sapo, rloo, opo, gpg, reinforce_pp, reinforce_pp_baseline, gdpo,
-    pass_at_k and raft. `vlrl config show` prints what it sets. Null changes nothing."""
+    dapo, gspo, gspo_token, gmpo, cispo, sapo, rloo, remax, opo, gpg, reinforce_pp, reinforce_pp_baseline,
+    gdpo, pass_at_k and raft. `vlrl config show` prints what it sets. Null changes nothing."""
     credit: Function = EPISODE
     """The advantage of each turn. episode: the whole episode's. discounted, turn_groups: that of the rewards
     still to come, among all turns of the group, or among those of the same number. state_groups: GiGPO's sum
-    of the episode's and of one among all turns of the group that were taken in the same state. rloo,
-    opo, reward, gdpo (rewards), pass_at_k (k, reward, threshold), best_of (num_best, min_reward), or
-    ./file.py:function of a group's scored trajectories that returns a number, or one a turn, for each."""
+    of the episode's and of one among all turns of the group that were taken in the same state. remax:
+    against a greedy episode of the same sample, which is generated beside the group. rloo, opo, reward, gdpo
+    (rewards), pass_at_k (k, reward, threshold), best_of (num_best, min_reward), or ./file.py:function of a
+    group's scored trajectories that returns a number, or one a turn, for each."""
     scale_by_std: bool = True
     """Divide advantages by the group's standard deviation (GRPO); false is Dr. GRPO."""
     discount: float = Field(1.0, ge=0, le=1)
@@ -214,6 +215,11 @@ class AlgorithmConfig(Section):
         return any(terms)
 
     @property
+    def has_greedy_baseline(self) -> bool:
+        """Whether a greedy episode of each sample is played beside its group: the advantage asks for it."""
+        return self.credit != EPISODE and "greedy" in bound_credit(options=self).wanted
+
+    @property
     def surveys(self) -> bool:
         """Whether a step looks at all its tokens before it trains the first."""
         return self.kl_in == "reward" or bool(self.selections)
@@ -226,6 +232,7 @@ SHARED = {
 }
 """Key of a function → keys beside it that it gets if its signature names them."""
 READ_BY_DEFAULT = {"credit": {"scale_by_std"}, "loss": {"clip_low", "clip_high", "dual_clip"}}
+CREDIT_CONTEXT = ("greedy",)
 LOSS_CONTEXT = ("sequence_sums", "sampler_logprobs")
 KL_CONTEXT = ("sampler_logprobs",)
 SELECTION_CONTEXT = ("seed",)
@@ -233,6 +240,8 @@ SELECTION_CONTEXT = ("seed",)
 
 def bound_credit(options: AlgorithmConfig) -> Bound:
     """The advantage with its options: a function of a group's scored trajectories.
+
+    One that asks for `greedy` by name is given the sample's greedy episode, which is played for it.
 
     Raises:
         ConfigError: as `vlrl.registry.bound.bind` does.
@@ -243,7 +252,8 @@ def bound_credit(options: AlgorithmConfig) -> Bound:
         "state_weight": options.state_weight,
     }
     chosen = options.credit
-    return bind("advantages", chosen.name, chosen.options, given=("trajectories",), shared=shared)
+    given = ("trajectories",)
+    return bind("advantages", chosen.name, chosen.options, given=given, shared=shared, context=CREDIT_CONTEXT)
 
 
 def bound_loss(options: AlgorithmConfig) -> Bound:

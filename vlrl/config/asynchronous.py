@@ -152,6 +152,19 @@ class FilterConfig(Section):
     """Passed to the filter by name."""
 
 
+class ReplayConfig(Section):
+    """Earlier groups in the places of those without a signal (VL-Rethinker's SSR, arXiv 2504.08837)."""
+
+    size: int = Field(64, ge=1)
+    """Samples whose groups are kept, the newest; with their images, in memory and in checkpoints."""
+    share: float = Field(0.5, gt=0, le=1)
+    """Largest share of a step's samples that are replayed."""
+    max_staleness: int = Field(4, ge=1)
+    """Most updates between the weights that generated a group's oldest token and those that train it."""
+    power: float = Field(1.0, ge=0)
+    """α: a group is chosen in proportion to |A|^α, its mean absolute advantage; 0: all alike."""
+
+
 class BatchConfig(Section):
     """Which groups fill a batch; those that a filter drops are replaced by the next samples' (DAPO)."""
 
@@ -163,6 +176,9 @@ class BatchConfig(Section):
     over waits for the next batch, or is generated again if it is then too old: in sync mode it always is."""
     max_dropped_share: float = Field(0.9, ge=0, lt=1)
     """If a larger share of the groups generated for a batch is dropped, the run ends."""
+    replay: ReplayConfig | None = None
+    """Trains earlier groups again where a step's own have no advantages; null: never. Their tokens are stale,
+    so a loss without a ratio needs algorithm.correction."""
 
     @model_validator(mode="after")
     def _with_filters(self) -> BatchConfig:

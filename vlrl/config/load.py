@@ -15,8 +15,10 @@ from vlrl.config.algorithm import AlgorithmConfig
 from vlrl.config.asynchronous import AsyncConfig, BatchConfig
 from vlrl.config.data import DataConfig, MediaConfig, ProcessorConfig
 from vlrl.config.engine import GeneratorConfig, WeightsConfig
+from vlrl.config.learning.baseline import require_baseline
 from vlrl.config.learning.preferences import PreferencesConfig
 from vlrl.config.learning.regularizers import require_effect
+from vlrl.config.learning.replay import require_use_of_replay
 from vlrl.config.learning.teacher import require_use_of_groups
 from vlrl.config.memory import LoraConfig, OptimConfig, ProfileConfig, VisionCacheConfig
 from vlrl.config.names import nearest_key, renamed
@@ -112,17 +114,6 @@ class Config(Section):
                 f"episodes.branching.num_branches={branches} is above env.num_processes={processes}: the "
                 "branches of a tree are played at once"
             )
-        if branches > 1 and self.algorithm.credit.name != "episode":
-            raise ValueError(
-                f"algorithm.credit={self.algorithm.credit.name} does not support trees; with "
-                f"episodes.branching.num_branches={branches} set algorithm.credit=episode"
-            )
-        k = self.algorithm.credit.options.get("k", 0) if self.algorithm.credit.name == "pass_at_k" else 0
-        if isinstance(k, int) and k > size:
-            raise ValueError(
-                f"algorithm.credit.options.k={k} is above rollout.group_size={size}: the best of k is taken "
-                "among the completions of a group; lower the one or raise the other"
-            )
         if self.generator.max_num_batched_tokens < self.generator.max_num_seqs:
             raise ValueError(
                 f"generator.max_num_batched_tokens={self.generator.max_num_batched_tokens} is below "
@@ -190,8 +181,10 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _what_teaches(self) -> Config:
+        require_baseline(self)
         require_use_of_groups(self)
         require_effect(self)
+        require_use_of_replay(self)
         if self.preferences is not None:
             self.preferences.require_default(self.algorithm)
         return self

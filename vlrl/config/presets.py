@@ -74,6 +74,12 @@ PRESETS: Mapping[str, Preset] = {
         "REINFORCE of whole completions, each against the mean of the others",
         {"credit": "rloo", "loss": "policy_gradient", "aggregation": "constant"},
     ),
+    "remax": Preset(
+        "arXiv 2310.10505",
+        "REINFORCE of whole completions, each against the greedy completion of its prompt",
+        {"credit": "remax", "loss": "policy_gradient", "aggregation": "constant"},
+        "the paper has rollout.group_size=1; its KL is kl_coef with kl_in=reward",
+    ),
     "opo": Preset(
         "arXiv 2505.23585",
         "REINFORCE against the mean reward by length, which has the least variance",

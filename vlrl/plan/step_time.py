@@ -116,7 +116,7 @@ def step_time(step: PlannedStep) -> StepTime:
     return StepTime(
         generation=_generation(step) if generates else 0.0,
         workers=_playing(step) / max(1, len(layout.workers)) if generates else 0.0,
-        driver=step.work.step_turns * rates.DRIVER_TURN.value if layout.workers else 0.0,
+        driver=_turns_played(step) * rates.DRIVER_TURN.value if layout.workers else 0.0,
         packing=step.work.step_turns * rates.PACK_TURN.value,
         media=_media(step),
         training=max(computing, _communication(step)) + _host_update(step),
@@ -136,7 +136,7 @@ def _generation(step: PlannedStep) -> float:
     num_turns, length = work.step_turns // episodes, max(1, work.step_tokens // episodes)
     batch = min(-(-_episodes_at_once(step, num_turns) // num_engines), generator.max_num_seqs)
     batch = max(1, min(batch, _completions_in_cache(step, length)))
-    tokens = episodes / num_engines / batch * prompts.completion_tokens
+    tokens = _num_played(config) / num_engines / batch * prompts.completion_tokens
     waits = not config.asynchronous.streams  # else other groups are generated beside the longest one
     rest = max(0, prompts.longest_tokens - prompts.completion_tokens) * waits
     decoding = tokens * _token_seconds(step, batch, length // 2)
@@ -149,8 +149,21 @@ def _generation(step: PlannedStep) -> float:
 
 def _episodes_at_once(step: PlannedStep, num_turns: int) -> int:
     """All of a step, or of those of several turns what episodes.max_episodes allows."""
-    episodes = step.config.rollout.prompts_per_step * step.config.rollout.group_size
+    episodes = _num_played(step.config)
     return min(episodes, step.config.episodes.max_episodes) if num_turns > 1 else episodes
+
+
+def _num_played(config: Config) -> int:
+    """Episodes of a step, those too that are played as a baseline alone."""
+    rollout = config.rollout
+    return rollout.prompts_per_step * (rollout.group_size + config.algorithm.has_greedy_baseline)
+
+
+def _turns_played(step: PlannedStep) -> float:
+    """Turns of a step's episodes, of which `Workload.step_turns` are trained."""
+    rollout = step.config.rollout
+    trained = rollout.prompts_per_step * rollout.group_size
+    return step.work.step_turns * _num_played(step.config) / trained
 
 
 def _completions_in_cache(step: PlannedStep, length: int) -> int:
@@ -177,7 +190,7 @@ def _token_seconds(step: PlannedStep, batch: int, context: int) -> float:
 
 def _playing(step: PlannedStep) -> float:
     """Every turn's messages, and every distinct image, in one process: a rollout worker, or the driver."""
-    turns = step.work.step_turns * rates.WORKER_TURN.value
+    turns = _turns_played(step) * rates.WORKER_TURN.value
     return turns + _pixels(step) / 1e6 * rates.WORKER_IMAGE.value
 
 

@@ -125,6 +125,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "turn_groups": "vlrl.algorithm.advantages.turns:turn_groups",
         "state_groups": "vlrl.algorithm.advantages.turns:state_groups",
         "rloo": "vlrl.algorithm.advantages.baselines:rloo",
+        "remax": "vlrl.algorithm.advantages.baselines:remax",
         "opo": "vlrl.algorithm.advantages.baselines:opo",
         "reward": "vlrl.algorithm.advantages.baselines:reward",
         "gdpo": "vlrl.algorithm.advantages.gdpo:gdpo",

@@ -24,6 +24,7 @@ from vlrl.errors import DataError, InternalError
 from vlrl.rollout.buffer import Buffer, State, Ticket
 from vlrl.rollout.groups import require_played, require_scored
 from vlrl.rollout.outcome import EMPTY, Round, TicketOutcome
+from vlrl.rollout.replay import GroupReplay
 from vlrl.scoring.compose import RewardFailure
 from vlrl.tracking.group_numbers import GroupNumbers
 
@@ -41,8 +42,9 @@ class CollectedBatch:
     """What a step trains, and what else became of the samples.
 
     Attributes:
-        groups: numbers of those to be trained, in the order of their samples.
+        groups: numbers of those that were generated for the step, in the order of their samples.
         tickets: that they were generated for, whose outcomes have the groups themselves.
+        trained: outcomes of the groups that the step trains: the tickets', or earlier ones in their places.
         dropped: by filters, since the last batch.
         generated: since the last batch, whichever batch will train it.
         failures: of scoring, among `generated`.
@@ -54,6 +56,7 @@ class CollectedBatch:
 
     groups: list[GroupNumbers] = field(default_factory=list)
     tickets: tuple[Ticket[TicketOutcome], ...] = ()
+    trained: list[TicketOutcome] = field(default_factory=list)
     dropped: list[GroupNumbers] = field(default_factory=list)
     generated: list[GroupNumbers] = field(default_factory=list)
     failures: list[RewardFailure] = field(default_factory=list)
@@ -65,7 +68,7 @@ class CollectedBatch:
 
 def require_healthy(config: Config, batch: CollectedBatch) -> None:
     """Raise EnvError or ScoringError if more of a batch failed than the config tolerates."""
-    members = [member for group in batch.generated for member in group.members]
+    members = [t for group in batch.generated for t in (*group.members, *group.greedy)]
     failed = [member.failure for member in members if member.failed]
     require_played(failed, len(members), config.episodes.max_failed_share)
     require_scored(batch.failures, len(members), config.scoring.max_failed_share)
@@ -76,6 +79,7 @@ class Collector:
 
     Attributes:
         buffer: the tickets.
+        replay: earlier groups that take the places of those without a signal; None is never.
     """
 
     def __init__(
@@ -88,6 +92,7 @@ class Collector:
         streams: bool,
         check: CheckFn,
         prefetch: PrefetchFn = lambda chosen: None,
+        replay: GroupReplay | None = None,
     ) -> None:
         """Nothing is generated before the first batch is asked for.
 
@@ -99,8 +104,9 @@ class Collector:
             streams: generate while the trainer steps.
             check: raises if a batch, whole or not, saw too many failures.
             prefetch: has rows that an adaptive sampler chose for later tickets prepared.
+            replay: of earlier groups, new or restored.
         """
-        self.buffer = buffer
+        self.buffer, self.replay = buffer, replay
         self._generate, self._filters, self._options, self._check = generate, filters, options, check
         self._streams, self._prefetch = streams, prefetch
         self._batch = CollectedBatch()
@@ -118,12 +124,16 @@ class Collector:
             await (self._wait() if self._streams else self._play_round())
         batch, self._batch = self._batch, CollectedBatch()
         batch.tickets = cut.tickets
-        batch.groups = [g for ticket in cut.tickets if ticket.payload for g in ticket.payload.kept]
+        outcomes = batch.trained = [ticket.payload for ticket in cut.tickets if ticket.payload]
+        batch.groups = [group for outcome in outcomes for group in outcome.kept]
         if self._filters or self._streams:
             batch.metrics = self._metrics(cut.counts)
         if self._streams:
             batch.seconds = {}
             self._start()  # on the slots that came back
+        if self.replay is not None:
+            batch.trained = self.replay.fill(outcomes, self.buffer.num_cut - 1)
+            batch.metrics |= self.replay.metrics()
         if self.buffer.rows is not None:
             batch.metrics |= self.buffer.rows.metrics()
             self._prefetch(self.buffer.rows_ahead())

@@ -53,14 +53,19 @@ class Episodes:
         seed_paths: Sequence[SeedPath],
         greedy: bool,
         num_episodes: int,
+        greedy_beside: bool,
         branching: BranchingConfig,
         policies: Sequence[Policy],
     ) -> None:
-        """Say what is to be played: num_episodes of every sample, under seeds that begin with its path."""
+        """Say what is to be played: num_episodes of every sample, under seeds that begin with its path.
+
+        With greedy_beside also one more, the last of the sample, in which the likeliest token is taken.
+        """
         self.counts: Counter[str] = Counter()
         self._samples, self._context = samples, context
         self._seed_paths, self._greedy = seed_paths, greedy
-        self._num_episodes, self._branching = num_episodes, branching
+        self._num_episodes, self._greedy_beside = num_episodes, greedy_beside
+        self._branching = branching
         self._policies = [context.timeline.watched(policy) for policy in policies]
         self._lockstep = Lockstep(waits=context.config.episodes.lockstep)
         self._places = asyncio.Semaphore(context.host.num_slots // branching.num_branches)
@@ -72,7 +77,7 @@ class Episodes:
             if sample.env and stride > 1:
                 plays = [self._tree(number, i, running) for i in range(0, self._num_episodes, stride)]
             else:
-                plays = [self._one(number, i) for i in range(self._num_episodes)]
+                plays = [self._one(number, i) for i in range(self._num_episodes + self._greedy_beside)]
             found.append([running.create_task(play) for play in plays])
         return found
 
@@ -115,11 +120,12 @@ class Episodes:
         """One episode, which the lockstep has been told of."""
         sample, config = self._samples[number], self._context.config.rollout
         seed_path = self._seed_paths[number]
+        greedy = self._greedy or index == self._num_episodes
 
         def sampling(turn: int | str) -> Sampling:
-            return sampling_of(config, *seed_path, sample.id, index, turn, greedy=self._greedy)
+            return sampling_of(config, *seed_path, sample.id, index, turn, greedy=greedy)
 
-        place = number * self._num_episodes + index
+        place = number * (self._num_episodes + self._greedy_beside) + index
         context = replace(self._context, policy=self._lockstep.at(place, self._policies[number]))
         batch = seed_path[1] if len(seed_path) > 1 else None
         try:

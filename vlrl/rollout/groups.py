@@ -64,6 +64,7 @@ async def rollout_groups(
     seed_paths: Sequence[SeedPath] | None = None,
     group_size: int | None = None,
     greedy: bool = False,
+    greedy_beside: bool = False,
     stragglers: StragglerConfig | None = None,
     branching: BranchingConfig | None = None,
     policies: Sequence[Policy] | None = None,
@@ -78,6 +79,8 @@ async def rollout_groups(
         seed_paths: of each sample, instead, with its position in the run's sequence of samples; no two alike.
         group_size: episodes per sample; the config's if None.
         greedy: take the likeliest token.
+        greedy_beside: play one more episode of every sample, in which the likeliest token is taken, for
+            `Group.greedy`.
         stragglers: what is done about slow episodes; None waits for all.
         branching: how episodes branch; None is not at all.
         policies: of each sample the one that plays it, instead of the context's.
@@ -96,6 +99,7 @@ async def rollout_groups(
         seed_paths=seed_paths or [(*seed_path, number) for number in range(len(samples))],
         greedy=greedy,
         num_episodes=num_episodes,
+        greedy_beside=greedy_beside,
         branching=branching or BranchingConfig(),
         policies=policies or [context.policy] * len(samples),
     )
@@ -103,7 +107,7 @@ async def rollout_groups(
         async with asyncio.TaskGroup() as running:
             tasks = episodes.start(running)
             if redundant:
-                await asyncio.gather(*(first_done(of_group, size) for of_group in tasks))
+                await asyncio.gather(*(first_done(of_group[:num_episodes], size) for of_group in tasks))
             elif stragglers.policy == "cut_off":
                 flat = [task for of_group in tasks for task in of_group]
                 await cut_off(flat, share=stragglers.cut_off_share, grace_s=stragglers.cut_off_s)
@@ -112,37 +116,49 @@ async def rollout_groups(
     left_out = "surplus_episodes" if redundant else "cut_off_episodes"
     counts, of_samples = episodes.counts, []
     for of_group in tasks:
-        done = [task.result() for task in of_group if not task.cancelled()]
+        done = [task.result() for task in of_group[:num_episodes] if not task.cancelled()]
         if redundant:
             done = sorted(done, key=has_failed)[:size]
             done.sort(key=lambda episode: episode[0].group_index)
-        counts[left_out] += len(of_group) - len(done)
-        counts["failed_episodes"] += sum(trajectory.failed for episode in done for trajectory in episode)
-        of_samples.append(groups_of(done) if len(done) >= min(size, SMALLEST_GROUP) else [])
+        beside = [task.result() for task in of_group[num_episodes:] if not task.cancelled()]
+        counts[left_out] += len(of_group) - len(done) - len(beside)
+        counts["failed_episodes"] += sum(t.failed for episode in (*done, *beside) for t in episode)
+        if greedy_beside:
+            of_samples.append(groups_of(done, beside[0]) if done and beside else [])
+        else:
+            of_samples.append(groups_of(done) if len(done) >= min(size, SMALLEST_GROUP) else [])
     return RolloutResult(of_samples, +counts)
 
 
-def groups_of(episodes: Sequence[list[Trajectory]]) -> list[Group]:
+def groups_of(
+    episodes: Sequence[list[Trajectory]], greedy: Sequence[Trajectory] | None = None
+) -> list[Group]:
     """The episodes (or trees of them) of a sample as one group, or as one for each of their agents.
 
     A failed episode, which may not know its agents, is in every group, unscored. An agent that acted in one
-    episode alone has a group without a baseline (`Group.failed`); one that acted in none has no group.
+    episode alone, or not in the greedy one that is to be its baseline, has a group without a baseline
+    (`Group.failed`); one that acted in none has no group.
     """
     failed = [trajectory for episode in episodes if has_failed(episode) for trajectory in episode]
     by_agent: dict[str, list[Trajectory]] = {}
     for episode in episodes:
         for trajectory in () if has_failed(episode) else episode:
             by_agent.setdefault(trajectory.sample.id, []).append(trajectory)
-    members = list(by_agent.values()) or [[]]
-    return [Group(sorted([*group, *failed], key=lambda t: t.group_index)) for group in members]
+    groups = []
+    for agent, members in (by_agent or {"": list[Trajectory]()}).items():
+        own = None if greedy is None else tuple(t for t in greedy if t.failed or t.sample.id == agent)
+        groups.append(Group(sorted([*members, *failed], key=lambda t: t.group_index), greedy=own))
+    return groups
 
 
 async def score_groups(groups: Sequence[Group], score: ScoreFn, step: int = 0) -> list[RewardFailure]:
     """Score every trajectory under the weights of a step; returns the failures, whose scores stay None.
 
-    An episode that failed is not scored.
+    An episode that failed is not scored. A greedy one is scored by itself, not as one of its group.
     """
     numbered = [(t, number) for number, g in enumerate(groups) for t in g.trajectories if not t.failed]
+    beside = [t for group in groups for t in group.greedy or () if not t.failed]
+    numbered += zip(beside, range(len(groups), len(groups) + len(beside)), strict=True)
     trajectories, numbers = [t for t, _ in numbered], [number for _, number in numbered]
     failures = []
     for trajectory, result in zip(trajectories, await score(trajectories, step, numbers), strict=True):

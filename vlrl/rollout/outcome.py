@@ -37,6 +37,11 @@ class TicketOutcome:
     row: int | None = None
 
     @property
+    def signal(self) -> float:
+        """Mean |advantage| of the kept groups' trained tokens, of the group where it is largest; 0: none."""
+        return max((group.signal for group in self.kept), default=0.0)
+
+    @property
     def sample_id(self) -> str | None:
         """What was asked; None if nothing is left to train."""
         return next((group.sample_id for group in self.kept if group.sample_id is not None), None)

@@ -23,7 +23,6 @@ from vlrl.process.interrupts import Interrupts
 from vlrl.process.network import rendezvous_port
 from vlrl.processors.auto import open_processor
 from vlrl.rollout.branch_points import try_branches
-from vlrl.rollout.buffer import BufferLimits
 from vlrl.rollout.collector import Collector, require_healthy
 from vlrl.rollout.context import RolloutContext, endpoint_of
 from vlrl.rollout.endpoint.agent_episode import require_agents
@@ -35,7 +34,7 @@ from vlrl.run.players.player import Player, filters_of, masks_of
 from vlrl.run.players.rollouts import GenerateFn
 from vlrl.run.resume import find_beginning, write_config
 from vlrl.run.sample_log import SampleLog
-from vlrl.run.saving import FetchFn, GroupBuffer, Saver, open_buffer
+from vlrl.run.saving import FetchFn, Saver, open_buffer, open_replay
 from vlrl.run.summary import SUMMARY_FILE, write_summary
 from vlrl.scoring.compose import ComposedReward
 from vlrl.tracking.clock import Clock as Clock
@@ -80,7 +79,7 @@ class Run:
         self._resume: tuple[Path, RunState] | None = None
         self._train, self._generate, self._is_resumed = train, generate, resume
         self._stack, self.first_step = ExitStack(), 0
-        self._generated: tuple[GroupBuffer, FetchFn] | None = None
+        self._generated: tuple[Collector, FetchFn] | None = None
         self._engines: Engines | None = None
         self.timeline = Timeline.of_run(config, resumed=resume) if train else Timeline()
         self._saver: Saver | None = None
@@ -218,9 +217,8 @@ class Run:
     def collect(self, generate: GenerateFn) -> None:
         """Make `self.collector`, which goes on where the checkpoint left off."""
         config = self.config
-        buffer = open_buffer(BufferLimits.of(config), self._resume, self._samplers.rows)
+        buffer = open_buffer(config, self._resume, self._samplers.rows)
         self.open_rollouts()
-        self._generated = buffer, self.rollouts.fetch
         self.collector = Collector(
             buffer,
             partial(self.rollouts.play, generate),
@@ -229,7 +227,9 @@ class Run:
             streams=config.asynchronous.streams,
             check=partial(require_healthy, config),
             prefetch=self.rollouts.prefetch,
+            replay=open_replay(config, self._resume),
         )
+        self._generated = self.collector, self.rollouts.fetch
         self._stack.callback(lambda: self.runner.run(self.collector.close()))
 
     def run_blocking(self, work: Callable[..., T], *arguments: Any) -> T:

@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,9 @@ from vlrl.config import Config
 from vlrl.data.curriculum.choice import RowChoices, State
 from vlrl.protocols import Processor
 from vlrl.rollout.buffer import Buffer, BufferLimits
+from vlrl.rollout.collector import Collector
 from vlrl.rollout.outcome import TicketOutcome, outcome_of
+from vlrl.rollout.replay import GroupReplay
 from vlrl.run.checkpoint import RunState, TellFn, save_checkpoint
 from vlrl.run.completion import Completion
 from vlrl.run.manifest import add_digests
@@ -25,10 +28,15 @@ from vlrl.types import Group
 GENERATED_FILE = "generated.pickle"
 """The file with finished groups that were not trained yet, by position."""
 
+REPLAY_FILE = "replay.pickle"
+"""The file with earlier groups that may be trained again, see `vlrl.rollout.replay`."""
+
 ROWS_FILE = "rows.npz"
 """The file of adaptive samplers: what is known of each row, see `vlrl.data.curriculum.choice`."""
 
 GroupBuffer = Buffer[TicketOutcome]
+Found = tuple[Path, RunState]
+"""A checkpoint's folder, and the run's state from there."""
 FetchFn = Callable[[TicketOutcome], list[Group]]
 """An outcome's groups, wherever they lie."""
 
@@ -58,7 +66,7 @@ class Saver:
         next_step: int,
         trainer: Trainer,
         processor: Processor,
-        generated: tuple[GroupBuffer, FetchFn] | None,
+        generated: tuple[Collector, FetchFn] | None,
     ) -> Path:
         """Write a checkpoint from which `next_step` goes on.
 
@@ -66,18 +74,22 @@ class Saver:
             next_step: steps that are done.
             trainer: writes weights and states.
             processor: is saved with the model.
-            generated: the buffer, and how its outcomes' groups are had; None in supervised training.
+            generated: the collector, and how its outcomes' groups are had; None in supervised training.
         """
-        config, tickets, groups, rows = self._config, None, None, None
+        config, tickets, rows = self._config, None, None
+        pickles: dict[str, Any] = {}
         if generated is not None:
-            buffer, fetch = generated
+            collector, fetch = generated
+            buffer, replay = collector.buffer, collector.replay
             tickets = buffer.snapshot()
-            groups = {position: fetch(outcome) for position, outcome in buffer.payloads().items()}
+            pickles[GENERATED_FILE] = {position: fetch(each) for position, each in buffer.payloads().items()}
+            if replay is not None:
+                pickles[REPLAY_FILE] = [fetch(outcome) for outcome in replay.kept]
             rows = None if buffer.rows is None else buffer.rows.state()
         folder = save_checkpoint(
             config.run_dir,
             RunState(next_step, config.run.seed, trainer.num_ranks, tickets),
-            partial(_write_contents, config, trainer, processor, groups, rows),
+            partial(_write_contents, config, trainer, processor, pickles, rows),
             keep=config.checkpoint.keep,
             in_use=self._completion.in_use,
         )
@@ -111,19 +123,29 @@ class Saver:
         self._completion.close()
 
 
-def open_buffer(
-    limits: BufferLimits, checkpoint: tuple[Path, RunState] | None, rows: RowChoices | None = None
-) -> GroupBuffer:
+def open_replay(config: Config, checkpoint: Found | None) -> GroupReplay | None:
+    """What may be replayed, as it was when a checkpoint was written; nothing at first. None without it."""
+    if (options := config.batch.replay) is None:
+        return None
+    replay = GroupReplay(options, config.run.seed, config.rollout.prompts_per_step)
+    if checkpoint is not None and (file := checkpoint[0] / REPLAY_FILE).is_file():
+        kept: list[list[Group]] = pickle.loads(file.read_bytes())
+        replay.kept = [outcome_of(groups) for groups in kept]
+    return replay
+
+
+def open_buffer(config: Config, checkpoint: Found | None, rows: RowChoices | None = None) -> GroupBuffer:
     """The buffer as it was when a checkpoint was written; a new one without one, or if it had none.
 
     Args:
-        limits: of the buffer.
+        config: of the run.
         checkpoint: its folder and the run's state from there.
         rows: new; goes on with what the checkpoint knows of rows.
 
     Raises:
         ConfigError: if that is of other rows.
     """
+    limits = BufferLimits.of(config)
     if checkpoint is None:
         return Buffer(limits, rows=rows)
     folder, state = checkpoint
@@ -145,7 +167,7 @@ def _write_contents(
     config: Config,
     trainer: Trainer,
     processor: Processor,
-    generated: Mapping[int, list[Group]] | None,
+    pickles: Mapping[str, Any],
     rows: State | None,
     folder: Path,
 ) -> Mapping[str, int]:
@@ -153,8 +175,8 @@ def _write_contents(
     written = trainer.save(folder)
     processor.save(folder / "model")
     (folder / CONFIG_FILE).write_text(config_text(config), encoding="utf-8")
-    if generated is not None:
-        (folder / GENERATED_FILE).write_bytes(pickle.dumps(generated))
+    for name, value in pickles.items():
+        (folder / name).write_bytes(pickle.dumps(value))
     if rows is not None:
         np.savez(folder / ROWS_FILE, **rows)  # type: ignore[arg-type]
     return written

@@ -26,7 +26,7 @@ from vlrl.errors import ConfigError
 from vlrl.foreign.failure import Failure
 from vlrl.rounding import summed
 from vlrl.scoring.execute import Executor, ScoringRequest
-from vlrl.scoring.functions import CONTEXT_NAMES, RewardFunction, Value, find_reward
+from vlrl.scoring.functions import CONTEXT_NAMES, RewardFunction, Value, find_reward, require_single
 from vlrl.scoring.metrics import take_metrics
 from vlrl.types import Score, Trajectory
 
@@ -102,7 +102,12 @@ class ComposedReward:
     def of_run(cls, config: Config, by_source: Mapping[str, Sequence[RewardConfig]]) -> Self:
         """A run's rewards; beside a teacher they are optional."""
         taught = config.algorithm.teacher is not None
-        return cls(config.rewards, by_source, config.scoring, optional=taught)
+        found = cls(config.rewards, by_source, config.scoring, optional=taught)
+        if config.algorithm.has_greedy_baseline:
+            terms = [term for terms in (found._terms, *found._own_terms.values()) for term in terms]
+            counted = [term.function for term in terms if term.reward.weight != 0]
+            require_single(counted, config.algorithm.credit.name)
+        return found
 
     def first_part(self, source: str) -> str:
         """Name of the first reward of a source's samples."""

@@ -159,6 +159,17 @@ def find_reward(
     return RewardFunction(source, label, found, declared, waits, filled, wanted, required, takes_rest, invoke)
 
 
+def require_single(functions: Sequence[RewardFunction], credit: str) -> None:
+    """Raise ConfigError for a reward of whole groups, where a greedy completion is to be scored by itself."""
+    for function in functions:
+        if function.declared.group:
+            raise ConfigError(
+                f"reward {function.label!r} compares the completions of a group, and with "
+                f"algorithm.credit={credit} a greedy completion is scored by itself; give the reward "
+                "weight=0, or set algorithm.credit=episode"
+            )
+
+
 def as_value(returned: Any, label: str) -> Value:
     """What a reward returned.
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
+import numpy as np
+
 from vlrl.algorithm.credit import shared_turn_mask
 from vlrl.rounding import all_equal
 from vlrl.types import Group, Trajectory
@@ -121,8 +123,10 @@ class GroupNumbers:
         sample_id: of its first member; None without any.
         members: one a trajectory.
         num_generated_tokens: by the policy; those that episodes share count once.
-        failed: whether fewer than two members have a score, see `Group.failed`.
+        failed: whether there is no baseline, see `Group.failed`.
         example: its first scored member; None if there is none.
+        greedy: of the greedy episode that the members are compared with, if there is one.
+        signal: mean |advantage| of its trained tokens; 0 if there is nothing to learn from.
     """
 
     sample_id: str | None
@@ -130,6 +134,8 @@ class GroupNumbers:
     num_generated_tokens: int
     failed: bool
     example: Example | None
+    greedy: tuple[TrajectoryNumbers, ...] = ()
+    signal: float = 0.0
 
     @classmethod
     def of(cls, group: Group) -> Self:
@@ -140,12 +146,14 @@ class GroupNumbers:
             num_generated_tokens=num_generated_tokens(group),
             failed=group.failed,
             example=Example.of(group.scored[0]) if group.scored else None,
+            greedy=tuple(map(TrajectoryNumbers.of, group.greedy or ())),
+            signal=signal_of(group),
         )
 
     @property
     def is_even(self) -> bool:
-        """Whether all scores are equal, so that there is nothing to learn from."""
-        return all_equal([t.total for t in self.members if t.total is not None])
+        """Whether all scores that are compared are equal, so that there is nothing to learn from."""
+        return all_equal([t.total for t in (*self.members, *self.greedy) if t.total is not None])
 
 
 def numbers_of(groups: Sequence[Group]) -> list[GroupNumbers]:
@@ -153,11 +161,22 @@ def numbers_of(groups: Sequence[Group]) -> list[GroupNumbers]:
     return [GroupNumbers.of(group) for group in groups]
 
 
+def signal_of(group: Group) -> float:
+    """Mean |advantage| of the group's trained tokens; 0 without any."""
+    trained = [
+        np.abs(advantages[mask], dtype=np.float64)
+        for credit in group.credits
+        for advantages, mask in zip(credit.advantages, credit.trained, strict=True)
+    ]
+    values = np.concatenate(trained) if trained else np.zeros(0)
+    return float(values.mean()) if len(values) else 0.0
+
+
 def num_generated_tokens(group: Group) -> int:
-    """Tokens of a group that the policy generated; those that episodes share once."""
+    """Tokens of a group that the policy generated, the greedy episode's too; those that are shared once."""
     return sum(
         int((ledger.loss_mask & once).sum())
-        for trajectory in group.trajectories
+        for trajectory in (*group.trajectories, *(group.greedy or ()))
         for ledger, once in zip(trajectory.ledgers, shared_turn_mask(trajectory), strict=True)
     )
 

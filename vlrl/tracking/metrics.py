@@ -15,6 +15,9 @@ TIME_PARTS = ("generate", "reward", "train", "sync", "wait")
 SOURCE_REWARD = "reward_by_source/"
 """Mean reward of one source is `reward_by_source/<name>`."""
 
+GREEDY_REWARD = "baseline/greedy_reward"
+"""Mean reward of the greedy completions of ReMax, which are no part of reward/mean."""
+
 DROPPED = "groups/dropped_"
 """Groups that a filter dropped are `groups/dropped_<filter>`."""
 
@@ -76,6 +79,10 @@ METRICS: Mapping[str, Metric] = {
     "reward/std": Metric("Standard deviation of reward over the step's completions"),
     "reward/zero_variance_groups": Metric(
         "Share of groups whose rewards are all equal but for rounding: they teach nothing", "fraction"
+    ),
+    GREEDY_REWARD: Metric(
+        "Mean reward of the greedy completions that the others are compared with (ReMax); they are not part "
+        "of reward/mean"
     ),
     "completion/num_tokens_mean": Metric("Mean length of a completion", "tokens"),
     "completion/truncated_fraction": Metric("Share of completions cut at rollout.max_tokens", "fraction"),
@@ -158,7 +165,9 @@ METRICS: Mapping[str, Metric] = {
         "Requests lost with an engine and sent again to the next one", "count"
     ),
     "groups/num_without_baseline": Metric(
-        "Groups that are not trained, as fewer than two of their members have a score", "count"
+        "Groups that are not trained, as fewer than two of their members have a score; where a greedy "
+        "completion is the baseline, as it has none or no member has",
+        "count",
     ),
     "groups/dropped_share": Metric(
         "Share of the groups generated for the batch that filters dropped", "fraction"
@@ -167,6 +176,13 @@ METRICS: Mapping[str, Metric] = {
     "groups/num_stale": Metric("Groups generated again as their oldest tokens were too stale", "count"),
     "groups/num_running": Metric("Groups being generated when the batch was complete", "count"),
     "groups/num_waiting": Metric("Groups generated for later batches when the batch was complete", "count"),
+    "replay/num_groups": Metric(
+        "Earlier groups that the step trained again in place of groups without a signal; no other metric of "
+        "rewards, completions or generated tokens counts them",
+        "count",
+    ),
+    "replay/num_kept": Metric("Samples whose groups may be trained again by later steps", "count"),
+    "replay/staleness_mean": Metric("Mean staleness of the oldest tokens of what was replayed", "updates"),
     "sampler/num_rows_seen": Metric("Rows of the adaptive source of which a group has been counted", "count"),
     "sampler/effective_num_rows": Metric(
         "Rows that an adaptive sampler chooses among: 1 / Σ P² of their probabilities P", "count"

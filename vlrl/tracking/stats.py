@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from vlrl.tracking.group_numbers import GroupNumbers, TrajectoryNumbers
-from vlrl.tracking.metrics import EPISODE_COUNTS, SOURCE_REWARD
+from vlrl.tracking.metrics import EPISODE_COUNTS, GREEDY_REWARD, SOURCE_REWARD
 
 
 def rollout_stats(groups: Sequence[GroupNumbers], failures: Sequence[object]) -> dict[str, float]:
@@ -26,6 +26,7 @@ def rollout_stats(groups: Sequence[GroupNumbers], failures: Sequence[object]) ->
         "reward/std": float(totals.std()),
         **_part_means(trajectories),
         **_source_means(trajectories),
+        **_baseline(groups),
         "reward/zero_variance_groups": float(np.mean([g.is_even for g in scored])) if scored else 0.0,
         "completion/num_tokens_mean": _mean([t.num_action_tokens for t in trajectories]),
         "completion/truncated_fraction": _mean([t.truncated for t in trajectories]),
@@ -57,6 +58,12 @@ def episode_stats(groups: Sequence[GroupNumbers], counts: Mapping[str, int]) -> 
         **{f"episode/{name}": _mean([e.info[name] for e in episodes if name in e.info]) for name in names},
         **{f"failures/{name}": float(counts.get(name, 0)) for name in EPISODE_COUNTS},
     }
+
+
+def _baseline(groups: Sequence[GroupNumbers]) -> dict[str, float]:
+    """What completions are compared with, if that is a greedy one of the same sample."""
+    greedy = [t for group in groups for t in group.greedy]
+    return {GREEDY_REWARD: _mean([t.total for t in greedy if t.total is not None])} if greedy else {}
 
 
 def _mean(values: Sequence[float]) -> float:

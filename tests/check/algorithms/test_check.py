@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from vlrl.check.algorithms.check import CLAUSES, check_loss, verdict
+from vlrl.check.algorithms.kinds import check_function
 from vlrl.errors import ConfigError
 from vlrl.registry import BUILT_IN
 
@@ -102,3 +103,47 @@ def test_a_loss_that_raises_is_told_where(tmp_path: Path) -> None:
     file.write_text("def mine(trainer, anchor, advantages):\n    return 1 / 0\n")
     (only,) = check_loss(f"{file}:mine", {})["checks"]
     assert only["found"] == f"raises ZeroDivisionError: division by zero ({file}, line 2)"
+
+
+ADVANTAGES = {
+    "numbers": ("[t.score.total / 0.0 if t.score.total == 1 else 0.0 for t in group]", "ZeroDivisionError"),
+    "numbers ": ("[(t.score.total - m) / np.std([u.score.total for u in group]) for t in group]", "finite"),
+    "numbers  ": ("[0.0]", "returned 1 advantages for 2 trajectories"),
+    "numbers   ": ("[setattr(t, 'score', None) or 0.0 for t in group]", "changes the episodes in place"),
+    "members": ("[t.score.total - group[0].score.total for t in group]", "depends on the order"),
+    "repeats": ("[t.score.total * next(COUNT) for t in group]", "two calls with the same episodes differ"),
+}
+"""Clause, told apart by spaces → an advantage that breaks it, and what is said of it."""
+
+
+@pytest.mark.parametrize("name", BUILT_IN["advantages"])
+def test_built_in_advantages_keep_theirs(name: str) -> None:
+    result = check_function(name, {"rewards": {"speed": 2.0}} if name == "gdpo" else {})
+    assert result["ok"] and [check["name"] for check in result["checks"]] == ["numbers", "members", "repeats"]
+
+
+@pytest.mark.parametrize("clause", ADVANTAGES)
+def test_an_advantage_that_breaks_a_clause_is_told_which(clause: str, tmp_path: Path) -> None:
+    body, words = ADVANTAGES[clause]
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from itertools import count\nimport numpy as np\nCOUNT = count()\n\n"
+        "def mine(group):\n    m = np.mean([t.score.total for t in group])\n"
+        f"    with np.errstate(all='ignore'):\n        return {body}\n"
+    )
+    result = check_function(f"{file}:mine", {}, "advantages")
+    failed = {c["name"]: c["found"] for c in result["checks"] if c["status"] == "fail"}
+    assert words in failed[clause.strip()], result["checks"]
+
+
+def test_an_advantage_of_a_file_may_ask_for_a_greedy_episode(tmp_path: Path) -> None:
+    """It is then given one member too; a group's own baseline would not be defined there."""
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "def against(group, *, greedy):\n    return [t.score.total - greedy.score.total for t in group]\n"
+        "def spread(group, *, greedy):\n"
+        "    return [greedy.score.total / (len(group) - 1) for t in group]\n"
+    )
+    assert check_function(f"{file}:against", {}, "advantages")["ok"]
+    (only,) = check_function(f"{file}:spread", {}, "advantages")["checks"]
+    assert "ZeroDivisionError" in only["found"]

@@ -39,6 +39,16 @@ def opo(trajectories: Sequence[Trajectory]) -> list[FloatArray]:
     return whole_episodes(trajectories, (rewards - baseline).astype(np.float32))
 
 
+def remax(trajectories: Sequence[Trajectory], *, greedy: Trajectory) -> list[FloatArray]:
+    """ReMax (arXiv 2310.10505, §4): A_i = r_i - r(greedy episode of the same sample).
+
+    The greedy episode does not depend on what was sampled, so the gradient is unbiased for any n, 1 too.
+    """
+    baseline = totals_of([greedy])[0]
+    advantages = [0.0 if all_equal([r, baseline]) else r - baseline for r in totals_of(trajectories)]
+    return whole_episodes(trajectories, advantages)
+
+
 def reward(trajectories: Sequence[Trajectory]) -> list[FloatArray]:
     """REINFORCE's (Williams 1992) A_i = r_i, without a baseline of the group.
 

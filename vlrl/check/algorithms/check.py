@@ -228,6 +228,9 @@ MEANINGS = {
     "any order": "of the tokens makes no difference",
     "same again": "with the same seed",
     "ties": "are chosen together",
+    "numbers": "one for each episode, or one a turn, for rewards that are far, close or equal",
+    "members": "in any order get the same",
+    "repeats": "to the last bit",
 }
 
 

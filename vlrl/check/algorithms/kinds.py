@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from vlrl.check.algorithms.advantage import check_advantage
 from vlrl.check.algorithms.check import check_loss
 from vlrl.check.algorithms.correction import check_correction
 from vlrl.check.algorithms.selection import check_selection
@@ -13,6 +14,7 @@ from vlrl.registry import available
 
 CHECKS: Mapping[str, Callable[[str, Mapping[str, Any]], dict[str, Any]]] = {
     "losses": check_loss,
+    "advantages": check_advantage,
     "corrections": check_correction,
     "selections": check_selection,
 }

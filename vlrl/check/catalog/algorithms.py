@@ -11,7 +11,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from vlrl.config.algorithm import KINDS, KL_CONTEXT, LOSS_CONTEXT, SELECTION_CONTEXT, SHARED
+from vlrl.config.algorithm import (
+    CREDIT_CONTEXT,
+    KINDS,
+    KL_CONTEXT,
+    LOSS_CONTEXT,
+    SELECTION_CONTEXT,
+    SHARED,
+)
 from vlrl.config.asynchronous import CORRECTION_CONTEXT, CORRECTION_KEYS
 from vlrl.config.learning.preferences import PAIRED_CONTEXT, UNPAIRED_CONTEXT
 from vlrl.config.presets import PRESETS
@@ -33,6 +40,7 @@ READ: Mapping[str, Collection[str]] = {
 }
 """Kind → keys beside that one which a function gets if it names them."""
 GIVEN: Mapping[str, Collection[str]] = {
+    "advantages": CREDIT_CONTEXT,
     "losses": LOSS_CONTEXT,
     "corrections": CORRECTION_CONTEXT,
     "regularizers": KL_CONTEXT,

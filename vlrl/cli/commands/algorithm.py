@@ -42,14 +42,20 @@ def show_command(
 @app.command("check")
 def check_command(
     name: Annotated[
-        str, typer.Argument(help="A registered loss, correction or selection, or path/to/file.py:function.")
+        str,
+        typer.Argument(
+            help="A registered loss, advantage, correction or selection, or path/to/file.py:function."
+        ),
     ],
     option: Annotated[
         list[str] | None, typer.Option("--option", help="An option of it: key=value; may be repeated.")
     ] = None,
     kind: Annotated[
         str | None,
-        typer.Option("--kind", help="What it is: losses (of a file by default), corrections or selections."),
+        typer.Option(
+            "--kind",
+            help="What it is: losses (of a file by default), advantages, corrections or selections.",
+        ),
     ] = None,
     json: JsonOption = False,
     debug: DebugOption = False,

@@ -39,7 +39,10 @@ def command(
     ):
         console.phase("generating")
         seed_path = (loaded.run.seed, 0)
-        rollouts = run.runner.run(rollout_groups(run.first_samples, run.context, seed_path=seed_path))
+        beside = loaded.algorithm.has_greedy_baseline
+        rollouts = run.runner.run(
+            rollout_groups(run.first_samples, run.context, seed_path=seed_path, greedy_beside=beside)
+        )
         groups = rollouts.groups
         failures = run.runner.run(score_groups(groups, run.reward.score_all))
         assign_credit(groups, loaded.algorithm, masks_of(loaded))

@@ -12,7 +12,7 @@ from typing import Any
 
 from vlrl import cluster
 from vlrl.batch import StepBatch, StoredBatch
-from vlrl.cluster.frames import rejoin
+from vlrl.cluster.frames import rejoin, separate
 from vlrl.config import Config
 from vlrl.engine.policy import VllmPolicy
 from vlrl.engine.requests import JointBatch
@@ -166,7 +166,7 @@ class RolloutWorkers:
         self, outcomes: Sequence[TicketOutcome], part: slice, options: PackOptions, version: int
     ) -> StepBatch:
         """Have a worker pack a part of all groups of some outcomes for one optimizer step."""
-        stored: list[StoredGroups] = [outcome.groups for outcome in outcomes]
+        stored = [_stored(outcome) for outcome in outcomes]
         handle = self._handles[next(self._packs) % len(self._handles)]
         while True:
             worker = handle.actor
@@ -190,7 +190,7 @@ class RolloutWorkers:
 
     def fetch(self, outcome: TicketOutcome) -> list[Group]:
         """An outcome's groups."""
-        return _fetched(outcome.groups)
+        return _fetched(_stored(outcome))
 
     def take_published(self) -> dict[str, float]:
         """What the rewards have published since this was called last."""
@@ -248,6 +248,13 @@ class RolloutWorkers:
             engine = error
         for handle in self._handles:
             handle.actor.renewed.remote(lost.number, engine)
+
+
+def _stored(outcome: TicketOutcome) -> StoredGroups:
+    """Where an outcome's groups lie; those that come from a checkpoint are put there first."""
+    if not isinstance(outcome.groups, StoredGroups):
+        outcome.groups = StoredGroups(*map(cluster.put, separate(outcome.groups)))
+    return outcome.groups
 
 
 def _fetched(stored: StoredGroups) -> list[Group]:
