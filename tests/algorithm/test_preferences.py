@@ -184,7 +184,7 @@ def test_no_tokens_have_no_loss_and_no_sums(case: Any) -> None:
     found = tokens.only(torch.zeros(len(tokens.weights), dtype=torch.bool)).losses(**options)
     assert found.loss.shape == (0,)
     assert not found.sums.any()
-    assert preference_metrics(found.sums) == {}
+    assert preference_metrics(found.sums, PreferencesConfig()) == {}
 
 
 def of_slice(rank: int, port: int, half: Tokens, options: dict[str, Any]) -> tuple[Any, Any, float]:
@@ -261,7 +261,7 @@ def test_the_metrics_are_those_of_whole_completions() -> None:
         sign: [float(ratios[(PAIRS.group_ids == g) & (PAIRS.advantages == sign)].sum()) for g in range(3)]
         for sign in (1, -1)
     }
-    found = preference_metrics(PAIRS.losses().sums)
+    found = preference_metrics(PAIRS.losses().sums, PreferencesConfig(beta=BETA))
     right = [c > r for c, r in zip(whole[1], whole[-1], strict=True)]
     assert found["preference/accuracy"] == pytest.approx(np.mean(right))
     assert found["preference/chosen_reward"] == pytest.approx(BETA * np.mean(whole[1]))
@@ -271,7 +271,7 @@ def test_the_metrics_are_those_of_whole_completions() -> None:
     ]
     assert found["preference/rejected_logprob"] == pytest.approx(np.mean(logprobs))
     tied = replace(PAIRS, trainer=PAIRS.reference.clone().requires_grad_()).losses()
-    assert preference_metrics(tied.sums)["preference/accuracy"] == pytest.approx(0.5)
+    assert preference_metrics(tied.sums, PreferencesConfig())["preference/accuracy"] == pytest.approx(0.5)
     assert tied.sums[COLUMNS.index("loss")] == pytest.approx(3 * math.log(2))
 
 

@@ -15,6 +15,7 @@ from rank_processes import RankProcesses, free_port
 from vlrl.algorithm.preferences.tokens import COLUMNS, PreferenceObjective, preference_metrics
 from vlrl.batch import MicroBatch
 from vlrl.config import Config
+from vlrl.config.learning.preferences import PreferencesConfig
 from vlrl.envs.visual.questions.digit_sum import DigitSum
 from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack
@@ -25,7 +26,7 @@ LAYOUTS = {"one": (1, 1), "two": (2, 1), "sliced": (2, 2)}
 
 
 def stepped(
-    config: Config, rank: int, port: int, mine: Sequence[MicroBatch]
+    config: Config, rank: int, port: int, mine: Sequence[MicroBatch], learning_rate: float
 ) -> tuple[list[Any], float, dict[str, np.ndarray]]:
     """Sums before a step, in it and after it; the gradient's norm; and this rank's slices of the weights."""
     from vlrl.model.lora import slice_of
@@ -37,14 +38,16 @@ def stepped(
     assert config.preferences is not None
     objective = PreferenceObjective(config.preferences)
     before = running.measure(mine, objective)
-    result = running.step(mine, objective, 1e-2)
+    result = running.step(mine, objective, learning_rate)
     after = running.measure(mine, objective)
     model = running._engine.module.model
     slices = {name: slice_of(p).float().clone().numpy() for name, p in model.named_parameters()}
     return [before, result.sums, after], result.grad_norm, slices
 
 
-def run(model: Path, layout: str, **sections: Any) -> tuple[list[Any], float, dict[str, np.ndarray]]:
+def run(
+    model: Path, layout: str, *, learning_rate: float = 1e-2, **sections: Any
+) -> tuple[list[Any], float, dict[str, np.ndarray]]:
     """The same of all ranks: sums added up, slices of a weight one after the other, cut to its size."""
     num_ranks, slices = LAYOUTS[layout]
     config = make_config(
@@ -65,22 +68,30 @@ def run(model: Path, layout: str, **sections: Any) -> tuple[list[Any], float, di
     batch = pack(groups, processor.pixels, PackOptions.of(config))
     port = free_port()
     with RankProcesses(num_ranks) as ranks:
-        found = ranks.run(stepped, [(config, rank, port, mine) for rank, mine in enumerate(batch)])
+        found = ranks.run(stepped, [(config, rank, port, mine, learning_rate) for rank, mine in enumerate(batch)])
     sums = [sum(of_rank[1:], of_rank[0]) for of_rank in zip(*(each[0] for each in found), strict=True)]
     whole = {name: np.concatenate([each[2][name].ravel() for each in found]) for name in found[0][2]}
     return sums, found[0][1], whole
 
 
-@pytest.fixture(scope="module", params=["dpo", "kto"])
-def runs(request: pytest.FixtureRequest, tiny_model: Path) -> dict[str, Any]:
-    return {name: run(tiny_model, name, preferences={"loss": request.param}) for name in LAYOUTS}
+@pytest.fixture(scope="module", params=["dpo", "kto", "bradley_terry"])
+def options(request: pytest.FixtureRequest) -> PreferencesConfig:
+    return PreferencesConfig(loss=request.param)
 
 
-def test_before_a_step_all_are_ties_and_the_step_tells_them_apart(runs: dict[str, Any]) -> None:
+@pytest.fixture(scope="module")
+def runs(options: PreferencesConfig, tiny_model: Path) -> dict[str, Any]:
+    return {name: run(tiny_model, name, preferences={"loss": options.loss.name}) for name in LAYOUTS}
+
+
+def test_before_a_step_all_are_ties_and_the_step_tells_them_apart(
+    runs: dict[str, Any], options: PreferencesConfig
+) -> None:
     (before, _, after), _, _ = runs["one"]
-    first, last = preference_metrics(before.groups), preference_metrics(after.groups)
-    assert first["preference/accuracy"] == 0.5
-    assert first["preference/margin"] == pytest.approx(0.0, abs=1e-6)
+    first, last = (preference_metrics(sums.groups, options) for sums in (before, after))
+    if not options.is_scored:  # of which the start is no reference, but a random head
+        assert first["preference/accuracy"] == 0.5
+        assert first["preference/margin"] == pytest.approx(0.0, abs=1e-6)
     assert last["preference/loss"] < first["preference/loss"]
     assert last["preference/margin"] > 0
 
@@ -103,5 +114,17 @@ def test_adapters_off_are_the_reference(tiny_model: Path) -> None:
     lora = {"rank": 4, "alpha": 8, "targets": ["language_layers"]}
     (before, _, after), norm, _ = run(tiny_model, "two", preferences={}, lora=lora)
     assert norm > 0
-    assert preference_metrics(before.groups)["preference/accuracy"] == 0.5
-    assert preference_metrics(after.groups)["preference/margin"] > 0
+    dpo = PreferencesConfig()
+    assert preference_metrics(before.groups, dpo)["preference/accuracy"] == 0.5
+    assert preference_metrics(after.groups, dpo)["preference/margin"] > 0
+
+
+def test_a_score_is_trained_beside_adapters(tiny_model: Path) -> None:
+    lora = {"rank": 4, "alpha": 8, "targets": ["language_layers"]}
+    start, end = (
+        run(tiny_model, "two", preferences={"loss": "bradley_terry"}, lora=lora, learning_rate=rate)[2]
+        for rate in (0.0, 1e-2)
+    )
+    moved = {name for name in start if not np.array_equal(start[name], end[name])}
+    assert "score.weight" in moved
+    assert all(".lora_" in name for name in moved - {"score.weight"}) and len(moved) > 1
