@@ -75,7 +75,7 @@ def _with_section(config: Config, default: PreferencesConfig) -> Config:
     if options.is_scored != default.is_scored:
         trains, command = ("a policy", "dpo") if default.is_scored else ("a reward model", "reward-model")
         raise ConfigError(
-            f"preferences.loss={options.loss.name} trains {trains}; set preferences.loss={default.loss.name}, "
+            f"preferences.loss={options.loss.name} trains {trains}; set preferences.loss={default.loss.name} "
             f"or train with `vlrl {command}`"
         )
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -98,11 +99,12 @@ def margin_of(sample: Sample, column: str | None) -> float:
     """
     if column is None:
         return 0.0
-    value = sample.metadata.get(column)
+    value: Any = sample.metadata.get(column)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not 0 <= value < float("inf"):
         raise DataError(
-            f"sample {sample.id!r} has {value!r} in column {column!r} (preferences.margin), where a number of "
-            "at least 0 must be; swap chosen and rejected where it is below, or set preferences.margin=null"
+            f"sample {sample.id!r} has {value!r} in column {column!r} (preferences.margin), where a number "
+            "of at least 0 must be; swap chosen and rejected where it is negative, or set "
+            "preferences.margin=null"
         )
     return float(value)

@@ -64,8 +64,12 @@ PREFERENCES: Mapping[str, Metric] = {
         "update, is half",
         "fraction",
     ),
-    "preference/margin": Metric("Mean implicit reward, or score, of chosen completions minus that of rejected ones"),
-    "preference/chosen_reward": Metric("Mean implicit reward, or score, of chosen, or desirable, completions"),
+    "preference/margin": Metric(
+        "Mean implicit reward, or score, of chosen completions minus that of rejected ones"
+    ),
+    "preference/chosen_reward": Metric(
+        "Mean implicit reward, or score, of chosen, or desirable, completions"
+    ),
     "preference/rejected_reward": Metric("The same of rejected, or undesirable, ones"),
     "preference/mean_reward": Metric("Mean score that a reward model gives to both completions of pairs"),
     "preference/chosen_logprob": Metric("Mean log-probability of a whole chosen completion", "nats"),

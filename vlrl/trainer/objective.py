@@ -111,8 +111,8 @@ def rl_objective(config: Config) -> Objective:
         return "grpo"
     if config.preferences.is_scored:
         raise ConfigError(
-            f"preferences.loss={config.preferences.loss.name} trains a reward model, and `vlrl train` a policy; "
-            "set preferences.loss=dpo, or train with `vlrl reward-model`"
+            f"preferences.loss={config.preferences.loss.name} trains a reward model, and `vlrl train` a "
+            "policy; set preferences.loss=dpo, or train with `vlrl reward-model`"
         )
     if config.preferences.is_unpaired:
         raise ConfigError(

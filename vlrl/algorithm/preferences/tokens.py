@@ -98,7 +98,9 @@ def preference_losses(
     ids = batch.sequence_ids if batch.group_ids is None else batch.group_ids
     values = torch.stack([log_ratios, current, torch.ones_like(current)])
     margin = (batch.advantages - 1) * is_chosen
-    of_tokens = torch.cat([values * is_chosen, values * is_rejected, margin[None]]).T  # one collective, [M, 7]
+    of_tokens = torch.cat(
+        [values * is_chosen, values * is_rejected, margin[None]]
+    ).T  # one collective, [M, 7]
     totals = sums(of_tokens.contiguous(), ids).unbind(1)
     chosen, chosen_logprob, num_chosen, rejected, rejected_logprob, num_rejected, margin = totals
     groups = _Groups(chosen, rejected, num_chosen, num_rejected, margin)

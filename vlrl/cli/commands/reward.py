@@ -1,4 +1,4 @@
-"""`vlrl reward list|show|new|test|score`."""
+"""`vlrl reward list|show|new|test|score|serve`."""
 
 from __future__ import annotations
 
@@ -157,6 +157,27 @@ def score_command(
     print_result(result, json)
     if result["num_failed"]:
         raise typer.Exit(1)
+
+
+@app.command("serve", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def serve_command(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(help="RUN/model of `vlrl reward-model`.")],
+    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen at.")] = 8001,
+    debug: DebugOption = False,
+) -> None:
+    """Serve a reward model to `classifier`, on an engine of its own: `vlrl reward serve runs/rm/model`.
+
+    Further options go to vLLM's server as they are. CUDA_VISIBLE_DEVICES says on which GPU.
+    """
+    from vlrl.engine.classify import serve, serve_arguments
+
+    arguments = serve_arguments(folder.absolute(), host, port, context.args)
+    typer.echo(
+        f"rewards: classifier with endpoint={{base_url: http://{host}:{port}/v1, model: {folder.absolute()}}}"
+    )
+    serve(arguments)
 
 
 def _find(reward: str, option: list[str] | None, adapter: str, options: dict[str, Any] | None = None) -> Any:

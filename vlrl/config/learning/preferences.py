@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -30,8 +30,7 @@ SCORED_CONTEXT = ("margins",)
 
 
 class PreferencesConfig(Section):
-    """Preference learning: `vlrl dpo` on rows of pairs or labels, `vlrl train` on pairs of its own groups,
-    `vlrl reward-model` on rows of pairs."""
+    """Preference learning: `vlrl dpo` and `reward-model` on rows, `vlrl train` on pairs of its own groups."""
 
     loss: Function = DPO
     """The loss of a pair: dpo (label_smoothing), ipo (average), or of one completion with a label: kto
@@ -99,8 +98,8 @@ class PreferencesConfig(Section):
         """
         if self.is_scored and temperature != 1.0:
             raise ValueError(
-                f"rollout.temperature={temperature:g} has no effect with preferences.loss={self.loss.name}: a "
-                "reward model has no logits to divide; leave it out"
+                f"rollout.temperature={temperature:g} has no effect with preferences.loss={self.loss.name}: "
+                "a reward model has no logits to divide; leave it out"
             )
         for key in NOT_READ:
             value = getattr(algorithm, key)
@@ -116,7 +115,7 @@ class PreferencesConfig(Section):
         import torch
 
         one = torch.ones(1)
-        context = {name: one for name in (*PAIRED_CONTEXT, *SCORED_CONTEXT)}
+        context: dict[str, Any] = {name: one for name in (*PAIRED_CONTEXT, *SCORED_CONTEXT)}
         context |= {"desirable": one > 0, "kl": 0.0}
         try:
             bound(*[one] * len(UNPAIRED if self.is_unpaired else PAIRED), **context)
@@ -139,7 +138,8 @@ def bound_preference(options: PreferencesConfig) -> Bound:
     Raises:
         ConfigError: as `vlrl.registry.bound.bind` does.
     """
-    given, context = PAIRED, PAIRED_CONTEXT
+    given: tuple[str, ...] = PAIRED
+    context: tuple[str, ...] = PAIRED_CONTEXT
     if options.is_scored:
         given, context = SCORED, SCORED_CONTEXT
     elif options.is_unpaired:

@@ -7,7 +7,6 @@ stands alone: a copy lies in the folder of every reward model, so that
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import transformers
@@ -19,8 +18,10 @@ from transformers.core_model_loading import WeightRenaming
 from transformers.modeling_layers import GenericForSequenceClassification
 
 GENERATES, CLASSIFIES = "ForConditionalGeneration", "ForSequenceClassification"
-HEAD = r"^language_model\.score\."
-"""Where the head's weight is in a file: vLLM gives the head to the language model inside the whole one."""
+HEADS_OUTSIDE = ("qwen3_vl", "qwen3_vl_moe", "smolvlm")
+"""Families whose head is beside the language model in vLLM, and in a file; else it is inside."""
+
+_MADE: dict[str, type[Any]] = {}
 
 
 def classifier_class(generator_class: type[Any]) -> type[Any]:
@@ -28,29 +29,29 @@ def classifier_class(generator_class: type[Any]) -> type[Any]:
 
     Its backbone is the same by name, and so are the conversions between files and parameters.
     """
-    return _classifier_class(generator_class)
-
-
-@lru_cache
-def _classifier_class(generator_class: type[Any]) -> type[Any]:
     name = generator_class.__name__.removesuffix(GENERATES) + CLASSIFIES
-    base = next(c for c in generator_class.__mro__ if c.__name__.endswith("PreTrainedModel"))
+    if name in _MADE:
+        return _MADE[name]
+    base: Any = next(c for c in generator_class.__mro__ if c.__name__.endswith("PreTrainedModel"))
     made = type(
         name,
         (GenericForSequenceClassification, base),
         {"__module__": __name__, "_keys_to_ignore_on_load_unexpected": [r"(^|\.)lm_head\."]},
     )
     own = get_checkpoint_conversion_mapping(generator_class.__name__)
+    model_type = base.config_class.model_type
     if own is None:
-        own = get_checkpoint_conversion_mapping(made.config_class.model_type) or []
-    head = head_renaming(made.config_class.model_type)
-    register_checkpoint_conversion_mapping(name, [head, *own], overwrite=True)
-    return made
+        own = get_checkpoint_conversion_mapping(model_type) or []
+    register_checkpoint_conversion_mapping(name, [*head_renaming(model_type), *own], overwrite=True)
+    return _MADE.setdefault(name, made)
 
 
-def head_renaming(model_type: str) -> WeightRenaming:
-    """The head's name in a file to its name in the model."""
-    return WeightRenaming(source_patterns=HEAD, target_patterns="score.")
+def head_renaming(model_type: str) -> list[WeightRenaming]:
+    """From the head's name in a file to its name in the model; nothing where they are the same."""
+    if model_type in HEADS_OUTSIDE:
+        return []
+    inside = r"^language_model\.score\.weight"
+    return [WeightRenaming(source_patterns=inside, target_patterns="score.weight")]
 
 
 def __getattr__(name: str) -> Any:

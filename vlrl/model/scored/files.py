@@ -38,8 +38,8 @@ def load_scored(path: str, seed: int, **options: Any) -> Any:
     config = AutoConfig.from_pretrained(path, trust_remote_code=trusts)
     if type(config) not in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING:
         raise ConfigError(
-            f"model.path={path!r}: a model of type {config.model_type!r} comes with code of its own, of which "
-            "no reward model can be made; take one that transformers has itself"
+            f"model.path={path!r}: a model of type {config.model_type!r} comes with code of its own, of "
+            "which no reward model can be made; take one that transformers has itself"
         )
     config.id2label, config.label2id = {0: "reward"}, {"reward": 0}
     made = classifier_class(MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING[type(config)])
@@ -49,7 +49,7 @@ def load_scored(path: str, seed: int, **options: Any) -> Any:
         generator = torch.Generator().manual_seed(seed)
         weights = torch.randn(1, fan_in, generator=generator) / (fan_in + 1) ** 0.5
         model.score.weight.data = weights.to(model.score.weight.dtype)
-        model._weight_conversions.insert(0, head_renaming(config.model_type))
+        model._weight_conversions[:0] = head_renaming(config.model_type)
     return model
 
 
