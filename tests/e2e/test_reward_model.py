@@ -120,7 +120,7 @@ def heldout(config: Config) -> list[Sample]:
 
 
 def plain_scores(config: Config, samples: list[Sample]) -> np.ndarray:
-    """[n, 2] scores of chosen and rejected by transformers' own classes and no code of ours in this process."""
+    """[n, 2] scores of chosen and rejected, by transformers and the code that lies in the folder."""
     from transformers import AutoModelForSequenceClassification, AutoProcessor
 
     folder = config.run_dir / "model"

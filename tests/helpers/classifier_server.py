@@ -28,7 +28,7 @@ def serving(folder: Path, log: Path) -> Iterator[str]:
     command = [sys.executable, "-m", "vlrl", "reward", "serve", str(folder), "--port", str(port)]
     with log.open("wb") as out:
         server = subprocess.Popen(
-            [*command, "--served-model-name", "rm", *OPTIONS],
+            [*command, "--", "--served-model-name", "rm", *OPTIONS],
             stdout=out,
             stderr=out,
             start_new_session=True,

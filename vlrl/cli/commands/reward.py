@@ -159,21 +159,23 @@ def score_command(
         raise typer.Exit(1)
 
 
-@app.command("serve", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+@app.command("serve")
 def serve_command(
-    context: typer.Context,
     folder: Annotated[Path, typer.Argument(help="RUN/model of `vlrl reward-model`.")],
+    engine_options: Annotated[
+        list[str] | None, typer.Argument(help="Options of vLLM's server, after --.", metavar="[-- OPTION …]")
+    ] = None,
     host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen at.")] = 8001,
     debug: DebugOption = False,
 ) -> None:
     """Serve a reward model to `classifier`, on an engine of its own: `vlrl reward serve runs/rm/model`.
 
-    Further options go to vLLM's server as they are. CUDA_VISIBLE_DEVICES says on which GPU.
+    What comes after -- goes to vLLM's server as it is. CUDA_VISIBLE_DEVICES says on which GPU.
     """
     from vlrl.engine.classify import serve, serve_arguments
 
-    arguments = serve_arguments(folder.absolute(), host, port, context.args)
+    arguments = serve_arguments(folder.absolute(), host, port, engine_options or ())
     typer.echo(
         f"rewards: classifier with endpoint={{base_url: http://{host}:{port}/v1, model: {folder.absolute()}}}"
     )
