@@ -146,7 +146,7 @@ def scored(sample: Sample, **options: Any) -> list[tuple[list[int], float]]:
 
 
 def test_a_reward_model_is_given_completions_as_a_conversation_ends_with_them() -> None:
-    """Behind the token that ends the turn stands what the template writes, and one place for the score."""
+    """What the template writes comes behind the token that ends the turn, then one place for the score."""
     pair = make_sample(target="a", rejected="b")
     assert scored(pair) == [([97, 0, 1, 1], 1.0), ([98, 0, 1, 1], -1.0)]
 
@@ -158,7 +158,7 @@ def test_a_column_holds_the_margin() -> None:
 
 
 @pytest.mark.parametrize("value", [None, -1, "1", True, float("nan"), float("inf")])
-def test_what_is_no_margin_names_the_row(value: Any) -> None:
+def test_another_value_than_a_margin_names_the_row(value: Any) -> None:
     pair = make_sample(id="row 7", target="a", rejected="b", metadata={"by": value})
     with pytest.raises(DataError, match=r"sample 'row 7' has .* in column 'by' \(preferences.margin\)"):
         scored(pair, margin="by")

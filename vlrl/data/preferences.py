@@ -95,7 +95,7 @@ def margin_of(sample: Sample, column: str | None) -> float:
     """A pair's margin, 0 without a column.
 
     Raises:
-        DataError: naming the sample, if there is no number of at least 0.
+        DataError: naming the sample, if the column does not hold a number of at least 0.
     """
     if column is None:
         return 0.0

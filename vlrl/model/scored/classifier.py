@@ -47,7 +47,7 @@ def classifier_class(generator_class: type[Any]) -> type[Any]:
 
 
 def head_renaming(model_type: str) -> list[WeightRenaming]:
-    """From the head's name in a file to its name in the model; nothing where they are the same."""
+    """The change of the head's name from a file to the model; none where they are the same."""
     if model_type in HEADS_OUTSIDE:
         return []
     inside = r"^language_model\.score\.weight"
