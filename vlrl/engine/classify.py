@@ -11,6 +11,9 @@ from typing import Any
 
 from vlrl.errors import ConfigError
 
+QWEN_SIZES = {"images_kwargs": {"min_pixels": 28 * 28}}
+"""Images come as vlrl has resized them, which Qwen's own least size would undo: 256² pixels of Qwen3-VL."""
+
 
 def serve_arguments(folder: Path, host: str, port: int, extra: Sequence[str] = ()) -> list[str]:
     """The command line of a reward model's server.
@@ -34,11 +37,12 @@ def serve_arguments(folder: Path, host: str, port: int, extra: Sequence[str] = (
             f"{folder} holds a {architectures[0]}, not a sequence classifier; train one with `vlrl "
             "reward-model`"
         )
+    sizes = ("--mm-processor-kwargs", json.dumps(QWEN_SIZES))
     return [
         *(sys.executable, "-m", "vllm.entrypoints.openai.api_server"),
         *("--model", str(folder), "--served-model-name", str(folder)),
         *("--runner", "pooling", "--host", host, "--port", str(port)),
-        *("--mm-processor-kwargs", json.dumps({"images_kwargs": {"do_resize": False}})),
+        *(sizes if str(config.get("model_type")).startswith("qwen") else ()),
         *extra,
     ]
 
