@@ -151,11 +151,11 @@ class FamilyProcessor(ABC):
         """Render a conversation that ends where the assistant is to speak."""
         return self._encode(messages, [m.shape for m in media], tools, "prompt")
 
-    def encode_target(self, text: str, opened: str = "") -> IntArray:
+    def encode_target(self, text: str, opened: str = "", *, closed: bool = False) -> IntArray:
         """Tokens of an assistant's turn and the token that ends it: [num_tokens] int64; see the protocol."""
-        text = self.answer_prefix + without_opened(text, opened)
-        ids = self._tokenizer.encode(text, add_special_tokens=False)
-        return np.asarray([*ids, self._end_of_turn], dtype=np.int64)
+        parts = (self.answer_prefix + without_opened(text, opened), self.template.closing(self.end_of_turn))
+        ids, end = (self._tokenizer.encode(part, add_special_tokens=False) for part in parts)
+        return np.asarray([*ids, self._end_of_turn, *(end if closed else ())], dtype=np.int64)
 
     def decode(self, token_ids: IntArray) -> str:
         """Text of generated tokens without the one that ends the turn; other special tokens are shown."""

@@ -77,6 +77,19 @@ class ChatTemplate:
                 end = tag.end()
         return written[:end].rstrip()
 
+    def closing(self, end_of_turn: str) -> str:
+        """What is written behind the token that ends the assistant's last message."""
+        return self._closed.partition(end_of_turn)[2]
+
+    @cached_property
+    def _closed(self) -> str:
+        """What is written behind the assistant's last message."""
+        asked, answer = (
+            {"role": role, "content": [{"type": "text", "text": text}]}
+            for role, text in (("user", "?"), ("assistant", _SAID))
+        )
+        return self._rendered([asked, answer], (), False).rpartition(_SAID)[2]
+
     @cached_property
     def _offers_tools(self) -> bool:
         """Whether tools change what is written."""

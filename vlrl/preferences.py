@@ -1,4 +1,4 @@
-"""Preference learning with the RL trainer: pairs of completions, or completions with a label.
+"""Preference learning with the RL trainer: pairs of completions, or completions with a label; reward models.
 
     rows ─► samples ─► groups: prompt ┬ chosen    +1   ─► micro-batches, each group whole ─► trainer (ZeRO-3)
                                       └ rejected  -1
@@ -6,6 +6,9 @@
 The reference is the starting model: a frozen copy, or with lora the model with its adapters off.
 `vlrl.algorithm.preferences.tokens` says how a pair's loss becomes its tokens'. Pairs of a run's own
 completions are made by `vlrl train` (`vlrl.grpo`) with the same section.
+
+A reward model is learned of pairs alike. Its head gives a score in the place of a log-probability, of one
+token: the last that an engine is shown of a conversation. No reference takes part.
 """
 
 from __future__ import annotations
@@ -14,12 +17,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from vlrl.algorithm.credit import group_with_advantages
+from vlrl.algorithm.credit import MaskFn, group_with_advantages, last_token
 from vlrl.algorithm.preferences.tokens import PreferenceObjective, no_groups, preference_metrics
 from vlrl.batch import Batch
 from vlrl.config import Config
-from vlrl.config.learning.preferences import PreferencesConfig, bound_preference
+from vlrl.config.learning.preferences import BRADLEY_TERRY, PreferencesConfig, bound_preference
 from vlrl.data.preferences import LabelledCompletion, completions_of
+from vlrl.errors import ConfigError
 from vlrl.evaluate import heldout_samples
 from vlrl.packing.layout import media_themselves
 from vlrl.packing.options import PackOptions
@@ -45,8 +49,43 @@ def train(
 
 def train_once(config: Config, console: TrainConsole, resume: bool) -> dict[str, object]:
     """`train`, until it is done or something dies."""
-    if config.preferences is None:
-        config = config.model_copy(update={"preferences": PreferencesConfig()})
+    return _train_pairs(_with_section(config, PreferencesConfig()), console, resume)
+
+
+def train_reward_model(
+    config: Config | Mapping[str, Any], console: TrainConsole | None = None, *, resume: bool = False
+) -> dict[str, object]:
+    """Learn to score completions by pairs; takes, returns and raises what `train` does."""
+    return run_to_end(train_reward_model_once, config, console, resume)
+
+
+def train_reward_model_once(config: Config, console: TrainConsole, resume: bool) -> dict[str, object]:
+    """`train_reward_model`, until it is done or something dies."""
+    return _train_pairs(_with_section(config, PreferencesConfig(loss=BRADLEY_TERRY)), console, resume)
+
+
+def _with_section(config: Config, default: PreferencesConfig) -> Config:
+    """The config with `preferences`, by default these.
+
+    Raises:
+        ConfigError: for a loss that is one of reward models where the default is not, or the other way round;
+            and for what the default does not read.
+    """
+    options = config.preferences or default
+    if options.is_scored != default.is_scored:
+        trains, command = ("a policy", "dpo") if default.is_scored else ("a reward model", "reward-model")
+        raise ConfigError(
+            f"preferences.loss={options.loss.name} trains {trains}; set preferences.loss={default.loss.name} "
+            f"or train with `vlrl {command}`"
+        )
+    try:
+        options.require_default(config.algorithm, config.rollout.temperature)
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+    return config.model_copy(update={"preferences": options})
+
+
+def _train_pairs(config: Config, console: TrainConsole, resume: bool) -> dict[str, object]:
     with Run(config, console, train=True, generate=False, resume=resume) as run:
         before = hold_out_before(run)
         for step in run.steps("preferences"):
@@ -108,9 +147,10 @@ def preference_groups(
         DataError: for a row that is no pair, see `vlrl.data.preferences.completions_of`.
     """
     of_samples = [completions_of(sample, processor, options) for sample in samples]
+    masks = [last_token] if options.is_scored else []
     if not options.is_unpaired:
         return [
-            _group(sample, [(completion, completion.sign) for completion in pair])
+            _group(sample, [(completion, completion.advantage) for completion in pair], masks)
             for sample, pair in zip(samples, of_samples, strict=True)
         ]
     # All first ones, then the second ones of pairs, so that the next completion is another row's.
@@ -120,17 +160,19 @@ def preference_groups(
         for sample, found in zip(samples, of_samples, strict=True)
         if number < len(found)
     ]
-    members = [[(completion, completion.sign)] for _, completion in alone]
+    members = [[(completion, completion.advantage)] for _, completion in alone]
     if "kl" in bound_preference(options).wanted:
         for number, of_group in enumerate(members, start=1):
             of_group.append((alone[number % len(alone)][1], 0.0))
     return [_group(sample, of_group) for (sample, _), of_group in zip(alone, members, strict=True)]
 
 
-def _group(sample: Sample, members: Sequence[tuple[LabelledCompletion, float]]) -> Group:
+def _group(
+    sample: Sample, members: Sequence[tuple[LabelledCompletion, float]], masks: Sequence[MaskFn] = ()
+) -> Group:
     """Completions of one prompt, each with its advantage."""
     trajectories = [_trajectory(sample, c, index) for index, (c, _) in enumerate(members)]
-    return group_with_advantages(trajectories, [advantage for _, advantage in members])
+    return group_with_advantages(trajectories, [advantage for _, advantage in members], masks)
 
 
 def _trajectory(sample: Sample, completion: LabelledCompletion, group_index: int) -> Trajectory:
@@ -164,7 +206,7 @@ def hold_out(run: Run, when: str, num_samples: int | None) -> dict[str, float]:
     with run.phases.measure("evaluate"):
         for batch in _heldout_batches(run, samples):
             sums = sums + run.trainer.measure(batch, objective_of(run, batch)).groups
-    metrics = preference_metrics(sums)
+    metrics = preference_metrics(sums, options_of(run))
     run.console.note(f"held-out preference accuracy {when}: {metrics['preference/accuracy']:.3f}")
     return {f"heldout/{name}": value for name, value in metrics.items()} | {
         "heldout/num_samples": float(len(samples))

@@ -50,10 +50,11 @@ class Processor(Protocol):
         """Render a conversation that ends where the assistant is to speak."""
         ...
 
-    def encode_target(self, text: str, opened: str = "") -> IntArray:
+    def encode_target(self, text: str, opened: str = "", *, closed: bool = False) -> IntArray:
         """Tokens of an assistant's turn, the stop token included: [num_tokens] int64.
 
-        What the chat template has opened of the message, see `Prompt.opened`, is not written again.
+        What the chat template has opened of the message, see `Prompt.opened`, is not written again. `closed`
+        adds what it writes behind the stop token where a conversation ends.
         """
         ...
 

@@ -32,6 +32,7 @@ async def classifier(
     *,
     endpoint: Mapping[str, Any],
     label: int | str = -1,
+    verbatim: bool = False,
     part: Part = "whole",
     prompt: Sequence[Mapping[str, Any]] = (),
     media: Sequence[Media] = (),
@@ -53,6 +54,8 @@ async def classifier(
         answer: not looked at.
         endpoint: as for `judge`; what is about verdicts, prices and caches has no effect.
         label: the class: its number (negative from the end) or its name in the model's config.
+        verbatim: show the row's own messages, each image in its place, as `vlrl reward-model` trains on them;
+            false shows one question, its images named and before it.
         part: "answer" or "whole".
         prompt: the question.
         media: its images and frames.
@@ -67,18 +70,44 @@ async def classifier(
         return 0.0
     server = await _server(where)
     shown = await server.urls.parts(tuple(media)) if where.images and media else []
-    question = conversation_text(prompt)
-    content: Any = [*shown, {"type": "text", "text": question}] if shown else question
+    asked = _in_place(prompt, shown) if verbatim else [_question(prompt, shown)]
     body = {
         "model": where.model,
-        "messages": [
-            {"role": "user", "content": content},
-            {"role": "assistant", "content": harmless(said)},
-        ],
+        "messages": [*asked, {"role": "assistant", "content": harmless(said)}],
         "add_generation_prompt": False,
         **where.extra_body,
     }
     return probability(await server.ask(body), label, where.model)
+
+
+def _question(prompt: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The conversation as one message, after its media."""
+    question = conversation_text(prompt)
+    return {
+        "role": "user",
+        "content": [*shown, {"type": "text", "text": question}] if shown else question,
+    }
+
+
+def _in_place(
+    prompt: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """The conversation's own messages, its images where they are.
+
+    Raises:
+        ConfigError: for a video, whose frames would be images in its place.
+    """
+    urls = iter([part for part in shown if part["type"] == "image_url"])
+    messages = []
+    for message in prompt:
+        content = message["content"]
+        if not isinstance(content, str):
+            if any(part["type"] == "video" for part in content):
+                raise ConfigError("verbatim=true shows images, and the row has a video; set verbatim=false")
+            content = [dict(part) if part["type"] == "text" else next(urls, None) for part in content]
+            content = [part for part in content if part is not None]  # None with endpoint.images=false
+        messages.append({**message, "content": content})
+    return messages
 
 
 def probability(reply: Any, label: int | str, model: str) -> float:

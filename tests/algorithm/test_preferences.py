@@ -18,6 +18,7 @@ from torch.nn.functional import logsigmoid
 
 from vlrl.algorithm.credit import nothing
 from vlrl.algorithm.off_policy import sequence_sums
+from vlrl.algorithm.preferences.bradley_terry import bradley_terry
 from vlrl.algorithm.preferences.dpo import dpo
 from vlrl.algorithm.preferences.ipo import ipo
 from vlrl.algorithm.preferences.kto import kto
@@ -85,7 +86,7 @@ class Tokens:
 
     def losses(self, sums: Any = sequence_sums, kl: float = 0.0, **options: Any) -> PreferenceLoss:
         """The loss under `preferences` with these options."""
-        objective = PreferenceObjective(PreferencesConfig(beta=BETA, **options), kl)
+        objective = PreferenceObjective(PreferencesConfig(**{"beta": BETA, **options}), kl)
         return preference_losses(self.trainer, self.reference, self, objective, sums)  # type: ignore[arg-type]
 
     def gradient(self, value: Tensor) -> Tensor:
@@ -93,6 +94,8 @@ class Tokens:
 
 
 PAIRS = Tokens.of([[(3, 1), (2, -1)], [(1, 1), (4, -1)], [(2, 1), (2, -1)]])
+_SCORES = Tokens.of([[(1, 1), (1, -1)] for _ in range(3)], seed=2)
+SCORES = replace(_SCORES, reference=torch.zeros_like(_SCORES.reference))
 LABELLED = Tokens.of([[(3, 1), (2, 0)], [(4, -1), (1, 0)], [(2, -1), (3, 0)]], seed=1)
 
 
@@ -118,6 +121,11 @@ def trl_kto(ratio: Tensor, is_desirable: bool, kl: float, weight: float) -> Tens
     return weight * (1 - torch.sigmoid(BETA * (ratio - kl) if is_desirable else BETA * (kl - ratio)))
 
 
+def trl_reward(chosen: Tensor, rejected: Tensor, margin: float = 0.0, centre: float = 0.0) -> Tensor:
+    """TRL's RewardTrainer with a margin and center_rewards_coefficient, as its compute_loss writes it."""
+    return -logsigmoid(chosen - rejected - margin) + centre * (chosen + rejected) ** 2
+
+
 KTO_OPTIONS = {"desirable_weight": 1.5, "undesirable_weight": 0.5}
 CASES: dict[str, tuple[Tokens, dict[str, Any], Callable[[Tensor, Tensor, int, int], Tensor]]] = {
     "dpo": (PAIRS, {}, lambda c, r, n, m: trl_sigmoid(c, r)),
@@ -131,6 +139,11 @@ CASES: dict[str, tuple[Tokens, dict[str, Any], Callable[[Tensor, Tensor, int, in
         PAIRS,
         {"loss": {"name": "ipo", "options": {"average": False}}},
         lambda c, r, n, m: (c - r - 1 / (2 * BETA)) ** 2,
+    ),
+    "bradley_terry": (
+        SCORES,
+        {"loss": {"name": "bradley_terry", "options": {"center_coef": 0.05}}, "beta": 0.1},
+        lambda c, r, n, m: trl_reward(c, r, 0.0, 0.05),
     ),
     "kto": (
         LABELLED,
@@ -184,7 +197,7 @@ def test_no_tokens_have_no_loss_and_no_sums(case: Any) -> None:
     found = tokens.only(torch.zeros(len(tokens.weights), dtype=torch.bool)).losses(**options)
     assert found.loss.shape == (0,)
     assert not found.sums.any()
-    assert preference_metrics(found.sums) == {}
+    assert preference_metrics(found.sums, PreferencesConfig()) == {}
 
 
 def of_slice(rank: int, port: int, half: Tokens, options: dict[str, Any]) -> tuple[Any, Any, float]:
@@ -249,6 +262,51 @@ def test_kto_by_hand() -> None:
     assert found.tolist() == pytest.approx([1 / 4, 2 * 3 / 4])
 
 
+def test_bradley_terry_by_hand() -> None:
+    """σ(ln 3) = 3/4, of which the margin ln 3 leaves σ(0); scores that sum to 2 cost 4 λ."""
+    chosen, rejected, none = (
+        torch.tensor([1 + math.log(3) / 2]),
+        torch.tensor([1 - math.log(3) / 2]),
+        torch.zeros(1),
+    )
+    assert float(bradley_terry(chosen, rejected, margins=none)) == pytest.approx(-math.log(3 / 4))
+    assert float(bradley_terry(chosen, rejected, margins=none + math.log(3))) == pytest.approx(math.log(2))
+    centred = float(bradley_terry(chosen, rejected, margins=none, center_coef=0.1))
+    assert centred == pytest.approx(-math.log(3 / 4) + 0.4)
+    with pytest.raises(ValueError, match="center_coef=-1 must be at least 0"):
+        bradley_terry(chosen, rejected, margins=none, center_coef=-1)
+
+
+def test_a_pairs_margin_is_in_its_advantages() -> None:
+    margins = torch.tensor([0.0, 0.5, 2.0], dtype=torch.float64)
+    tokens = replace(SCORES, advantages=SCORES.advantages * (1 + margins[SCORES.group_ids]))
+    found = tokens.losses(loss="bradley_terry", beta=0.1)
+    chosen, rejected = (SCORES.trainer[SCORES.advantages == sign] for sign in (1, -1))
+    expected = torch.stack(
+        [trl_reward(c, r, m) for c, r, m in zip(chosen, rejected, margins.tolist(), strict=True)]
+    )
+    value = (found.loss * tokens.weights).sum()
+    assert value.item() == pytest.approx(expected.mean().item(), rel=1e-12)
+    assert torch.allclose(tokens.gradient(value), tokens.gradient(expected.mean()))
+
+
+def test_a_reward_models_metrics_are_of_scores() -> None:
+    options = PreferencesConfig(loss="bradley_terry")  # type: ignore[arg-type]
+    found = preference_metrics(SCORES.losses(loss="bradley_terry", beta=0.1).sums, options)
+    scores = SCORES.trainer.detach()
+    chosen, rejected = (scores[SCORES.advantages == sign] for sign in (1, -1))
+    assert found == pytest.approx(
+        {
+            "preference/loss": trl_reward(chosen, rejected).mean().item(),
+            "preference/accuracy": (chosen > rejected).double().mean().item(),
+            "preference/chosen_reward": chosen.mean().item(),
+            "preference/rejected_reward": rejected.mean().item(),
+            "preference/margin": (chosen - rejected).mean().item(),
+            "preference/mean_reward": scores.mean().item(),
+        }
+    )
+
+
 def test_the_kl_of_other_rows_is_the_mean_of_their_whole_completions() -> None:
     ratios = LABELLED.trainer.detach() - LABELLED.reference
     others = [float(ratios[(LABELLED.group_ids == g) & (LABELLED.advantages == 0)].sum()) for g in range(3)]
@@ -261,7 +319,7 @@ def test_the_metrics_are_those_of_whole_completions() -> None:
         sign: [float(ratios[(PAIRS.group_ids == g) & (PAIRS.advantages == sign)].sum()) for g in range(3)]
         for sign in (1, -1)
     }
-    found = preference_metrics(PAIRS.losses().sums)
+    found = preference_metrics(PAIRS.losses().sums, PreferencesConfig(beta=BETA))
     right = [c > r for c, r in zip(whole[1], whole[-1], strict=True)]
     assert found["preference/accuracy"] == pytest.approx(np.mean(right))
     assert found["preference/chosen_reward"] == pytest.approx(BETA * np.mean(whole[1]))
@@ -271,7 +329,7 @@ def test_the_metrics_are_those_of_whole_completions() -> None:
     ]
     assert found["preference/rejected_logprob"] == pytest.approx(np.mean(logprobs))
     tied = replace(PAIRS, trainer=PAIRS.reference.clone().requires_grad_()).losses()
-    assert preference_metrics(tied.sums)["preference/accuracy"] == pytest.approx(0.5)
+    assert preference_metrics(tied.sums, PreferencesConfig())["preference/accuracy"] == pytest.approx(0.5)
     assert tied.sums[COLUMNS.index("loss")] == pytest.approx(3 * math.log(2))
 
 

@@ -107,8 +107,8 @@ def test_what_is_no_pair_is_refused_with_its_place(read: Any, record: Any, probl
 class Letters:
     """A processor whose tokens are characters."""
 
-    def encode_target(self, text: str, opened: str = "") -> Any:
-        return np.array([*map(ord, text), 0])
+    def encode_target(self, text: str, opened: str = "", *, closed: bool = False) -> Any:
+        return np.array([*map(ord, text), 0, *([1] if closed else [])])
 
 
 def texts(sample: Sample, loss: str = "dpo") -> list[tuple[str, bool]]:
@@ -137,3 +137,28 @@ def test_what_a_loss_is_given_of_a_row() -> None:
 def test_a_row_that_a_loss_cannot_use_is_named(fields: dict[str, Any], loss: str, problem: str) -> None:
     with pytest.raises(DataError, match=f"sample 'row 7'.*{problem}"):
         texts(make_sample(id="row 7", **fields), loss)
+
+
+def scored(sample: Sample, **options: Any) -> list[tuple[list[int], float]]:
+    options = {"loss": "bradley_terry", **options}
+    found = completions_of(sample, Letters(), PreferencesConfig(**options))  # type: ignore[arg-type]
+    return [(completion.token_ids.tolist(), completion.advantage) for completion in found]
+
+
+def test_a_reward_model_is_given_completions_as_a_conversation_ends_with_them() -> None:
+    """What the template writes comes behind the token that ends the turn, then one place for the score."""
+    pair = make_sample(target="a", rejected="b")
+    assert scored(pair) == [([97, 0, 1, 1], 1.0), ([98, 0, 1, 1], -1.0)]
+
+
+def test_a_column_holds_the_margin() -> None:
+    pair = make_sample(target="a", rejected="b", metadata={"by": 0.5})
+    assert [advantage for _, advantage in scored(pair, margin="by")] == [1.5, -1.5]
+    assert [advantage for _, advantage in scored(pair)] == [1.0, -1.0]
+
+
+@pytest.mark.parametrize("value", [None, -1, "1", True, float("nan"), float("inf")])
+def test_another_value_than_a_margin_names_the_row(value: Any) -> None:
+    pair = make_sample(id="row 7", target="a", rejected="b", metadata={"by": value})
+    with pytest.raises(DataError, match=r"sample 'row 7' has .* in column 'by' \(preferences.margin\)"):
+        scored(pair, margin="by")

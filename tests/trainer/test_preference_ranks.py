@@ -15,6 +15,7 @@ from rank_processes import RankProcesses, free_port
 from vlrl.algorithm.preferences.tokens import COLUMNS, PreferenceObjective, preference_metrics
 from vlrl.batch import MicroBatch
 from vlrl.config import Config
+from vlrl.config.learning.preferences import PreferencesConfig
 from vlrl.envs.visual.questions.digit_sum import DigitSum
 from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack
@@ -71,16 +72,24 @@ def run(model: Path, layout: str, **sections: Any) -> tuple[list[Any], float, di
     return sums, found[0][1], whole
 
 
-@pytest.fixture(scope="module", params=["dpo", "kto"])
-def runs(request: pytest.FixtureRequest, tiny_model: Path) -> dict[str, Any]:
-    return {name: run(tiny_model, name, preferences={"loss": request.param}) for name in LAYOUTS}
+@pytest.fixture(scope="module", params=["dpo", "kto", "bradley_terry"])
+def options(request: pytest.FixtureRequest) -> PreferencesConfig:
+    return PreferencesConfig(loss=request.param)
 
 
-def test_before_a_step_all_are_ties_and_the_step_tells_them_apart(runs: dict[str, Any]) -> None:
+@pytest.fixture(scope="module")
+def runs(options: PreferencesConfig, tiny_model: Path) -> dict[str, Any]:
+    return {name: run(tiny_model, name, preferences={"loss": options.loss.name}) for name in LAYOUTS}
+
+
+def test_before_a_step_all_are_ties_and_the_step_tells_them_apart(
+    runs: dict[str, Any], options: PreferencesConfig
+) -> None:
     (before, _, after), _, _ = runs["one"]
-    first, last = preference_metrics(before.groups), preference_metrics(after.groups)
-    assert first["preference/accuracy"] == 0.5
-    assert first["preference/margin"] == pytest.approx(0.0, abs=1e-6)
+    first, last = (preference_metrics(sums.groups, options) for sums in (before, after))
+    if not options.is_scored:  # of which the start is no reference, but a random head
+        assert first["preference/accuracy"] == 0.5
+        assert first["preference/margin"] == pytest.approx(0.0, abs=1e-6)
     assert last["preference/loss"] < first["preference/loss"]
     assert last["preference/margin"] > 0
 
@@ -103,5 +112,6 @@ def test_adapters_off_are_the_reference(tiny_model: Path) -> None:
     lora = {"rank": 4, "alpha": 8, "targets": ["language_layers"]}
     (before, _, after), norm, _ = run(tiny_model, "two", preferences={}, lora=lora)
     assert norm > 0
-    assert preference_metrics(before.groups)["preference/accuracy"] == 0.5
-    assert preference_metrics(after.groups)["preference/margin"] > 0
+    dpo = PreferencesConfig()
+    assert preference_metrics(before.groups, dpo)["preference/accuracy"] == 0.5
+    assert preference_metrics(after.groups, dpo)["preference/margin"] > 0

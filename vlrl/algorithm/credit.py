@@ -38,13 +38,19 @@ def assign_credit(groups: Sequence[Group], options: AlgorithmConfig, masks: Sequ
             group.credits.append(replace(token_advantages(trajectory, advantages, own), counts=counts))
 
 
-def group_with_advantages(trajectories: Sequence[Trajectory], advantages: Sequence[float]) -> Group:
-    """A group in which every token of a trajectory that has a score has the same advantage: [n] numbers."""
+def group_with_advantages(
+    trajectories: Sequence[Trajectory], advantages: Sequence[float], masks: Sequence[MaskFn] = ()
+) -> Group:
+    """A group in which every token of a trajectory that has a score has the same advantage: [n] numbers.
+
+    Only tokens are trained that all masks leave in.
+    """
     return Group(
         list(trajectories),
         [
             replace(
-                token_advantages(t, np.full(len(t.turns), advantage, np.float32)), counts=t.score is not None
+                token_advantages(t, np.full(len(t.turns), advantage, np.float32), masks),
+                counts=t.score is not None,
             )
             for t, advantage in zip(trajectories, advantages, strict=True)
         ],
@@ -120,6 +126,14 @@ def shared_turn_mask(trajectory: Trajectory) -> list[BoolArray]:
 def nothing(trajectory: Trajectory) -> list[BoolArray]:
     """Leaves out everything."""
     return [np.zeros(len(ledger.token_ids), np.bool_) for ledger in trajectory.ledgers]
+
+
+def last_token(trajectory: Trajectory) -> list[BoolArray]:
+    """Leaves out all but the last token of each ledger."""
+    found = nothing(trajectory)
+    for mask in found:
+        mask[-1:] = True
+    return found
 
 
 def _but_turns(trajectory: Trajectory, left_out: Callable[[int], bool]) -> list[BoolArray]:

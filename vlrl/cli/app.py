@@ -27,7 +27,7 @@ from vlrl.cli.commands import (
     reward,
     rollout,
 )
-from vlrl.cli.commands.training import dpo, raft, sft, train
+from vlrl.cli.commands.training import dpo, raft, reward_model, sft, train
 from vlrl.cli.failures import explained
 from vlrl.errors import ConfigError, Interrupted, VlrlError
 from vlrl.process.json_stdout import claim_stdout, print_json
@@ -47,6 +47,7 @@ app.command("init")(init.command)
 app.command("train")(train.command)
 app.command("sft")(sft.command)
 app.command("dpo")(dpo.command)
+app.command("reward-model")(reward_model.command)
 app.command("raft")(raft.command)
 app.command("eval")(evaluate.command)
 app.command("rollout")(rollout.command)

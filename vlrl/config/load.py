@@ -186,7 +186,7 @@ class Config(Section):
         require_effect(self)
         require_use_of_replay(self)
         if self.preferences is not None:
-            self.preferences.require_default(self.algorithm)
+            self.preferences.require_default(self.algorithm, self.rollout.temperature)
         return self
 
     @model_validator(mode="after")
@@ -221,7 +221,7 @@ class Config(Section):
     def has_reference(self) -> bool:
         """Whether the trainer computes the starting model's log-probabilities beside the policy's."""
         if self.preferences is not None:
-            return self.preferences.reference == "start"
+            return self.preferences.has_reference
         return self.algorithm.kl_coef > 0
 
     @property

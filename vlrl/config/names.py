@@ -30,6 +30,7 @@ ALIASES: Mapping[str, str] = {
     "label_smoothing": "preferences.loss",
     "reference_free": "preferences.reference",
     "desirable_weight": "preferences.loss",
+    "center_rewards_coefficient": "preferences.loss",
     "undesirable_weight": "preferences.loss",
     "reward_funcs": "rewards",
     "reward_weights": "rewards",

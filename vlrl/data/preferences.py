@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -18,18 +19,34 @@ class LabelledCompletion:
 
     Attributes:
         text: what the assistant says.
-        token_ids: [num_tokens] int64, with the token that ends the turn.
+        token_ids: [num_tokens] int64, see `encoded_completion`.
         is_good: chosen, or labelled as good.
+        margin: of its pair, at least 0.
     """
 
     text: str
     token_ids: IntArray
     is_good: bool
+    margin: float = 0.0
 
     @property
-    def sign(self) -> float:
-        """Its advantage: 1 if it is good, else -1."""
-        return 1.0 if self.is_good else -1.0
+    def advantage(self) -> float:
+        """1 + margin if it is good, else -(1 + margin); see `vlrl.algorithm.preferences.tokens`."""
+        return 1.0 + self.margin if self.is_good else -1.0 - self.margin
+
+
+def encoded_completion(
+    text: str, processor: Processor, options: PreferencesConfig, opened: str = ""
+) -> IntArray:
+    """Tokens of a completion as a loss takes them: [num_tokens] int64, with the token that ends the turn.
+
+    For a reward model they end as the chat template ends a conversation, which is what an engine is shown of
+    one, and there is one more: a trained token stands for the score that is read where it would be predicted.
+    """
+    if not options.is_scored:
+        return processor.encode_target(text, opened)
+    whole = processor.encode_target(text, opened, closed=True)
+    return np.append(whole, whole[-1])
 
 
 def completions_of(
@@ -58,8 +75,11 @@ def completions_of(
         )
     if any(not text for text, _ in given):
         raise DataError(f"{what} has an empty completion; there is nothing of it to train")
+    margin = margin_of(sample, options.margin)
     found = [
-        LabelledCompletion(text, processor.encode_target(text, sample.prompt.opened), is_good)
+        LabelledCompletion(
+            text, encoded_completion(text, processor, options, sample.prompt.opened), is_good, margin
+        )
         for text, is_good in given
         if text
     ]
@@ -69,3 +89,22 @@ def completions_of(
             "leave such rows out with data.on_broken=drop"
         )
     return found
+
+
+def margin_of(sample: Sample, column: str | None) -> float:
+    """A pair's margin, 0 without a column.
+
+    Raises:
+        DataError: naming the sample, if the column does not hold a number of at least 0.
+    """
+    if column is None:
+        return 0.0
+    value: Any = sample.metadata.get(column)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0 <= value < float("inf"):
+        raise DataError(
+            f"sample {sample.id!r} has {value!r} in column {column!r} (preferences.margin), where a number "
+            "of at least 0 must be; swap chosen and rejected where it is negative, or set "
+            "preferences.margin=null"
+        )
+    return float(value)

@@ -14,7 +14,7 @@ from vlrl.config.options import RewardConfig
 from vlrl.data import Prepared, Rows, SampleStream, StreamedRows, open_source
 from vlrl.data.order import Order
 from vlrl.data.overlong import PAIR_REMEDY, REMEDY, PromptTooLong, fit_row
-from vlrl.data.preferences import completions_of
+from vlrl.data.preferences import completions_of, encoded_completion
 from vlrl.errors import ConfigError, DataError
 from vlrl.protocols import Processor
 from vlrl.types import Row, Sample
@@ -205,12 +205,16 @@ class RunData:
 
     def _room(self, row: Row) -> int:
         """Most tokens of this row's prompt."""
-        answer = self._config.rollout.max_tokens
-        if self._supervised:
+        preferences = self._config.preferences
+        if not self._supervised:
+            return prompt_room(self._config, self._config.rollout.max_tokens)
+        if preferences is None:
             answer = len(self._processor.encode_target(row.get("target") or ""))
-        if not self._supervised or self._config.preferences is None:
             return prompt_room(self._config, answer)
-        other = len(self._processor.encode_target(row.get("rejected") or ""))
+        answer, other = (
+            len(encoded_completion(row.get(key) or "", self._processor, preferences))
+            for key in ("target", "rejected")
+        )
         both = self._config.trainer.max_tokens_per_micro_batch - answer - other
         return min(both, prompt_room(self._config, max(answer, other)))
 

@@ -20,6 +20,8 @@ from vlrl.model.features import StepFeatures, sum_of, tower_features
 from vlrl.model.head_logprobs import CHUNK_BYTES, HeadLogprobs
 from vlrl.model.kernels.spans import SpanKind
 from vlrl.model.kernels.spans import install as install_spans
+from vlrl.model.scored.files import is_scored
+from vlrl.model.scored.head import ScoreHead
 from vlrl.model.sequence_parallel import SharedAttention
 from vlrl.model.tree_attention import TreeAttention
 from vlrl.packing.layout import PixelsFn
@@ -86,11 +88,15 @@ class TreeLogprobs(nn.Module):
         install_spans(model, spans)
         self._attention = KINDS[attention]
         self._features, self._sharers = features, sharers
-        self.head = HeadLogprobs(
-            model.lm_head,
-            temperature=temperature,
-            banned_token_ids=banned_token_ids,
-            chunk_bytes=chunk_bytes,
+        self.head: nn.Module = (
+            ScoreHead(model.score)
+            if is_scored(model)
+            else HeadLogprobs(
+                model.lm_head,
+                temperature=temperature,
+                banned_token_ids=banned_token_ids,
+                chunk_bytes=chunk_bytes,
+            )
         )
 
     def forward(self, batch: DeviceBatch, kept: StepFeatures | None = None) -> tuple[Tensor, Tensor]:

@@ -18,14 +18,15 @@ from torch import Tensor, nn
 from vlrl.config import Config
 from vlrl.config.memory import LoraConfig
 from vlrl.errors import ConfigError
-from vlrl.model.parts import matches, present
+from vlrl.model.parts import matches, part_of, present
+from vlrl.model.scored.files import is_scored
 
 ADAPTER = "default"
 _BASE = ".base_layer."
 
 
 def add_adapters(model: Any, options: LoraConfig, seed: int) -> None:
-    """Put adapters beside the linear layers that options.targets name; nothing else is trained then.
+    """Put adapters beside the linear layers that options.targets name; nothing else is trained but a score.
 
     Their random half is sampled from `seed`, the same on every rank; the other half is zero, so that the
     model starts as it was.
@@ -43,6 +44,8 @@ def add_adapters(model: Any, options: LoraConfig, seed: int) -> None:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         inject_adapter_in_model(config, model, adapter_name=ADAPTER)
+    if is_scored(model):
+        model.score.weight.requires_grad_(True)  # a new head has nothing to adapt
     model.vlrl_peft_config = config
 
 
@@ -183,8 +186,9 @@ def _added(shard: Tensor, low: Tensor, high: Tensor, scale: float, start: int) -
 
 
 def _linear_layers(model: nn.Module) -> list[str]:
-    """Every linear layer but the head, which answers with logprobs (`vlrl.model.head_logprobs`)."""
-    return [n for n, m in model.named_modules() if isinstance(m, nn.Linear) and not n.endswith("lm_head")]
+    """Every linear layer but the head, which is called otherwise (`vlrl.model.logprobs`)."""
+    linear = [n for n, m in model.named_modules() if isinstance(m, nn.Linear)]
+    return [name for name in linear if part_of(f"{name}.") != "head"]
 
 
 def _own_parameters(model: nn.Module) -> list[tuple[str, Any]]:

@@ -21,7 +21,7 @@ _PARTS: tuple[tuple[Part, re.Pattern[str]], ...] = (
     ),
     ("vision_tower", re.compile(r"(^|\.)(visual|vision_tower|vision_model)\.")),
     ("embeddings", re.compile(r"(^|\.)embed_tokens\.")),
-    ("head", re.compile(r"(^|\.)lm_head\.")),
+    ("head", re.compile(r"(^|\.)(lm_head|score)\.")),
 )
 VISION_PARTS: tuple[Part, ...] = ("vision_tower", "projector")
 

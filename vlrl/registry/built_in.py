@@ -172,6 +172,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "dpo": "vlrl.algorithm.preferences.dpo:dpo",
         "ipo": "vlrl.algorithm.preferences.ipo:ipo",
         "kto": "vlrl.algorithm.preferences.kto:kto",
+        "bradley_terry": "vlrl.algorithm.preferences.bradley_terry:bradley_terry",
     },
     "envs": {
         "visual/frozen_lake": "vlrl.envs.visual.games.frozen_lake:FrozenLake",

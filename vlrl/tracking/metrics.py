@@ -62,13 +62,19 @@ class Metric:
 PREFERENCES: Mapping[str, Metric] = {
     "preference/loss": Metric("Mean loss of pairs, or of labelled completions"),
     "preference/accuracy": Metric(
-        "Share of pairs whose chosen completion has the higher implicit reward, β log π/π_ref, or of "
-        "labelled completions on the right side of the KL; a tie, as before the first update, is half",
+        "Share of pairs whose chosen completion has the higher implicit reward, β log π/π_ref, or score of a "
+        "reward model, or of labelled completions on the right side of the KL; a tie, as before DPO's first "
+        "update, is half",
         "fraction",
     ),
-    "preference/margin": Metric("Mean implicit reward of chosen completions minus that of rejected ones"),
-    "preference/chosen_reward": Metric("Mean implicit reward of chosen, or desirable, completions"),
+    "preference/margin": Metric(
+        "Mean implicit reward, or score, of chosen completions minus that of rejected ones"
+    ),
+    "preference/chosen_reward": Metric(
+        "Mean implicit reward, or score, of chosen, or desirable, completions"
+    ),
     "preference/rejected_reward": Metric("The same of rejected, or undesirable, ones"),
+    "preference/mean_reward": Metric("Mean score that a reward model gives to both completions of pairs"),
     "preference/chosen_logprob": Metric("Mean log-probability of a whole chosen completion", "nats"),
     "preference/rejected_logprob": Metric("The same of a rejected one", "nats"),
 }

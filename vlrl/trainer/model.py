@@ -19,6 +19,7 @@ from vlrl.model.head_logprobs import chunk_bytes_on
 from vlrl.model.logprobs import TreeLogprobs
 from vlrl.model.lora import add_adapters
 from vlrl.model.parts import VISION_PARTS, freeze, part_of, recomputes, vision_is_frozen
+from vlrl.model.scored.files import load_scored
 from vlrl.storage.model_cache import local_model
 from vlrl.trainer.choices import RankChoices, fuses_update
 from vlrl.trainer.offload import zero_options
@@ -32,8 +33,11 @@ def load_model(config: Config) -> Any:
     """
     from transformers import AutoModelForImageTextToText
 
+    load: Any = AutoModelForImageTextToText.from_pretrained
+    if config.preferences is not None and config.preferences.is_scored:
+        load = partial(load_scored, seed=config.run.seed)
     try:
-        model = AutoModelForImageTextToText.from_pretrained(
+        model = load(
             local_model(config.model.path),
             dtype=getattr(torch, config.model.dtype),
             attn_implementation=config.model.attention,

@@ -105,10 +105,15 @@ def rl_objective(config: Config) -> Objective:
     """What `vlrl train` minimises: the loss of pairs that each group gives, or that of its advantages.
 
     Raises:
-        ConfigError: for a loss of completions with labels, which groups do not have.
+        ConfigError: for a loss of completions with labels, which groups do not have, or of a reward model.
     """
     if config.preferences is None:
         return "grpo"
+    if config.preferences.is_scored:
+        raise ConfigError(
+            f"preferences.loss={config.preferences.loss.name} trains a reward model, and `vlrl train` a "
+            "policy; set preferences.loss=dpo, or train with `vlrl reward-model`"
+        )
     if config.preferences.is_unpaired:
         raise ConfigError(
             f"preferences.loss={config.preferences.loss.name} is one of completions with labels, and `vlrl "
@@ -122,7 +127,7 @@ def objective_metrics(sums: StepSums, objective: Objective, config: Config) -> d
     if not sums.num_tokens or objective == "sft":
         return {}
     if isinstance(objective, PreferenceObjective):
-        return preference_metrics(sums.groups)
+        return preference_metrics(sums.groups, objective.options)
     found = {
         "policy/entropy": sums.entropy / sums.num_tokens,
         "policy/sampler_mismatch": sums.mismatch / sums.num_tokens,

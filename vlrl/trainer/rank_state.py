@@ -15,6 +15,7 @@ from vlrl.config import Config
 from vlrl.errors import EngineError
 from vlrl.model.hf_names import save_as_published
 from vlrl.model.lora import save_adapter
+from vlrl.model.scored.files import is_scored, save_scored
 from vlrl.storage.shared_folder import REMEDY
 from vlrl.trainer.choices import fuses_update
 from vlrl.trainer.model import set_fused, set_options
@@ -95,6 +96,9 @@ def save_model(model: Any, path: str, state: Mapping[str, Any], adapters: Mappin
         adapters: their whole weights by peft's names; empty without LoRA.
     """
     save_as_published(model)
+    if is_scored(model):  # whole: adapters without the head would be no reward model
+        save_scored(model, path, state)
+        return
     model.save_pretrained(path, state_dict=state)
     if adapters:
         save_adapter(model, adapters, Path(path) / "adapter")

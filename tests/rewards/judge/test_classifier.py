@@ -62,6 +62,42 @@ def test_what_is_sent(server: JudgeServer) -> None:
     assert user["content"][-1]["text"] == "What is 3 + 5?"
 
 
+def test_verbatim_is_the_rows_own_conversation(server: JudgeServer) -> None:
+    server.answer = lambda seen: says(0.5)
+    pixels = np.zeros((1, 28, 28, 3), np.uint8)
+    media = (
+        Media("image", "a", pixels, (28, 28), (1, 2, 2), 1),
+        Media("image", "b", pixels, (28, 28), (1, 2, 2), 1),
+    )
+    parts = [
+        {"type": "text", "text": "Is"},
+        {"type": "image"},
+        {"type": "text", "text": "like"},
+        {"type": "image"},
+    ]
+    prompt = ({"role": "system", "content": "Be brief."}, {"role": "user", "content": parts})
+    where = {"base_url": server.url, "model": "the/rm"}
+    asyncio.run(classifier("yes", None, endpoint=where, verbatim=True, prompt=prompt, media=media))
+    system, user, assistant = server.seen[0].body["messages"]
+    assert system == {"role": "system", "content": "Be brief."}
+    assert [part.get("text", part["type"]) for part in user["content"]] == [
+        "Is",
+        "image_url",
+        "like",
+        "image_url",
+    ]
+    assert assistant == {"role": "assistant", "content": "yes"}
+    asyncio.run(
+        classifier(
+            "yes", None, endpoint={**where, "images": False}, verbatim=True, prompt=prompt, media=media
+        )
+    )
+    assert [part["text"] for part in server.seen[1].body["messages"][1]["content"]] == ["Is", "like"]
+    video = ({"role": "user", "content": [{"type": "video"}]},)
+    with pytest.raises(ConfigError, match="the row has a video; set verbatim=false"):
+        asyncio.run(classifier("yes", None, endpoint=where, verbatim=True, prompt=video, media=media))
+
+
 def test_empty_text_is_not_sent(server: JudgeServer) -> None:
     for text in ("", "  ", "x" * 30_000):
         assert score(server, text) == 0

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 import torch
+from classifier_server import serving
 
 from vlrl.model.tiny import CHAT_TEMPLATE, SPECIAL_TOKENS, train_tokenizer
 from vlrl.rewards.judge.classifier import classifier
@@ -24,7 +17,6 @@ from vlrl.rewards.judge.prompt import harmless
 
 pytestmark = pytest.mark.slow(together=True)
 
-START_LIMIT_S = 300.0
 QUESTION = "What is 3 + 5?"
 COMPLETIONS = ("8", "It is eight, because 3 + 5 = 8.", "<think>three, five</think><answer>9</answer>")
 LABELS = {0: "bad", 1: "fair", 2: "good"}
@@ -65,49 +57,8 @@ def reward_model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
 
 @pytest.fixture(scope="module")
 def base_url(reward_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server of that model: `vllm serve` asks for the package vllm, which the CPU build is not."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    log = tmp_path_factory.mktemp("server") / "log"
-    options = ["--runner", "pooling", "--host", "127.0.0.1", "--port", str(port), "--served-model-name", "rm"]
-    options += ["--dtype", "float32", "--max-model-len", "512", "--enforce-eager"]
-    with log.open("wb") as out:
-        server = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "vllm.entrypoints.openai.api_server",
-                "--model",
-                str(reward_model),
-                *options,
-            ],
-            stdout=out,
-            stderr=out,
-            start_new_session=True,
-            env={**os.environ, "VLLM_CPU_KVCACHE_SPACE": "1", "HF_HUB_OFFLINE": "1"},
-        )
-    try:
-        await_health(f"http://127.0.0.1:{port}", server, log)
-        yield f"http://127.0.0.1:{port}/v1"
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(server.pid, signal.SIGTERM)
-        try:
-            server.wait(30)
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(server.pid, signal.SIGKILL)
-
-
-def await_health(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
-    until = time.monotonic() + START_LIMIT_S
-    while server.poll() is None and time.monotonic() < until:
-        with suppress(httpx2.RequestError):
-            if httpx2.get(f"{url}/health", trust_env=False).status_code == 200:
-                return
-        time.sleep(0.5)
-    pytest.fail(f"the server did not start: {log.read_text(errors='replace')[-3000:]}")
+    with serving(reward_model, tmp_path_factory.mktemp("server") / "log") as url:
+        yield url
 
 
 def expected(folder: Path, completion: str) -> torch.Tensor:

@@ -10,7 +10,8 @@ has the gradient ∂ℓ/∂c Σ ∇log π_t + ∂ℓ/∂r Σ ∇log π_t, each s
     ℓ / n + sg[∂ℓ/∂c or ∂ℓ/∂r] · (log π_t - sg[log π_t])
 
 with n tokens of the group: summed over the group it has the value and the gradient of ℓ, on whichever ranks
-its tokens lie.
+its tokens lie. A reward model's score stands in the place of a completion's one trained token's log π, and an
+advantage of ±(1 + m) gives a pair the margin m.
 """
 
 from __future__ import annotations
@@ -96,17 +97,20 @@ def preference_losses(
     own = is_chosen | is_rejected
     ids = batch.sequence_ids if batch.group_ids is None else batch.group_ids
     values = torch.stack([log_ratios, current, torch.ones_like(current)])
-    of_tokens = torch.cat([values * is_chosen, values * is_rejected]).T  # one collective, [M, 6]
+    margin = (batch.advantages - 1) * is_chosen
+    of_tokens = torch.cat(
+        [values * is_chosen, values * is_rejected, margin[None]]
+    ).T  # one collective, [M, 7]
     totals = sums(of_tokens.contiguous(), ids).unbind(1)
-    chosen, chosen_logprob, num_chosen, rejected, rejected_logprob, num_rejected = totals
-    groups = _Groups(chosen, rejected, num_chosen, num_rejected)
+    chosen, chosen_logprob, num_chosen, rejected, rejected_logprob, num_rejected, margin = totals
+    groups = _Groups(chosen, rejected, num_chosen, num_rejected, margin)
     value, chosen_slope, rejected_slope = _value_and_slopes(groups, objective)
     share = own / (num_chosen + num_rejected).clamp(min=1)  # each token's of its group
     slope = torch.where(is_chosen, chosen_slope, rejected_slope) * own
     columns = (
         *(torch.ones_like(value), value, _right(groups, objective)),
         *(num_chosen > 0, num_rejected > 0),
-        *(objective.options.beta * chosen, objective.options.beta * rejected),
+        *(objective.options.reward_scale * chosen, objective.options.reward_scale * rejected),
         *(chosen_logprob, rejected_logprob),
     )
     table = torch.stack([column.double() for column in columns], dim=1) * share.double()[:, None]
@@ -118,12 +122,13 @@ def preference_losses(
 
 
 class _Groups(NamedTuple):
-    """Each token's group: [M] log-ratios of its chosen and its rejected tokens, and how many they are."""
+    """Each token's group: [M] log-ratios of its chosen and its rejected tokens, how many they are, margin."""
 
     chosen: Tensor
     rejected: Tensor
     num_chosen: Tensor
     num_rejected: Tensor
+    margin: Tensor
 
 
 def _value_and_slopes(groups: _Groups, objective: PreferenceObjective) -> tuple[Tensor, Tensor, Tensor]:
@@ -135,8 +140,8 @@ def _value_and_slopes(groups: _Groups, objective: PreferenceObjective) -> tuple[
         if options.is_unpaired:
             value = bound(chosen + rejected, desirable=groups.num_chosen > 0, kl=objective.kl)
         else:
-            lengths = {"chosen_lengths": groups.num_chosen, "rejected_lengths": groups.num_rejected}
-            value = bound(chosen, rejected, **lengths)
+            context = {"chosen_lengths": groups.num_chosen, "rejected_lengths": groups.num_rejected}
+            value = bound(chosen, rejected, **context, margins=groups.margin)
         if not torch.is_tensor(value) or value.shape != chosen.shape:
             shape = list(value.shape) if torch.is_tensor(value) else type(value).__name__
             raise ConfigError(
@@ -155,16 +160,18 @@ def _right(groups: _Groups, objective: PreferenceObjective) -> Tensor:
     return (margin > 0).to(margin.dtype) + 0.5 * (margin == 0)
 
 
-def preference_metrics(sums: GroupSums) -> dict[str, float]:
+def preference_metrics(sums: GroupSums, options: PreferencesConfig) -> dict[str, float]:
     """Means over groups, without the part of a kind that did not occur; none without a group."""
     of = dict(zip(COLUMNS, sums.tolist(), strict=True))
     if not of["groups"]:
         return {}
     found = {"preference/loss": of["loss"] / of["groups"], "preference/accuracy": of["right"] / of["groups"]}
     for kind in ("chosen", "rejected"):
-        for what in ("reward", "logprob"):
+        for what in ("reward",) if options.is_scored else ("reward", "logprob"):
             if of[kind]:
                 found[f"preference/{kind}_{what}"] = of[f"{kind}_{what}"] / of[kind]
     if of["chosen"] and of["rejected"]:
         found["preference/margin"] = found["preference/chosen_reward"] - found["preference/rejected_reward"]
+    if options.is_scored:
+        found["preference/mean_reward"] = (of["chosen_reward"] + of["rejected_reward"]) / (2 * of["groups"])
     return found

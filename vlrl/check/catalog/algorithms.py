@@ -20,7 +20,7 @@ from vlrl.config.algorithm import (
     SHARED,
 )
 from vlrl.config.asynchronous import CORRECTION_CONTEXT, CORRECTION_KEYS
-from vlrl.config.learning.preferences import PAIRED_CONTEXT, UNPAIRED_CONTEXT
+from vlrl.config.learning.preferences import PAIRED_CONTEXT, SCORED_CONTEXT, UNPAIRED_CONTEXT
 from vlrl.config.presets import PRESETS
 from vlrl.errors import ConfigError
 from vlrl.registry import BUILT_IN, available, ignored, resolve
@@ -45,7 +45,7 @@ GIVEN: Mapping[str, Collection[str]] = {
     "corrections": CORRECTION_CONTEXT,
     "regularizers": KL_CONTEXT,
     "selections": SELECTION_CONTEXT,
-    "preferences": {*PAIRED_CONTEXT, *UNPAIRED_CONTEXT},
+    "preferences": {*PAIRED_CONTEXT, *UNPAIRED_CONTEXT, *SCORED_CONTEXT},
 }
 """Kind → what a function may ask for by name, which is no option."""
 

@@ -1,4 +1,4 @@
-"""`vlrl reward list|show|new|test|score`."""
+"""`vlrl reward list|show|new|test|score|serve`."""
 
 from __future__ import annotations
 
@@ -157,6 +157,29 @@ def score_command(
     print_result(result, json)
     if result["num_failed"]:
         raise typer.Exit(1)
+
+
+@app.command("serve")
+def serve_command(
+    folder: Annotated[Path, typer.Argument(help="RUN/model of `vlrl reward-model`.")],
+    engine_options: Annotated[
+        list[str] | None, typer.Argument(help="Options of vLLM's server, after --.", metavar="[-- OPTION …]")
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen at.")] = 8001,
+    debug: DebugOption = False,
+) -> None:
+    """Serve a reward model to `classifier`, on an engine of its own: `vlrl reward serve runs/rm/model`.
+
+    What comes after -- goes to vLLM's server as it is. CUDA_VISIBLE_DEVICES says on which GPU.
+    """
+    from vlrl.engine.classify import serve, serve_arguments
+
+    arguments = serve_arguments(folder.absolute(), host, port, engine_options or ())
+    typer.echo(
+        f"rewards: classifier with endpoint={{base_url: http://{host}:{port}/v1, model: {folder.absolute()}}}"
+    )
+    serve(arguments)
 
 
 def _find(reward: str, option: list[str] | None, adapter: str, options: dict[str, Any] | None = None) -> Any:

@@ -1,1 +1,1 @@
-"""The commands that train a model: `vlrl train`, `sft`, `dpo` and `raft`."""
+"""The commands that train a model: `vlrl train`, `sft`, `dpo`, `reward-model` and `raft`."""

@@ -1,0 +1,1 @@
+"""Reward models: a vision-language model whose head gives a completion one score."""
