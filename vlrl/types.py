@@ -328,15 +328,17 @@ class Group:
     Attributes:
         trajectories: [n].
         credits: [n]; empty until `vlrl.algorithm.credit` fills it.
+        smallest: members that must have a score; 1 where a critic is the baseline.
     """
 
     trajectories: list[Trajectory]
     credits: list[Credit] = field(default_factory=list)
+    smallest: int = SMALLEST_GROUP
 
     @property
     def failed(self) -> bool:
-        """True if fewer than two members have a score: no baseline, so nothing of it is trained (law 7)."""
-        return len(self.scored) < SMALLEST_GROUP
+        """True if too few members have a score: no baseline, so nothing of it is trained (law 7)."""
+        return len(self.scored) < self.smallest
 
     @property
     def scored(self) -> list[Trajectory]:

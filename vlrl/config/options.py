@@ -126,8 +126,8 @@ class RolloutConfig(Section):
 
     prompts_per_step: int = Field(16, ge=1)
     """Samples per step."""
-    group_size: int = Field(8, ge=2)
-    """Completions per sample, n; the group is its own baseline, so 1 is refused."""
+    group_size: int = Field(8, ge=1)
+    """Completions per sample, n; the group is its own baseline, so 1 needs a critic (algorithm=ppo)."""
     temperature: float = Field(1.0, gt=0)
     """Divisor of the logits, in the engines and in the trainer."""
     max_tokens: int = Field(256, ge=1)

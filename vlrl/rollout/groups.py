@@ -109,6 +109,7 @@ async def rollout_groups(
                 await cut_off(flat, share=stragglers.cut_off_share, grace_s=stragglers.cut_off_s)
     except BaseExceptionGroup as errors:  # the first says what to fix; the others follow from it
         raise errors.exceptions[0] from None
+    smallest = 1 if config.algorithm.critic is not None else SMALLEST_GROUP
     left_out = "surplus_episodes" if redundant else "cut_off_episodes"
     counts, of_samples = episodes.counts, []
     for of_group in tasks:
@@ -118,11 +119,11 @@ async def rollout_groups(
             done.sort(key=lambda episode: episode[0].group_index)
         counts[left_out] += len(of_group) - len(done)
         counts["failed_episodes"] += sum(trajectory.failed for episode in done for trajectory in episode)
-        of_samples.append(groups_of(done) if len(done) >= min(size, SMALLEST_GROUP) else [])
+        of_samples.append(groups_of(done, smallest) if len(done) >= min(size, SMALLEST_GROUP) else [])
     return RolloutResult(of_samples, +counts)
 
 
-def groups_of(episodes: Sequence[list[Trajectory]]) -> list[Group]:
+def groups_of(episodes: Sequence[list[Trajectory]], smallest: int = SMALLEST_GROUP) -> list[Group]:
     """The episodes (or trees of them) of a sample as one group, or as one for each of their agents.
 
     A failed episode, which may not know its agents, is in every group, unscored. An agent that acted in one
@@ -134,7 +135,9 @@ def groups_of(episodes: Sequence[list[Trajectory]]) -> list[Group]:
         for trajectory in () if has_failed(episode) else episode:
             by_agent.setdefault(trajectory.sample.id, []).append(trajectory)
     members = list(by_agent.values()) or [[]]
-    return [Group(sorted([*group, *failed], key=lambda t: t.group_index)) for group in members]
+    return [
+        Group(sorted([*group, *failed], key=lambda t: t.group_index), smallest=smallest) for group in members
+    ]
 
 
 async def score_groups(groups: Sequence[Group], score: ScoreFn, step: int = 0) -> list[RewardFailure]:

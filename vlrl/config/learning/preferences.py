@@ -17,7 +17,7 @@ from vlrl.registry.signature import named
 DPO = FunctionConfig(name="dpo")
 NOT_READ = (
     "preset", "credit", "normalize", "aggregation", "loss", "kl_coef", "entropy_coef", "entropy_adaptive",
-    "selections", "teacher",
+    "selections", "teacher", "critic",
 )  # fmt: skip
 """Keys of `algorithm` that pairs do without."""
 
