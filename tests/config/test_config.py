@@ -56,7 +56,7 @@ def test_a_config_survives_being_written_and_read(file: Path) -> None:
         ("data.train.limit=0", ["data.train.limit: ", "greater than or equal to 1", "got 0"]),
         ("data.train.rewards=[{name: x, wight: 1}]", ["unknown key 'data.train.rewards.0.wight'"]),
         ("frobnicate=1", ["unknown key 'frobnicate'", "vlrl config schema"]),
-        ("rollout.group_size=1", ["rollout.group_size", "greater than or equal to 2", "got 1"]),
+        ("rollout.group_size=1", ["rollout.group_size=1", "credit=episode", "algorithm=ppo"]),
         ("optim.lr=fast", ["optim.lr", "valid number", "'fast'"]),
         ("model.dtype=float16", ["model.dtype", "'float32' or 'bfloat16'", "'float16'"]),
         ("run.name=a/b", ["run.name", "pattern", "'a/b'"]),

@@ -31,6 +31,8 @@ def test_a_preset_sets_its_keys_and_nothing_else(name: str) -> None:
     for key in AlgorithmConfig.model_fields:
         if key in ("credit", "loss"):
             assert getattr(found, key).name == keys.get(key, getattr(plain, key).name)
+        elif key == "critic":
+            assert (found.critic is None) == (key not in keys)
         elif key != "preset":
             assert getattr(found, key) == keys.get(key, getattr(plain, key)), key
 
@@ -104,7 +106,7 @@ def test_a_function_may_stand_for_its_name() -> None:
         ("algorithm={preset: gspo, correction: {kind: dppo}}", "correction.kind=dppo has a loss of its own"),
         ("algorithm.kl_estimator=k2", "kl_estimator=k2 has no effect with kl_coef=0, without a reference"),
         ("algorithm.kl_coef=0.1 algorithm.kl_estimator=k9", "no regularizer is named 'k9'; did you mean"),
-        ("rollout.group_size=1", "greater than or equal to 2"),
+        ("rollout.group_size=1", "nobody to be compared with; set rollout.group_size=2"),
         ("algorithm.credit.options={a: 1}", "missing key 'algorithm.credit.name'"),
     ],
 )  # fmt: skip

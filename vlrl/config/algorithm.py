@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
+import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
 from vlrl.config.asynchronous import CorrectionConfig
@@ -139,7 +140,15 @@ class AlgorithmConfig(Section):
                     f"{key}={own[key]} has no effect with {role}={chosen.name}{_origin(self)}; leave it out "
                     f"({_default(key)}), or set {role}={' or '.join(by)}"
                 )
-        require_fitting(self, self.credit != EPISODE and takes_values(self.credit.name))
+        reads_values = self.credit != EPISODE and takes_values(self.credit.name)
+        if reads_values:
+            one = np.zeros(1)
+            try:
+                bound_credit(self)(one, one)
+            except (TypeError, ValueError) as error:
+                options = self.credit.options
+                raise ValueError(f"credit.options={options}: {self.credit.name!r} says: {error}") from error
+        require_fitting(self, reads_values)
         return self
 
     @model_validator(mode="after")
