@@ -66,7 +66,7 @@ def trained(
 
 
 def estimated(config: Config, rank: int, port: int, batches: Sequence[MicroBatch]) -> list[dict[str, Any]]:
-    """By micro-batch its tokens' steps [M, 3], values, returns, advantages and weights before a step."""
+    """Steps [M, 3], values, returns, advantages and weights of each micro-batch's tokens before a step."""
     running = loaded_ranks._started(config, rank, port)
     held, found = running._regularizers, []
     held.begin(running._on_device(batch, ()) for batch in batches)
