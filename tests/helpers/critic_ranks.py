@@ -13,6 +13,7 @@ from loaded_ranks import Slices
 
 from vlrl.batch import MicroBatch
 from vlrl.config import Config
+from vlrl.types import FloatArray
 
 Steps = Sequence[Sequence[MicroBatch]]
 
@@ -27,6 +28,7 @@ class Trained:
         metrics: of each step, the same on all ranks.
         norms: of the policy's gradient, by step.
         said: by loading a checkpoint.
+        tokens: [M, 7] of the last step: places in episodes (3), values, returns, advantages, weights.
     """
 
     policy: Slices
@@ -34,6 +36,7 @@ class Trained:
     metrics: list[Mapping[str, float]]
     norms: list[float]
     said: list[str]
+    tokens: FloatArray
 
 
 def trained(
@@ -62,7 +65,18 @@ def trained(
     critic = running._regularizers.critic
     policy = loaded_ranks._held(running._engine.module.model).slices
     values: Slices = loaded_ranks._held(critic.engine.module).slices if critic is not None else {}
-    return Trained(policy, values, [r.metrics for r in results], [r.grad_norm for r in results], said)
+    metrics, norms = [r.metrics for r in results], [r.grad_norm for r in results]
+    return Trained(policy, values, metrics, norms, said, _tokens(running, steps[-1] if steps else ()))
+
+
+def _tokens(running: Any, batches: Sequence[MicroBatch]) -> FloatArray:
+    rows = [np.zeros((0, 7), np.float32)]
+    for batch, terms in zip(batches, running._regularizers._surveyed, strict=bool(batches)):
+        if terms.targets is not None:
+            targets = terms.targets
+            columns = (targets.old_values, targets.returns, terms.advantages, targets.weights)
+            rows.append(np.column_stack([batch.steps, *map(np.array, columns)]).astype(np.float32))
+    return np.concatenate(rows)
 
 
 def estimated(config: Config, rank: int, port: int, batches: Sequence[MicroBatch]) -> list[dict[str, Any]]:
