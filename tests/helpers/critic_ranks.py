@@ -77,16 +77,3 @@ def _tokens(running: Any, batches: Sequence[MicroBatch]) -> FloatArray:
             columns = (targets.old_values, targets.returns, terms.advantages, targets.weights)
             rows.append(np.column_stack([batch.steps, *map(np.array, columns)]).astype(np.float32))
     return np.concatenate(rows)
-
-
-def estimated(config: Config, rank: int, port: int, batches: Sequence[MicroBatch]) -> list[dict[str, Any]]:
-    """Steps [M, 3], values, returns, advantages and weights of each micro-batch's tokens before a step."""
-    running = loaded_ranks._started(config, rank, port)
-    held, found = running._regularizers, []
-    held.begin(running._on_device(batch, ()) for batch in batches)
-    for batch, terms in zip(batches, held._surveyed, strict=True):
-        arrays = (terms.targets.old_values, terms.targets.returns, terms.advantages, terms.targets.weights)
-        names = ("values", "returns", "advantages", "weights")
-        tokens = {name: np.array(array) for name, array in zip(names, arrays, strict=True)}
-        found.append({"steps": batch.steps, **tokens})
-    return found
