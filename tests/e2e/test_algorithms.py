@@ -97,7 +97,7 @@ def test_what_holds_a_policy_back_is_in_the_metrics(tiny_model: Path, folder: Pa
 
 
 def test_a_critic_is_the_baseline_of_groups_of_one(tiny_model: Path, folder: Path, local_ray: None) -> None:
-    """Beside a generation that goes on meanwhile, packed by a worker; in its first step it learns alone."""
+    """Generation goes on meanwhile and a worker packs; in its first step the critic learns alone."""
     alone = {"prompts_per_step": 8, "group_size": 1, "num_workers": 1}
     critic = {"lr": 1e-3, "warmup_steps": 1}
     first, second = steps(

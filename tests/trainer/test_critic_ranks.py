@@ -175,7 +175,7 @@ def sorted_tokens(answers: Sequence[Trained]) -> FloatArray:
 def test_a_resumed_run_is_the_same_to_the_last_bit(
     two: RankProcesses, one: RankProcesses, tiny_model: Path, tmp_path: Path
 ) -> None:
-    """As one that gave its memory up between steps is; other ranks cut both models again."""
+    """The whole one also gave its memory up between steps; other ranks cut both models again."""
     config = config_of(tiny_model, 2, critic={"warmup_steps": 1}, kl_coef=0.1, kl_in="reward")
     steps = [batch_of(tiny_model, config, seed) for seed in range(NUM_STEPS)]
     whole = run(two, config, steps, naps=True)
