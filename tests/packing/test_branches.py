@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
+import pickle
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-from builders import make_generation, make_sample, no_pixels, text_prompt
+from builders import (
+    ScriptedPolicy,
+    TextProcessor,
+    make_config,
+    make_context,
+    make_generation,
+    make_sample,
+    no_pixels,
+    text_prompt,
+)
 
 from vlrl.algorithm.credit import assign_credit
 from vlrl.config.algorithm import AlgorithmConfig
 from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack
+from vlrl.rollout.groups import rollout_groups
 from vlrl.rollout.session import Session
 from vlrl.types import Group, Score, Trajectory
 
@@ -98,3 +110,20 @@ def test_groups_of_one_count_only_where_a_critic_is_their_baseline() -> None:
     failed = Group([unscored], smallest=1)
     assign_credit([failed], PPO)
     assert failed.failed and not failed.credits[0].counts and not np.any(failed.credits[0].trained[0])
+
+
+def test_one_completion_of_each_prompt_is_rolled_out_credited_and_packed() -> None:
+    """From the rollout to a micro-batch; a worker sends groups pickled."""
+    config = make_config(algorithm="ppo", rollout={"group_size": 1, "max_tokens": 5})
+    context = make_context(ScriptedPolicy(lambda *_: [5, 6]), TextProcessor(), config)
+    samples = [make_sample([1, 2], id=name) for name in "ab"]
+    rolled_out = asyncio.run(rollout_groups(samples, context, seed_path=(0, 0))).groups
+    for group in rolled_out:
+        assert len(group.trajectories) == 1
+        group.trajectories[0].score = Score(1.0, {})
+    assign_credit(rolled_out, config.algorithm)
+    sent: list[Group] = pickle.loads(pickle.dumps(rolled_out))
+    assert not any(group.failed for group in sent)
+    [[micro_batch]] = pack(sent, no_pixels, PackOptions.of(config, config.algorithm))
+    assert sorted(micro_batch.steps[:, 0].tolist()) == [0, 0, 1, 1]
+    assert micro_batch.advantages.tolist() == [1, 1, 1, 1]
