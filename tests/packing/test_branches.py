@@ -113,7 +113,7 @@ def test_groups_of_one_count_only_where_a_critic_is_their_baseline() -> None:
 
 
 def test_one_completion_of_each_prompt_is_rolled_out_credited_and_packed() -> None:
-    """From the rollout to a micro-batch; a worker sends groups pickled."""
+    """Groups are as they were played, sent pickled by a worker, up to the micro-batch."""
     config = make_config(algorithm="ppo", rollout={"group_size": 1, "max_tokens": 5})
     context = make_context(ScriptedPolicy(lambda *_: [5, 6]), TextProcessor(), config)
     samples = [make_sample([1, 2], id=name) for name in "ab"]
