@@ -1,13 +1,13 @@
-"""Whether a teacher can read what the student's processor writes, known before any engine starts.
+"""Whether a teacher or a critic can read what the policy's processor writes, known before any engine starts.
 
-A teacher scores the student's own tokens, positions and pixels (law 1): nothing is encoded for it again. Chat
+Both are given the policy's own tokens, positions and pixels (law 1): nothing is encoded for them again. Chat
 templates may differ.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,21 @@ from vlrl.protocols import Processor
 from vlrl.storage.model_cache import local_model
 from vlrl.types import Media
 
-REMEDY = "give a teacher of the student's family, such as a larger one of it, or another model.path"
+
+class Pair(NamedTuple):
+    """What the two models are called."""
+
+    other: str
+    own: str
+
+    @property
+    def remedy(self) -> str:
+        """What to do."""
+        wanted = f"give a {self.other} of the {self.own}'s family, such as a larger one of it"
+        return f"{wanted}, or another model.path"
+
+
+TEACHER, CRITIC = Pair("teacher", "student"), Pair("critic", "policy")
 SETTINGS = ("image_token_id", "video_token_id", "vision_config.tokens_per_second")
 """Keys of config.json that a processor goes by, beside what pixels and numbers of tokens show."""
 PROBE_SIZES = ((93, 141), (224, 60))
@@ -26,16 +40,23 @@ PROBE_SIZES = ((93, 141), (224, 60))
 PROBE_FRAMES = 6
 
 
-def require_fitting_teacher(config: Config, student: Processor) -> None:
-    """Raise ConfigError if algorithm.teacher.path needs other tokens or pixels than model.path.
+def require_fitting_others(config: Config, processor: Processor) -> None:
+    """Raise ConfigError if a teacher or a critic of the config needs other tokens or pixels than model.path.
 
     Args:
-        config: with a teacher.
-        student: the processor of model.path.
+        config: the whole config.
+        processor: of model.path.
     """
-    assert config.algorithm.teacher is not None, "algorithm.teacher is not set"
-    path, remote = config.algorithm.teacher.path, config.processor.trust_remote_code
-    pair = f"algorithm.teacher.path={path!r} and model.path={config.model.path!r}"
+    algorithm = config.algorithm
+    if algorithm.teacher is not None:
+        _require_fitting(config, processor, algorithm.teacher.path, TEACHER)
+    if algorithm.critic is not None and algorithm.critic.path is not None:
+        _require_fitting(config, processor, algorithm.critic.path, CRITIC)
+
+
+def _require_fitting(config: Config, student: Processor, path: str, words: Pair) -> None:
+    remote, key = config.processor.trust_remote_code, f"algorithm.{words.other}.path={path!r}"
+    pair = f"{key} and model.path={config.model.path!r}"
     try:
         teacher = open_processor(
             config.model_copy(update={"model": config.model.model_copy(update={"path": path})})
@@ -43,28 +64,30 @@ def require_fitting_teacher(config: Config, student: Processor) -> None:
         own, other = (_model_config(each, remote) for each in (config.model.path, path))
         vocabularies = [_vocabulary(each, remote) for each in (config.model.path, path)]
     except ConfigError as error:
-        raise ConfigError(f"algorithm.teacher.path={path!r}: {error}") from error
+        raise ConfigError(f"{key}: {error}") from error
     if type(teacher) is not type(student):
         kinds = f"{type(teacher).__name__} and {type(student).__name__}"
-        raise ConfigError(f"{pair} are of families with different processors, {kinds}; {REMEDY}")
-    if difference := vocabulary_difference(*vocabularies):
-        raise ConfigError(f"{pair} have different tokenizers: {difference}; {REMEDY}")
+        raise ConfigError(f"{pair} are of families with different processors, {kinds}; {words.remedy}")
+    if difference := vocabulary_difference(*vocabularies, words):
+        raise ConfigError(f"{pair} have different tokenizers: {difference}; {words.remedy}")
     if (size := other.get_text_config().vocab_size) < (needed := own.get_text_config().vocab_size):
         raise ConfigError(
-            f"{pair}: the teacher's head has {size} entries, and the student may generate any of {needed} "
-            "tokens; give a teacher with at least as many (vocab_size in config.json)"
+            f"{pair}: the {words.other}'s head has {size} entries, and the {words.own} may generate any of "
+            f"{needed} tokens; give a {words.other} with at least as many (vocab_size in config.json)"
         )
     for key in SETTINGS:
         if (there := _setting(other, key)) != (here := _setting(own, key)):
-            raise ConfigError(f"{pair} differ in {key}, {there} and {here}, in config.json; {REMEDY}")
+            raise ConfigError(f"{pair} differ in {key}, {there} and {here}, in config.json; {words.remedy}")
     if difference := media_difference(student, teacher):
         raise ConfigError(
-            f"{pair} differ in what they make of {difference} (preprocessor_config.json); the teacher is "
-            f"given the student's pixels, so {REMEDY}"
+            f"{pair} differ in what they make of {difference} (preprocessor_config.json); the {words.other} "
+            f"is given the {words.own}'s pixels, so {words.remedy}"
         )
 
 
-def vocabulary_difference(student: Mapping[str, int], teacher: Mapping[str, int]) -> str:
+def vocabulary_difference(
+    student: Mapping[str, int], teacher: Mapping[str, int], words: Pair = TEACHER
+) -> str:
     """Which of the student's tokens have another number, or none, in the teacher's; "" if none has."""
     others = [(token, number) for token, number in student.items() if teacher.get(token) != number]
     if not others:
@@ -72,7 +95,7 @@ def vocabulary_difference(student: Mapping[str, int], teacher: Mapping[str, int]
     token, number = min(others, key=lambda pair: pair[1])
     there = f"number {teacher[token]}" if token in teacher else "unknown"
     return (
-        f"token {token!r} is number {number} to the student and {there} to the teacher, as are "
+        f"token {token!r} is number {number} to the {words.own} and {there} to the {words.other}, as are "
         f"{len(others)} of {len(student)} tokens"
     )
 

@@ -45,6 +45,9 @@ class TrainedTokens(Generic[A]):
             None for a step's first update, which computes them anyway.
         group_ids: [M] int64, which of the micro-batch's groups a trained token is of, where losses are those
             of whole groups; None where they are not.
+        steps: [M, 3] int64, where a trained token is in its episode, for a critic: number of the episode
+            among those of the optimizer step, of the turn in it, and of the token in it. None without a
+            critic; with one, `advantages` are rewards of whole turns, until the ranks know the values.
     """
 
     source_index: A
@@ -56,6 +59,7 @@ class TrainedTokens(Generic[A]):
     sequence_ids: A
     proximal_logprobs: A | None = None
     group_ids: A | None = None
+    steps: A | None = None
 
     def trained_tokens(self) -> dict[str, A]:
         """The arrays by name, without those that are None."""

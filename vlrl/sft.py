@@ -42,7 +42,7 @@ def train(
 
 def train_once(config: Config, console: TrainConsole, resume: bool) -> dict[str, object]:
     """`train`, until it is done or something dies."""
-    config = without_teacher(config)
+    config = without_other_models(config)
     require_no_preferences(config)
     with Run(config, console, train=True, generate=False, resume=resume) as run:
         metrics: dict[str, float] = {}
@@ -60,9 +60,10 @@ def train_once(config: Config, console: TrainConsole, resume: bool) -> dict[str,
         )
 
 
-def without_teacher(config: Config) -> Config:
-    """The config of a supervised run: a teacher would only take memory."""
-    return config.model_copy(update={"algorithm": config.algorithm.model_copy(update={"teacher": None})})
+def without_other_models(config: Config) -> Config:
+    """The config of a supervised run: a teacher or a critic would only take memory."""
+    nobody = {"teacher": None, "critic": None}
+    return config.model_copy(update={"algorithm": config.algorithm.model_copy(update=nobody)})
 
 
 def require_no_preferences(config: Config) -> None:

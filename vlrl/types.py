@@ -330,21 +330,24 @@ class Group:
         credits: [n]; empty until `vlrl.algorithm.credit` fills it.
         greedy: the greedy episode that the members are compared with, which is not trained: one trajectory,
             or none if this agent had no part in it. None if they are compared with each other.
+        smallest: members that must have a score where they are compared with each other; 1 where a critic is
+            the baseline.
     """
 
     trajectories: list[Trajectory]
     credits: list[Credit] = field(default_factory=list)
     greedy: tuple[Trajectory, ...] | None = None
+    smallest: int = SMALLEST_GROUP
 
     @property
     def failed(self) -> bool:
         """True if there is no baseline, so that nothing of it is trained (law 7).
 
-        That is if fewer than two members have a score, or of a group with a greedy episode if that has none,
-        or no member.
+        That is if too few members have a score, or of a group with a greedy episode if that has none, or no
+        member.
         """
         if self.greedy is None:
-            return len(self.scored) < SMALLEST_GROUP
+            return len(self.scored) < self.smallest
         return not self.scored or all(t.score is None for t in self.greedy)
 
     @property

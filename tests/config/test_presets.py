@@ -31,6 +31,8 @@ def test_a_preset_sets_its_keys_and_nothing_else(name: str) -> None:
     for key in AlgorithmConfig.model_fields:
         if key in ("credit", "loss"):
             assert getattr(found, key).name == keys.get(key, getattr(plain, key).name)
+        elif key == "critic":
+            assert (found.critic is None) == (key not in keys)
         elif key != "preset":
             assert getattr(found, key) == keys.get(key, getattr(plain, key)), key
 

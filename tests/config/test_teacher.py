@@ -9,7 +9,7 @@ import pytest
 
 from vlrl.config import Config, parse_config
 from vlrl.errors import ConfigError
-from vlrl.sft import without_teacher
+from vlrl.sft import without_other_models
 
 
 def config(*overrides: str, **sections: Any) -> Config:
@@ -68,5 +68,5 @@ def test_rewards_beside_it_may_filter_and_measure() -> None:
 
 
 def test_supervised_training_holds_none() -> None:
-    found = without_teacher(config("algorithm.kl_coef=0.1"))
+    found = without_other_models(config("algorithm.kl_coef=0.1"))
     assert (found.algorithm.teacher, found.algorithm.kl_coef) == (None, 0.1)

@@ -38,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def steps(model: Path, folder: Path, name: str, algorithm: Any) -> list[dict[str, Any]]:
+def steps(model: Path, folder: Path, name: str, algorithm: Any, **sections: Any) -> list[dict[str, Any]]:
     """The metrics of a run of two steps."""
     config = make_config(
         model,
@@ -50,6 +50,7 @@ def steps(model: Path, folder: Path, name: str, algorithm: Any) -> list[dict[str
         checkpoint={"every": 0},
         logging={"tensorboard": False},
         trainer={"num_ranks": 2, "cpus_per_rank": 0.1},
+        **sections,
     )
     with TrainConsole("test", config.num_steps, console=Console(file=io.StringIO())) as console:
         grpo.train(config, console)
@@ -98,3 +99,22 @@ def test_what_holds_a_policy_back_is_in_the_metrics(tiny_model: Path, folder: Pa
         assert step["policy/kl_reference"] == pytest.approx(0, abs=1e-9)
         assert 0.79 < step["policy/unselected_fraction"] < 0.9
         assert step["optim/grad_norm"] > 0
+
+
+def test_a_critic_is_the_baseline_of_groups_of_one(tiny_model: Path, folder: Path, local_ray: None) -> None:
+    """Generation goes on meanwhile and a worker packs; in its first step the critic learns alone."""
+    alone = {"prompts_per_step": 8, "group_size": 1, "num_workers": 1}
+    critic = {"lr": 1e-3, "warmup_steps": 1}
+    first, second = steps(
+        tiny_model,
+        folder,
+        "critic",
+        {"preset": "ppo", "critic": critic, "kl_coef": 0.1, "kl_in": "reward"},
+        rollout=alone,
+        asynchronous={"mode": "async"},
+    )
+    assert first["optim/grad_norm"] == 0 < second["optim/grad_norm"]
+    assert first["critic/value_mean"] == 0 != second["critic/value_mean"]
+    for step in (first, second):
+        assert step["critic/loss"] > 0 and step["critic/explained_variance"] <= 1
+        assert step["policy/kl_reference"] == pytest.approx(0, abs=1e-9)

@@ -83,7 +83,7 @@ def trained(
         loaded_ranks._held(engine.module.model).slices
         for engine in (running._engine, running._reference.engine)
     )
-    kl, coefficients = [r.sums.kl_reference for r in results], [r.coefficients for r in results]
+    kl, coefficients = [r.sums.kl_reference for r in results], [r.metrics for r in results]
     return Trained(policy, reference, kl, coefficients, said)
 
 

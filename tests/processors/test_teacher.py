@@ -15,12 +15,12 @@ from vlrl.envs.visual.questions.digit_sum import DigitSum
 from vlrl.errors import ConfigError
 from vlrl.model.tiny import build_tiny_qwen2_5_vl
 from vlrl.processors.auto import open_processor
-from vlrl.processors.teacher import require_fitting_teacher, vocabulary_difference
+from vlrl.processors.teacher import require_fitting_others, vocabulary_difference
 
 
 def judge(student: Path, teacher: Path | str) -> None:
     config = make_config(student, algorithm={"teacher": {"path": str(teacher)}})
-    require_fitting_teacher(config, open_processor(config))
+    require_fitting_others(config, open_processor(config))
 
 
 def edited(folder: Path, to: Path, file: str, **values: Any) -> Path:
@@ -70,6 +70,19 @@ def test_another_tokenizer_is_refused(tiny_model: Path, tmp_path: Path) -> None:
     said = str(caught.value)
     assert f"algorithm.teacher.path='{other}' and model.path='{tiny_model}' have different tokenizers" in said
     assert "to the student and" in said and "give a teacher of the student's family" in said
+
+
+def test_a_critic_is_held_to_the_same(tiny_model: Path, larger: Path, tmp_path: Path) -> None:
+    def judge_critic(path: Path | None) -> None:
+        critic = {} if path is None else {"path": str(path)}
+        config = make_config(tiny_model, algorithm={"preset": "ppo", "critic": critic})
+        require_fitting_others(config, open_processor(config))
+
+    judge_critic(None)
+    judge_critic(larger)
+    other = build_tiny_qwen2_5_vl(tmp_path / "other", ["entirely other words are merged here"] * 9)
+    with pytest.raises(ConfigError, match=r"algorithm\.critic\.path=.*to the policy and .* to the critic"):
+        judge_critic(other)
 
 
 def test_another_family_is_refused(tiny_model: Path, tiny_family: Callable[[str], Path]) -> None:

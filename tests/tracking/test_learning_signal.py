@@ -46,6 +46,8 @@ def texts(steps: list[dict[str, float]], group: Group) -> list[str]:
         (SILENT | {"optim/grad_norm": 0.1}, True),  # of the KL term alone
         (SILENT | {"distillation/reverse_kl": 0.3, "optim/grad_norm": 0.1}, False),  # of a teacher
         ({"sft/loss": 1.0}, False),
+        (SILENT | {"critic/loss": 0.1, "reward/std": 0.4}, False),  # groups of one, or a critic's warm-up
+        (LOUD | {"critic/loss": 0.1, "reward/std": 0.0}, True),
     ],
 )
 def test_what_a_silent_step_is(metrics: dict[str, float], silent: bool) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from vlrl.algorithm.advantages.turns import turn_rewards
 from vlrl.config.algorithm import AlgorithmConfig, bound_credit
 from vlrl.errors import ConfigError
 from vlrl.ledger import BoolArray
@@ -62,6 +63,8 @@ def turn_advantages(
 ) -> list[FloatArray]:
     """The advantage of each turn by the config's function: [n] of [num_turns] float32.
 
+    With a critic it is the turn's reward, of which the trainer's ranks make advantages: they know the values.
+
     Args:
         trajectories: the scored ones of a group, at least two, or at least one beside a greedy episode.
         options: which function, and its options.
@@ -70,6 +73,8 @@ def turn_advantages(
     Raises:
         ConfigError: if it returns anything but a number, or an array of them by turn, for each trajectory.
     """
+    if options.critic is not None:
+        return [turn_rewards(trajectory).astype(np.float32) for trajectory in trajectories]
     found = bound_credit(options)(trajectories, greedy=next(iter(greedy), None))
     what = f"algorithm.credit: {options.credit.name!r} of sample {trajectories[0].sample.id!r}"
     if len(found) != len(trajectories):

@@ -7,9 +7,11 @@ import inspect
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
+import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
 from vlrl.config.asynchronous import CorrectionConfig
+from vlrl.config.learning.critic import CriticConfig, require_fitting
 from vlrl.config.learning.regularizers import AdaptiveEntropyConfig, AdaptiveKLConfig, ReferenceConfig
 from vlrl.config.learning.teacher import TeacherConfig
 from vlrl.config.paths import FunctionName
@@ -43,18 +45,22 @@ class AlgorithmConfig(Section):
     preset: str | None = None
     """Sets the keys of a published algorithm; those that stand beside it override it. One of grpo, dr_grpo,
     dapo, gspo, gspo_token, gmpo, cispo, sapo, rloo, remax, opo, gpg, reinforce_pp, reinforce_pp_baseline,
-    gdpo, pass_at_k and raft. `vlrl config show` prints what it sets. Null changes nothing."""
+    gdpo, pass_at_k, raft and ppo. `vlrl config show` prints what it sets. Null changes nothing."""
     credit: Function = EPISODE
     """The advantage of each turn. episode: the whole episode's. discounted, turn_groups: that of the rewards
     still to come, among all turns of the group, or among those of the same number. state_groups: GiGPO's sum
     of the episode's and of one among all turns of the group that were taken in the same state. remax:
     against a greedy episode of the same sample, which is generated beside the group. rloo, opo, reward, gdpo
     (rewards), pass_at_k (k, reward, threshold), best_of (num_best, min_reward), or ./file.py:function of a
-    group's scored trajectories that returns a number, or one a turn, for each."""
+    group's scored trajectories that returns a number, or one a turn, for each. gae (lam): of the rewards and
+    a critic's values, or ./file.py:function that names `values`."""
+    critic: CriticConfig | None = None
+    """Trains a critic beside the policy, for a credit that takes its values; null is none."""
     scale_by_std: bool = True
     """Divide advantages by the group's standard deviation (GRPO); false is Dr. GRPO."""
     discount: float = Field(1.0, ge=0, le=1)
-    """γ per turn, for the values of credit by turn; with 0 a turn gets only its own reward."""
+    """γ per turn, for the values of credit by turn; with 0 a turn gets only its own reward. Of gae it is per
+    step, a token or a turn (critic.level)."""
     state_weight: float = Field(1.0, ge=0)
     """ω, weight of the advantage among equal states in state_groups."""
     normalize: Literal["none", "batch"] = "none"
@@ -135,6 +141,15 @@ class AlgorithmConfig(Section):
                     f"{key}={own[key]} has no effect with {role}={chosen.name}{_origin(self)}; leave it out "
                     f"({_default(key)}), or set {role}={' or '.join(by)}"
                 )
+        reads_values = self.credit != EPISODE and takes_values(self.credit.name)
+        if reads_values:
+            one = np.zeros(1)
+            try:
+                bound_credit(self)(one, one)
+            except (TypeError, ValueError) as error:
+                options = self.credit.options
+                raise ValueError(f"credit.options={options}: {self.credit.name!r} says: {error}") from error
+        require_fitting(self, reads_values)
         return self
 
     @model_validator(mode="after")
@@ -211,7 +226,7 @@ class AlgorithmConfig(Section):
     @property
     def trains_all_groups(self) -> bool:
         """Whether groups without advantages are trained too, for a term that is not the rewards'."""
-        terms = (self.kl_coef > 0, self.entropy_coef > 0, self.entropy_adaptive, self.teacher)
+        terms = (self.kl_coef > 0, self.entropy_coef > 0, self.entropy_adaptive, self.teacher, self.critic)
         return any(terms)
 
     @property
@@ -222,7 +237,12 @@ class AlgorithmConfig(Section):
     @property
     def surveys(self) -> bool:
         """Whether a step looks at all its tokens before it trains the first."""
-        return self.kl_in == "reward" or bool(self.selections)
+        return self.changes_advantages or bool(self.selections)
+
+    @property
+    def changes_advantages(self) -> bool:
+        """Whether the ranks make advantages of what they know: a critic's values, or the KL."""
+        return self.kl_in == "reward" or self.critic is not None
 
 
 KINDS = {"credit": "advantages", "loss": "losses"}
@@ -241,7 +261,8 @@ SELECTION_CONTEXT = ("seed",)
 def bound_credit(options: AlgorithmConfig) -> Bound:
     """The advantage with its options: a function of a group's scored trajectories.
 
-    One that asks for `greedy` by name is given the sample's greedy episode, which is played for it.
+    One that asks for `greedy` by name is given the sample's greedy episode, which is played for it. One that
+    takes values is a function of [n] rewards and [n] values of an episode's steps.
 
     Raises:
         ConfigError: as `vlrl.registry.bound.bind` does.
@@ -252,8 +273,18 @@ def bound_credit(options: AlgorithmConfig) -> Bound:
         "state_weight": options.state_weight,
     }
     chosen = options.credit
-    given = ("trajectories",)
+    given = ("rewards", "values") if takes_values(chosen.name) else ("trajectories",)
     return bind("advantages", chosen.name, chosen.options, given=given, shared=shared, context=CREDIT_CONTEXT)
+
+
+def takes_values(credit: str) -> bool:
+    """Whether an advantage is one of a critic's values, which it then names.
+
+    Raises:
+        ConfigError: as `vlrl.registry.resolve` does.
+    """
+    function = resolve("advantages", credit)
+    return callable(function) and "values" in inspect.signature(function).parameters
 
 
 def bound_loss(options: AlgorithmConfig) -> Bound:

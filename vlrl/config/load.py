@@ -16,6 +16,7 @@ from vlrl.config.asynchronous import AsyncConfig, BatchConfig
 from vlrl.config.data import DataConfig, MediaConfig, ProcessorConfig
 from vlrl.config.engine import GeneratorConfig, WeightsConfig
 from vlrl.config.learning.baseline import require_baseline
+from vlrl.config.learning.critic import require_place_for_critic
 from vlrl.config.learning.preferences import PreferencesConfig
 from vlrl.config.learning.regularizers import require_effect
 from vlrl.config.learning.replay import require_use_of_replay
@@ -181,10 +182,11 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _what_teaches(self) -> Config:
-        require_baseline(self)
-        require_use_of_groups(self)
-        require_effect(self)
-        require_use_of_replay(self)
+        for require in (
+            *(require_baseline, require_use_of_groups, require_effect),
+            *(require_use_of_replay, require_place_for_critic),
+        ):
+            require(self)
         if self.preferences is not None:
             self.preferences.require_default(self.algorithm, self.rollout.temperature)
         return self
@@ -352,9 +354,8 @@ def _explain(error: dict[str, Any], tree: dict[str, Any]) -> str:
     if error["type"] == "extra_forbidden":
         known = list(field_paths())
         slip = difflib.get_close_matches(key, known, n=1, cutoff=0.75)
-        keys = (
-            [key] if slip else _leaves(key, error["input"])
-        )  # another project's section has keys of its own
+        # another project's section has keys of its own
+        keys = [key] if slip else _leaves(key, error["input"])
         return "\n".join(_unknown(each, known) for each in keys)
     if error["type"] == "missing":
         return f"missing key {key!r}"

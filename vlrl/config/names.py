@@ -90,6 +90,9 @@ ALIASES: Mapping[str, str] = {
     "adv_estimator": "algorithm.credit",
     "norm_adv_by_std_in_grpo": "algorithm.scale_by_std",
     "gamma": "algorithm.discount",
+    "lam": "algorithm.credit.options",
+    "critic_warmup": "algorithm.critic.warmup_steps",
+    "cliprange_value": "algorithm.critic.clip",
     "total_training_steps": "num_steps",
     "total_epochs": "num_steps",
     "save_freq": "checkpoint.every",
@@ -163,7 +166,9 @@ def nearest_key(key: str, known: Sequence[str]) -> str | None:
         known: every dotted key, the list of `vlrl.config.field_paths`.
     """
     name = key.rsplit(".", 1)[-1]
-    by_name = {path.rsplit(".", 1)[-1]: path for path in reversed(known)}  # the first of each name wins
+    # Of each name the first wins of those that are nested least: optim.lr before algorithm.critic.lr.
+    deepest_first = sorted(reversed(known), key=lambda path: -path.count("."))
+    by_name = {path.rsplit(".", 1)[-1]: path for path in deepest_first}
     if name in ALIASES and name not in by_name:
         return ALIASES[name]
     indexless = ".".join(part for part in key.split(".") if not part.isdigit())

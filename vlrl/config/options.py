@@ -128,7 +128,7 @@ class RolloutConfig(Section):
     """Samples per step."""
     group_size: int = Field(8, ge=1)
     """Completions per sample, n. 1 is refused where the group is its own baseline: with any algorithm.credit
-    but remax, or another that compares with a greedy completion."""
+    but remax, or another that compares with a greedy completion, and without a critic (algorithm=ppo)."""
     temperature: float = Field(1.0, gt=0)
     """Divisor of the logits, in the engines and in the trainer."""
     max_tokens: int = Field(256, ge=1)

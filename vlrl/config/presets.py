@@ -119,6 +119,12 @@ PRESETS: Mapping[str, Preset] = {
         {"credit": "best_of", "loss": "policy_gradient", "aggregation": "token"},
         "one round of generating and then imitating is the command vlrl raft",
     ),
+    "ppo": Preset(
+        "arXiv 1707.06347, 1506.02438",
+        "GAE by a critic that is trained beside the policy, clipped ratios; groups may be of one",
+        {"credit": "gae", "critic": {}, "normalize": "batch", "aggregation": "token", **PLAIN_CLIP},
+        "RLHF's KL is kl_coef with kl_in=reward",
+    ),
 }
 """Name → what it sets."""
 

@@ -64,21 +64,15 @@ class DeviceBatch(TrainedTokens[Tensor]):
         return cls(**values)
 
 
-class TreeLogprobs(nn.Module):
-    """Wraps a vision-language model of transformers; `forward` gives logprobs of the trained tokens.
-
-    The distribution is the sampler's: logits divided by the temperature, banned tokens impossible.
-    """
+class TreeModel(nn.Module):
+    """Wraps a vision-language model of transformers, to be called with micro-batches of prefix trees."""
 
     def __init__(
         self,
         model: Any,
         *,
-        temperature: float,
-        banned_token_ids: Sequence[int],
         attention: Kind = "blocks",
         spans: SpanKind = "each",
-        chunk_bytes: int = CHUNK_BYTES,
         features: Callable[[Any, DeviceBatch, StepFeatures], Any] = tower_features,
         sharers: ProcessGroup | None = None,
     ) -> None:
@@ -88,32 +82,17 @@ class TreeLogprobs(nn.Module):
         install_spans(model, spans)
         self._attention = KINDS[attention]
         self._features, self._sharers = features, sharers
-        self.head: nn.Module = (
-            ScoreHead(model.score)
-            if is_scored(model)
-            else HeadLogprobs(
-                model.lm_head,
-                temperature=temperature,
-                banned_token_ids=banned_token_ids,
-                chunk_bytes=chunk_bytes,
-            )
-        )
 
-    def forward(self, batch: DeviceBatch, kept: StepFeatures | None = None) -> tuple[Tensor, Tensor]:
-        """Logprobs and entropies of the trained tokens.
+    def predicting(self, batch: DeviceBatch, kept: StepFeatures | None) -> Tensor:
+        """Last hidden states [M, hidden_size] of the tokens that predict the trained ones.
 
         Args:
             batch: the micro-batch.
             kept: what earlier micro-batches of the step left of images that this one shows again; only
                 batches packed with `images_once` need it.
-
-        Returns:
-            (trainer_logprobs [M] float32 nats, entropy [M] float32 nats).
         """
         hidden = self._hidden(batch, kept or StepFeatures())
-        picked = rows_of(hidden[0], batch.source_index)
-        logprobs, entropy = self.head(picked, batch.target_ids)
-        return logprobs, entropy
+        return rows_of(hidden[0], batch.source_index)
 
     def _hidden(self, batch: DeviceBatch, kept: StepFeatures) -> Tensor:
         """Last hidden states [1, T, hidden_size].
@@ -148,6 +127,43 @@ class TreeLogprobs(nn.Module):
         if self._sharers is None:
             return whole
         return SharedAttention(whole, batch.slice_lengths, self._sharers)
+
+
+class TreeLogprobs(TreeModel):
+    """A policy; `forward` gives logprobs of the trained tokens.
+
+    The distribution is the sampler's: logits divided by the temperature, banned tokens impossible.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        temperature: float,
+        banned_token_ids: Sequence[int],
+        chunk_bytes: int = CHUNK_BYTES,
+        **options: Any,
+    ) -> None:
+        super().__init__(model, **options)
+        self.head: nn.Module = (
+            ScoreHead(model.score)
+            if is_scored(model)
+            else HeadLogprobs(
+                model.lm_head,
+                temperature=temperature,
+                banned_token_ids=banned_token_ids,
+                chunk_bytes=chunk_bytes,
+            )
+        )
+
+    def forward(self, batch: DeviceBatch, kept: StepFeatures | None = None) -> tuple[Tensor, Tensor]:
+        """Logprobs and entropies of the trained tokens; arguments as `predicting` has them.
+
+        Returns:
+            (trainer_logprobs [M] float32 nats, entropy [M] float32 nats).
+        """
+        logprobs, entropy = self.head(self.predicting(batch, kept), batch.target_ids)
+        return logprobs, entropy
 
 
 @contextmanager

@@ -145,7 +145,17 @@ def _targets_of(
         token_staleness=_joined(staleness, np.int64),
         sequence_ids=np.repeat(np.arange(len(branches), dtype=np.int64), counts),
         group_ids=_group_ids(branches, counts),
+        steps=_steps(pairs),
     )
+
+
+def _steps(pairs: Sequence[tuple[Branch, IntArray]]) -> IntArray | None:
+    """Where trained tokens are in their episodes, [M, 3]; None where nobody asks."""
+    if any(branch.steps is None for branch, _ in pairs):
+        return None
+    of_branches = [branch.steps[t] for branch, t in pairs if branch.steps is not None]
+    found: IntArray = np.concatenate([np.zeros((0, 3), np.int64), *of_branches])
+    return found
 
 
 def _group_ids(branches: Sequence[Branch], counts: Sequence[int]) -> IntArray | None:

@@ -23,7 +23,7 @@ class PackOptions:
         aggregation: the averaging rule, see `token_weights`. "group" is for losses of whole groups, each of
             which is then in one micro-batch.
         normalize: "batch" gives a step's advantages mean 0 and deviation 1 (`vlrl.packing.pack.part_of`);
-            with KL in the reward the trainer does so, when it knows the KL.
+            with KL in the reward or a critic the trainer does so, when it knows these.
         keep_zero_advantage: train groups whose advantages are all zero. They add nothing to the policy
             gradient, so they may be left out exactly; only terms of KL and entropy and a teacher need them.
             They count in the averages either way.
@@ -33,6 +33,7 @@ class PackOptions:
             gradient once; they must then be computed in order, with one `StepFeatures`. Else each
             micro-batch is for itself.
         sequence_parallel: ranks in a row that get a slice each of the same micro-batches.
+        numbers_steps: say of each trained token where it is in its episode, for a critic.
     """
 
     num_ranks: int
@@ -45,6 +46,7 @@ class PackOptions:
     max_pixels: int | None = None
     images_once: bool = False
     sequence_parallel: int = 1
+    numbers_steps: bool = False
 
     @classmethod
     def of(cls, config: Config, algorithm: AlgorithmConfig | None = None) -> PackOptions:
@@ -61,10 +63,11 @@ class PackOptions:
             max_tokens=config.trainer.max_tokens_per_micro_batch,
             max_completion_tokens=config.rollout.max_tokens,
             aggregation="group" if config.preferences is not None else mean,
-            normalize="none" if algorithm is None or algorithm.kl_in == "reward" else algorithm.normalize,
+            normalize="none" if algorithm is None or algorithm.changes_advantages else algorithm.normalize,
             keep_zero_advantage=algorithm is None or algorithm.trains_all_groups,
             max_turns=config.episodes.max_turns,
             max_pixels=config.trainer.max_pixels_per_micro_batch,
             images_once=True,
             sequence_parallel=config.trainer.sequence_parallel,
+            numbers_steps=algorithm is not None and algorithm.critic is not None,
         )

@@ -13,6 +13,7 @@ from vlrl.algorithm.normalize import batch_normalized
 from vlrl.batch import Batch
 from vlrl.errors import DataError
 from vlrl.ledger import IntArray
+from vlrl.packing.branches import branches_of, counted, numbered
 from vlrl.packing.layout import ALONE, Elsewhere, PixelsFn, Slice, slices_of
 from vlrl.packing.options import PackOptions
 from vlrl.packing.prefix_tree import Branch, Identity, Keys, distinct, grow, preorder
@@ -75,6 +76,8 @@ def pack(
         of_group = branches_of(group, group_weights, keys, number if is_whole else None)
         if options.keep_zero_advantage or any(b.advantages[b.trained].any() for b in of_group):
             branches += of_group
+    if options.numbers_steps:
+        branches = numbered(branches, groups)
     per_group = [
         [
             [branch for unit in bin_ for branch in unit.branches]
@@ -106,15 +109,6 @@ def part_of(groups: Sequence[Group], part: slice, options: PackOptions) -> Seque
     return (batch_normalized(groups) if options.normalize == "batch" else groups)[part]
 
 
-def counted(groups: Sequence[Group]) -> list[Group]:
-    """The members of each group whose credit counts."""
-    found = []
-    for group in groups:
-        members = [pair for pair in zip(group.trajectories, group.credits, strict=True) if pair[1].counts]
-        found.append(Group([t for t, _ in members], [credit for _, credit in members]))
-    return found
-
-
 def _elsewhere(ranks: Sequence[Sequence[Slice]]) -> list[list[Elsewhere]]:
     """What the other micro-batches of each rank show: [num_ranks][num_micro_batches]."""
     shown = [[set(part.shown) for part in parts] for parts in ranks]
@@ -132,20 +126,6 @@ def _elsewhere(ranks: Sequence[Sequence[Slice]]) -> list[list[Elsewhere]]:
     ]
     return [
         [Elsewhere(before, later, ahead[i]) for i, (before, later) in enumerate(of_rank)] for of_rank in found
-    ]
-
-
-def branches_of(
-    group: Group, weights: Sequence[float], keys: Keys, number: int | None = None
-) -> list[Branch]:
-    """A group's ledgers that have trained tokens: [n] weights of a trajectory's trained tokens."""
-    return [
-        Branch(trajectory.sample.id, ledger, advantages, trained, weight, keys.of(ledger, trained), number)
-        for trajectory, credit, weight in zip(group.trajectories, group.credits, weights, strict=True)
-        for ledger, advantages, trained in zip(
-            trajectory.ledgers, credit.advantages, credit.trained, strict=True
-        )
-        if trained.any()
     ]
 
 

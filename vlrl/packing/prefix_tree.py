@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from vlrl.ledger import BoolArray, FloatArray, Ledger
+from vlrl.ledger import BoolArray, FloatArray, IntArray, Ledger
 from vlrl.types import Media
 
 Identity: TypeAlias = tuple[Any, ...]
@@ -30,6 +30,7 @@ class Branch:
         token_weight: of each trained token in the batch's loss.
         keys: [5, num_inputs] int32, see `Keys`; two ledgers share a token if they share all keys up to it.
         group: number of its group where all of a group must be in one micro-batch; None where it need not.
+        steps: [num_tokens, 3] int64, see `vlrl.batch.TrainedTokens`; None without a critic.
     """
 
     sample_id: str
@@ -39,6 +40,7 @@ class Branch:
     token_weight: float
     keys: npt.NDArray[np.int32]
     group: int | None = None
+    steps: IntArray | None = None
 
     @property
     def num_media(self) -> int:

@@ -16,23 +16,33 @@ def train_flops(shape: ModelShape, work: Workload, config: Config) -> float:
 
     Forward; backward, which is twice that, or once without gradients of weights; forward again where
     activations are recomputed; the forward of the reference, of the teacher, of what selections look at, and
-    of the proximal policy where it is asked.
+    of the proximal policy where it is asked. A critic has a forward, and all of it for each of its updates.
     """
-    algorithm, choice = config.algorithm, config.trainer.gradient_checkpointing
-    trained = {part for part, count in shape.trained.items() if count}
+    algorithm = config.algorithm
     language, head, vision = _forwards(shape, work)
     once = language + head + vision
     others = (1.0 if config.has_reference else 0.0) + (1.0 if algorithm.selections else 0.0)
     if algorithm.correction.recomputes:  # logprobs of all minibatches but the first
         others += 1.0 - 1.0 / algorithm.num_minibatches
-    adapted = config.lora is not None
+    teacher = sum(_forwards(shape.teacher, work)) if shape.teacher is not None else 0.0
+    critic = 0.0
+    if shape.critic is not None and algorithm.critic is not None:
+        update = _trained_flops(shape.critic, work, config)
+        critic = sum(_forwards(shape.critic, work)) + algorithm.critic.num_updates * update
+    return _trained_flops(shape, work, config) + others * once + teacher + critic
+
+
+def _trained_flops(shape: ModelShape, work: Workload, config: Config) -> float:
+    """A model's own passes in one update over a step's tokens."""
+    choice, adapted = config.trainer.gradient_checkpointing, config.lora is not None
+    trained = {part for part, count in shape.trained.items() if count}
+    language, head, vision = _forwards(shape, work)
     below = trained & {"vision_tower", "projector", "embeddings"}
     language *= _passes("language_layers" in trained, bool(below), adapted, recomputes(choice, "language"))
     # Chunked logprobs compute the logits once more in the backward pass (`vlrl.model.head_logprobs`).
     head *= 4.0 if {"head", "embeddings"} & trained and not adapted else 3.0
     vision *= _passes("vision_tower" in trained, False, adapted, recomputes(choice, "vision"))
-    teacher = sum(_forwards(shape.teacher, work)) if shape.teacher is not None else 0.0
-    return language + head + vision + others * once + teacher
+    return language + head + vision
 
 
 def _forwards(shape: ModelShape, work: Workload) -> tuple[float, float, float]:

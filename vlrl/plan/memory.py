@@ -35,9 +35,9 @@ class RankMemory:
     """Bytes of one rank at its peak, on the device it trains on; on a CPU that is the host.
 
     Attributes:
-        weights: this rank's slice, the frozen reference's and the teacher's with it.
+        weights: this rank's slice, with the frozen reference's, the teacher's and the critic's.
         gathered: what ZeRO-3 has fetched of other slices, or from host memory.
-        gradients: the slice and the buffer they are reduced in.
+        gradients: the slice and the buffer they are reduced in; a critic has its own.
         optimizer: float32 copy of the weights and both moments (optim.state).
         activations: what the language model saves for the backward pass, with the attention mask.
         vision: what the tower saves.
@@ -87,21 +87,28 @@ def rank_memory(shape: ModelShape, work: Workload, config: Config, device: str) 
     """
     ranks, size = config.trainer.world_size, shape.weight_bytes
     live = _live(shape, size)
-    trained = -(-shape.num_trained // ranks)
-    bucket = (min(shape.num_trained, BUCKET_PARAMS) if device == "cpu" else BUCKET_PARAMS) * FLOAT32
+    trained = [-(-model.num_trained // ranks) for model in trained_models(shape)]
+    buckets = [
+        min(model.num_trained, BUCKET_PARAMS) if device == "cpu" else BUCKET_PARAMS
+        for model in trained_models(shape)
+    ]
+    bucket = sum(buckets) * FLOAT32
     memory = RankMemory(
         weights=num_copies(config) * (shape.num_params + shape.adapters) * size // ranks
-        + teacher_bytes(shape) // ranks,
+        + (teacher_bytes(shape) + critic_bytes(shape)) // ranks,
         gathered=0 if ranks == 1 else live,
-        gradients=trained * FLOAT32 + bucket,
-        optimizer=int(trained * (FLOAT32 + 2 * MOMENT_BYTES[config.optim.state])),
-        activations=max(_language_activations(shape, work, config, device), _teacher_pass(shape, work)),
-        vision=_vision_activations(shape, work, config, device),
+        gradients=sum(trained) * FLOAT32 + bucket,
+        optimizer=int(sum(trained) * (FLOAT32 + 2 * MOMENT_BYTES[config.optim.state])),
+        activations=max(
+            *(_language_activations(model, work, config, device) for model in trained_models(shape)),
+            _teacher_pass(shape, work),
+        ),
+        vision=max(_vision_activations(model, work, config, device) for model in trained_models(shape)),
         logits=_logits(shape, work, config, device),
-        update=_update_tensors(config, device) * min(trained, UPDATED_PARAMS) * FLOAT32,
+        update=_update_tensors(config, device) * min(max(trained), UPDATED_PARAMS) * FLOAT32,
         process=PROCESS_BYTES[device],
         segment=_num_segments(config) * num_sent(shape, config) * size,
-        host=trained * FLOAT32 if keeps_mean(config) else 0,
+        host=trained[0] * FLOAT32 if keeps_mean(config) else 0,
         keeps_freed=device == "cpu",
     )
     return memory if device == "cpu" else _offloaded(memory, shape, config, bucket)
@@ -123,9 +130,20 @@ def teacher_bytes(shape: ModelShape) -> int:
     return shape.teacher.num_params * shape.weight_bytes if shape.teacher is not None else 0
 
 
+def trained_models(shape: ModelShape) -> list[ModelShape]:
+    """The policy, and the critic if there is one: they are trained one after the other."""
+    return [shape, *([shape.critic] if shape.critic is not None else [])]
+
+
+def critic_bytes(shape: ModelShape) -> int:
+    """Weights of algorithm.critic, whole; 0 without one."""
+    critic = shape.critic
+    return (critic.num_params + critic.adapters) * shape.weight_bytes if critic is not None else 0
+
+
 def _live(shape: ModelShape, size: int) -> int:
     """Gathered weights: of one model at a time, since a teacher's pass is over when the policy's begins."""
-    models = [shape, *([shape.teacher] if shape.teacher is not None else [])]
+    models = [*trained_models(shape), *([shape.teacher] if shape.teacher is not None else [])]
     return max(min(model.num_params, MAX_LIVE_PARAMS) for model in models) * size
 
 

@@ -10,7 +10,7 @@ from vlrl.errors import ResourceError
 from vlrl.placement.layout import Layout, lay_out, resolved
 from vlrl.plan.duration import train_flops, train_seconds
 from vlrl.plan.machine import PlannedMachine as PlannedMachine
-from vlrl.plan.memory import MOMENT_BYTES, RankMemory, rank_memory
+from vlrl.plan.memory import MOMENT_BYTES, RankMemory, rank_memory, trained_models
 from vlrl.plan.phases import GIB as GIB
 from vlrl.plan.phases import GpuMemory, HostMemory, engine_memory, gpu_memories, host_memories
 from vlrl.plan.shapes import ModelShape, read_shape
@@ -186,7 +186,9 @@ def _predict(
 
 def checkpoint_bytes(shape: ModelShape, config: Config) -> int:
     """One checkpoint: the whole model, and of what is trained the float32 copy and both moments."""
-    states = shape.num_trained * (MASTER_BYTES + 2 * MOMENT_BYTES[config.optim.state])
+    states = sum(model.num_trained for model in trained_models(shape)) * (
+        MASTER_BYTES + 2 * MOMENT_BYTES[config.optim.state]
+    )
     return (shape.num_params + shape.adapters) * shape.weight_bytes + int(states)
 
 

@@ -14,7 +14,7 @@ from vlrl.plan.step_time import PARTS
 from vlrl.tracking.console import duration
 
 RANK_PARTS = {
-    "weights": "weights (slice, reference, teacher)",
+    "weights": "weights (slice, reference, teacher, critic)",
     "gathered": "weights that ZeRO-3 has gathered",
     "gradients": "gradients and their buffer",
     "optimizer": "optimizer (float32 weights, two moments)",

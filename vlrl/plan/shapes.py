@@ -65,6 +65,7 @@ class ModelShape:
         weight_bytes: of one weight.
         num_tensors: parameters that are tensors of their own.
         teacher: shape of algorithm.teacher; None without one.
+        critic: shape of algorithm.critic, with its own head; None without one.
     """
 
     params: Mapping[str, int]
@@ -79,6 +80,7 @@ class ModelShape:
     weight_bytes: int
     num_tensors: int = 0
     teacher: ModelShape | None = None
+    critic: ModelShape | None = None
 
     @property
     def num_params(self) -> int:
@@ -101,15 +103,29 @@ def read_shape(config: Config, *, fetch: bool = True) -> ModelShape:
     Raises:
         ConfigError: if there is no config.json, or freezing or adapters name nothing.
     """
+    from vlrl.trainer.critic.rank import of_critic
     from vlrl.trainer.frozen.model import of_teacher
 
     shape = _read_shape(config, fetch)
-    if config.algorithm.teacher is None:
-        return shape
+    if config.algorithm.teacher is not None:
+        shape = replace(shape, teacher=_shape_beside("teacher", of_teacher(config), fetch))
+    if config.algorithm.critic is not None:
+        critic = with_value_head(_shape_beside("critic", of_critic(config), fetch))
+        shape = replace(shape, critic=critic)
+    return shape
+
+
+def with_value_head(shape: ModelShape) -> ModelShape:
+    """A model whose head answers with one number; one that is tied to the embeddings had no weights."""
+    head = {"head": shape.language.hidden + 1}
+    return replace(shape, vocab=1, params={**shape.params, **head}, trained={**shape.trained, **head})
+
+
+def _shape_beside(key: str, config: Config, fetch: bool) -> ModelShape:
     try:
-        return replace(shape, teacher=_read_shape(of_teacher(config), fetch))
+        return _read_shape(config, fetch)
     except ConfigError as error:
-        raise ConfigError(f"algorithm.teacher: {error}") from error
+        raise ConfigError(f"algorithm.{key}: {error}") from error
 
 
 def _read_shape(config: Config, fetch: bool) -> ModelShape:

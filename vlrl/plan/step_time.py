@@ -16,7 +16,7 @@ from vlrl.placement.layout import Layout
 from vlrl.plan import rates
 from vlrl.plan.duration import forward, train_flops, train_seconds
 from vlrl.plan.machine import PlannedMachine
-from vlrl.plan.memory import FLOAT32, RankMemory, num_copies, num_sent, teacher_bytes
+from vlrl.plan.memory import FLOAT32, RankMemory, critic_bytes, num_copies, num_sent, teacher_bytes
 from vlrl.plan.phases import ENGINE_BUFFER_BYTES, EngineMemory, kv_bytes_per_token
 from vlrl.plan.shapes import ModelShape
 from vlrl.plan.workload import Prompts, Workload
@@ -225,15 +225,23 @@ def _communication(step: PlannedStep) -> float:
         return 0.0
     rate = min(rates.LINK.value, step.network) if step.ranks_are_spread else rates.LINK.value
     gathered = (1 + num_copies(config)) * shape.num_params * shape.weight_bytes + teacher_bytes(shape)
+    reduced = shape.num_trained
+    if shape.critic is not None and config.algorithm.critic is not None:
+        updates = config.algorithm.critic.num_updates
+        gathered += (1 + 2 * updates) * critic_bytes(shape)
+        reduced += updates * shape.critic.num_trained
     passes = step.work.num_micro_batches * config.algorithm.num_minibatches
-    return passes * (gathered + shape.num_trained * FLOAT32) / rate
+    return passes * (gathered + reduced * FLOAT32) / rate
 
 
 def _host_update(step: PlannedStep) -> float:
     """The optimizer's step in host memory: gradients, masters and moments read, all but gradients written."""
     if not step.config.trainer.offload_optimizer:
         return 0.0
-    of_rank = step.shape.num_trained / len(step.layout.ranks) * 7 * FLOAT32
+    critic, updated = step.config.algorithm.critic, step.shape.num_trained
+    if step.shape.critic is not None and critic is not None:
+        updated += critic.num_updates * step.shape.critic.num_trained
+    of_rank = updated / len(step.layout.ranks) * 7 * FLOAT32
     return step.config.algorithm.num_minibatches * of_rank / rates.HOST_UPDATE.value
 
 

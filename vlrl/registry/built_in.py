@@ -131,6 +131,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "gdpo": "vlrl.algorithm.advantages.gdpo:gdpo",
         "pass_at_k": "vlrl.algorithm.advantages.pass_at_k:pass_at_k",
         "best_of": "vlrl.algorithm.advantages.best_of:best_of",
+        "gae": "vlrl.algorithm.advantages.gae:gae",
     },
     "losses": {
         "ppo": "vlrl.algorithm.loss:clipped_surrogate",

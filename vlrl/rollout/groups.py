@@ -113,6 +113,7 @@ async def rollout_groups(
                 await cut_off(flat, share=stragglers.cut_off_share, grace_s=stragglers.cut_off_s)
     except BaseExceptionGroup as errors:  # the first says what to fix; the others follow from it
         raise errors.exceptions[0] from None
+    smallest = 1 if config.algorithm.critic is not None else SMALLEST_GROUP
     left_out = "surplus_episodes" if redundant else "cut_off_episodes"
     counts, of_samples = episodes.counts, []
     for of_group in tasks:
@@ -124,14 +125,16 @@ async def rollout_groups(
         counts[left_out] += len(of_group) - len(done) - len(beside)
         counts["failed_episodes"] += sum(t.failed for episode in (*done, *beside) for t in episode)
         if greedy_beside:
-            of_samples.append(groups_of(done, beside[0]) if done and beside else [])
+            of_samples.append(groups_of(done, greedy=beside[0]) if done and beside else [])
         else:
-            of_samples.append(groups_of(done) if len(done) >= min(size, SMALLEST_GROUP) else [])
+            of_samples.append(groups_of(done, smallest) if len(done) >= min(size, smallest) else [])
     return RolloutResult(of_samples, +counts)
 
 
 def groups_of(
-    episodes: Sequence[list[Trajectory]], greedy: Sequence[Trajectory] | None = None
+    episodes: Sequence[list[Trajectory]],
+    smallest: int = SMALLEST_GROUP,
+    greedy: Sequence[Trajectory] | None = None,
 ) -> list[Group]:
     """The episodes (or trees of them) of a sample as one group, or as one for each of their agents.
 
@@ -147,7 +150,8 @@ def groups_of(
     groups = []
     for agent, members in (by_agent or {"": list[Trajectory]()}).items():
         own = None if greedy is None else tuple(t for t in greedy if t.failed or t.sample.id == agent)
-        groups.append(Group(sorted([*members, *failed], key=lambda t: t.group_index), greedy=own))
+        ordered = sorted([*members, *failed], key=lambda t: t.group_index)
+        groups.append(Group(ordered, greedy=own, smallest=smallest))
     return groups
 
 

@@ -13,7 +13,7 @@ from vlrl.config.engine import Transport
 from vlrl.engine.policy import VllmPolicy
 from vlrl.errors import ResourceError
 from vlrl.placement.layout import Layout, lay_out, resolved
-from vlrl.processors.teacher import require_fitting_teacher
+from vlrl.processors.teacher import require_fitting_others
 from vlrl.protocols import Processor
 from vlrl.run.lock import LOCK_FILE
 from vlrl.run.turns import Turns
@@ -52,13 +52,13 @@ class Engines:
         Raises:
             ResourceError: if there are too few, or other runs keep them for ray.start_timeout_s; or if nodes
                 cannot reach each other, or have other versions of what computes.
-            ConfigError: if a node lacks the model's folder; see also `require_fitting_teacher`.
+            ConfigError: if a node lacks the model's folder; see also `require_fitting_others`.
         """
         self._processor, self._stack, self._events = processor, stack, events
         self.choices: list[MachineChoice] = []
         self._train, self._generate = train, generate
-        if train and config.algorithm.teacher is not None:
-            require_fitting_teacher(config, processor)
+        if train:
+            require_fitting_others(config, processor)
         stack.enter_context(cluster(config))
         layout = self._layout(config)
         self.config = resolved(config, layout)

@@ -27,6 +27,7 @@ COLUMNS = (
     ("completion/num_tokens_mean", "tokens", ".1f"),
     ("policy/kl_reference", "KL", ".1e"),
     ("distillation/reverse_kl", "teacher KL", ".3f"),
+    ("critic/explained_variance", "expl. var.", ".3f"),
     ("policy/sampler_mismatch", "mismatch", ".1e"),
     ("policy/entropy", "entropy", ".3f"),
     ("policy/clip_fraction", "clip", ".1%"),

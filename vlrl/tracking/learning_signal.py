@@ -15,14 +15,18 @@ _EVEN = "reward/zero_variance_groups"
 _TAUGHT = "distillation/reverse_kl"
 """A step that has it had a teacher."""
 _REPLAYED = "replay/num_groups"
+_CRITIC = "critic/loss"
+"""A step that has it had a critic, which compares rewards of all groups."""
 
 
 def is_silent(metrics: Mapping[str, float | None]) -> bool:
     """True for a step of GRPO that taught nothing.
 
     All groups were scored alike within themselves, so every advantage is 0 unless a teacher or earlier groups
-    gave some; or the gradient was 0.
+    gave some; or the gradient was 0. With a critic all completions of the step must have been scored alike.
     """
+    if _CRITIC in metrics:
+        return metrics.get("reward/std") == 0.0
     even = metrics.get(_EVEN) == 1.0 and _TAUGHT not in metrics and not metrics.get(_REPLAYED)
     return even or metrics.get("optim/grad_norm") == 0.0
 

@@ -80,11 +80,26 @@ PREFERENCES: Mapping[str, Metric] = {
 }
 """Of preference learning; held-out ones are `heldout/preference/…`."""
 
+CRITIC: Mapping[str, Metric] = {
+    "critic/loss": Metric("Mean loss of the critic's values over the step's updates of it"),
+    "critic/clip_fraction": Metric(
+        "Share of values that algorithm.critic.clip held, over the step's updates", "fraction"
+    ),
+    "critic/explained_variance": Metric(
+        "1 - Var(return - value) / Var(return) before the step's updates: 1 foresees every return, 0 none of "
+        "their differences; absent if all returns are equal"
+    ),
+    "critic/value_mean": Metric("Mean value before the step's updates"),
+    "critic/return_mean": Metric("Mean λ-return, which values are held against"),
+}
+"""Of a critic."""
+
 METRICS: Mapping[str, Metric] = {
     "reward/mean": Metric("Mean reward of the step's completions"),
     "reward/std": Metric("Standard deviation of reward over the step's completions"),
     "reward/zero_variance_groups": Metric(
-        "Share of groups whose rewards are all equal but for rounding: they teach nothing", "fraction"
+        "Share of groups whose rewards are all equal but for rounding: they teach nothing without a critic",
+        "fraction",
     ),
     GREEDY_REWARD: Metric(
         "Mean reward of the greedy completions that the others are compared with (ReMax); they are not part "
@@ -94,7 +109,7 @@ METRICS: Mapping[str, Metric] = {
     "completion/truncated_fraction": Metric("Share of completions cut at rollout.max_tokens", "fraction"),
     "policy/entropy": Metric(
         "Mean entropy of the trainer's next-token distribution, over the trained tokens: groups without "
-        "advantages are computed only if kl_coef or entropy_coef is above 0, or with a teacher",
+        "advantages are computed only if kl_coef or entropy_coef is above 0, or with a teacher or a critic",
         "nats",
     ),
     "policy/sampler_mismatch": Metric(
@@ -221,6 +236,7 @@ METRICS: Mapping[str, Metric] = {
     "heldout/accuracy_greedy": Metric("Held-out accuracy after the step, likeliest tokens", "fraction"),
     "heldout/accuracy_sampled": Metric("Held-out accuracy after the step, training temperature", "fraction"),
     "sft/loss": Metric("Mean negative log-likelihood of the targets' tokens", "nats"),
+    **CRITIC,
     **PREFERENCES,
     **{f"heldout/{name}": replace(m, meaning=f"{m.meaning}; held out") for name, m in PREFERENCES.items()},
     "preference/kl": Metric(

@@ -168,7 +168,7 @@ class Trainer:
             "optim/skipped_fraction": float(not math.isfinite(norm)),  # by DeepSpeed, without a word
             "optim/empty_fraction": 0.0,
             "optim/lr": lr,
-        } | dict(results[0].coefficients)
+        } | dict(results[0].metrics)
         metrics |= objective_metrics(sums, objective, self._config)
         if sums.num_media:
             metrics["vision/cached_share"] = sums.num_media_cached / sums.num_media

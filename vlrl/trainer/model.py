@@ -16,7 +16,7 @@ from vlrl.config.memory import OptimConfig
 from vlrl.errors import ConfigError
 from vlrl.model.feature_cache import FeatureCache, fingerprint
 from vlrl.model.head_logprobs import chunk_bytes_on
-from vlrl.model.logprobs import TreeLogprobs
+from vlrl.model.logprobs import TreeLogprobs, TreeModel
 from vlrl.model.lora import add_adapters
 from vlrl.model.parts import VISION_PARTS, freeze, part_of, recomputes, vision_is_frozen
 from vlrl.model.scored.files import load_scored
@@ -211,7 +211,7 @@ def set_fused(optimizer: torch.optim.Optimizer, fused: bool) -> None:
             state["step"] = state["step"].to(parameter.device if fused else "cpu")
 
 
-def make_leaves(module: TreeLogprobs) -> None:
+def make_leaves(module: TreeModel) -> None:
     """Let ZeRO-3 fetch a whole block at once: a hook per linear layer costs more than a small layer.
 
     DeepSpeed follows such a block's backward pass by its inputs and its output, so these are left alone:

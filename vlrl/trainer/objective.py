@@ -21,6 +21,22 @@ from vlrl.trainer.result import StepSums
 Objective: TypeAlias = Literal["grpo", "sft"] | PreferenceObjective
 
 
+@dataclass(frozen=True, slots=True)
+class ValueTargets:
+    """What a critic learns of a micro-batch's tokens.
+
+    Attributes:
+        old_values: [M] float32, before the step's first update.
+        returns: [M] float32, which values should be.
+        weights: [M] float32, share of each token in the critic's loss; 0 where no step begins. They sum to 1
+            over all ranks' micro-batches.
+    """
+
+    old_values: torch.Tensor
+    returns: torch.Tensor
+    weights: torch.Tensor
+
+
 @dataclass(slots=True, kw_only=True)
 class Terms:
     """What the loss takes of a micro-batch's tokens beside the micro-batch itself.
@@ -33,6 +49,7 @@ class Terms:
         penalties: [M], coefficients of KL(sampler || trainer); None is 0.
         kl_coef: β of this update.
         entropy_coef: of the entropy's bonus in this update.
+        targets: of the critic; None without one.
     """
 
     advantages: torch.Tensor
@@ -42,6 +59,7 @@ class Terms:
     teacher_logprobs: torch.Tensor | None = None
     factors: torch.Tensor | None = None
     penalties: torch.Tensor | None = None
+    targets: ValueTargets | None = None
 
 
 def token_losses(

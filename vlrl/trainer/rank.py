@@ -34,6 +34,7 @@ from vlrl.processors.auto import open_processor
 from vlrl.protocols import Processor
 from vlrl.storage.shared_folder import SharedFile, WrittenFiles
 from vlrl.trainer.choices import choose_for
+from vlrl.trainer.critic.rank import RankCritic
 from vlrl.trainer.device_memory import DeviceMemory
 from vlrl.trainer.frozen.model import open_teacher
 from vlrl.trainer.group import join_ranks
@@ -124,15 +125,18 @@ class TrainerRank:
             self._config.profile, self._config.run_dir, self._rank, self._engine.module
         )
         config = self._config
-        self._reference = self._teacher = None
+        self._reference = self._teacher = critic = None
         if config.has_reference and config.lora is None:
             self._reference = build_reference(config, self._device.type, self._wrapped)
         if config.algorithm.teacher is not None:
             self._teacher = open_teacher(config, self._banned, self._device, self._sharers, self._chosen.all)
-        self._regularizers = RankRegularizers(config, self._engine, self._reference, self._sharers)
+        if config.algorithm.critic is not None:
+            critic = RankCritic(config, self._device, self._sharers, self._chosen.all, self._cache)
+        others = (self._reference, self._teacher, critic)
+        self._regularizers = RankRegularizers(config, self._engine, self._reference, self._sharers, critic)
         self._sender = WeightSender(self._rank, self._world, self._device, self._nodes)
-        frozen = [model.engine for model in (self._reference, self._teacher) if model is not None]
-        self._memory = DeviceMemory([self._engine, *frozen], self._device)
+        engines = [self._engine, *(model.engine for model in others if model is not None)]
+        self._memory = DeviceMemory(engines, self._device)
         return time.perf_counter() - begin
 
     def sleep(self) -> int:
@@ -145,7 +149,8 @@ class TrainerRank:
 
     def choices(self) -> tuple[MachineChoice, ...]:
         """What was chosen for this machine, and why."""
-        return self._chosen.all + (self._teacher.choices if self._teacher is not None else ())
+        others = [model.choices for model in (self._teacher, self._regularizers.critic) if model is not None]
+        return sum(others, self._chosen.all)
 
     def parameters(self) -> list[tuple[str, str, tuple[int, ...]]]:
         """(name in Hugging Face format, dtype, whole shape) of every parameter; tied ones once."""
@@ -182,18 +187,24 @@ class TrainerRank:
     def _step(
         self, micro_batches: Sequence[MicroBatch], objective: Objective, lr: float, frames: Sequence[Frames]
     ) -> RankStepResult:
+        critic = self._regularizers.critic if objective == "grpo" else None
+        learns = critic is None or not critic.learns_alone
         for group in self._engine.optimizer.param_groups:
             group["lr"] = lr
-        sums, differences = self._passes(micro_batches, objective, frames, train=True)
+        sums, differences = self._passes(micro_batches, objective, frames, train=learns)
+        norm, metrics = 0.0, dict[str, float]()
         self._profiler.mark("optimizer")
-        self._engine.step()
+        if learns:
+            self._engine.step()
+            norm = float(self._engine.get_global_grad_norm() or 0.0)
+            metrics |= self._regularizers.end(sums) if objective == "grpo" else {}
         self._profiler.mark("rest")
+        if critic is not None:
+            batches = partial(map, partial(self._on_device, frames=frames), micro_batches)
+            metrics |= critic.update(batches, self._regularizers.targets)
         if self._cache is not None:
             sums.num_media, sums.num_media_cached = self._cache.take_counts()
-        norm = float(self._engine.get_global_grad_norm() or 0.0)
-        return RankStepResult(
-            sums, norm, differences, self._regularizers.end(sums) if objective == "grpo" else {}
-        )
+        return RankStepResult(sums, norm, differences, metrics)
 
     def measure(self, micro_batches: Sequence[MicroBatch], objective: Objective, *frames: Frames) -> StepSums:
         """The sums of a step that is not taken, without gradient."""
@@ -216,7 +227,8 @@ class TrainerRank:
             terms = held.terms(index, batch) if held else Terms(advantages=batch.advantages)
             if self._teacher is not None and objective == "grpo":
                 terms.teacher_logprobs = self._teacher.logprobs(batch, kept_of_teacher)
-            trainer_logprobs, entropy = self._engine(batch, kept)
+            with torch.set_grad_enabled(train):
+                trainer_logprobs, entropy = self._engine(batch, kept)
             per_token, micro_sums = token_losses(
                 batch, trainer_logprobs, entropy, terms, objective, self._config.algorithm, self._sums
             )

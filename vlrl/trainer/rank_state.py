@@ -25,6 +25,8 @@ from vlrl.trainer.reslice import count_ranks, load_from_other_ranks
 
 ZERO = "zero"
 """The folder of the ranks' files in that of their state."""
+CRITIC = "critic"
+"""The folder of the critic's state in that of the policy's."""
 
 HOST, DEVICE, IN_MEMORY, COEFFICIENTS = "rng", "rng_cuda", "in_memory", "coefficients"
 """What is saved beside DeepSpeed's own."""
@@ -40,7 +42,7 @@ def save_state(
         path: of the folder of all ranks' states.
         config: the run's.
         device_type: of this rank.
-        regularizers: of this rank.
+        regularizers: of this rank, with its critic if there is one.
     """
     state = random_states(device_type)
     state[COEFFICIENTS] = asdict(regularizers.coefficients)
@@ -48,6 +50,8 @@ def save_state(
     if _swaps(config):
         state[IN_MEMORY] = states_in_memory(engine.optimizer)
     engine.save_checkpoint(path, tag=ZERO, client_state=state)
+    if (critic := regularizers.critic) is not None:
+        critic.engine.save_checkpoint(str(Path(path) / CRITIC), tag=ZERO)
 
 
 def load_state(
@@ -60,7 +64,7 @@ def load_state(
         path: of the folder of all ranks' states.
         config: the run's.
         device_type: of this rank.
-        regularizers: of this rank.
+        regularizers: of this rank, with its critic if there is one.
 
     Returns:
         What is not as it was saved, in words: the config's options hold.
@@ -68,22 +72,34 @@ def load_state(
     Raises:
         EngineError: if there is no state, or none that can be cut for this number of ranks.
     """
-    folder, num_ranks = Path(path) / ZERO, config.trainer.world_size
-    num_saved = count_ranks(folder)
-    if num_saved == 0:
+    if count_ranks(Path(path) / ZERO) == 0:
         raise EngineError(f"host {socket.gethostname()} sees no trainer state under {path}: {REMEDY}")
-    if num_saved == num_ranks:
-        _, client_state = engine.load_checkpoint(path, tag=ZERO)
-    else:
-        client_state = load_from_other_ranks(engine, folder, torch.distributed.get_rank(), num_ranks)
+    client_state = _load_engine(engine, Path(path), config, device_type)
     changes = set_random_states(client_state, device_type)
     saved = client_state.get(COEFFICIENTS, {})
     regularizers.coefficients = Coefficients.restored(saved, config.algorithm)
     changes += regularizers.load_reference(Path(path))
     if _swaps(config):
         bring_back(engine.optimizer, client_state[IN_MEMORY])
+    changes += set_options(engine.optimizer.param_groups, config.optim)
+    if (critic := regularizers.critic) is None:
+        return changes
+    if count_ranks(Path(path) / CRITIC / ZERO) == 0:
+        return [*changes, "the checkpoint has no critic: it begins at its own model again"]
+    _load_engine(critic.engine, Path(path) / CRITIC, config, device_type)
+    set_options(critic.engine.optimizer.param_groups, config.optim)  # which has said so of the policy
+    return changes
+
+
+def _load_engine(engine: Any, path: Path, config: Config, device_type: str) -> Mapping[str, Any]:
+    """Read what an engine saved, on as many ranks or on others; what was saved beside it."""
+    folder, num_ranks = path / ZERO, config.trainer.world_size
+    if count_ranks(folder) == num_ranks:
+        client_state: Mapping[str, Any] = engine.load_checkpoint(str(path), tag=ZERO)[1]
+    else:
+        client_state = load_from_other_ranks(engine, folder, torch.distributed.get_rank(), num_ranks)
     set_fused(engine.optimizer.optimizer, fuses_update(config, device_type))
-    return changes + set_options(engine.optimizer.param_groups, config.optim)
+    return client_state
 
 
 def save_model(model: Any, path: str, state: Mapping[str, Any], adapters: Mapping[str, torch.Tensor]) -> None:

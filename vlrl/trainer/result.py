@@ -41,14 +41,14 @@ class StepSums:
 class RankStepResult:
     """One rank's account of a step: sums, gradient norm, and the logprob differences of its fresh tokens.
 
-    Fresh tokens are those that were generated under the weights that the step begins with. The coefficients
-    are those that adapt, by their metric's name, the same on all ranks.
+    Fresh tokens are those that were generated under the weights that the step begins with. The metrics are
+    the same on all ranks: coefficients that adapt, and what there is of a critic.
     """
 
     sums: StepSums
     grad_norm: float
     differences: LogprobDifferences
-    coefficients: Mapping[str, float] = field(default_factory=dict)
+    metrics: Mapping[str, float] = field(default_factory=dict)
 
 
 def fresh_differences(trainer_logprobs: FloatArray, batch: MicroBatch) -> LogprobDifferences:

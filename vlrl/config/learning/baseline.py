@@ -28,8 +28,10 @@ def require_baseline(config: Config) -> None:
             "rollout.group_size=1 with preferences: a pair is the best and the worst of a group; set "
             "rollout.group_size=2 or more"
         )
-    if size == 1 and not config.algorithm.has_greedy_baseline:
+    algorithm = config.algorithm
+    if size == 1 and algorithm.critic is None and not algorithm.has_greedy_baseline:
         raise ValueError(
             f"rollout.group_size=1 with algorithm.credit={credit.name}, whose baseline is the group; set "
-            "rollout.group_size=2 or more, or algorithm.credit=remax, whose baseline is a greedy completion"
+            "rollout.group_size=2 or more, or algorithm.credit=remax, whose baseline is a greedy completion, "
+            "or algorithm=ppo, whose baseline is a critic"
         )

@@ -16,7 +16,7 @@ from vlrl.registry.bound import Bound, bind
 DPO, BRADLEY_TERRY = FunctionConfig(name="dpo"), FunctionConfig(name="bradley_terry")
 NOT_READ = (
     "preset", "credit", "normalize", "aggregation", "loss", "kl_coef", "entropy_coef", "entropy_adaptive",
-    "selections", "teacher",
+    "selections", "teacher", "critic",
 )  # fmt: skip
 """Keys of `algorithm` that pairs do without."""
 

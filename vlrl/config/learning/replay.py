@@ -37,6 +37,7 @@ def require_use_of_replay(config: Config) -> None:
     others = {
         "preferences": config.preferences is not None,
         "algorithm.teacher": algorithm.teacher is not None,
+        "algorithm.critic": algorithm.critic is not None,
         "algorithm.credit=reward": algorithm.credit.name == "reward",
     }
     for key in (key for key, is_set in others.items() if is_set):

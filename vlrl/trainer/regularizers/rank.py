@@ -18,8 +18,9 @@ from vlrl.model.logprobs import DeviceBatch
 from vlrl.model.lora import adapters_off
 from vlrl.model.sequence_parallel import later_sums
 from vlrl.seeds import derive_seed
+from vlrl.trainer.critic.rank import RankCritic
 from vlrl.trainer.frozen.model import FrozenModel
-from vlrl.trainer.objective import Terms
+from vlrl.trainer.objective import Terms, ValueTargets
 from vlrl.trainer.regularizers.gather import sums_of_ranks
 from vlrl.trainer.regularizers.reference import MovingReference
 from vlrl.trainer.regularizers.survey import Passes, survey
@@ -31,10 +32,16 @@ class RankRegularizers:
 
     Attributes:
         coefficients: of the next update.
+        critic: of this rank; None without one.
     """
 
     def __init__(
-        self, config: Config, engine: Any, reference: FrozenModel | None, sharers: ProcessGroup | None
+        self,
+        config: Config,
+        engine: Any,
+        reference: FrozenModel | None,
+        sharers: ProcessGroup | None,
+        critic: RankCritic | None = None,
     ) -> None:
         """Set up.
 
@@ -43,9 +50,11 @@ class RankRegularizers:
             engine: DeepSpeed's, of the policy.
             reference: None without one, and with LoRA, whose model with its adapters off is the reference.
             sharers: ranks that share a sequence with this one.
+            critic: if there is one.
         """
         self._algorithm, self._engine, self._reference = config.algorithm, engine, reference
         self._has_reference = config.has_reference
+        self.critic = critic
         self._seed, self._num_samples = config.run.seed, config.samples_per_update
         self._moving: MovingReference | None = None
         if config.algorithm.reference.every is not None and reference is not None:
@@ -57,11 +66,14 @@ class RankRegularizers:
             reference=self._reference_logprobs,
             policy=lambda batch: self._engine(batch, self._kept_of_survey),
             later=None if sharers is None else partial(later_sums, sharers),
+            values=None if critic is None else critic.values,
         )
 
     def begin(self, batches: Iterable[DeviceBatch]) -> None:
         """Begin an update; where a term must know all tokens first, look at them. Every rank must call it."""
         self._kept, self._kept_of_survey, self._surveyed = StepFeatures(), StepFeatures(), []
+        if self.critic is not None:
+            self.critic.begin()
         if self._algorithm.surveys:
             seed = derive_seed(self._seed, "selections", self._engine.global_steps)
             self._surveyed = survey(batches, self._algorithm, self._passes, self.coefficients.kl, seed)
@@ -75,6 +87,11 @@ class RankRegularizers:
             found = Terms(advantages=batch.advantages, reference_logprobs=reference_logprobs)
         found.kl_coef, found.entropy_coef = self.coefficients.kl, self.coefficients.bonus
         return found
+
+    @property
+    def targets(self) -> list[ValueTargets]:
+        """What the critic learns in this update, a micro-batch each; none without one."""
+        return [terms.targets for terms in self._surveyed if terms.targets is not None]
 
     def end(self, sums: StepSums) -> Mapping[str, float]:
         """End an update whose weights are there; every rank must call it.

@@ -18,6 +18,7 @@ from vlrl.algorithm.penalties.kl_reward import kl_to_go
 from vlrl.algorithm.selections.chosen import selected
 from vlrl.config.algorithm import AlgorithmConfig
 from vlrl.model.logprobs import DeviceBatch
+from vlrl.trainer.critic.advantages import give_advantages, token_rows
 from vlrl.trainer.objective import Terms
 from vlrl.trainer.regularizers.gather import of_all_ranks
 
@@ -33,11 +34,13 @@ class Passes:
         reference: logprobs [M] of the reference; None without a KL term.
         policy: logprobs [M] and entropies [M].
         later: sums over the slices of later ranks; None if no rank shares a ledger.
+        values: [M] of the critic; None without one.
     """
 
     reference: Callable[[DeviceBatch], Tensor | None]
     policy: Callable[[DeviceBatch], tuple[Tensor, Tensor]]
     later: LaterFn | None
+    values: Callable[[DeviceBatch], Tensor] | None = None
 
 
 def survey(
@@ -54,15 +57,21 @@ def survey(
     """
     terms: list[Terms] = []
     seen: list[tuple[Tensor, Tensor]] = []
+    valued: list[Tensor] = []
     with torch.no_grad():
         for batch in batches:
             reference_logprobs, advantages = passes.reference(batch), batch.advantages
             if algorithm.selections:
                 seen.append(passes.policy(batch))
-            if algorithm.kl_in == "reward" and reference_logprobs is not None:
+            if passes.values is not None:
+                penalties = kl_penalties(batch, reference_logprobs if algorithm.kl_in == "reward" else None)
+                valued.append(token_rows(batch, passes.values(batch), kl_coef * penalties))
+            elif algorithm.kl_in == "reward" and reference_logprobs is not None:
                 advantages = with_kl(batch, reference_logprobs, kl_coef, passes.later)
             terms.append(Terms(advantages=advantages, reference_logprobs=reference_logprobs))
-    if algorithm.kl_in == "reward" and algorithm.normalize == "batch":
+    if passes.values is not None:
+        give_advantages(terms, valued, algorithm)
+    if algorithm.changes_advantages and algorithm.normalize == "batch":
         normalize(terms)
     if algorithm.selections:
         select(terms, seen, algorithm, seed)
@@ -78,10 +87,18 @@ def with_kl(batch: DeviceBatch, reference_logprobs: Tensor, kl_coef: float, late
     return (batch.advantages.cpu().double() - kl_coef * to_go).to(batch.advantages)
 
 
-def normalize(terms: Sequence[Terms]) -> None:
-    """Advantages with KL get mean 0 and deviation 1 over all ranks' tokens (arXiv 2501.03262, §3).
+def kl_penalties(batch: DeviceBatch, reference_logprobs: Tensor | None) -> Tensor:
+    """-KL_t = log π_ref - log π_b, [M] float64: the KL's part of each token's own reward; 0 without one."""
+    if reference_logprobs is None:
+        return torch.zeros_like(batch.sampler_logprobs, dtype=torch.float64)
+    return reference_logprobs.double() - batch.sampler_logprobs.double()
 
-    The order is the paper's: the KL is in the reward before the batch's mean and deviation are taken.
+
+def normalize(terms: Sequence[Terms]) -> None:
+    """Advantages that ranks made get mean 0 and deviation 1 over all ranks' tokens (arXiv 2501.03262, §3).
+
+    The order is the paper's: the KL is in the reward before the batch's mean and deviation are taken. Of a
+    critic's advantages it is what PPO's code calls whitening.
     """
     mine = torch.cat([of_batch.advantages for of_batch in terms])[:, None]
     whole, _ = of_all_ranks(mine.double())

@@ -1,0 +1,212 @@
+"""A critic on real ranks: it learns, packing and ranks make no difference, and a checkpoint has all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from builders import make_config, make_generation, observe, open_tiny, random_image, row
+from critic_ranks import Trained, trained
+from loaded_ranks import Slices
+from rank_processes import RankProcesses, free_port
+from torch import Tensor
+
+from vlrl.algorithm.credit import assign_credit
+from vlrl.batch import Batch
+from vlrl.config import Config
+from vlrl.packing.options import PackOptions
+from vlrl.packing.pack import pack
+from vlrl.rollout.session import Session
+from vlrl.tracking.metrics import METRICS
+from vlrl.types import FloatArray, Group, Score, Trajectory
+
+NUM_STEPS = 3
+TOLERANCE = 2e-4
+
+
+@pytest.fixture(scope="module")
+def one() -> Iterator[RankProcesses]:
+    with RankProcesses(1) as processes:
+        yield processes
+
+
+@pytest.fixture(scope="module")
+def two() -> Iterator[RankProcesses]:
+    with RankProcesses(2) as processes:
+        yield processes
+
+
+def config_of(model: Path, num_ranks: int, *, critic: Any = None, trainer: Any = None, **keys: Any) -> Config:
+    return make_config(
+        model,
+        trainer={"num_ranks": num_ranks, **(trainer or {})},
+        algorithm={"preset": "ppo", "critic": {"lr": 1e-3, **(critic or {})}, **keys},
+    )
+
+
+def episode(sample: Any, processor: Any, number: int, lengths: Sequence[int], reward: float) -> Trajectory:
+    """An episode of so many turns, with an image between two."""
+    rng, session = np.random.default_rng(number), Session(sample, number)
+    for turn, length in enumerate(lengths):
+        if turn:
+            observe(processor, session, "Go on.", [random_image(56, 56, seed=number)])
+        ids = rng.integers(0, 200, length)
+        session.append_action(make_generation(ids.tolist(), rng.normal(-3.0, 0.3, length).tolist()))
+    trajectory = session.trajectory("", "ok", 0.0)
+    trajectory.score = Score(reward, {}, turns=tuple([0.25] * (len(lengths) - 1) + [0.0]))
+    return trajectory
+
+
+def groups_of(model: Path, config: Config, seed: int) -> list[Group]:
+    """Two prompts, told apart by an image, of which one is worth more; one has a group of one."""
+    processor, groups = open_tiny(model), []
+    for number, turns in enumerate([[(5,), (3, 4), (6,)], [(4, 2)]]):
+        image = random_image(56, 84, number)
+        sample = processor.sample(row(f"Look {number}.", [image], row_id=f"s{number}"))
+        members = [
+            episode(sample, processor, 10 * seed + index, lengths, float(number))
+            for index, lengths in enumerate(turns)
+        ]
+        groups.append(Group(members, smallest=1))
+    assign_credit(groups, config.algorithm)
+    return groups
+
+
+def batch_of(model: Path, config: Config, seed: int, **options: Any) -> Batch:
+    whole = PackOptions.of(config, config.algorithm)
+    given = {field: getattr(whole, field) for field in whole.__slots__} | options
+    return pack(groups_of(model, config, seed), open_tiny(model).pixels, PackOptions(**given))
+
+
+def run(
+    processes: RankProcesses,
+    config: Config,
+    batches: Sequence[Batch],
+    *folders: Path | None,
+    naps: bool = False,
+) -> list[Trained]:
+    port, folders = free_port(), (*folders, None, None)[:2]
+    return processes.run(
+        trained,
+        [
+            (config, rank, port, [batch[rank] for batch in batches], *folders, naps)
+            for rank in range(processes.count)
+        ],
+    )
+
+
+def weights(slices: Sequence[Slices]) -> dict[str, Tensor]:
+    """Whole weights of the ranks' slices."""
+    return {
+        name: torch.cat([of_rank[name][0] for of_rank in slices])[: torch.Size(shape).numel()]
+        for name, (_, shape) in slices[0].items()
+    }
+
+
+def both(answers: Sequence[Trained]) -> dict[str, Tensor]:
+    """Weights of policy and critic."""
+    policy, critic = (weights([getattr(answer, name) for answer in answers]) for name in ("policy", "critic"))
+    return {f"policy.{n}": t for n, t in policy.items()} | {f"critic.{n}": t for n, t in critic.items()}
+
+
+def assert_same(found: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
+    assert found.keys() == expected.keys()
+    assert [name for name in expected if not torch.equal(found[name], expected[name])] == []
+
+
+def test_it_learns_what_a_prompt_is_worth_and_the_policy_waits(one: RankProcesses, tiny_model: Path) -> None:
+    config = config_of(tiny_model, 1, critic={"warmup_steps": 2})
+    steps = [batch_of(tiny_model, config, seed) for seed in range(12)]
+    [waiting] = run(one, config, steps[:2])
+    [start] = run(one, config, [])
+    assert_same(weights([waiting.policy]), weights([start.policy]))
+    assert not weights([start.critic])["head.weight"].any()
+    [answer] = run(one, config, steps)
+    assert [norm > 0 for norm in answer.norms] == [False] * 2 + [True] * 10
+    explained = [metrics["critic/explained_variance"] for metrics in answer.metrics]
+    assert explained[0] == pytest.approx(0, abs=1e-9) and explained[-1] > 0.7
+    assert answer.metrics[-1]["critic/loss"] < 0.2 * answer.metrics[0]["critic/loss"]
+    assert answer.metrics[0]["critic/value_mean"] == 0
+    assert all(metrics.keys() <= METRICS.keys() for metrics in answer.metrics)
+    assert not torch.equal(
+        weights([answer.policy])["lm_head.weight"], weights([start.policy])["lm_head.weight"]
+    )
+
+
+@pytest.mark.parametrize("level", ["token", "turn"])
+def test_packing_and_ranks_make_no_difference(
+    one: RankProcesses, two: RankProcesses, tiny_model: Path, level: str
+) -> None:
+    """Branches of a tree on one rank, apart on two, and at level token slices of each sequence on two."""
+    layouts = {"one": (one, 1, {}), "two": (two, 2, {}), "slices": (two, 2, {"sequence_parallel": 2})}
+    found = {}
+    for name, (processes, num_ranks, trainer) in layouts.items():
+        if name == "slices" and level == "turn":
+            continue
+        config = config_of(tiny_model, num_ranks, critic={"level": level}, trainer=trainer)
+        answers = run(processes, config, [batch_of(tiny_model, config, seed) for seed in range(2)])
+        assert all(answer.metrics == answers[0].metrics for answer in answers)
+        found[name] = both(answers), answers[0].metrics, sorted_tokens(answers)
+    models, metrics, tokens = found.pop("one")
+    for name, (models_of, metrics_of, tokens_of) in found.items():
+        assert np.array_equal(tokens_of[:, :3], tokens[:, :3]), name
+        assert tokens_of[:, 3:] == pytest.approx(tokens[:, 3:], abs=2e-3), name
+        for key, value in models.items():
+            assert torch.allclose(models_of[key], value, atol=TOLERANCE), (name, key)
+        for of_step, expected in zip(metrics_of, metrics, strict=True):
+            assert of_step == pytest.approx(expected, abs=1e-3), name
+    num_steps = np.count_nonzero(tokens[:, 6])
+    assert num_steps == {"token": len(tokens), "turn": 6}[level]
+    assert tokens[:, 6].sum() == pytest.approx(1)
+    assert (tokens[:, 5].mean(), tokens[:, 5].std()) == pytest.approx((0, 1), abs=1e-5)
+    assert tokens[:, 3].any(), "the critic has learnt something"
+
+
+def sorted_tokens(answers: Sequence[Trained]) -> FloatArray:
+    """[N, 7] of all ranks' tokens in the order of the episodes."""
+    whole = np.concatenate([answer.tokens for answer in answers])
+    return whole[np.lexsort((whole[:, 2], whole[:, 1], whole[:, 0]))]
+
+
+def test_a_resumed_run_is_the_same_to_the_last_bit(
+    two: RankProcesses, one: RankProcesses, tiny_model: Path, tmp_path: Path
+) -> None:
+    """The whole one also gave its memory up between steps; other ranks cut both models again."""
+    config = config_of(tiny_model, 2, critic={"warmup_steps": 1}, kl_coef=0.1, kl_in="reward")
+    steps = [batch_of(tiny_model, config, seed) for seed in range(NUM_STEPS)]
+    whole = run(two, config, steps, naps=True)
+    first = run(two, config, steps[:2], tmp_path / "state")
+    second = run(two, config, steps[2:], None, tmp_path / "state")
+    assert_same(both(second), both(whole))
+    assert [answer.said for answer in second] == [[], []]
+    assert first[0].metrics + second[0].metrics == whole[0].metrics
+    alone = config_of(tiny_model, 1, critic={"warmup_steps": 1}, kl_coef=0.1, kl_in="reward")
+    assert_same(both(run(one, alone, [], None, tmp_path / "state")), both(first))
+
+
+def test_a_checkpoint_without_a_critic_says_so(one: RankProcesses, tiny_model: Path, tmp_path: Path) -> None:
+    plain = make_config(tiny_model, trainer={"num_ranks": 1})
+    run(one, plain, [], tmp_path / "plain")
+    [answer] = run(one, config_of(tiny_model, 1), [], None, tmp_path / "plain")
+    assert answer.said == ["the checkpoint has no critic: it begins at its own model again"]
+
+
+def test_offloaded_and_frozen_and_beside_adapters(one: RankProcesses, tiny_model: Path) -> None:
+    """Offloaded to host memory it is the same; what the policy leaves as it is, the critic does too."""
+    config = config_of(tiny_model, 1)
+    steps = [batch_of(tiny_model, config, seed) for seed in range(2)]
+    [plain] = run(one, config, steps)
+    offload = {"offload_parameters": True, "offload_optimizer": True}
+    [offloaded] = run(one, config_of(tiny_model, 1, trainer=offload), steps)
+    for name, value in both([plain]).items():
+        assert torch.allclose(both([offloaded])[name], value, atol=1e-6), name
+    config.lora = make_config(lora={"rank": 2}).lora
+    [start], [adapted] = run(one, config, []), run(one, config, steps)
+    before, after = weights([start.critic]), weights([adapted.critic])
+    moved = {name for name in before if not torch.equal(before[name], after[name])}
+    assert "head.weight" in moved and moved - {"head.weight", "head.bias"}
+    assert all(".lora_" in name for name in moved - {"head.weight", "head.bias"})

@@ -1,0 +1,1 @@
+"""The critic of a rank: a second trained model, and what its values make of rewards."""
