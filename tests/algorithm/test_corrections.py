@@ -202,5 +202,7 @@ def test_options_beside_the_kind_reach_it() -> None:
     assert check_function("truncated", {"cap": 3.0, "level": "sequence"})["ok"]
     with pytest.raises(ConfigError, match=r"icepop_low=0\.1 has no effect with kind=masked"):
         check_function("masked", {"icepop_low": 0.1})
-    with pytest.raises(ConfigError, match="--kind rewards: contracts are there for losses, corrections"):
+    with pytest.raises(
+        ConfigError, match="--kind rewards: contracts are there for losses, advantages, corrections"
+    ):
         check_function("masked", {}, "rewards")

@@ -119,7 +119,8 @@ ADVANTAGES = {
 @pytest.mark.parametrize("name", BUILT_IN["advantages"])
 def test_built_in_advantages_keep_theirs(name: str) -> None:
     result = check_function(name, {"rewards": {"speed": 2.0}} if name == "gdpo" else {})
-    assert result["ok"] and [check["name"] for check in result["checks"]] == ["numbers", "members", "repeats"]
+    clauses = ["steps", "repeats"] if name == "gae" else ["numbers", "members", "repeats"]
+    assert result["ok"] and [check["name"] for check in result["checks"]] == clauses
 
 
 @pytest.mark.parametrize("clause", ADVANTAGES)
@@ -134,6 +135,27 @@ def test_an_advantage_that_breaks_a_clause_is_told_which(clause: str, tmp_path: 
     result = check_function(f"{file}:mine", {}, "advantages")
     failed = {c["name"]: c["found"] for c in result["checks"] if c["status"] == "fail"}
     assert words in failed[clause.strip()], result["checks"]
+
+
+@pytest.mark.parametrize(
+    ("body", "clause", "words"),
+    [
+        ("return rewards[1:]", "steps", "a finite advantage for each"),
+        ("return rewards + float('inf')", "steps", "a finite advantage for each"),
+        ("values -= rewards\n    return rewards", "steps", "changes the values"),
+        ("return rewards + next(COUNT)", "repeats", "two calls"),
+    ],
+)
+def test_an_advantage_of_values_that_breaks_a_clause_is_told_which(
+    body: str, clause: str, words: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        f"from itertools import count\nCOUNT = count()\n\ndef mine(rewards, values):\n    {body}\n"
+    )
+    result = check_function(f"{file}:mine", {}, "advantages")
+    failed = {c["name"]: c["found"] for c in result["checks"] if c["status"] == "fail"}
+    assert words in failed[clause], result["checks"]
 
 
 def test_an_advantage_of_a_file_may_ask_for_a_greedy_episode(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ import numpy as np
 
 from vlrl.algorithm.credit import turn_advantages
 from vlrl.check.algorithms.check import Clause, config_of, judged
-from vlrl.config.algorithm import SHARED
+from vlrl.check.algorithms.values import check_values
+from vlrl.config.algorithm import SHARED, takes_values
 from vlrl.errors import ConfigError
 from vlrl.ledger import FloatArray, Ledger, Turn
 from vlrl.types import Prompt, Sample, Score, Trajectory
@@ -45,6 +46,8 @@ def check_advantage(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """
     shared = {key: value for key, value in options.items() if key in SHARED["credit"]}
     own = {key: value for key, value in options.items() if key not in shared}
+    if takes_values(name):
+        return check_values(name, own, shared, options)
     config = config_of({"credit": {"name": name, "options": own}, **shared}, "credit")
     alone = config.has_greedy_baseline
     parts = (*PARTS, *_texts(own))

@@ -230,6 +230,7 @@ MEANINGS = {
     "ties": "are chosen together",
     "numbers": "one for each episode, or one a turn, for rewards that are far, close or equal",
     "members": "in any order get the same",
+    "steps": "of an episode get a finite number each, whatever their rewards and values",
     "repeats": "to the last bit",
 }
 
