@@ -68,7 +68,7 @@ def _require_fitting(config: Config, student: Processor, path: str, words: Pair)
     if type(teacher) is not type(student):
         kinds = f"{type(teacher).__name__} and {type(student).__name__}"
         raise ConfigError(f"{pair} are of families with different processors, {kinds}; {words.remedy}")
-    if difference := vocabulary_difference(*vocabularies, words):
+    if difference := vocabulary_difference(*vocabularies, words=words):
         raise ConfigError(f"{pair} have different tokenizers: {difference}; {words.remedy}")
     if (size := other.get_text_config().vocab_size) < (needed := own.get_text_config().vocab_size):
         raise ConfigError(

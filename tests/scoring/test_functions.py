@@ -159,6 +159,18 @@ def test_a_reward_of_which_less_is_better_needs_a_negative_weight(file: Path) ->
             ComposedReward([RewardConfig(name=f"{file}:errors", weight=weight)])
 
 
+def test_groups_of_a_stream_are_scored_at_the_same_time(file: Path) -> None:
+    """Of different sizes; the smaller one comes while the larger one is being scored."""
+
+    async def both(composed: ComposedReward) -> list[list[Score | RewardFailure]]:
+        large, small = trajectories("a", "ab", "abc", "abcd", "abcde"), trajectories("abcdef")
+        return await asyncio.gather(composed.score_all(large), composed.score_all(small))
+
+    with ComposedReward([RewardConfig(name=f"{file}:one")], scoring=ScoringConfig(num_workers=2)) as composed:
+        of_large, of_small = asyncio.run(both(composed))
+    assert [only([found]).total for found in (*of_large, *of_small)] == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+
+
 def test_an_async_batch_runs_in_the_driver_in_order(file: Path) -> None:
     results = score(f"{file}:judge", *map(str, range(8)))
     assert [r.total for r in results if isinstance(r, Score)] == [float(i) for i in range(8)]

@@ -44,11 +44,26 @@ class ScoringRequest:
     group: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One call of `Executor.run`; a stream of episodes has several at once.
+
+    Attributes:
+        requests: [n].
+        results: of each request's number, those that are known.
+        seconds: [n], see `Executor.seconds`.
+    """
+
+    requests: Sequence[ScoringRequest]
+    results: dict[int, Value | Failure]
+    seconds: list[float]
+
+
 class Executor:
     """Runs requests with a time limit, a memory limit and a second attempt.
 
     Attributes:
-        seconds: of each request of the last run, as far as it ran in the pool; its share of a batch.
+        seconds: of each request of the run that ended last, where it ran in the pool; its share of a batch.
     """
 
     def __init__(
@@ -86,41 +101,34 @@ class Executor:
 
     async def run(self, requests: Sequence[ScoringRequest]) -> list[Value | Failure]:
         """Results in the order of the requests; they depend on nothing but the requests."""
-        results: dict[int, Value | Failure] = {}
-        self.seconds = [0.0] * len(requests)
+        run = _Run(requests, {}, [0.0] * len(requests))
         pending = list(range(len(requests)))
         for attempt in range(REWARD_ATTEMPTS):
-            await self._attempt(requests, pending, results, alone=attempt > 0)
-            pending = [index for index in pending if isinstance(results[index], Failure)]
+            await self._attempt(run, pending, alone=attempt > 0)
+            pending = [index for index in pending if isinstance(run.results[index], Failure)]
             if not pending:
                 break
-        return [results[index] for index in range(len(requests))]
+        self.seconds = run.seconds
+        return [run.results[index] for index in range(len(requests))]
 
     def close(self) -> None:
         """End the pool's processes."""
         self._pool.close()
 
-    async def _attempt(
-        self,
-        requests: Sequence[ScoringRequest],
-        pending: Sequence[int],
-        results: dict[int, Value | Failure],
-        *,
-        alone: bool,
-    ) -> None:
+    async def _attempt(self, run: _Run, pending: Sequence[int], *, alone: bool) -> None:
         by_reward: dict[int, list[int]] = defaultdict(list)
         for index in pending:
-            by_reward[requests[index].reward].append(index)
+            by_reward[run.requests[index].reward].append(index)
         pooled: list[tuple[int, list[int]]] = []
         running = []
         for which, indices in by_reward.items():
-            jobs = self._jobs(which, indices, requests, alone=alone)
+            jobs = self._jobs(which, indices, run.requests, alone=alone)
             if self._runs_here(self._functions[which]):
-                running.append(self._in_driver(which, jobs, requests, results))
+                running.append(self._in_driver(which, jobs, run))
             else:
                 pooled += [(which, job) for job in jobs]
         if pooled:
-            running.append(self._in_pool(pooled, requests, results))
+            running.append(self._in_pool(pooled, run))
         await asyncio.gather(*running)
 
     def _runs_here(self, function: RewardFunction) -> bool:
@@ -141,30 +149,23 @@ class Executor:
         pending = set(indices)
         return [group for group in members.values() if not pending.isdisjoint(group)]
 
-    async def _in_pool(
-        self,
-        jobs: Sequence[tuple[int, list[int]]],
-        requests: Sequence[ScoringRequest],
-        results: dict[int, Value | Failure],
-    ) -> None:
-        calls = [(which, *self._arguments(which, job, requests)) for which, job in jobs]
+    async def _in_pool(self, jobs: Sequence[tuple[int, list[int]]], run: _Run) -> None:
+        calls = [(which, *self._arguments(which, job, run.requests)) for which, job in jobs]
         if self._inline:
             done = [(perform(self._functions[which], *arguments), 0.0) for which, *arguments in calls]
         else:
             done = await self._pool.run(calls)
         for (_, job), (outcome, seconds) in zip(jobs, done, strict=True):
-            _note(results, job, outcome)
+            _note(run.results, job, outcome)
             for index in job:
-                self.seconds[index] = seconds / len(job)
+                run.seconds[index] = seconds / len(job)
 
-    async def _in_driver(
-        self, which: int, jobs: Jobs, requests: Sequence[ScoringRequest], results: dict[int, Value | Failure]
-    ) -> None:
+    async def _in_driver(self, which: int, jobs: Jobs, run: _Run) -> None:
         """Async calls all at once; of those that keep a GPU busy, one after the other."""
 
         async def one(job: list[int]) -> None:
-            outcome = await self._call(which, *self._arguments(which, job, requests))
-            _note(results, job, outcome)
+            outcome = await self._call(which, *self._arguments(which, job, run.requests))
+            _note(run.results, job, outcome)
 
         if self._functions[which].is_async:
             await asyncio.gather(*(one(job) for job in jobs))
