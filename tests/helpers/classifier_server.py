@@ -25,7 +25,16 @@ def serving(folder: Path, log: Path) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "vlrl", "reward", "serve", str(folder), "--port", str(port)]
+    command = [
+        sys.executable,
+        "-c",
+        "from vlrl.cli.main import main; main()",
+        "reward",
+        "serve",
+        str(folder),
+        "--port",
+        str(port),
+    ]
     with log.open("wb") as out:
         server = subprocess.Popen(
             [*command, "--", "--served-model-name", "rm", *OPTIONS],

@@ -176,9 +176,8 @@ def serve_command(
     from vlrl.engine.classify import serve, serve_arguments
 
     arguments = serve_arguments(folder.absolute(), host, port, engine_options or ())
-    typer.echo(
-        f"rewards: classifier with endpoint={{base_url: http://{host}:{port}/v1, model: {folder.absolute()}}}"
-    )
+    endpoint = f"{{base_url: http://{host}:{port}/v1, model: {folder.absolute()}}}"
+    typer.echo(f"rewards: {{name: classifier, options: {{verbatim: true, endpoint: {endpoint}}}}}", err=True)
     serve(arguments)
 
 
