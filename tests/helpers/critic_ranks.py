@@ -13,7 +13,6 @@ from loaded_ranks import Slices
 
 from vlrl.batch import MicroBatch
 from vlrl.config import Config
-from vlrl.types import FloatArray
 
 Steps = Sequence[Sequence[MicroBatch]]
 
@@ -28,7 +27,6 @@ class Trained:
         metrics: of each step, the same on all ranks.
         norms: of the policy's gradient, by step.
         said: by loading a checkpoint.
-        tokens: [M, 7] of the last step: places in episodes (3), values, returns, advantages, weights.
     """
 
     policy: Slices
@@ -36,7 +34,6 @@ class Trained:
     metrics: list[Mapping[str, float]]
     norms: list[float]
     said: list[str]
-    tokens: FloatArray
 
 
 def trained(
@@ -65,15 +62,17 @@ def trained(
     critic = running._regularizers.critic
     policy = loaded_ranks._held(running._engine.module.model).slices
     values: Slices = loaded_ranks._held(critic.engine.module).slices if critic is not None else {}
-    metrics, norms = [r.metrics for r in results], [r.grad_norm for r in results]
-    return Trained(policy, values, metrics, norms, said, _tokens(running, steps[-1] if steps else ()))
+    return Trained(policy, values, [r.metrics for r in results], [r.grad_norm for r in results], said)
 
 
-def _tokens(running: Any, batches: Sequence[MicroBatch]) -> FloatArray:
-    rows = [np.zeros((0, 7), np.float32)]
-    for batch, terms in zip(batches, running._regularizers._surveyed, strict=bool(batches)):
-        if terms.targets is not None:
-            targets = terms.targets
-            columns = (targets.old_values, targets.returns, terms.advantages, targets.weights)
-            rows.append(np.column_stack([batch.steps, *map(np.array, columns)]).astype(np.float32))
-    return np.concatenate(rows)
+def estimated(config: Config, rank: int, port: int, batches: Sequence[MicroBatch]) -> list[dict[str, Any]]:
+    """Steps [M, 3], values, returns, advantages and weights of each micro-batch's tokens before a step."""
+    running = loaded_ranks._started(config, rank, port)
+    held, found = running._regularizers, []
+    held.begin(running._on_device(batch, ()) for batch in batches)
+    for batch, terms in zip(batches, held._surveyed, strict=True):
+        arrays = (terms.targets.old_values, terms.targets.returns, terms.advantages, terms.targets.weights)
+        names = ("values", "returns", "advantages", "weights")
+        tokens = {name: np.array(array) for name, array in zip(names, arrays, strict=True)}
+        found.append({"steps": batch.steps, **tokens})
+    return found

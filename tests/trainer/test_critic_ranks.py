@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from builders import make_config, make_generation, observe, open_tiny, random_image, row
-from critic_ranks import Trained, trained
+from critic_ranks import Trained, estimated, trained
 from loaded_ranks import Slices
 from rank_processes import RankProcesses, free_port
 from torch import Tensor
@@ -22,7 +22,7 @@ from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack
 from vlrl.rollout.session import Session
 from vlrl.tracking.metrics import METRICS
-from vlrl.types import FloatArray, Group, Score, Trajectory
+from vlrl.types import Group, Score, Trajectory
 
 NUM_STEPS = 3
 TOLERANCE = 2e-4
@@ -121,8 +121,7 @@ def assert_same(found: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
 def test_it_learns_what_a_prompt_is_worth_and_the_policy_waits(one: RankProcesses, tiny_model: Path) -> None:
     config = config_of(tiny_model, 1, critic={"warmup_steps": 2})
     steps = [batch_of(tiny_model, config, seed) for seed in range(12)]
-    [waiting] = run(one, config, steps[:2])
-    [start] = run(one, config, [])
+    [start], [waiting] = run(one, config, []), run(one, config, steps[:2])
     assert_same(weights([waiting.policy]), weights([start.policy]))
     assert not weights([start.critic])["head.weight"].any()
     [answer] = run(one, config, steps)
@@ -141,51 +140,57 @@ def test_it_learns_what_a_prompt_is_worth_and_the_policy_waits(one: RankProcesse
 def test_packing_and_ranks_make_no_difference(
     one: RankProcesses, two: RankProcesses, tiny_model: Path, level: str
 ) -> None:
-    """Branches of a tree on one rank, apart on two, and at level token slices of each sequence on two."""
+    """Branches of a tree on one rank, apart on two, and slices of each sequence on two."""
     layouts = {"one": (one, 1, {}), "two": (two, 2, {}), "slices": (two, 2, {"sequence_parallel": 2})}
-    found = {}
+    ends, tokens = {}, {}
     for name, (processes, num_ranks, trainer) in layouts.items():
-        if name == "slices" and level == "turn":
-            continue
         config = config_of(tiny_model, num_ranks, critic={"level": level}, trainer=trainer)
-        answers = run(processes, config, [batch_of(tiny_model, config, seed) for seed in range(2)])
+        steps = [batch_of(tiny_model, config, seed) for seed in range(NUM_STEPS)]
+        answers = run(processes, config, steps)
         assert all(answer.metrics == answers[0].metrics for answer in answers)
-        found[name] = both(answers), answers[0].metrics, sorted_tokens(answers)
-    models, metrics, tokens = found.pop("one")
-    for name, (models_of, metrics_of, tokens_of) in found.items():
-        assert np.array_equal(tokens_of[:, :3], tokens[:, :3]), name
-        assert tokens_of[:, 3:] == pytest.approx(tokens[:, 3:], abs=2e-3), name
-        for key, value in models.items():
-            assert torch.allclose(models_of[key], value, atol=TOLERANCE), (name, key)
-        for of_step, expected in zip(metrics_of, metrics, strict=True):
-            assert of_step == pytest.approx(expected, abs=1e-3), name
-    num_steps = np.count_nonzero(tokens[:, 6])
-    assert num_steps == {"token": len(tokens), "turn": 6}[level]
-    assert tokens[:, 6].sum() == pytest.approx(1)
-    assert (tokens[:, 5].mean(), tokens[:, 5].std()) == pytest.approx((0, 1), abs=1e-5)
-    assert tokens[:, 3].any(), "the critic has learnt something"
+        ends[name] = both(answers), answers[0].metrics
+        port, count = free_port(), processes.count
+        of_ranks = processes.run(estimated, [(config, r, port, steps[1][r]) for r in range(count)])
+        tokens[name] = sorted_tokens([batch for of_rank in of_ranks for batch in of_rank])
+    for name in ("two", "slices"):
+        assert np.array_equal(tokens[name][:, :3], tokens["one"][:, :3]), name
+        assert tokens[name][:, 3:] == pytest.approx(tokens["one"][:, 3:], abs=1e-5), name
+        for key, value in ends["one"][0].items():
+            assert torch.allclose(ends[name][0][key], value, atol=TOLERANCE), (name, key)
+        for found, expected in zip(ends[name][1], ends["one"][1], strict=True):
+            assert found == pytest.approx(expected, abs=1e-3), name
+    num_steps = np.count_nonzero(tokens["one"][:, 6])
+    assert num_steps == {"token": len(tokens["one"]), "turn": 6}[level]
+    assert tokens["one"][:, 6].sum() == pytest.approx(1)
+    advantages = tokens["one"][:, 5]
+    assert (advantages.mean(), advantages.std()) == pytest.approx((0, 1), abs=1e-5)
 
 
-def sorted_tokens(answers: Sequence[Trained]) -> FloatArray:
-    """[N, 7] of all ranks' tokens in the order of the episodes."""
-    whole = np.concatenate([answer.tokens for answer in answers])
+def sorted_tokens(batches: Sequence[dict[str, Any]]) -> np.ndarray[Any, Any]:
+    """[N, 7] of all tokens: steps, values, returns, advantages and weights, in the order of the episodes."""
+    names = ("values", "returns", "advantages", "weights")
+    rows = [np.column_stack([batch["steps"], *(batch[name] for name in names)]) for batch in batches]
+    whole = np.concatenate(rows)
     return whole[np.lexsort((whole[:, 2], whole[:, 1], whole[:, 0]))]
 
 
 def test_a_resumed_run_is_the_same_to_the_last_bit(
     two: RankProcesses, one: RankProcesses, tiny_model: Path, tmp_path: Path
 ) -> None:
-    """The whole one also gave its memory up between steps; other ranks cut both models again."""
+    """Also where memory was given up between steps; other ranks cut both models again."""
     config = config_of(tiny_model, 2, critic={"warmup_steps": 1}, kl_coef=0.1, kl_in="reward")
     steps = [batch_of(tiny_model, config, seed) for seed in range(NUM_STEPS)]
-    whole = run(two, config, steps, naps=True)
+    whole, napping = run(two, config, steps), run(two, config, steps, naps=True)
     first = run(two, config, steps[:2], tmp_path / "state")
     second = run(two, config, steps[2:], None, tmp_path / "state")
     assert_same(both(second), both(whole))
+    assert_same(both(napping), both(whole))
     assert [answer.said for answer in second] == [[], []]
     assert first[0].metrics + second[0].metrics == whole[0].metrics
     alone = config_of(tiny_model, 1, critic={"warmup_steps": 1}, kl_coef=0.1, kl_in="reward")
     assert_same(both(run(one, alone, [], None, tmp_path / "state")), both(first))
+    again = run(one, alone, [batch_of(tiny_model, alone, 2)], None, tmp_path / "state")
+    assert again[0].norms[0] > 0, "the steps of warm-up were counted"
 
 
 def test_a_checkpoint_without_a_critic_says_so(one: RankProcesses, tiny_model: Path, tmp_path: Path) -> None:
