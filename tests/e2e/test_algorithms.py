@@ -112,6 +112,7 @@ def test_a_critic_is_the_baseline_of_groups_of_one(tiny_model: Path, folder: Pat
         {"preset": "ppo", "critic": critic, "kl_coef": 0.1, "kl_in": "reward"},
         rollout=alone,
         asynchronous={"mode": "async"},
+        episodes={"lockstep": False},
     )
     assert first["optim/grad_norm"] == 0 < second["optim/grad_norm"]
     assert first["critic/value_mean"] == 0 != second["critic/value_mean"]
