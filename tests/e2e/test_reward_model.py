@@ -26,6 +26,8 @@ from vlrl.tracking.console import TrainConsole
 from vlrl.tracking.metrics import METRICS, repeatable
 from vlrl.types import Sample
 
+pytestmark = pytest.mark.slow(together=True)
+
 COLOURS = '''
 import numpy as np
 from PIL import Image
@@ -159,14 +161,12 @@ def test_the_folder_is_a_classifier_of_transformers_with_the_trainers_scores(tra
     assert (chosen > rejected).mean() == summary["heldout_preference_accuracy_after"]
 
 
-@pytest.mark.slow(together=True)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_other_seeds_learn_too(new_run: Any, seed: int) -> None:
     summary = run(new_run(f"seed{seed}", seed))
     assert summary["heldout_preference_accuracy_after"] >= 0.9
 
 
-@pytest.mark.slow(together=True)
 def test_a_resumed_run_is_the_run(new_run: Any) -> None:
     whole, stopped = (new_run(name, num_steps=6) for name in ("whole", "stop"))
     run(whole)
@@ -185,7 +185,6 @@ def endpoint(trained: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield {"base_url": url, "model": "rm", "max_retries": 0, "image_format": "png"}
 
 
-@pytest.mark.slow(together=True)
 def test_its_engine_scores_completions_as_it_was_trained(trained: Any, endpoint: dict[str, Any]) -> None:
     config, _ = trained
     samples = heldout(config)[:4]
@@ -205,7 +204,6 @@ def test_its_engine_scores_completions_as_it_was_trained(trained: Any, endpoint:
     assert asyncio.run(scores()) == pytest.approx(expected.tolist(), abs=1e-3)
 
 
-@pytest.mark.slow(together=True)
 def test_a_policy_is_trained_with_it(new_run: Any, endpoint: dict[str, Any]) -> None:
     config = new_run(
         "policy",

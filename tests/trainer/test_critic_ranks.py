@@ -136,6 +136,7 @@ def test_it_learns_what_a_prompt_is_worth_and_the_policy_waits(one: RankProcesse
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["token", "turn"])
 def test_packing_and_ranks_make_no_difference(
     one: RankProcesses, two: RankProcesses, tiny_model: Path, level: str
@@ -174,6 +175,7 @@ def sorted_tokens(batches: Sequence[dict[str, Any]]) -> np.ndarray[Any, Any]:
     return whole[np.lexsort((whole[:, 2], whole[:, 1], whole[:, 0]))]
 
 
+@pytest.mark.slow
 def test_a_resumed_run_is_the_same_to_the_last_bit(
     two: RankProcesses, one: RankProcesses, tiny_model: Path, tmp_path: Path
 ) -> None:
