@@ -62,13 +62,13 @@ def _require_fitting(config: Config, student: Processor, path: str, words: Pair)
             config.model_copy(update={"model": config.model.model_copy(update={"path": path})})
         )
         own, other = (_model_config(each, remote) for each in (config.model.path, path))
-        vocabularies = [_vocabulary(each, remote) for each in (config.model.path, path)]
+        tokens, its_tokens = (_vocabulary(each, remote) for each in (config.model.path, path))
     except ConfigError as error:
         raise ConfigError(f"{key}: {error}") from error
     if type(teacher) is not type(student):
         kinds = f"{type(teacher).__name__} and {type(student).__name__}"
         raise ConfigError(f"{pair} are of families with different processors, {kinds}; {words.remedy}")
-    if difference := vocabulary_difference(*vocabularies, words=words):
+    if difference := vocabulary_difference(tokens, its_tokens, words):
         raise ConfigError(f"{pair} have different tokenizers: {difference}; {words.remedy}")
     if (size := other.get_text_config().vocab_size) < (needed := own.get_text_config().vocab_size):
         raise ConfigError(
