@@ -48,6 +48,8 @@ def serve_arguments(folder: Path, host: str, port: int, extra: Sequence[str] = (
 
 
 def serve(arguments: Sequence[str]) -> None:
-    """Become the server: this process is replaced, so that a signal to it reaches vLLM."""
+    """Become the server: this process is replaced, so that a signal to it reaches vLLM. It logs to stderr."""
+    sys.stdout.flush()
+    os.dup2(sys.stderr.fileno(), 1)
     env = {"VLLM_NO_USAGE_STATS": "1", **os.environ}
     os.execve(arguments[0], list(arguments), env)

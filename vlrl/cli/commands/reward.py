@@ -167,6 +167,7 @@ def serve_command(
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen at.")] = 8001,
+    json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
     """Serve a reward model to `classifier`, on an engine of its own: `vlrl reward serve runs/rm/model`.
@@ -176,8 +177,10 @@ def serve_command(
     from vlrl.engine.classify import serve, serve_arguments
 
     arguments = serve_arguments(folder.absolute(), host, port, engine_options or ())
-    endpoint = f"{{base_url: http://{host}:{port}/v1, model: {folder.absolute()}}}"
+    base_url = f"http://{host}:{port}/v1"
+    endpoint = f"{{base_url: {base_url}, model: {folder.absolute()}}}"
     typer.echo(f"rewards: {{name: classifier, options: {{verbatim: true, endpoint: {endpoint}}}}}", err=True)
+    print_result({"endpoint": {"base_url": base_url, "model": str(folder.absolute())}}, json)
     serve(arguments)
 
 
