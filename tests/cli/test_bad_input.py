@@ -97,8 +97,8 @@ def test_a_key_with_a_typo(fails: Fails) -> None:
 
 
 def test_a_wrong_value(fails: Fails) -> None:
-    message = fails(2, "ConfigError", "rollout.group_size=1")
-    assert "rollout.group_size: Input should be greater than or equal to 2 (got 1)" in message
+    message = fails(2, "ConfigError", "rollout.group_size=0")
+    assert "rollout.group_size: Input should be greater than or equal to 1 (got 0)" in message
 
 
 def test_an_override_without_a_value(fails: Fails) -> None:

@@ -232,7 +232,7 @@ def test_a_step_that_only_replays_has_something_to_learn_from() -> None:
         ({"batch": {"replay": {"share": 0.2}}}, "batch.replay.share=0.2 of rollout.prompts_per_step=4"),
         ({"algorithm": {**CORRECTED, "credit": "reward", "scale_by_std": True}}, "algorithm.credit=reward"),
         (
-            {"algorithm": {**CORRECTED, "credit": {"name": "gae"}, "critic": {}}},
+            {"algorithm": {"correction": {"kind": "truncated"}, "credit": "gae", "critic": {}}},
             "batch.replay with algorithm.critic",
         ),
         ({"algorithm": {**CORRECTED, "teacher": {"path": "t"}}}, "batch.replay with algorithm.teacher"),

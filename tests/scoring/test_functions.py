@@ -160,7 +160,7 @@ def test_a_reward_of_which_less_is_better_needs_a_negative_weight(file: Path) ->
 
 
 def test_groups_of_a_stream_are_scored_at_the_same_time(file: Path) -> None:
-    """Of different sizes; the smaller one comes while the larger one is being scored."""
+    """The smaller one comes while the larger one is being scored."""
 
     async def both(composed: ComposedReward) -> list[list[Score | RewardFailure]]:
         large, small = trajectories("a", "ab", "abc", "abcd", "abcde"), trajectories("abcdef")

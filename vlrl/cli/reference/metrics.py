@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from vlrl.cli.reference.markdown import MADE_BY, code, escape, page, table
-from vlrl.tracking.metrics import FAMILIES, METRICS, Metric
+from vlrl.tracking.method_metrics import Metric
+from vlrl.tracking.metrics import FAMILIES, METRICS
 
 HEAD = f"""# Every metric
 

@@ -45,7 +45,7 @@ def terminal(desktop: Desktop) -> Callable[[str], str]:
         number = next(numbers)  # files of its own: the terminal may still be at work on the command before
         said, done = f".said{number}", f".done{number}"
         desktop.perform(TypeText(f"{{ {command}; }} > {said} 2>&1; touch {done}\n"))
-        for _ in range(2000):
+        for _ in range(6000):
             if os.access(done, os.F_OK, dir_fd=desktop.home):
                 break
             time.sleep(0.01)
