@@ -57,6 +57,7 @@ def steps(model: Path, folder: Path, name: str, algorithm: Any, **sections: Any)
     return [json.loads(line) for line in (config.run_dir / "metrics.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.timeout(600)
 def test_presets_and_a_strangers_loss_train(
     tiny_model: Path, folder: Path, local_ray: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
