@@ -100,7 +100,7 @@ class Results:
         self._all = threading.Condition()
 
     def of(self, name: str) -> Any:
-        """What is told of this request's result."""
+        """The request's result, or why it has none."""
 
         def done(index: int, result: GenerationResult) -> None:
             with self._all:
