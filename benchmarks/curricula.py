@@ -15,15 +15,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
-from vlrl.config import Config, load_config
-from vlrl.process.json_stdout import parse_with_json, print_json
-from vlrl.tracking.console import TrainConsole
+from learning_runs import GREEDY, quickstart_config, train_evaluated, warm_start, without_extras
 
-CONFIGS = Path(__file__).resolve().parent.parent / "configs"
+from vlrl.config import Config
+from vlrl.process.json_stdout import parse_with_json, print_json
+
 NUM_DIGITS, WARM_DIGITS = [1, 1, 1, 2], [1, 2]
 POOLED = {"pool_by": "num_digits", "half_life": 0.1}
 """A pool has many observations a step: a tenth of an epoch is 51 steps."""
@@ -34,32 +33,6 @@ SAMPLERS: dict[str, Any] = {
     "hardness": {"name": "hardness", **POOLED},
 }
 """Name of a case → data.train.sampler."""
-
-
-def warm_start(seed: int, args: argparse.Namespace) -> Path:
-    """The model that all runs of a seed begin with; made once."""
-    from vlrl import sft
-    from vlrl.model.tiny import build_tiny_qwen2_5_vl
-    from vlrl.registry import resolve
-
-    overrides = {
-        "run.seed": seed,
-        "run.dir": args.out,
-        "run.name": f"warm-{seed}",
-        "model.path": f"{args.out}/init-{seed}",
-        "num_steps": args.warm_steps,
-        "data.train.options.num_digits": WARM_DIGITS,
-    }
-    config = load_config(
-        CONFIGS / "quickstart_sft.yaml", [f"{key}={value}" for key, value in overrides.items()]
-    )
-    if not (config.run_dir / "summary.json").is_file():
-        shutil.rmtree(config.run_dir, ignore_errors=True)
-        shutil.rmtree(config.model.path, ignore_errors=True)
-        build_tiny_qwen2_5_vl(config.model.path, resolve("datasets", "digit_sum")().corpus(), seed=seed)
-        with TrainConsole(f"warm start {seed}", config.num_steps, json_mode=args.json) as console:
-            sft.train(config, console)
-    return config.run_dir / "model"
 
 
 def config_of(sampler: str, seed: int, model: Path, args: argparse.Namespace) -> Config:
@@ -74,49 +47,32 @@ def config_of(sampler: str, seed: int, model: Path, args: argparse.Namespace) ->
         "data.eval.options.num_digits": NUM_DIGITS,
         "data.train.sampler": json.dumps(SAMPLERS[sampler]),
         "eval.group_by": "[num_digits]",
-        "eval.target_accuracy": "null",
-        "eval.every": 0,
-        "checkpoint.every": 0,
-        "logging.tensorboard": "false",
         "optim.schedule": "constant",
     }
-    return load_config(CONFIGS / "quickstart.yaml", [f"{key}={value}" for key, value in overrides.items()])
-
-
-def train(config: Config, console: TrainConsole, args: argparse.Namespace) -> dict[str, Any]:
-    """`vlrl.grpo.train` without checkpoints, until the target is reached; what was found on the way."""
-    from vlrl.evaluate import hold_out
-    from vlrl.grpo import generate_groups, grpo_step
-    from vlrl.run.run import Run
-
-    num_tokens, evaluations = 0.0, list[dict[str, float]]()
-    with Run(config, console, train=True, generate=True) as run:
-        run.collect(generate_groups)
-        console.phase(config.run.name, config.num_steps)
-        for step in range(config.num_steps + 1):
-            if step % args.every == 0:
-                found = hold_out(run, f"after {step} steps", None)
-                evaluations.append({"step": step, "num_tokens": round(num_tokens), **found})
-                if found["heldout/accuracy_greedy"] >= args.target:
-                    break
-            if step < config.num_steps:
-                metrics = grpo_step(run, step)
-                num_tokens += metrics["throughput/tokens_per_s"] * metrics["time_s/step"]
-                run.log(step, metrics)
-        run.runner.run(run.collector.close())
-    last = evaluations[-1]
-    reached = last["heldout/accuracy_greedy"] >= args.target
-    return {"tokens_to_target": last["num_tokens"] if reached else None, "evaluations": evaluations}
+    return quickstart_config("quickstart.yaml", without_extras(overrides))
 
 
 def result_of(sampler: str, seed: int, args: argparse.Namespace) -> dict[str, Any]:
     """A run's result, made if there is none."""
     path = args.out / f"{sampler}-{seed}.json"
     if not path.is_file():
-        config = config_of(sampler, seed, warm_start(seed, args), args)
-        shutil.rmtree(config.run_dir, ignore_errors=True)
-        with TrainConsole(config.run.name, config.num_steps, json_mode=args.json) as console:
-            result = {"sampler": sampler, "seed": seed, **train(config, console, args)}
+        model = warm_start(
+            seed, args.out, json_mode=args.json, num_steps=args.warm_steps, num_digits=WARM_DIGITS
+        )
+        evaluations = train_evaluated(
+            config_of(sampler, seed, model, args),
+            every=args.every,
+            until=lambda e: e[GREEDY] >= args.target,
+            json_mode=args.json,
+        )
+        last = evaluations[-1]
+        tokens = last["num_tokens"] if last[GREEDY] >= args.target else None
+        result = {
+            "sampler": sampler,
+            "seed": seed,
+            "tokens_to_target": tokens,
+            "evaluations": evaluations,
+        }
         path.write_text(json.dumps(result), encoding="utf-8")
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return found

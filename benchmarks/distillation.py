@@ -21,14 +21,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from vlrl.cli.commands.quickstart import QuickstartTask, corpus_of
-from vlrl.config import Config, load_config
+from learning_runs import GREEDY, Evaluation, quickstart_config, train_evaluated, warm_start, without_extras
+
+from vlrl.config import Config
 from vlrl.process.json_stdout import parse_with_json, print_json
 from vlrl.tracking.console import TrainConsole
 from vlrl.tracking.sinks import METRICS_FILE, read_metrics
-
-CONFIGS = Path(__file__).resolve().parent.parent / "configs"
-GREEDY = "heldout/accuracy_greedy"
 
 
 def main() -> None:
@@ -56,47 +54,37 @@ def main() -> None:
 
 def result_of(seed: int, args: argparse.Namespace) -> dict[str, Any]:
     """A seed's figures."""
-    warm = warm_start(seed, args)
-    baseline = trained(config_of("grpo", seed, warm, args, num_steps=args.grpo_steps))
+    warm = warm_start(seed, args.out, json_mode=args.json, num_steps=args.warm_steps)
+    baseline = trained(
+        config_of("grpo", seed, warm, args, {"eval.every": args.every}, num_steps=args.grpo_steps)
+    )
     teacher = baseline.run_dir / "model"
     summary = json.loads((baseline.run_dir / "summary.json").read_text(encoding="utf-8"))
     wanted = summary["heldout_accuracy_after"] - args.margin
-    options = ["rewards.0.weight=0", f"algorithm.teacher={{path: {teacher}, coef: {args.coef}}}"]
-    config = config_of("distilled", seed, warm, args, *options, num_steps=args.steps)
-    student = read_metrics(distilled(config, wanted))
+    options = {"rewards.0.weight": 0, "algorithm.teacher": f"{{path: {teacher}, coef: {args.coef}}}"}
+    config = config_of("distilled", seed, warm, args, options, num_steps=args.steps)
+    student = distilled(config, wanted, args)
     found = read_metrics(baseline.run_dir / METRICS_FILE)
     found[-1][GREEDY] = summary["heldout_accuracy_after"]
     return {
         "seed": seed,
         "accuracy_start": summary["heldout_accuracy_before"],
         "accuracy_teacher": summary["heldout_accuracy_after"],
-        "accuracy_student": [step[GREEDY] for step in student if GREEDY in step][-1],
+        "accuracy_student": student[-1][GREEDY],
         "accuracy_wanted": wanted,
         "tokens_grpo": tokens_to(wanted, found, baseline),
-        "tokens_distilled": tokens_to(wanted, student, config),
+        "tokens_distilled": student[-1]["num_tokens"] if student[-1][GREEDY] >= wanted else None,
     }
 
 
-def warm_start(seed: int, args: argparse.Namespace) -> Path:
-    """The model that both runs of a seed begin with: the quickstart's."""
-    from vlrl import sft
-    from vlrl.model.tiny import build_tiny_qwen2_5_vl
-
-    overrides = [f"run.seed={seed}", f"run.dir={args.out}", f"run.name=warm-{seed}"]
-    overrides += [f"model.path={args.out}/init-{seed}"]
-    overrides += [f"num_steps={args.warm_steps}"] if args.warm_steps else []
-    config = load_config(CONFIGS / "quickstart_sft.yaml", overrides)
-    if not (config.run_dir / "summary.json").is_file():
-        shutil.rmtree(config.run_dir, ignore_errors=True)
-        shutil.rmtree(config.model.path, ignore_errors=True)
-        build_tiny_qwen2_5_vl(config.model.path, corpus_of(QuickstartTask.DIGITS, config), seed=seed)
-        with TrainConsole(config.run.name, config.num_steps, json_mode=args.json) as console:
-            sft.train(config, console)
-    return config.run_dir / "model"
-
-
 def config_of(
-    name: str, seed: int, model: Path, args: argparse.Namespace, *more: str, num_steps: int
+    name: str,
+    seed: int,
+    model: Path,
+    args: argparse.Namespace,
+    more: Mapping[str, object],
+    *,
+    num_steps: int,
 ) -> Config:
     """The quickstart's, evaluated more often."""
     values = {
@@ -106,14 +94,9 @@ def config_of(
         "model.path": model,
         "num_steps": num_steps,
         "data.eval.options.num_rows": args.heldout,
-        "eval.every": args.every,
         "eval.during_samples": args.heldout,
-        "eval.target_accuracy": "null",
-        "checkpoint.every": 0,
-        "logging.tensorboard": "false",
     }
-    overrides = [f"{key}={value}" for key, value in values.items()]
-    return load_config(CONFIGS / "quickstart.yaml", [*overrides, *more])
+    return quickstart_config("quickstart.yaml", without_extras({**values, **more}))
 
 
 def trained(config: Config) -> Config:
@@ -127,31 +110,16 @@ def trained(config: Config) -> Config:
     return config
 
 
-def distilled(config: Config, wanted: float) -> Path:
-    """Metrics of a distillation that ends when greedy held-out accuracy is as wanted, or after all steps."""
-    from vlrl.evaluate import hold_out
-    from vlrl.grpo import generate_groups, grpo_step
-    from vlrl.run.run import Run
-
-    done = config.run_dir / METRICS_FILE
-    if (kept := done.with_suffix(".done")).is_file():
-        return kept
-    shutil.rmtree(config.run_dir, ignore_errors=True)  # of a run that was cut short
-    with (
-        TrainConsole(config.run.name, config.num_steps, json_mode=True) as console,
-        Run(config, console, train=True, generate=True) as run,
-    ):
-        run.collect(generate_groups)
-        console.phase("distillation", config.num_steps)
-        for step in range(config.num_steps):
-            metrics = grpo_step(run, step)
-            if (step + 1) % config.eval.every == 0:
-                metrics |= hold_out(run, f"after step {step + 1}", None)
-            run.log(step, metrics)
-            if metrics.get(GREEDY, 0.0) >= wanted:
-                break
-        run.runner.run(run.collector.close())
-    return done.rename(kept)
+def distilled(config: Config, wanted: float, args: argparse.Namespace) -> list[Evaluation]:
+    """Evaluations of a distillation, which ends when greedy accuracy is as wanted, or after all steps."""
+    done = config.run_dir.with_suffix(".json")
+    if not done.is_file():
+        found = train_evaluated(
+            config, every=args.every, until=lambda e: e[GREEDY] >= wanted, json_mode=args.json
+        )
+        done.write_text(json.dumps(found), encoding="utf-8")
+    evaluations: list[Evaluation] = json.loads(done.read_text(encoding="utf-8"))
+    return evaluations
 
 
 def tokens_to(accuracy: float, steps: Sequence[Mapping[str, float | None]], config: Config) -> int | None:

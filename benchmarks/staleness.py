@@ -23,13 +23,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vlrl.cli.commands.quickstart import QuickstartTask, corpus_of
-from vlrl.config import Config, load_config
+from learning_runs import quickstart_config, warm_start
+
+from vlrl.config import Config
 from vlrl.process.json_stdout import parse_with_json, print_json
 from vlrl.tracking.console import TrainConsole
 from vlrl.tracking.sinks import METRICS_FILE, read_metrics
 
-CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 LAST_STEPS = 20
 """Whose rewards are averaged."""
 
@@ -47,28 +47,6 @@ class Case:
     def name(self) -> str:
         """Name of the folder and of the result."""
         return f"{self.staleness}-{self.correction}{'-free' if self.free else ''}-seed{self.seed}"
-
-
-def warm_start(seed: int, out: Path, num_steps: int | None) -> Path:
-    """The model that all runs of a seed begin with; made once."""
-    from vlrl import sft
-    from vlrl.model.tiny import build_tiny_qwen2_5_vl
-
-    overrides = [
-        f"run.seed={seed}",
-        f"run.dir={out}",
-        f"run.name=warm-{seed}",
-        f"model.path={out}/init-{seed}",
-    ]
-    overrides += [f"num_steps={num_steps}"] if num_steps else []
-    config = load_config(CONFIGS / "quickstart_sft.yaml", overrides)
-    if not (config.run_dir / "summary.json").is_file():
-        shutil.rmtree(config.run_dir, ignore_errors=True)
-        shutil.rmtree(config.model.path, ignore_errors=True)
-        build_tiny_qwen2_5_vl(config.model.path, corpus_of(QuickstartTask.DIGITS, config), seed=seed)
-        with TrainConsole(f"warm start {seed}", config.num_steps) as console:
-            sft.train(config, console)
-    return config.run_dir / "model"
 
 
 def config_of(case: Case, model: Path, args: argparse.Namespace) -> Config:
@@ -91,7 +69,7 @@ def config_of(case: Case, model: Path, args: argparse.Namespace) -> Config:
         "algorithm.correction.kind": case.correction,
         "generator.max_num_seqs": 1024,
     }
-    return load_config(CONFIGS / "quickstart.yaml", [f"{key}={value}" for key, value in overrides.items()])
+    return quickstart_config("quickstart.yaml", overrides)
 
 
 def train(config: Config, console: TrainConsole, *, free: bool) -> dict[str, float]:
@@ -206,7 +184,7 @@ def main() -> None:
     args.out.mkdir(parents=True, exist_ok=True)
     results = []
     for seed in args.seeds:
-        model = warm_start(seed, args.out, args.warm_steps)
+        model = warm_start(seed, args.out, json_mode=args.json, num_steps=args.warm_steps)
         for run in args.runs:
             staleness, _, correction = run.partition(":")
             results.append(
