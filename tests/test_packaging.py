@@ -26,13 +26,14 @@ def run(*command: object, cwd: Path) -> str:
 
 
 def package_files() -> set[str]:
-    """What the wheel must hold: every module, the type marker, templates, pages' scripts, letters, facts."""
+    """What the wheel must hold: every module, the type marker, templates, pages' scripts, scans, facts."""
     folders = [ROOT / "vlrl", *(ROOT / "vlrl" / name for name in LINKED)]
     files = [file for folder in folders for file in folder.rglob("*.py")]
     files += [ROOT / "vlrl" / "py.typed", *(ROOT / "vlrl" / "viewer" / "templates").glob("*")]
     files += [ROOT / "vlrl" / "machine" / "locks.json", *(ROOT / "vlrl" / "plan" / "models").glob("*/*.json")]
     gui = ROOT / "vlrl" / "envs" / "gui"
     files += [*(gui / "emu" / "drawing").glob("glyphs.[!p]*"), *(gui / "web").glob("*.js")]
+    files += [ROOT / "vlrl" / "envs" / "visual" / "questions" / "digit_scans.npz"]
     return {str(file.relative_to(ROOT)) for file in files}
 
 

@@ -36,6 +36,8 @@ def cluster(config: Config) -> Iterator[None]:
         return
     # No usage report over the network, and no word about the token that guards the local cluster.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # Workers started ahead would wait in vain: each process of a run has an environment of its own.
+    os.environ.setdefault("RAY_prestart_worker_first_driver", "0")
     logging.getLogger("ray").setLevel(logging.ERROR)
     try:
         with _options(config) as options, _signals_kept():

@@ -30,7 +30,7 @@ class Column:
 
 
 class RunningDigits(EpisodeEnv[Column, int]):
-    """Two to six digits by level, real scans that ship inside scikit-learn, one shown a turn.
+    """Two to six digits by level, real scans, one shown a turn.
 
     The state is how many answers were given. Reward 1 if the last answer is right, 0 otherwise; with partial,
     each right answer of n is worth 1/n. Answers before the last need not be right to go on. A text that is no

@@ -1,9 +1,15 @@
-"""Add handwritten digits: a small visual-reasoning task on real scans that ship inside scikit-learn."""
+"""Add handwritten digits: a small visual-reasoning task on real scans.
+
+digit_scans.npz holds the test set of "Optical Recognition of Handwritten Digits" (Alpaydin and Kaynak, 1998,
+UCI Machine Learning Repository, doi 10.24432/C50P49, CC BY 4.0), as scikit-learn's load_digits returns it:
+`images` [1797, 8, 8] uint8, 0 to 16, and `labels` [1797] uint8.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +19,8 @@ from vlrl.errors import ConfigError
 from vlrl.seeds import derive_seed
 from vlrl.types import ByteArray, IntArray, Row
 
+SCANS = Path(__file__).with_name("digit_scans.npz")
+"""The file."""
 NUM_SCANS, NUM_HELDOUT = 1797, 360
 """Scans that there are, and those never seen in training."""
 
@@ -99,11 +107,10 @@ def scan_numbers(split: Literal["train", "heldout"]) -> IntArray:
 @cache
 def scans_of(split: Literal["train", "heldout"]) -> tuple[ByteArray, IntArray]:
     """The scans of a split as [n, 8, 8] uint8 and their labels [n]; the two splits share none."""
-    from sklearn.datasets import load_digits
-
-    digits, chosen = load_digits(), scan_numbers(split)
-    images = (digits.images[chosen] * (255.0 / 16.0)).round().astype(np.uint8)
-    return images, digits.target[chosen].astype(np.int64)
+    chosen = scan_numbers(split)
+    with np.load(SCANS) as digits:
+        images = (digits["images"][chosen] * (255.0 / 16.0)).round().astype(np.uint8)
+        return images, digits["labels"][chosen].astype(np.int64)
 
 
 def enlarged_scan(scan: ByteArray, size: int, right: int, down: int) -> ByteArray:

@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
 
-from vlrl.envs.visual.questions.digit_sum import NUM_HELDOUT, DigitSum, scan_numbers
+from vlrl.envs.visual.questions.digit_sum import NUM_HELDOUT, SCANS, DigitSum, scan_numbers
 from vlrl.errors import ConfigError
 from vlrl.rewards.text.exact import answer_exact
+
+SHA256 = "87ff0c9e40dc7e2c0e34e7257799c2e3f3aec1a016363bb11cad869ec428a826"
+"""Of images and labels of scikit-learn 1.9.1's load_digits, as uint8."""
 
 
 def fingerprint(row: Any) -> str:
@@ -32,8 +34,17 @@ def test_the_split_is_disjoint_and_uses_every_scan() -> None:
     assert len(heldout) == NUM_HELDOUT
 
 
+def test_the_scans_are_those_of_scikit_learn() -> None:
+    digest = hashlib.sha256()
+    with np.load(SCANS) as digits:
+        assert digits["images"].shape == (1797, 8, 8)
+        digest.update(digits["images"].tobytes())
+        digest.update(digits["labels"].tobytes())
+    assert digest.hexdigest() == SHA256
+
+
 def test_every_digit_is_held_out_often_enough_to_be_measured() -> None:
-    labels = load_digits().target[scan_numbers("heldout")]
+    labels = np.load(SCANS)["labels"][scan_numbers("heldout")]
     assert min(np.bincount(labels, minlength=10)) >= 20
 
 
@@ -41,10 +52,10 @@ def test_every_digit_is_held_out_often_enough_to_be_measured() -> None:
 @pytest.mark.parametrize("num_digits", [1, 2, 3])
 def test_a_row_shows_scans_of_its_split_and_asks_for_their_sum(split: Any, num_digits: int) -> None:
     """Read back from the images: at 8 pixels they are the scans themselves."""
-    digits = load_digits()
-    scans = (digits.images * (255 / 16)).round().astype(np.uint8)
+    digits = np.load(SCANS)
+    scans = (digits["images"] * (255 / 16)).round().astype(np.uint8)
     dataset = DigitSum(split, num_digits=num_digits, image_size=8)
-    label_of = {scans[i].tobytes(): int(digits.target[i]) for i in scan_numbers(split)}
+    label_of = {scans[i].tobytes(): int(digits["labels"][i]) for i in scan_numbers(split)}
     for index in range(40):
         row = dataset[index]
         *images, text = row["messages"][0]["content"]
