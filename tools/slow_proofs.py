@@ -109,7 +109,8 @@ def collect(root: Path, names: Sequence[str] = ()) -> list[str]:
         found = Path(folder, "proofs.json")
         paths = filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")])
         environment = os.environ | {FOUND: str(found), "PYTHONPATH": os.pathsep.join(paths)}
-        command = [sys.executable, "-m", "pytest", "-p", "slow_proofs", "-m", "slow", "--collect-only", "-qq"]
+        options = "-p slow_proofs -m slow --collect-only -qq --assert=plain"  # rewriting takes most of the time
+        command = [sys.executable, "-m", "pytest", *options.split()]
         done = subprocess.run([*command, *names], cwd=root, env=environment, capture_output=True, text=True)
         if done.returncode not in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
             raise SystemExit(f"pytest cannot collect the slow tests:\n{done.stdout}{done.stderr}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,19 @@ def stepped(
     return [before, result.sums, after], result.grad_norm, slices
 
 
-def run(model: Path, layout: str, **sections: Any) -> tuple[list[Any], float, dict[str, np.ndarray]]:
+Processes = Mapping[int, RankProcesses]
+"""Ranks by how many there are."""
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[Processes]:
+    with RankProcesses(1) as one, RankProcesses(2) as two:
+        yield {1: one, 2: two}
+
+
+def run(
+    processes: Processes, model: Path, layout: str, **sections: Any
+) -> tuple[list[Any], float, dict[str, np.ndarray]]:
     """The same of all ranks: sums added up, slices of a weight one after the other, cut to its size."""
     num_ranks, slices = LAYOUTS[layout]
     config = make_config(
@@ -65,8 +77,7 @@ def run(model: Path, layout: str, **sections: Any) -> tuple[list[Any], float, di
     groups = preference_groups([processor.sample(row) for row in rows], processor, config.preferences)
     batch = pack(groups, processor.pixels, PackOptions.of(config))
     port = free_port()
-    with RankProcesses(num_ranks) as ranks:
-        found = ranks.run(stepped, [(config, rank, port, mine) for rank, mine in enumerate(batch)])
+    found = processes[num_ranks].run(stepped, [(config, rank, port, mine) for rank, mine in enumerate(batch)])
     sums = [sum(of_rank[1:], of_rank[0]) for of_rank in zip(*(each[0] for each in found), strict=True)]
     whole = {name: np.concatenate([each[2][name].ravel() for each in found]) for name in found[0][2]}
     return sums, found[0][1], whole
@@ -78,8 +89,9 @@ def options(request: pytest.FixtureRequest) -> PreferencesConfig:
 
 
 @pytest.fixture(scope="module")
-def runs(options: PreferencesConfig, tiny_model: Path) -> dict[str, Any]:
-    return {name: run(tiny_model, name, preferences={"loss": options.loss.name}) for name in LAYOUTS}
+def runs(processes: Processes, options: PreferencesConfig, tiny_model: Path) -> dict[str, Any]:
+    preferences = {"loss": options.loss.name}
+    return {name: run(processes, tiny_model, name, preferences=preferences) for name in LAYOUTS}
 
 
 def test_before_a_step_all_are_ties_and_the_step_tells_them_apart(
@@ -108,9 +120,9 @@ def test_ranks_and_slices_change_nothing_but_rounding(runs: dict[str, Any], layo
     )
 
 
-def test_adapters_off_are_the_reference(tiny_model: Path) -> None:
+def test_adapters_off_are_the_reference(processes: Processes, tiny_model: Path) -> None:
     lora = {"rank": 4, "alpha": 8, "targets": ["language_layers"]}
-    (before, _, after), norm, _ = run(tiny_model, "two", preferences={}, lora=lora)
+    (before, _, after), norm, _ = run(processes, tiny_model, "two", preferences={}, lora=lora)
     assert norm > 0
     dpo = PreferencesConfig()
     assert preference_metrics(before.groups, dpo)["preference/accuracy"] == 0.5
