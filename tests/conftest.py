@@ -29,6 +29,10 @@ os.environ.update(
     WANDB_MODE="offline",
     DO_NOT_TRACK="1",
 )
+# Two files at a time have a core each: a second thread would wait for one at every barrier, and tests of
+# models take up to fifteen times as long. Ranks and engines are told their number of threads.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Programs that tests start (the command line, Ray's workers, vLLM's children) are guarded by the same file.
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(NO_NETWORK), os.environ.get("PYTHONPATH")]))
 _spec = importlib.util.spec_from_file_location("no_network", NO_NETWORK / "sitecustomize.py")
