@@ -7,7 +7,7 @@ from typing import Any
 from vlrl.envs.gui.emu.desktop import Desktop
 from vlrl.envs.gui.emu.env import EmuEnv
 from vlrl.envs.gui.emu.oracle.intents import Intent, open_app
-from vlrl.envs.gui.emu.oracle.reach import Eye
+from vlrl.envs.gui.emu.oracle.reach import Locator
 from vlrl.envs.gui.screen import Form
 
 
@@ -27,5 +27,5 @@ def do(desktop: Desktop, *intents: Intent) -> None:
     for intent in intents:
         is_last = False
         while not is_last:
-            action, is_last = intent(Eye(desktop._scene, desktop.world))
+            action, is_last = intent(Locator(desktop._scene, desktop.world))
             desktop.perform(action)

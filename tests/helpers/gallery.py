@@ -15,7 +15,7 @@ from vlrl.envs.gui.emu.desktop import Desktop
 from vlrl.envs.gui.emu.env import EmuEnv
 from vlrl.envs.gui.emu.input.events import Event, KeyPress
 from vlrl.envs.gui.emu.oracle.intents import Intent
-from vlrl.envs.gui.emu.oracle.reach import Eye
+from vlrl.envs.gui.emu.oracle.reach import Locator
 from vlrl.envs.gui.emu.task import TEMPLATES, Draw, Setup, Template
 from vlrl.envs.gui.emu.widgets import (
     SEPARATOR,
@@ -182,7 +182,7 @@ class Bench:
         for intent in intents:
             is_last = False
             while not is_last:
-                action, is_last = intent(Eye(self.desktop._scene, self.desktop.world))
+                action, is_last = intent(Locator(self.desktop._scene, self.desktop.world))
                 self.desktop.perform(action)
         return self
 
@@ -198,7 +198,7 @@ class Bench:
         return (x0 + x1) // 2, (y0 + y1) // 2
 
     def box(self, id: str) -> tuple[int, int, int, int]:
-        found = Eye(self.desktop._scene, self.desktop.world).find(id)
+        found = Locator(self.desktop._scene, self.desktop.world).find(id)
         assert found is not None, id
         layer, placed = found
         x, y, _, _ = layer.box

@@ -10,7 +10,7 @@ import numpy as np
 from vlrl.envs.adapters.gymnasium.env import checked, make, reset_arguments, running
 from vlrl.envs.adapters.gymnasium.grammar import grammar_of
 from vlrl.envs.adapters.gymnasium.spaces import NoAction
-from vlrl.envs.adapters.gymnasium.vector_server import Act, HubOptions, Reset, VectorHub, take_seat
+from vlrl.envs.adapters.gymnasium.vector_server import Act, Reset, ServerOptions, VectorServer, take_slot
 from vlrl.envs.adapters.turns import Episode, Showing, prompt, tagged
 from vlrl.errors import ConfigError
 from vlrl.protocols import Observation, StepResult
@@ -64,20 +64,20 @@ class GymnasiumVector:
             raise ConfigError(f"env {ADAPTER}: option num_envs={num_envs!r}; give a whole number from 1")
         if not 0 <= wait_s < float("inf"):
             raise ConfigError(f"env {ADAPTER}: option wait_s={wait_s!r}; give seconds from 0")
-        self._options = HubOptions(id, dict(kwargs or {}), num_envs, mode, wait_s)
+        self._options = ServerOptions(id, dict(kwargs or {}), num_envs, mode, wait_s)
         self._showing = Showing(ADAPTER, image_size, text, success)
         self.grammar = grammar_of(_action_space(self._options), actions, ADAPTER)
         self.system_prompt = prompt(instructions, self.grammar)
-        self._place: tuple[VectorHub, int] | None = None
+        self._slot: tuple[VectorServer, int] | None = None
         self._episode: Episode | None = None
 
     async def reset(self, task: Mapping[str, Any], seed: int) -> Observation:
         """Start an episode; see "gymnasium"."""
         arguments = reset_arguments(task, seed, ADAPTER)
-        if self._place is None:
-            self._place = take_seat(self._options)
-        hub, seat = self._place
-        turn = await hub.ask(seat, Reset(**arguments))
+        if self._slot is None:
+            self._slot = take_slot(self._options)
+        server, slot = self._slot
+        turn = await server.ask(slot, Reset(**arguments))
         self._episode = Episode(self._showing, self.grammar)
         return self._episode.begin(turn)
 
@@ -92,9 +92,9 @@ class GymnasiumVector:
             parsed = episode.read(action)
         except NoAction as error:
             return episode.refuse(error)
-        assert self._place is not None
-        hub, seat = self._place
-        return episode.after(await hub.ask(seat, Act(parsed)))
+        assert self._slot is not None
+        server, slot = self._slot
+        return episode.after(await server.ask(slot, Act(parsed)))
 
     def random_action(self, rng: np.random.Generator) -> str:
         """Any action of the grammar."""
@@ -105,8 +105,8 @@ class GymnasiumVector:
         return checked(self._options.id, self._options.kwargs)
 
     async def close(self) -> None:
-        """Give the seat back; the last member closes the vector environment."""
-        place, self._place, self._episode = self._place, None, None
+        """Give the slot back; the last member closes the vector environment."""
+        place, self._slot, self._episode = self._slot, None, None
         if place is not None:
             await place[0].leave(place[1])
 
@@ -114,7 +114,7 @@ class GymnasiumVector:
 _spaces: dict[str, Any] = {}
 
 
-def _action_space(options: HubOptions) -> Any:
+def _action_space(options: ServerOptions) -> Any:
     """The action space, of an environment that is made for it once."""
     if options.key not in _spaces:
         env = make(options.id, options.kwargs, ADAPTER)

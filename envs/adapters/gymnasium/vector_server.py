@@ -23,15 +23,15 @@ from vlrl.environment.host.thread import WorkThread
 from vlrl.envs.adapters.turns import AdapterTurn
 
 if TYPE_CHECKING:
-    from vlrl.envs.adapters.gymnasium.vector_client import Seats
+    from vlrl.envs.adapters.gymnasium.partial_vector import PartialVector
 
 GIVE_UP_S = 3600.0
-"""Of one call. Members' own deadlines are shorter; the first that leaves in its midst gives the hub up."""
+"""Limit of one call. Members' own deadlines are shorter; the first that leaves during it ends the server."""
 
 
 @dataclass(frozen=True)
-class HubOptions:
-    """What a hub is made of; members with equal options share hubs."""
+class ServerOptions:
+    """The options of a server; members with equal options share servers."""
 
     id: str
     kwargs: Mapping[str, Any]
@@ -60,27 +60,27 @@ class Act:
     action: Any
 
 
-class VectorHub:
-    """A vector environment and who sits in it."""
+class VectorServer:
+    """A vector environment that serves one member a slot, with one call for all who have asked."""
 
-    def __init__(self, options: HubOptions) -> None:
+    def __init__(self, options: ServerOptions) -> None:
         self._options = options
         self._thread = WorkThread(f"vector env {options.id}")
-        self._seats: Seats | None = None
+        self._vector: PartialVector | None = None
         self._free = list(range(options.num_envs))
         self._playing: set[int] = set()
         self._asked: dict[int, tuple[Reset | Act, asyncio.Future[AdapterTurn]]] = {}
         self._in_call: set[int] = set()
         self._all_in = asyncio.Event()
-        self._server: asyncio.Task[None] | None = None
+        self._serving: asyncio.Task[None] | None = None
         self.given_up = False
 
     def join(self) -> int | None:
-        """A free seat; None if there is none, or the hub was given up."""
+        """A free slot; None if there is none, or the server was given up."""
         return self._free.pop(0) if self._free and not self.given_up else None
 
-    async def ask(self, seat: int, request: Reset | Act) -> AdapterTurn:
-        """What comes of a request, together with those of the others.
+    async def ask(self, slot: int, request: Reset | Act) -> AdapterTurn:
+        """The result of a request, which is carried out together with those of other members.
 
         Raises:
             EnvFailure: if the vector environment failed, by whosever action.
@@ -88,21 +88,21 @@ class VectorHub:
         if self.given_up:
             raise EnvFailure("died", f"the vector environment of {self._options.id} was given up")
         future: asyncio.Future[AdapterTurn] = asyncio.get_running_loop().create_future()
-        self._playing.add(seat)
-        self._asked[seat] = (request, future)
+        self._playing.add(slot)
+        self._asked[slot] = (request, future)
         self._look()
-        if self._server is None or self._server.done():
-            self._server = asyncio.create_task(self._serve())
+        if self._serving is None or self._serving.done():
+            self._serving = asyncio.create_task(self._serve())
         return await future
 
-    async def leave(self, seat: int) -> None:
-        """Give a seat back; the last one closes the hub."""
-        self._playing.discard(seat)
-        self._asked.pop(seat, None)
-        if seat in self._in_call:  # it hangs, or its member was cancelled: where it stands is not known
-            self._give_up(EnvFailure("died", "a member of the same vector environment left in its midst"))
+    async def leave(self, slot: int) -> None:
+        """Give a slot back; the last one closes the server."""
+        self._playing.discard(slot)
+        self._asked.pop(slot, None)
+        if slot in self._in_call:  # it hangs, or its member was cancelled: where it stands is not known
+            self._give_up(EnvFailure("died", "a member of the same vector environment left during a call"))
         self._look()
-        self._free.append(seat)
+        self._free.append(slot)
         if len(self._free) < self._options.num_envs:
             return
         self.given_up = True
@@ -113,16 +113,16 @@ class VectorHub:
             self._thread.dismiss(self._close)
 
     async def _serve(self) -> None:
-        """Serve until nobody asks: wait for all, call, answer."""
+        """Serve until no request is left: wait for all members, call, answer."""
         while self._asked and not self.given_up:
             if self._playing - self._asked.keys():
                 self._all_in.clear()
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._all_in.wait(), self._options.wait_s)
             asked, self._asked = self._asked, {}
-            asked = {seat: ask for seat, ask in sorted(asked.items()) if not ask[1].done()}
+            asked = {slot: ask for slot, ask in sorted(asked.items()) if not ask[1].done()}
             self._in_call = set(asked)
-            requests = {seat: request for seat, (request, _) in asked.items()}
+            requests = {slot: request for slot, (request, _) in asked.items()}
             call = partial(attempt, partial(self._call, requests))
             outcome = await self._thread.outcome(call, GIVE_UP_S)
             self._in_call = set()
@@ -137,10 +137,10 @@ class VectorHub:
                     future.set_exception(error)
             self._give_up(error)
             return
-        for seat, (_, future) in asked.items():
-            turn = turns[seat]
+        for slot, (_, future) in asked.items():
+            turn = turns[slot]
             if turn.ended:
-                self._playing.discard(seat)
+                self._playing.discard(slot)
             if not future.done():
                 future.set_result(turn)
 
@@ -157,41 +157,41 @@ class VectorHub:
 
     def _call(self, requests: Mapping[int, Reset | Act]) -> dict[int, AdapterTurn]:
         """Run the resets and then one step, in the thread."""
-        if self._seats is None:
-            from vlrl.envs.adapters.gymnasium.vector_client import Seats
+        if self._vector is None:
+            from vlrl.envs.adapters.gymnasium.partial_vector import PartialVector
 
             options = self._options
-            self._seats = Seats(options.id, dict(options.kwargs), options.num_envs, options.mode)
+            self._vector = PartialVector(options.id, dict(options.kwargs), options.num_envs, options.mode)
         turns: dict[int, AdapterTurn] = {}
-        resets = [(seat, ask) for seat, ask in requests.items() if isinstance(ask, Reset)]
+        resets = [(slot, ask) for slot, ask in requests.items() if isinstance(ask, Reset)]
         while resets:
             alike = resets[0][1].options
-            seeds = {seat: ask.seed for seat, ask in resets if ask.options == alike}
-            turns |= self._seats.reset(seeds, alike)
-            resets = [(seat, ask) for seat, ask in resets if seat not in seeds]
-        if actions := {seat: ask.action for seat, ask in requests.items() if isinstance(ask, Act)}:
-            turns |= self._seats.step(actions)
+            seeds = {slot: ask.seed for slot, ask in resets if ask.options == alike}
+            turns |= self._vector.reset(seeds, alike)
+            resets = [(slot, ask) for slot, ask in resets if slot not in seeds]
+        if actions := {slot: ask.action for slot, ask in requests.items() if isinstance(ask, Act)}:
+            turns |= self._vector.step(actions)
         return turns
 
     def _close(self) -> None:
-        if self._seats is not None:
-            self._seats.close()
-            self._seats = None
+        if self._vector is not None:
+            self._vector.close()
+            self._vector = None
 
 
-_hubs: dict[asyncio.AbstractEventLoop, dict[str, list[VectorHub]]] = {}
+_servers: dict[asyncio.AbstractEventLoop, dict[str, list[VectorServer]]] = {}
 
 
-def take_seat(options: HubOptions) -> tuple[VectorHub, int]:
-    """A seat in one of the running event loop's hubs, a new one if none is free."""
-    for loop in [loop for loop in _hubs if loop.is_closed()]:
-        del _hubs[loop]
-    hubs = _hubs.setdefault(asyncio.get_running_loop(), {}).setdefault(options.key, [])
-    hubs[:] = [hub for hub in hubs if not hub.given_up]
-    for hub in hubs:
-        if (seat := hub.join()) is not None:
-            return hub, seat
-    hubs.append(hub := VectorHub(options))
-    seat = hub.join()
-    assert seat is not None
-    return hub, seat
+def take_slot(options: ServerOptions) -> tuple[VectorServer, int]:
+    """A slot in one of the running event loop's servers, a new one if none is free."""
+    for loop in [loop for loop in _servers if loop.is_closed()]:
+        del _servers[loop]
+    servers = _servers.setdefault(asyncio.get_running_loop(), {}).setdefault(options.key, [])
+    servers[:] = [server for server in servers if not server.given_up]
+    for server in servers:
+        if (slot := server.join()) is not None:
+            return server, slot
+    servers.append(server := VectorServer(options))
+    slot = server.join()
+    assert slot is not None
+    return server, slot

@@ -24,7 +24,7 @@ from vlrl.envs.gui.emu.drawing.paint import Compositor, paste_clipped
 from vlrl.envs.gui.emu.drawing.pointer_shape import SIZE, arrow
 from vlrl.envs.gui.emu.input import acts
 from vlrl.envs.gui.emu.opening import Episode, Opening, opening
-from vlrl.envs.gui.emu.oracle.reach import Eye, Stuck
+from vlrl.envs.gui.emu.oracle.reach import Locator, Stuck
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import speak
 from vlrl.envs.gui.emu.task import TEMPLATES, Setup, Template, judge
@@ -154,7 +154,7 @@ class Desktop:
         if now.position >= len(self.setup.oracle):
             raise Stuck("the oracle has done all that it wanted to do")
         speak(now.world.settings["language"])
-        return self.setup.oracle[now.position](Eye(self._scene, now.world))[0]
+        return self.setup.oracle[now.position](Locator(self._scene, now.world))[0]
 
     def elements(self) -> Sequence[Element]:
         """Every widget, in the order of drawing."""
@@ -195,7 +195,7 @@ class Desktop:
         if now.position >= len(self.setup.oracle):
             return False
         try:
-            wanted, is_last = self.setup.oracle[now.position](Eye(self._scene, now.world))
+            wanted, is_last = self.setup.oracle[now.position](Locator(self._scene, now.world))
         except Stuck:
             return False
         return is_last and (wanted == action or _is_as_written(action, wanted))

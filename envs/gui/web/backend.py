@@ -83,8 +83,8 @@ class WebBackend:
         page = self.page
         pixels = page.image()
         if self.form == "desktop":
-            draw_pointer(pixels, page.hands.pointer, zoom=1 if self._look.scale < 3 else 2)
-        return Screen(pixels, page.hands.pointer, page.settled)
+            draw_pointer(pixels, page.input.pointer, zoom=1 if self._look.scale < 3 else 2)
+        return Screen(pixels, page.input.pointer, page.settled)
 
     def elements(self) -> Sequence[Element]:
         """The accessibility tree, of what lies within the image."""

@@ -1,6 +1,6 @@
 """Typed actions as events of the DevTools Protocol: what mouse, wheel, keyboard and fingers would send.
 
-    Action ──► Hands ──► beats: commands that are sent together, and how long the world goes on after them
+    Action ──► BrowserInput ──► batches of commands sent together, and the time that passes after each
 
 Points become CSS pixels: the middle of a pixel of the screen, divided by the scale of the image.
 """
@@ -43,15 +43,15 @@ _MOST_WAIT_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
-class Beat:
-    """Commands sent together, and the milliseconds that pass after them."""
+class CommandBatch:
+    """Commands sent together, and the milliseconds of virtual time that pass after them."""
 
     commands: Sequence[Command]
     pause_ms: int = 0
 
 
-class Hands:
-    """What an agent's hands are at: the pointer's place, held buttons and keys.
+class BrowserInput:
+    """The state of mouse, keyboard and touch screen, and an action as commands that change it.
 
     Attributes:
         pointer: a pixel of the screen.
@@ -62,88 +62,90 @@ class Hands:
         self._buttons = self._modifiers = 0
         self._touch_s = 0.0
 
-    def beats(self, action: Action) -> Iterator[Beat]:
-        """What to send for an action, piece by piece."""
+    def batches(self, action: Action) -> Iterator[CommandBatch]:
+        """The commands for an action, in the order in which to send them."""
         match action:
             case Move(point=point):
-                yield Beat([self._move(point)])
+                yield CommandBatch([self._move(point)])
             case Click() if self.form == "mobile" and action.button == "left":
                 yield from self._tap(action)
             case Click():
                 yield from self._click(action)
             case ButtonDown(button=button, point=point):
-                yield Beat([self._move(point or self.pointer), self._press(button)])
+                yield CommandBatch([self._move(point or self.pointer), self._press(button)])
             case ButtonUp(button=button, point=point):
-                yield Beat([self._move(point or self.pointer), self._release(button)])
+                yield CommandBatch([self._move(point or self.pointer), self._release(button)])
             case Drag() if self.form == "mobile" and action.button == "left":
                 yield from self._finger(action.path, _FRAME_MS * _NUM_MOVES * (len(action.path) - 1))
             case Drag():
                 yield from self._drag(action)
             case Scroll(dx=dx, dy=dy, point=point):
-                yield Beat([self._move(point or self.pointer), self._wheel(dx, dy)])
+                yield CommandBatch([self._move(point or self.pointer), self._wheel(dx, dy)])
             case LongPress(point=point, duration_ms=duration_ms):
                 yield from self._hold(point, point, min(duration_ms, _MOST_WAIT_MS))
             case Swipe(start=start, end=end, duration_ms=duration_ms):
                 yield from self._hold(start, end, min(duration_ms, _MOST_WAIT_MS))
             case TypeText(text=text):
-                yield Beat([command for letter in text for command in self._letter(letter)])
+                yield CommandBatch([command for letter in text for command in self._letter(letter)])
             case Key(keys=keys):
                 downs = [self._key(key, down=True) for key in keys]
-                yield Beat([*downs, *(self._key(key, down=False) for key in reversed(keys))])
+                yield CommandBatch([*downs, *(self._key(key, down=False) for key in reversed(keys))])
             case KeyDown(key=key):
-                yield Beat([self._key(key, down=True)])
+                yield CommandBatch([self._key(key, down=True)])
             case KeyUp(key=key):
-                yield Beat([self._key(key, down=False)])
+                yield CommandBatch([self._key(key, down=False)])
             case SystemButton(name="enter"):
-                yield Beat([self._key("enter", down=True), self._key("enter", down=False)])
+                yield CommandBatch([self._key("enter", down=True), self._key("enter", down=False)])
             case Wait(duration_ms=duration_ms):
-                yield Beat([], min(max(duration_ms, 0), _MOST_WAIT_MS))
+                yield CommandBatch([], min(max(duration_ms, 0), _MOST_WAIT_MS))
 
-    def _click(self, action: Click) -> Iterator[Beat]:
+    def _click(self, action: Click) -> Iterator[CommandBatch]:
         held = [key for key in ("ctrl", "shift", "alt", "super") if key in action.modifiers]
         commands = [self._key(key, down=True) for key in held]
         commands.append(self._move(action.point or self.pointer))
         for count in range(1, action.count + 1):
             commands += [self._press(action.button, count), self._release(action.button, count)]
-        yield Beat([*commands, *(self._key(key, down=False) for key in reversed(held))])
+        yield CommandBatch([*commands, *(self._key(key, down=False) for key in reversed(held))])
 
-    def _drag(self, action: Drag) -> Iterator[Beat]:
+    def _drag(self, action: Drag) -> Iterator[CommandBatch]:
         held = list(action.modifiers)
         downs = [self._key(key, down=True) for key in held]
-        yield Beat([*downs, self._move(action.path[0]), self._press(action.button)], _FRAME_MS)
+        yield CommandBatch([*downs, self._move(action.path[0]), self._press(action.button)], _FRAME_MS)
         for start, end in pairwise(action.path):
             # Each move by itself: the browser makes one of several that wait.
             for point in _between(start, end):
-                yield Beat([self._move(point)], _FRAME_MS)
+                yield CommandBatch([self._move(point)], _FRAME_MS)
         ups = [self._key(key, down=False) for key in reversed(held)]
-        yield Beat([self._release(action.button), *ups])
+        yield CommandBatch([self._release(action.button), *ups])
 
-    def _tap(self, action: Click) -> Iterator[Beat]:
+    def _tap(self, action: Click) -> Iterator[CommandBatch]:
         for _ in range(action.count):
             yield from self._hold(action.point or self.pointer, None, _FRAME_MS)
 
-    def _hold(self, start: Pixel, end: Pixel | None, duration_ms: int) -> Iterator[Beat]:
+    def _hold(self, start: Pixel, end: Pixel | None, duration_ms: int) -> Iterator[CommandBatch]:
         """A finger, or on a desktop the mouse: down at `start`, to `end`, up."""
         if self.form == "desktop":
-            yield Beat([self._move(start), self._press("left")], duration_ms if start == end else _FRAME_MS)
+            yield CommandBatch(
+                [self._move(start), self._press("left")], duration_ms if start == end else _FRAME_MS
+            )
             for point in _between(start, end or start) if start != end else ():
-                yield Beat([self._move(point)], duration_ms // _NUM_MOVES)
-            yield Beat([self._release("left")])
+                yield CommandBatch([self._move(point)], duration_ms // _NUM_MOVES)
+            yield CommandBatch([self._release("left")])
             return
         yield from self._finger((start, end or start), duration_ms)
 
-    def _finger(self, path: Sequence[Pixel], duration_ms: int) -> Iterator[Beat]:
+    def _finger(self, path: Sequence[Pixel], duration_ms: int) -> Iterator[CommandBatch]:
         start, end = path[0], path[-1]
         is_still = all(point == start for point in path)
-        yield Beat([self._touch("touchStart", start)], duration_ms if is_still else 0)
+        yield CommandBatch([self._touch("touchStart", start)], duration_ms if is_still else 0)
         if not is_still:
             ways = list(pairwise(path))
             for point in (point for way in ways for point in _between(*way)):
-                yield Beat([self._touch("touchMove", point)], duration_ms // (_NUM_MOVES * len(ways)))
+                yield CommandBatch([self._touch("touchMove", point)], duration_ms // (_NUM_MOVES * len(ways)))
             self._touch_s += 0.2  # a finger that rests before it lifts: what it moved stops with it
-            yield Beat([self._touch("touchMove", end)])
+            yield CommandBatch([self._touch("touchMove", end)])
         self.pointer = end
-        yield Beat([self._touch("touchEnd", None)])
+        yield CommandBatch([self._touch("touchEnd", None)])
 
     def _move(self, point: Pixel) -> Command:
         self.pointer = point

@@ -14,7 +14,7 @@ from vlrl.envs.gui.web.chromium.browser import Browser
 from vlrl.envs.gui.web.chromium.drawing import Drawing
 from vlrl.envs.gui.web.chromium.gate import ORIGIN, Gate
 from vlrl.envs.gui.web.chromium.pipe import Answer, BrowserFailure, Deadline, Overdue
-from vlrl.envs.gui.web.inputs import Beat, Hands
+from vlrl.envs.gui.web.inputs import BrowserInput, CommandBatch
 from vlrl.envs.gui.web.look import Look, set_up_commands
 from vlrl.types import ByteArray
 
@@ -35,7 +35,7 @@ class Page:
     """A page. One call at a time, from any thread.
 
     Attributes:
-        hands: what the agent's pointer and keys are at.
+        input: where the agent's pointer is, and which buttons and keys it holds.
         settled: whether it had come to rest when it was last waited for.
     """
 
@@ -63,7 +63,7 @@ class Page:
         self._gone = ""
         self.settled = True
         width, height = look.image_size
-        self.hands = Hands(look.scale, look.form, (width // 2, height // 2))
+        self.input = BrowserInput(look.scale, look.form, (width // 2, height // 2))
         deadline = Deadline(look.limit_s)
         self.target, self._session = browser.open_target(url, context, look.size, deadline)
         self._drawing = Drawing(browser, self._session, look.image_size)
@@ -82,11 +82,11 @@ class Page:
         with self._limited() as deadline:
             if self._look.form == "mobile":
                 # A page that names no width of its own is shown smaller, or zoomed.
-                self.hands.scale = self._look.scale * self._value("visualViewport.scale", deadline, None)
+                self.input.scale = self._look.scale * self._value("visualViewport.scale", deadline, None)
             if action == SystemButton("back"):
                 self._back(deadline)
-            for beat in self.hands.beats(action):
-                self._beat(beat, deadline)
+            for batch in self.input.batches(action):
+                self._send_batch(batch, deadline)
             self._rest(deadline)
 
     def evaluate(self, expression: str, *, isolated: bool = False) -> Any:
@@ -161,9 +161,9 @@ class Page:
             deadline.wait(self._send("Page.navigateToHistoryEntry", {"entryId": entry}), "going back")
             self._await_network(deadline)
 
-    def _beat(self, beat: Beat, deadline: Deadline) -> None:
+    def _send_batch(self, batch: CommandBatch, deadline: Deadline) -> None:
         drag, sent = self._drag, []
-        for method, params in beat.commands:
+        for method, params in batch.commands:
             if method != "Input.dispatchMouseEvent":
                 sent.append(self._send(method, params))
             elif drag is not None:
@@ -171,13 +171,13 @@ class Page:
             else:
                 sent.append(self._send(method, self._kept_within(params)))
         self._take_in(sent, deadline)
-        kinds = [params.get("type") for _, params in beat.commands]
+        kinds = [params.get("type") for _, params in batch.commands]
         if "mouseReleased" in kinds:
             self._held_within = None
         elif "mousePressed" in kinds:
             self._held_within = self._value(_HELD_WITHIN, deadline, None)
-        if beat.pause_ms:
-            self._pass(beat.pause_ms, beat.pause_ms, deadline)
+        if batch.pause_ms:
+            self._pass(batch.pause_ms, batch.pause_ms, deadline)
 
     def _kept_within(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
         if self._held_within is None:

@@ -119,7 +119,7 @@ async def together(env: Any, seed: int, rng_seed: int, lag_s: float) -> list[Any
 def test_each_member_s_episode_is_the_single_environment_s(
     options: Any, num_envs: int, lag_s: float, mode: str
 ) -> None:
-    """Five members share vector environments of fewer seats, and play two episodes after one another."""
+    """Five members share vector environments of fewer slots, and play two episodes after one another."""
 
     async def all_members() -> list[Any]:
         envs = [member(**options, num_envs=num_envs, wait_s=0.001, mode=mode) for _ in range(5)]
@@ -165,11 +165,11 @@ def test_the_actions_of_all_are_one_call() -> None:
     async def play() -> int:
         envs = [member("vlrl-test/Counted-v0", num_envs=4, wait_s=60) for _ in range(4)]
         await asyncio.gather(*(env.reset({"options": {"at": 7}}, 1) for env in envs))
-        hub = envs[0]._place[0]
-        assert all(env._place[0] is hub for env in envs)
+        server = envs[0]._slot[0]
+        assert all(env._slot[0] is server for env in envs)
         calls: list[Any] = []
-        one_step = hub._seats.step
-        hub._seats.step = lambda actions: calls.append(actions) or one_step(actions)
+        one_step = server._vector.step
+        server._vector.step = lambda actions: calls.append(actions) or one_step(actions)
         results = await asyncio.gather(*(env.step(act(1)) for env in envs))
         assert [r.info["seen"] for r in results] == [8] * 4
         await envs[3].close()  # those who are gone are not waited for
@@ -190,9 +190,9 @@ def test_one_that_comes_later_is_waited_for() -> None:
     async def play() -> list[int]:
         envs = [member("vlrl-test/Counted-v0", num_envs=2, wait_s=60) for _ in range(2)]
         await asyncio.gather(*(env.reset({}, 1) for env in envs))
-        seats, calls = envs[0]._place[0]._seats, []
-        one_step = seats.step
-        seats.step = lambda actions: calls.append(len(actions)) or one_step(actions)
+        vector, calls = envs[0]._slot[0]._vector, []
+        one_step = vector.step
+        vector.step = lambda actions: calls.append(len(actions)) or one_step(actions)
         early = asyncio.create_task(envs[0].step(act(1)))
         await asyncio.sleep(0.05)
         assert not early.done()
@@ -244,7 +244,7 @@ def test_one_that_hangs_is_left_behind() -> None:
         waiting = asyncio.create_task(envs[1].step(act(1)))
         await asyncio.sleep(0.01)
         await envs[0].close()
-        with pytest.raises(EnvFailure, match="left in its midst"):
+        with pytest.raises(EnvFailure, match="left during a call"):
             await waiting
         await envs[1].close()
         fresh = member("vlrl-test/Counted-v0", num_envs=3)

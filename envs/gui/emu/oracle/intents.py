@@ -12,13 +12,13 @@ from typing import TypeAlias
 
 from vlrl.envs.gui import actions
 from vlrl.envs.gui.actions import Action, Click, Drag, Key, LongPress, Pixel, SystemButton, TypeText
-from vlrl.envs.gui.emu.oracle.reach import Eye, Stuck, away, reach
+from vlrl.envs.gui.emu.oracle.reach import Locator, Stuck, close_menu, reach
 from vlrl.envs.gui.emu.widgets.controls import Choice, Slider
 from vlrl.envs.gui.emu.widgets.entry import Entry
 from vlrl.envs.gui.emu.widgets.menus import MenuBar
 from vlrl.envs.gui.emu.windows import wm
 
-Intent: TypeAlias = Callable[[Eye], tuple[Action, bool]]
+Intent: TypeAlias = Callable[[Locator], tuple[Action, bool]]
 """What to do next, and whether the intent is then done."""
 
 
@@ -36,9 +36,9 @@ class Needing:
     example: Action
     by_hand: Action
 
-    def __call__(self, eye: Eye) -> tuple[Action, bool]:
+    def __call__(self, locator: Locator) -> tuple[Action, bool]:
         """See `Intent`."""
-        return self.does(eye)
+        return self.does(locator)
 
 
 A_DRAG = Drag(((40, 40), (90, 70)))
@@ -48,8 +48,8 @@ A_RIGHT_CLICK, A_LONG_PRESS = Click((40, 40), "right"), LongPress((40, 40))
 def click(id: str, count: int = 1) -> Intent:
     """Click the widget with this id; a row's is "list.key", a radio button's "group.key"."""
 
-    def intent(eye: Eye) -> tuple[Action, bool]:
-        found = reach(eye, id)
+    def intent(locator: Locator) -> tuple[Action, bool]:
+        found = reach(locator, id)
         return (Click(found, count=count), True) if isinstance(found, tuple) else (found, False)
 
     return intent
@@ -58,8 +58,8 @@ def click(id: str, count: int = 1) -> Intent:
 def double_click(id: str) -> Intent:
     """Open a row or an icon; a tap on a phone."""
 
-    def intent(eye: Eye) -> tuple[Action, bool]:
-        return click(id, 1 if eye.is_mobile else 2)(eye)
+    def intent(locator: Locator) -> tuple[Action, bool]:
+        return click(id, 1 if locator.is_mobile else 2)(locator)
 
     return intent
 
@@ -67,13 +67,13 @@ def double_click(id: str) -> Intent:
 def context(id: str, item: str) -> Intent:
     """Choose from a widget's context menu."""
 
-    def intent(eye: Eye) -> tuple[Action, bool]:
-        if eye.world.popup is not None and eye.world.popup.kind == "context" and eye.offers(item):
-            return click(item)(eye)
-        found = reach(eye, id)
+    def intent(locator: Locator) -> tuple[Action, bool]:
+        if locator.world.popup is not None and locator.world.popup.kind == "context" and locator.offers(item):
+            return click(item)(locator)
+        found = reach(locator, id)
         if not isinstance(found, tuple):
             return found, False
-        return (LongPress(found) if eye.is_mobile else Click(found, "right")), False
+        return (LongPress(found) if locator.is_mobile else Click(found, "right")), False
 
     return Needing(intent, A_RIGHT_CLICK, A_LONG_PRESS)
 
@@ -81,15 +81,15 @@ def context(id: str, item: str) -> Intent:
 def menu(title: str, item: str) -> Intent:
     """Choose from the menu bar by the ids of the menu and its item, as "file" and "save"."""
 
-    def intent(eye: Eye) -> tuple[Action, bool]:
-        if eye.world.popup is not None:
-            if eye.offers(item):
-                return click(item)(eye)
-            if eye.offers(f"menu.{title}"):
-                return click(f"menu.{title}")(eye)[0], False
-            return away(eye), False
-        front = f"menu.{title}" if eye.find(f"menu.{title}") else "menu"
-        return click(front)(eye)[0], False
+    def intent(locator: Locator) -> tuple[Action, bool]:
+        if locator.world.popup is not None:
+            if locator.offers(item):
+                return click(item)(locator)
+            if locator.offers(f"menu.{title}"):
+                return click(f"menu.{title}")(locator)[0], False
+            return close_menu(locator), False
+        front = f"menu.{title}" if locator.find(f"menu.{title}") else "menu"
+        return click(front)(locator)[0], False
 
     return intent
 
@@ -97,15 +97,15 @@ def menu(title: str, item: str) -> Intent:
 def choose(id: str, key: object) -> Intent:
     """Choose by its key from a drop-down list, a list, tabs or radio buttons, whichever it is."""
 
-    def intent(eye: Eye) -> tuple[Action, bool]:
-        found = eye.find(id)
+    def intent(locator: Locator) -> tuple[Action, bool]:
+        found = locator.find(id)
         if found is None or not isinstance(found[1].widget, Choice):
-            return click(f"{id}.{key}")(eye)
-        popup = eye.world.popup
+            return click(f"{id}.{key}")(locator)
+        popup = locator.world.popup
         if popup is not None and popup.kind == "choice" and popup.source == id:
             keys = [option for option, _ in found[1].widget.options]
-            return click(str(keys.index(key)))(eye)
-        return click(id)(eye)[0], False
+            return click(str(keys.index(key)))(locator)
+        return click(id)(locator)[0], False
 
     return intent
 
@@ -113,8 +113,8 @@ def choose(id: str, key: object) -> Intent:
 def slide(id: str, number: int) -> Intent:
     """Set a slider."""
 
-    def intent(eye: Eye) -> tuple[Action, bool]:
-        found, point = eye.find(id), reach(eye, id)
+    def intent(locator: Locator) -> tuple[Action, bool]:
+        found, point = locator.find(id), reach(locator, id)
         if not isinstance(point, tuple):
             return point, False
         assert found is not None
@@ -131,44 +131,48 @@ def slide(id: str, number: int) -> Intent:
 def type_into(id: str, text: str) -> Intent:
     """Put a text into a field in the place of what is in it."""
 
-    def intent(eye: Eye) -> tuple[Action, bool]:
-        found = eye.find(id)
+    def intent(locator: Locator) -> tuple[Action, bool]:
+        found = locator.find(id)
         if found is not None and isinstance(found[1].widget, Entry):
             layer, entry = found[0], found[1].widget
-            if eye.world.popup is not None and eye.world.popup.source == id and eye.offers("edit.select_all"):
-                return click("edit.select_all")(eye)[0], False
-            front = wm.front(eye.world)
+            if (
+                locator.world.popup is not None
+                and locator.world.popup.source == id
+                and locator.offers("edit.select_all")
+            ):
+                return click("edit.select_all")(locator)[0], False
+            front = wm.front(locator.world)
             has_keys = front is not None and layer.key == front.number and front.interface.focus == id
-            if has_keys and eye.world.popup is None:
+            if has_keys and locator.world.popup is None:
                 first, last = sorted(entry.cursor(layer.view))
                 if last - first == len(entry.text):
                     return TypeText(text), True
-                if not eye.is_mobile:
+                if not locator.is_mobile:
                     return Key(("ctrl", "a")), False
-                return context(id, "edit.select_all")(eye)[0], False
-        return click(id)(eye)[0], False
+                return context(id, "edit.select_all")(locator)[0], False
+        return click(id)(locator)[0], False
 
     return intent
 
 
 def write(text: str) -> Intent:
     """Type where the caret is."""
-    return lambda eye: (TypeText(text), True)
+    return lambda locator: (TypeText(text), True)
 
 
 def key(chord: str) -> Intent:
     """Press a chord, as "ctrl+s"; on a phone, which has no such keys, choose what it does from the menus."""
 
-    def intent(eye: Eye) -> tuple[Action, bool]:
-        chosen = _menu_of(eye, chord) if eye.is_mobile else None
-        return menu(*chosen)(eye) if chosen else (Key(tuple(chord.split("+"))), True)
+    def intent(locator: Locator) -> tuple[Action, bool]:
+        chosen = _menu_of(locator, chord) if locator.is_mobile else None
+        return menu(*chosen)(locator) if chosen else (Key(tuple(chord.split("+"))), True)
 
     return intent
 
 
-def _menu_of(eye: Eye, chord: str) -> tuple[str, str] | None:
+def _menu_of(locator: Locator, chord: str) -> tuple[str, str] | None:
     """The ids of the menu and its item that have a chord in the front window."""
-    found = eye.find("menubar")
+    found = locator.find("menubar")
     if found is None or not isinstance(found[1].widget, MenuBar):
         return None
     return next(
@@ -184,7 +188,7 @@ def _menu_of(eye: Eye, chord: str) -> tuple[str, str] | None:
 
 def do(action: Action) -> Intent:
     """Any action as it is."""
-    return lambda eye: (action, True)
+    return lambda locator: (action, True)
 
 
 def answer(text: str) -> Intent:
@@ -200,8 +204,8 @@ def finish() -> Intent:
 def drag(id: str, onto: str) -> Intent:
     """Drag a row onto a row or a widget."""
 
-    def intent(eye: Eye) -> tuple[Action, bool]:
-        start, end = reach(eye, id), reach(eye, onto)
+    def intent(locator: Locator) -> tuple[Action, bool]:
+        start, end = reach(locator, id), reach(locator, onto)
         if not isinstance(start, tuple):
             return start, False
         if not isinstance(end, tuple):
@@ -214,8 +218,8 @@ def drag(id: str, onto: str) -> Intent:
 def stroke(id: str, *points: Pixel) -> Intent:
     """Draw on a canvas, in its own pixels; one point is a click."""
 
-    def intent(eye: Eye) -> tuple[Action, bool]:
-        found, reached = eye.find(id), reach(eye, id)
+    def intent(locator: Locator) -> tuple[Action, bool]:
+        found, reached = locator.find(id), reach(locator, id)
         if not isinstance(reached, tuple):
             return reached, False
         assert found is not None
@@ -230,16 +234,16 @@ def stroke(id: str, *points: Pixel) -> Intent:
 def open_app(name: str) -> Intent:
     """Start an app, or bring its window to the front, by the start menu or the home screen."""
 
-    def intent(eye: Eye) -> tuple[Action, bool]:
-        world = eye.world
-        if eye.is_mobile:
+    def intent(locator: Locator) -> tuple[Action, bool]:
+        world = locator.world
+        if locator.is_mobile:
             if wm.front(world) is None:
-                return click(f"app:{name}")(eye)
+                return click(f"app:{name}")(locator)
             return SystemButton("home"), False
         if world.popup is not None:
             if world.popup.source == "start":
-                return click(f"app:{name}")(eye)
-            return away(eye), False
-        return click("start")(eye)[0], False
+                return click(f"app:{name}")(locator)
+            return close_menu(locator), False
+        return click("start")(locator)[0], False
 
     return intent

@@ -14,11 +14,11 @@ from vlrl.envs.gui.emu.windows.scene import BACKDROP, BAR, Scene, widget_at
 
 
 class Stuck(Exception):
-    """The oracle cannot go on from here; said in words."""
+    """The oracle cannot go on from here; the message says why."""
 
 
-class Eye(NamedTuple):
-    """The desktop as an oracle sees it."""
+class Locator(NamedTuple):
+    """Finds widgets on a desktop for an oracle."""
 
     scene: Scene
     world: World
@@ -42,33 +42,33 @@ class Eye(NamedTuple):
         return any(layer.is_menu and layer.view.find(id) for layer in layers)
 
 
-def reach(eye: Eye, id: str) -> Pixel | Action:
-    """A pixel where the widget is seen; or what has to be done before."""
-    found = eye.find(id)
+def reach(locator: Locator, id: str) -> Pixel | Action:
+    """A pixel at which the widget is visible; or the action that has to come before."""
+    found = locator.find(id)
     if found is None:
-        return _bring(eye, id)
+        return _bring(locator, id)
     layer, placed = found
-    if eye.world.popup is not None and not layer.is_menu:
-        return away(eye)
-    point = _visible(eye, layer, placed)
+    if locator.world.popup is not None and not layer.is_menu:
+        return close_menu(locator)
+    point = _visible(locator, layer, placed)
     if point is not None:
         return point
-    scrolled = _scroll_to(eye, layer, placed)
+    scrolled = _scroll_to(locator, layer, placed)
     if scrolled is not None:
         return scrolled
     if layer.key == BACKDROP:
-        return _uncover_backdrop(eye)
+        return _uncover_backdrop(locator)
     if isinstance(layer.key, int):
-        return _raise(eye, layer.key)
+        return _raise(locator, layer.key)
     raise Stuck(f"{id!r} cannot be seen")
 
 
-def away(eye: Eye) -> Action:
+def close_menu(locator: Locator) -> Action:
     """Close an open menu."""
-    return SystemButton("back") if eye.is_mobile else Key(("escape",))
+    return SystemButton("back") if locator.is_mobile else Key(("escape",))
 
 
-def _visible(eye: Eye, layer: Layer, placed: Placed) -> Pixel | None:
+def _visible(locator: Locator, layer: Layer, placed: Placed) -> Pixel | None:
     x0, y0, x1, y1 = placed.seen
     if x0 >= x1 or y0 >= y1:
         return None
@@ -76,8 +76,8 @@ def _visible(eye: Eye, layer: Layer, placed: Placed) -> Pixel | None:
         for across in (4, 2, 6, 1, 7, 3, 5):
             x = layer.box[0] + x0 + (x1 - x0) * across // 8
             y = layer.box[1] + y0 + (y1 - y0) * part // 8
-            if 0 <= x < eye.world.size[0] and 0 <= y < eye.world.size[1]:
-                top = eye.scene.at(eye.world, x, y)
+            if 0 <= x < locator.world.size[0] and 0 <= y < locator.world.size[1]:
+                top = locator.scene.at(locator.world, x, y)
                 if top is not None and top.key == layer.key:
                     under = widget_at(top, x, y)
                     if under is not None and under.widget is placed.widget:
@@ -85,7 +85,7 @@ def _visible(eye: Eye, layer: Layer, placed: Placed) -> Pixel | None:
     return None
 
 
-def _scroll_to(eye: Eye, layer: Layer, placed: Placed) -> Action | None:
+def _scroll_to(locator: Locator, layer: Layer, placed: Placed) -> Action | None:
     """Scroll what the widget is in, if that is why it is not seen."""
     top, bottom = placed.box[1], placed.box[3]
     for scroller in reversed(layer.view.scrollers.values()):
@@ -97,23 +97,23 @@ def _scroll_to(eye: Eye, layer: Layer, placed: Placed) -> Action | None:
             and (top < y0 or bottom > y1)
             and not (bottom <= y0 and not scroller.offset)
         ):
-            return _turn(eye, layer, scroller, (top + bottom) // 2 - (y0 + y1) // 2)
+            return _turn(locator, layer, scroller, (top + bottom) // 2 - (y0 + y1) // 2)
     return None
 
 
-def _turn(eye: Eye, layer: Layer, scroller: Scroller, pixels: int) -> Action:
+def _turn(locator: Locator, layer: Layer, scroller: Scroller, pixels: int) -> Action:
     x0, y0, x1, y1 = scroller.box
     x, y = layer.box[0] + (x0 + x1) // 2, layer.box[1] + (y0 + y1) // 2
-    if not eye.is_mobile:
+    if not locator.is_mobile:
         return Scroll(0, pixels, (x, y))
     half = (y1 - y0) // 2 - 2
     step = min(max(-2 * half, pixels), 2 * half)
     return Swipe((x, y + step // 2), (x, y + step // 2 - step))
 
 
-def _bring(eye: Eye, id: str) -> Action:
+def _bring(locator: Locator, id: str) -> Action:
     """A row that is not drawn because its list has to be scrolled; a window that is hidden."""
-    for layer in reversed(eye.scene.layers(eye.world)):
+    for layer in reversed(locator.scene.layers(locator.world)):
         for placed in layer.view.placed:
             rows = placed.widget
             if isinstance(rows, Rows) and id.startswith(f"{rows.id}."):
@@ -122,18 +122,18 @@ def _bring(eye: Eye, id: str) -> Action:
                     scroller, high = layer.view.scrollers[rows.id], rows.row_height(layer.view.look)
                     middle = (scroller.box[3] - scroller.box[1]) // 2
                     wanted = keys.index(id) * high + high // 2 - middle
-                    return _turn(eye, layer, scroller, wanted - scroller.offset)
+                    return _turn(locator, layer, scroller, wanted - scroller.offset)
     raise Stuck(f"there is no widget {id!r} on the screen")
 
 
-def _raise(eye: Eye, number: int) -> Action:
-    bar = eye.scene.layer(eye.world, BAR)
-    placed = bar.view.find(f"task:{wm.top_of(eye.world, number)}") if bar else None
-    point = _visible(eye, bar, placed) if bar and placed else None
+def _raise(locator: Locator, number: int) -> Action:
+    bar = locator.scene.layer(locator.world, BAR)
+    placed = bar.view.find(f"task:{wm.top_of(locator.world, number)}") if bar else None
+    point = _visible(locator, bar, placed) if bar and placed else None
     if point is None:
         raise Stuck(f"window {number} is covered and has no button in the task bar")
     return Click(point)
 
 
-def _uncover_backdrop(eye: Eye) -> Action:
-    return SystemButton("home") if eye.is_mobile else Key(("super", "d"))
+def _uncover_backdrop(locator: Locator) -> Action:
+    return SystemButton("home") if locator.is_mobile else Key(("super", "d"))

@@ -20,7 +20,7 @@ HELD = "vlrl held"
 """Reset option that leaves everything as it is: a vector environment's first reset must be of all."""
 
 
-class Seat(gymnasium.Wrapper[Any, Any, Any, Any]):  # type: ignore[misc]
+class HoldableEnv(gymnasium.Wrapper[Any, Any, Any, Any]):  # type: ignore[misc]
     """The wrapper; {"moves": 0} holds the environment, {"moves": 1, "action": …} steps it."""
 
     def __init__(self, env: Any) -> None:
@@ -47,35 +47,35 @@ class Seat(gymnasium.Wrapper[Any, Any, Any, Any]):  # type: ignore[misc]
         return draw(self.env, self.env.spec.id if self.env.spec else repr(self.env))
 
 
-class Seats:
-    """A vector environment of seats: several are reset or stepped in one call, the others stay."""
+class PartialVector:
+    """A vector environment of which some sub-environments (slots) move while the others stay."""
 
     def __init__(self, id: str, kwargs: dict[str, Any], num_envs: int, mode: str) -> None:
         # The processes of "async" are started again: a fork of a process that has threads may hang.
         vector_kwargs = {"context": "spawn"} if mode == "async" else {}
         self._vector = gymnasium.make_vec(
-            id, num_envs, mode, vector_kwargs, wrappers=[Seat], render_mode="rgb_array", **kwargs
+            id, num_envs, mode, vector_kwargs, wrappers=[HoldableEnv], render_mode="rgb_array", **kwargs
         )
         self._space = self._vector.single_action_space
         self._held = {"moves": 0, "action": self._space["action"].sample()}  # of the right type, never played
         self._vector.reset(options={HELD: True})
 
     def reset(self, seeds: dict[int, int], options: dict[str, Any] | None) -> dict[int, AdapterTurn]:
-        """Start episodes: seat to seed, all with the same options."""
+        """Start episodes in slots (slot → seed), all with the same options."""
         mask = np.isin(np.arange(self._vector.num_envs), list(seeds))
-        all_seeds = [seeds.get(seat) for seat in range(self._vector.num_envs)]
+        all_seeds = [seeds.get(slot) for slot in range(self._vector.num_envs)]
         _, infos = self._vector.reset(seed=all_seeds, options={**(options or {}), "reset_mask": mask})
-        return {seat: infos["turn"][seat] for seat in seeds}
+        return {slot: infos["turn"][slot] for slot in seeds}
 
     def step(self, actions: dict[int, Any]) -> dict[int, AdapterTurn]:
-        """Step some of the seats, each by its action."""
+        """Step some of the slots (slot → action)."""
         rows = [
-            {"moves": 1, "action": actions[seat]} if seat in actions else self._held
-            for seat in range(self._vector.num_envs)
+            {"moves": 1, "action": actions[slot]} if slot in actions else self._held
+            for slot in range(self._vector.num_envs)
         ]
         batch = concatenate(self._space, rows, create_empty_array(self._space, n=len(rows)))
         *_, infos = self._vector.step(batch)
-        return {seat: infos["turn"][seat] for seat in actions}
+        return {slot: infos["turn"][slot] for slot in actions}
 
     def close(self) -> None:
         """Close the vector environment, and end its processes."""
