@@ -1,4 +1,4 @@
-"""Charts: HTML with inline SVG for the page, which gives them colours and size, and PNG for a README.
+"""Charts: HTML with inline SVG for the page, which gives them colours and size.
 
 Only shapes are SVG, stretched to the page's width; labels are HTML, so that they keep their size on a phone.
 A column's values show on hovering, on a tap, and by keyboard: the columns are one group of radio buttons,
@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby
-from pathlib import Path
 from typing import Literal
 
 Point = tuple[float, float | None]
@@ -259,35 +258,3 @@ def _columns(frame: ChartFrame, words: Sequence[tuple[float, str]], group: str) 
             f'<input type="radio" name="{escape(group)}"/><span>{escape(text)}</span></label>'
         )
     return "".join(out)
-
-
-def draw_learning_curve(
-    path: Path, reward: Sequence[Point], window: int, heldout: Sequence[Series], target: float | None
-) -> None:
-    """Write reward and held-out accuracy side by side as a PNG on white."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 3.2), layout="constrained")
-    FigureCanvasAgg(figure)
-    left, right = figure.subplots(1, 2)
-    nan = float("nan")
-    known = [(x, nan if y is None else y) for x, y in reward]
-    smoothed = [(x, nan if y is None else y) for x, y in smooth(reward, window)]
-    if known:
-        left.plot(*zip(*known, strict=True), color="#3b6fd4", alpha=0.3, linewidth=1)
-        left.plot(*zip(*smoothed, strict=True), color="#3b6fd4", linewidth=2)
-    left.set(title="Reward in training", xlabel="step", ylabel=f"mean reward (bold: last {window} steps)")
-    for series, color, fill in zip(heldout, ("#3b6fd4", "#d9782d"), ("#3b6fd4", "white"), strict=False):
-        points = [(x, y) for x, y in series.points if y is not None]
-        if points:
-            right.plot(*zip(*points, strict=True), "o-", color=color, markerfacecolor=fill, label=series.name)
-    if target is not None:
-        right.axhline(target, color="#777", linestyle="--", linewidth=1, label=f"target {target:g}")
-    right.set(title="Held-out accuracy", xlabel="step", ylim=(0, 1.02))
-    if right.get_legend_handles_labels()[0]:
-        right.legend(frameon=False, loc="lower right")
-    for axes in (left, right):
-        axes.grid(alpha=0.2)
-        axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=150, metadata={"Software": None})

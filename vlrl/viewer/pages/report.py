@@ -18,7 +18,6 @@ from vlrl.viewer.charts import (
     NOTHING,
     Point,
     Series,
-    draw_learning_curve,
     line_chart,
     short,
     smooth,
@@ -102,16 +101,6 @@ def write_rollout_report(path: Path, page: Path | None = None) -> Path:
     return page
 
 
-def write_images(run_dir: Path, out_dir: Path) -> list[Path]:
-    """Write the charts a README shows as PNGs, and return their paths."""
-    run = load_run(run_dir)
-    out_dir.mkdir(parents=True, exist_ok=True)
-    path = out_dir / "learning_curve.png"
-    reward = run.series("reward/mean")
-    draw_learning_curve(path, reward, _window(reward), heldout_series(run), run.target)
-    return [path]
-
-
 def context(run: RunFolder, rollouts: Sequence[Card]) -> dict[str, Any]:
     """Everything the template names."""
     shown = {
@@ -188,12 +177,13 @@ def _sources(run: RunFolder) -> str | None:
     return ", ".join(names) or None
 
 
-def _window(points: Sequence[Point]) -> int:
+def window_of(points: Sequence[Point]) -> int:
+    """Steps over which a curve of so many points is averaged."""
     return max(5, len(points) // 20)
 
 
 def heldout_series(run: RunFolder) -> list[Series]:
-    """Evaluations logged in training, completed by the summary's before and after."""
+    """Held-out accuracy by step: what was logged in training, and the summary's before and after."""
     out = []
     for color, (name, how) in enumerate(((GREEDY, "greedy"), (SAMPLED, "sampled"))):
         # Logged with step s, measured after it: with the weights after s + 1 updates.
@@ -215,7 +205,7 @@ def _curves(run: RunFolder) -> list[ReportFigure]:
         ("preference/loss", "Loss"),
     ):
         if points := run.series(name):
-            window = _window(points)
+            window = window_of(points)
             mean = f"mean of the last {window} steps"
             svg = line_chart([Series("each step", points, 0, "faint"), Series(mean, smooth(points, window))])
             legend = [("s0 faint", "each step"), ("s0", mean)]
