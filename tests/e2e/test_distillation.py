@@ -7,11 +7,7 @@ formula. A run distils, resumes bit by bit, and goes on while it generates; that
 
 from __future__ import annotations
 
-import io
-import json
-import os
-import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +16,9 @@ import pytest
 import torch
 from builders import make_config, make_group, open_tiny, random_image, row
 from reference import model_of
-from rich.console import Console
 from tiny_families import CORPUS, build_qwen3_vl
+from whole_runs import metrics, run
 
-from vlrl import grpo
 from vlrl.batch import Batch
 from vlrl.config import Config
 from vlrl.envs.visual.questions.digit_sum import DigitSum
@@ -32,9 +27,7 @@ from vlrl.model.logprobs import DeviceBatch, TreeLogprobs
 from vlrl.model.tiny import build_tiny_qwen2_5_vl, build_tiny_qwen_vl
 from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack
-from vlrl.tracking.console import TrainConsole
 from vlrl.tracking.events import EVENTS_FILE
-from vlrl.tracking.metrics import repeatable
 from vlrl.trainer.driver import Trainer
 from vlrl.types import Group
 
@@ -173,29 +166,6 @@ def test_a_teacher_that_cannot_be_loaded_is_named_by_its_key(student: Path, tmp_
         trainer.close()
 
 
-class Stopping(TrainConsole):
-    """A console that presses the button: SIGTERM once a step is shown."""
-
-    stop_after: int | None = None
-
-    def step(self, step: int, values: Mapping[str, float]) -> None:
-        """Show, and stop if it is time."""
-        super().step(step, values)
-        if step == self.stop_after:
-            os.kill(os.getpid(), signal.SIGTERM)
-
-
-def run(config: Config, *, stop_after: int | None = None, resume: bool = False) -> None:
-    with Stopping("test", config.num_steps, console=Console(file=io.StringIO())) as console:
-        console.stop_after = stop_after
-        grpo.train(config, console, resume=resume)
-
-
-def steps(config: Config) -> list[dict[str, Any]]:
-    lines = (config.run_dir / "metrics.jsonl").read_text().splitlines()
-    return [repeatable(json.loads(line)) for line in lines]
-
-
 @pytest.fixture(scope="module")
 def new_run(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A config by name: no reward, a wider teacher."""
@@ -227,7 +197,7 @@ def uninterrupted(new_run: Any, local_ray: None) -> Config:
 
 
 def test_without_rewards_every_group_is_trained(uninterrupted: Config) -> None:
-    found = steps(uninterrupted)
+    found = metrics(uninterrupted)
     assert [step["step"] for step in found] == list(range(NUM_STEPS))
     assert len({step["distillation/reverse_kl"] for step in found}) == NUM_STEPS
     assert all(step["reward/zero_variance_groups"] == 1.0 for step in found)
@@ -244,7 +214,7 @@ def test_stopping_and_resuming_gives_the_same_metrics_and_weights(
     with pytest.raises(Interrupted, match="--resume"):
         run(config, stop_after=STOP_AFTER)
     run(config, resume=True)
-    assert steps(config) == steps(uninterrupted)
+    assert metrics(config) == metrics(uninterrupted)
     one, two = ((c.run_dir / "model" / "model.safetensors").read_bytes() for c in (config, uninterrupted))
     assert one == two
 
@@ -258,7 +228,7 @@ def test_it_goes_on_while_it_generates_in_bfloat16_with_corrections(new_run: Any
     )
     config.model.dtype = "bfloat16"
     run(config)
-    found = steps(config)
+    found = metrics(config)
     assert all(np.isfinite(step["distillation/reverse_kl"]) for step in found)
     assert all(step["optim/grad_norm"] > 0 for step in found)
     assert any(step["off_policy/staleness_mean"] > 0 for step in found)

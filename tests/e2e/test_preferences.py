@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import io
-import json
-import os
-import signal
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from builders import make_config
-from rich.console import Console
+from whole_runs import metrics, run
 
-from vlrl import grpo, preferences
+from vlrl import preferences
 from vlrl.config import Config
 from vlrl.errors import Interrupted
-from vlrl.tracking.console import TrainConsole
-from vlrl.tracking.metrics import METRICS, repeatable
+from vlrl.tracking.metrics import METRICS
 
 PAIRS = '''
 from vlrl.envs.visual.questions.digit_sum import DigitSum
@@ -42,32 +36,6 @@ class Labels(Pairs):
         completion = row["chosen" if label else "rejected"]
         return {"id": row["id"], "prompt": row["prompt"], "completion": completion, "label": label}
 '''
-
-
-class Stopping(TrainConsole):
-    """A console that presses the button: SIGTERM once a step is shown."""
-
-    stop_after: int | None = None
-
-    def step(self, step: int, values: Mapping[str, float]) -> None:
-        """Show, and stop if it is time."""
-        super().step(step, values)
-        if step == self.stop_after:
-            os.kill(os.getpid(), signal.SIGTERM)
-
-
-def run(
-    config: Config, *, stop_after: int | None = None, resume: bool = False, page: Any = preferences
-) -> dict[str, Any]:
-    with Stopping("test", config.num_steps, console=Console(file=io.StringIO())) as console:
-        console.stop_after = stop_after
-        return page.train(config, console, resume=resume)  # type: ignore[no-any-return]
-
-
-def metrics(config: Config) -> list[dict[str, Any]]:
-    """Every step's numbers but those that a clock made."""
-    lines = (config.run_dir / "metrics.jsonl").read_text().splitlines()
-    return [repeatable(json.loads(line)) for line in lines]
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +65,7 @@ def new_run(tiny_model: Path, local_ray: None, tmp_path_factory: pytest.TempPath
 
 def test_dpo_tells_heldout_pairs_apart(new_run: Any) -> None:
     config = new_run("dpo")
-    summary = run(config)
+    summary = run(config, preferences.train)
     assert summary["heldout_preference_accuracy_before"] == 0.5  # the policy is the reference: all are ties
     assert summary["heldout_preference_accuracy_after"] >= 0.95
     assert summary["heldout_preference_margin_after"] > 0.05
@@ -115,7 +83,7 @@ def test_dpo_tells_heldout_pairs_apart(new_run: Any) -> None:
 )
 def test_other_losses_tell_heldout_completions_apart(new_run: Any, rows: str, loss: str) -> None:
     config = new_run(f"{loss}-{rows}", rows, preferences={"batch_size": 8, "loss": loss})
-    summary = run(config)
+    summary = run(config, preferences.train)
     assert summary["heldout_preference_accuracy_after"] >= 0.9
     if loss == "kto":
         assert metrics(config)[0]["preference/kl"] == 0.0  # nothing has moved yet
@@ -127,10 +95,10 @@ def test_a_resumed_run_is_the_run(new_run: Any) -> None:
     whole, stopped = (
         new_run(name, preferences={"batch_size": 8, "loss": "kto"}) for name in ("whole", "stop")
     )
-    run(whole)
+    run(whole, preferences.train)
     with pytest.raises(Interrupted, match="--resume"):
-        run(stopped, stop_after=2)
-    run(stopped, resume=True)
+        run(stopped, preferences.train, stop_after=2)
+    run(stopped, preferences.train, resume=True)
     assert metrics(stopped) == metrics(whole)
     weights = [(c.run_dir / "model" / "model.safetensors").read_bytes() for c in (whole, stopped)]
     assert weights[0] == weights[1]
@@ -154,7 +122,7 @@ def test_groups_give_pairs_to_dpo_online(new_run: Any, tmp_path: Path) -> None:
         num_steps=12,
         rollout={"prompts_per_step": 8, "group_size": 4, "max_tokens": 12},
     )
-    run(config, page=grpo)
+    run(config)
     found = metrics(config)
     assert found[0]["preference/accuracy"] == 0.5
     assert all(step["parity/max_abs_logprob_diff"] < 1e-4 for step in found)

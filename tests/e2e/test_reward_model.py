@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import io
-import json
-import os
-import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +12,14 @@ import pytest
 import torch
 from builders import make_config, open_tiny
 from classifier_server import serving
-from rich.console import Console
+from whole_runs import metrics, run
 
-from vlrl import grpo, preferences
+from vlrl import grpo
 from vlrl.config import Config
 from vlrl.errors import Interrupted
+from vlrl.preferences import train_reward_model
 from vlrl.rewards.judge.classifier import classifier
-from vlrl.tracking.console import TrainConsole
-from vlrl.tracking.metrics import METRICS, repeatable
+from vlrl.tracking.metrics import METRICS
 from vlrl.types import Sample
 
 pytestmark = pytest.mark.slow(together=True)
@@ -53,30 +49,6 @@ class Colours:
         return {"id": f"{self.offset + index}", "prompt": asked, "chosen": names[0], "rejected": names[1]}
 '''
 NUM_HELDOUT = 16
-
-
-class Stopping(TrainConsole):
-    """A console that presses the button: SIGTERM once a step is shown."""
-
-    stop_after: int | None = None
-
-    def step(self, step: int, values: Mapping[str, float]) -> None:
-        """Show, and stop if it is time."""
-        super().step(step, values)
-        if step == self.stop_after:
-            os.kill(os.getpid(), signal.SIGTERM)
-
-
-def run(config: Config, *, stop_after: int | None = None, resume: bool = False) -> dict[str, Any]:
-    with Stopping("test", config.num_steps, console=Console(file=io.StringIO())) as console:
-        console.stop_after = stop_after
-        return preferences.train_reward_model(config, console, resume=resume)
-
-
-def metrics(config: Config) -> list[dict[str, Any]]:
-    """Every step's numbers but those that a clock made."""
-    lines = (config.run_dir / "metrics.jsonl").read_text().splitlines()
-    return [repeatable(json.loads(line)) for line in lines]
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +83,7 @@ def new_run(tiny_model: Path, local_ray: None, tmp_path_factory: pytest.TempPath
 def trained(new_run: Any) -> tuple[Config, dict[str, Any]]:
     """A run of seed 0, and its summary."""
     config = new_run("scores")
-    return config, run(config)
+    return config, run(config, train_reward_model)
 
 
 def heldout(config: Config) -> list[Sample]:
@@ -163,16 +135,16 @@ def test_the_folder_is_a_classifier_of_transformers_with_the_trainers_scores(tra
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_other_seeds_learn_too(new_run: Any, seed: int) -> None:
-    summary = run(new_run(f"seed{seed}", seed))
+    summary = run(new_run(f"seed{seed}", seed), train_reward_model)
     assert summary["heldout_preference_accuracy_after"] >= 0.9
 
 
 def test_a_resumed_run_is_the_run(new_run: Any) -> None:
     whole, stopped = (new_run(name, num_steps=6) for name in ("whole", "stop"))
-    run(whole)
+    run(whole, train_reward_model)
     with pytest.raises(Interrupted, match="--resume"):
-        run(stopped, stop_after=2)
-    run(stopped, resume=True)
+        run(stopped, train_reward_model, stop_after=2)
+    run(stopped, train_reward_model, resume=True)
     assert metrics(stopped) == metrics(whole)
     weights = [(c.run_dir / "model" / "model.safetensors").read_bytes() for c in (whole, stopped)]
     assert weights[0] == weights[1]

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import io
-import json
-import os
-import signal
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from builders import make_config
-from rich.console import Console
+from whole_runs import metrics, run
 
-from vlrl import grpo
 from vlrl.config import Config
 from vlrl.errors import Interrupted
-from vlrl.tracking.console import TrainConsole
-from vlrl.tracking.metrics import repeatable
 
 NUM_STEPS = 5
 STOP_AFTER = 2
@@ -28,30 +20,6 @@ def vowels(completion, answer):
     """Something a random model gets more or less of."""
     return sum(c in "aeiou0123456789" for c in completion) / 10
 '''
-
-
-class Stopping(TrainConsole):
-    """A console that presses the button: SIGTERM once a step is shown."""
-
-    stop_after: int | None = None
-
-    def step(self, step: int, values: Mapping[str, float]) -> None:
-        """Show, and stop if it is time."""
-        super().step(step, values)
-        if step == self.stop_after:
-            os.kill(os.getpid(), signal.SIGTERM)
-
-
-def run(config: Config, *, stop_after: int | None = None, resume: bool = False) -> dict[str, Any]:
-    with Stopping("test", config.num_steps, console=Console(file=io.StringIO())) as console:
-        console.stop_after = stop_after
-        return grpo.train(config, console, resume=resume)
-
-
-def metrics(config: Config) -> list[dict[str, Any]]:
-    """Every step's numbers but those that a clock made."""
-    lines = (config.run_dir / "metrics.jsonl").read_text().splitlines()
-    return [repeatable(json.loads(line)) for line in lines]
 
 
 @pytest.fixture(scope="module")

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import io
-import json
-import os
-import signal
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from builders import make_config
-from rich.console import Console
+from whole_runs import metrics, run
 
-from vlrl import grpo
 from vlrl.config import Config
 from vlrl.errors import Interrupted
 from vlrl.run.checkpoint import latest_checkpoint
-from vlrl.tracking.console import TrainConsole
-from vlrl.tracking.metrics import repeatable
 from vlrl.tracking.timeline import TIMELINE_FILE, overlap_s, read_timeline
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -33,30 +26,6 @@ def parity(completion, answer):
     """Something that a random model gets right every other time."""
     return float(sum(map(ord, completion)) % 2)
 '''
-
-
-class Stopping(TrainConsole):
-    """A console that presses the button: SIGTERM once a step is shown."""
-
-    stop_after: int | None = None
-
-    def step(self, step: int, values: Mapping[str, float]) -> None:
-        """Show, and stop if it is time."""
-        super().step(step, values)
-        if step == self.stop_after:
-            os.kill(os.getpid(), signal.SIGTERM)
-
-
-def run(config: Config, *, stop_after: int | None = None, resume: bool = False) -> None:
-    with Stopping("test", config.num_steps, console=Console(file=io.StringIO())) as console:
-        console.stop_after = stop_after
-        grpo.train(config, console, resume=resume)
-
-
-def metrics(config: Config) -> list[dict[str, Any]]:
-    """Every step's numbers but those that a clock made."""
-    lines = (config.run_dir / "metrics.jsonl").read_text().splitlines()
-    return [repeatable(json.loads(line)) for line in lines]
 
 
 def tickets(config: Config) -> Mapping[str, Any]:
