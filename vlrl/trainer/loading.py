@@ -12,17 +12,21 @@ import ctypes
 import hashlib
 import os
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
+from vlrl.choices import MachineChoice
 from vlrl.config import Config
 from vlrl.errors import ConfigError
 from vlrl.model.lora import slice_of
-from vlrl.trainer.model import load_model
+from vlrl.model.sequence_parallel import require_heads
+from vlrl.trainer.choices import RankChoices, choose_for
+from vlrl.trainer.model import deepspeed_config, load_model
 
 NUM_COMPARED = 64
 """Leading values of each weight that ranks compare; training changes some of almost every one."""
@@ -47,6 +51,48 @@ def load_split(config: Config, options: Mapping[str, Any]) -> Any:
         model = load_model(config)
     splitter.require_agreement()
     return model.to(splitter.device)  # buffers, and what is still whole
+
+
+class SecondModel(NamedTuple):
+    """A model that a rank holds beside the policy, loaded and split.
+
+    Attributes:
+        model: as `load_split` returns it.
+        options: DeepSpeed's own config of its engine.
+        chosen: for the device.
+        choices: those of `chosen` that differ from the policy's, named as this model's.
+    """
+
+    model: Any
+    options: Mapping[str, Any]
+    chosen: RankChoices
+    choices: tuple[MachineChoice, ...]
+
+
+def load_second(
+    config: Config, key: str, device: torch.device, policy_choices: Sequence[MachineChoice]
+) -> SecondModel:
+    """Load a model beside the policy; every rank must call it.
+
+    Args:
+        config: under which it is loaded and run, not the policy's.
+        key: teacher or critic, the section of `algorithm` that names it.
+        device: that trains.
+        policy_choices: what was chosen for the policy.
+
+    Raises:
+        ConfigError: in the words of the key; see `load_split`; or if sequences cannot be shared by its heads.
+    """
+    options = deepspeed_config(config, device.type)
+    try:
+        model = load_split(config, options)
+        require_heads(model.get_decoder().config.num_attention_heads, config.trainer.sequence_parallel)
+    except ConfigError as error:
+        raise ConfigError(f"algorithm.{key}: {error}") from error
+    chosen = choose_for(model, config, device)
+    choices = (choice for choice in chosen.all if choice not in policy_choices)
+    named = tuple(replace(choice, name=f"{choice.name} of the {key}") for choice in choices)
+    return SecondModel(model, options, chosen, named)
 
 
 @contextmanager

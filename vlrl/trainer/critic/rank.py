@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -13,15 +12,12 @@ from vlrl.algorithm.critic.value_loss import value_loss
 from vlrl.algorithm.loss import weighted_sum
 from vlrl.choices import MachineChoice
 from vlrl.config import Config
-from vlrl.errors import ConfigError
 from vlrl.model.feature_cache import FeatureCache
 from vlrl.model.features import StepFeatures
 from vlrl.model.logprobs import DeviceBatch
-from vlrl.model.sequence_parallel import require_heads
 from vlrl.model.values import TreeValues
-from vlrl.trainer.choices import choose_for
-from vlrl.trainer.loading import load_split
-from vlrl.trainer.model import deepspeed_config, make_leaves, make_optimizer
+from vlrl.trainer.loading import load_second
+from vlrl.trainer.model import make_leaves, make_optimizer
 from vlrl.trainer.objective import ValueTargets
 from vlrl.trainer.offload import correct_offload
 from vlrl.trainer.regularizers.gather import sums_of_ranks
@@ -53,7 +49,7 @@ class RankCritic:
             cache: of a frozen tower's features, which a critic that begins at the policy's model has too.
 
         Raises:
-            ConfigError: see `load_split`; or if sequences cannot be shared by the critic's heads.
+            ConfigError: see `load_second`.
         """
         import deepspeed
 
@@ -62,26 +58,20 @@ class RankCritic:
         self._num_warmup = self._options.warmup_steps * config.algorithm.num_minibatches
         self._world = config.trainer.world_size
         config = of_critic(config)
-        options = deepspeed_config(config, device.type)
-        try:
-            model = load_split(config, options)
-            require_heads(model.get_decoder().config.num_attention_heads, config.trainer.sequence_parallel)
-        except ConfigError as error:
-            raise ConfigError(f"algorithm.critic: {error}") from error
-        chosen = choose_for(model, config, device)
+        loaded = load_second(config, "critic", device, policy_choices)
         features = {"features": cache} if cache is not None and self._options.path is None else {}
         module = TreeValues(
-            model, attention=chosen.attention, spans=chosen.spans, sharers=sharers, **features
+            loaded.model,
+            attention=loaded.chosen.attention,
+            spans=loaded.chosen.spans,
+            sharers=sharers,
+            **features,
         ).to(device)
         make_leaves(module)
         optimizer = make_optimizer(module.parameters(), config, device.type)
-        self.engine, *_ = deepspeed.initialize(model=module, optimizer=optimizer, config=dict(options))
+        self.engine, *_ = deepspeed.initialize(model=module, optimizer=optimizer, config=dict(loaded.options))
         correct_offload(self.engine.optimizer, config)
-        self.choices = tuple(
-            replace(choice, name=f"{choice.name} of the critic")
-            for choice in chosen.all
-            if choice not in policy_choices
-        )
+        self.choices = loaded.choices
         self._kept = StepFeatures()
 
     @property

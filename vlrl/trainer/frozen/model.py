@@ -7,7 +7,6 @@ the same packed trees, positions and media.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -15,13 +14,10 @@ from torch.distributed import ProcessGroup
 
 from vlrl.choices import MachineChoice
 from vlrl.config import Config
-from vlrl.errors import ConfigError
 from vlrl.model.features import StepFeatures
 from vlrl.model.logprobs import DeviceBatch, TreeLogprobs
-from vlrl.model.sequence_parallel import require_heads
-from vlrl.trainer.choices import choose_for
-from vlrl.trainer.loading import load_split
-from vlrl.trainer.model import deepspeed_config, with_logprobs
+from vlrl.trainer.loading import load_second
+from vlrl.trainer.model import with_logprobs
 
 
 class FrozenModel:
@@ -86,20 +82,9 @@ def open_teacher(
         policy_choices: what was chosen for the policy.
 
     Raises:
-        ConfigError: see `load_split`; or if sequences cannot be shared by the teacher's heads.
+        ConfigError: see `load_second`.
     """
     config = of_teacher(config)
-    options = deepspeed_config(config, device.type)
-    try:
-        model = load_split(config, options)
-        require_heads(model.get_decoder().config.num_attention_heads, config.trainer.sequence_parallel)
-    except ConfigError as error:
-        raise ConfigError(f"algorithm.teacher: {error}") from error
-    chosen = choose_for(model, config, device)
-    module = with_logprobs(model, config, banned_token_ids, chosen, None, sharers)
-    others = [
-        replace(choice, name=f"{choice.name} of the teacher")
-        for choice in chosen.all
-        if choice not in policy_choices
-    ]
-    return FrozenModel(module, options, others)
+    teacher = load_second(config, "teacher", device, policy_choices)
+    module = with_logprobs(teacher.model, config, banned_token_ids, teacher.chosen, None, sharers)
+    return FrozenModel(module, teacher.options, teacher.choices)
