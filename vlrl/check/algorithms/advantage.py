@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vlrl.algorithm.credit import turn_advantages
-from vlrl.check.algorithms.check import Clause, config_of, judged
+from vlrl.check.algorithms.check import Clause, config_of, divided, judged
 from vlrl.check.algorithms.values import check_values
 from vlrl.config.algorithm import SHARED, takes_values
 from vlrl.errors import ConfigError
@@ -44,8 +44,7 @@ def check_advantage(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ConfigError: for a name that is not there, a file that fails, or an option that is not read.
     """
-    shared = {key: value for key, value in options.items() if key in SHARED["credit"]}
-    own = {key: value for key, value in options.items() if key not in shared}
+    own, shared = divided(options, SHARED["credit"])
     if takes_values(name):
         return check_values(name, own, shared, options)
     config = config_of({"credit": {"name": name, "options": own}, **shared}, "credit")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -35,10 +35,15 @@ def check_loss(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ConfigError: for a name that is not there, a file that fails, or an option that is not read.
     """
-    shared = {key: value for key, value in options.items() if key in SHARED["loss"]}
-    own = {key: value for key, value in options.items() if key not in shared}
+    own, shared = divided(options, SHARED["loss"])
     config = config_of({"loss": {"name": name, "options": own}, **shared}, "loss")
     return judged(name, options, CLAUSES, bound_loss(config).__call__)
+
+
+def divided(options: Mapping[str, Any], beside: Container[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A function's own options, and those that stand beside it in the config."""
+    own = {key: value for key, value in options.items() if key not in beside}
+    return own, {key: value for key, value in options.items() if key in beside}
 
 
 def config_of(keys: Mapping[str, Any], what: str) -> AlgorithmConfig:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from vlrl.algorithm.off_policy import corrected_surrogate
-from vlrl.check.algorithms.check import CLAUSES, SPREADS, Clause, config_of, finite, judged
+from vlrl.check.algorithms.check import CLAUSES, SPREADS, Clause, config_of, divided, finite, judged
 from vlrl.check.algorithms.tokens import Tokens, call
 from vlrl.config.algorithm import AlgorithmConfig
 from vlrl.config.asynchronous import CORRECTION_KEYS
@@ -27,8 +27,7 @@ def check_correction(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ConfigError: for a name that is not there, a file that fails, or an option that is not read.
     """
-    shared = {key: value for key, value in options.items() if key in CORRECTION_KEYS}
-    own = {key: value for key, value in options.items() if key not in shared}
+    own, shared = divided(options, CORRECTION_KEYS)
     config = config_of({"correction": {"kind": name, "options": own, **shared}}, "kind")
 
     def far(loss: Callable[..., Any]) -> str:
