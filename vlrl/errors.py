@@ -20,25 +20,25 @@ class DataError(VlrlError):
 
 
 class DatasetMissing(DataError):
-    """A dataset's file or folder that is not there: exit code 2, as for every other wrong path."""
+    """A dataset's file or folder does not exist: exit code 2, as for every other wrong path."""
 
     exit_code = 2
 
 
 class EngineError(VlrlError):
-    """vLLM, DeepSpeed or Ray failed, or what they report breaks one of the laws."""
+    """vLLM, DeepSpeed or Ray failed, or what they report breaks a law of docs/laws.md."""
 
 
 class EngineDied(EngineError):
-    """An engine's process is gone."""
+    """An engine's process has died."""
 
 
 class TrainerDied(EngineDied):
-    """A rank's process is gone, and with it a part of the weights: a checkpoint has them."""
+    """A trainer rank's process has died with its part of the weights: the run resumes from a checkpoint."""
 
 
 class NodeLost(EngineError):
-    """A machine has left the cluster, and with it the places of some of the run's processes."""
+    """A machine has left the cluster on which processes of the run were placed."""
 
 
 class CheckpointError(VlrlError):
@@ -50,7 +50,7 @@ class EnvError(VlrlError):
 
 
 class NoOracle(VlrlError):
-    """An environment's oracle does not know the task at hand; of others it may."""
+    """An environment's oracle does not know how to solve this task; it may know others."""
 
 
 class ScoringError(VlrlError):
@@ -62,7 +62,7 @@ class ResourceError(VlrlError):
 
 
 class InternalError(VlrlError):
-    """A failure nobody foresaw: a bug of vlrl's or of a plug-in's."""
+    """An unexpected failure: a bug in vlrl or in a plug-in."""
 
 
 class Interrupted(VlrlError):

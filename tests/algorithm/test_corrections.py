@@ -114,7 +114,7 @@ def test_a_function_may_have_a_loss_of_its_own(tmp_path: Path) -> None:
     found = corrected(tokens, trainer, kind=kind)
     assert torch.allclose(found.loss, -tokens.advantages / 8)
     assert CorrectionConfig(kind=kind).replaces_loss and not CorrectionConfig(kind=kind).recomputes
-    with pytest.raises(ValidationError, match="has a loss of its own in place of loss=gspo"):
+    with pytest.raises(ValidationError, match="is a loss itself and replaces loss=gspo"):
         AlgorithmConfig.model_validate({"loss": "gspo", "correction": {"kind": kind}})
     with pytest.raises(ValidationError, match="has no proximal policy"):
         CorrectionConfig(kind=kind, proximal="interpolated")
@@ -139,7 +139,7 @@ def test_what_is_no_weight_is_refused(tmp_path: Path, body: str, words: str) -> 
     ("options", "words"),
     [
         ({"kind": "truncatd"}, "no correction is named 'truncatd'; did you mean 'truncated'?"),
-        ({"kind": "truncated", "options": {"cap": 3}}, "'cap' is a key beside kind"),
+        ({"kind": "truncated", "options": {"cap": 3}}, "'cap' is not one of kind's options"),
         ({"kind": "truncated", "options": {"capp": 3}}, "correction 'truncated' takes no option 'capp'"),
         ({"kind": "none", "options": {"share": 3}}, "correction 'none' takes no option 'share'"),
         ({"kind": "uncorrected", "level": "sequence"}, "set kind=truncated or masked"),

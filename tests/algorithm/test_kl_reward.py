@@ -65,7 +65,7 @@ def test_its_policy_gradient_is_the_gradient_of_the_sequences_kl() -> None:
         (["algorithm.kl_in=reward"], "kl_in=reward has no effect with kl_coef=0"),
         (
             ["algorithm.kl_in=reward", "algorithm.kl_coef=0.1", "algorithm.kl_estimator=k2"],
-            "kl_estimator=k2 with kl_in=reward: only the sum of k1",
+            "kl_estimator=k2 with kl_in=reward: in the reward only k1",
         ),
         (
             ["algorithm=reinforce_pp", "algorithm.kl_in=reward", "algorithm.kl_coef=0.1",

@@ -139,7 +139,7 @@ def test_a_selection_that_breaks_a_clause_is_told_which(clause: str, tmp_path: P
     ("overrides", "words"),
     [
         (["algorithm.selections=[top_entrop]"], "no selection is named 'top_entrop'; did you mean"),
-        (["algorithm.selections=[top_entropy, top_entropy]"], "top_entropy is there twice"),
+        (["algorithm.selections=[top_entropy, top_entropy]"], "top_entropy is listed twice"),
         (["algorithm.selections=[{name: clip_cov, options: {shar: 1}}]"], "takes no option 'shar'"),
         (["algorithm.selections=kl_cov"], "kl_cov with algorithm.num_minibatches=1"),
     ],

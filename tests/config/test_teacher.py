@@ -49,9 +49,9 @@ def test_a_folder_is_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         (["teacher_model_name_or_path=x"], "did you mean 'algorithm.teacher.path'?"),
         (["distillation.teacher_model=x"], "did you mean 'algorithm.teacher'?"),
         (["batch.filters=[{name: zero_variance}]"],
-         "batch.filters=zero_variance drops every group where no reward has a weight"),
+         "batch.filters=zero_variance with algorithm.teacher and no reward that has a weight"),
         (["batch.filters=[{name: zero_variance}]", "rewards=[{name: answer_exact, weight: 0}]"],
-         "leave the filter out, or give a reward a weight"),
+         "leave it out, or give a reward a weight"),
         (["data.eval=digit_sum"], r"data.eval is measured by the first reward, .* weight: 0\}\]"),
     ],
 )  # fmt: skip

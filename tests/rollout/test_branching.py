@@ -345,7 +345,7 @@ def test_an_environment_found_out_later_ends_the_step() -> None:
         ({"episodes": {"max_episodes": 1}}, "num_branches=2 is above max_episodes=1"),
         (
             {"episodes": {"lockstep": False, "stragglers": {"policy": "cut_off"}}},
-            "a tree is generated whole; set stragglers.policy=wait, not cut_off",
+            "stragglers.policy=cut_off with branching.num_branches",
         ),
         (
             {"env": {"isolation": "process", "num_processes": 1}},

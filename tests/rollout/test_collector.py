@@ -541,7 +541,7 @@ def test_filled_before_every_step_batches_are_as_old_as_they_may_be(staleness: i
 
 
 def test_options_that_contradict_each_other_are_refused() -> None:
-    with pytest.raises(Exception, match=r"over_sampling=2 only wastes groups without batch\.filters"):
+    with pytest.raises(Exception, match=r"over_sampling=2 has no use without filters.*set batch\.filters"):
         make_config(batch={"over_sampling": 2})
     with pytest.raises(Exception, match=r"set episodes\.lockstep=false"):
         make_config(asynchronous={"mode": "async"})

@@ -148,7 +148,7 @@ class AlgorithmConfig(Section):
                 bound_credit(self)(one, one)
             except (TypeError, ValueError) as error:
                 options = self.credit.options
-                raise ValueError(f"credit.options={options}: {self.credit.name!r} says: {error}") from error
+                raise ValueError(f"credit.options={options} of {self.credit.name!r}: {error}") from error
         require_fitting(self, reads_values)
         return self
 
@@ -158,8 +158,8 @@ class AlgorithmConfig(Section):
             return self
         if self.kl_coef == 0:
             raise ValueError(
-                f"kl_estimator={self.kl_estimator} has no effect with kl_coef=0, without a reference; "
-                "set kl_coef, or leave it out (k3)"
+                f"kl_estimator={self.kl_estimator} has no effect with kl_coef=0, which needs no reference "
+                "model; set kl_coef, or leave kl_estimator out (k3)"
             )
         try:
             bound_kl(self)
@@ -174,7 +174,8 @@ class AlgorithmConfig(Section):
         for key, is_set in (("kl_adaptive", self.kl_adaptive), ("reference.every", self.reference.every)):
             if is_set is not None:
                 raise ValueError(
-                    f"{key} has no effect with kl_coef=0, without a reference; set kl_coef, or leave it out"
+                    f"{key} has no effect with kl_coef=0, which needs no reference model; set kl_coef, or "
+                    "leave it out"
                 )
         return self
 
@@ -186,13 +187,13 @@ class AlgorithmConfig(Section):
             raise ValueError("kl_in=reward has no effect with kl_coef=0; set kl_coef, or leave kl_in out")
         if self.kl_estimator not in (_default("kl_estimator"), "k1"):
             raise ValueError(
-                f"kl_estimator={self.kl_estimator} with kl_in=reward: only the sum of k1, log π - log π_ref, "
-                "has the KL's gradient there; leave kl_estimator out, or set kl_in=loss"
+                f"kl_estimator={self.kl_estimator} with kl_in=reward: in the reward only k1, "
+                "log π - log π_ref, gives the KL's gradient; leave kl_estimator out, or set kl_in=loss"
             )
         if self.normalize == "batch" and self.num_minibatches > 1:
             raise ValueError(
-                f"num_minibatches={self.num_minibatches} with kl_in=reward and normalize=batch: the KL is "
-                "known by the trainer, which has one minibatch at a time and would normalise each by itself; "
+                f"num_minibatches={self.num_minibatches} with kl_in=reward and normalize=batch: the trainer "
+                "computes the KL one minibatch at a time, so each minibatch would be normalised by itself; "
                 "set num_minibatches=1, or kl_in=loss"
             )
         return self
@@ -206,14 +207,14 @@ class AlgorithmConfig(Section):
         names = [chosen.name for chosen in self.selections]
         for name in names:
             if names.count(name) > 1:
-                raise ValueError(f"selections: {name} is there twice; leave one out")
+                raise ValueError(f"selections: {name} is listed twice; remove one")
         return self
 
     @model_validator(mode="after")
     def _combinations(self) -> AlgorithmConfig:
         if self.loss.name != "ppo" and self.correction.replaces_loss:
             raise ValueError(
-                f"correction.kind={self.correction.kind} has a loss of its own in place of "
+                f"correction.kind={self.correction.kind} is a loss itself and replaces "
                 f"loss={self.loss.name}; set correction.kind=truncated, or leave loss out"
             )
         if self.loss.name == "policy_gradient" and self.num_minibatches > 1:

@@ -81,7 +81,10 @@ class CorrectionConfig(Section):
                 f"set kind={' or '.join(by)}"
             )
         if self.proximal == "interpolated" and "proximal_logprobs" not in bound.wanted:
-            raise ValueError(f"kind={self.kind} has no proximal policy; set kind=decoupled, or leave it out")
+            raise ValueError(
+                f"proximal=interpolated has no effect with kind={self.kind}, which has no proximal policy; "
+                "set kind=decoupled, or leave proximal out"
+            )
         return self
 
 
@@ -117,7 +120,7 @@ def bound_correction(options: CorrectionConfig) -> Bound:
         "dppo_threshold": options.dppo_threshold,
     }
     for key in sorted(shared.keys() & options.options.keys()):
-        raise ConfigError(f"{key!r} is a key beside kind; move it out of the options")
+        raise ConfigError(f"{key!r} is not one of kind's options but a key beside it; move it out of options")
     if options.cap is None:  # the function's own default
         del shared["cap"]
     name = "none" if options.kind == "auto" else options.kind
@@ -183,7 +186,10 @@ class BatchConfig(Section):
     @model_validator(mode="after")
     def _with_filters(self) -> BatchConfig:
         if self.over_sampling > 1 and not self.filters:
-            raise ValueError(f"over_sampling={self.over_sampling:g} only wastes groups without batch.filters")
+            raise ValueError(
+                f"over_sampling={self.over_sampling:g} has no use without filters: nothing would drop the "
+                "additional groups; set batch.filters, or leave over_sampling out"
+            )
         return self
 
 
@@ -207,7 +213,8 @@ class AsyncConfig(Section):
             raise ValueError(
                 f"pipeline_depth={self.pipeline_depth} with max_staleness={self.max_staleness}: a group that "
                 f"is generated more than {self.max_staleness} updates ahead is too stale, so slots beyond "
-                f"{self.max_staleness + 1} batches would never be used; lower the one or raise the other"
+                f"{self.max_staleness + 1} batches would never be used; lower pipeline_depth, or raise "
+                "max_staleness"
             )
         return self
 

@@ -140,13 +140,13 @@ class SamplerConfig(Section):
             )
         if not self.adaptive and self.start_rates is None:
             raise ValueError(
-                "adaptive=false keeps the rates of start_rates, and start_rates is null; set start_rates to "
-                "a file of `vlrl data rate`, or adaptive=true"
+                "adaptive=false keeps the pass rates of start_rates, and start_rates is null; set "
+                "start_rates to a file of `vlrl data rate`, or adaptive=true"
             )
         if not self.adaptive and (unread := [key for key in changed if key in ESTIMATED]):
             raise ValueError(
                 f"{unread[0]}={getattr(self, unread[0])} has no effect with adaptive=false, which keeps "
-                "the rates of start_rates as they are; leave it out, or set adaptive=true"
+                "the pass rates of start_rates as they are; leave it out, or set adaptive=true"
             )
 
 
@@ -229,6 +229,6 @@ class DataConfig(Section):
             if source.sampler.name != "uniform":
                 raise ValueError(
                     f"eval.{number}.sampler.name={source.sampler.name} has no effect: held-out rows are "
-                    "asked one after the other; leave it out, or move it to train"
+                    "read in their order; leave it out, or move it to train"
                 )
         return self

@@ -96,39 +96,44 @@ class Config(Section):
         prompts, minibatches = self.rollout.prompts_per_step, self.algorithm.num_minibatches
         if prompts % minibatches:
             raise ValueError(
-                f"algorithm.num_minibatches={minibatches} does not divide rollout.prompts_per_step={prompts}"
+                f"algorithm.num_minibatches={minibatches} does not divide "
+                f"rollout.prompts_per_step={prompts}; set it to a divisor"
             )
         if self.asynchronous.streams and self.episodes.lockstep:
             raise ValueError(
-                "asynchronous.mode=async answers each episode when it asks; set episodes.lockstep=false: "
-                "lockstep makes every episode wait for the others"
+                "asynchronous.mode=async generates for each episode as soon as it is ready, and "
+                "episodes.lockstep=true makes every episode wait for the others; set episodes.lockstep=false"
             )
         branches, size = self.episodes.branching.num_branches, self.rollout.group_size
         if branches > 1 and (size % branches or size < 2 * branches):
             raise ValueError(
                 f"episodes.branching.num_branches={branches} must divide rollout.group_size={size} into "
-                "two or more trees: the turns of one tree are compared with those of the others"
+                "two or more trees, which are compared with each other; lower num_branches, or raise "
+                "group_size to a multiple of it"
             )
         processes = self.env.num_processes if self.env.isolation == "process" else None
         if processes is not None and branches > processes:
             raise ValueError(
                 f"episodes.branching.num_branches={branches} is above env.num_processes={processes}: the "
-                "branches of a tree are played at once"
+                "branches of a tree are played at the same time; lower num_branches, or raise num_processes"
             )
         if self.generator.max_num_batched_tokens < self.generator.max_num_seqs:
             raise ValueError(
                 f"generator.max_num_batched_tokens={self.generator.max_num_batched_tokens} is below "
-                f"generator.max_num_seqs={self.generator.max_num_seqs}: each sequence takes a token a step"
+                f"generator.max_num_seqs={self.generator.max_num_seqs}: each running sequence takes a token "
+                "of an engine step; raise max_num_batched_tokens, or lower max_num_seqs"
             )
         if self.trainer.max_tokens_per_micro_batch < self.generator.max_model_len:
             raise ValueError(
                 f"trainer.max_tokens_per_micro_batch={self.trainer.max_tokens_per_micro_batch} is below "
-                f"generator.max_model_len={self.generator.max_model_len}: the longest sequence would not fit"
+                f"generator.max_model_len={self.generator.max_model_len}: the longest sequence would not "
+                "fit; raise max_tokens_per_micro_batch, or lower max_model_len"
             )
         if self.rollout.max_tokens >= self.generator.max_model_len:
             raise ValueError(
                 f"rollout.max_tokens={self.rollout.max_tokens} leaves no room for a prompt in "
-                f"generator.max_model_len={self.generator.max_model_len}"
+                f"generator.max_model_len={self.generator.max_model_len}; lower max_tokens, or raise "
+                "max_model_len"
             )
         return self
 

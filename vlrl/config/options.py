@@ -83,7 +83,7 @@ class RewardConfig(Section):
         if isinstance(weight, list):
             steps = [step for step, _ in weight]
             if not steps or steps[0] < 0 or any(b <= a for a, b in pairwise(steps)):
-                raise ValueError(f"a weight by steps needs rising steps from 0 on, not {steps}")
+                raise ValueError(f"the steps of a weight must be at least 0 and rise, not {steps}")
         return weight
 
     @field_validator("clip")
@@ -195,14 +195,18 @@ class TrainerConfig(Section):
     @model_validator(mode="after")
     def _something_offloaded(self) -> TrainerConfig:
         if self.offload_dir is not None and not (self.offload_optimizer or self.offload_parameters):
-            raise ValueError("offload_dir is set, but neither offload_optimizer nor offload_parameters")
+            raise ValueError(
+                "offload_dir has no effect without offload_optimizer or offload_parameters; set one of them, "
+                "or leave offload_dir out"
+            )
         return self
 
     @model_validator(mode="after")
     def _whole_groups(self) -> TrainerConfig:
         if self.num_ranks is not None and self.num_ranks % self.sequence_parallel:
             raise ValueError(
-                f"sequence_parallel={self.sequence_parallel} does not divide num_ranks={self.num_ranks}"
+                f"sequence_parallel={self.sequence_parallel} does not divide num_ranks={self.num_ranks}; "
+                "set it to a divisor"
             )
         return self
 

@@ -115,11 +115,17 @@ class EpisodeConfig(Section):
             return self
         if self.stragglers.policy != "wait":
             raise ValueError(
-                f"branching.num_branches={branches}: a tree is generated whole; set "
-                f"stragglers.policy=wait, not {self.stragglers.policy}"
+                f"stragglers.policy={self.stragglers.policy} with branching.num_branches={branches}: a tree "
+                "is trained as a whole, so none of its episodes can be left out; set stragglers.policy=wait"
             )
         if branches > self.max_episodes:
-            raise ValueError(f"branching.num_branches={branches} is above max_episodes={self.max_episodes}")
+            raise ValueError(
+                f"branching.num_branches={branches} is above max_episodes={self.max_episodes}: the branches "
+                "of a tree are played at the same time; lower num_branches, or raise max_episodes"
+            )
         if isinstance(at, int) and at >= self.max_turns:
-            raise ValueError(f"branching.at={at} leaves no turn after it within max_turns={self.max_turns}")
+            raise ValueError(
+                f"branching.at={at} leaves no turn after it within max_turns={self.max_turns}; lower at, or "
+                "raise max_turns"
+            )
         return self

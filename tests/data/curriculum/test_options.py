@@ -39,7 +39,7 @@ def test_held_out_rows_have_no_sampler() -> None:
         ({"options": {"low": 0.1}}, "options=.* has no effect with name=uniform"),
         (
             {"name": "band", "adaptive": False},
-            "adaptive=false keeps the rates of start_rates.*vlrl data rate",
+            "adaptive=false keeps the pass rates of start_rates.*vlrl data rate",
         ),
         (
             {"name": "band", "adaptive": False, "start_rates": "x", "pool_by": "level"},

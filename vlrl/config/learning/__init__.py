@@ -1,1 +1,1 @@
-"""Sections of what a policy learns from, and of what holds it back, beside those of `algorithm`."""
+"""Sections of what a policy learns from, and of its regularizers, beside those of `algorithm`."""

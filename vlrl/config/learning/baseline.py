@@ -1,4 +1,4 @@
-"""Whether the advantage has what it compares completions with: a group, trees of it, or a greedy episode."""
+"""Checks that the advantage has a baseline: a group, trees of it, a greedy episode or a critic."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def require_baseline(config: Config) -> None:
     if isinstance(k, int) and k > size:
         raise ValueError(
             f"algorithm.credit.options.k={k} is above rollout.group_size={size}: the best of k is taken "
-            "among the completions of a group; lower the one or raise the other"
+            "among the completions of a group; lower k, or raise group_size"
         )
     if size == 1 and config.preferences is not None:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""The section of a critic, whose values turn rewards into advantages, and what it does not go with."""
+"""The section of a critic, whose values turn rewards into advantages, and what it cannot be combined with."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class CriticConfig(Section):
     def _clip_is_reached(self) -> CriticConfig:
         if self.num_updates == 1 and self.clip is not None:
             raise ValueError(
-                f"clip={self.clip:g} has no effect with num_updates=1: a step's only update begins at the "
-                "values that it is held to; set clip=null, or num_updates=2 or more"
+                f"clip={self.clip:g} has no effect with num_updates=1: the only update of a step starts "
+                "from the values that clip compares with; set clip=null, or num_updates=2 or more"
             )
         return self
 
@@ -65,19 +65,19 @@ def require_fitting(algorithm: AlgorithmConfig, reads_values: bool) -> None:
         return
     if not reads_values:
         raise ValueError(
-            f"critic has no effect with credit={credit}, which takes no values; set credit=gae, or "
+            f"critic has no effect with credit={credit}, which does not use its values; set credit=gae, or "
             "critic=null"
         )
     if algorithm.masks:
         raise ValueError(
-            f"masks={algorithm.masks} with critic: a turn that is left out would take its reward with it, "
-            "of which earlier tokens have their part; leave masks out, or set critic=null and another credit"
+            f"masks={algorithm.masks} with critic: masking a turn would remove its reward, which belongs to "
+            "the returns of earlier tokens; leave masks out, or set critic=null and another credit"
         )
     if algorithm.normalize == "batch" and algorithm.num_minibatches > 1:
         raise ValueError(
-            f"num_minibatches={algorithm.num_minibatches} with critic and normalize=batch: advantages are "
-            "known by the trainer, which has one minibatch at a time and would normalise each by itself; set "
-            "num_minibatches=1, or normalize=none"
+            f"num_minibatches={algorithm.num_minibatches} with critic and normalize=batch: the trainer "
+            "computes advantages one minibatch at a time, so each minibatch would be normalised by itself; "
+            "set num_minibatches=1, or normalize=none"
         )
 
 
@@ -93,11 +93,12 @@ def require_place_for_critic(config: Config) -> None:
         )
     if critic.warmup_steps >= config.num_steps:
         raise ValueError(
-            f"algorithm.critic.warmup_steps={critic.warmup_steps} leaves the policy no step of "
-            f"num_steps={config.num_steps}; lower the one or raise the other"
+            f"algorithm.critic.warmup_steps={critic.warmup_steps} with num_steps={config.num_steps}: the "
+            "policy would not be trained at all; lower warmup_steps, or raise num_steps"
         )
     if config.trainer.offload_dir is not None:
         raise ValueError(
-            f"trainer.offload_dir={config.trainer.offload_dir} with algorithm.critic: a checkpoint of two "
-            "optimizers on a disk is not supported; leave offload_dir out, which offloads to host memory"
+            f"trainer.offload_dir={config.trainer.offload_dir} with algorithm.critic: checkpoints of two "
+            "optimizers that are offloaded to disk are not supported; leave offload_dir out, which offloads "
+            "to host memory"
         )

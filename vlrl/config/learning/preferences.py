@@ -18,7 +18,7 @@ NOT_READ = (
     "preset", "credit", "normalize", "aggregation", "loss", "kl_coef", "entropy_coef", "entropy_adaptive",
     "selections", "teacher", "critic",
 )  # fmt: skip
-"""Keys of `algorithm` that pairs do without."""
+"""Keys of `algorithm` that preference learning does not read."""
 
 PAIRED, UNPAIRED = ("chosen_ratios", "rejected_ratios"), ("ratios",)
 SCORED = ("chosen_scores", "rejected_scores")
@@ -94,7 +94,7 @@ class PreferencesConfig(Section):
 
         Args:
             algorithm: the section.
-            temperature: rollout.temperature, by which a reward model divides nothing.
+            temperature: rollout.temperature, which a reward model does not use.
         """
         if self.is_scored and temperature != 1.0:
             raise ValueError(
@@ -120,7 +120,7 @@ class PreferencesConfig(Section):
         try:
             bound(*[one] * len(UNPAIRED if self.is_unpaired else PAIRED), **context)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"loss.options={self.loss.options}: {self.loss.name!r} says: {error}") from error
+            raise ValueError(f"loss.options={self.loss.options} of {self.loss.name!r}: {error}") from error
 
     @model_validator(mode="after")
     def _kl_has_other_rows(self) -> PreferencesConfig:

@@ -1,4 +1,4 @@
-"""The sections of the config tree about how strongly a policy is held back."""
+"""The sections of the config tree about adaptive coefficients of KL and entropy, and the reference."""
 
 from __future__ import annotations
 
@@ -53,21 +53,21 @@ def require_effect(config: Config) -> None:
     names = {chosen.name for chosen in algorithm.selections}
     if "kl_cov" in names and algorithm.num_minibatches == 1 and not config.asynchronous.streams:
         raise ValueError(
-            "algorithm.selections=kl_cov with algorithm.num_minibatches=1: a step's only update begins at "
-            "the policy that generated its tokens, where their KL has no gradient; raise num_minibatches, "
-            "or set selections=clip_cov"
+            "algorithm.selections=kl_cov with algorithm.num_minibatches=1: the only update of a step starts "
+            "from the policy that generated its tokens, where the gradient of their KL is 0; raise "
+            "num_minibatches, or set selections=clip_cov"
         )
     adaptive, num_samples = algorithm.kl_adaptive, config.samples_per_update
     if adaptive is not None and adaptive.horizon < num_samples:
         raise ValueError(
             f"algorithm.kl_adaptive.horizon={adaptive.horizon:g} is below the {num_samples} samples of an "
-            "update, of which one would change kl_coef by more than a fifth; raise horizon"
+            "update, so a single update could change kl_coef by more than a fifth; raise horizon"
         )
     entropy = algorithm.entropy_adaptive
     if entropy is not None and entropy.largest < algorithm.entropy_coef:
         raise ValueError(
-            f"algorithm.entropy_coef={algorithm.entropy_coef:g}, with which the coefficient begins, is above "
-            f"algorithm.entropy_adaptive.largest={entropy.largest:g}; lower the one or raise the other"
+            f"algorithm.entropy_coef={algorithm.entropy_coef:g}, the coefficient's first value, is above "
+            f"algorithm.entropy_adaptive.largest={entropy.largest:g}; lower entropy_coef, or raise largest"
         )
     if algorithm.reference.every is not None and config.lora is not None:
         raise ValueError(

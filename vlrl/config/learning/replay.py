@@ -26,13 +26,13 @@ def require_use_of_replay(config: Config) -> None:
         )
     if any(chosen.name == "zero_variance" for chosen in config.batch.filters):
         raise ValueError(
-            "batch.replay fills the places of groups without a signal, and batch.filters=zero_variance lets "
-            "none of them into a batch; leave one of the two out"
+            "batch.replay replaces groups without a learning signal, and batch.filters=zero_variance has "
+            "dropped them before; leave one of the two out"
         )
     if int(replay.share * num_prompts) < 1:
         raise ValueError(
             f"batch.replay.share={replay.share:g} of rollout.prompts_per_step={num_prompts} is less than one "
-            "sample; raise the one or the other"
+            "sample; raise either of them"
         )
     others = {
         "preferences": config.preferences is not None,
@@ -42,6 +42,6 @@ def require_use_of_replay(config: Config) -> None:
     }
     for key in (key for key, is_set in others.items() if is_set):
         raise ValueError(
-            f"batch.replay with {key}: whether a group has a signal does not follow from its own advantages "
-            "there; leave one of the two out"
+            f"batch.replay with {key}: the advantages of a group do not tell there whether it has a learning "
+            "signal; leave one of the two out"
         )

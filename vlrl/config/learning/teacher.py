@@ -37,11 +37,11 @@ def require_use_of_groups(config: Config) -> None:
         return
     if any(chosen.name == "zero_variance" for chosen in config.batch.filters):
         raise ValueError(
-            "batch.filters=zero_variance drops every group where no reward has a weight, and "
-            "algorithm.teacher teaches by all of them; leave the filter out, or give a reward a weight"
+            "batch.filters=zero_variance with algorithm.teacher and no reward that has a weight: the filter "
+            "drops every group; leave it out, or give a reward a weight"
         )
     if config.data.eval and not config.rewards and not all(source.rewards for source in config.data.eval):
         raise ValueError(
-            "data.eval is measured by the first reward, and rewards is empty; give one that is only "
-            "measured, such as rewards=[{name: answer_exact, weight: 0}], or leave data.eval out"
+            "data.eval is measured by the first reward, and rewards is empty; add one that is measured and "
+            "not trained, such as rewards=[{name: answer_exact, weight: 0}], or leave data.eval out"
         )
