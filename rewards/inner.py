@@ -1,4 +1,4 @@
-"""A reward that another reward asks, by name: which completions are right, or what each step is worth."""
+"""A reward that another reward calls by name: which completions are right, or what each step is worth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trainer rank takes in: a packed sequence of prefix trees, with everything the loss needs."""
+"""The input of a trainer rank: a packed sequence of prefix trees, with everything the loss needs."""
 
 from __future__ import annotations
 

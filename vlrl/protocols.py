@@ -1,4 +1,4 @@
-"""The four sockets that plug-ins and engines fit: Processor, Reward, Env, Policy."""
+"""The four protocols that plug-ins and engines implement: Processor, Reward, Env, Policy."""
 
 from __future__ import annotations
 

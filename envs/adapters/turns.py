@@ -1,4 +1,4 @@
-"""What an adapter says and shows of another library's environment: prompt, observation, success, names."""
+"""What adapters of other libraries' environments share: prompt, observation, success, names."""
 
 from __future__ import annotations
 

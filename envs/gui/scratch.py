@@ -1,4 +1,4 @@
-"""Temporary folders that go even if their owner was killed: with the next owner's coming."""
+"""Temporary folders that are removed even if their owner was killed: by the next process that makes one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers to questions: what is right, how far a text is right, and how one would guess.
+"""Answers to questions: the right one, the score of a text, and a random guess.
 
 An answer is judged by the rewards in `vlrl.rewards`; None instead of a score says that the text is not of the
 answer's kind at all, such as a word where a number is asked for.

@@ -1,4 +1,4 @@
-"""What a medium may be given as, and the way from there to bytes, without believing any of it.
+"""What a medium may be given as, and the way from there to bytes, none of which is trusted.
 
 A source is one of
     a path, a string or a Path                         encoded bytes

@@ -1,4 +1,4 @@
-r"""What of an expression's text is dress, and what the LaTeX reader would pass over in silence.
+r"""Formatting of an expression's text, and what the LaTeX reader would skip without an error.
 
 math-verify's reader takes \text{30} for a symbol, {30} for a set and AB for a product; it leaves out \ldots,
 subscripts and quotes, and adds up numbers that stand side by side. Here the dress is taken off, and a number

@@ -1,4 +1,4 @@
-"""Group-relative credit: how much better was a completion than its siblings."""
+"""Group-relative advantages: how much better a completion was than the others of its group."""
 
 from __future__ import annotations
 

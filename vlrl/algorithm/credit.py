@@ -1,4 +1,4 @@
-"""Which tokens are trained, and towards what: rewards of episodes and turns to a number for each token."""
+"""Credit assignment: rewards of episodes and turns become an advantage for each token, and a mask."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which groups are worth a place in a batch: functions of a scored group, with its credit.
+"""Filters: which scored groups are trained, as functions of a group with its advantages.
 
 They say whether to keep it. One that is not kept is dropped, and the next sample takes its place.
 """

@@ -1,4 +1,4 @@
-"""The loss of tokens that another policy generated than the one that learns.
+"""The loss of tokens that another policy generated than the one that is trained.
 
     π_b generated the token; its log-probability was recorded (sampler_logprobs)
     π_p is the proximal policy: the trust region is around it

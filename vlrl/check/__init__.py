@@ -1,1 +1,1 @@
-"""What can be known before training: of data, of rewards, of environments."""
+"""Checks before training: of data, rewards, environments and algorithms."""

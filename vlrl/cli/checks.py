@@ -1,4 +1,4 @@
-"""What vlrl stands on, checked one thing at a time, without importing an engine into this process."""
+"""Checks of vlrl's dependencies and of the machine, without importing an engine into this process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a command ends that did not end well: any failure as a thing, a place and a remedy."""
+"""How a failed command ends: a message with the place and the remedy, and an exit code."""
 
 from __future__ import annotations
 

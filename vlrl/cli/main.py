@@ -1,4 +1,4 @@
-"""Where `vlrl` begins: signals are handled before anything is imported that takes time."""
+"""The entry point of `vlrl`: signals are handled before anything is imported that takes time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pixels apart from what is read by token: who lays out tokens need not fetch the images beside them."""
+"""Pixels stored apart from tokens, so that a process that packs tokens need not fetch images."""
 
 from __future__ import annotations
 

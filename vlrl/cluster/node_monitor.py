@@ -1,4 +1,4 @@
-"""The thread that looks at the run's nodes now and then, off the steps' path."""
+"""The thread that reads the health of the run's nodes from time to time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What vLLM is told when an engine starts: its arguments, and its process's environment."""
+"""The arguments of vLLM when an engine starts, and its process's environment."""
 
 from __future__ import annotations
 

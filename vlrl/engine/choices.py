@@ -1,4 +1,4 @@
-"""What an engine chose for its machine, read from vLLM's own config: it changes that without a word."""
+"""What an engine chose for its machine, read from vLLM's own config, which vLLM changes without a message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Images that vLLM need not look at now, and may have to later."""
+"""A patch of vLLM: it keeps the images of cached prompts, which it needs when a request is computed again."""
 
 from __future__ import annotations
 

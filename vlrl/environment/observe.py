@@ -1,4 +1,4 @@
-"""What an environment shows: as a message of a conversation, as pixels, and by a name that equals share."""
+"""Observations as messages of a conversation, as pixels, and as digests that are equal for equal ones."""
 
 from __future__ import annotations
 

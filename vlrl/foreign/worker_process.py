@@ -1,4 +1,4 @@
-"""A process that works for this one, over a socket: how it is started, talked to and ended; and its own side.
+"""A worker process over a socket: how its parent starts, calls and ends it, and its own side.
 
     driver: WorkerProcess(module, …)  ◄── frames ──►  worker: join_driver(), receive(), send()
 

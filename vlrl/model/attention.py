@@ -1,4 +1,4 @@
-"""Which attention a language model trains with: chosen once, told to transformers by its own interface."""
+"""The attention that a language model trains with: chosen once, and registered with transformers."""
 
 from __future__ import annotations
 

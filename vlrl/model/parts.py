@@ -1,4 +1,4 @@
-"""The parts of a vision-language model, told from parameter names, and freezing them."""
+"""The parts of a vision-language model, found by parameter names, and freezing them."""
 
 from __future__ import annotations
 

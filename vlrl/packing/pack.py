@@ -1,4 +1,4 @@
-"""Groups to micro-batches: what ledgers share once, the work dealt evenly, tokens weighted for the loss."""
+"""Groups to micro-batches: prefixes shared, work balanced over ranks, tokens weighted for the loss."""
 
 from __future__ import annotations
 

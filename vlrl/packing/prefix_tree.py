@@ -1,4 +1,4 @@
-"""Ledgers that begin alike as one tree: what they have in common is one node, and stands there once."""
+"""Ledgers with a common beginning as one tree: their shared tokens are one node."""
 
 from __future__ import annotations
 

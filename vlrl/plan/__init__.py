@@ -1,1 +1,1 @@
-"""What a run will need, told from its config and the model's shapes before anything is loaded."""
+"""Prediction of what a run needs, from its config and the model's shapes, before anything is loaded."""

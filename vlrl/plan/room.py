@@ -1,4 +1,4 @@
-"""Whether a run has room on this machine, asked before its engines start, and said with the remedy."""
+"""Whether a run fits on this machine, checked before its engines start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a function's signature says to a caller that goes by names."""
+"""A function's signature, read for a caller that passes arguments by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What episodes are played with, and how what an environment shows becomes a message."""
+"""RolloutContext: what episodes are generated with, and how observations become messages."""
 
 from __future__ import annotations
 

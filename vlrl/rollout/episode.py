@@ -1,4 +1,4 @@
-"""One episode: what a policy and an environment say to each other until it ends."""
+"""One episode: a policy acts and an environment answers until the episode ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The episodes of one step: each with its seeds, its place and its turn; some of them branch off others."""
+"""The episodes of one step: each has its seeds, its slot and its order; some branch off others."""
 
 from __future__ import annotations
 

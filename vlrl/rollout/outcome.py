@@ -1,4 +1,4 @@
-"""What became of tickets: numbers for the driver, and the groups to be trained or where they lie."""
+"""Results of tickets: numbers for the driver, and the groups to be trained or references to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Earlier groups that are trained again in place of groups that teach nothing.
+"""Earlier groups that are trained again in place of groups without a learning signal.
 
 Selective sample replay (VL-Rethinker, arXiv 2504.08837): groups whose rewards are equal have no advantages,
 and they become more as training goes on. They give their places in the batch to earlier groups with a

@@ -1,4 +1,4 @@
-"""Checkpoints that are whole or absent: written aside, then renamed; believed only if unchanged."""
+"""Checkpoints that are whole or absent: written aside, then renamed; loaded only if unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is done for a checkpoint once it is whole, by a thread while the run goes on, such as its digests."""
+"""A thread that finishes checkpoints while the run goes on: digests, and the upload to a bucket."""
 
 from __future__ import annotations
 

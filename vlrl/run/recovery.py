@@ -1,4 +1,4 @@
-"""A run whose trainer dies is taken up again from its last checkpoint, within the same program."""
+"""A run whose trainer dies is resumed from its last checkpoint, within the same program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose turn it is on the GPUs that trainer and engines share: the driver keeps the order."""
+"""GPUs that trainer and engines share: which of them has the memory, in the order that the driver keeps."""
 
 from __future__ import annotations
 

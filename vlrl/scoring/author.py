@@ -1,4 +1,4 @@
-"""What an author of rewards may say: `@reward`, `@prepared_by` for options in common, `Scored` for notes."""
+"""The decorators for authors of rewards: `@reward`, `@prepared_by`, and `Scored` for notes."""
 
 from __future__ import annotations
 

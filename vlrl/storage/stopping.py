@@ -1,4 +1,4 @@
-"""How work in the background is given up."""
+"""Cancelling work that goes on in the background."""
 
 from __future__ import annotations
 

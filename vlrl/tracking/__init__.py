@@ -1,1 +1,1 @@
-"""What a run says of itself: metrics, the console, the timeline, rollout records."""
+"""What a run records: metrics, the console, the timeline, rollout records."""

@@ -1,4 +1,4 @@
-"""What happened to a run besides its steps: told on the console, and kept in RUN/events.jsonl."""
+"""Events of a run besides its steps: shown on the console, and kept in RUN/events.jsonl."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether steps have anything to learn from: a run of which none has must not end without a word."""
+"""A warning for runs in which no step has a learning signal."""
 
 from __future__ import annotations
 

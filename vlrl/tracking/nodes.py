@@ -1,4 +1,4 @@
-"""The health of a run's machines: metrics by host, and what is told when something is wrong."""
+"""The health of a run's machines: metrics by host, and events when something is wrong."""
 
 from __future__ import annotations
 

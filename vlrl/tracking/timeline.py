@@ -1,4 +1,4 @@
-"""Who did what when in a run: spans of time by lane, from which an image shows who waited for whom.
+"""The timeline of a run: spans of time by lane, from which a chart shows what waited for what.
 
 trainer    │ generate │ train │ sync │ …    parts of a step; `generate` is waiting for the batch
 generator  │ paused │                       an engine that takes new weights

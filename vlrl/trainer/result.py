@@ -1,4 +1,4 @@
-"""What a trainer rank tells of an optimizer step."""
+"""What a trainer rank reports about an optimizer step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an action did to a screen, as marks on the screenshot before it: told by the info of its turn."""
+"""What an action did to a screen, as marks on the screenshot before it: read from the turn's info."""
 
 from __future__ import annotations
 

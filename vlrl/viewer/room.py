@@ -1,4 +1,4 @@
-"""What a page may weigh, shared out among its images and tokens: many episodes are still a file to send."""
+"""A page's budget of bytes, divided among its images and tokens, so that the file can be sent."""
 
 from __future__ import annotations
 

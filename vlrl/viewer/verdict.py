@@ -1,4 +1,4 @@
-"""What a run's numbers allow one to say, and no more."""
+"""One sentence on what a run's numbers show."""
 
 from __future__ import annotations
 

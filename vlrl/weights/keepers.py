@@ -1,4 +1,4 @@
-"""Who makes the weights' segments in a node's shared memory, and removes them at the end."""
+"""Keepers: the processes that create the weights' segments in a node's shared memory, and remove them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agents that are played inside the adapter, so that the policy meets somebody."""
+"""Opponents that the adapter plays itself, for agents that are not the policy's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task is: a template that draws a desktop, a goal, and the predicates that tell how it stands."""
+"""What a task is: a template that draws a desktop, a goal, and predicates of the desktop's state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A task on a desktop, as every GUI environment wants its backend."""
+"""The backend of a task on a desktop."""
 
 from __future__ import annotations
 

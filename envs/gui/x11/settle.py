@@ -1,4 +1,4 @@
-"""When a desktop has settled: nobody on it works, and nobody is about to.
+"""When a desktop has settled: no process on it works, and none is about to.
 
 For a while no process, X server included, has used processor time: then no pixel has changed either, and they
 need not be compared. What a busy machine has not yet let run counts as working, and so does a process that

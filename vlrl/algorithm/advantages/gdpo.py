@@ -1,4 +1,4 @@
-"""GDPO: several rewards, each normalised by itself, so that none is lost in another's deviation."""
+"""GDPO: each reward is normalised by itself, so that one with a large deviation does not hide the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Advantages of single turns: of the rewards still to come, among the group's turns that are alike."""
+"""Advantages of single turns: rewards from a turn on, compared with similar turns of the group."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is done about tokens that another policy generated than the one that learns."""
+"""Corrections for tokens that another policy generated than the one that is trained."""

@@ -1,1 +1,1 @@
-"""What moves the policy: functions of the log-probabilities and advantages of single tokens."""
+"""Policy losses: functions of the log-probabilities and advantages of single tokens."""

@@ -1,4 +1,4 @@
-"""CISPO: the importance weight is cut, not the token's gradient."""
+"""CISPO: the importance weight is clipped, not the token's gradient."""
 
 from __future__ import annotations
 

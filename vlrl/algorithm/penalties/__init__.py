@@ -1,1 +1,1 @@
-"""How strongly the policy is held back, and by what of its rewards."""
+"""Penalties: adaptive coefficients of KL and entropy, and the KL as a part of the reward."""

@@ -1,4 +1,4 @@
-"""Coefficients of KL and entropy that follow what they hold: pure functions, and their state."""
+"""Adaptive coefficients of KL and entropy: pure functions, and their state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""KL to the reference as a part of the reward: what the tokens still to come take off an advantage."""
+"""KL to the reference as a part of the reward: an advantage is reduced by the KL of the later tokens."""
 
 from __future__ import annotations
 

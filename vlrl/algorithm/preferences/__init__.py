@@ -1,1 +1,1 @@
-"""Preference learning: losses of pairs and of labelled completions, and what they make of single tokens."""
+"""Preference learning: losses of pairs and of labelled completions, and the same as losses of tokens."""

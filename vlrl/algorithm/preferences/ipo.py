@@ -1,4 +1,4 @@
-"""IPO: a pair's margin is to be a constant, not as large as it can be."""
+"""IPO: a pair's margin is pulled to a constant, instead of growing without bound."""
 
 from __future__ import annotations
 

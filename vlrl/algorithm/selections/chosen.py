@@ -1,4 +1,4 @@
-"""What the config's selections say together."""
+"""The config's selections, combined."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lets entropy collapse: likely tokens with a high advantage, and unlikely ones with a low one.
+"""Clip-Cov and KL-Cov: tokens whose log-probability and advantage covary most make entropy collapse.
 
 The entropy of a softmax policy falls by the covariance of log-probability and advantage at each step (Cui et
 al., arXiv 2505.22617, §3). A small share of tokens has most of it.

@@ -1,4 +1,4 @@
-"""The loss on the tokens at which the policy hesitates."""
+"""The loss on the tokens of highest entropy alone."""
 
 from __future__ import annotations
 

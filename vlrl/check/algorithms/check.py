@@ -1,4 +1,4 @@
-"""The contract of a loss, clause by clause, each with what it found in the author's words."""
+"""The contract of a loss as a list of checks, each with a finding in terms that its author knows."""
 
 from __future__ import annotations
 

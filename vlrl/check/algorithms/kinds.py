@@ -1,4 +1,4 @@
-"""Which contract a function is held to."""
+"""The contract that a function must keep, by its kind."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is registered: rewards and environments."""
+"""Registered rewards, environments and algorithms."""

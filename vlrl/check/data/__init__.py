@@ -1,1 +1,1 @@
-"""What can go wrong with data is found here, before a GPU is rented: `vlrl data check`."""
+"""`vlrl data check`: finds faults in data before a GPU is rented."""

@@ -1,4 +1,4 @@
-"""What a row asks, for null policies: its words, its options and where or what its answer is."""
+"""The question of a row, for null policies: its words, its options, and its answer or where it lies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a set of rows pays a policy that looks at nothing: fixed answers and clicks, beside chance.
+"""Null policies on a data set: rewards of fixed answers and clicks that ignore the image, beside chance.
 
 Every null policy is fitted on a random half of the rows and scored on the other, both ways, so that the best
 of many fixed answers is not lucky. A score is the share of rows that it would get right:

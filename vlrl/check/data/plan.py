@@ -1,4 +1,4 @@
-"""What a check is to look at, from a config or from a bare data file."""
+"""The plan of a check: which sources and rows it reads, from a config or from a bare data file."""
 
 from __future__ import annotations
 

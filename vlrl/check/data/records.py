@@ -1,4 +1,4 @@
-"""What the check knows of a row, a source and the whole: plain records that travel between processes."""
+"""Results of a check, of a row, a source and the whole: plain records that travel between processes."""
 
 from __future__ import annotations
 

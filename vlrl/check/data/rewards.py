@@ -1,4 +1,4 @@
-"""A dry run of a source's rewards on one row: do they work, and is the reference worth more than silence?"""
+"""A dry run of a source's rewards on one row: do they work, and does the reference beat an empty text?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions answered by whole episodes: what knowing everything scores, and what chance scores."""
+"""Checks by whole episodes: the returns of the oracle and of random actions."""
 
 from __future__ import annotations
 

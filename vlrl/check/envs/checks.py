@@ -1,4 +1,4 @@
-"""The contract of `vlrl.protocols.Env` as questions to an environment, in the order in which to read them."""
+"""The contract of `vlrl.protocols.Env` as checks of an environment, in the order in which to read them."""
 
 from __future__ import annotations
 

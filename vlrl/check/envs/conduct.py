@@ -1,4 +1,4 @@
-"""Questions about how an environment behaves, whoever plays it."""
+"""Checks of how an environment behaves, whatever the agent does."""
 
 from __future__ import annotations
 

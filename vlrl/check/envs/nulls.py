@@ -1,4 +1,4 @@
-"""What an environment pays an agent that looks at nothing: one action at every turn, beside blind chance.
+"""Null policies in an environment: returns of one action at every turn, beside those of random actions.
 
 Null agents are fitted on a random half of the episodes and scored on the other, both ways:
 

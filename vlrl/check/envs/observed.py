@@ -1,4 +1,4 @@
-"""An observation judged."""
+"""Checks of an observation."""
 
 from __future__ import annotations
 

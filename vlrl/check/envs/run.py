@@ -1,4 +1,4 @@
-"""`vlrl env check` and `bench` from outside: processes started, their words gathered into one result."""
+"""`vlrl env check` and `bench`: start worker processes, and gather what they report into one result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a question to an environment comes to."""
+"""The result of a check of an environment."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a reward's author wants to know before training: does it work, and can it be had without an answer?"""
+"""Checks of a reward before training: does it work, and does it pay for anything but the right answer?"""

@@ -1,4 +1,4 @@
-"""What a policy may say to a reward: the right answer, wrong ones, and all that is not an answer at all."""
+"""Completions to try a reward on: the right answer, wrong ones, and texts that are no answer at all."""
 
 from __future__ import annotations
 

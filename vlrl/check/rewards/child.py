@@ -1,4 +1,4 @@
-"""`vlrl reward test` in a process of its own: a reward that ends, fills or never leaves it ends no command.
+"""`vlrl reward test` in a child process: a reward that exits, hangs or takes all memory ends no command.
 
     command ── what to test (pickled) ──► child
             ◄── lines of JSON: {"phase"}, then {"result"} or {"error"} ──

@@ -1,4 +1,4 @@
-"""Checks of what calls do beside returning, and of answers that are wrong in one thing alone."""
+"""Checks of a call's side effects, and of answers that are wrong in one respect."""
 
 from __future__ import annotations
 

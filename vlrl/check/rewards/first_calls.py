@@ -1,4 +1,4 @@
-"""Each reward called on a few references before engines are started: what cannot work is known at once."""
+"""Each reward called on a few references before engines are started, to find one that cannot work."""
 
 from __future__ import annotations
 

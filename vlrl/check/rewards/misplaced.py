@@ -1,4 +1,4 @@
-"""Answers that are wrong in one thing alone: a box or a click elsewhere, another action, another argument."""
+"""Answers that are wrong in one respect: a box or a click elsewhere, another action, another argument."""
 
 from __future__ import annotations
 

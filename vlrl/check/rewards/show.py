@@ -1,4 +1,4 @@
-"""A reward's result for a terminal: verdict table, and the completions that tell why."""
+"""A reward's result for a terminal: a table of checks, and the completions that explain it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes of environments: warm ones for the next episode, and those that are on their way out."""
+"""Processes of environments: idle ones for the next episode, and those that are being closed."""
 
 from __future__ import annotations
 

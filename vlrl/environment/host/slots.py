@@ -1,4 +1,4 @@
-"""So many at once, first come, first served, in one event loop after the other."""
+"""A semaphore that serves in order, and that successive event loops can use."""
 
 from __future__ import annotations
 

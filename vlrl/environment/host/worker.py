@@ -1,4 +1,4 @@
-"""The process of an environment: it makes it when told to, and answers one call after the other.
+"""The process of an environment: it creates it on request, and answers one call after another.
 
     python -m vlrl.environment.host.worker, started by `vlrl.environment.host.process`
 

@@ -1,4 +1,4 @@
-"""What the endpoint answers where it does not answer."""
+"""Error responses of the endpoint."""
 
 from __future__ import annotations
 

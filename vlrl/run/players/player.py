@@ -1,4 +1,4 @@
-"""What plays tickets, in whichever process: samples, rewards, environments and a policy."""
+"""The player of tickets, in the driver or a worker: samples, rewards, environments and a policy."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What holds the policy back, on a rank: the reference, and a look at all tokens before a step."""
+"""Regularizers on a rank: the reference model, and the pass over all tokens before a step."""

@@ -1,4 +1,4 @@
-"""What holds the policy back on a rank, from one update to the next."""
+"""A rank's coefficients of KL and entropy, and its reference, from one update to the next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an oracle says, in grammars that have no words for just what it wants."""
+"""The text of an oracle's action, in grammars that cannot express just that action."""
 
 from __future__ import annotations
 

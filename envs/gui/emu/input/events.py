@@ -1,4 +1,4 @@
-"""What an app's `handle` is told."""
+"""The events that an app's `handle` receives."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The browser: started, walled in, asked over a pipe, drawn."""
+"""The browser: its process, its sandbox, the DevTools pipe, and drawing."""

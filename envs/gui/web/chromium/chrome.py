@@ -1,4 +1,4 @@
-"""Chromium's headless shell: what has to be installed, how it is started, and the walls around it.
+"""Chromium's headless shell: what has to be installed, how it is started, and its sandbox.
 
 The browser has no network: it lives in a network namespace of its own (bubblewrap), behind a proxy that does
 not exist, without name resolution, and every request of a page is answered by

@@ -1,1 +1,1 @@
-"""The walls around a desktop, and the processes and files inside."""
+"""The sandbox of a desktop, and the processes and files inside."""

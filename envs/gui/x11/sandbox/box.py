@@ -1,4 +1,4 @@
-"""The walls around a desktop: bubblewrap's two boxes, and what to do where there can be none."""
+"""The sandbox of a desktop: two nested ones of bubblewrap, and what to do where there can be none."""
 
 from __future__ import annotations
 

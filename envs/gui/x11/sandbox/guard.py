@@ -1,4 +1,4 @@
-"""The fuse of all desktops of this process: one that holds too much memory, or too many files, is ended.
+"""The guard of all desktops of this process: one that takes too much memory, or too many files, is ended.
 
 Each process of a desktop has limits, and its file systems have sizes; but there may be many processes, and a
 file without content costs the kernel a kilobyte that no file system's size counts. So a thread looks at the
