@@ -137,7 +137,7 @@ class FamilyProcessor(ABC):
         )
 
     def num_tokens(self, row: Row) -> int:
-        """Prompt tokens of a row, told from its media's headers; nothing is decoded."""
+        """Prompt tokens of a row, counted from its media's headers; nothing is decoded."""
         messages, plans, where = self._planned(row)
         shapes = [plan.shape for plan in plans]
         return len(self._encode(messages, shapes, row.get("tools") or (), where).token_ids)

@@ -83,7 +83,7 @@ class MicroBatch(TrainedTokens[npt.NDArray[Any]]):
         media_inputs: the vision tower's, each distinct image or video once, in the order in which they
             first occur; of a blank image, or no media at all, if there is none. Without
             those that a later micro-batch of the rank shows too, see `vlrl.model.features`.
-        media_keys: [num_distinct] what tells each of them by content; none if there is no image.
+        media_keys: [num_distinct] the content key of each; none if there is no image.
         media_order: [num_media] int64, which of them stands at each placeholder; empty for none.
         media_here: [num_here] int64, which of the distinct ones are in media_inputs.
         media_ahead: [num_ahead] int64, which of them are in ahead_inputs. What is in neither was computed

@@ -34,7 +34,7 @@ class Processor(Protocol):
         ...
 
     def num_tokens(self, row: Row) -> int:
-        """Prompt tokens of a row, told from its media's headers; nothing is decoded.
+        """Prompt tokens of a row, counted from its media's headers; nothing is decoded.
 
         Raises:
             DataError: like `sample`.

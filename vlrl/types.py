@@ -44,7 +44,7 @@ source is.
 
 @dataclass(frozen=True, slots=True)
 class MediaShape:
-    """All that a prompt needs to know of a medium: told by its headers, before anything is decoded.
+    """All that a prompt needs to know of a medium: read from its headers, before anything is decoded.
 
     Attributes:
         kind: "image" or "video".

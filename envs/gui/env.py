@@ -88,7 +88,7 @@ class GuiEnv:
         for methods in (("oracle",), ("snapshot", "restore")):
             if not all(hasattr(backend, name) for name in methods):
                 for name in methods:
-                    setattr(self, name, None)  # whoever asks whether there is one is told that there is none
+                    setattr(self, name, None)  # callers ask whether it is callable
 
     def reset(self, task: Mapping[str, Any], seed: int) -> Observation:
         """Set the task up and show the screen with what is to be done."""
@@ -122,17 +122,17 @@ class GuiEnv:
         try:
             reading = self.codec.read(action, view)
             done = reading.action
-            told = {"invalid": False, "gui_action": repr(done)} | self._places(done, view.pointer)
+            info = {"invalid": False, "gui_action": repr(done)} | self._places(done, view.pointer)
             self._num_repaired += bool(reading.repairs)
             if reading.repairs:
-                told["repairs"] = " ".join(reading.repairs)
+                info["repairs"] = " ".join(reading.repairs)
             self._screen = self.backend.perform(done)
         except ActionError as error:  # of the text, or of a machine that cannot do this
             said = f"That was no action: {error}."
             return self._result(
                 said, self.rules.invalid_penalty, {"invalid": True, "gui_action": "", "point": ""}
             )
-        return self._result("", 0.0, told, done)
+        return self._result("", 0.0, info, done)
 
     @property
     def view(self) -> View:
@@ -181,7 +181,7 @@ class GuiEnv:
         self.backend.close()
 
     def _result(
-        self, text: str, penalty: float, told: Mapping[str, Any], done: Action | None = None
+        self, text: str, penalty: float, more: Mapping[str, Any], done: Action | None = None
     ) -> StepResult:
         verdict = self.backend.verdict()
         self._ended = terminated = self._is_over(done, verdict)
@@ -195,7 +195,7 @@ class GuiEnv:
             "num_steps": self._num_steps,
             "lenient_actions": self._num_repaired,
             "agent_error": bool(verdict.agent_error),
-            **told,
+            **more,
         }
         if verdict.reward is not None:
             info["raw_reward"] = verdict.reward
@@ -203,17 +203,17 @@ class GuiEnv:
         return StepResult(self._show(text), reward, terminated, truncated, info)
 
     def _places(self, done: Action, pointer: Pixel) -> dict[str, str]:
-        """Where an action acts, and on what; told before it does, as the widget may be gone afterwards."""
+        """Where an action acts, and on what; found before it does, as the widget may be gone afterwards."""
         acts_at_pointer = hasattr(done, "point") and not points_of(done)
         points = (pointer,) if acts_at_pointer else points_of(done)
-        told = {"point": " ".join(f"{x},{y}" for x, y in points)}
+        info = {"point": " ".join(f"{x},{y}" for x, y in points)}
         if self.rules.widgets and points:
             backend: Any = self.backend
             met = element_at(backend.elements(), points[0])
             if met is not None:
-                told["widget"] = f"{met.role} {met.name}".strip()
-                told["widget_box"] = ",".join(map(str, met.box))
-        return told
+                info["widget"] = f"{met.role} {met.name}".strip()
+                info["widget_box"] = ",".join(map(str, met.box))
+        return info
 
     def _is_over(self, done: Action | None, verdict: Verdict) -> bool:
         if isinstance(done, Answer | Finish) or verdict.ended:

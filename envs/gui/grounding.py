@@ -1,6 +1,6 @@
 """Grounding without labels: a screenshot, words that name one widget, and the widget's own box as the answer.
 
-The widget is told by the accessibility tree, so that any backend with `elements` gives rows. The answer is an
+The widget comes from the accessibility tree, so that any backend with `elements` gives rows. The answer is an
 action, {"action": "click", "bbox": [x0, y0, x1, y1]} in original pixels, as `vlrl.rewards.agents.gui` takes
 it.
 """

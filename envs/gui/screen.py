@@ -55,7 +55,7 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How a task stands, told from state that the agent cannot reach.
+    """The state of a task, read from where the agent cannot reach.
 
     Attributes:
         success: everything that was asked for is so, and nothing else was changed.

@@ -51,7 +51,7 @@ class Spot:
         kind: "text" or "icon".
         platform: such as "windows", "ios", "shop".
         size: (width, height) that the record gives for the image, if it does.
-        more: what else the row is to tell: application, group.
+        more: further metadata of the row: application, group.
     """
 
     place: str
@@ -118,7 +118,7 @@ class ScreenSpot:
         x0, y0, x1, y1 = spot.box
         middle = min(int((x0 + x1) / 2), size[1] - 1), min(int((y0 + y1) / 2), size[0] - 1)
         words = [{"type": "image", "image": str(spot.image)}, {"type": "text", "text": spot.instruction}]
-        told = {
+        found = {
             "codec": self._codec.name,
             "form": spot.form,
             "data_type": spot.kind,
@@ -132,7 +132,7 @@ class ScreenSpot:
             ],
             "answer": {"action": "click", "bbox": list(spot.box)},
             "target": self._codec.format(Click(middle), View(canvas, (0, 0))),
-            "metadata": {"codec": self._codec.name, **told, **spot.more},
+            "metadata": {**found, **spot.more},
         }
 
     def _shown(self, size: tuple[int, int]) -> tuple[int, int]:

@@ -30,7 +30,7 @@ MAX_TEXT = 8000
 
 
 class ToolError(Exception):
-    """Raised by a tool to tell the model what is wrong with its arguments."""
+    """Raised by a tool; the model is shown the message about its arguments."""
 
 
 @dataclass(frozen=True, slots=True)

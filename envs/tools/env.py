@@ -25,8 +25,8 @@ class ToolEnv:
     """A question; tool calls, in order; and an answer, which is any text without a call.
 
     A task is {"text": the question, "images": its images}: PIL images, [h, w, 3] uint8 arrays or paths. The
-    environment gives no reward of its own: the answer is scored by the sample's rewards. What is wrong with a
-    call is told to the model. Keys of info: num_tool_calls, num_tool_errors (so far), invalid (a text in
+    environment gives no reward of its own: the answer is scored by the sample's rewards. A wrong call
+    is answered with its error. Keys of info: num_tool_calls, num_tool_errors (so far), invalid (a text in
     which no call is well-formed, of a known tool, and still allowed).
 
     Attributes:
@@ -54,7 +54,7 @@ class ToolEnv:
             multiple_of: both sides of an image as it is shown are multiples of this. A model that names
                 places in pixels of what it sees needs its processor's grain, such as 28, so that nothing is
                 resized again.
-            told_by: what tells the model about the tools: its chat template, or, for templates that know of
+            told_by: what describes the tools to the model: its chat template, or, for templates that know of
                 none (Qwen2.5-VL's is one), a system prompt.
 
         Raises:

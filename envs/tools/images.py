@@ -35,7 +35,7 @@ _NOTES: dict[CoordinateFrame, str] = {
 
 
 class ImageTool:
-    """What the tools that are told places share: which image, and where in it."""
+    """What the tools that take places share: which image, and where in it."""
 
     def __init__(self, frame: CoordinateFrame = "resized_pixels") -> None:
         """Say what coordinates mean.

@@ -28,10 +28,10 @@ def question_row(
         ConfigError: for a wrong option, and for what is not an image.
     """
     env, task = ToolEnv(**options), {"text": text, "images": list(images)}
-    told = [text_message("system", env.system_prompt)] if env.system_prompt else []
+    system = [text_message("system", env.system_prompt)] if env.system_prompt else []
     row: dict[str, Any] = {
         "id": id,
-        "messages": [*told, message_of(env.reset(task, seed))],
+        "messages": [*system, message_of(env.reset(task, seed))],
         "env": {"name": "tools", "options": dict(options), "task": task, "seed": seed},
         "answer": answer,
     }

@@ -41,7 +41,7 @@ def watch(process: "subprocess.Popen[bytes]", reply: int, wall_s: float) -> None
     """Wait until the process has ended, time is over, or nobody reads the reply any longer."""
     poller = select.poll()
     poller.register(os.pidfd_open(process.pid), select.POLLIN)
-    poller.register(reply, 0)  # which tells of its other end being closed, and nothing else
+    poller.register(reply, 0)  # reports that its other end is closed, and nothing else
     poller.poll(wall_s * 1000)
 
 

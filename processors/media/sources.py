@@ -89,7 +89,7 @@ Located: TypeAlias = "Encoded | Image.Image | np.ndarray | list[Encoded | Image.
 
 
 def locate(source: Any, config: MediaConfig, where: str) -> Located:
-    """Tell which kind of source it is; nothing is read or fetched yet.
+    """Find out which kind of source it is; nothing is read or fetched yet.
 
     Args:
         source: see this file's first lines.
@@ -198,7 +198,7 @@ def _from_bytes(data: bytes, name: str, config: MediaConfig) -> Encoded:
 
 
 def sniff(head: bytes) -> str | None:
-    """Tell "image" from "video" by a file's first 16 bytes; None for anything else. A gif is an image."""
+    """Return "image" or "video" by a file's first 16 bytes; None for anything else. A gif is an image."""
     if head[:4] == b"RIFF":
         return {b"WEBP": "image", b"AVI ": "video"}.get(head[8:12])
     if head[4:8] == b"ftyp":

@@ -91,7 +91,7 @@ class MediaStore:
         return self._kept(f"image {_MAKERS} {size[0]}x{size[1]} {self._content_hash(located)}", decode)
 
     def video_info(self, source: Any, request: VideoRequest, where: str) -> VideoInfo:
-        """Which frames will be taken of a video, told from its container and the size of its first frame.
+        """Which frames will be taken of a video, by its container and the size of its first frame.
 
         Args:
             source: see `vlrl.processors.media.sources`; a list is of frames.

@@ -91,7 +91,7 @@ class VideoRequest:
 
 @dataclass(frozen=True, slots=True)
 class VideoInfo:
-    """What will be taken of a video, told from its container.
+    """What will be taken of a video, by its container.
 
     Attributes:
         size: (height, width) in pixels, upright, before resizing.

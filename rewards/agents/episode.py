@@ -13,7 +13,7 @@ def episode_return(completion: str, answer: Any, *, episode_return: float) -> fl
 
     Σ_t r_t over the episode's turns. Its range is the environment's; 0 where there is none. Source:
     Gymnasium's episodic return. Nothing of the text is looked at, so a degenerate answer earns what the
-    environment pays for it: `vlrl env check` tells.
+    environment pays for it: `vlrl env check` shows that.
 
     Args:
         completion: not looked at.

@@ -56,8 +56,8 @@ def click_distance(step: Step, *, sigma: float = 0.05) -> float:
     """exp(−d / sigma) for an action of the answer's type, else 0.
 
     d is the distance from the answer's place over the image's diagonal: 0 anywhere in a box, and for an
-    answer without a place; of a drag the mean of both ends. Range [0, 1]. Ours: it tells a near miss from a
-    far one where `click_in_box` gives 0 to both.
+    answer without a place; of a drag the mean of both ends. Range [0, 1]. Ours: a near miss scores more than
+    a far one, where `click_in_box` gives 0 to both.
 
     Raises:
         ConfigError: unless sigma > 0.

@@ -56,7 +56,7 @@ def read_by(
 
 
 class _FineView(View):
-    """What the model saw, its pixels cut into parts: a codec tells a place no closer than by its pixel."""
+    """What the model saw, its pixels cut into parts: a codec reads places to whole pixels."""
 
     __slots__ = ()
 

@@ -54,7 +54,7 @@ def chart_code(
     The text is one program, in a ```python fence or bare. It runs in the sandbox of the tool python: no
     network, no files of this machine, limits on time, memory and processes. It cannot see the image it is
     compared with. What it saves as out.png counts, else the current figure. Code that fails, draws nothing,
-    runs too long or saves what is not a PNG scores 0, as a note chart_code/ran tells.
+    runs too long or saves what is not a PNG scores 0, as the note chart_code/ran shows.
 
     Args:
         completion: what the model wrote.

@@ -43,7 +43,7 @@ def page_code(
     The text is one document, in a ```html fence or bare, with its styles and scripts in it. It is rendered by
     the browser of the web environments: no network, no files of this machine, nothing else to load, no other
     page to go to. It cannot see the image that it is compared with. What does not fit the size is cut off. A
-    page that does not load or draw in time, or ends its process, scores 0, as a note page_code/shown tells.
+    page that does not load or draw in time, or ends its process, scores 0, as the note page_code/shown shows.
 
     Args:
         completion: what the model wrote.

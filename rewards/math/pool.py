@@ -68,7 +68,7 @@ class _Worker:
             while line:
                 line = line[self._requests.write(line) :]
         except BrokenPipeError:
-            pass  # it has ended; the next read tells
+            pass  # it has ended; the next read finds out
         replies: list[bytes] = []
         while len(replies) < 2 and replies != [b"unread"]:
             reply = self._reply(_START_S + _WALL_FACTOR * limit_s)

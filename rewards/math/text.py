@@ -72,7 +72,7 @@ def is_passed_over(text: str) -> bool:
 
 
 def spelled(text: str) -> Iterator[Fraction]:
-    """The magnitudes that a written number can have, told from its digits: a, a/b, a b/c, times 10^k."""
+    """The magnitudes that a written number can have, by its digits: a, a/b, a b/c, times 10^k."""
     text = _SHORT_FRACTION.sub(r"\1/\2 ", _UNIT.sub(" ", text))
     scale = Fraction(1)
     if power := _POWER.search(text):

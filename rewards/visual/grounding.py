@@ -55,8 +55,8 @@ def box_giou(pair: Placed, *, floor: float = 0.0) -> float:
     """max(0, (G − floor) / (1 − floor)), with G the generalised IoU of the box written with the true box.
 
     G = IoU − |hull − a ∪ b| / |hull| (Rezatofighi et al. 2019, arXiv 1902.09630, Algorithm 1), in [−1, 1].
-    Range [0, 1]. With floor 0 boxes apart score 0. floor −1 is (1 + G) / 2, which also tells near from far
-    boxes apart, at a price: any box at all then scores, a box around the whole image above 0.5.
+    Range [0, 1]. With floor 0 boxes apart score 0. floor −1 is (1 + G) / 2, by which near boxes apart score
+    more than far ones, at a price: any box at all then scores, a box around the whole image above 0.5.
 
     Raises:
         ConfigError: unless −1 ≤ floor < 1.

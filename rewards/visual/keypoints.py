@@ -157,7 +157,7 @@ def _area(true: Keypoints, given: float | None) -> float:
     """The object's area in its answer's frame.
 
     Raises:
-        ValueError: if there is no joint, or nothing to tell a size by.
+        ValueError: if there is no joint, or nothing that gives a size.
     """
     there = [place for place in true.places if place is not None]
     if not there:
@@ -167,7 +167,7 @@ def _area(true: Keypoints, given: float | None) -> float:
         xs, ys = [place.x for place in there], [place.y for place in there]
         area = (max(xs) - min(xs)) * (max(ys) - min(ys))
     if not (math.isfinite(area) and area > 0):
-        raise ValueError("the sample's keypoints tell no area; give one, as metadata or in the answer")
+        raise ValueError("the sample's keypoints give no area; give one, as metadata or in the answer")
     return area
 
 

@@ -1,4 +1,4 @@
-"""Nodes are read, and one that leaves is told of, as is one that comes back."""
+"""Nodes are read, and one that leaves is reported, as is one that comes back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random forests of tokens, as attention is told of them."""
+"""Random forests of tokens, in the form that attention takes."""
 
 from __future__ import annotations
 

@@ -280,7 +280,7 @@ def test_rows_are_told_ahead_without_changing_any(options: dict[str, Any]) -> No
 
     async def play(opened: World) -> None:
         await opened.steps(0, 6)
-        assert not opened.streams_of[0]._told.keys() - set(opened.choices._chosen.items())
+        assert not opened.streams_of[0]._given.keys() - set(opened.choices._chosen.items())
 
     with world(num_ahead=4) as opened:
         asyncio.run(play(opened))

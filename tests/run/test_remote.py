@@ -1,4 +1,4 @@
-"""Checkpoints in a bucket: whole or not counted, fetched where there are none, and told of when they fail."""
+"""Checkpoints in a bucket: whole or not counted, fetched where there are none; failures are reported."""
 
 from __future__ import annotations
 

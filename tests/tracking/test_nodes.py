@@ -1,4 +1,4 @@
-"""What is told of machines, and when it is told again."""
+"""Which problems of machines are reported, and when they are reported again."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def probe(code: str) -> Probe:
 
 
 def check_package(name: str, distribution: str | None = None) -> CheckResult:
-    """Installed, in the tested version; told from its metadata, without an import."""
+    """Whether it is installed in the tested version, by its metadata, without an import."""
     tested = TESTED[name]
     try:
         found = version(distribution or name)

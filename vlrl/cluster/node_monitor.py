@@ -17,7 +17,7 @@ CLOSE_S = 10.0
 
 
 class NodeMonitor:
-    """Reads the nodes, tells what is wrong with them, and keeps the newest values for the metrics."""
+    """Reads the nodes, reports what is wrong with them, and keeps the newest values for the metrics."""
 
     def __init__(
         self, node_ids: Iterable[str], run_dir: Path, events: Events, *, every_s: float = EVERY_S
@@ -27,7 +27,7 @@ class NodeMonitor:
         Args:
             node_ids: Ray's, of the run's nodes.
             run_dir: the run's folder.
-            events: where problems are told.
+            events: where problems are reported.
             every_s: seconds between readings.
         """
         self._node_ids, self._run_dir = list(node_ids), run_dir
@@ -57,8 +57,8 @@ class NodeMonitor:
                     self._events.tell("nodes_unread", f"the nodes' health is not read any more: {error}")
                 break
             with self._lock:
-                told = self._watch.note(readings)
-            for event, text in told:
+                events = self._watch.note(readings)
+            for event, text in events:
                 self._events.tell(event, text)
             self._closed.wait(self._every_s)
         health.close()

@@ -39,7 +39,7 @@ def look_for_media(
     Args:
         sources: to train on and held out.
         config: of the run; with data.on_broken=drop what is missing is only reported.
-        tell: of an event's name and a sentence.
+        tell: called with an event's name and a sentence.
         limit_s: for all sources together.
         clock: seconds; for tests.
 

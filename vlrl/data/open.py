@@ -35,7 +35,7 @@ BY_CONTENT = (
     (("dataset_info.json", "dataset_dict.json"), "saved_dataset"),
     (("metadata.jsonl", "metadata.csv"), "media_folder"),
 )
-"""Files that tell what a folder is → registered reader."""
+"""Files by which a folder's format is recognised → registered reader."""
 
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
@@ -44,7 +44,7 @@ def open_dataset(config: DatasetConfig, section: str) -> Rows:
     """Open a source whose rows can be had by number.
 
     Args:
-        config: the source. A file or folder needs no registration: its name and content tell the reader.
+        config: the source. A file or folder needs no registration: its name and content decide the reader.
         section: its dotted key, for errors.
 
     Raises:

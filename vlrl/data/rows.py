@@ -29,7 +29,7 @@ class RowMaker:
         system: str | None = None,
     ) -> None:
         self._columns, self._template, self._system = dict(columns or {}), template, system
-        self._shape_name = shape  # until the first row has told, "auto"
+        self._shape_name = shape  # "auto" until the first row is read
         self._shape: Shape | None = None if shape == "auto" else resolve("shapes", shape)
 
     def row(self, record: Record) -> Row:
@@ -108,7 +108,7 @@ class Rows(Dataset):
         self.chunk_sizes = _clipped(getattr(reader, "chunk_sizes", ()), self._num_rows)
         self.window_chunks: int = getattr(reader, "window_chunks", 1)
         if self._num_rows:
-            maker.row(self._record(0))  # tells the shape, whatever row is asked for first
+            maker.row(self._record(0))  # finds the shape, whatever row is asked for first
 
     def __len__(self) -> int:
         """Number of rows."""

@@ -22,7 +22,7 @@ from vlrl.types import Row, Sample
 HELDOUT_BATCH = 256
 """Held-out rows resolved at once, where all of them are wanted."""
 
-MAX_TOLD = 5
+MAX_REPORTED = 5
 """Broken rows that are named; the metrics count all."""
 
 TellFn = Callable[[str, str], None]
@@ -94,7 +94,7 @@ class RunData:
             sources: opened.
             processor: makes samples of rows.
             supervised: leave room for a row's target instead of for rollout.max_tokens.
-            tell: of an event's name and a sentence: the first rows that data.on_broken drops.
+            tell: called with an event's name and a sentence for the first rows that data.on_broken drops.
             owns: positions of the stream that are prepared ahead; None is all.
             orders: of the training sources that have one of their own, by number.
 
@@ -102,7 +102,7 @@ class RunData:
             ConfigError: if data.max_prompt_tokens leaves no room for a completion.
         """
         self._config, self.sources, self._processor = config, sources, processor
-        self._supervised, self._tell, self._num_told = supervised, tell, 0
+        self._supervised, self._tell, self._num_reported = supervised, tell, 0
         self._drops = config.data.on_broken == "drop"
         self._remedy = REMEDY if config.preferences is None else PAIR_REMEDY
         longest = config.data.max_prompt_tokens or 0
@@ -184,10 +184,10 @@ class RunData:
             return Prepared(None, reason=str(error), is_broken=True)
 
     def _broken(self, reason: str) -> None:
-        """Tell of a dropped row; there may be thousands, and all are counted."""
-        self._num_told += 1
-        if self._num_told <= MAX_TOLD:
-            last = "; further ones are only counted" if self._num_told == MAX_TOLD else ""
+        """Report a dropped row, of the first few; all are counted."""
+        self._num_reported += 1
+        if self._num_reported <= MAX_REPORTED:
+            last = "; further ones are only counted" if self._num_reported == MAX_REPORTED else ""
             self._tell("row_dropped", f"a row is left out (data.on_broken=drop): {reason}{last}")
 
     def _prepare(self, row: Row, source: str) -> Prepared:

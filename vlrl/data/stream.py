@@ -69,7 +69,7 @@ class SampleStream:
 
     Step s takes positions s·k … s·k+k-1 of an endless sequence. A position's source, its row and the rows
     that replace one too long are functions of (run seed, position), so any step can be asked for after a
-    resume, and the number of threads changes nothing. Rows of adaptive sources are told with the position.
+    resume, and the number of threads changes nothing. Rows of adaptive sources are given with the position.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class SampleStream:
                 row is an error.
             owns: positions that are prepared ahead; None is all.
             orders: of sources, by number, that have one of their own.
-            adaptive: numbers of sources whose rows are told, by `prefetch` or when they are asked for.
+            adaptive: numbers of sources whose rows are given, by `prefetch` or when they are asked for.
         """
         self._to_sample, self._batch_size, self._prefetch_steps = prepare, batch_size, prefetch_steps
         self._on_broken = on_broken
@@ -117,7 +117,7 @@ class SampleStream:
             )
         self._executor = ThreadPoolExecutor(max_workers=num_workers, thread_name_prefix="samples")
         self._ahead: dict[tuple[int, int | None], Future[PreparedSample]] = {}
-        self._told: dict[tuple[int, int | None], Future[PreparedSample]] = {}
+        self._given: dict[tuple[int, int | None], Future[PreparedSample]] = {}
         self.metrics: dict[str, float] = {}
         """Counts of the step last asked for."""
 
@@ -146,15 +146,15 @@ class SampleStream:
         wanted = [(position, rows.get(position)) for position in positions]
         known = [p for p in ahead if self._mixture.locate(p)[0] not in self._adaptive and self._owns(p)]
         keys = [*wanted, *((position, None) for position in known)]
-        told = {key: self._told.pop(key) for key in keys if key in self._told}
-        self._ahead = {k: told.get(k) or self._ahead.get(k) or self._submit(*k) for k in keys}
+        given = {key: self._given.pop(key) for key in keys if key in self._given}
+        self._ahead = {k: given.get(k) or self._ahead.get(k) or self._submit(*k) for k in keys}
         return [self._ahead[key] for key in wanted]
 
     def prefetch(self, chosen: Mapping[int, int]) -> None:
         """Begin with samples of positions whose rows an adaptive sampler chose, before they are asked for."""
         for key in chosen.items():
-            if key not in self._told:
-                self._told[key] = self._submit(*key)
+            if key not in self._given:
+                self._given[key] = self._submit(*key)
 
     def close(self) -> None:
         """Stop the threads."""

@@ -61,7 +61,7 @@ class _Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _Recorded:
     """An episode as it was; an end of "" is one that the environment did not see."""
 
     turns: Sequence[_Turn]
@@ -78,7 +78,7 @@ def replay_all(
     Args:
         path: a run's folder, a file of rollouts, or demonstrations that `vlrl env play` saved.
         episode: only those of this sample, or only this one: SAMPLE#INDEX.
-        on_episode: told which is next.
+        on_episode: called with the next one.
 
     Returns:
         ok, num_same, num_skipped and the episodes; JSON-ready. ok if some were played, and all alike.
@@ -109,9 +109,9 @@ def replay_all(
 def replay_record(record: Record, replay: Replay) -> Replay:
     """Play one record again and fill in what came of it."""
     spec = record.get("env")
-    told = _told(record)
-    if spec is None or spec["name"] == AGENT or told.missing:
-        replay.skipped = told.missing or "no environment played it"
+    recorded = _recorded(record)
+    if spec is None or spec["name"] == AGENT or recorded.missing:
+        replay.skipped = recorded.missing or "no environment played it"
         return replay
     replay.env, replay.seed = spec["name"], spec["seed"]
     env = PlainEnv(spec["name"], spec.get("options") or {}, several=True)
@@ -119,7 +119,7 @@ def replay_record(record: Record, replay: Replay) -> Replay:
         if env.agents:
             replay.skipped = "several agents played it, and a record has the actions of one"
         else:
-            _play(env, spec, told, replay)
+            _play(env, spec, recorded, replay)
     except VlrlError as error:
         replay.problem = str(error)
     except Exception as error:  # a stranger's code
@@ -129,14 +129,14 @@ def replay_record(record: Record, replay: Replay) -> Replay:
     return replay
 
 
-def _play(env: PlainEnv, spec: Mapping[str, Any], told: _Told, replay: Replay) -> None:
+def _play(env: PlainEnv, spec: Mapping[str, Any], recorded: _Recorded, replay: Replay) -> None:
     shown = digest_of(env.reset(spec.get("task") or {}, spec["seed"]))
     ended = False
-    if not any(turn.seen for turn in told.turns):
+    if not any(turn.seen for turn in recorded.turns):
         replay.pixels = UNKNOWN
-    for number, turn in enumerate(told.turns, start=1):
+    for number, turn in enumerate(recorded.turns, start=1):
         _compare_pixels(replay, turn.seen, shown, f"before turn {number}")
-        if told.failed and number == len(told.turns):
+        if recorded.failed and number == len(recorded.turns):
             return  # what became of its last action is not known
         if ended:
             replay.problem = f"it ends after turn {number - 1}, and went on"
@@ -149,8 +149,8 @@ def _play(env: PlainEnv, spec: Mapping[str, Any], told: _Told, replay: Replay) -
         if turn.reward is not None and reward != turn.reward and replay.rewards == SAME:
             replay.rewards = f"turn {number}: {turn.reward:g} then, {reward:g} now"
         shown = digest_of(result.observation)
-    _compare_pixels(replay, told.end_seen, shown, "at the end")
-    if told.end_seen and not ended:
+    _compare_pixels(replay, recorded.end_seen, shown, "at the end")
+    if recorded.end_seen and not ended:
         replay.problem = "it goes on, and had ended"
 
 
@@ -177,9 +177,9 @@ def _id(record: Record) -> str:
     return f"{_sample_id(record)}#{record.get('group_index', 0)}"
 
 
-def _told(record: Record) -> _Told:
+def _recorded(record: Record) -> _Recorded:
     if "turns" not in record:
-        return _told_by_row(record)
+        return _recorded_row(record)
     turns = [
         _Turn(
             turn["text"],
@@ -193,7 +193,7 @@ def _told(record: Record) -> _Told:
         for turn in record["turns"]
     ]
     failed = record.get("outcome") not in ("ok", "truncated")
-    return _Told(
+    return _Recorded(
         turns,
         record.get("end", {}).get("seen", ""),
         failed,
@@ -201,12 +201,12 @@ def _told(record: Record) -> _Told:
     )
 
 
-def _told_by_row(row: Record) -> _Told:
+def _recorded_row(row: Record) -> _Recorded:
     """A demonstration: its actions are the assistant's messages, the last one its target."""
     if "target" not in row or "env" not in row:
-        return _Told((), missing="neither a rollout nor a demonstration")
+        return _Recorded((), missing="neither a rollout nor a demonstration")
     texts = [m["content"][0]["text"] for m in row["messages"] if m["role"] == "assistant"] + [row["target"]]
     kept = row.get("metadata", {})
     seen = kept.get("seen") or [""] * (len(texts) + 1)
     rewards = kept.get("rewards") or [None] * len(texts)
-    return _Told([_Turn(*each) for each in zip(texts, rewards, seen[:-1], strict=True)], seen[-1])
+    return _Recorded([_Turn(*each) for each in zip(texts, rewards, seen[:-1], strict=True)], seen[-1])

@@ -52,7 +52,7 @@ def serve(
         seed: of the first episode.
         out: folder of demonstrations.
         port: 0 is any that is free.
-        on_ready: told the page's address.
+        on_ready: called with the page's address.
 
     Returns:
         url, num_episodes, num_saved and out.
@@ -185,7 +185,7 @@ class PlayServer:
             answer = await asyncio.to_thread(self.answer, name, asked if isinstance(asked, dict) else {})
         except VlrlError as error:
             return _json(HTTPStatus.CONFLICT, {"error": str(error)})
-        except Exception as error:  # a foreign environment: the person is told, and can begin again
+        except Exception as error:  # a foreign environment: the person sees it, and can begin again
             words = f"the environment raised {type(error).__name__}: {error}; vlrl env check says where"
             return _json(HTTPStatus.INTERNAL_SERVER_ERROR, {"error": words})
         return _json(HTTPStatus.OK, answer)

@@ -69,7 +69,7 @@ def check_driver(driver: str, supported: tuple[int, int], cuda: str) -> CheckRes
     """The driver runs programs that are built for a version of CUDA.
 
     Args:
-        driver: its version; empty if nothing tells it.
+        driver: its version; empty if it is not known.
         supported: newest CUDA of the driver's library, see `driver_cuda`.
         cuda: what torch is built for, such as "13.0".
     """

@@ -71,7 +71,7 @@ def _number(field: str) -> float | None:
 
 
 def driver_version(file: Path = VERSION_FILE) -> str:
-    """Version of the loaded driver, such as "580.65.06"; empty if nothing tells it."""
+    """Version of the loaded driver, such as "580.65.06"; empty if it is not known."""
     if file.is_file():
         # "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul …", also without "x86_64"
         found = re.search(r"\b\d{3,}\.\d[\d.]*\b", file.read_text(encoding="utf-8", errors="replace"))

@@ -205,7 +205,7 @@ def _sequence_of(branches: Sequence[Branch]) -> _Sequence:
     nodes = list(preorder(grow(branches)))
     sizes = np.array([node.end - node.start for node, _ in nodes])
     begins = np.cumsum(sizes) - sizes
-    ends = begins + sizes  # of whole subtrees, once children have told their parents
+    ends = begins + sizes  # of whole subtrees, once children are added to their parents
     for number in range(len(nodes) - 1, 0, -1):
         parent = nodes[number][1]
         ends[parent] = max(ends[parent], ends[number])

@@ -68,7 +68,7 @@ class Keys:
         of_tokens[:, 1:4] = ledger.position_ids[:, :num_inputs].T
         for medium, start in zip(ledger.media, ledger.media_starts, strict=True):
             # One that begins later still has a number. Several begin at one place only where tests leave
-            # placeholders out: their numbers are told apart.
+            # placeholders out: their numbers differ.
             place = of_tokens[start : start + 1, 4]
             name = (int(place.sum()), identity(medium))
             place[:] = self._names.setdefault(name, len(self._names) + 1)

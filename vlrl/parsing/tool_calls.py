@@ -113,7 +113,7 @@ def read_json(text: str) -> Any:
 
 
 def tools_prompt(schemas: Sequence[Mapping[str, Any]]) -> str:
-    """What tells a model about its tools where the chat template does not: for a system message."""
+    """A description of tools for a system message, where the chat template has none."""
     offered = "\n".join(json.dumps(schema, ensure_ascii=False) for schema in schemas)
     return (
         f"You can call these functions, given as JSON schemas:\n<tools>\n{offered}\n</tools>\n\n"

@@ -10,7 +10,7 @@ class Node:
     """One machine of a cluster.
 
     Attributes:
-        name: its address, or what else tells it from the others.
+        name: its address, or another name that no other has.
         num_gpus: whole GPUs.
         num_cpus: cores, as the cluster counts them.
         id: by which the cluster finds it again.

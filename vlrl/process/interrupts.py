@@ -161,7 +161,7 @@ def _is_import(frame: FrameType | None) -> bool:
 
 
 def say(text: str) -> None:
-    """Tell people on stderr, past Python's buffers: a handler may have come in the middle of a print."""
+    """Write to stderr, past Python's buffers: a handler may have come in the middle of a print."""
     write(2, f"\n{text}\n")
 
 

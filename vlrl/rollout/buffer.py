@@ -50,7 +50,7 @@ class Ticket(Generic[T]):
         version: of the weights when it was last admitted.
         oldest_version: that any of its tokens was generated under, once it is done.
         payload: what was generated, once it is done.
-        row: that an adaptive sampler chose at its first admission; None if the position alone tells.
+        row: that an adaptive sampler chose at its first admission; None if the position alone decides.
     """
 
     position: int
@@ -95,7 +95,7 @@ class BufferLimits:
         max_staleness: most updates between the oldest token of a ticket and the batch that trains it. With 0
             the next batch is generated when the last one has been trained: synchronous training.
         over_sampling: tickets admitted for each one that a batch needs, at least 1, as some are filtered.
-        num_ahead: positions after the admitted ones whose rows are told as soon as they are known.
+        num_ahead: positions after the admitted ones whose rows are given as soon as they are known.
     """
 
     batch_size: int

@@ -22,7 +22,7 @@ Episode = asyncio.Task[list[Trajectory]]
 """One that is being played: of several agents, each one's trajectory."""
 
 SeedPath = Sequence[int | str]
-"""(run seed, step or purpose, position of the row, …): the position tells two occurrences of a row apart."""
+"""(run seed, step or purpose, position of the row, …): two occurrences of a row differ by their position."""
 
 
 def sampling_of(config: RolloutConfig, *seed_path: int | str, greedy: bool = False) -> Sampling:
@@ -117,7 +117,7 @@ class Episodes:
         origin: BranchPoint | None = None,
         points: BranchPoints | None = None,
     ) -> list[Trajectory]:
-        """One episode, which the lockstep has been told of."""
+        """One episode, which the lockstep already counts."""
         sample, config = self._samples[number], self._context.config.rollout
         seed_path = self._seed_paths[number]
         greedy = self._greedy or index == self._num_episodes

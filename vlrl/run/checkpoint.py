@@ -136,7 +136,7 @@ def latest_checkpoint(run_dir: Path, tell: TellFn = lambda event, text: None) ->
 
     Args:
         run_dir: the run's folder.
-        tell: what was wrong with those that were passed over.
+        tell: called with an event's name and a sentence about each that was skipped.
 
     Raises:
         ConfigError: if there is none.

@@ -32,7 +32,7 @@ class Completion:
 
         Args:
             tasks: done in this order for each.
-            tell: of an event's name and a sentence: what has failed.
+            tell: called with an event's name and a sentence when a task has failed.
         """
         self._tasks, self._tell = tasks, tell
         self._waiting: deque[Path] = deque()

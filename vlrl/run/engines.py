@@ -79,7 +79,7 @@ class Engines:
     def _layout(self, config: Config) -> Layout:
         """The layout on the cluster's nodes; one that was there before is given time to get more of them."""
         waits_s = config.ray.start_timeout_s if config.ray.address is not None else 0.0
-        end, told = time.monotonic() + waits_s, False
+        end, noted = time.monotonic() + waits_s, False
         while True:
             found = nodes()
             try:
@@ -87,12 +87,12 @@ class Engines:
             except ResourceError as error:
                 if time.monotonic() > end:
                     raise
-                if not told:
+                if not noted:
                     self._events.note(f"waiting {waits_s:g} s (ray.start_timeout_s) for nodes: {error}")
-                told = True
+                noted = True
                 time.sleep(POLL_S)
             else:
-                if told:
+                if noted:
                     self._events.note(f"the nodes are there: {', '.join(node.name for node in found)}")
                 return layout
 

@@ -33,7 +33,7 @@ def run_lock(run_dir: Path, tell: Callable[[str, str], None] = lambda event, tex
 
     Args:
         run_dir: the run's folder.
-        tell: of an event's name and a sentence: what the lock cannot promise.
+        tell: called with an event's name and a sentence about what the lock cannot promise.
 
     Raises:
         ConfigError: naming the process that holds it.

@@ -58,7 +58,7 @@ def with_restarts(
     Args:
         attempt: of whether it is to resume; it closes all that it opened, whatever happens.
         config: of the run; trainer.max_restarts bounds the attempts.
-        console: where a restart is told.
+        console: where a restart is reported.
         resume: of the first attempt.
 
     Raises:
@@ -72,12 +72,12 @@ def with_restarts(
         )
         upload_missing(config, Events(config.run_dir, console).tell)
         return summary
-    most, num_restarts, told = config.trainer.max_restarts, 0, ""
+    most, num_restarts, last_error = config.trainer.max_restarts, 0, ""
     while True:
         try:
             return attempt(resume)
         except TrainerDied as error:
-            words = "it died in the same way" if str(error) == told else str(error)
+            words = "it died in the same way" if str(error) == last_error else str(error)
             if num_restarts == most:
                 raise EngineError(
                     f"the trainer was restarted trainer.max_restarts={most} times, and has died again: "
@@ -89,4 +89,4 @@ def with_restarts(
             Events(config.run_dir, console).tell(
                 "trainer_restarted", f"{words}; restart {num_restarts} of {most}, from {place}"
             )
-            told = str(error)
+            last_error = str(error)

@@ -43,7 +43,7 @@ def find_beginning(config: Config, *, resume: bool, tell: TellFn) -> Beginning:
     Args:
         config: of the run.
         resume: whether it goes on.
-        tell: of an event's name and a sentence: damaged checkpoints, a changed config.
+        tell: called with an event's name and a sentence about damaged checkpoints or a changed config.
 
     Raises:
         ConfigError: for a new run in the folder of another; for a resumed one that has no checkpoint, or
@@ -222,7 +222,7 @@ def _is_fixed(change: Change) -> bool:
     if change.key == "trainer.offload_dir":
         return None in sides  # nothing in the folder itself outlives a run
     if change.key.startswith("lora."):
-        return change.key in FIXED and ABSENT not in sides  # adapters or none: told by the key `lora`
+        return change.key in FIXED and ABSENT not in sides  # adapters or none: the key `lora` says
     return change.key in FIXED
 
 

@@ -49,7 +49,7 @@ class Saver:
 
         Args:
             config: of the run.
-            tell: of an event's name and a sentence.
+            tell: called with an event's name and a sentence.
         """
         self._config = config
         self._remote = RemoteCheckpoints.of(config)

@@ -183,7 +183,7 @@ class ComposedReward:
             if term.reward.name == ENV_REWARD:
                 result = result._replace(turns=tuple(turn.reward for turn in trajectory.turns))
             values.append(result)
-            # A function's own name is not the label of its second use; a part that is taken is told apart.
+            # A function's own name is not the label of its second use; a name that is taken gets a number.
             for part, number in result.parts.items():
                 name = term.label if part == term.function.label else part
                 parts[f"{term.label}.{name}" if name in parts else name] = number
@@ -226,10 +226,10 @@ def _turn_shares(
     of_terms: Sequence[Sequence[float]], by: Sequence[float], num_turns: int
 ) -> tuple[float, ...]:
     """What the terms that say so add to the total, by turn; empty if none does."""
-    told = [(turns, factor) for turns, factor in zip(of_terms, by, strict=True) if turns]
-    if not told:
+    by_turn = [(turns, factor) for turns, factor in zip(of_terms, by, strict=True) if turns]
+    if not by_turn:
         return ()
-    return tuple(summed(factor * turns[number] for turns, factor in told) for number in range(num_turns))
+    return tuple(summed(factor * turns[number] for turns, factor in by_turn) for number in range(num_turns))
 
 
 def weight_at(weight: float | Sequence[tuple[int, float]], step: int) -> float:

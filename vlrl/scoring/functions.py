@@ -64,7 +64,7 @@ class RewardFunction:
         is_async: it returns awaitables.
         filled: names of the parameters that take completion and answer: no metadata is passed as these.
         wanted: context names and metadata keys that it asks for by name.
-        required: metadata keys that it cannot do without, as far as its signature tells.
+        required: metadata keys that it cannot do without, as far as its signature says.
         takes_rest: it takes **keywords, and so all of the metadata; media, prompt and the like are
             given only to who names them, as they are large.
     """

@@ -48,7 +48,7 @@ PLAIN_EVERY_S = 10.0
 """Least time between two steps' lines where there is no terminal: a log, not a display."""
 
 SILENCE_S = 30.0
-"""A log never says nothing for longer: a line tells what is at work, and for how long."""
+"""Longest time without a line in a log: then one says which phase is running, and for how long."""
 
 ETA_WINDOW = 50
 """Steps whose median duration the time left is computed from."""

@@ -13,13 +13,13 @@ EVENTS_FILE = "events.jsonl"
 
 
 class Events:
-    """Tells people and tools; nothing is written before something happens."""
+    """Reports events to people and tools; nothing is written before something happens."""
 
     def __init__(self, run_dir: Path, console: TrainConsole) -> None:
         self._path, self._console = run_dir / EVENTS_FILE, console
 
     def note(self, text: str) -> None:
-        """Tell people alone."""
+        """Show it on the console alone."""
         self._console.note(text)
 
     def tell(self, event: str, text: str) -> None:

@@ -60,7 +60,7 @@ class LearningSignal:
             self._tell("no_learning_signal", text + _example(groups))
 
     def finish(self, run_dir: Path) -> None:
-        """Tell of a run none of whose steps, resumed ones too, had anything to learn from."""
+        """Warn if no step of the run, resumed ones included, had a learning signal."""
         steps = [step for step in read_metrics(run_dir / METRICS_FILE) if _EVEN in step]
         if steps and all(map(is_silent, steps)):
             self._tell(

@@ -78,11 +78,11 @@ def line_chart(
     frame = ChartFrame(_padded(steps, 0.0), y_range or _padded(values, 0.06), height)
     body = [] if target is None else [_line("target", [(0, frame.py(target)), (SPAN, frame.py(target))])]
     body += [_draw(s, frame) for s in thinned]
-    told: dict[float, list[str]] = {}
+    labels: dict[float, list[str]] = {}
     for s in thinned:
         for x, y in s.points:
-            told.setdefault(x, []).append(f"{s.name} {short(y, 4)}")
-    words = [(x, f"step {x:g}: " + ", ".join(told[x])) for x in sorted(told)]
+            labels.setdefault(x, []).append(f"{s.name} {short(y, 4)}")
+    words = [(x, f"step {x:g}: " + ", ".join(labels[x])) for x in sorted(labels)]
     return _chart(frame, body, words, ", ".join(s.name for s in series))
 
 
@@ -98,16 +98,16 @@ def stacked_chart(
     bar = max(0.5, 0.86 * (frame.px(xs[0] + gap) - frame.px(xs[0])))
     body, words = [], []
     for i, x in enumerate(xs):
-        base, told = 0.0, [f"step {x:g}: {totals[i]:.2f} s"]
+        base, labels = 0.0, [f"step {x:g}: {totals[i]:.2f} s"]
         for color, ((name, _), column) in enumerate(zip(parts, columns, strict=True)):
             value = column[i][1] or 0.0
             top, bottom = frame.py(base + value), frame.py(base)
             left = round(frame.px(x) - bar / 2, 1)
             size = f'width="{bar:.1f}" height="{bottom - top:.1f}"'
             body.append(f'<rect class="f{color}" x="{left}" y="{top}" {size}/>')
-            told.append(f"{name} {value:.2f} s")
+            labels.append(f"{name} {value:.2f} s")
             base += value
-        words.append((x, ", ".join(told)))
+        words.append((x, ", ".join(labels)))
     return _chart(frame, body, words, "seconds per step")
 
 
@@ -158,7 +158,7 @@ def short(value: float | None, digits: int = 3) -> str:
 
 
 def tick_labels(values: Sequence[float]) -> list[str]:
-    """Labels of rising ticks, with as many digits as tell them apart; 3 at least."""
+    """Labels of rising ticks, with as many digits as make them differ; 3 at least."""
     for digits in range(3, 17):
         labels = [short(value, digits) for value in values]
         if len(set(labels)) == len(labels):
@@ -183,7 +183,7 @@ def _chart(frame: ChartFrame, body: Sequence[str], words: Sequence[tuple[float, 
     Args:
         frame: of the plot.
         body: SVG elements, in the plot's units.
-        words: (step, what its column tells), by rising steps.
+        words: (step, text shown for its column), by rising steps.
         label: what the chart shows, for those who do not see it.
     """
     levels = ticks(*frame.y, count=max(3, frame.height // 52))

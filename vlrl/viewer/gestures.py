@@ -82,7 +82,7 @@ class Gesture:
 
 
 def read_gesture(info: Mapping[str, Any]) -> Gesture | None:
-    """The gesture of a turn; None for one whose environment tells of none.
+    """The gesture of a turn; None for one whose environment reports none.
 
     Args:
         info: of the turn. `point` is "x,y x,y" in pixels of the image before it; `gui_action` the repr of

@@ -16,7 +16,7 @@ MAX_SHOWN = 1500
 
 @dataclass(frozen=True, slots=True)
 class TokenSpan:
-    """A piece of text with its CSS class, what hovering tells, and the medium it stands for (0 is none)."""
+    """A piece of text with its CSS class, its tooltip, and the medium it stands for (0 is none)."""
 
     text: str
     kind: str

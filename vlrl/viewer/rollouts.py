@@ -30,7 +30,7 @@ TIMES = "\N{MULTIPLICATION SIGN}"
 
 @dataclass(frozen=True, slots=True)
 class TextSpan:
-    """A piece of text with its CSS class and what hovering tells."""
+    """A piece of text with its CSS class and its tooltip."""
 
     text: str
     kind: str

@@ -16,7 +16,7 @@ MAX_FRAMES = 48
 """Turns of an episode shown; of a longer one only its two ends are."""
 
 TOLD = ("success", "invalid", "settled", "num_steps")
-"""Numbers of an episode's last info that the strip tells in other words."""
+"""Numbers of an episode's last info that the strip shows in another form."""
 
 DEED = re.compile(r"<(action|answer|tool_call)>((?:(?!<\1>).)*?)</\1>\s*(?:<\|im_end\|>)?\s*$", re.DOTALL)
 """The last thing a model does in a turn, as all but a stranger's environment reads it."""
@@ -34,9 +34,9 @@ class StripFrame:
         reward: of this turn; empty for 0.
         tone: "good", "bad" or "".
         advantage: what the turn was trained towards; empty if it was not.
-        marks: what is out of the ordinary about it, as (words, what hovering tells).
+        marks: what is out of the ordinary about it, as (words, tooltip).
         left_out: turns left out of the page before this one.
-        gesture: what the action did to the last of the images, if the environment tells.
+        gesture: what the action did to the last of the images, if the environment reports it.
     """
 
     number: int

@@ -11,7 +11,7 @@ PREFIX = "vlrl-weights-"
 
 
 def new_path(folder: Path) -> Path:
-    """A file name that tells whose it is."""
+    """A file name that names its owner."""
     return folder / f"{PREFIX}{os.getpid()}-{uuid4().hex[:8]}"
 
 
@@ -25,7 +25,7 @@ def hold(path: Path) -> int:
 def orphans(folder: Path) -> list[Path]:
     """Files whose process is gone.
 
-    Its number alone does not tell: it may be another container's. The lock alone does not either: a file is
+    Its number alone is not enough: it may be another container's. Nor is the lock alone: a file is
     there a moment before it is locked.
     """
     return [

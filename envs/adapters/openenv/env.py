@@ -43,7 +43,7 @@ class OpenEnvEnv:
             action_class: ./file.py:Class, the environment's own action type; the model writes JSON, and what
                 is wrong with it is found without asking the server. By default, JSON of the server's schema.
             system_prompt: in place of the instructions made from the above.
-            text: how an observation is told, such as "{message} ({score} points)"; by default a field's text
+            text: the form of an observation, such as "{message} ({score} points)"; by default a field's text
                 if it is the only one, else all of them as JSON.
             connect_timeout_s: for a connection.
             timeout_s: for an answer.
@@ -88,7 +88,7 @@ class OpenEnvEnv:
         return StepResult(self._observation(answer), reward, done, False, info)
 
     def state(self) -> Mapping[str, Any]:
-        """What the server tells of its environment's state."""
+        """What the server reports about its environment's state."""
         return self._session.ask("state")
 
     def close(self) -> None:
@@ -112,9 +112,9 @@ class OpenEnvEnv:
                 images += several
             else:
                 rest[name] = value
-        return Observation(text=self._told(rest), images=tuple(images))
+        return Observation(text=self._text_of(rest), images=tuple(images))
 
-    def _told(self, fields: Mapping[str, Any]) -> str:
+    def _text_of(self, fields: Mapping[str, Any]) -> str:
         if self._text is not None:
             return self._text.format_map(fields)
         if len(fields) == 1 and isinstance(only := next(iter(fields.values())), str):

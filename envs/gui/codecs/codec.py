@@ -70,7 +70,7 @@ class Codec(Protocol):
     name: str
 
     def instructions(self, screen: tuple[int, int], form: Form) -> str:
-        """What the model is told of the screen and of how to act: the system message.
+        """The system message, which describes the screen and how to act.
 
         Args:
             screen: (width, height) of the screenshot as the model is given it.

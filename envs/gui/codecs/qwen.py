@@ -27,7 +27,7 @@ class QwenCodec(GrammarCodec):
 
     Attributes:
         function: its name.
-        description: what the model is told of it, with {screen} for the resolution.
+        description: the function's description for the model, with {screen} for the resolution.
         version: of Qwen-VL.
     """
 
@@ -95,7 +95,7 @@ def _common_arguments(action: Action) -> dict[str, Any] | None:
 
 
 def qwen_prompt(version: Version, name: str, description: str, parameters: Mapping[str, Any]) -> str:
-    """What tells a Qwen model of its one function.
+    """The system message that declares a Qwen model's one function.
 
     Args:
         version: 2.5's schemas have two members more, which its agent framework writes.

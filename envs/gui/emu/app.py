@@ -153,7 +153,7 @@ class System(Reader):
         self.stays_open = True
 
     def reply(self, value: Any) -> None:
-        """Close this dialog and tell the window that opened it."""
+        """Close this dialog and notify the window that opened it."""
         self.is_closed = True
         if not self.window.parent:
             self.keep(value)  # a dialog that a task opened: nobody else would know

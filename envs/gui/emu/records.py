@@ -19,7 +19,7 @@ from vlrl.envs.gui.emu.sites import fly, forum, shop
 from vlrl.envs.gui.emu.state import World
 
 Named: TypeAlias = Iterable[tuple[str, Any]]
-"""(name within the app, value); several values under one name are told apart by their number."""
+"""(name within the app, value); several values under one name differ by their number."""
 
 
 def changed_records(before: World, after: World) -> list[str]:

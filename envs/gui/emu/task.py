@@ -49,7 +49,7 @@ class Setup:
     """One task.
 
     Attributes:
-        goal: what the agent is told.
+        goal: the instruction for the agent.
         oracle: what a person who knows how would do, one intent after the other.
         milestones: name → predicate, or (weight, predicate); all of them together are the goal. None may hold
             at the start.

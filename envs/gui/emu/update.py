@@ -19,7 +19,7 @@ ALL_TEXT = 1 << 30
 
 
 def deliver(world: World, number: int, event: Event) -> World:
-    """Tell a window's app of an event, and whatever follows from it."""
+    """Send an event to a window's app, and whatever follows from it."""
     queue: list[tuple[int, Event]] = [(number, event)]
     for _ in range(MAX_CHAIN):
         if not queue:

@@ -134,7 +134,7 @@ class RemoteBackend(ABC):
         """What the machine gives for the task as it stands."""
 
     def _end(self) -> None:  # noqa: B027 (a protocol may have no end of an episode)
-        """Tell the machine that the episode is over; nothing, unless a subclass has something to say."""
+        """Notify the machine that the episode is over; does nothing unless a subclass needs it."""
 
 
 def text_of(task: Mapping[str, Any], key: str, what: str) -> str:

@@ -94,7 +94,7 @@ class RemoteEnv(_Remote):
         return shown
 
     def seen(self, canvases: Sequence[Canvas]) -> None:
-        """Learn how the last observation's images were shown: told with the next step."""
+        """Take how the last observation's images were shown; it is sent with the next step."""
         self._canvases = tuple(canvases)
 
     def step(self, action: str) -> StepResult:

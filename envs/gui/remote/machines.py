@@ -19,7 +19,7 @@ POLL_S = 0.05
 class Machines:
     """Addresses of machines that are alike; a lock file says which is taken, in whatever process.
 
-    The servers of OSWorld, OSGym and AndroidWorld do not tell clients apart: two would share one desktop.
+    The servers of OSWorld, OSGym and AndroidWorld do not distinguish clients: two would share one desktop.
 
     Attributes:
         urls: of all.

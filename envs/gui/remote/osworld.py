@@ -1,11 +1,11 @@
-"""OSWorld's machines: the server inside of each (desktop_env/server/main.py) is told what to do.
+"""OSWorld's machines: the server inside of each (desktop_env/server/main.py) gets commands.
 
     GET /screenshot       a PNG with the pointer
     POST /execute         {"command": argv, "shell": false} → {"status", "output", "error", "returncode"}
     POST /setup/…         a task's set-up steps
 
 It has no reset, no sessions and no evaluation. Putting a machine back is its provider's work, so the config
-gives the command that does it (`revert`); which machine answers is told by a mark, see `osworld_program`.
+gives the command that does it (`revert`); which machine answers is known by a mark, see `osworld_program`.
 """
 
 from __future__ import annotations

@@ -171,7 +171,7 @@ class BrowserInput:
         return self._mouse("mouseWheel", "none", 0, deltaX=dx / self.scale, deltaY=dy / self.scale)
 
     def _touch(self, kind: str, point: Pixel | None) -> Command:
-        self._touch_s += _FRAME_MS / 1000  # the browser tells a fling from a drag by these
+        self._touch_s += _FRAME_MS / 1000  # the browser distinguishes a fling from a drag by these
         points = [] if point is None else [self.place(point)]
         return _TOUCH, {"type": kind, "touchPoints": points, "timestamp": 1e6 + self._touch_s}
 

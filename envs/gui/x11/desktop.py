@@ -182,7 +182,7 @@ class Desktop:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """What is tried in here on a desktop that dies is told as that death.
+        """Errors in here on a desktop that dies are reported as its death.
 
         Raises:
             EnvFailure: naming what died.

@@ -20,10 +20,10 @@ class Setup:
     """One variant of a task.
 
     Attributes:
-        goal: what the agent is told.
+        goal: the instruction for the agent.
         oracle: actions that reach the goal from the bare desktop.
         files: path below the home → content; a path that ends in / is a folder.
-        milestones: what has to be so, each by a name; told from the files alone.
+        milestones: conditions by name, each checked on the files alone.
         answer: what has to be said, if the task is a question; then it is a milestone too.
         changed: patterns of the paths that may be added, removed or changed.
         max_steps: actions that the task allows for.

@@ -113,7 +113,7 @@ class Connection:
         return window
 
     def hide_window(self, window: int) -> None:
-        """Unmap it, and tell the window manager so (ICCCM 4.1.4)."""
+        """Unmap it, and notify the window manager (ICCCM 4.1.4)."""
         self._send(10, 0, struct.pack("<I", window))
 
     def destroy_window(self, window: int) -> None:

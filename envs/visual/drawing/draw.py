@@ -37,7 +37,7 @@ COLOURS: dict[str, Colour] = {
     "brown": (128, 84, 52),
     "gray": (136, 140, 146),
 }
-"""Colours that have a name and are told apart at a glance."""
+"""Colours that have a name and are easy to distinguish."""
 
 INK: Colour = (38, 42, 50)
 PAPER: Colour = (250, 249, 246)

@@ -26,7 +26,7 @@ _GRAIN = 8  # units: side of the sky's squares
 def scenery(rng: np.random.Generator, size: int, shape: tuple[int, int]) -> ByteArray:
     """A landscape to be cut into `shape` (rows, columns) of pieces that all differ: [size, size, 3] uint8.
 
-    The sky's colour changes along both axes, so that a piece of it has a place that can be told.
+    The sky's colour changes along both axes, so that the place of a piece of it can be recognised.
     """
     while True:
         image = _landscape(rng, size)

@@ -77,7 +77,7 @@ def _exists(rng: np.random.Generator, num_things: int, level: int) -> Asked:
 
 
 def _more(rng: np.random.Generator, num_things: int, level: int) -> Asked:
-    """Two kinds told apart by one attribute, so that nothing is of both."""
+    """Two kinds that differ in one attribute, so that nothing is of both."""
     name = ("colour", "shape")[int(rng.integers(2))]
     first, second = ({name: value} for value in rng.permutation(list(VALUES[name]))[:2].tolist())
     fewer = int(rng.integers(1, max(2, num_things // 2)))

@@ -34,7 +34,7 @@ class Search(ZoomEnv):
     """Which letter is on the only badge of its shape and colour?
 
     At 224 pixels the images hold 72 to 387 badges by level. At level 1 no other badge has its colour; at
-    higher levels more and more have, in other shapes, which can be told only when enlarged.
+    higher levels more and more have, in other shapes, which can be distinguished only when enlarged.
     Reward 1 for the letter, 0 otherwise, less the penalties; a guess is right once in 21 times (0.048).
     """
 

@@ -1,4 +1,4 @@
-"""Places in every frame come out where arithmetic says, and what is not a place is told so."""
+"""Places in every frame come out where arithmetic says, and what is not a place gets an error."""
 
 from typing import Any
 

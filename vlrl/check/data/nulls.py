@@ -31,7 +31,7 @@ from vlrl.parsing import geometry
 
 MARGIN = 0.05
 LEAST_ROWS = 32
-"""Rows of a kind; fewer tell nothing."""
+"""Fewest rows of a kind for which null policies are measured."""
 ASKED_OFTEN = 8
 GRID = 48
 """Columns and rows of places where a fixed click is tried."""

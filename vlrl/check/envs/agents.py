@@ -57,10 +57,10 @@ def heeds_how_it_is_shown(env: Watched, request: Request) -> EnvCheck:
         with suppress(NoOracle):
             if _solves_enlarged(env, request, index, oracle_policy):
                 return EnvCheck(
-                    SHOWN, "ok", "the oracle's actions hold on images shown larger, as seen tells"
+                    SHOWN, "ok", "the oracle's actions are right on images shown larger, which `seen` reports"
                 )
             return EnvCheck(
-                SHOWN, "fail", "told by seen that its images are shown larger, the oracle's actions miss"
+                SHOWN, "fail", "the oracle's actions miss where `seen` reports that images are shown larger"
             )
     _solves_enlarged(env, request, 0, usual_policy(env))
     return EnvCheck(

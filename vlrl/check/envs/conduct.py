@@ -92,8 +92,8 @@ def repeats(env: Watched, request: Request) -> EnvCheck:
     return EnvCheck(SAME, "ok", f"an episode of {len(first.rewards)} turns, played three times")
 
 
-def told(env: Watched, request: Request) -> list[list[str]]:
-    """The first episodes by their digests: what must be the same in every process."""
+def digests_of(env: Watched, request: Request) -> list[list[str]]:
+    """Digests of the first episodes, which must be the same in every process."""
     return [play(env, request, index, usual_policy(env)).digests for index in range(2)]
 
 
@@ -128,7 +128,7 @@ def answers_junk(env: Watched, request: Request) -> EnvCheck:
     if paid:
         return EnvCheck(title, "fail", f"pays for {len(paid)} of {total} texts that are not an action", paid)
     if unmarked or mute:
-        found = f"answers all {total} texts, but does not tell the policy or vlrl that they are none"
+        found = f"answers all {total} texts, but does not report that they are not actions"
         return EnvCheck(title, "warn", found, [*unmarked, *mute])
     return EnvCheck(title, "ok", f"answers {total} texts, each is marked invalid and earns nothing")
 
@@ -144,7 +144,7 @@ def restarts(env: Watched, request: Request) -> EnvCheck:
 
 
 def restores(env: Watched, request: Request) -> EnvCheck:
-    """Whether an episode can branch: from a snapshot the same actions tell the same story, anywhere."""
+    """Whether an episode can branch: the same actions from a snapshot show the same, in any process."""
     title = "snapshot and restore"
     if not (env.has("snapshot") and env.has("restore")):
         return EnvCheck(title, "info", "it has none: episodes cannot branch")
@@ -174,9 +174,9 @@ def restores(env: Watched, request: Request) -> EnvCheck:
     other = Watched(request)
     other.reset(request.task, request.episode_seed(0))
     other.call("restore", pickle.loads(taken))
-    told = _branch(other, iter(actions))
+    shown = _branch(other, iter(actions))
     other.close()
-    if told != first:
+    if shown != first:
         return EnvCheck(
             title, "fail", "restored in another environment, the same actions give another episode"
         )
@@ -185,14 +185,14 @@ def restores(env: Watched, request: Request) -> EnvCheck:
 
 def _branch(env: Watched, actions: Iterator[str]) -> list[tuple[str, float, bool]]:
     """What comes of a few actions from here on."""
-    told: list[tuple[str, float, bool]] = []
+    shown: list[tuple[str, float, bool]] = []
     for action in actions:
         result = env.step(action)
         over = bool(result.terminated or result.truncated)
-        told.append((digest_of(result.observation), float(result.reward), over))
-        if over or len(told) == BRANCH:
+        shown.append((digest_of(result.observation), float(result.reward), over))
+        if over or len(shown) == BRANCH:
             break
-    return told
+    return shown
 
 
 def refuses_unknown_keys(env: Watched, request: Request) -> EnvCheck:

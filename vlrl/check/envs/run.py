@@ -30,7 +30,7 @@ def check_env(request: Request, on_step: Callable[[str], None] = lambda step: No
 
     Args:
         request: what is checked.
-        on_step: told what is asked next.
+        on_step: called with the name of the next check.
 
     Returns:
         ok, and the checks; JSON-ready.
@@ -94,13 +94,13 @@ def verdict(result: Mapping[str, Any]) -> str:
 
 def _another_process(request: Request) -> EnvCheck:
     """Two fresh processes whose strings hash differently, and in which other things were done before."""
-    told: list[Any] = []
+    digests: list[Any] = []
     for hash_seed in ("1", "2"):
-        job = {"job": "tell", "request": asdict(request)}
-        died = _worker(job, lambda kind, value: told.append(value), hash_seed)
+        job = {"job": "digests", "request": asdict(request)}
+        died = _worker(job, lambda kind, value: digests.append(value), hash_seed)
         if died is not None:
             return _death(died, ANOTHER, request)
-    if told[0] != told[1]:
+    if digests[0] != digests[1]:
         found = "another process shows other episodes: nothing may hang on hash order, time or ids"
         return EnvCheck(ANOTHER, "fail", found)
     return EnvCheck(ANOTHER, "ok", "also with other hashes of strings")

@@ -55,10 +55,10 @@ def show_replay(result: Mapping[str, Any], console: Console) -> None:
                 if episode[name] not in ("", "same"):
                     console.print(Text(f"    {name}: {episode[name]}"), soft_wrap=True)
     unseen = sum(episode["pixels"] == "not recorded" for episode in result["episodes"])
-    told = f"{result['num_same']} of {result['num_episodes']} episodes earn and show the same again"
-    told += f", {result['num_skipped']} skipped" if result["num_skipped"] else ""
-    told += f"; of {unseen} the pixels were not recorded" if unseen else ""
-    show_verdict(result["ok"], told, console)
+    found = f"{result['num_same']} of {result['num_episodes']} episodes earn and show the same again"
+    found += f", {result['num_skipped']} skipped" if result["num_skipped"] else ""
+    found += f"; of {unseen} the pixels were not recorded" if unseen else ""
+    show_verdict(result["ok"], found, console)
 
 
 def show_bench(rows: Sequence[Mapping[str, Any]], console: Console) -> None:

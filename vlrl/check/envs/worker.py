@@ -13,14 +13,14 @@ from dataclasses import asdict
 from typing import Any
 
 from vlrl.check.envs.checks import run_checks
-from vlrl.check.envs.conduct import told
+from vlrl.check.envs.conduct import digests_of
 from vlrl.check.envs.episodes import Request, Watched
 from vlrl.check.envs.speed import measure
 from vlrl.errors import ConfigError
 
 
 def main() -> None:
-    """Do one job: "check", "tell" the first episodes' digests, or "bench"."""
+    """Do one job: "check", "digests" of the first episodes, or "bench"."""
     # Whatever an environment prints must not get among the results.
     results = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
     os.dup2(2, 1)
@@ -34,9 +34,9 @@ def main() -> None:
         if job["job"] == "check":
             for check in run_checks(request):
                 write("check", asdict(check))
-        elif job["job"] == "tell":
+        elif job["job"] == "digests":
             with Watched(request) as env:
-                write("told", told(env, request))
+                write("digests", digests_of(env, request))
         else:
             with Watched(request) as env:
                 write("measured", measure(env, request, job["seconds"]))

@@ -74,9 +74,9 @@ def cases_of(sample: Sample, samples: Sequence[Sample], form: Form, seed: int) -
     hollow = [*_nothings(), *_confident(), *_numbers(), *_deep(), *_noise(seed), *_places_everywhere()]
     question = question_of(sample)
     if question.strip():
-        told = bool(body) and body.casefold() in question.casefold()
-        known = sum(o.casefold() in question.casefold() for o in _distinct(samples, form)) if told else 0
-        cases += _each("the question echoed", question, in_form, bare, max(2, known) if told else 0)
+        stated = bool(body) and body.casefold() in question.casefold()
+        known = sum(o.casefold() in question.casefold() for o in _distinct(samples, form)) if stated else 0
+        cases += _each("the question echoed", question, in_form, bare, max(2, known) if stated else 0)
     for name, text in hollow:
         cases += (replace(case, fixed=True) for case in _each(name, text, in_form, bare))
     cases += [Case(name, "hollow", text, in_form=False, fixed=True) for name, text in _broken_tags()]

@@ -29,7 +29,8 @@ def call_rewards_first(
         reward: the run's, with its workers and time limits.
         processor: spells completions.
         runner: runs what is async.
-        tell: of an event's name and a sentence, if a reference is worth no more than silence.
+        tell: called with an event's name and a sentence if a reference scores no more than an empty
+            completion.
 
     Raises:
         ScoringError: if no completion of any sample can be scored.

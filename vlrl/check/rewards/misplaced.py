@@ -80,7 +80,7 @@ def _polygon_moved(
 
 
 def _extent(sample: Sample, answer: Any) -> tuple[float, float]:
-    """(width, height) of an answer's frame, told from its numbers: 0 to 1, the image, or thousandths."""
+    """(width, height) of an answer's frame, guessed from its numbers: 0 to 1, the image, or thousandths."""
     numbers = [abs(each) for box in as_places(answer) for each in box] or [0.0]
     if max(numbers) <= 1:
         return 1.0, 1.0

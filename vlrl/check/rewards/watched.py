@@ -171,7 +171,7 @@ def _named(completion: Any, answer: Any, context: Mapping[str, Any]) -> dict[str
 
 
 def _written(value: Any) -> bytes | None:
-    """Bytes that tell whether a value was changed; None where it cannot be pickled."""
+    """Bytes that differ if a value was changed; None where it cannot be pickled."""
     try:
         return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
     except Exception:  # a stranger's classes

@@ -39,8 +39,8 @@ def command(
     with TrainConsole(f"evaluate {loaded.model.path}", 1, json_mode=json) as console:
         result = evaluate_model(loaded, console)
         for name, part in {"": result, **result.parts}.items():
-            told = f"{part.accuracy_greedy:.3f} greedy, {part.accuracy_sampled:.3f} sampled"
-            console.note(f"accuracy{name and f' of {name} ({part.num_samples})'}: {told}")
+            accuracies = f"{part.accuracy_greedy:.3f} greedy, {part.accuracy_sampled:.3f} sampled"
+            console.note(f"accuracy{name and f' of {name} ({part.num_samples})'}: {accuracies}")
         summary: dict[str, Any] = {"model_path": loaded.model.path, **result.summary()}
         if out is not None:
             page = write_rollout_report(write_evaluation(out, result, open_processor(loaded), summary))

@@ -1,4 +1,4 @@
-"""What tells a source's rows and a model's weights from others, without reading all of them."""
+"""Fingerprints of a source's rows and of a model's weights, without reading all of them."""
 
 from __future__ import annotations
 

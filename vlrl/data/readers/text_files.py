@@ -59,7 +59,7 @@ class JsonReader:
         starts, ends = _row_spans(self._file, key)
         self._starts, self._ends = starts, ends
         lines = np.searchsorted(_line_starts(self._file), starts, side="right")
-        # Rows that share a line are told apart by their number in the list.
+        # Rows that share a line differ by their number in the list.
         self._lines = lines if len(np.unique(lines)) == len(lines) else None
 
     def __len__(self) -> int:

@@ -73,7 +73,7 @@ class Renewals:
     """
 
     def __init__(self, ask: Callable[[int, Any, str, int], None]) -> None:
-        """`ask` tells the owner: number, the dead engine, what killed it, lost requests."""
+        """What `ask` reports to the owner: number, the dead engine, what killed it, lost requests."""
         self._ask = ask
         self._waiting: dict[int, asyncio.Future[Any]] = {}
 

@@ -241,7 +241,7 @@ def serve(options: ServeOptions, host: str, port: int, on_ready: Callable[[str],
         options: what is served.
         host: address that is listened on.
         port: 0 is any that is free.
-        on_ready: told the server's address.
+        on_ready: called with the server's address.
     """
 
     async def run() -> None:

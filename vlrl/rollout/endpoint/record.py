@@ -135,7 +135,7 @@ class EndpointRecord:
         return known
 
     def _continued(self, asked: Asked, said: Sequence[MediaMessage]) -> _Talk | None:
-        """The conversation that the request goes on with, told what is new."""
+        """The conversation that the request continues, extended by what is new."""
         keys, tools = tuple(message.key for message in asked.messages), _written(asked.tools)
         for talk in reversed(self._talks):
             if talk.keys is None or talk.tools != tools or keys[: len(talk.keys)] != talk.keys:
@@ -167,10 +167,10 @@ class EndpointRecord:
         """False for a chat template that has no place for tools; Qwen2.5-VL's is one."""
         encode = self._context.processor.encode
         try:
-            told = encode(_PROBE, (), tools)
+            declared = encode(_PROBE, (), tools)
         except DataError:
             return False
-        return bool(told.token_ids.tolist() != encode(_PROBE, ()).token_ids.tolist())
+        return bool(declared.token_ids.tolist() != encode(_PROBE, ()).token_ids.tolist())
 
     async def _reply(self, talk: _Talk, asked: Asked) -> Reply:
         sampling, num_prompt_tokens = self._sampling(talk.session, asked), len(talk.session.token_ids)
@@ -213,12 +213,12 @@ class EndpointRecord:
             raise Refused("the engine failed", status=500, code="engine_failed") from error
 
 
-def _telling(said: Sequence[MediaMessage], told: str) -> list[MediaMessage]:
+def _telling(said: Sequence[MediaMessage], declared: str) -> list[MediaMessage]:
     """The conversation with this at the end of its system message."""
     first = said[0]
     if first.message["role"] != "system":
-        return [MediaMessage({"role": "system", "content": [{"type": "text", "text": told}]}), *said]
-    content = [*first.message["content"], {"type": "text", "text": f"\n\n{told}"}]
+        return [MediaMessage({"role": "system", "content": [{"type": "text", "text": declared}]}), *said]
+    content = [*first.message["content"], {"type": "text", "text": f"\n\n{declared}"}]
     return [replace(first, message={**first.message, "content": content}), *said[1:]]
 
 

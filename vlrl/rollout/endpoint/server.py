@@ -59,7 +59,7 @@ class Endpoint:
     async def serving(self, record: EndpointRecord) -> AsyncIterator[str]:
         """Serve an episode inside the block, at the base URL that the block is given.
 
-        Later requests are told that the episode is over; those that are being generated are given up.
+        Later requests get the answer that the episode is over; those being generated are aborted.
         """
         await self._start()
         token = secrets.token_urlsafe(24)

@@ -18,7 +18,7 @@ def open_rollouts(player: Player, reservation: Reservation, policy: VllmPolicy, 
         player: the driver's.
         reservation: of the run's places.
         policy: owner of the engines.
-        tell: of an event's name and a sentence.
+        tell: called with an event's name and a sentence.
     """
     if not reservation.workers:
         return InProcess(replace(player, policy_of=policy.of_position))

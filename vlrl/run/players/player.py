@@ -92,7 +92,7 @@ def open_player(
         timeline: of the run.
         stack: what it is closed with.
         owns: positions whose samples are prepared ahead.
-        tell: of an event's name and a sentence.
+        tell: called with an event's name and a sentence.
         policy_of: the policy of a position's episodes; None is the one policy for all.
     """
     sources, processor = Sources.open(config), open_processor(config)

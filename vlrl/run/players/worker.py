@@ -30,7 +30,7 @@ from vlrl.types import Group, Sample
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class WorkerEvent:
     """A worker's event: its name and a sentence."""
 
     event: str
@@ -90,7 +90,7 @@ class RolloutWorker:
         """
         self._number, self._division = number, division
         self._config = division.share_of(config, number)
-        self._events: asyncio.Queue[Told | Lost] = asyncio.Queue()
+        self._events: asyncio.Queue[WorkerEvent | Lost] = asyncio.Queue()
         self._renewals = Renewals(lambda *lost: self._events.put_nowait(Lost(*lost)))
         self._links = [RemoteLink(n, actor, self._renewals) for n, actor in enumerate(engines)]
         self._left: Mapping[int, JointBatch] = {}
@@ -102,7 +102,7 @@ class RolloutWorker:
         loop = asyncio.get_running_loop()
 
         def tell(event: str, text: str) -> None:  # from the threads that prepare samples
-            loop.call_soon_threadsafe(self._events.put_nowait, Told(event, text))
+            loop.call_soon_threadsafe(self._events.put_nowait, WorkerEvent(event, text))
 
         self._client = EngineClient(
             config,
@@ -170,7 +170,7 @@ class RolloutWorker:
         """What the rewards have published since this was called last."""
         return self._player.reward.take_metrics()
 
-    async def events(self) -> AsyncIterator[Told | Lost]:
+    async def events(self) -> AsyncIterator[WorkerEvent | Lost]:
         """What the driver is to know, or to do, as it happens; without an end."""
         while True:
             yield await self._events.get()

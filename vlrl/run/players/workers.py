@@ -69,7 +69,7 @@ class RolloutWorkers:
             config: the whole config.
             reservation: of their places.
             policy: owner of the engines.
-            tell: of an event's name and a sentence.
+            tell: called with an event's name and a sentence.
         """
         self._config, self._division = config, Division.of(reservation.layout)
         self._policy, self._tell = policy, tell
@@ -237,7 +237,7 @@ class RolloutWorkers:
     async def _renew(self, lost: Lost) -> None:
         """See to an engine in the place of one that a worker has lost.
 
-        All workers are told: who has left a round at the dead engine must leave it at the next one too.
+        All workers are notified: one that left a round at the dead engine must leave it at the next one too.
         """
         engine: Any
         try:

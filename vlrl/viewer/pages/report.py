@@ -1,4 +1,4 @@
-"""One HTML file that tells how a run went. It opens offline: no script, nothing fetched, images inlined."""
+"""One HTML file that shows how a run went. It opens offline: no script, nothing fetched, images inlined."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Written:
 
 
 def cut_call(text: str, span: Span) -> Written:
-    """The call that begins where the span does; its own span tells where it ends.
+    """The call that begins where the span does; its own span has its end.
 
     Raises:
         ActionError: kind "syntax" if there is none, or it is not closed.

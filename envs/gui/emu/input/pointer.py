@@ -186,7 +186,7 @@ def context(scene: Scene, world: World) -> World:
 
 
 def wheel(scene: Scene, world: World, dy: int, within_page: bool = False) -> World:
-    """Turn the wheel over what scrolls under the pointer, if so told by no more than most of its height."""
+    """Turn the wheel over what scrolls under the pointer; within_page limits it to most of its height."""
     found = scroller_under(scene, world)
     if found is None:
         return world

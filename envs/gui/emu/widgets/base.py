@@ -145,7 +145,7 @@ class Widget:
         return 0, 0
 
     def place(self, view: View, box: Box, clip: Box) -> None:
-        """Tell the view where it and its parts are."""
+        """Record in the view where it and its parts are."""
         view.add(self, box, clip)
 
     def paint(self, items: list[Item], box: Box, clip: Box, view: View) -> None:

@@ -157,12 +157,12 @@ def _is_boxed(sandbox: Sandbox) -> bool:
     reason = _why_no_box()
     if not reason:
         return True
-    told = f"the browser's sandbox does not start: {reason}. Install bubblewrap and allow it user namespaces"
+    fault = f"the browser's sandbox does not start: {reason}. Install bubblewrap and allow it user namespaces"
     if sandbox == "require":
-        raise ConfigError(f"{told}; or set the environment's option sandbox=warn to go without")
+        raise ConfigError(f"{fault}; or set the environment's option sandbox=warn to go without")
     warnings.warn(
-        f"{told}. WITHOUT IT the browser is a plain process: only its own flags and the gate keep pages from "
-        "the network and from this machine's files",
+        f"{fault}. WITHOUT IT the browser is a plain process: only its own flags and the gate keep pages "
+        "from the network and from this machine's files",
         stacklevel=2,
     )
     return False

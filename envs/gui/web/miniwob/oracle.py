@@ -1,6 +1,6 @@
 """Right next actions for the MiniWoB tasks that say plainly what to do: for tests and demonstrations.
 
-Each rule is a pattern of the utterance and a function that yields what is still to be done, told from the
+Each rule is a pattern of the utterance and a function that yields what is still to be done, read from the
 elements alone; the first of it is the next action.
 """
 

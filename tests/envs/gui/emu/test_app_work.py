@@ -31,7 +31,7 @@ def opened(app: str, argument: str = "", files: Sequence[str] = ()) -> tuple[Des
 
 
 def after(world: World, *events: Event) -> World:
-    """The world when the window has been told of them."""
+    """The world after the window has handled them."""
     for event in events:
         world = update.deliver(world, 1, event)
     return world
