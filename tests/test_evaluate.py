@@ -40,7 +40,7 @@ def configured(*keys: str) -> Config:
     return make_config(rewards=[{"name": "answer_normalized"}], eval={"group_by": list(keys)})
 
 
-def test_accuracy_is_told_of_each_value_of_a_key() -> None:
+def test_accuracy_is_reported_for_each_value_of_a_key() -> None:
     rows = [row(0, level="easy", on="web"), row(1, level="hard", on="web"), row(2, level="hard")]
     whole = evaluated(rows, configured("level", "on"))
     assert whole.accuracy_greedy == pytest.approx(1 / 3)

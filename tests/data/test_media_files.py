@@ -55,7 +55,7 @@ def test_missing_ones_are_an_error_that_names_the_first(file: Path, tmp_path: Pa
         look({"name": "digit_sum"}, rows) if heldout else look(rows)
 
 
-def test_or_they_are_told_of(file: Path, tmp_path: Path) -> None:
+def test_or_they_are_reported(file: Path, tmp_path: Path) -> None:
     (tmp_path / "7.png").unlink()
     (told,) = look({"name": str(file)}, on_broken="drop")
     assert told.startswith("media_missing: media files are missing: sample '7'")

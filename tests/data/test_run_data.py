@@ -183,7 +183,7 @@ def test_a_limit_that_leaves_no_room_is_refused(open_data: Any, write: Any) -> N
     open_data(row, data={"max_prompt_tokens": 501}, supervised=True)
 
 
-def test_broken_held_out_rows_are_an_error_or_left_out_and_told_of(
+def test_broken_held_out_rows_are_an_error_or_left_out_and_reported(
     write: Any, open_data: Any, tmp_path: Path
 ) -> None:
     train = {"name": write("t.jsonl", "9")}

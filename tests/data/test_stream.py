@@ -182,7 +182,7 @@ def test_a_broken_row_is_an_error(streams: Any) -> None:
         streams(12, prepare=breaks).batch(0)
 
 
-def test_a_broken_row_is_replaced_counted_and_told_of_if_that_is_wanted(streams: Any) -> None:
+def test_a_broken_row_is_replaced_counted_and_reported_if_that_is_wanted(streams: Any) -> None:
     told: list[str] = []
     stream = streams(12, prepare=breaks, on_broken=told.append, prefetch_steps=0)
     samples = stream.batch(0)

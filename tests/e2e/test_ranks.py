@@ -285,7 +285,7 @@ def test_a_step_is_that_of_the_formulas(trainers: list[Trainer], processor: Any,
         assert metrics["off_policy/limited_fraction"] == pytest.approx(np.mean(limited))
 
 
-def test_a_gradient_that_is_no_number_is_left_out_and_told_of(
+def test_a_gradient_that_is_not_finite_is_skipped_and_reported(
     trainers: list[Trainer], processor: Any
 ) -> None:
     """The next step is as if it had not been; a run that goes on so for good must not look well."""

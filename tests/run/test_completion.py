@@ -148,7 +148,7 @@ def test_one_that_was_pruned_before_its_turn_is_passed_over(
     assert told == []
 
 
-def test_a_task_that_fails_is_told_of_and_the_next_checkpoint_has_its_turn(
+def test_a_task_that_fails_is_reported_and_the_next_checkpoint_has_its_turn(
     tmp_path: Path, completion: Callable[..., Completion], told: Told
 ) -> None:
     failures = iter([OSError(5, "Input/output error")])

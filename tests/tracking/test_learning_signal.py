@@ -54,7 +54,7 @@ def test_what_a_silent_step_is(metrics: dict[str, float], silent: bool) -> None:
     assert is_silent(metrics) == silent
 
 
-def test_ten_silent_steps_in_a_row_are_told_of_with_an_example() -> None:
+def test_ten_silent_steps_in_a_row_are_reported_with_an_example() -> None:
     assert texts([SILENT] * 9 + [LOUD] + [SILENT] * 9, make_group()) == []
     (told,) = texts([LOUD] * 3 + [SILENT] * 12, make_group())
     assert told.startswith(

@@ -16,7 +16,7 @@ def events(watch: NodeWatch, readings: Iterable[dict[str, float]]) -> list[list[
     return [[event for event, _ in watch.note({"a": {**HEALTHY, **each}})] for each in readings]
 
 
-def test_nothing_is_told_of_a_healthy_node() -> None:
+def test_nothing_is_reported_of_a_healthy_node() -> None:
     assert events(NodeWatch(), [{}, {}]) == [[], []]
 
 

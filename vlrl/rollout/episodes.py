@@ -35,7 +35,7 @@ def sampling_of(config: RolloutConfig, *seed_path: int | str, greedy: bool = Fal
 
 
 class Episodes:
-    """Plays every sample's episodes, as many at once as there are places.
+    """Plays every sample's episodes, as many at once as there are slots.
 
         trunk ──turn──turn──●──turn──turn      num_branches = 3: the trunk is played to its end, then the
                             ├──turn──turn      others from the point on its way that branching.at says
@@ -68,7 +68,7 @@ class Episodes:
         self._branching = branching
         self._policies = [context.timeline.watched(policy) for policy in policies]
         self._lockstep = Lockstep(waits=context.config.episodes.lockstep)
-        self._places = asyncio.Semaphore(context.host.num_slots // branching.num_branches)
+        self._slots = asyncio.Semaphore(context.host.num_slots // branching.num_branches)
 
     def start(self, running: asyncio.TaskGroup) -> list[list[Episode]]:
         """Start a task for each episode of every sample, or for each tree of them."""
@@ -82,8 +82,8 @@ class Episodes:
         return found
 
     async def _one(self, number: int, index: int) -> list[Trajectory]:
-        """An episode, once there is a place."""
-        async with self._places if self._samples[number].env else nullcontext():
+        """An episode, once there is a slot."""
+        async with self._slots if self._samples[number].env else nullcontext():
             self._lockstep.start()
             return await self._play(number, index)
 
@@ -91,7 +91,7 @@ class Episodes:
         """A trunk, then its branches all at once; if the trunk is too short to branch, episodes again."""
         seed = derive_seed(*self._seed_paths[number], self._samples[number].id, index, "branch point")
         points = BranchPoints(self._branching, seed)
-        async with self._places:
+        async with self._slots:
             self._lockstep.start()
             [trunk] = await self._play(number, index, points=points)
             if trunk.failed:  # there is nothing to branch off
@@ -125,8 +125,8 @@ class Episodes:
         def sampling(turn: int | str) -> Sampling:
             return sampling_of(config, *seed_path, sample.id, index, turn, greedy=greedy)
 
-        place = number * (self._num_episodes + self._greedy_beside) + index
-        context = replace(self._context, policy=self._lockstep.at(place, self._policies[number]))
+        order = number * (self._num_episodes + self._greedy_beside) + index
+        context = replace(self._context, policy=self._lockstep.at(order, self._policies[number]))
         batch = seed_path[1] if len(seed_path) > 1 else None
         try:
             with context.timeline.span("episode", "play", sample=sample.id, group_index=index, batch=batch):

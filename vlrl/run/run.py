@@ -194,7 +194,7 @@ class Run:
         if self._train:
             self.trainer, self.turns = engines.trainer, engines.turns()
         if self._generate:
-            self.policy, self.places = engines.policy, engines.reservation
+            self.policy, self.reservation = engines.policy, engines.reservation
             self.context = RolloutContext(
                 self.policy, self.processor, self.host, config, endpoint_of(config), self.timeline
             )
@@ -211,7 +211,7 @@ class Run:
         """Make `self.rollouts`: start the rollout workers, if there are any."""
         player = Player(self.config, self.stream, self.context, self.reward, self._masks, self._filters)
         with self.phases.measure("start rollout workers"):
-            self.rollouts = open_rollouts(player, self.places, self.policy, self.events.tell)
+            self.rollouts = open_rollouts(player, self.reservation, self.policy, self.events.tell)
         self._stack.callback(lambda: self.runner.run(self.rollouts.close()))
 
     def collect(self, generate: GenerateFn) -> None:

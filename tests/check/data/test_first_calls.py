@@ -75,7 +75,7 @@ def test_a_field_that_rows_have_not_does_too(call: Call) -> None:
         call("return 1.0", signature="completion, answer, boxes")
 
 
-def test_one_that_fails_on_some_completions_is_told_of(call: Call) -> None:
+def test_one_that_fails_on_some_completions_is_reported(call: Call) -> None:
     (told,) = call("return {'2': 1.0, '3': 1.0}[completion]")
     assert told.startswith("reward_failed_first: 10 of 12 first calls of rewards: reward 'score', sample 'a'")
 

@@ -102,7 +102,7 @@ def test_a_page_that_dies_takes_no_other_with_it(open_page: Open, tmp_path: Path
     other.close()
 
 
-def test_a_page_that_hangs_is_told_of(open_page: Open) -> None:
+def test_a_page_that_hangs_is_reported(open_page: Open) -> None:
     web = open_page("<button onclick='for (;;);'>x</button>", limit_s=1.0)
     with pytest.raises(BrowserFailure, match="within 1 s"):
         web.perform(Click((15, 15)))
