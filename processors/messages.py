@@ -39,7 +39,7 @@ def split_parts(
     for message in messages:
         try:
             role, content = message["role"], message["content"]
-            # Some published templates leave a string out without a word.
+            # Some published templates leave a string out without a message.
             parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
             media += [part for part in parts if part["type"] != "text"]
             content = [_plain(part, where) for part in parts]

@@ -1,6 +1,6 @@
 """The implementation that a process chose for its machine, where a faster and a slower one compute the same.
 
-A slower way is never taken in silence: every choice is printed at the start of a run and kept in summary.json
+A slower way is never taken silently: every choice is printed at the start of a run and kept in summary.json
 under "choices", with what was wanted, what is used, why, and what it costs.
 """
 

@@ -1,4 +1,4 @@
-"""Credit in trees: every action that was generated is trained once, towards what came of it."""
+"""Credit in trees: every action that was generated is trained once, towards its result."""
 
 from __future__ import annotations
 

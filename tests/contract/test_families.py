@@ -119,7 +119,7 @@ def test_the_engine_is_given_one_placeholder_per_image(family: Family) -> None:
 
 
 def test_a_message_given_as_a_string_is_not_lost(family: Family) -> None:
-    """SmolVLM's and LLaVA's published templates leave a string out without a word."""
+    """SmolVLM's and LLaVA's published templates leave a string out without a message."""
     plain = family.ours.sample({"id": "r", "messages": [{"role": "user", "content": "Add 3 and 4."}]})
     assert plain.prompt.token_ids.tolist() == family.sample(["Add 3 and 4."]).prompt.token_ids.tolist()
     assert "Add 3 and 4." in family.ours.decode(plain.prompt.token_ids)

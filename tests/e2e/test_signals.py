@@ -186,7 +186,7 @@ def test_a_second_run_in_the_same_folder_is_refused(start: Start, file: Path, tm
     )  # fmt: skip
     assert second.returncode == 2, second.stderr
     where = tmp_path / "runs" / "a"
-    assert f"another run is at work in {where}: process {run.process.pid} on" in second.stderr
+    assert f"another run is active in {where}: process {run.process.pid} on" in second.stderr
     run.process.terminate()
     assert run.end() == 130, run.text()
     assert steps(tmp_path) == list(range(len(steps(tmp_path))))

@@ -96,7 +96,7 @@ SMOLVLM_TOKENS = (
     "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<end_of_utterance>", "<fake_token_around_image>",
     "<image>", "<global-img>", *SMOLVLM_TILES,
 )  # fmt: skip
-# Like the published one it knows only lists of parts: a string would be left out without a word.
+# Like the published one it knows only lists of parts: a string would be left out without a message.
 SMOLVLM_TEMPLATE = (
     "<|im_start|>{% for message in messages %}{{ message.role | capitalize }}"
     "{% if message.content[0].type == 'image' %}:{% else %}{{ ': ' }}{% endif %}"

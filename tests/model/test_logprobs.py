@@ -138,7 +138,7 @@ def test_tree_logprobs_equal_plain_rows(model: Any, processor: Any, max_tokens: 
 def test_images_are_seen_by_a_transformers_that_knows_no_given_features(
     model: Any, processor: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Versions before 5.18 have no keyword for features that are computed already, and drop it in silence."""
+    """Versions before 5.18 have no keyword for features that are computed already, and drop it silently."""
     batch = lay_out(groups_of(processor, MIXED[:1]), processor)
     with torch.no_grad():
         [expected] = tree_logprobs(wrap(model, processor), batch)

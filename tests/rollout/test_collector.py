@@ -125,7 +125,7 @@ class World:
         return Round(self.outcomes(result.of_samples), failures, result.counts)
 
     def outcomes(self, of_tickets: Sequence[list[Group]]) -> list[TicketOutcome]:
-        """What became of each ticket, after the filters."""
+        """The outcome of each ticket, after the filters."""
         for group in (group for groups in of_tickets for group in groups):
             self.spoil(group)
         return [outcome_of(groups, self.filters) for groups in of_tickets]

@@ -39,7 +39,7 @@ def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 def test_the_second_is_refused_and_told_who_holds_it(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
     words = (
-        rf"another run is at work in .*: process {holder.pid} on {re.escape(socket.gethostname())}, since 2"
+        rf"another run is active in .*: process {holder.pid} on {re.escape(socket.gethostname())}, since 2"
     )
     with pytest.raises(ConfigError, match=words), run_lock(tmp_path):
         pass

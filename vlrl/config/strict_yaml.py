@@ -9,7 +9,7 @@ import yaml
 
 
 class DuplicateKey(yaml.constructor.ConstructorError):
-    """A mapping has a key twice; plain YAML keeps the last value in silence."""
+    """A mapping has a key twice; plain YAML keeps the last value silently."""
 
 
 class _StrictLoader(yaml.SafeLoader):

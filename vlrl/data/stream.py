@@ -23,7 +23,7 @@ MAX_ATTEMPTS = 64
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What became of a row.
+    """A row made ready, or the reason why it cannot be used.
 
     Attributes:
         sample: made of it; None if its prompt is too long, and another row is to take its place.

@@ -32,7 +32,7 @@ NUM_SAMPLED_ACTIONS = 64
 
 @dataclass(frozen=True, slots=True)
 class PlayedMove:
-    """One turn: what was said, what came of it, and the environment's state before it, if it can be had."""
+    """One turn: the action, its result, and the environment's state before it, if it can be had."""
 
     action: str
     result: StepResult

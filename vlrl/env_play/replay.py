@@ -22,7 +22,7 @@ SAME, UNKNOWN = "same", "not recorded"
 
 @dataclass(slots=True)
 class Replay:
-    """What came of an episode.
+    """The result of an episode.
 
     Attributes:
         id: the sample's, and which of its group: SAMPLE#INDEX.
@@ -107,7 +107,7 @@ def replay_all(
 
 
 def replay_record(record: Record, replay: Replay) -> Replay:
-    """Play one record again and fill in what came of it."""
+    """Play one record again and fill in the result."""
     spec = record.get("env")
     recorded = _recorded(record)
     if spec is None or spec["name"] == AGENT or recorded.missing:
@@ -137,7 +137,7 @@ def _play(env: PlainEnv, spec: Mapping[str, Any], recorded: _Recorded, replay: R
     for number, turn in enumerate(recorded.turns, start=1):
         _compare_pixels(replay, turn.seen, shown, f"before turn {number}")
         if recorded.failed and number == len(recorded.turns):
-            return  # what became of its last action is not known
+            return  # the result of its last action is not known
         if ended:
             replay.problem = f"it ends after turn {number - 1}, and went on"
             return

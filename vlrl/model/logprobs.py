@@ -170,7 +170,7 @@ class TreeLogprobs(TreeModel):
 def _images_given(core: Any, features: Any) -> Iterator[dict[str, Any]]:
     """The keywords with which the model's forward takes these features in place of calling its tower.
 
-    transformers has a keyword for them from 5.18 on. Before, it would be dropped in silence, and they stand
+    transformers has a keyword for them from 5.18 on. Before, it would be dropped silently, and they stand
     in for the tower's call.
     """
     if features is None:

@@ -183,7 +183,7 @@ def _on_cpus(config: Config, nodes: tuple[Node, ...], *, train: bool, generate: 
         raise ResourceError(
             f"generator.max_num_batched_tokens={generator.max_num_batched_tokens} is below "
             f"generator.max_model_len={generator.max_model_len}: without GPUs an engine takes a prompt in "
-            "one step, and the longest would not fit; raise the one or lower the other"
+            "one step, and the longest would not fit; raise the first, or lower the second"
         )
     num_ranks = (trainer.num_ranks or 1) * train
     num_engines = (generator.num_replicas or 1) * generate

@@ -107,7 +107,7 @@ class _Starting:
 def signals_while_starting(*, as_json: bool = False) -> Iterator[None]:
     """Handle both signals until a run does, and after it; as they were before the block when it ends.
 
-    Python's own reaction is not enough: SIGTERM would end the process without a word, and a KeyboardInterrupt
+    Python's own reaction is not enough: SIGTERM would end the process without a message, a KeyboardInterrupt
     in the middle of an import is swallowed by packages that try what may be missing.
     """
 

@@ -8,7 +8,7 @@
                     ▼  │ admit           │ stale: its oldest token is too old for the batch being cut
                    QUEUED ◄──────────────┘
 
-Consumes: positions in order, and what became of them in any order. Waits for: the ticket at the head, as
+Consumes: positions in order, and their outcomes in any order. Waits for: the ticket at the head, as
 batches are cut in the order of positions; so the samples trained, and their order, do not hang on what ends
 first. Unblocked by: the head's end; or, of tickets ahead of the weights, by `advance`.
 
@@ -62,7 +62,7 @@ class Ticket(Generic[T]):
 
 
 class RowChooser(Protocol):
-    """An adaptive sampler, see `vlrl.data.curriculum.choice`: rows of positions by what became of others."""
+    """An adaptive sampler, see `vlrl.data.curriculum.choice`: rows of positions by the outcomes of others."""
 
     def is_ready(self, position: int) -> bool:
         """Whether all that a position's row follows from is known."""
@@ -74,7 +74,7 @@ class RowChooser(Protocol):
         """Rows of positions that are admitted next, as far as they are known."""
 
     def settle(self, position: int, row: int | None, outcome: Any) -> None:
-        """Take what became of a position, which may be generated several times."""
+        """Take the outcome of a position, which may be generated several times."""
 
     def metrics(self) -> dict[str, float]:
         """Numbers to log."""

@@ -39,7 +39,7 @@ PrefetchFn = Callable[[Mapping[int, int]], None]
 
 @dataclass(slots=True)
 class CollectedBatch:
-    """What a step trains, and what else became of the samples.
+    """What a step trains, and the outcomes of other samples.
 
     Attributes:
         groups: numbers of those that were generated for the step, in the order of their samples.
@@ -179,7 +179,7 @@ class Collector:
             self._tasks[ticket.position] = asyncio.get_running_loop().create_task(self._play(ticket))
 
     async def _play(self, ticket: Ticket[TicketOutcome]) -> None:
-        """One ticket, from its admission to what became of it."""
+        """One ticket, from its admission to its outcome."""
         try:
             try:
                 round_ = await self._generate([ticket])

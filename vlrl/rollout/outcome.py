@@ -18,7 +18,7 @@ EMPTY = "empty"
 
 @dataclass(slots=True)
 class TicketOutcome:
-    """What became of a ticket.
+    """The outcome of a ticket.
 
     Attributes:
         kept: numbers of its groups that are to be trained; several if its episodes have several agents.
@@ -49,7 +49,7 @@ class TicketOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What became of some tickets.
+    """The outcome of some tickets.
 
     Attributes:
         outcomes: one a ticket, in order.

@@ -34,7 +34,7 @@ class Engines:
         policy: of a run that generates, likewise.
         reservation: places of ranks, engines and rollout workers.
         choices: what ranks and engines chose for their machines, likewise.
-        nodes: looks after the machines.
+        nodes: monitors the machines.
     """
 
     def __init__(

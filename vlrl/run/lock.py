@@ -57,7 +57,7 @@ def run_lock(run_dir: Path, tell: Callable[[str, str], None] = lambda event, tex
 
 
 def require_unlocked(run_dir: Path) -> None:
-    """Raise ConfigError if a process holds the lock: its run is at work in the folder."""
+    """Raise ConfigError if a process holds the lock: its run uses the folder."""
     if (run_dir / LOCK_FILE).is_file():
         with run_lock(run_dir):
             return
@@ -68,7 +68,7 @@ def _lock(file: int, run_dir: Path, tell: Callable[[str, str], None]) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise ConfigError(
-            f"another run is at work in {run_dir}: {_holder(file)}; wait for its end, stop it, or give "
+            f"another run is active in {run_dir}: {_holder(file)}; wait for its end, stop it, or give "
             "another run.name"
         ) from None
     except OSError as error:

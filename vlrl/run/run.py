@@ -62,7 +62,7 @@ class Run:
         context: what episodes are played with.
         collector: of the batches of GRPO, after `collect`.
         rollouts: where episodes are played, after `open_rollouts` or `collect`.
-        timeline: of who did what when, with logging.timeline.
+        timeline: spans of time by lane, with logging.timeline.
         first_step: 0, or where the checkpoint left off.
         samples: where it is noted which ones a step trains.
         signal: watches whether steps have anything to learn from.

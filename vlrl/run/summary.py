@@ -1,4 +1,4 @@
-"""summary.json: what a run was and what came of it, in one object."""
+"""summary.json: a run and its results in one object."""
 
 from __future__ import annotations
 

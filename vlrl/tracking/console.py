@@ -186,7 +186,7 @@ class TrainConsole:
         self._print(line)
 
     def _break_silence(self) -> None:
-        """Run as a thread: say what is at work when nothing was said for SILENCE_S."""
+        """Run as a thread: say which phase is running when nothing was said for SILENCE_S."""
         while not self._ended.wait(self._silence_left()):
             self.break_silence()
 
@@ -194,7 +194,7 @@ class TrainConsole:
         return max(0.1, SILENCE_S - (self._clock() - self._last_line_at))
 
     def break_silence(self) -> None:
-        """Say what is at work and for how long, if nothing was said for SILENCE_S."""
+        """Say which phase is running and for how long, if nothing was said for SILENCE_S."""
         phase, now = self._phase, self._clock()
         if phase is None or now - self._last_line_at < SILENCE_S:
             return

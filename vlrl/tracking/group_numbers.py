@@ -39,7 +39,7 @@ class EpisodeNumbers:
 
 @dataclass(frozen=True, slots=True)
 class TrajectoryNumbers:
-    """What became of a trajectory.
+    """The outcome of a trajectory.
 
     Attributes:
         failure: what went wrong, if the environment or the agent failed; else "".
@@ -117,7 +117,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class GroupNumbers:
-    """What became of a group.
+    """The outcome of a group.
 
     Attributes:
         sample_id: of its first member; None without any.

@@ -165,7 +165,7 @@ class Trainer:
         metrics = {
             "policy/loss": sums.loss,
             "optim/grad_norm": norm,
-            "optim/skipped_fraction": float(not math.isfinite(norm)),  # by DeepSpeed, without a word
+            "optim/skipped_fraction": float(not math.isfinite(norm)),  # by DeepSpeed, without a message
             "optim/empty_fraction": 0.0,
             "optim/lr": lr,
         } | dict(results[0].metrics)

@@ -127,7 +127,7 @@ class RemoteBackend(ABC):
 
     @abstractmethod
     def _act(self, action: Action) -> Screen:
-        """Do an action and show what came of it."""
+        """Do an action and show the result."""
 
     @abstractmethod
     def _score(self) -> Any:

@@ -1,4 +1,4 @@
-"""What the driver logs of terms that hold a policy back, from what its ranks say."""
+"""What the driver logs of KL and entropy terms, from what its ranks report."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ ADAPTIVE = {
     "entropy_adaptive": {"target": 20.0, "increment": 0.002},
     "selections": [{"name": "clip_cov", "options": {"share": 0.2, "low": 0.0}}],
 }
-"""Everything that holds the policy back, at once."""
+"""All KL and entropy terms at once."""
 
 
 @pytest.fixture(scope="module")

@@ -184,7 +184,7 @@ def restores(env: Watched, request: Request) -> EnvCheck:
 
 
 def _branch(env: Watched, actions: Iterator[str]) -> list[tuple[str, float, bool]]:
-    """What comes of a few actions from here on."""
+    """The result of a few actions from here on."""
     shown: list[tuple[str, float, bool]] = []
     for action in actions:
         result = env.step(action)
@@ -205,7 +205,7 @@ def refuses_unknown_keys(env: Watched, request: Request) -> EnvCheck:
     except Exception as error:  # a stranger's code
         found = f"raises {type(error).__name__}: {error}; raise vlrl.errors.ConfigError naming the key"
         return EnvCheck(title, "warn", found)
-    return EnvCheck(title, "warn", "taken without a word: a misspelt key would go unnoticed")
+    return EnvCheck(title, "warn", "taken without a message: a misspelt key would go unnoticed")
 
 
 def closes(env: Watched, request: Request) -> EnvCheck:

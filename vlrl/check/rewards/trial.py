@@ -78,7 +78,7 @@ class Try:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What was tried and what came of it.
+    """What was tried, and the results.
 
     Attributes:
         function: the reward.

@@ -94,7 +94,7 @@ class AdaptiveSource:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What became of a position.
+    """The outcome of a position.
 
     Attributes:
         chosen: its row; NO_ROW for one of a source that is not adaptive.
@@ -159,7 +159,7 @@ class RowChoices:
         return None if source is None else source.choose(own)
 
     def settle(self, position: int, row: int | None, outcome: TicketOutcome) -> None:
-        """Take what became of a position, the first time."""
+        """Take the outcome of a position, the first time."""
         if position < self._num_counted or position in self._settled:
             return
         number, _ = self._mixture.locate(position)

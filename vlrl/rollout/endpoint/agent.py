@@ -108,7 +108,7 @@ class FunctionAgent:
             returned, raised = None, None
             try:
                 returned = worker.run(lambda: self.function(**arguments))
-            except BaseException as error:  # also SystemExit, which would end the thread without a word
+            except BaseException as error:  # also SystemExit, which would end the thread without a message
                 raised = error
             with suppress(RuntimeError):  # the event loop has been closed meanwhile
                 loop.call_soon_threadsafe(_settle, future, returned, raised)

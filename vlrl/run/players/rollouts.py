@@ -49,7 +49,7 @@ class Rollouts(Protocol):
         ...
 
     def take_counts(self) -> dict[str, float]:
-        """What became of workers since this was called last."""
+        """How many workers were replaced since this was called last."""
         ...
 
     async def close(self) -> None:

@@ -13,7 +13,7 @@ from vlrl.tracking.console import TrainConsole
 def run_page(
     name: str, config: Config, train: Callable[[TrainConsole], Mapping[str, object]], as_json: bool
 ) -> None:
-    """Train, write the report, and print what came of it.
+    """Train, write the report, and print the summary.
 
     Args:
         name: of the method, for the console's title.
