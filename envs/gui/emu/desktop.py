@@ -131,7 +131,7 @@ class Desktop:
         return self.snapshot().world
 
     def perform(self, action: Action) -> Screen:
-        """Do it and show what came of it."""
+        """Do it and show the result."""
         now = self.snapshot()
         speak(now.world.settings["language"])
         position = now.position + self._is_oracle_done(action)

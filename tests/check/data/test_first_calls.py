@@ -80,7 +80,7 @@ def test_one_that_fails_on_some_completions_is_reported(call: Call) -> None:
     assert told.startswith("reward_failed_first: 10 of 12 first calls of rewards: reward 'score', sample 'a'")
 
 
-def test_references_that_earn_nothing_are_told_of(call: Call) -> None:
+def test_references_that_earn_nothing_are_reported(call: Call) -> None:
     (told,) = call("return 0.0")
     assert told.startswith("reference_not_rewarded: no reference scores more than an empty completion does")
     assert "for instance '2' of sample 'a'" in told
