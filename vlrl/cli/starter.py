@@ -39,7 +39,7 @@ TAGS = "Think first between <think> and </think>, then give the answer alone bet
 
 @dataclass(frozen=True, slots=True)
 class DataLook:
-    """What the first rows are.
+    """What the first rows of somebody's data look like.
 
     Attributes:
         num_rows: looked at.

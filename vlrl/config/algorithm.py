@@ -86,7 +86,7 @@ class AlgorithmConfig(Section):
     kl_coef: float = Field(0.0, ge=0)
     """Weight of KL to the starting model; above 0 the trainer holds a frozen reference copy."""
     kl_adaptive: AdaptiveKLConfig | None = None
-    """Lets kl_coef follow the KL; null: it stays as it is."""
+    """Adapts kl_coef so that the KL stays near a target; null: it is constant."""
     kl_in: Literal["loss", "reward"] = "loss"
     """loss: a penalty of each token (GRPO). reward: -kl_coef times the KL of a token and of all that follow
     in its ledger is added to its advantage, by log π_b - log π_ref of the tokens as they were generated
@@ -98,11 +98,11 @@ class AlgorithmConfig(Section):
     """Weight of the policy's entropy in the objective (A3C, arXiv 1602.01783), so that it goes on exploring;
     above 0 groups whose rewards are equal are trained too."""
     selections: Annotated[list[FunctionConfig], BeforeValidator(named_list)] = Field(default_factory=list)
-    """Tokens that the policy's loss leaves out or holds back, chosen among all tokens of an update:
+    """Tokens that the policy's loss leaves out or penalises, chosen among all tokens of an update:
     top_entropy (share), clip_cov (share, low, high), kl_cov (share, coef), or ./file.py:function. It costs a
     forward pass of the policy."""
     entropy_adaptive: AdaptiveEntropyConfig | None = None
-    """Lets entropy_coef follow the entropy; null: it stays as it is."""
+    """Adapts entropy_coef so that the entropy stays above a target; null: it is constant."""
     reference: ReferenceConfig = ReferenceConfig()
     teacher: TeacherConfig | None = None
     """Distils another model into the policy; null is no teacher. With one, groups whose rewards are equal are

@@ -16,7 +16,7 @@ from vlrl.registry.signature import named
 
 
 class CorrectionConfig(Section):
-    """How the difference between the policy that generated a token and the one that learns is corrected.
+    """How the difference between the policy that generated a token and the trained one is corrected.
 
     π_b generated the token (its recorded log-probability), π_p is the proximal policy, which the trust
     region is around, π_θ the one that learns; ρ = π_p / π_b. `vlrl.algorithm.corrections` has the formulas
@@ -156,7 +156,7 @@ class FilterConfig(Section):
 
 
 class ReplayConfig(Section):
-    """Earlier groups in the places of those without a signal (VL-Rethinker's SSR, arXiv 2504.08837)."""
+    """Earlier groups in place of those without a signal (VL-Rethinker's SSR, arXiv 2504.08837)."""
 
     size: int = Field(64, ge=1)
     """Samples whose groups are kept, the newest; with their images, in memory and in checkpoints."""

@@ -68,7 +68,7 @@ class ProcessorConfig(Section):
 
 
 class MediaConfig(Section):
-    """Where media may come from, how much is believed of them, and where resolved ones are kept."""
+    """Where media may come from, how large they may be, and where decoded ones are kept."""
 
     cache_dir: Path | None = None
     """Folder of resolved media; null is vlrl/media in the user's cache folder."""

@@ -50,7 +50,7 @@ class ModelConfig(Section):
 
 
 class RewardConfig(Section):
-    """One reward and what it counts for. `vlrl.scoring.compose` has the formula of the total."""
+    """One reward and its weight. `vlrl.scoring.compose` has the formula of the total."""
 
     name: Name
     """A registered reward or ./file.py:function; from Python, a function."""
@@ -241,7 +241,7 @@ class EvalConfig(Section):
 
 
 class CheckpointConfig(Section):
-    """What survives."""
+    """When checkpoints are written, and which are kept."""
 
     every: int = Field(50, ge=0)
     """Steps between checkpoints; 0: only by time, at the end and on interruption."""

@@ -78,7 +78,7 @@ def require_places(missing: Sequence[str], path: str) -> None:
 
 
 class AdapterSlot:
-    """The adapter of one worker process of an engine, in vLLM's hands.
+    """The adapter of one worker process of an engine, as vLLM holds it.
 
     Attributes:
         unknown_products: see `use_plain_products`; empty on a GPU, which has kernels of its own.

@@ -8,7 +8,7 @@ Status = Literal["ok", "warning", "failed"]
 
 
 class CheckResult(NamedTuple):
-    """One line: what was looked at, how it is, what was found, what to do about it."""
+    """One check: its name, its status, what was found, and the remedy."""
 
     name: str
     status: Status

@@ -40,7 +40,7 @@ Change: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What was found, and what was tried.
+    """Changes that make a plan fit, and those that were tried.
 
     Attributes:
         fitting: (the change's words, the plan with it), what only costs time first.

@@ -21,7 +21,7 @@ HIDES_ALL = ("", "-1", "NoDevFiles")
 
 @dataclass(frozen=True, slots=True)
 class PlannedMachine:
-    """What there is.
+    """The machines that a run is planned for.
 
     Attributes:
         device: "cpu" or "cuda".

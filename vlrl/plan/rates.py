@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """One constant.
+    """One constant of the time model, and where it comes from.
 
     Attributes:
         value: in `unit`.

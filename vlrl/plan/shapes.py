@@ -50,7 +50,7 @@ class Stack:
 
 @dataclass(frozen=True, slots=True)
 class ModelShape:
-    """What memory and time follow from.
+    """Sizes of a model, from which memory and time are predicted.
 
     Attributes:
         params: whole parameters by part (`vlrl.model.parts`).

@@ -75,7 +75,7 @@ class StepTime:
 
 @dataclass(frozen=True, slots=True)
 class PlannedStep:
-    """What a step's time follows from.
+    """Sizes of a step, from which its time is predicted.
 
     Attributes:
         shape: of the model.

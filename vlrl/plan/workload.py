@@ -23,7 +23,7 @@ MAX_UNITS = 256
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """What a config does not say of its data.
+    """Sizes of prompts, which the config does not say.
 
     Attributes:
         text_tokens: of a prompt, without its images.

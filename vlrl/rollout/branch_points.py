@@ -32,7 +32,7 @@ class BranchPoint:
 
 
 class BranchPoints:
-    """Those of an episode that may still turn out to be the one that is asked for."""
+    """Points of an episode that may still become the one at which it branches."""
 
     def __init__(self, config: BranchingConfig, seed: int) -> None:
         self._at = config.at

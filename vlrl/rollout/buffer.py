@@ -85,7 +85,7 @@ class RowChooser(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BufferLimits:
-    """What a buffer lets happen.
+    """Limits of a buffer.
 
     Attributes:
         batch_size: tickets of a batch, at least 1.

@@ -211,7 +211,7 @@ def _verified(folder: Path, tell: TellFn) -> RunState:
 
 
 class SaveInterval:
-    """Asked after every step; whichever comes first is enough."""
+    """Whether a checkpoint is due after a step: by steps or by minutes, whichever comes first."""
 
     def __init__(self, config: CheckpointConfig, *, clock: Callable[[], float] = time.monotonic) -> None:
         """Time is counted from here; `clock` gives seconds."""

@@ -14,7 +14,7 @@ Invoke: TypeAlias = Callable[[Any, Any, Mapping[str, Any]], Any]
 
 @dataclass(frozen=True, slots=True)
 class Adapted:
-    """A stranger's reward with what it needs from us.
+    """A reward of another project, with what its calls need.
 
     Attributes:
         parameters: its own, for checking options.

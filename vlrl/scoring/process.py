@@ -16,7 +16,7 @@ from vlrl.scoring.worker import PROGRESS, STARTING
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Workers that do more than score, for who wants to know what a reward does.
+    """Workers that also record what a reward does beside scoring.
 
     Attributes:
         module: is run in the place of `vlrl.scoring.worker`, whose `serve` it calls.

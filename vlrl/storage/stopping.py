@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 StopFn = Callable[[], bool]
-"""Whether what is at work should be given up; asked every few megabytes."""
+"""Whether the work should be cancelled; called every few megabytes."""
 
 
 class Stopped(Exception):
-    """Given up, as was asked for; not an error of a run."""
+    """The work was cancelled on request; not an error of the run."""

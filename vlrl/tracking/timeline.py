@@ -32,7 +32,7 @@ RecordFn = Callable[[str, float, float], None]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Something that went on for a while.
+    """An interval of time in a lane.
 
     Attributes:
         lane: whose time it was.

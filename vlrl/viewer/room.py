@@ -24,7 +24,7 @@ SIDES = (LONGEST, 640, 480, 360, 270, 200, 150)
 
 
 class SizeBudget:
-    """What is left of a page. Images that turn out small leave more for those after them."""
+    """The bytes that are left for a page. Images that turn out small leave more for those after them."""
 
     def __init__(self, num_images: int, image_bytes: int = IMAGE_BYTES) -> None:
         """Share the page out among so many images, those of a missing file too."""

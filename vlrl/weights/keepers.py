@@ -45,7 +45,7 @@ class SegmentKeeper:
 
 
 class NodeKeeper(SegmentKeeper):
-    """The same on another node, in a process there."""
+    """A `SegmentKeeper` on another node, in a process there."""
 
     def __init__(self, place: cluster.Place) -> None:
         self._actor = cluster.spawn(SegmentKeeper, place=replace(place, num_cpus=0), env={})

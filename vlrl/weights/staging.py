@@ -19,7 +19,7 @@ STAGE_BYTES = 64 * 2**20
 
 
 class GpuTransfers:
-    """What CUDA does of a copy."""
+    """The part of a copy that CUDA does."""
 
     def stages(self, source: Tensor) -> bool:
         """Whether a copy of it to the host needs a pinned buffer."""

@@ -26,7 +26,7 @@ class ActionError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What the model saw when it spoke.
+    """What the model saw when it wrote its action.
 
     Attributes:
         canvas: the screenshot, as it is (original_size) and as it was given to the model (size).

@@ -119,7 +119,7 @@ class Popup(NamedTuple):
 
 
 class Held(NamedTuple):
-    """What the held button has hold of.
+    """What is dragged with the held button.
 
     Attributes:
         grip: "press", "text", "thumb", "slider", "move", "resize", "stroke", "row".
@@ -138,7 +138,7 @@ class Held(NamedTuple):
 
 
 class World(NamedTuple):
-    """Everything there is.
+    """The whole state of a desktop.
 
     Attributes:
         size: (width, height) of the screen in pixels.

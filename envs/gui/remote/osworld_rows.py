@@ -19,7 +19,7 @@ from vlrl.seeds import derive_seed
 
 
 class Survey(NamedTuple):
-    """What there is and what was taken.
+    """Counts of the task files that were found, and of those that were taken.
 
     Attributes:
         found: task files.

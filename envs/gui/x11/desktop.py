@@ -33,7 +33,7 @@ _FROM_A_PAGER, _ABOVE = 2, 0
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What makes one desktop like another.
+    """Settings of a desktop; desktops with equal ones are alike.
 
     Attributes:
         size: (width, height) in pixels.

@@ -35,7 +35,7 @@ class TokenTable:
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """What is known of each token once its episode is.
+    """Advantage and return of each token.
 
     Attributes:
         advantages: [N]; at level turn all tokens of a turn have the same.

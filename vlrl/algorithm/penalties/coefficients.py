@@ -41,7 +41,7 @@ def adapted_entropy(coef: float, entropy: float, *, target: float, increment: fl
 
 @dataclass(frozen=True, slots=True)
 class Coefficients:
-    """What one update has, the same on all ranks; part of a checkpoint.
+    """Coefficients of one update's terms, the same on all ranks; part of a checkpoint.
 
     Attributes:
         kl: β.

@@ -40,7 +40,7 @@ COLUMNS = ("groups", "loss", "right", "chosen", "rejected", "chosen_reward", "re
 
 @dataclass(frozen=True, slots=True)
 class PreferenceObjective:
-    """What is minimised of groups.
+    """The loss that is minimised over groups.
 
     Attributes:
         options: the loss and its options.

@@ -15,7 +15,7 @@ from vlrl.types import Media, Prompt, Row, Sample
 
 
 class PlainSamples:
-    """What stands in for a processor where no model is given."""
+    """A substitute for a processor where no model is given."""
 
     def __init__(self, config: Config) -> None:
         self._store = MediaStore(config.media)

@@ -22,7 +22,7 @@ Policy = Callable[["Watched | PlainEnv", np.random.Generator], str]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be checked, and how hard.
+    """Which environment is checked, and how thoroughly.
 
     Attributes:
         name: of the environment.

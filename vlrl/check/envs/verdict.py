@@ -15,7 +15,7 @@ Status: TypeAlias = Literal["ok", "warn", "fail", "info"]
 
 @dataclass(frozen=True, slots=True)
 class EnvCheck:
-    """One question asked of the environment.
+    """One check of an environment: its status and what was found.
 
     Attributes:
         name: the question in a few words.

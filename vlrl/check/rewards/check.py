@@ -13,7 +13,7 @@ Status: TypeAlias = Literal["ok", "warn", "fail", "info"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Finding:
-    """One completion that a check speaks of."""
+    """One completion that a check refers to."""
 
     attempt: Try
     why: str
@@ -21,7 +21,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class RewardCheck:
-    """One question asked of the reward.
+    """One check of a reward: its status and what was found.
 
     Attributes:
         name: the question in two words.

@@ -29,7 +29,7 @@ SUFFIX = ".rates"
 
 @dataclass(frozen=True, slots=True)
 class RateHeader:
-    """What rates belong to.
+    """The rows, the model and the reward that pass rates belong to.
 
     Attributes:
         data: fingerprint of the rows.

@@ -66,7 +66,7 @@ class EngineLink(ABC):
 
 
 class Renewals:
-    """Replaced engines, as a client hears of them in another process than their owner's.
+    """Replaced engines, as a client in another process than their owner's learns of them.
 
     Consumes: the owner's `arrived`. Waits for: the next engine of a number. Unblocked by: `arrived`, with the
     engine or with the reason why there is none.

@@ -11,7 +11,7 @@ from vlrl.types import Media
 
 
 class SharedMedia:
-    """What the driver has put into shared memory; the least recently used goes first."""
+    """Media that the driver has put into shared memory; the least recently used are removed first."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes

@@ -19,7 +19,7 @@ from vlrl.protocols import Observation, StepResult, Video
 
 
 class Traits(NamedTuple):
-    """What an environment says of itself."""
+    """Properties of an environment that do not change between episodes."""
 
     system_prompt: str
     tools: Sequence[Mapping[str, Any]]

@@ -11,7 +11,7 @@ HOST_CLOSED = "its host was closed"
 
 
 class EnvFailure(VlrlError):
-    """What an environment did instead of answering.
+    """A call of an environment that failed: it raised, hung, died or broke the contract.
 
     Attributes:
         kind: it raised, or answered something that is not an answer; took too long; or its process died.

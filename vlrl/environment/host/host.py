@@ -74,7 +74,7 @@ class HostedEnv(Protocol):
 
 
 class Home(Protocol):
-    """What an environment lives in: `EnvInLoop`, `EnvInThread` or `EnvProcess`."""
+    """Where an environment runs: `EnvInLoop`, `EnvInThread` or `EnvProcess`."""
 
     traits: Traits
 

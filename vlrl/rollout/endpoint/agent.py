@@ -38,7 +38,7 @@ class AgentFailure(VlrlError):
 
 
 class Agent(Protocol):
-    """How a task is played."""
+    """An agent that plays tasks through the endpoint."""
 
     async def play(self, base_url: str, task: Mapping[str, Any], seed: int) -> Any:
         """Play a task with the model behind a base URL; what the agent says of it.

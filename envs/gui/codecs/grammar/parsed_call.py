@@ -48,7 +48,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class ParsedAction:
-    """See the module.
+    """An action as a text says it; see the module.
 
     Attributes:
         name: of the action.
