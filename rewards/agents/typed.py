@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from vlrl.coordinates import Canvas, Point
 from vlrl.envs.gui import actions as gui
-from vlrl.envs.gui.actions import NOTCH_PX, Button, Pixel
+from vlrl.envs.gui.actions import NOTCH_PX, Pixel
 from vlrl.envs.gui.codecs.codec import ActionError, View
 from vlrl.envs.gui.codecs.grammar.directions import direction_of
 from vlrl.envs.gui.codecs.grammar.tolerance import Tolerance
 from vlrl.envs.gui.codecs.open import open_codec
-from vlrl.parsing.actions import Action
+from vlrl.parsing.actions import CLICKS, Action
 from vlrl.types import Media
 
 _PARTS = 1024
 """Parts of a pixel's side; a power of two, so that whole pixels stay whole."""
 _NOWHERE: Pixel = (-1, -1)
 """The pointer's place, which a dataset's image does not show; no text can name it."""
-
-_CLICKS: Mapping[tuple[Button, int], str] = {
-    ("left", 1): "click",
-    ("left", 2): "double_click",
-    ("left", 3): "triple_click",
-    ("right", 1): "right_click",
-    ("middle", 1): "middle_click",
-}
 
 
 def read_by(
@@ -71,7 +61,7 @@ def _words(action: gui.Action) -> tuple[str, dict[str, str]] | None:
     """(kind, arguments); None for an action that no sample's answer is, such as a click with a key held."""
     match action:
         case gui.Click(button=button, count=count, modifiers=()):
-            kind = _CLICKS.get((button, count))
+            kind = CLICKS.get((button, str(count)))
             return None if kind is None else (kind, {})
         case gui.Drag(button="left", modifiers=()):
             return "drag", {}

@@ -76,13 +76,14 @@ _NAMES: Mapping[str, str] = {
 }
 _NAME = re.compile(r"[a-z][a-z0-9_/]{0,40}")
 _TOOL_CALL = ("<tool_call>", "</tool_call>")
-_CLICKS: Mapping[tuple[str, str], str] = {
+CLICKS: Mapping[tuple[str, str], str] = {
     ("left", "1"): "click",
     ("left", "2"): "double_click",
     ("left", "3"): "triple_click",
     ("right", "1"): "right_click",
     ("middle", "1"): "middle_click",
 }
+"""(button, number of clicks) → which click it is; no other is an action."""
 _FOLDED = frozenset(("direction", "keys", "button", "status"))
 
 
@@ -196,9 +197,9 @@ def _action(name: str, given: Mapping[str, Any]) -> Action:
 def _pressed(arguments: dict[str, str]) -> str:
     """Which click one with a button or a number of clicks is: pyautogui has but one word for all of them."""
     pressed = (arguments.pop("button", "left"), arguments.pop("amount", "1"))
-    if pressed not in _CLICKS:
+    if pressed not in CLICKS:
         raise Unreadable(f"{pressed} is not a click")
-    return _CLICKS[pressed]
+    return CLICKS[pressed]
 
 
 def _add_direction(arguments: dict[str, str]) -> None:
