@@ -1,7 +1,7 @@
 """Every preset from one warm start with equally many generated tokens: accuracy, tokens to it, KL, entropy.
 
     python benchmarks/algorithms.py --seeds 0 1 2                        do the runs that have no result
-    python benchmarks/algorithms.py --report [--image algorithms.png]    table and picture of those that have
+    python benchmarks/algorithms.py --report [--image algorithms.png]    table and chart of those that have
 
 A task is the quickstart's digits, or `three_digits`, its harder form, from a warm start of its own. All runs
 of a task and seed share that warm start, the rows, the optimizer (quickstart.yaml's, the rate falls to 0 over
@@ -207,7 +207,7 @@ HEADINGS = (
 
 
 def print_table(rows: Sequence[Mapping[str, Any]]) -> None:
-    """As Markdown, for docs/algorithms.md."""
+    """Print the table as Markdown, for docs/algorithms.md."""
     print(f"| {' | '.join(HEADINGS)} |\n{'|---' * len(HEADINGS)}|")
     for row in rows:
         low, high = row["interval"]

@@ -1,4 +1,4 @@
-"""The comparison of algorithms: its table and picture, and that a run with a result is not repeated."""
+"""The comparison of algorithms: its table and chart, and that a run with a result is not repeated."""
 
 from __future__ import annotations
 
