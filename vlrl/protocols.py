@@ -217,7 +217,7 @@ class MultiAgentEnv(Protocol):
     it then sees, and the rewards since its last result, also those earned while others moved. An agent that
     did not act yet gets a result the same way; what it earned before its first action is in its first result.
     One that ends gets one result that says so, and none after it, while others may go on. The episode is over
-    when all have ended; until then somebody is to act.
+    when all have ended; until then at least one agent has to act.
 
     A text that is not a legal action is answered as in `Env`: a result with the same view, reward 0
     and info["invalid"]; that agent is to act again. Where moves are simultaneous the world waits for it,

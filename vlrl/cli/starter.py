@@ -1,4 +1,4 @@
-"""A first config for somebody's rows: which reward fits the answers, and what fits the machine."""
+"""A first config for a user's rows: which reward fits the answers, and what fits the machine."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TAGS = "Think first between <think> and </think>, then give the answer alone bet
 
 @dataclass(frozen=True, slots=True)
 class DataLook:
-    """What the first rows of somebody's data look like.
+    """What the first rows of a user's data look like.
 
     Attributes:
         num_rows: looked at.

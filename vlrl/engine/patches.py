@@ -8,8 +8,8 @@ from typing import Any
 def keep_images_of_cached_prompts() -> None:
     """Have vLLM give its workers all images of a request, those that lie in cached blocks too.
 
-    It leaves them out since vLLM #52041, because nobody looks at them. Somebody does when a request that runs
-    is computed again, after an update or for lack of blocks: the workers have but a part of it then.
+    Since vLLM #52041 it leaves the cached ones out as not needed. They are needed when a running request is
+    computed again, after an update or for lack of blocks: the workers then lack a part of it.
     """
     from vllm.v1.core.sched import output
 

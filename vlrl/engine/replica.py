@@ -84,7 +84,7 @@ class Replica(EngineLink):
         await asyncio.to_thread(self.replace, dead, reason)
 
     def abort(self, name: str) -> None:
-        """Nobody waits for this request any more."""
+        """Abort a request whose result is no longer awaited."""
         if not self._closed:  # the event loop, which cancels what waits, may end after the engines
             super().abort(name)
 

@@ -98,7 +98,7 @@ class WorkerProcess:
         return any(flags & select.POLLIN and not flags & select.POLLHUP for _, flags in poll.poll(0))
 
     async def send(self, *payloads: bytes) -> bool:
-        """Send a frame of each; False if there is nobody to take them."""
+        """Send a frame of each; False if the process has ended."""
         frames = b"".join(LENGTH.pack(len(payload)) + payload for payload in payloads)
         with self._using_channel():
             try:

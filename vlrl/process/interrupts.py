@@ -51,7 +51,7 @@ class Interrupts:
         """Take over both signals, in the main thread.
 
         Raises:
-            KeyboardInterrupt: if one came before, and whoever was at work swallowed its exception.
+            KeyboardInterrupt: if one came before, and the code that it interrupted swallowed the exception.
         """
         if threading.current_thread() is not threading.main_thread():
             self._in_other_threads.add(self)

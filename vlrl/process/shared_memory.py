@@ -1,4 +1,4 @@
-"""Whether shared memory has room, asked by whoever is about to fill it."""
+"""Whether shared memory has room, checked before it is filled."""
 
 from __future__ import annotations
 

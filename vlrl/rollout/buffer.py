@@ -197,7 +197,7 @@ class Buffer(Generic[T]):
         self.counts[reason] += 1
 
     def lose(self, position: int) -> None:
-        """Whoever generated a running ticket is gone: it is to be generated again, with the same seeds."""
+        """The process that generated a running ticket has died: it is generated again from the same seeds."""
         self._running(position).state = State.QUEUED
         self.counts["lost"] += 1
 

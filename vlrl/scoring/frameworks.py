@@ -18,7 +18,7 @@ _ANY_OPTION = inspect.Parameter("options", inspect.Parameter.VAR_KEYWORD)
 
 
 def recognised(names: Sequence[str]) -> str | None:
-    """Whose convention a function's first parameters are of; None if they are nobody's here."""
+    """The framework whose convention a function's first parameters follow; None if it is none of these."""
     if names[:1] and names[0] in _EASYR1_FIRST and names[1:2] in (["ground_truth"], ["ground_truths"]):
         return "easyr1"
     if set(names) >= {"solution_str", "ground_truth"} or set(names) >= {"solution_strs", "ground_truths"}:

@@ -54,7 +54,7 @@ class RewardProcess(WorkerProcess):
         return index, begin
 
     async def send(self, *payloads: bytes) -> bool:
-        """Send a chunk; False if there is nobody to take it."""
+        """Send a chunk; False if the process has ended."""
         PROGRESS.pack_into(self._page, 0, STARTING if self._first else -1, time.monotonic())
         first, self._first = self._first, []
         return await super().send(*first, *payloads)

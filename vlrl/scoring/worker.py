@@ -33,7 +33,7 @@ Performer: TypeAlias = Callable[[RewardFunction | Failure, Any, Any, Mapping[str
 PROGRESS = struct.Struct("<qd")
 """(index of the present call in its chunk, -1 outside calls; since when, in seconds of time.monotonic)."""
 LEAVING = -2
-"""The index of a worker that ends because it wants to: nobody is to blame for what it leaves undone."""
+"""The index of a worker that ends by itself: no sample failed, and the rest of its chunk is called again."""
 STARTING = -3
 """The index of a worker that starts or imports a plug-in: no sample is to blame for its end."""
 

@@ -55,7 +55,7 @@ def turn_rewards(trajectory: Trajectory) -> Rewards:
     """[num_turns] rewards that sum to the score: what each turn was given, and the rest on the last turn.
 
     A turn is given its part of the total by process rewards, and by its environment if the run's rewards name
-    `episode_return` (`Score.turns`); what they do not name is paid to nobody.
+    `episode_return` (`Score.turns`); rewards of the environment that they do not name are not used.
     """
     rewards = np.zeros(len(trajectory.turns), dtype=np.float64)
     total = trajectory.score.total if trajectory.score is not None else 0.0

@@ -1,1 +1,1 @@
-"""Whoever sends requests to engines, in the driver or in a rollout worker."""
+"""Clients of engines, in the driver or in a rollout worker."""

@@ -166,7 +166,7 @@ class EngineClient:
             ask.future.set_result(result)
 
     def _leave(self, number: int, load: Load | None) -> list[_Ask]:
-        """Whoever may go next, now that one of the engine's requests is done."""
+        """The requests that may be sent next, now that one of the engine's is done."""
         self._router.leave(number)
         if self._in_batches:
             return []

@@ -61,7 +61,7 @@ class EngineLink(ABC):
                 await self.renew(actor, error, len(waiting))
 
     def abort(self, name: str) -> None:
-        """Nobody waits for this request any more."""
+        """Abort a request whose result is no longer awaited."""
         self.actor.abort.remote([name])
 
 

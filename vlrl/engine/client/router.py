@@ -15,7 +15,7 @@ MAX_GROUPS = 4096
 
 
 def engine_of_position(position: int, num_engines: int) -> int:
-    """The engine of a position's episodes while batches are kept apart: whoever plays, it is the same one."""
+    """The engine of a position's episodes while batches are kept apart, the same for every client."""
     return position % num_engines
 
 

@@ -7,14 +7,14 @@ from collections import deque
 
 
 class Slots:
-    """A number of slots; what is given back goes straight to who has waited longest."""
+    """A number of slots; one that is given back goes straight to the caller that has waited longest."""
 
     def __init__(self, number: int) -> None:
         self._num_free = number
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def take(self) -> None:
-        """Wait for a slot; whoever is cancelled here has none."""
+        """Wait for a slot; a caller that is cancelled meanwhile has none."""
         if self._num_free:
             self._num_free -= 1
             return

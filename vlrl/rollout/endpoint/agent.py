@@ -1,4 +1,4 @@
-"""An agent that plays through the endpoint: somebody's function, or a program."""
+"""An agent that plays through the endpoint: a user's function, or a program."""
 
 from __future__ import annotations
 
