@@ -109,7 +109,8 @@ def collect(root: Path, names: Sequence[str] = ()) -> list[str]:
         found = Path(folder, "proofs.json")
         paths = filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")])
         environment = os.environ | {FOUND: str(found), "PYTHONPATH": os.pathsep.join(paths)}
-        options = "-p slow_proofs -m slow --collect-only -qq --assert=plain"  # rewriting takes most of the time
+        # Rewriting the assertions of all files would take most of the time.
+        options = "-p slow_proofs -m slow --collect-only -qq --assert=plain"
         command = [sys.executable, "-m", "pytest", *options.split()]
         done = subprocess.run([*command, *names], cwd=root, env=environment, capture_output=True, text=True)
         if done.returncode not in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
