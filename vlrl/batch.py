@@ -93,6 +93,8 @@ class MicroBatch(TrainedTokens[npt.NDArray[Any]]):
         media_parts: [num_distinct] int64, what each counts where a family cuts images into tiles.
         token_sample_ids: [num_ledgers] ids of their samples, for error messages.
         slice_lengths: tokens of each rank that has a slice of the sequence; one entry if it is not shared.
+        policy_ids: [T] int64, number of the policy whose adapter acts on a token, -1 for none; None where
+            there is one policy, and without a ledger. A tree is of one policy.
 
     The last token of a completion is predicted but predicts nothing: it is a target, and no input.
 
@@ -117,6 +119,7 @@ class MicroBatch(TrainedTokens[npt.NDArray[Any]]):
     ahead_inputs: MediaInputs | None
     token_sample_ids: tuple[str, ...]
     slice_lengths: tuple[int, ...]
+    policy_ids: IntArray | None = None
 
 
 Batch: TypeAlias = list[list[MicroBatch]]

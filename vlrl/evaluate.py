@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vlrl.config import Config
+from vlrl.config.learning.policies import require_one_policy
 from vlrl.errors import ConfigError
 from vlrl.process.event_loop import call_page
 from vlrl.rollout.groups import require_played, require_scored
@@ -121,6 +122,7 @@ def evaluate_model(config: Config | Mapping[str, Any], console: TrainConsole | N
     def page(checked: Config, shown: TrainConsole) -> Evaluation:
         if not checked.data.eval:
             raise ConfigError("data.eval is not set; name the held-out rows there")
+        require_one_policy(checked, "vlrl eval")
         with Run(checked, shown, train=False, generate=True) as run:
             samples = heldout_samples(run, checked.eval.num_samples)
             shown.phase(f"answering {len(samples)} held-out samples")

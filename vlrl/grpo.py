@@ -33,7 +33,7 @@ from vlrl.run.players.player import Player
 from vlrl.run.recovery import run_to_end
 from vlrl.run.run import Clock, Run
 from vlrl.tracking.console import TrainConsole
-from vlrl.tracking.stats import episode_stats, rollout_stats
+from vlrl.tracking.stats import episode_stats, rollout_stats, stats_by_policy
 from vlrl.trainer.objective import rl_objective
 from vlrl.trainer.result import mean_of_updates
 from vlrl.trainer.schedule import learning_rate
@@ -84,11 +84,11 @@ async def generate_groups(player: Player, tickets: Sequence[Ticket[TicketOutcome
     with clock.measure("reward"):
         failures = await score_groups(result.groups, player.reward.score_all, tickets[0].version)
         if config.preferences is None:
-            assign_credit(result.groups, config.algorithm, player.masks)
+            assign_credit(result.groups, config.algorithm, player.masks, player.untrained)
         else:
             assign_pairs(result.groups, player.masks)
     played = zip(result.of_samples, rows, strict=True)
-    outcomes = [outcome_of(groups, player.filters, row.number) for groups, row in played]
+    outcomes = [outcome_of(groups, player.filters, row.number, player.untrained) for groups, row in played]
     return Round(outcomes, failures, result.counts, row_counts(rows), clock.seconds)
 
 
@@ -121,6 +121,7 @@ def grpo_step(run: Run, step: int) -> dict[str, float]:
         )
     judged = [*collected.groups, *collected.dropped]
     metrics = rollout_stats(judged, collected.failures) | episode_stats(judged, collected.counts)
+    metrics |= stats_by_policy(judged, config)
     metrics |= {name: float(count) for name, count in collected.rows.items()}
     metrics |= collected.metrics | run.rollouts.take_published() | run.rollouts.take_counts()
     metrics |= run.policy.take_metrics()
@@ -136,6 +137,7 @@ def grpo_step(run: Run, step: int) -> dict[str, float]:
                 if config.parity.every_step:
                     require_parity(differences, config, when=f"step {step + 1}")
         metrics |= mean_of_updates(updates)
+        run.run_blocking(run.trainer.refresh_copies, step + 1)
     with clock.measure("sync"):
         probes = config.weights.probe_every > 0 and (step + 1) % config.weights.probe_every == 0
         paused_s = run.run_blocking(partial(run.turns.update, step + 1, checked=probes))

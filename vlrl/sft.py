@@ -10,6 +10,7 @@ import numpy as np
 
 from vlrl.algorithm.credit import group_with_advantages
 from vlrl.config import Config
+from vlrl.config.learning.policies import require_one_policy
 from vlrl.data.run_data import require_targets
 from vlrl.errors import ConfigError
 from vlrl.packing.layout import media_themselves
@@ -67,7 +68,8 @@ def without_other_models(config: Config) -> Config:
 
 
 def require_no_preferences(config: Config) -> None:
-    """Raise ConfigError for a section that only `vlrl dpo` and `vlrl train` read."""
+    """Raise ConfigError for sections that only `vlrl dpo` and `vlrl train` read."""
+    require_one_policy(config, "vlrl sft")
     if config.preferences is not None:
         raise ConfigError(
             "the config has `preferences`, which supervised training has no use for; train with `vlrl dpo`, "

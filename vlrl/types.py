@@ -192,6 +192,7 @@ class Sample:
         env: where its episodes are played; None for single-turn question answering.
         tools: JSON schemas of the functions that the chat template offers to the model.
         metadata: anything else from the row; passed to rewards by name.
+        agent: that is asked, of an environment of several; "" of any other.
     """
 
     id: str
@@ -206,6 +207,7 @@ class Sample:
     env: EnvTask | None = None
     tools: tuple[Mapping[str, Any], ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    agent: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,6 +351,11 @@ class Group:
         if self.greedy is None:
             return len(self.scored) < self.smallest
         return not self.scored or all(t.score is None for t in self.greedy)
+
+    @property
+    def agent(self) -> str:
+        """The agent that its members are of; "" if there is but one, or none is known as all failed."""
+        return next((t.sample.agent for t in self.trajectories if not t.failed), "")
 
     @property
     def scored(self) -> list[Trajectory]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +17,12 @@ MaskFn = Callable[[Trajectory], Sequence[BoolArray]]
 """trajectory → for each ledger, [num_tokens] bool: which tokens may be trained."""
 
 
-def assign_credit(groups: Sequence[Group], options: AlgorithmConfig, masks: Sequence[MaskFn] = ()) -> None:
+def assign_credit(
+    groups: Sequence[Group],
+    options: AlgorithmConfig,
+    masks: Sequence[MaskFn] = (),
+    untrained: Collection[str] = (),
+) -> None:
     """Fill each group's credits in place; a member that failed has no part in them (law 7).
 
     It has zeros, and the others are compared among themselves, or with the group's greedy episode. All have
@@ -27,9 +32,10 @@ def assign_credit(groups: Sequence[Group], options: AlgorithmConfig, masks: Sequ
         groups: scored.
         options: how turns are credited.
         masks: a token is trained if all of them say so.
+        untrained: agents that a frozen policy plays; their groups have zeros.
     """
     for group in groups:
-        scored = [] if group.failed else group.scored
+        scored = [] if group.failed or group.agent in untrained else group.scored
         of_turns = iter(turn_advantages(scored, options, group.greedy or ()) if scored else ())
         group.credits = []
         for trajectory in group.trajectories:

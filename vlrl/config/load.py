@@ -17,6 +17,7 @@ from vlrl.config.data import DataConfig, MediaConfig, ProcessorConfig
 from vlrl.config.engine import GeneratorConfig, WeightsConfig
 from vlrl.config.learning.baseline import require_baseline
 from vlrl.config.learning.critic import require_place_for_critic
+from vlrl.config.learning.policies import PolicyConfig, require_place_for_policies
 from vlrl.config.learning.preferences import PreferencesConfig
 from vlrl.config.learning.regularizers import require_effect
 from vlrl.config.learning.replay import require_use_of_replay
@@ -69,6 +70,8 @@ class Config(Section):
     trainer: TrainerConfig = TrainerConfig()
     lora: LoraConfig | None = None
     """Adapters; null trains the model itself."""
+    policies: dict[str, PolicyConfig] = Field(default_factory=dict)
+    """Several policies by name, for the agents of an environment; empty: one policy plays everybody."""
     placement: Literal["auto", "colocated", "split"] = "auto"
     """GPUs of trainer and engines. colocated: they share all GPUs and take turns, each giving its memory up
     for the other. split: each GPU belongs to a rank or to an engine, as asynchronous.mode=async needs. auto
@@ -189,7 +192,7 @@ class Config(Section):
     def _what_teaches(self) -> Config:
         for require in (
             *(require_baseline, require_use_of_groups, require_effect),
-            *(require_use_of_replay, require_place_for_critic),
+            *(require_use_of_replay, require_place_for_critic, require_place_for_policies),
         ):
             require(self)
         if self.preferences is not None:

@@ -20,7 +20,7 @@ from vlrl.config import Config
 from vlrl.engine.arguments import engine_arguments
 from vlrl.engine.choices import engine_choices
 from vlrl.engine.client.shared_media import fetch_media
-from vlrl.engine.lora import adapter_arguments, adapter_request, require_places
+from vlrl.engine.lora import adapter_arguments, adapter_requests, require_places
 from vlrl.engine.patches import keep_images_of_cached_prompts
 from vlrl.engine.requests import (
     EngineRequest,
@@ -62,7 +62,7 @@ class Engine:
         self._engine_options = dict(engine_options)
         self._takes_turns, self._sleeps = takes_turns, False
         self._lora = sent_alone(config)
-        self._adapter: Any = None
+        self._adapters: Sequence[Any] = ()
         self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
         self._running: dict[str, tuple[EngineRequest, Callable[[GenerationResult], None]]] = {}
         self._preparer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="prepare")
@@ -143,12 +143,13 @@ class Engine:
         )
         if self._lora is not None:
             targets = adapter_targets(empty_model(self._config), self._lora)
-            arguments |= adapter_arguments(self._lora, targets, arguments)
+            policies = tuple(self._config.policies)
+            arguments |= adapter_arguments(self._lora, targets, arguments, max(1, len(policies)))
         self._engine = LLMEngine.from_engine_args(EngineArgs(**arguments))
         if self._lora is not None:
-            missing = self._engine.collective_rpc("open_adapter", args=(targets,))
+            missing = self._engine.collective_rpc("open_adapters", args=(targets, policies))
             require_places(missing[0], self._config.model.path)
-            self._adapter = adapter_request()
+            self._adapters = adapter_requests(policies)
         self._engine.set_weight_version("0")
         if self._config.generator.tensor_parallel_size == 1:
             self._engine.collective_rpc("remove_rendezvous")
@@ -201,7 +202,8 @@ class Engine:
         try:
             for index, (request, prompt) in enumerate(zip(requests, prompts, strict=True)):
                 params = sampling_params(request.sampling, self._stop_token_ids)
-                self._engine.add_request(request.name, prompt, params, lora_request=self._adapter)
+                adapter = self._adapters[request.policy] if self._adapters else None
+                self._engine.add_request(request.name, prompt, params, lora_request=adapter)
                 self._running[request.name] = (request, partial(done, index))
         except Exception:  # all or none
             self._give_up([request.name for request in requests])

@@ -1,7 +1,8 @@
 """vLLM's own LoRA: engines keep the starting weights and are sent adapters alone (lora.sync=adapter).
 
-Every request carries the one adapter under a fixed id, from the first on: an adapter of zeros until a version
-arrives. So requests that run when one arrives go on under it (law 6), as they do with merged weights.
+Every request carries its policy's adapter under a fixed id, from the first on: an adapter of zeros until a
+version arrives. So requests that run when one arrives go on under it (law 6), as they do with merged weights.
+vLLM tells the prefixes of different adapters apart by their names.
 """
 
 from __future__ import annotations
@@ -17,19 +18,22 @@ from vlrl.errors import ConfigError, EngineError
 from vlrl.model.hf_names import PublishedLayout
 from vlrl.model.parts import VISION_PARTS, part_of
 
-ADAPTER_ID = 1
-"""vLLM counts from 1."""
+FIRST_ID = 1
+"""Of the adapters: vLLM counts from 1."""
+ONE_POLICY = ("trained",)
+"""Name of the adapter where there are no policies by name."""
 
 
 def adapter_arguments(
-    options: LoraConfig, targets: Sequence[str], arguments: Mapping[str, Any]
+    options: LoraConfig, targets: Sequence[str], arguments: Mapping[str, Any], num_adapters: int = 1
 ) -> dict[str, Any]:
-    """Arguments of vLLM's EngineArgs that give the layers named `targets` room for one adapter, and no other.
+    """Arguments of vLLM's EngineArgs that give the layers named `targets` room for adapters, and no others.
 
     Args:
         options: rank.
         targets: transformers' names.
         arguments: the others of EngineArgs.
+        num_adapters: one a policy.
 
     Raises:
         ConfigError: if the rank is larger than any that vLLM serves, or it serves none for the model.
@@ -52,8 +56,8 @@ def adapter_arguments(
         )
     return {
         "enable_lora": True,
-        "max_loras": 1,
-        "max_cpu_loras": 1,
+        "max_loras": num_adapters,
+        "max_cpu_loras": num_adapters,
         "max_lora_rank": room,
         # Each layer with room for an adapter multiplies with it, also where it is zero.
         "lora_target_modules": sorted(_names_in(model_class, targets)),
@@ -61,11 +65,12 @@ def adapter_arguments(
     }
 
 
-def adapter_request() -> Any:
-    """What a request carries. vLLM wants a path to read the adapter from; it is there already."""
+def adapter_requests(policies: Sequence[str]) -> list[Any]:
+    """What requests of each policy carry. vLLM wants a path to read an adapter from; it is there already."""
     from vllm.lora.request import LoRARequest
 
-    return LoRARequest("trained", ADAPTER_ID, "held in memory, see vlrl/engine/lora.py")
+    path = "held in memory, see vlrl/engine/lora.py"
+    return [LoRARequest(name, FIRST_ID + number, path) for number, name in enumerate(policies or ONE_POLICY)]
 
 
 def require_places(missing: Sequence[str], path: str) -> None:
@@ -77,25 +82,27 @@ def require_places(missing: Sequence[str], path: str) -> None:
         )
 
 
-class AdapterSlot:
-    """The adapter of one worker process of an engine, as vLLM holds it.
+class AdapterSlots:
+    """The adapters of one worker process of an engine, as vLLM holds them.
 
     Attributes:
         unknown_products: see `use_plain_products`; empty on a GPU, which has kernels of its own.
     """
 
-    def __init__(self, model_runner: Any, layers: Sequence[str]) -> None:
-        """Start with an adapter of zeros, which leaves the model as it is.
+    def __init__(self, model_runner: Any, layers: Sequence[str], policies: Sequence[str] = ()) -> None:
+        """Start with adapters of zeros, which leave the model as it is.
 
         Args:
             model_runner: vLLM's.
-            layers: published names of those that every version brings an adapter for.
+            layers: published names of those that every version brings adapters for.
+            policies: that have one each; none is one policy without a name.
         """
-        self._layers = layers
+        self._layers, self._policies = layers, tuple(policies)
         self._worker, self._manager = model_runner.lora_manager, model_runner.lora_manager._adapter_manager
         self._mapper = _renames(model_runner.get_model())
-        self._worker.add_dummy_lora(adapter_request(), rank=1)
-        self._manager.activate_adapter(ADAPTER_ID)
+        for request in adapter_requests(policies):
+            self._worker.add_dummy_lora(request, rank=1)
+            self._manager.activate_adapter(request.lora_int_id)
         wrappers = self._manager.punica_wrapper_mapping.values()
         on_cpu = model_runner.device.type == "cpu"
         self.unknown_products = use_plain_products(wrappers) if on_cpu else ""
@@ -107,27 +114,40 @@ class AdapterSlot:
         return [layer for layer in self._layers if _name_here(layer, self._mapper) not in places]
 
     def load(self, tensors: Mapping[str, torch.Tensor], options: LoraConfig) -> None:
-        """Replace the adapter, whole.
+        """Replace every adapter, whole.
 
         Args:
-            tensors: A [rank, in] and B [out, rank] of every layer, by "LAYER.lora_A.weight" and "…lora_B.…";
-                not kept.
+            tensors: A [rank, in] and B [out, rank] of every layer, by "LAYER.lora_A.weight" and "…lora_B.…",
+                of several policies by "LAYER.lora_A.POLICY.weight"; not kept.
             options: their rank, and alpha.
 
         Raises:
-            EngineError: if it is not one adapter for each of the layers.
+            EngineError: if it is not one adapter of each policy for each of the layers.
         """
+        policies = [f".{name}" for name in self._policies] or [""]
+        names = [
+            {
+                f"{layer}.lora_{half}{policy}.weight": f"{layer}.lora_{half}.weight"
+                for layer in self._layers
+                for half in "AB"
+            }
+            for policy in policies
+        ]
+        if strange := sorted(set().union(*names) ^ tensors.keys()):
+            raise EngineError(
+                f"{len(strange)} weights of the adapters that arrived are missing or of others, such as "
+                f"{strange[0]!r}; trainer and engine must have the same model.path, lora.targets and policies"
+            )
+        for number, of_policy in enumerate(names):
+            own = {here: tensors[name] for name, here in of_policy.items()}
+            self._replace(FIRST_ID + number, own, options)
+
+    def _replace(self, adapter_id: int, tensors: Mapping[str, torch.Tensor], options: LoraConfig) -> None:
         from vllm.lora.lora_model import LoRAModel
         from vllm.lora.peft_helper import PEFTHelper
 
-        wanted = {f"{layer}.lora_{half}.weight" for layer in self._layers for half in "AB"}
-        if strange := sorted(wanted ^ tensors.keys()):
-            raise EngineError(
-                f"{len(strange)} weights of the adapter that arrived are missing or of other layers, such as "
-                f"{strange[0]!r}; trainer and engine must have the same model.path and lora.targets"
-            )
         made = LoRAModel.from_lora_tensors(
-            ADAPTER_ID,
+            adapter_id,
             # Copies: vLLM multiplies B with alpha / rank in place, and these may be views of shared memory.
             {name: tensor.to("cpu", copy=True) for name, tensor in tensors.items()},
             PEFTHelper(r=options.rank, lora_alpha=options.alpha, target_modules=list(self._layers)),
@@ -135,9 +155,10 @@ class AdapterSlot:
             dtype=self._worker.lora_config.lora_dtype,
             weights_mapper=self._mapper,
         )
-        self._manager.remove_adapter(ADAPTER_ID)
+        # Removed first, so that it comes back to the slot that running requests are computed with.
+        self._manager.remove_adapter(adapter_id)
         self._manager.add_adapter(made)
-        self._manager.activate_adapter(ADAPTER_ID)
+        self._manager.activate_adapter(adapter_id)
 
 
 def _names_in(model_class: Any, targets: Iterable[str]) -> Iterator[str]:

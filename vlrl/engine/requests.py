@@ -26,6 +26,7 @@ class EngineRequest:
         media: hashes, in order.
         sampling: how it is generated.
         order: (position, group index) of its episode: the place in a batch that several clients make.
+        policy: number of the one whose adapter generates it; 0 where there is but one.
     """
 
     name: str
@@ -35,6 +36,7 @@ class EngineRequest:
     media: tuple[str, ...]
     sampling: Sampling
     order: tuple[int, int] = (0, 0)
+    policy: int = 0
 
 
 @dataclass(frozen=True, slots=True)

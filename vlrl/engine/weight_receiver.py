@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from vlrl.config.memory import LoraConfig
-from vlrl.engine.lora import AdapterSlot
+from vlrl.engine.lora import AdapterSlots
 from vlrl.errors import EngineError
 from vlrl.model.hf_names import PublishedLayout
 from vlrl.weights.completeness import all_loaded, require_whole_parts
@@ -35,21 +35,21 @@ class WeightReceiver:
     distributed_init_method: str
     rank: int
     """Among the processes of this engine."""
-    _adapter: AdapterSlot | None = None
-    """With lora.sync=adapter, after `open_adapter`."""
+    _adapters: AdapterSlots | None = None
+    """With lora.sync=adapter, after `open_adapters`."""
     _segment: Segment | None = None
     _group: WeightGroup | None = None
 
-    def open_adapter(self, targets: Sequence[str]) -> list[str]:
-        """Begin with an adapter of zeros; those targets (transformers' names) that have no place for one."""
+    def open_adapters(self, targets: Sequence[str], policies: Sequence[str]) -> list[str]:
+        """Begin with adapters of zeros; those targets (transformers' names) that have no place for one."""
         layout = PublishedLayout.read_by(self.model_runner.get_model())
-        self._adapter = AdapterSlot(self.model_runner, [layout.name_of(name) for name in targets])
-        return self._adapter.without_place()
+        self._adapters = AdapterSlots(self.model_runner, [layout.name_of(n) for n in targets], policies)
+        return self._adapters.without_place()
 
     def unknown_lora_products(self) -> str:
-        """See `AdapterSlot.unknown_products`; after `open_adapter`."""
-        assert self._adapter is not None
-        return self._adapter.unknown_products
+        """See `AdapterSlots.unknown_products`; after `open_adapters`."""
+        assert self._adapters is not None
+        return self._adapters.unknown_products
 
     def receive_weights(self, manifest: Manifest, first_member: int, lora: LoraConfig | None = None) -> None:
         """Load every parameter: language model, vision tower, projector and tied head; or every adapter's.
@@ -74,8 +74,8 @@ class WeightReceiver:
         arrived: list[Checksum] = []
         arriving = (layout.of(*named) for named in self._noted(self._arriving(manifest), manifest, arrived))
         if lora is not None:
-            assert self._adapter is not None
-            self._adapter.load(dict(arriving), lora)
+            assert self._adapters is not None
+            self._adapters.load(dict(arriving), lora)
             self._compare(arrived, manifest)
             return
         from vllm.config import set_current_vllm_config  # here: the tests of what is around it need no vLLM

@@ -20,6 +20,7 @@ from vlrl.model.features import StepFeatures, sum_of, tower_features
 from vlrl.model.head_logprobs import CHUNK_BYTES, HeadLogprobs
 from vlrl.model.kernels.spans import SpanKind
 from vlrl.model.kernels.spans import install as install_spans
+from vlrl.model.policies.masks import PolicyMasks
 from vlrl.model.scored.files import is_scored
 from vlrl.model.scored.head import ScoreHead
 from vlrl.model.sequence_parallel import SharedAttention
@@ -42,6 +43,7 @@ class DeviceBatch(TrainedTokens[Tensor]):
     media_here: Sequence[int]
     media_ahead: Sequence[int]
     ahead_inputs: Mapping[str, Tensor] | None
+    policy_ids: Tensor | None = None
 
     @classmethod
     def of(cls, batch: MicroBatch, device: torch.device, pixels: PixelsFn | None = None) -> DeviceBatch:
@@ -82,6 +84,7 @@ class TreeModel(nn.Module):
         install_spans(model, spans)
         self._attention = KINDS[attention]
         self._features, self._sharers = features, sharers
+        self._masks = PolicyMasks.of(model)
 
     def predicting(self, batch: DeviceBatch, kept: StepFeatures | None) -> Tensor:
         """Last hidden states [M, hidden_size] of the tokens that predict the trained ones.
@@ -103,6 +106,8 @@ class TreeModel(nn.Module):
         pads may stand for an image's.
         """
         core: Any = self.model.model
+        if self._masks is not None:
+            self._masks.set(batch.policy_ids, len(batch.input_ids), len(batch.target_ids))
         features = self._features(core, batch, kept)
         ids, video_token_id = batch.input_ids[None], getattr(core.config, "video_token_id", None)
         if video_token_id is not None:

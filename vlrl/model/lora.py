@@ -3,11 +3,15 @@
 W' = W + alpha/rank · B·A (Eq. 3, scaled as in §4.1). The saved model gets W', the engine W' too or A and B
 alone (lora.sync); a rank adds only the rows that its slice of W holds, so nobody gathers W. The model with
 its adapters off is the starting one, which makes a second copy as the KL term's reference needless.
+
+Several policies are several adapters on the one model, all active, each on the tokens of its own policy
+(`vlrl.model.policies.masks`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,23 +20,35 @@ import torch
 from torch import Tensor, nn
 
 from vlrl.config import Config
+from vlrl.config.learning.policies import PolicyConfig
 from vlrl.config.memory import LoraConfig
 from vlrl.errors import ConfigError
-from vlrl.model.parts import matches, part_of, present
+from vlrl.model.parts import VISION_PARTS, matches, part_of, present
 from vlrl.model.scored.files import is_scored
+from vlrl.seeds import derive_seed
 
 ADAPTER = "default"
+"""Name of the one adapter where there are no policies by name."""
 _BASE = ".base_layer."
 
 
-def add_adapters(model: Any, options: LoraConfig, seed: int) -> None:
+def add_adapters(
+    model: Any, options: LoraConfig, seed: int, policies: Mapping[str, PolicyConfig] | None = None
+) -> None:
     """Put adapters beside the linear layers that options.targets name; nothing else is trained but a score.
 
     Their random half is sampled from `seed`, the same on every rank; the other half is zero, so that the
     model starts as it was.
 
+    Args:
+        model: of transformers.
+        options: rank, scale and layers.
+        seed: the run's.
+        policies: that get an adapter each, from seeds of their own; those that copy another are frozen.
+
     Raises:
-        ConfigError: if peft is not installed, or the targets name no linear layer.
+        ConfigError: if peft is not installed, or the targets name no linear layer, or for several policies
+            one of the vision tower or projector.
     """
     try:
         from peft import LoraConfig as PeftConfig
@@ -41,12 +57,39 @@ def add_adapters(model: Any, options: LoraConfig, seed: int) -> None:
         raise ConfigError("lora needs peft: pip install 'vlrl[lora]', or remove the section") from error
     targets = adapter_targets(model, options)
     config = PeftConfig(r=options.rank, lora_alpha=options.alpha, target_modules=targets, bias="none")
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        inject_adapter_in_model(config, model, adapter_name=ADAPTER)
+    seeds = {name: derive_seed(seed, "policy", name) for name in policies or ()} or {ADAPTER: seed}
+    for name, own in seeds.items():
+        with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+            warnings.filterwarnings(
+                "ignore", "Already found a `peft_config` attribute"
+            )  # of the policy before
+            torch.manual_seed(own)
+            inject_adapter_in_model(config, model, adapter_name=name)
+    if policies:
+        _activate_all(model, targets, policies)
     if is_scored(model):
         model.score.weight.requires_grad_(True)  # a new head has nothing to adapt
     model.vlrl_peft_config = config
+
+
+def _activate_all(model: Any, targets: Sequence[str], policies: Mapping[str, PolicyConfig]) -> None:
+    """Let all policies' adapters act, and be trained but for copies; peft leaves only the last one active."""
+    if vision := [name for name in targets if part_of(f"{name}.weight") in VISION_PARTS]:
+        raise ConfigError(
+            f"lora.targets name {vision[0]!r}, of the vision tower or projector, with policies="
+            f"{', '.join(policies)}: an image's features are computed once for all policies; leave it out"
+        )
+    for layer in _adapted(model).values():
+        layer.set_adapter(list(policies))
+    for name, parameter in model.named_parameters():
+        if ".lora_" in name:
+            parameter.requires_grad_(policies[policy_of(name)].copies is None)
+    model.vlrl_policies = tuple(policies)
+
+
+def policy_of(name: str) -> str:
+    """The adapter of a weight by peft's name: MODULE.lora_A.POLICY.weight."""
+    return name.rsplit(".", 2)[1]
 
 
 def sent_alone(config: Config) -> LoraConfig | None:
@@ -87,6 +130,16 @@ def adapters_off(model: nn.Module) -> Iterator[None]:
 def base_name(name: str) -> str | None:
     """A parameter's name in the model without adapters; None for an adapter's own."""
     return None if ".lora_" in name else name.replace(_BASE, ".")
+
+
+def base_layout(model: nn.Module) -> list[tuple[str, str, tuple[int, ...]]]:
+    """(name without adapters, dtype, whole shape) of every other parameter of a model split by ZeRO-3."""
+    named: Iterable[tuple[str, Any]] = model.named_parameters()
+    return [
+        (name, str(p.dtype).removeprefix("torch."), tuple(p.ds_shape))
+        for name, p in ((base_name(n), p) for n, p in named)
+        if name is not None
+    ]
 
 
 def adapter_state(model: nn.Module) -> dict[str, Tensor]:
@@ -154,8 +207,20 @@ def merged_shards(
         yield published, shard
 
 
-def save_adapter(model: Any, adapters: Mapping[str, Tensor], folder: Path) -> None:
-    """Write adapter_config.json and adapter_model.safetensors, which peft and vLLM read."""
+def save_adapters(model: Any, adapters: Mapping[str, Tensor], folder: Path) -> None:
+    """Write adapter_config.json and adapter_model.safetensors, which peft and vLLM read.
+
+    Of several policies there is a folder each, by their names.
+    """
+    policies = getattr(model, "vlrl_policies", ())
+    for policy in policies:
+        own = {n.replace(f".{policy}.", "."): t for n, t in adapters.items() if policy_of(n) == policy}
+        _save_adapter(model, own, folder / policy)
+    if not policies:
+        _save_adapter(model, adapters, folder)
+
+
+def _save_adapter(model: Any, adapters: Mapping[str, Tensor], folder: Path) -> None:
     from safetensors.torch import save_file
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -192,7 +257,10 @@ def _linear_layers(model: nn.Module) -> list[str]:
 
 
 def _own_parameters(model: nn.Module) -> list[tuple[str, Any]]:
-    """The adapters' weights by peft's names: MODULE.lora_A.weight [rank, in], MODULE.lora_B.weight."""
+    """The adapters' weights by peft's names: MODULE.lora_A.weight [rank, in], MODULE.lora_B.weight.
+
+    Of several policies: MODULE.lora_A.POLICY.weight.
+    """
     return [(n.replace(f".{ADAPTER}.", "."), p) for n, p in model.named_parameters() if ".lora_" in n]
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from vlrl.config.learning.policies import require_policy
 from vlrl.ledger import IntArray
 from vlrl.packing.prefix_tree import Branch, Keys
 from vlrl.types import Group
@@ -22,17 +23,48 @@ def counted(groups: Sequence[Group]) -> list[Group]:
 
 
 def branches_of(
-    group: Group, weights: Sequence[float], keys: Keys, number: int | None = None
+    group: Group,
+    weights: Sequence[float],
+    keys: Keys,
+    number: int | None = None,
+    policy: int | None = None,
 ) -> list[Branch]:
     """A group's ledgers that have trained tokens: [n] weights of a trajectory's trained tokens."""
     return [
-        Branch(trajectory.sample.id, ledger, advantages, trained, weight, keys.of(ledger, trained), number)
+        Branch(
+            trajectory.sample.id,
+            ledger,
+            advantages,
+            trained,
+            weight,
+            keys.of(ledger, trained, policy),
+            number,
+            policy=policy,
+        )
         for trajectory, credit, weight in zip(group.trajectories, group.credits, weights, strict=True)
         for ledger, advantages, trained in zip(
             trajectory.ledgers, credit.advantages, credit.trained, strict=True
         )
         if trained.any()
     ]
+
+
+def policies_of(groups: Sequence[Group], numbers: Mapping[str, int]) -> list[int | None]:
+    """The policy of each group by number; of all None where there is but one, and of a group without members.
+
+    Args:
+        groups: of `counted`.
+        numbers: of the policy of each agent; empty for one policy.
+
+    Raises:
+        ConfigError: for a group of an agent that no policy plays.
+    """
+    if not numbers:
+        return [None] * len(groups)
+    for group in groups:
+        if group.trajectories:
+            require_policy(group.trajectories[0].sample.id, group.agent, numbers)
+    return [numbers[group.agent] if group.trajectories else None for group in groups]
 
 
 def numbered(branches: Sequence[Branch], groups: Sequence[Group]) -> list[Branch]:

@@ -33,6 +33,7 @@ class _Sequence:
     media: list[Media]
     media_starts: IntArray
     places: dict[Branch, IntArray]
+    policy_ids: IntArray | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,7 @@ class Slice:
             **{**own, "source_index": own["source_index"] - self.start},
             token_sample_ids=self.sample_ids,
             slice_lengths=self.lengths,
+            policy_ids=None if sequence.policy_ids is None else sequence.policy_ids[self.start : self.end],
         )
 
 
@@ -195,6 +197,8 @@ def _add_ignored(sequence: _Sequence, count: int) -> None:
     sequence.input_ids = np.append(sequence.input_ids, np.zeros(count, np.int64))
     sequence.position_ids = np.append(sequence.position_ids, np.zeros((3, count), np.int64), axis=1)
     sequence.seen_until = np.append(sequence.seen_until, ends.astype(np.int32))
+    if sequence.policy_ids is not None:
+        sequence.policy_ids = np.append(sequence.policy_ids, np.full(count, -1))
 
 
 def _sequence_of(branches: Sequence[Branch]) -> _Sequence:
@@ -228,7 +232,14 @@ def _sequence_of(branches: Sequence[Branch]) -> _Sequence:
         media=[medium for medium, _ in shown],
         media_starts=np.array([start for _, start in shown], np.int64),
         places=places,
+        policy_ids=_policy_ids([node.branch for node, _ in nodes], sizes),
     )
+
+
+def _policy_ids(branches: Sequence[Branch], sizes: IntArray) -> IntArray | None:
+    """The policy of each token, of nodes of these branches and sizes; None where there is one."""
+    policies = [branch.policy for branch in branches if branch.policy is not None]
+    return np.repeat(np.array(policies, np.int64), sizes) if len(policies) == len(branches) else None
 
 
 def _joined(pieces: Sequence[npt.NDArray[Any]], dtype: type[np.generic]) -> npt.NDArray[Any]:

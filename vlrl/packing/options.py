@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from vlrl.config import Config
 from vlrl.config.algorithm import AlgorithmConfig
+from vlrl.config.learning.policies import number_of_agent
 
 Aggregation = Literal["token", "sequence", "constant", "group"]
 
@@ -34,6 +36,7 @@ class PackOptions:
             micro-batch is for itself.
         sequence_parallel: ranks in a row that get a slice each of the same micro-batches.
         numbers_steps: say of each trained token where it is in its episode, for a critic.
+        policies: number of the policy of each agent, where there are several; empty for one.
     """
 
     num_ranks: int
@@ -47,6 +50,7 @@ class PackOptions:
     images_once: bool = False
     sequence_parallel: int = 1
     numbers_steps: bool = False
+    policies: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, config: Config, algorithm: AlgorithmConfig | None = None) -> PackOptions:
@@ -70,4 +74,5 @@ class PackOptions:
             images_once=True,
             sequence_parallel=config.trainer.sequence_parallel,
             numbers_steps=algorithm is not None and algorithm.critic is not None,
+            policies=number_of_agent(config),
         )

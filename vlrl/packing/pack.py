@@ -13,11 +13,11 @@ from vlrl.algorithm.normalize import batch_normalized
 from vlrl.batch import Batch
 from vlrl.errors import DataError
 from vlrl.ledger import IntArray
-from vlrl.packing.branches import branches_of, counted, numbered
+from vlrl.packing.branches import branches_of, counted, numbered, policies_of
 from vlrl.packing.layout import ALONE, Elsewhere, PixelsFn, Slice, slices_of
 from vlrl.packing.options import PackOptions
 from vlrl.packing.prefix_tree import Branch, Identity, Keys, distinct, grow, preorder
-from vlrl.packing.token_weights import token_weights
+from vlrl.packing.token_weights import weights_by_policy
 from vlrl.types import Group
 
 # What a pair of attention and a pixel cost in tokens through the language model, in a model of 3 to 7 billion
@@ -69,11 +69,12 @@ def pack(
     num_ranks, max_tokens = options.num_ranks, options.max_tokens
     is_whole = options.aggregation == "group"
     groups = counted(groups)
-    weights = token_weights(groups, options.aggregation, options.max_completion_tokens, options.max_turns)
+    policies = policies_of(groups, options.policies)
+    weights = weights_by_policy(groups, policies, options)
     keys = Keys()
     branches: list[Branch] = []
-    for number, (group, group_weights) in enumerate(zip(groups, weights, strict=True)):
-        of_group = branches_of(group, group_weights, keys, number if is_whole else None)
+    for number, (group, group_weights, policy) in enumerate(zip(groups, weights, policies, strict=True)):
+        of_group = branches_of(group, group_weights, keys, number if is_whole else None, policy)
         if options.keep_zero_advantage or any(b.advantages[b.trained].any() for b in of_group):
             branches += of_group
     if options.numbers_steps:
@@ -106,7 +107,15 @@ def pack(
 
 def part_of(groups: Sequence[Group], part: slice, options: PackOptions) -> Sequence[Group]:
     """The groups of one optimizer step, of all those of a batch; advantages are normalised over the batch."""
-    return (batch_normalized(groups) if options.normalize == "batch" else groups)[part]
+    if options.normalize != "batch":
+        return groups[part]
+    normalized = list(groups)
+    policies = [options.policies.get(group.agent) for group in groups]
+    for policy in set(policies):  # each by itself
+        mine = [number for number, each in enumerate(policies) if each == policy]
+        for number, group in zip(mine, batch_normalized([groups[n] for n in mine]), strict=True):
+            normalized[number] = group
+    return normalized[part]
 
 
 def _elsewhere(ranks: Sequence[Sequence[Slice]]) -> list[list[Elsewhere]]:

@@ -31,6 +31,7 @@ class Branch:
         keys: [5, num_inputs] int32, see `Keys`; two ledgers share a token if they share all keys up to it.
         group: number of its group where all of a group must be in one micro-batch; None where it need not.
         steps: [num_tokens, 3] int64, see `vlrl.batch.TrainedTokens`; None without a critic.
+        policy: number of the policy that generated it; None where there is one.
     """
 
     sample_id: str
@@ -41,6 +42,7 @@ class Branch:
     keys: npt.NDArray[np.int32]
     group: int | None = None
     steps: IntArray | None = None
+    policy: int | None = None
 
     @property
     def num_media(self) -> int:
@@ -51,13 +53,14 @@ class Branch:
 class Keys:
     """What makes two tokens the same: id, the three positions, and the medium that begins there.
 
-    A medium's whole placeholder follows from its first token, so no tree forks inside of one.
+    A medium's whole placeholder follows from its first token, so no tree forks inside of one. The policy is
+    told apart at the first token, since all that follows is computed with its adapter.
     """
 
     def __init__(self) -> None:
         self._names: dict[tuple[Any, ...], int] = {}
 
-    def of(self, ledger: Ledger, trained: BoolArray) -> npt.NDArray[np.int32]:
+    def of(self, ledger: Ledger, trained: BoolArray, policy: int | None = None) -> npt.NDArray[np.int32]:
         """[5, num_inputs] int32: id, time, height, width, number of the medium (0 for none).
 
         The inputs are the tokens before the last trained one: it is predicted, and what follows is not.
@@ -72,6 +75,9 @@ class Keys:
             place = of_tokens[start : start + 1, 4]
             name = (int(place.sum()), identity(medium))
             place[:] = self._names.setdefault(name, len(self._names) + 1)
+        if policy is not None:
+            name = (int(of_tokens[:1, 4].sum()), ("policy", policy))
+            of_tokens[:1, 4] = self._names.setdefault(name, len(self._names) + 1)
         keys: npt.NDArray[np.int32] = of_tokens.T
         return keys
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vlrl.packing.options import Aggregation
+from vlrl.packing.options import Aggregation, PackOptions
 from vlrl.types import Group
 
 
@@ -30,3 +30,25 @@ def token_weights(
         return [[1.0 / (num_sequences * max(1, n)) for n in row] for row in lengths]
     turns = [[max_turns if t.sample.env else 1 for t in g.trajectories] for g in groups]
     return [[1.0 / (num_sequences * max_completion_tokens * n) for n in row] for row in turns]
+
+
+def weights_by_policy(
+    groups: Sequence[Group], policies: Sequence[int | None], options: PackOptions
+) -> list[list[float]]:
+    """`token_weights` of each policy's groups by themselves, in the order of the groups.
+
+    Each policy's loss is the mean over its own tokens alone and the step's loss is the sum of these, as if
+    each were trained by itself: the long answers of one do not drown the other's.
+    """
+    found: list[list[float]] = [[] for _ in groups]
+    for policy in set(policies):
+        mine = [number for number, each in enumerate(policies) if each == policy]
+        weights = token_weights(
+            [groups[number] for number in mine],
+            options.aggregation,
+            options.max_completion_tokens,
+            options.max_turns,
+        )
+        for number, of_group in zip(mine, weights, strict=True):
+            found[number] = of_group
+    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,10 +67,21 @@ class Round:
 
 
 def outcome_of(
-    groups: Sequence[Group], filters: Sequence[NamedFilter] = (), row: int | None = None
+    groups: Sequence[Group],
+    filters: Sequence[NamedFilter] = (),
+    row: int | None = None,
+    untrained: Collection[str] = (),
 ) -> TicketOutcome:
-    """The outcome of a ticket whose groups are scored and have credit, once filters have judged them."""
-    refusals = [first_refusal(group, filters) for group in groups]
+    """The outcome of a ticket whose groups are scored and have credit, once filters have judged them.
+
+    Those of `untrained` agents, which a frozen policy plays, are kept beside any that is kept to be trained.
+    """
+    judged = [None if group.agent in untrained else first_refusal(group, filters) for group in groups]
+    others = [refusal for group, refusal in zip(groups, judged, strict=True) if group.agent not in untrained]
+    beside = None if None in others else next(iter(others), EMPTY)
+    refusals = [
+        beside if group.agent in untrained else refusal for group, refusal in zip(groups, judged, strict=True)
+    ]
     kept = [group for group, refusal in zip(groups, refusals, strict=True) if refusal is None]
     dropped = [group for group, refusal in zip(groups, refusals, strict=True) if refusal is not None]
     return TicketOutcome(

@@ -48,6 +48,11 @@ class SelfPlay(TurnLoop):
         messages = (*system, said.message)
         opening = await asyncio.to_thread(self._context.processor.encode, messages, said.media)
         sample = replace(
-            self._sample, id=f"{self._sample.id}/{agent}", messages=messages, media=said.media, prompt=opening
+            self._sample,
+            id=f"{self._sample.id}/{agent}",
+            agent=agent,
+            messages=messages,
+            media=said.media,
+            prompt=opening,
         )
         self.sessions[agent] = Session(sample, self._group_index, said.seen)

@@ -127,6 +127,7 @@ class GroupNumbers:
         example: its first scored member; None if there is none.
         greedy: of the greedy episode that the members are compared with, if there is one.
         signal: mean |advantage| of its trained tokens; 0 if there is nothing to learn from.
+        agent: that it is of, in an environment of several; else "".
     """
 
     sample_id: str | None
@@ -136,6 +137,7 @@ class GroupNumbers:
     example: Example | None
     greedy: tuple[TrajectoryNumbers, ...] = ()
     signal: float = 0.0
+    agent: str = ""
 
     @classmethod
     def of(cls, group: Group) -> Self:
@@ -148,6 +150,7 @@ class GroupNumbers:
             example=Example.of(group.scored[0]) if group.scored else None,
             greedy=tuple(map(TrajectoryNumbers.of, group.greedy or ())),
             signal=signal_of(group),
+            agent=group.agent,
         )
 
     @property

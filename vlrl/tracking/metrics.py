@@ -17,6 +17,17 @@ TIME_PARTS = ("generate", "reward", "train", "sync", "wait")
 SOURCE_REWARD = "reward_by_source/"
 """Mean reward of one source is `reward_by_source/<name>`."""
 
+POLICIES = "policies/"
+"""What is measured of one of several policies is `policies/<name>/<number>`."""
+
+BY_POLICY = {
+    "reward_mean": Metric("Mean reward of its completions, also of one that is not trained"),
+    "num_trained_tokens": Metric("Its trained tokens", "count"),
+    "entropy": Metric("policy/entropy", "nats"),
+    "mismatch": Metric("policy/sampler_mismatch", "nats"),
+    "kl_reference": Metric("policy/kl_reference", "nats"),
+}
+
 GREEDY_REWARD = "baseline/greedy_reward"
 """Mean reward of the greedy completions of ReMax, which are no part of reward/mean."""
 
@@ -223,6 +234,10 @@ NODE_GAUGES: Mapping[str, Metric] = {
 FAMILIES: Mapping[str, Metric] = {
     "reward/<part>": Metric("Mean of a named part of the reward"),
     f"{SOURCE_REWARD}<source>": Metric("Mean reward of a source's samples, where there are several sources"),
+    **{
+        f"{POLICIES}<policy>/{name}": replace(m, meaning=f"Of one of several policies: {m.meaning}")
+        for name, m in BY_POLICY.items()
+    },
     f"{DROPPED}<filter>": Metric("Groups that batch.filters dropped", "count"),
     "episode/<number>": Metric("Mean of a number in the environment's info at the end of an episode"),
     "judge/<model>/<number>": Metric("Requests, tokens, seconds and cost of a judge, in a step"),
@@ -253,6 +268,9 @@ def describe(name: str) -> str:
     if name.removeprefix("heldout/").startswith("judge/"):
         _, model, what = name.removeprefix("heldout/").split("/", 2)
         return f"The judge {model}: {what.removeprefix('num_').replace('_', ' ')}"
+    if name.startswith(POLICIES):
+        _, policy, number = name.split("/", 2)
+        return f"Policy {policy}: {BY_POLICY[number].meaning}" if number in BY_POLICY else ""
     if name.startswith(NODES):
         _, host, gauge = name.split("/", 2)
         if (known := NODE_GAUGES.get(re.sub(r"^gpu\d+_", "gpu<n>_", gauge))) is None:

@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from vlrl.config import Config
+from vlrl.config.learning.policies import policy_of_agent
 from vlrl.tracking.group_numbers import GroupNumbers, TrajectoryNumbers
-from vlrl.tracking.metrics import EPISODE_COUNTS, GREEDY_REWARD, SOURCE_REWARD
+from vlrl.tracking.metrics import EPISODE_COUNTS, GREEDY_REWARD, POLICIES, SOURCE_REWARD
 
 
 def rollout_stats(groups: Sequence[GroupNumbers], failures: Sequence[object]) -> dict[str, float]:
@@ -58,6 +60,16 @@ def episode_stats(groups: Sequence[GroupNumbers], counts: Mapping[str, int]) -> 
         **{f"episode/{name}": _mean([e.info[name] for e in episodes if name in e.info]) for name in names},
         **{f"failures/{name}": float(counts.get(name, 0)) for name in EPISODE_COUNTS},
     }
+
+
+def stats_by_policy(groups: Sequence[GroupNumbers], config: Config) -> dict[str, float]:
+    """Mean reward of each policy's completions, frozen ones included; none where there is one policy."""
+    owner, rewards = policy_of_agent(config), dict[str, list[float]]()
+    for group in groups:
+        if group.agent in owner:
+            rewards.setdefault(owner[group.agent], [])
+            rewards[owner[group.agent]] += [t.total for t in group.members if t.total is not None]
+    return {f"{POLICIES}{name}/reward_mean": _mean(values) for name, values in sorted(rewards.items())}
 
 
 def _baseline(groups: Sequence[GroupNumbers]) -> dict[str, float]:

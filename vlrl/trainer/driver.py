@@ -196,6 +196,12 @@ class Trainer:
         """Trainer logprobs, [num_ranks][num_micro_batches] of [M] float32."""
         return cluster.call(self._ranks, "logprobs", batch)
 
+    def refresh_copies(self, step: int) -> None:
+        """Take the copies of policies (`policies.NAME.every`) that are due before a step, counted from 0."""
+        if any(policy.every is not None for policy in self._config.policies.values()):
+            self._written = False
+            cluster.call(self._ranks, "refresh_copies", [step] * len(self._ranks))
+
     def write_weights(self, *, checked: bool = False) -> None:
         """Write the weights as a new version, which `manifest` names from now on.
 

@@ -49,7 +49,7 @@ def load_model(config: Config) -> Any:
         _recompute(model, config.trainer.gradient_checkpointing)
     freeze(model, config.model.freeze)
     if config.lora is not None:
-        add_adapters(model, config.lora, config.run.seed)
+        add_adapters(model, config.lora, config.run.seed, config.policies)
     if not any(p.requires_grad for p in model.parameters()):
         raise ConfigError(f"model.freeze={config.model.freeze} leaves nothing to train")
     return model.train()

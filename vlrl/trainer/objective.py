@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 import torch
 
+from vlrl.algorithm.by_policy import Sums, no_sums, policy_metrics, policy_sums
 from vlrl.algorithm.distillation import teacher_advantages
 from vlrl.algorithm.loss import MAX_LOG_RATIO, kl_k3, negative_log_likelihood
 from vlrl.algorithm.off_policy import SumsFn, corrected_surrogate
@@ -119,6 +120,23 @@ def token_losses(
     return per_token, sums
 
 
+def sums_by_policy(
+    batch: DeviceBatch, trainer_logprobs: torch.Tensor, entropy: torch.Tensor, terms: Terms, config: Config
+) -> Sums:
+    """What `StepSums` has of the tokens of each policy; arguments as `token_losses` has them."""
+    if batch.policy_ids is None:
+        return no_sums()
+    policies, current = batch.policy_ids[batch.source_index], trainer_logprobs.detach()
+    return policy_sums(
+        policies,
+        len(config.policies),
+        entropy.detach(),
+        current,
+        batch.sampler_logprobs,
+        terms.reference_logprobs,
+    )
+
+
 def rl_objective(config: Config) -> Objective:
     """What `vlrl train` minimises: the loss of pairs that each group gives, or that of its advantages.
 
@@ -157,4 +175,6 @@ def objective_metrics(sums: StepSums, objective: Objective, config: Config) -> d
         found["policy/kl_reference"] = sums.kl_reference / sums.num_tokens
     if config.algorithm.teacher is not None:
         found["distillation/reverse_kl"] = sums.reverse_kl / sums.num_tokens
+    names, has_reference = tuple(config.policies), config.has_reference
+    found |= policy_metrics(sums.by_policy, names, has_reference=has_reference)
     return found | staleness_metrics(sums.by_staleness)

@@ -168,7 +168,7 @@ def _buffers(config: Config) -> dict[str, int]:
     """
     module = empty_model(config)
     if config.lora is not None:
-        add_adapters(module, config.lora, config.run.seed)
+        add_adapters(module, config.lora, config.run.seed, config.policies)
     largest = max(parameter.numel() for parameter in module.parameters())
     lists = (child for child in module.modules() if isinstance(child, nn.ModuleList))
     in_block = max((len(list(block.parameters())) for blocks in lists for block in blocks), default=0)

@@ -25,7 +25,7 @@ from vlrl.model.lora import (
     adapter_layout,
     adapter_shards,
     adapter_state,
-    base_name,
+    base_layout,
     merged_shards,
     sent_alone,
 )
@@ -46,10 +46,11 @@ from vlrl.trainer.model import (
     make_optimizer,
     with_logprobs,
 )
-from vlrl.trainer.objective import Objective, Terms, token_losses
+from vlrl.trainer.objective import Objective, Terms, sums_by_policy, token_losses
 from vlrl.trainer.offload import correct_offload, require_disk_access
 from vlrl.trainer.profile import StepProfiler
 from vlrl.trainer.rank_state import load_state, save_model, save_state
+from vlrl.trainer.regularizers.copies import AdapterCopies
 from vlrl.trainer.regularizers.rank import RankRegularizers
 from vlrl.trainer.regularizers.reference import build_reference
 from vlrl.trainer.result import RankStepResult, StepSums, fresh_differences
@@ -134,9 +135,11 @@ class TrainerRank:
             critic = RankCritic(config, self._device, self._sharers, self._chosen.all, self._cache)
         others = (self._reference, self._teacher, critic)
         self._regularizers = RankRegularizers(config, self._engine, self._reference, self._sharers, critic)
+        self._copies = AdapterCopies(self._engine, config.policies)
         self._sender = WeightSender(self._rank, self._world, self._device, self._nodes)
-        engines = [self._engine, *(model.engine for model in others if model is not None)]
-        self._memory = DeviceMemory(engines, self._device)
+        self._memory = DeviceMemory(
+            [self._engine, *(m.engine for m in others if m is not None)], self._device
+        )
         return time.perf_counter() - begin
 
     def sleep(self) -> int:
@@ -154,11 +157,7 @@ class TrainerRank:
 
     def parameters(self) -> list[tuple[str, str, tuple[int, ...]]]:
         """(name in Hugging Face format, dtype, whole shape) of every parameter; tied ones once."""
-        return [
-            (name, str(p.dtype).removeprefix("torch."), tuple(p.ds_shape))
-            for name, p in ((base_name(n), p) for n, p in self._named_parameters())
-            if name is not None
-        ]
+        return base_layout(self._engine.module.model)
 
     def adapters(self) -> list[tuple[str, str, tuple[int, ...]]]:
         """The same of the adapters' weights, which are all that is sent with lora.sync=adapter."""
@@ -235,6 +234,7 @@ class TrainerRank:
             loss = weighted_sum(per_token, batch.weights)
             if train:  # ZeRO averages gradients over ranks; the weights already average over the whole batch
                 self._engine.backward(loss * self._world)
+            micro_sums.by_policy = sums_by_policy(batch, trainer_logprobs, entropy, terms, self._config)
             micro_sums.num_tokens = len(micro_batch.target_ids)
             micro_sums.loss = float(loss.detach())
             micro_sums.entropy = float(entropy.detach().sum())
@@ -280,20 +280,23 @@ class TrainerRank:
     def save_state(self, path: str) -> WrittenFiles:
         """Write this rank's slice of the optimizer states, and its random states."""
         save_state(self._engine, path, self._config, self._device.type, self._regularizers)
+        self._copies.save(path, self._rank)
         return WrittenFiles.under(path)
 
     def load_state(self, path: str) -> list[str]:
         """Read what save_state wrote; what the config has changed of the optimizer since then, in words."""
+        self._copies.load(path, self._rank)
         return load_state(self._engine, path, self._config, self._device.type, self._regularizers)
+
+    def refresh_copies(self, step: int) -> None:
+        """Take the copies of policies that are due before a step, see `AdapterCopies.follow`."""
+        self._copies.follow(step)
 
     def _wrapped(self, model: Any) -> TreeLogprobs:
         return with_logprobs(model, self._config, self._banned, self._chosen, self._cache, self._sharers)
 
     def _slices(self) -> Iterator[tuple[str, torch.Tensor]]:
-        """This rank's flat slice of every parameter, adapters merged; every rank must call it."""
+        """This rank's flat slice of every parameter, a lone adapter merged; every rank must call it."""
         model = self._engine.module.model
         self._adapters = adapter_state(model)
-        return merged_shards(model, self._adapters, self._rank, self._device)
-
-    def _named_parameters(self) -> list[tuple[str, Any]]:
-        return list(self._engine.module.model.named_parameters())
+        return merged_shards(model, {} if self._config.policies else self._adapters, self._rank, self._device)

@@ -14,7 +14,7 @@ from vlrl.algorithm.penalties.coefficients import Coefficients
 from vlrl.config import Config
 from vlrl.errors import EngineError
 from vlrl.model.hf_names import save_as_published
-from vlrl.model.lora import save_adapter
+from vlrl.model.lora import save_adapters
 from vlrl.model.scored.files import is_scored, save_scored
 from vlrl.storage.shared_folder import REMEDY
 from vlrl.trainer.choices import fuses_update
@@ -27,6 +27,9 @@ ZERO = "zero"
 """The folder of the ranks' files in that of their state."""
 CRITIC = "critic"
 """The folder of the critic's state in that of the policy's."""
+
+ADAPTER_FOLDER = "adapter"
+"""The folder of the adapter, or of the policies' folders, in that of a model."""
 
 HOST, DEVICE, IN_MEMORY, COEFFICIENTS = "rng", "rng_cuda", "in_memory", "coefficients"
 """What is saved beside DeepSpeed's own."""
@@ -108,7 +111,7 @@ def save_model(model: Any, path: str, state: Mapping[str, Any], adapters: Mappin
     Args:
         model: partitioned by ZeRO-3.
         path: of the folder.
-        state: the whole weights, adapters merged.
+        state: the whole weights, adapters merged; of several policies without them.
         adapters: their whole weights by peft's names; empty without LoRA.
     """
     save_as_published(model)
@@ -117,7 +120,7 @@ def save_model(model: Any, path: str, state: Mapping[str, Any], adapters: Mappin
         return
     model.save_pretrained(path, state_dict=state)
     if adapters:
-        save_adapter(model, adapters, Path(path) / "adapter")
+        save_adapters(model, adapters, Path(path) / ADAPTER_FOLDER)
 
 
 def random_states(device_type: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
+from vlrl.algorithm import by_policy
 from vlrl.algorithm.differences import LogprobDifferences
 from vlrl.algorithm.preferences.tokens import GroupSums, no_groups
 from vlrl.algorithm.staleness import Sums, no_sums
@@ -29,6 +30,7 @@ class StepSums:
     num_media: int = 0
     num_media_cached: int = 0
     by_staleness: Sums = field(default_factory=no_sums)
+    by_policy: by_policy.Sums = field(default_factory=by_policy.no_sums)
     groups: GroupSums = field(default_factory=no_groups)
     kl_of_others: float = 0.0
 

@@ -25,6 +25,7 @@ def command(
     loaded = load_config(config, overrides or [])
 
     from vlrl.algorithm.credit import assign_credit
+    from vlrl.config.learning.policies import require_one_policy
     from vlrl.rollout.groups import rollout_groups, score_groups
     from vlrl.run.players.player import masks_of
     from vlrl.run.run import Run
@@ -32,6 +33,7 @@ def command(
     from vlrl.tracking.records import images_of, rollout_records, write_rollouts
     from vlrl.tracking.stats import episode_stats, rollout_stats
 
+    require_one_policy(loaded, "vlrl rollout")
     path = out or loaded.run_dir / "rollouts" / "rollout.jsonl"
     with (
         TrainConsole(f"rollout {loaded.model.path}", 1, json_mode=json) as console,

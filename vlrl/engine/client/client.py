@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vlrl.config import Config
+from vlrl.config.learning.policies import number_of_agent, require_policy
 from vlrl.engine.client.admission import AdmissionQueue
 from vlrl.engine.client.link import EngineLink
 from vlrl.engine.client.router import Router, engine_of_position
@@ -65,6 +66,7 @@ class EngineClient:
         self._router = Router(len(links), engines)
         self._in_batches = generator.mode == "batch"
         self._max_model_len = generator.max_model_len
+        self._policies = number_of_agent(config)
         self.media = SharedMedia(int(MEDIA_SHARE / num_sharing * config.ray.object_store_gib * 2**30))
         self.joint_batches: dict[int, JointBatch] = {}
         self._waiting: list[tuple[Session, _Way, Sampling, asyncio.Future[Generation]]] = []
@@ -88,6 +90,8 @@ class EngineClient:
 
     async def _ask(self, session: Session, way: _Way, sampling: Sampling) -> Generation:
         require_room(session.sample.id, len(session.token_ids), sampling.max_tokens, self._max_model_len)
+        if self._policies:
+            require_policy(session.sample.id, session.sample.agent, self._policies)
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Generation] = loop.create_future()
         self._waiting.append((session, way, sampling, future))
@@ -122,6 +126,7 @@ class EngineClient:
             media=tuple(m.sha256 for m in session.media),
             sampling=sampling,
             order=(position, session.group_index),
+            policy=self._policies[session.sample.agent] if self._policies else 0,
         )
 
     def _start(self, number: int, asks: Sequence[_Ask]) -> None:

@@ -11,6 +11,7 @@ from functools import partial
 from vlrl.algorithm.credit import MaskFn
 from vlrl.algorithm.filters import NamedFilter
 from vlrl.config import Config
+from vlrl.config.learning.policies import untrained_agents
 from vlrl.data import SampleStream
 from vlrl.data.curriculum.open import static_orders
 from vlrl.data.run_data import RunData, Sources, TellFn
@@ -49,6 +50,11 @@ class Player:
     masks: Sequence[MaskFn]
     filters: Sequence[NamedFilter] = ()
     policy_of: Callable[[int], Policy] | None = None
+
+    @property
+    def untrained(self) -> frozenset[str]:
+        """Agents that a frozen policy plays."""
+        return untrained_agents(self.config)
 
     async def samples(self, tickets: Sequence[Ticket[TicketOutcome]]) -> list[PreparedSample]:
         """The samples of tickets, prepared by the stream's threads."""
