@@ -17,7 +17,7 @@ class EnvTasks:
     """Rows that are episodes to be played: a row is the task, and what the environment shows first.
 
     With demonstrations a row is the whole episode as the environment's own oracle plays it, the last action
-    being the target: for a warm start by `vlrl sft`.
+    being the target: for a warm start by `vlrl sft`. Of several agents each has rows of its own, in turn.
     """
 
     def __init__(
@@ -58,8 +58,6 @@ class EnvTasks:
         self._demonstrations, self._max_turns = demonstrations, max_turns
         with PlainEnv(env, self._options, several=True) as opened:
             self._agents = opened.agents
-            if self._agents and demonstrations:
-                raise ConfigError(f"{where}: of several agents there are no demonstrations")
             if demonstrations and not opened.has("oracle"):
                 raise ConfigError(f"{where}: it has no oracle to demonstrate it; set demonstrations: false")
 
@@ -73,6 +71,8 @@ class EnvTasks:
         Raises:
             DataError: if the oracle does not bring the episode to a good end.
         """
+        if self._agents and self._demonstrations:
+            return self._row_of_agent(*divmod(index, len(self._agents)))
         task, seed = self._tasks[index % len(self._tasks)], self.episode_seed(index)
         name = f"{self._env}/{self._split}/{index}"
         messages: list[dict[str, Any]] = []
@@ -100,6 +100,33 @@ class EnvTasks:
         drawn = derive_seed("env rows", self._env, self._seed, self._split, index)
         return drawn // 2 * 2 + (self._split == "heldout")
 
+    def _row_of_agent(self, episode: int, number: int) -> Row:
+        """What one agent sees and does in an episode that the oracle plays for all."""
+        agent, name = self._agents[number], f"{self._env}/{self._split}/{episode}/{self._agents[number]}"
+        task, seed = self._tasks[episode % len(self._tasks)], self.episode_seed(episode)
+        with PlainEnv(self._env, self._options, several=True) as env:
+            prompt = getattr(env.env, "system_prompts", {}).get(agent, "")
+            messages = [text_message("system", prompt)] if prompt else []
+            views, target = env.call("reset", task, seed), None
+            for _ in range(self._max_turns):
+                if agent in views:
+                    messages += [] if target is None else [text_message("assistant", target)]
+                    messages.append(message_of(views[agent]))
+                actions = {each: str(env.call("oracle", each)) for each in views}
+                target = actions.get(agent, target)
+                results = env.call("step", actions)
+                own = results.get(agent)
+                if own is not None and (own.terminated or own.truncated):
+                    if target is None or not own.info.get("success", True):
+                        raise DataError(f"sample {name!r}: the oracle's episode ends without success")
+                    return {"id": name, "messages": messages, "answer": None, "target": target}
+                views = {a: r.observation for a, r in results.items() if not (r.terminated or r.truncated)}
+        raise DataError(f"sample {name!r}: {self._unended}")
+
+    @property
+    def _unended(self) -> str:
+        return f"the oracle has not ended the episode after {self._max_turns} turns; set max_turns"
+
     def _demonstrate(self, env: PlainEnv, messages: list[dict[str, Any]], name: str) -> str:
         """Let the oracle play; the last action, everything before it being appended to `messages`."""
         for _ in range(self._max_turns):
@@ -110,7 +137,4 @@ class EnvTasks:
                     raise DataError(f"sample {name!r}: the oracle's episode ends without success")
                 return action
             messages += [text_message("assistant", action), message_of(result.observation)]
-        raise DataError(
-            f"sample {name!r}: the oracle has not ended the episode after {self._max_turns} turns; "
-            "set max_turns"
-        )
+        raise DataError(f"sample {name!r}: {self._unended}")

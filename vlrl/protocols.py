@@ -232,6 +232,7 @@ class MultiAgentEnv(Protocol):
 
         system_prompts: Mapping[str, str]          instructions, given as the system message
         random_action(agent, rng) -> str           a well-formed action, chosen without looking
+        oracle(agent) -> str                       the text of a right next action
     """
 
     agents: Sequence[str]

@@ -27,7 +27,7 @@ class PlainEnv:
         Args:
             name: registered, or ./file.py:Class.
             options: the environment's own.
-            several: it may have several agents; then only `agents` and `close` are of use.
+            several: it may have several agents; then only `agents`, `has`, `call` and `close` are of use.
 
         Raises:
             ConfigError: for an unknown name, a wrong option, or an environment of several agents.

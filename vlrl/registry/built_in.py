@@ -182,6 +182,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "visual/sliding_puzzle": "vlrl.envs.visual.games.sliding_puzzle:SlidingPuzzleEnv",
         "visual/jigsaw": "vlrl.envs.visual.games.jigsaw:JigsawEnv",
         "visual/running_digits": "vlrl.envs.visual.games.running_digits:RunningDigits",
+        "team/digits": "vlrl.envs.visual.games.team_digits:TeamDigits",
         "visual/search": "vlrl.envs.visual.zoom.search:Search",
         "visual/read_digits": "vlrl.envs.visual.zoom.read_digits:ReadDigits",
         "visual/event_order": "vlrl.envs.visual.videos.event_order:EventOrder",

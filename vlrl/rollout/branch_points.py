@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from vlrl.config import Config
+from vlrl.config.learning.policies import number_of_agent
 from vlrl.config.rollout import BranchingConfig
 from vlrl.environment.host.failure import EnvFailure
 from vlrl.environment.host.host import EnvHost, HostedEnv
 from vlrl.errors import ConfigError
 from vlrl.rollout.endpoint.agent import AGENT
+from vlrl.rollout.self_play import try_policies
 from vlrl.rollout.session import Session
 from vlrl.types import EnvTask, Sample
 
@@ -79,6 +82,14 @@ def require_branches(env: HostedEnv, name: str) -> None:
         )
     if not env.snapshots:
         raise ConfigError(f"env {name!r} has no snapshot and restore, so episodes cannot branch; {REMEDY}")
+
+
+async def try_envs(samples: Sequence[Sample], host: EnvHost, config: Config, *, train: bool) -> None:
+    """Raise ConfigError if the environments of these samples do not fit the config: each is tried once."""
+    if train and config.episodes.branching.num_branches > 1:
+        await try_branches(samples, host)
+    if config.policies:
+        await try_policies(samples, host, number_of_agent(config))
 
 
 async def try_branches(samples: Iterable[Sample], host: EnvHost) -> None:

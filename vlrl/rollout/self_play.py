@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from vlrl.environment.host.host import HostedEnv
+from vlrl.environment.host.failure import EnvFailure
+from vlrl.environment.host.host import EnvHost, HostedEnv
+from vlrl.errors import ConfigError
 from vlrl.protocols import Observation
 from vlrl.rollout.context import RolloutContext, SamplingFn, media_message
 from vlrl.rollout.session import Session
@@ -56,3 +58,37 @@ class SelfPlay(TurnLoop):
             prompt=opening,
         )
         self.sessions[agent] = Session(sample, self._group_index, said.seen)
+
+
+async def try_policies(samples: Iterable[Sample], host: EnvHost, policies: Mapping[str, int]) -> None:
+    """Raise ConfigError if an agent of these samples' environments is played by no policy: each is tried.
+
+    Args:
+        samples: the first of a run.
+        host: opens environments.
+        policies: of `vlrl.config.learning.policies.number_of_agent`.
+    """
+    tried: set[tuple[str, str]] = set()
+    named = f"policies name {', '.join(policies)}"
+    for sample in samples:
+        if sample.env is None:
+            raise ConfigError(f"sample {sample.id!r} has no environment, and {named}; remove policies")
+        if (key := (sample.env.name, repr(sample.env.options))) in tried:
+            continue
+        tried.add(key)
+        try:
+            env = await host.open(sample.env)
+        except EnvFailure as failure:
+            raise ConfigError(f"its agents are not known: {failure}") from failure
+        agents = tuple(env.system_prompts)
+        await env.close()
+        if not agents:
+            raise ConfigError(
+                f"env {sample.env.name!r} has one agent, and {named}; remove policies, or train in an "
+                "environment of several agents"
+            )
+        if left := [agent for agent in agents if agent not in policies]:
+            raise ConfigError(
+                f"env {sample.env.name!r} has the agents {', '.join(agents)}, and {named}: nobody plays "
+                f"{', '.join(left)}; name each agent in one policies.NAME.agents"
+            )

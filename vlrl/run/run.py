@@ -22,7 +22,7 @@ from vlrl.plan.room import require_room
 from vlrl.process.interrupts import Interrupts
 from vlrl.process.network import rendezvous_port
 from vlrl.processors.auto import open_processor
-from vlrl.rollout.branch_points import try_branches
+from vlrl.rollout.branch_points import try_envs
 from vlrl.rollout.collector import Collector, require_healthy
 from vlrl.rollout.context import RolloutContext, endpoint_of
 from vlrl.rollout.endpoint.agent_episode import require_agents
@@ -160,8 +160,7 @@ class Run:
             call_rewards_first(first, self.reward, self.processor, self.runner, tell)
             self.host = EnvHost(config.env, max_open=config.episodes.max_episodes)
             self._stack.callback(self.host.close)
-            if self._train and config.episodes.branching.num_branches > 1:
-                self.runner.run(try_branches(self.first_samples, self.host))
+            self.runner.run(try_envs(self.first_samples, self.host, config, train=self._train))
         self.interrupts.check()
         self.console.phase("starting engines")
         with self.phases.measure("start engines"):

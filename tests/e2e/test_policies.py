@@ -1,0 +1,127 @@
+"""Three policies in one environment with the real engines: two that learn, and an older self of one."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from builders import make_config
+from reference import model_of
+from rich.console import Console
+from safetensors.torch import load_file
+
+from vlrl import grpo
+from vlrl.config import Config
+from vlrl.tracking.console import TrainConsole
+from vlrl.tracking.metrics import repeatable
+
+NUM_STEPS = 4
+TOLERANCE = 1e-4
+
+CHAIN = '''
+from vlrl.protocols import Observation, StepResult
+
+
+class Chain:
+    """Each agent in turn says something; a team is paid for what the first two say."""
+
+    agents = ("first", "second", "third")
+
+    def reset(self, task, seed):
+        self._said, self._seed = [], seed % 7
+        return {"first": Observation(f"Add {self._seed} and 3.")}
+
+    def step(self, actions):
+        [(agent, text)] = actions.items()
+        self._said.append(text)
+        if len(self._said) < 3:
+            following = self.agents[len(self._said)]
+            return {following: StepResult(Observation(f"Add {len(text)} and 3."), 0.0, False, False)}
+        rewards = [sum(map(ord, text)) % 5 / 4 for text in self._said]
+        return {
+            each: StepResult(Observation(), reward, True, False)
+            for each, reward in zip(self.agents, rewards)
+        }
+
+    def close(self):
+        pass
+'''
+
+
+def config_of(model: Path, folder: Path, name: str) -> Config:
+    (folder / "chain.py").write_text(CHAIN)
+    return make_config(
+        model,
+        run={"name": name, "dir": str(folder)},
+        data={"train": {"name": "env", "options": {"env": f"{folder}/chain.py:Chain", "num_rows": 64}}},
+        rewards=[{"name": "episode_return"}],
+        num_steps=NUM_STEPS,
+        env={"isolation": "inline"},
+        lora={"rank": 3, "alpha": 6, "sync": "adapter"},
+        policies={
+            "giver": {"agents": ["first"]},
+            "guesser": {"agents": ["second"]},
+            "older": {"agents": ["third"], "copies": "giver", "every": 2},
+        },
+        algorithm={"kl_coef": 0.01},
+        optim={"lr": 3e-2},
+        weights={"checksums": True, "probe_every": 2},
+        parity={"num_samples": 2},
+        checkpoint={"every": 1, "keep": 10},
+        logging={"tensorboard": False},
+    )
+
+
+def train(config: Config, *, resume: bool = False) -> list[dict[str, Any]]:
+    with TrainConsole("policies", NUM_STEPS, console=Console(file=io.StringIO())) as console:
+        grpo.train(config, console, resume=resume)
+    return [json.loads(line) for line in (config.run_dir / "metrics.jsonl").read_text().splitlines()]
+
+
+def adapters(config: Config, step: int) -> dict[str, dict[str, torch.Tensor]]:
+    """Each policy's weights in the checkpoint after so many steps."""
+    folder = config.run_dir / "checkpoints" / f"step_{step:06d}" / "model" / "adapter"
+    return {each.name: load_file(each / "adapter_model.safetensors") for each in sorted(folder.iterdir())}
+
+
+def equal(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> bool:
+    assert first.keys() == second.keys()
+    return all(torch.equal(tensor, second[name]) for name, tensor in first.items())
+
+
+@pytest.mark.timeout(900)
+def test_two_policies_learn_beside_an_older_self_and_a_resumed_run_is_the_same(
+    tiny_model: Path, tmp_path: Path, local_ray: None
+) -> None:
+    config = config_of(tiny_model, tmp_path, "whole")
+    lines = train(config)
+    for line in lines:
+        assert line["parity/max_abs_logprob_diff"] < TOLERANCE
+        assert line["policies/giver/num_trained_tokens"] > 0
+        assert line["policies/guesser/num_trained_tokens"] > 0
+        assert line["policies/older/num_trained_tokens"] == 0
+        assert 0 <= line["policies/older/reward_mean"] <= 1
+    after = {step: adapters(config, step) for step in range(1, NUM_STEPS + 1)}
+    assert list(after[1]) == ["giver", "guesser", "older"]
+    for step in range(1, NUM_STEPS):
+        for policy in ("giver", "guesser"):
+            assert not equal(after[step][policy], after[step + 1][policy])
+    assert not any(tensor.any() for name, tensor in after[1]["older"].items() if ".lora_B." in name)
+    assert equal(after[2]["older"], after[2]["giver"])  # taken again before step 2
+    assert equal(after[3]["older"], after[2]["giver"])
+    assert equal(after[4]["older"], after[4]["giver"])
+    saved = model_of(config.run_dir / "model").state_dict()
+    assert equal(saved, model_of(tiny_model).state_dict())
+
+    resumed = config_of(tiny_model, tmp_path, "resumed")
+    shutil.copytree(config.run_dir, resumed.run_dir)
+    shutil.rmtree(resumed.run_dir / "checkpoints" / f"step_{NUM_STEPS:06d}")
+    (resumed.run_dir / "summary.json").unlink()
+    again = train(resumed, resume=True)
+    assert [repeatable(line) for line in again] == [repeatable(line) for line in lines]
+    assert all(equal(adapters(resumed, NUM_STEPS)[name], after[NUM_STEPS][name]) for name in after[NUM_STEPS])
