@@ -19,6 +19,7 @@ import vlrl.config.algorithm
 import vlrl.config.asynchronous
 import vlrl.config.data
 import vlrl.config.engine
+import vlrl.config.learning.policies
 import vlrl.config.learning.preferences
 import vlrl.config.memory
 import vlrl.config.options
@@ -40,6 +41,7 @@ SECTIONS: Sections = {
         *vars(vlrl.config.engine).items(),
         *vars(vlrl.config.memory).items(),
         *vars(vlrl.config.asynchronous).items(),
+        *vars(vlrl.config.learning.policies).items(),
         *vars(vlrl.config.learning.preferences).items(),
         ("Config", Config),
     )

@@ -54,7 +54,7 @@ def options_page() -> str:
     sections = []
     for name, info in Config.model_fields.items():
         if inner := _section(info.annotation):
-            sections.append((name, inner))
+            sections.append((f"{name}.NAME" if get_origin(info.annotation) is dict else name, inner))
         if not inner or info.description or _is_list(info):
             lines.append(_row(name, info))
     for name, section in sections:
