@@ -10,7 +10,7 @@ import pytest
 import yaml
 from builders import make_config
 
-from vlrl.config import parse_config
+from vlrl.config import Config, parse_config
 from vlrl.errors import ConfigError
 from vlrl.run.checkpoint import RunState, require_same_run
 from vlrl.run.resume import changes_since, described, require_resumable, write_config
@@ -148,6 +148,21 @@ def test_adapters_of_another_shape_are_refused_and_another_way_to_send_them_is_n
     with pytest.raises(ConfigError, match="lora: absent → null"):
         require_resumable(changes_since(tmp_path, make_config()))
     require_resumable(changes_since(tmp_path, make_config(lora={"rank": 8, "sync": "adapter"})))
+
+
+def test_policies_stay_as_they_are_but_for_how_often_a_copy_is_taken(tmp_path: Path) -> None:
+    def config_of(**second: Any) -> Config:
+        policies = {"a": {"agents": ["x"]}, "b": {"agents": ["y"], **second}}
+        return make_config(lora={"sync": "adapter"}, policies=policies)
+
+    write_config(tmp_path, config_of(copies="a", every=2), 0)
+    require_resumable(changes_since(tmp_path, config_of(copies="a", every=4)))
+    with pytest.raises(
+        ConfigError, match=r"policies\.b\.copies: 'a' → null: the checkpoint has the adapters"
+    ):
+        require_resumable(changes_since(tmp_path, config_of()))
+    with pytest.raises(ConfigError, match=r"policies"):
+        require_resumable(changes_since(tmp_path, make_config(lora={"sync": "adapter"})))
 
 
 def test_every_config_is_kept_by_the_step_that_it_began_with(run_dir: Path) -> None:

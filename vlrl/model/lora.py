@@ -132,16 +132,6 @@ def base_name(name: str) -> str | None:
     return None if ".lora_" in name else name.replace(_BASE, ".")
 
 
-def base_layout(model: nn.Module) -> list[tuple[str, str, tuple[int, ...]]]:
-    """(name without adapters, dtype, whole shape) of every other parameter of a model split by ZeRO-3."""
-    named: Iterable[tuple[str, Any]] = model.named_parameters()
-    return [
-        (name, str(p.dtype).removeprefix("torch."), tuple(p.ds_shape))
-        for name, p in ((base_name(n), p) for n, p in named)
-        if name is not None
-    ]
-
-
 def adapter_state(model: nn.Module) -> dict[str, Tensor]:
     """The adapters' whole weights on the host, by peft's names; every rank of ZeRO-3 must call it."""
     import deepspeed
@@ -153,15 +143,23 @@ def adapter_state(model: nn.Module) -> dict[str, Tensor]:
         return {name: p.detach().cpu().clone() for name, p in named.items()}
 
 
-def adapter_layout(model: nn.Module) -> list[tuple[str, str, tuple[int, ...]]]:
-    """(name by peft, dtype, whole shape) of every adapter's weight; of a model partitioned by ZeRO-3."""
-    return [
-        (name, str(p.dtype).removeprefix("torch."), tuple(p.ds_shape)) for name, p in _own_parameters(model)
-    ]
+def layout_of(model: nn.Module, *, of_adapters: bool) -> list[tuple[str, str, tuple[int, ...]]]:
+    """(name, dtype, whole shape) of a model partitioned by ZeRO-3.
+
+    Args:
+        model: with adapters or without.
+        of_adapters: their weights, by peft's names; else all others, by their names without adapters.
+    """
+    named: Iterable[tuple[str, Any]] = model.named_parameters()
+    if of_adapters:
+        chosen = _own_parameters(model)
+    else:
+        chosen = [(name, p) for name, p in ((base_name(n), p) for n, p in named) if name is not None]
+    return [(name, str(p.dtype).removeprefix("torch."), tuple(p.ds_shape)) for name, p in chosen]
 
 
 def adapter_shards(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """(name by peft, this rank's flat slice) of every adapter's weight, in the order of `adapter_layout`."""
+    """(name by peft, this rank's flat slice) of every adapter's weight, in the order of `layout_of`."""
     for name, parameter in _own_parameters(model):
         yield name, slice_of(parameter)
 

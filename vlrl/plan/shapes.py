@@ -144,11 +144,13 @@ def _read_shape(config: Config, fetch: bool) -> ModelShape:
         if parameter.requires_grad and config.lora is None:
             trained[part_of(name)] += parameter.numel()
     if config.lora is not None:
+        count = max(1, len(config.policies))  # every one is computed for all tokens, frozen copies too
+        num_trained = count - sum(policy.copies is not None for policy in config.policies.values())
         for name in adapter_targets(model, config.lora):
             shape, part = model.get_submodule(name).weight.shape, part_of(f"{name}.weight")
-            trained[part] += config.lora.rank * sum(shape)
-            adapters += config.lora.rank * sum(shape)
-            outputs[part] += shape[0]
+            trained[part] += num_trained * config.lora.rank * sum(shape)
+            adapters += count * config.lora.rank * sum(shape)
+            outputs[part] += count * shape[0]
     text, vision = found.get_text_config(), found.vision_config
     merge = getattr(vision, "spatial_merge_size", None)
     return ModelShape(

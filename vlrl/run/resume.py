@@ -82,6 +82,7 @@ FIXED: Mapping[str, str] = {
     "lora.rank": "the checkpoint has adapters of that rank",
     "lora.alpha": "the same adapters would count differently",
     "lora.targets": "the checkpoint has the adapters of those layers alone",
+    "policies": "the checkpoint has the adapters of those policies alone",
     "optim.state": "the optimizer's state is kept otherwise",
     "trainer.offload_dir": "states on a disk and states in memory are written differently",
     "run.seed": "the order of the samples follows from it",
@@ -136,7 +137,7 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[Chang
 
 def require_resumable(changes: Sequence[Change]) -> None:
     """Raise ConfigError if something changed with which the checkpoint cannot be loaded or gone on with."""
-    lines = [f"{change}: {FIXED[change.key]}" for change in changes if _is_fixed(change)]
+    lines = [f"{change}: {FIXED[_fixed_by(change.key)]}" for change in changes if _is_fixed(change)]
     if lines:
         raise ConfigError(
             "--resume: the checkpoint cannot be continued with this config:\n  "
@@ -223,7 +224,12 @@ def _is_fixed(change: Change) -> bool:
         return None in sides  # nothing in the folder itself outlives a run
     if change.key.startswith("lora."):
         return change.key in FIXED and ABSENT not in sides  # adapters or none: the key `lora` says
-    return change.key in FIXED
+    return _fixed_by(change.key) in FIXED
+
+
+def _fixed_by(key: str) -> str:
+    """The key of FIXED that a key falls under: all of policies but how often a copy is taken."""
+    return "policies" if key.startswith("policies") and not key.endswith(".every") else key
 
 
 def _said(value: Any) -> str:

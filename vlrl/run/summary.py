@@ -15,6 +15,7 @@ from vlrl.config import Config
 from vlrl.tracking.clock import Clock
 from vlrl.tracking.learning_signal import is_silent
 from vlrl.tracking.sinks import METRICS_FILE, read_metrics
+from vlrl.trainer.rank_state import ADAPTER_FOLDER
 
 REPORTED_PACKAGES = (
     "vlrl",
@@ -58,6 +59,7 @@ def write_summary(
         "versions": package_versions(),
         "choices": [asdict(choice) for choice in choices],
         **values,
+        **adapter_folders(config),
         **counted(config),
         "seconds_by_phase": {name: round(s, 3) for name, s in phases.seconds.items()},
         "seconds_total": round(phases.total, 3),
@@ -66,6 +68,12 @@ def write_summary(
     aside.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
     os.replace(aside, config.run_dir / SUMMARY_FILE)
     return summary
+
+
+def adapter_folders(config: Config) -> dict[str, object]:
+    """Where the adapter of each of several policies lies, by name, below the run's folder."""
+    folders = {name: f"model/{ADAPTER_FOLDER}/{name}" for name in config.policies}
+    return {"policies": folders} if folders else {}
 
 
 def counted(config: Config) -> dict[str, int]:

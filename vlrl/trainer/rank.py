@@ -22,10 +22,9 @@ from vlrl.model.attention import require_device
 from vlrl.model.features import StepFeatures
 from vlrl.model.logprobs import DeviceBatch, TreeLogprobs
 from vlrl.model.lora import (
-    adapter_layout,
     adapter_shards,
     adapter_state,
-    base_layout,
+    layout_of,
     merged_shards,
     sent_alone,
 )
@@ -79,9 +78,8 @@ class TrainerRank:
             master: address and port at which all ranks meet.
             nodes: number of each rank's node; empty for one node.
         """
-        self._nodes = tuple(nodes)
         self._config, self._rank = config, rank
-        self._banned = tuple(banned_token_ids)
+        self._nodes, self._banned = tuple(nodes), tuple(banned_token_ids)
         self._world = config.trainer.world_size
         # One rank per process and per visible device, so the local rank is always 0.
         os.environ.update(
@@ -157,11 +155,11 @@ class TrainerRank:
 
     def parameters(self) -> list[tuple[str, str, tuple[int, ...]]]:
         """(name in Hugging Face format, dtype, whole shape) of every parameter; tied ones once."""
-        return base_layout(self._engine.module.model)
+        return layout_of(self._engine.module.model, of_adapters=False)
 
     def adapters(self) -> list[tuple[str, str, tuple[int, ...]]]:
         """The same of the adapters' weights, which are all that is sent with lora.sync=adapter."""
-        return adapter_layout(self._engine.module.model)
+        return layout_of(self._engine.module.model, of_adapters=True)
 
     def write_weights(self, manifest: Manifest) -> list[Checksum]:
         """This rank's part in bringing the weights to where the manifest says, see `WeightSender.send`."""

@@ -85,7 +85,7 @@ def groups(processor: Any) -> list[Group]:
 
 
 def gradients(model: Any, groups: Sequence[Group], processor: Any, wanted: PackOptions) -> dict[str, Any]:
-    """Of a policy-gradient loss, a micro-batch after the other as a rank computes them."""
+    """Gradients of a policy-gradient loss, a micro-batch after the other as a rank computes them."""
     wrapped = TreeLogprobs(model, temperature=1.0, banned_token_ids=processor.banned_token_ids)
     [batches] = pack(groups, processor.pixels, wanted)
     for batch in batches:
