@@ -87,6 +87,21 @@ def trained(
     return Trained(policy, reference, kl, coefficients, said)
 
 
+def with_copies(
+    config: Config, rank: int, port: int, steps: Steps, saved: Path | None = None, loaded: Path | None = None
+) -> Slices:
+    """What a rank of several policies holds after some steps, each followed by the copies that are due."""
+    running = loaded_ranks._started(config, rank, port)
+    if loaded is not None:
+        running.load_state(str(loaded))
+    for number, part in enumerate(steps, start=1):
+        running.step(part, "grpo", 1e-2)
+        running.refresh_copies(number)
+    if saved is not None:
+        running.save_state(str(saved))
+    return loaded_ranks._held(running._engine.module.model).slices
+
+
 @cache
 def _joined(rank: int, count: int, port: int) -> dist.ProcessGroup:
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"

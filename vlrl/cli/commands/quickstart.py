@@ -30,6 +30,7 @@ class QuickstartTask(StrEnum):
     TURNS = "turns"
     GUI = "gui"
     LIGHTS = "lights"
+    POLICIES = "policies"
 
 
 CONFIGS = {
@@ -37,6 +38,7 @@ CONFIGS = {
     QuickstartTask.TURNS: "quickstart_turns",
     QuickstartTask.GUI: "quickstart_gui",
     QuickstartTask.LIGHTS: "quickstart_lights",
+    QuickstartTask.POLICIES: "quickstart_policies",
 }
 """The config's name of each task; `<name>_sft` is its warm start."""
 
@@ -48,7 +50,7 @@ def command(
         QuickstartTask,
         typer.Option(
             help="digits: add handwritten digits; turns: read them, one per turn; gui: click the odd button; "
-            "lights: two buttons, one a turn."
+            "lights: two buttons, one a turn; policies: a team of two adapters, a digit each."
         ),
     ] = QuickstartTask.DIGITS,
     out: Annotated[
