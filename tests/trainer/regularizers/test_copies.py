@@ -97,7 +97,7 @@ def test_policies_are_trained_as_if_alone_and_copies_are_exact(tiny_model: Path,
         assert_same(of(alone, other), of(start, other))  # no token, no step
         for name, expected in of(alone, policy).items():
             assert not torch.equal(expected, of(start, policy)[name])
-            # AdamW's first steps are of the size of the rate, whatever the gradient: errors of 1e-2 would show.
+            # AdamW's first steps are of the size of the rate, 1e-2, whatever the gradient.
             assert torch.allclose(of(three, policy)[name], expected, atol=2e-4), name
     assert_same(of(start, "older"), of(start, "giver"))  # both halves, before the first step
     assert_same(of(two, "older"), of(two, "giver"))
