@@ -18,14 +18,19 @@ from builders import (
 )
 
 from vlrl.algorithm.credit import assign_credit
+from vlrl.algorithm.filters import zero_variance
 from vlrl.config.algorithm import AlgorithmConfig
+from vlrl.config.learning.policies import untrained_agents
 from vlrl.envs.tasks import EnvTasks
+from vlrl.errors import ConfigError
 from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack
 from vlrl.rollout.groups import RolloutResult, rollout_groups
+from vlrl.rollout.outcome import outcome_of
+from vlrl.rollout.self_play import try_policies
 from vlrl.rollout.session import Session
 from vlrl.tracking.group_numbers import numbers_of
-from vlrl.tracking.stats import rollout_stats
+from vlrl.tracking.stats import rollout_stats, stats_by_policy
 from vlrl.types import EnvTask, Sample, Sampling, Score
 
 OPTIONS = {"id": "classic/tictactoe_v3", "image": False, "text": True}
@@ -217,3 +222,72 @@ def test_with_an_opponent_inside_it_is_an_episode_of_one() -> None:
     generated = play(moves([], list(range(9))), options={"opponents": {"player_2": "random"}})
     assert len(generated.groups) == 2
     assert all(t.turns for g in generated.groups for t in g.trajectories)
+
+
+OLDER: dict[str, Any] = {
+    "lora": {"sync": "adapter"},
+    "policies": {
+        "learner": {"agents": ["player_1"]},
+        "older": {"agents": ["player_2"], "copies": "learner", "every": 2},
+    },
+}
+
+
+def test_an_older_self_plays_and_is_not_trained() -> None:
+    generated = play(moves([0, 1, 2], [3, 4]), **OLDER)
+    for group in generated.groups:
+        for trajectory in group.trajectories:
+            trajectory.score = Score(float(trajectory.group_index), {})
+    assert [group.agent for group in generated.groups] == ["player_1", "player_2"] * 2
+    config = make_config(**OLDER)
+    assign_credit(generated.groups, config.algorithm, untrained=untrained_agents(config))
+    assert [any(advantages_of(group)) for group in generated.groups] == [True, False] * 2
+    [[batch]] = pack(generated.groups, no_pixels, PackOptions.of(config))
+    assert {name.rpartition("/")[2] for name in batch.token_sample_ids} == {"player_1"}
+    assert batch.weights.sum() == pytest.approx(1.0)  # the older self's tokens are in no mean
+    assert batch.policy_ids is not None and set(batch.policy_ids.tolist()) == {0}
+    stats = stats_by_policy(numbers_of(generated.groups), config)
+    assert stats == {"policies/learner/reward_mean": 0.5, "policies/older/reward_mean": 0.5}
+
+
+def test_what_an_older_self_did_is_kept_with_what_is_trained_beside_it() -> None:
+    """A filter judges the learner's groups; of a sample with none left the ticket is empty."""
+    generated = play(moves([0, 1, 2], [3, 4]), **OLDER)
+    for number, group in enumerate(generated.groups):
+        for trajectory in group.trajectories:
+            trajectory.score = Score(float(trajectory.group_index if number < 2 else 0), {})
+    config = make_config(**OLDER)
+    assign_credit(generated.groups, config.algorithm, untrained=untrained_agents(config))
+    filters = [("zero_variance", zero_variance)]
+    first, second = (
+        outcome_of(groups, filters, untrained=untrained_agents(config))
+        for groups in (generated.groups[:2], generated.groups[2:])
+    )
+    assert [len(first.kept), len(first.dropped)] == [2, 0]
+    assert [len(second.kept), len(second.dropped), second.reason] == [0, 2, "zero_variance"]
+
+
+@pytest.mark.parametrize(
+    ("env", "policies", "said"),
+    [
+        (EnvTask("pettingzoo", OPTIONS), {"player_1": 0}, "nobody plays player_2; name each agent"),
+        (EnvTask("visual/mazes"), {"player_1": 0}, "env 'visual/mazes' has one agent"),
+        (None, {"player_1": 0}, "sample 'd' has no environment, and policies name player_1"),
+        (EnvTask("pettingzoo", OPTIONS), {"player_1": 0, "player_2": 1}, ""),
+    ],
+)
+def test_an_agent_whom_no_policy_plays_is_named_before_engines_start(
+    env: EnvTask | None, policies: dict[str, int], said: str
+) -> None:
+    sample = Sample("d", (), (), text_prompt([1]), env=env)
+
+    async def run() -> None:
+        context = make_context(moves([0], [1]), TextProcessor(), make_config())
+        with context.host:
+            await try_policies([sample, sample], context.host, policies)
+
+    if not said:
+        asyncio.run(run())
+        return
+    with pytest.raises(ConfigError, match=said):
+        asyncio.run(run())
