@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from builders import make_config
+from builders import make_config, make_context, make_group, open_tiny, random_image, row
 from reference import model_of
 from rich.console import Console
 from safetensors.torch import load_file
 
 from vlrl import grpo
 from vlrl.config import Config
+from vlrl.engine.policy import VllmPolicy
+from vlrl.packing.options import PackOptions
+from vlrl.packing.pack import pack
+from vlrl.rollout.groups import rollout_groups
+from vlrl.run.parity import logprob_differences
 from vlrl.tracking.console import TrainConsole
 from vlrl.tracking.metrics import repeatable
+from vlrl.trainer.driver import Trainer
 
 NUM_STEPS = 4
 TOLERANCE = 1e-4
@@ -125,3 +133,50 @@ def test_two_policies_learn_beside_an_older_self_and_a_resumed_run_is_the_same(
     again = train(resumed, resume=True)
     assert [repeatable(line) for line in again] == [repeatable(line) for line in lines]
     assert all(equal(adapters(resumed, NUM_STEPS)[name], after[NUM_STEPS][name]) for name in after[NUM_STEPS])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_exchanged_adapters_are_found_by_parity(tiny_model: Path, tmp_path: Path, local_ray: None) -> None:
+    """Both agents are asked the same: the prefixes that the engine caches are told apart, too."""
+    config = make_config(
+        tiny_model,
+        run={"dir": str(tmp_path)},
+        lora={"rank": 3, "alpha": 6, "sync": "adapter"},
+        policies={"giver": {"agents": ["giver"]}, "guesser": {"agents": ["guesser"]}},
+    )
+    processor = open_tiny(tiny_model)
+    asked = processor.sample(row("Which? " * 20, [random_image(56, 84)], row_id="0"))
+    samples = [replace(asked, id=f"0/{agent}", agent=agent) for agent in ("giver", "guesser")]
+    learnt = [
+        make_group([4, 3], sample=sample, advantages=[1.0, -1.0], seed=number)
+        for number, sample in enumerate(samples)
+    ]
+    trainer, policy = Trainer(config, processor.banned_token_ids), VllmPolicy(config, processor)
+
+    def disagreement() -> float:
+        context = make_context(policy, processor, config)
+        groups = asyncio.run(rollout_groups(samples, context, seed_path=(0, 0))).groups
+        return logprob_differences(groups, trainer, processor.pixels, config).largest
+
+    try:
+        trainer.wait_ready()
+        policy.wait_ready()
+        trainer.step(pack(learnt, processor.pixels, PackOptions.of(config)), "sft", 3e-2)
+        trainer.write_weights()
+        policy.load_weights(trainer.manifest, 1)
+        assert disagreement() < TOLERANCE
+        other = {"giver": "guesser", "guesser": "giver"}
+        exchanged = tuple(
+            replace(entry, name=entry.name.replace(f".{name}.", f".{other[name]}."))
+            for entry in trainer.manifest.entries
+            for name in other
+            if f".{name}." in entry.name
+        )
+        kept = tmp_path / "exchanged"
+        shutil.copyfile(trainer.manifest.path, kept)
+        policy.load_weights(replace(trainer.manifest, path=str(kept), entries=exchanged), 2)
+        assert disagreement() > 100 * TOLERANCE
+    finally:
+        policy.close()
+        trainer.close()

@@ -64,6 +64,11 @@ def test_freezing_and_adapters_leave_less_to_train(tiny_model: Path) -> None:
     assert adapted.num_trained == adapted.adapters == 2 * (128 + 128)
     assert adapted.adapted_outputs == {"language_layers": 128}
     assert adapted.num_params == whole.num_params
+    lora = {"rank": 2, "targets": ["*.0.self_attn.q_proj.weight"], "sync": "adapter"}
+    policies = {"a": {"agents": ["x"]}, "b": {"agents": ["y"]}, "c": {"agents": ["z"], "copies": "a"}}
+    several = read_shape(make_config(tiny_model, lora=lora, policies=policies))
+    assert (several.num_trained, several.adapters) == (2 * adapted.adapters, 3 * adapted.adapters)
+    assert several.adapted_outputs == {"language_layers": 3 * 128}
     config.model.freeze = ["nothing"]
     with pytest.raises(ConfigError, match="names no parameter"):
         read_shape(config)
