@@ -89,17 +89,19 @@ def trained(
 
 def with_copies(
     config: Config, rank: int, port: int, steps: Steps, saved: Path | None = None, loaded: Path | None = None
-) -> Slices:
-    """What a rank of several policies holds after some steps, each followed by the copies that are due."""
+) -> list[Slices]:
+    """What a rank of several policies holds at first, and after each step and the copies that are due then."""
     running = loaded_ranks._started(config, rank, port)
     if loaded is not None:
         running.load_state(str(loaded))
+    held = [loaded_ranks._held(running._engine.module.model).slices]
     for number, part in enumerate(steps, start=1):
         running.step(part, "grpo", 1e-2)
         running.refresh_copies(number)
+        held.append(loaded_ranks._held(running._engine.module.model).slices)
     if saved is not None:
         running.save_state(str(saved))
-    return loaded_ranks._held(running._engine.module.model).slices
+    return held
 
 
 @cache

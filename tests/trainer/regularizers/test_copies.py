@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
 import torch
 from builders import make_config, make_group, open_tiny, random_image, row
 from loaded_ranks import Slices
@@ -63,19 +62,24 @@ def batches(
     ]
 
 
-def run(model: Path, num_ranks: int, steps: Sequence[Batch], *folders: Path | None) -> dict[str, Tensor]:
-    """Whole weights of the adapters after some steps."""
-    config, port = config_of(model, num_ranks), free_port()
-    with RankProcesses(num_ranks) as processes:
-        answers: list[Slices] = processes.run(
-            with_copies,
-            [(config, rank, port, [step[rank] for step in steps], *folders) for rank in range(num_ranks)],
-        )
-    return {
-        name: torch.cat([of_rank[name][0] for of_rank in answers])[: torch.Size(shape).numel()]
-        for name, (_, shape) in answers[0].items()
-        if ".lora_" in name
-    }
+def run(
+    processes: RankProcesses, model: Path, steps: Sequence[Batch], *folders: Path | None
+) -> list[dict[str, Tensor]]:
+    """Whole weights of the adapters, at first and after each step."""
+    count, port = processes.count, free_port()
+    config = config_of(model, count)
+    answers: list[list[Slices]] = processes.run(
+        with_copies,
+        [(config, rank, port, [step[rank] for step in steps], *folders) for rank in range(count)],
+    )
+    return [
+        {
+            name: torch.cat([of_rank[name][0] for of_rank in at_once])[: torch.Size(shape).numel()]
+            for name, (_, shape) in at_once[0].items()
+            if ".lora_" in name
+        }
+        for at_once in zip(*answers, strict=True)
+    ]
 
 
 def of(weights: dict[str, Tensor], policy: str) -> dict[str, Tensor]:
@@ -87,22 +91,23 @@ def assert_same(found: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
     assert [name for name in expected if not torch.equal(found[name], expected[name])] == []
 
 
-@pytest.mark.timeout(900)
 def test_policies_are_trained_as_if_alone_and_copies_are_exact(tiny_model: Path, tmp_path: Path) -> None:
-    start = run(tiny_model, 1, [])
-    two = run(tiny_model, 2, batches(tiny_model, 2, 2))
-    three = run(tiny_model, 2, batches(tiny_model, 2, NUM_STEPS), tmp_path)
-    for policy, other in (("giver", "guesser"), ("guesser", "giver")):
-        alone = run(tiny_model, 1, batches(tiny_model, 1, NUM_STEPS, [policy]))
-        assert_same(of(alone, other), of(start, other))  # no token, no step
-        for name, expected in of(alone, policy).items():
-            assert not torch.equal(expected, of(start, policy)[name])
-            # AdamW's first steps are of the size of the rate, 1e-2, whatever the gradient.
-            assert torch.allclose(of(three, policy)[name], expected, atol=2e-4), name
+    with RankProcesses(2) as ranks:
+        start, one, two, three = run(ranks, tiny_model, batches(tiny_model, 2, NUM_STEPS), tmp_path)
     assert_same(of(start, "older"), of(start, "giver"))  # both halves, before the first step
+    assert_same(of(one, "older"), of(start, "giver"))
     assert_same(of(two, "older"), of(two, "giver"))
     assert_same(of(three, "older"), of(two, "giver"))
     assert_same(of(three, "first"), of(start, "guesser"))
-    # Another number of ranks has the copies that were saved, not those that are due where it goes on.
-    resumed = run(tiny_model, 1, [], None, tmp_path)
+    with RankProcesses(1) as rank:
+        for policy, other in (("giver", "guesser"), ("guesser", "giver")):
+            first, *_, alone = run(rank, tiny_model, batches(tiny_model, 1, NUM_STEPS, [policy]))
+            assert_same(first, start)
+            assert_same(of(alone, other), of(start, other))  # no token, no step
+            for name, expected in of(alone, policy).items():
+                assert not torch.equal(expected, of(start, policy)[name])
+                # AdamW's first steps are of the size of the rate, 1e-2, whatever the gradient.
+                assert torch.allclose(of(three, policy)[name], expected, atol=2e-4), name
+        # Another number of ranks has the copies that were saved, not those that are due where it goes on.
+        [resumed] = run(rank, tiny_model, [], None, tmp_path)
     assert_same(resumed, three)
