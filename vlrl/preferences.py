@@ -21,6 +21,7 @@ from vlrl.algorithm.credit import MaskFn, group_with_advantages, last_token
 from vlrl.algorithm.preferences.tokens import PreferenceObjective, no_groups, preference_metrics
 from vlrl.batch import Batch
 from vlrl.config import Config
+from vlrl.config.learning.policies import require_one_policy
 from vlrl.config.learning.preferences import BRADLEY_TERRY, PreferencesConfig, bound_preference
 from vlrl.data.preferences import LabelledCompletion, completions_of
 from vlrl.errors import ConfigError
@@ -71,6 +72,7 @@ def _with_section(config: Config, default: PreferencesConfig) -> Config:
         ConfigError: for a loss that is one of reward models where the default is not, or the other way round;
             and for what the default does not read.
     """
+    require_one_policy(config, "vlrl dpo")
     options = config.preferences or default
     if options.is_scored != default.is_scored:
         trains, command = ("a policy", "dpo") if default.is_scored else ("a reward model", "reward-model")

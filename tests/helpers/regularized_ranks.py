@@ -90,7 +90,7 @@ def trained(
 def with_copies(
     config: Config, rank: int, port: int, steps: Steps, saved: Path | None = None, loaded: Path | None = None
 ) -> list[Slices]:
-    """What a rank of several policies holds at first, and after each step and the copies that are due then."""
+    """What a rank of several policies holds at first, and after each step and the copies due then."""
     running = loaded_ranks._started(config, rank, port)
     if loaded is not None:
         running.load_state(str(loaded))

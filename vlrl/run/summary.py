@@ -12,10 +12,10 @@ from typing import Any
 from vlrl.choices import MachineChoice
 from vlrl.cluster import device_name
 from vlrl.config import Config
+from vlrl.config.learning.policies import ADAPTER_FOLDER
 from vlrl.tracking.clock import Clock
 from vlrl.tracking.learning_signal import is_silent
 from vlrl.tracking.sinks import METRICS_FILE, read_metrics
-from vlrl.trainer.rank_state import ADAPTER_FOLDER
 
 REPORTED_PACKAGES = (
     "vlrl",

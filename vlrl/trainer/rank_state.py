@@ -12,6 +12,7 @@ import torch
 
 from vlrl.algorithm.penalties.coefficients import Coefficients
 from vlrl.config import Config
+from vlrl.config.learning.policies import ADAPTER_FOLDER
 from vlrl.errors import EngineError
 from vlrl.model.hf_names import save_as_published
 from vlrl.model.lora import save_adapters
@@ -27,9 +28,6 @@ ZERO = "zero"
 """The folder of the ranks' files in that of their state."""
 CRITIC = "critic"
 """The folder of the critic's state in that of the policy's."""
-
-ADAPTER_FOLDER = "adapter"
-"""The folder of the adapter, or of the policies' folders, in that of a model."""
 
 HOST, DEVICE, IN_MEMORY, COEFFICIENTS = "rng", "rng_cuda", "in_memory", "coefficients"
 """What is saved beside DeepSpeed's own."""

@@ -16,7 +16,7 @@ from vlrl.config.learning.policies import PolicyConfig
 from vlrl.config.memory import LoraConfig
 from vlrl.errors import ConfigError, InternalError
 from vlrl.model.logprobs import DeviceBatch, TreeLogprobs
-from vlrl.model.lora import adapters_off, add_adapters, policy_of
+from vlrl.model.lora import adapters_off, add_adapters, policy_of, save_adapters
 from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack
 from vlrl.types import Group
@@ -166,6 +166,25 @@ def test_with_adapters_off_it_is_the_starting_model(
     assert torch.equal(*found)
     with torch.no_grad():
         assert not torch.allclose(wrapped(device_batch)[0], found[0])
+
+
+def test_a_saved_adapter_is_its_policy_on_the_starting_model(
+    tiny_model: Path, both: Any, processor: Any, groups: list[Group], tmp_path: Path
+) -> None:
+    """As peft reads it, from the folder of its name."""
+    from peft import PeftModel
+
+    save_adapters(both, {name: p.detach() for name, p in adapters_of(both).items()}, tmp_path)
+    assert sorted(folder.name for folder in tmp_path.iterdir()) == ["giver", "guesser"]
+    for policy in BOTH:
+        [[batch]] = pack([g for g in groups if g.agent == policy], processor.pixels, options())
+        device_batch, found = DeviceBatch.of(batch, CPU, processor.pixels), []
+        read = PeftModel.from_pretrained(loaded(tiny_model), tmp_path / policy).base_model.model
+        for model in (both, read):
+            wrapped = TreeLogprobs(model, temperature=1.0, banned_token_ids=processor.banned_token_ids)
+            with torch.no_grad():
+                found.append(wrapped(device_batch)[0])
+        assert torch.allclose(*found, atol=1e-5)
 
 
 def test_a_frozen_copy_is_not_trained(tiny_model: Path) -> None:

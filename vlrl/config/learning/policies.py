@@ -18,6 +18,8 @@ NAME = re.compile(r"[a-z][a-z0-9_]*")
 """A policy's name is that of a module, of a folder and of metrics."""
 RESERVED = ("default", "weight", "base_layer")
 """Names that the adapters' parameters have already."""
+ADAPTER_FOLDER = "adapter"
+"""The folder of the adapter, or of a folder for each policy's, in that of a model."""
 VISION = ("vision_tower", "projector")
 
 

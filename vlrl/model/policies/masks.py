@@ -21,10 +21,12 @@ class PolicyMasks:
 
     def __init__(self, model: Any) -> None:
         """Hook every adapter of the policies that `vlrl.model.lora.add_adapters` noted."""
-        self._policy_ids: Tensor | None = None
+        self._policies: tuple[str, ...] = model.vlrl_policies
+        self._others: list[Tensor] = []
+        """For each policy, [T] bool: the tokens that are not its own."""
         for layer in model.modules():
             halves = getattr(layer, "lora_B", None)
-            for number, policy in enumerate(model.vlrl_policies):
+            for number, policy in enumerate(self._policies):
                 if halves is not None and policy in halves:
                     halves[policy].register_forward_hook(partial(self._keep_own, number))
 
@@ -53,16 +55,15 @@ class PolicyMasks:
             raise InternalError(
                 f"{num_trained} tokens to train, and their policies were not packed with them"
             )
-        self._policy_ids = policy_ids if policy_ids is not None else torch.full((num_tokens,), -1)
+        ids = torch.full((num_tokens,), -1) if policy_ids is None else policy_ids
+        self._others = [ids != number for number in range(len(self._policies))]
 
     def _keep_own(self, number: int, half: nn.Module, inputs: Any, output: Tensor) -> Tensor:
         """What an adapter gives for its own tokens, of [..., T, out]; exact zeros for the others."""
-        assert self._policy_ids is not None, "an adapter was called outside of a micro-batch"
-        if output.shape[-2] != len(self._policy_ids):
+        others = self._others[number].to(output.device)
+        if output.shape[-2] != len(others):
             raise InternalError(
-                f"a layer with adapters sees {output.shape[-2]} rows of a micro-batch of "
-                f"{len(self._policy_ids)} tokens, so it is not known which policy a row is of; leave the "
-                "layer out of lora.targets"
+                f"a layer with adapters sees {output.shape[-2]} rows of a micro-batch of {len(others)} "
+                "tokens, so it is not known which policy a row is of; leave the layer out of lora.targets"
             )
-        others = (self._policy_ids != number).to(output.device)
         return output.masked_fill(others[:, None], 0.0)
