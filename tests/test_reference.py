@@ -75,8 +75,8 @@ def test_everything_has_its_place(pages: dict[str, str]) -> None:
 
 
 def test_every_option_has_its_row() -> None:
-    rows = set(re.findall(r"^\| `([a-z_.0-9]+)` \|", options_page(), re.MULTILINE))
-    titles = set(re.findall(r"^## ([a-z_.]+)$", options_page(), re.MULTILINE))
+    rows = set(re.findall(r"^\| `([A-Za-z_.0-9]+)` \|", options_page(), re.MULTILINE))
+    titles = set(re.findall(r"^## ([A-Za-z_.]+)$", options_page(), re.MULTILINE))
     listed_once = re.compile(r"data\.(train|eval)\.rewards\.")  # as `rewards`
     missing = {key for key in field_paths() if not listed_once.match(key)} - rows - titles
     assert missing == set()

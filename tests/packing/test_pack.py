@@ -24,7 +24,7 @@ from vlrl.algorithm.credit import assign_credit, group_with_advantages
 from vlrl.batch import Batch, MicroBatch
 from vlrl.config.algorithm import AlgorithmConfig
 from vlrl.packing.options import PackOptions
-from vlrl.packing.pack import counted, pack
+from vlrl.packing.pack import counted, pack, part_of
 from vlrl.packing.token_weights import token_weights
 from vlrl.rollout.session import Session
 from vlrl.types import EnvTask, Group, Ledger, Media, Score
@@ -427,3 +427,21 @@ def test_an_image_is_in_one_slice_however_large_it_is() -> None:
     assert first.slice_lengths == (13, 3)  # the image ends at 13; the middle, 8, is within it
     assert first.media_order.tolist() == [0] and second.media_order.tolist() == []
     assert first.target_ids.size == 0 and second.target_ids.size == 4
+
+
+def test_a_steps_advantages_are_normalised_for_each_policy_by_itself() -> None:
+    groups = [
+        make_group([2, 2], sample=make_sample(id=f"s/{agent}", agent=agent), advantages=[0.0, 2.0 * scale])
+        for agent, scale in (("giver", 1.0), ("guesser", 10.0))
+    ]
+    options = PackOptions(
+        num_ranks=1,
+        max_tokens=64,
+        max_completion_tokens=2,
+        normalize="batch",
+        policies={"giver": 0, "guesser": 1},
+    )
+    for group in part_of(groups, slice(None), options):
+        assert advantages_of(group) == pytest.approx([-1.0, 1.0])
+    together = part_of(groups, slice(None), replace(options, policies={}))
+    assert advantages_of(together[0]) != pytest.approx([-1.0, 1.0])

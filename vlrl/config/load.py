@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_origin
 
 import yaml
 from pydantic import BaseModel, Field, ValidationError, model_validator
@@ -278,12 +278,13 @@ def parse_config(tree: dict[str, Any], source: str = "config", overrides: Sequen
 
 
 def field_paths(section: type[BaseModel] = Config, prefix: str = "") -> Iterator[str]:
-    """Every dotted key of the tree, sections included; list items are left out."""
+    """Every dotted key of the tree, sections included; list items are left out, and names are NAME."""
     for name, info in section.model_fields.items():
         yield prefix + name
+        inside = f"{prefix}{name}.NAME." if get_origin(info.annotation) is dict else f"{prefix}{name}."
         for candidate in (info.annotation, *getattr(info.annotation, "__args__", ())):
             if isinstance(candidate, type) and issubclass(candidate, BaseModel):
-                yield from field_paths(candidate, f"{prefix}{name}.")
+                yield from field_paths(candidate, inside)
 
 
 def _apply_override(tree: dict[str, Any], override: str) -> None:

@@ -22,8 +22,8 @@ MESSAGE = re.compile(r"[0-9A-Za-z ]{1,16}")
 class TeamDigits(GeneratedEnv):
     """A giver sees one handwritten digit and says something; a guesser sees another, and gives both.
 
-    Real scans that ship inside scikit-learn. The team is paid: both agents have reward 1 if the guesser's
-    answer is the giver's digit and then its own, else 0. A message is up to 16 letters, digits and blanks;
+    The team is paid: both agents have reward 1 if the guesser's answer is the giver's digit and then its own,
+    else 0; with partial, a half for each right digit of two. A message is up to 16 letters, digits and blanks;
     the guesser is shown it as it is, and "nothing" in place of any other text. A guess is right once in 100
     times.
     """
@@ -36,20 +36,29 @@ class TeamDigits(GeneratedEnv):
         GUESSER: "Your partner says a digit and you see another. Give both, such as <action>74</action>.",
     }
 
-    def __init__(self, scans: Literal["train", "heldout"] = "train", image_size: int = 112) -> None:
+    def __init__(
+        self,
+        scans: Literal["train", "heldout"] = "train",
+        partial: bool = False,
+        image_size: int = 112,
+    ) -> None:
         """Choose the digits.
 
         Args:
             scans: which scans digits are drawn from; the two share none.
+            partial: pay the team a half for each right digit of the answer.
             image_size: side of the images in pixels.
 
         Raises:
             ConfigError: for an option out of range.
         """
         super().__init__(1, image_size)
-        if scans not in ("train", "heldout"):
-            raise ConfigError(f"env {self.name}: option scans={scans!r} is not one of train, heldout")
-        self.scans = scans
+        if scans not in ("train", "heldout") or not isinstance(partial, bool):
+            raise ConfigError(
+                f"env {self.name}: options scans={scans!r}, partial={partial!r}; scans is train or heldout, "
+                "partial true or false"
+            )
+        self.scans, self.partial = scans, partial
         self._to_act = ""
 
     def reset(self, task: Mapping[str, Any], seed: int) -> Mapping[str, Observation]:
@@ -73,12 +82,11 @@ class TeamDigits(GeneratedEnv):
             return {GUESSER: StepResult(view, 0.0, False, False)}
         self._to_act = ""
         is_right = said == self._answer
+        reward = self._paid(said or "")
         end = Observation("Right." if is_right else f"No: {self._answer}.")
         invalid = {GIVER: self._is_silent, GUESSER: said is None or not said.isdecimal()}
         return {
-            agent: StepResult(
-                end, float(is_right), True, False, {"success": is_right, "invalid": invalid[agent]}
-            )
+            agent: StepResult(end, reward, True, False, {"success": is_right, "invalid": invalid[agent]})
             for agent in self.agents
         }
 
@@ -92,6 +100,11 @@ class TeamDigits(GeneratedEnv):
     def random_action(self, agent: str, rng: np.random.Generator) -> str:
         """A digit, or two."""
         return f"<action>{''.join(map(str, rng.integers(0, 10, 1 if agent == GIVER else 2)))}</action>"
+
+    def _paid(self, said: str) -> float:
+        if not self.partial or len(said) != len(self._answer):
+            return float(said == self._answer)
+        return sum(each == right for each, right in zip(said, self._answer, strict=True)) / len(said)
 
     @property
     def _answer(self) -> str:

@@ -75,3 +75,23 @@ def test_a_demonstration_is_one_agents_part() -> None:
     assert guesser["messages"][1]["content"][-1]["text"] == f"It says {digit}. Give both."
     assert guesser["target"].startswith(f"<action>{digit}")
     assert len(guesser["target"]) == len(giver["target"]) + 1
+
+
+@pytest.mark.parametrize(("right", "paid"), [((0, 1), 1.0), ((0,), 0.5), ((1,), 0.5), ((), 0.0)])
+def test_a_half_is_paid_for_each_right_digit(right: tuple[int, ...], paid: float) -> None:
+    env = TeamDigits(partial=True)
+    env.reset({}, 3)
+    env.step({GIVER: env.oracle(GIVER)})
+    digits = env.oracle(GUESSER).removeprefix("<action>").removesuffix("</action>")
+    said = "".join(d if place in right else str((int(d) + 1) % 10) for place, d in enumerate(digits))
+    end = env.step({GUESSER: f"<action>{said}</action>"})
+    assert {result.reward for result in end.values()} == {paid}
+    assert end[GIVER].info["success"] == (paid == 1.0)
+
+
+def test_one_digit_is_half_of_no_answer() -> None:
+    env = TeamDigits(partial=True)
+    env.reset({}, 3)
+    said = env.oracle(GIVER)
+    env.step({GIVER: said})
+    assert env.step({GUESSER: said})[GUESSER].reward == 0.0

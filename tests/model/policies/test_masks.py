@@ -171,7 +171,7 @@ def test_with_adapters_off_it_is_the_starting_model(
 def test_a_saved_adapter_is_its_policy_on_the_starting_model(
     tiny_model: Path, both: Any, processor: Any, groups: list[Group], tmp_path: Path
 ) -> None:
-    """As peft reads it, from the folder of its name."""
+    """Read by peft, from the folder of its name."""
     from peft import PeftModel
 
     save_adapters(both, {name: p.detach() for name, p in adapters_of(both).items()}, tmp_path)
