@@ -23,7 +23,7 @@ class TeamDigits(GeneratedEnv):
     """A giver sees one handwritten digit and says something; a guesser sees another, and gives both.
 
     The team is paid: both agents have reward 1 if the guesser's answer is the giver's digit and then its own,
-    else 0; with partial, a half for each right digit of two. A message is up to 16 letters, digits and blanks;
+    else 0; with partial, a half for each right digit. A message is up to 16 letters, digits and blanks;
     the guesser is shown it as it is, and "nothing" in place of any other text. A guess is right once in 100
     times.
     """

@@ -59,7 +59,7 @@ def test_a_wrong_answer_is_paid_to_nobody(said: str, invalid: bool) -> None:
 
 
 def test_the_scans_are_one_of_two_sets() -> None:
-    with pytest.raises(ConfigError, match="scans='test' is not one of"):
+    with pytest.raises(ConfigError, match="scans='test', partial=False; scans is"):
         TeamDigits(scans="test")  # type: ignore[arg-type]
 
 
