@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from builders import make_config, make_group, open_tiny, random_image, row
 from loaded_ranks import Slices
@@ -91,6 +92,7 @@ def assert_same(found: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
     assert [name for name in expected if not torch.equal(found[name], expected[name])] == []
 
 
+@pytest.mark.timeout(900)  # four starts of ranks
 def test_policies_are_trained_as_if_alone_and_copies_are_exact(tiny_model: Path, tmp_path: Path) -> None:
     with RankProcesses(2) as ranks:
         start, one, two, three = run(ranks, tiny_model, batches(tiny_model, 2, NUM_STEPS), tmp_path)
