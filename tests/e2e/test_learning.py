@@ -69,11 +69,3 @@ def test_two_lights_are_put_out_more_often_than_the_warm_start_does(tmp_path: Pa
     before, after = (summary[f"heldout_accuracy_{when}_sampled"] for when in ("before", "after"))
     assert before <= 0.3
     assert after >= before + 0.1  # of 256 episodes each, so two and a half standard deviations
-
-
-@on_three_seeds
-def test_two_adapters_learn_to_work_together(seed: int, tmp_path: Path) -> None:
-    summary = quickstart(seed, tmp_path / "run", "--task", "policies")
-    assert summary["heldout_accuracy_before_sampled"] <= 0.35
-    assert summary["heldout_accuracy_after_sampled"] >= 0.6
-    assert list(summary["policies"]) == ["giver", "guesser"]
