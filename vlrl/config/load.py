@@ -22,7 +22,13 @@ from vlrl.config.learning.preferences import PreferencesConfig
 from vlrl.config.learning.regularizers import require_effect
 from vlrl.config.learning.replay import require_use_of_replay
 from vlrl.config.learning.teacher import require_use_of_groups
-from vlrl.config.memory import LoraConfig, OptimConfig, ProfileConfig, VisionCacheConfig
+from vlrl.config.memory import (
+    LoraConfig,
+    OptimConfig,
+    ProfileConfig,
+    VisionCacheConfig,
+    require_nothing_frozen,
+)
 from vlrl.config.names import nearest_key, renamed
 from vlrl.config.options import (
     CheckpointConfig,
@@ -191,21 +197,12 @@ class Config(Section):
     @model_validator(mode="after")
     def _what_teaches(self) -> Config:
         for require in (
-            *(require_baseline, require_use_of_groups, require_effect),
+            *(require_baseline, require_use_of_groups, require_effect, require_nothing_frozen),
             *(require_use_of_replay, require_place_for_critic, require_place_for_policies),
         ):
             require(self)
         if self.preferences is not None:
             self.preferences.require_default(self.algorithm, self.rollout.temperature)
-        return self
-
-    @model_validator(mode="after")
-    def _one_way_to_freeze(self) -> Config:
-        if self.lora is not None and self.model.freeze:
-            raise ValueError(
-                f"lora trains adapters alone, so model.freeze={self.model.freeze} has no effect with it; "
-                "leave a part out of lora.targets instead"
-            )
         return self
 
     @model_validator(mode="after")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
 from vlrl.config.options import Section
+
+if TYPE_CHECKING:
+    from vlrl.config.load import Config
 
 
 class LoraConfig(Section):
@@ -22,6 +25,15 @@ class LoraConfig(Section):
     names."""
     sync: Literal["merged", "adapter"] = "merged"
     """What engines are sent: the whole model with adapters merged, or the adapters alone, for vLLM's LoRA."""
+
+
+def require_nothing_frozen(config: Config) -> None:
+    """Raise ValueError for two ways to say what is trained."""
+    if config.lora is not None and config.model.freeze:
+        raise ValueError(
+            f"lora trains adapters alone, so model.freeze={config.model.freeze} has no effect with it; "
+            "leave a part out of lora.targets instead"
+        )
 
 
 class VisionCacheConfig(Section):

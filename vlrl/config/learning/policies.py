@@ -107,18 +107,7 @@ def require_place_for_policies(config: Config) -> None:
 def _require_sound(policies: Mapping[str, PolicyConfig]) -> None:
     owner: dict[str, str] = {}
     for name, policy in policies.items():
-        if not NAME.fullmatch(name) or name in RESERVED:
-            raise ValueError(
-                f"policies.{name}: a policy's name is lower-case letters, digits and _, beginning with a "
-                f"letter, and none of {', '.join(RESERVED)}"
-            )
-        for agent in policy.agents:
-            if agent in owner:
-                raise ValueError(
-                    f"policies.{name}.agents and policies.{owner[agent]}.agents both name {agent!r}; an "
-                    "agent is played by one policy"
-                )
-            owner[agent] = name
+        _require_agents(name, policy, owner)
         if policy.copies is None:
             continue
         copied = policies.get(policy.copies)
@@ -129,6 +118,22 @@ def _require_sound(policies: Mapping[str, PolicyConfig]) -> None:
             )
     if all(policy.copies is not None for policy in policies.values()):
         raise ValueError(f"policies={', '.join(policies)}: none is trained; remove copies from one of them")
+
+
+def _require_agents(name: str, policy: PolicyConfig, owner: dict[str, str]) -> None:
+    """Note a policy as the owner of its agents, or raise ValueError for its name or an agent of another."""
+    if not NAME.fullmatch(name) or name in RESERVED:
+        raise ValueError(
+            f"policies.{name}: a policy's name is lower-case letters, digits and _, beginning with a letter, "
+            f"and none of {', '.join(RESERVED)}"
+        )
+    for agent in policy.agents:
+        if agent in owner:
+            raise ValueError(
+                f"policies.{name}.agents and policies.{owner[agent]}.agents both name {agent!r}; an agent is "
+                "played by one policy"
+            )
+        owner[agent] = name
 
 
 def _require_separable(config: Config) -> None:
