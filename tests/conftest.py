@@ -33,6 +33,8 @@ os.environ.update(
 # models take up to fifteen times as long. Ranks and engines are told their number of threads.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    # Ray's workers are at 15 otherwise: beside a busy file a run would take several times as long.
+    os.environ.setdefault("RAY_worker_niceness", "0")
 # Programs that tests start (the command line, Ray's workers, vLLM's children) are guarded by the same file.
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(NO_NETWORK), os.environ.get("PYTHONPATH")]))
 _spec = importlib.util.spec_from_file_location("no_network", NO_NETWORK / "sitecustomize.py")

@@ -197,7 +197,8 @@ def of_replaced_method(ours: str, path: str, vllm: Package) -> Iterator[str]:
     if vllm.find(path) is None:
         yield f"{ours}: {path} is gone"
         return
-    own = Definition(vllm, vllm.module("vllm"), function(parse(ENGINE / file), name)).signature()  # type: ignore[arg-type]
+    definition = Definition(vllm, vllm.module("vllm"), function(parse(ENGINE / file), name))  # type: ignore[arg-type]
+    own = definition.signature(bound=True)  # to the object whose method it replaces
     assert own is not None
     method = path.rpartition(".")[2]
     for module in vllm.modules_with(f".{method}("):

@@ -366,9 +366,9 @@ def test_parts_of_one_name_are_told_apart(gated: str) -> None:
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ({"weight": []}, "rising steps"),
-        ({"weight": [[5, 1.0], [5, 2.0]]}, "rising steps"),
-        ({"weight": [[-1, 1.0]]}, "rising steps"),
+        ({"weight": []}, "must be at least 0 and rise"),
+        ({"weight": [[5, 1.0], [5, 2.0]]}, "must be at least 0 and rise"),
+        ({"weight": [[-1, 1.0]]}, "must be at least 0 and rise"),
         ({"clip": [1, 1]}, "must be .lowest, highest."),
         ({"timeout_s": 0}, "greater than 0"),
         ({"adapter": "trll"}, "trl_text"),
