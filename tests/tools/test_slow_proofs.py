@@ -292,10 +292,14 @@ def test_ci_checks_runs_the_suite_and_then_a_share_of_the_slow_tests(root: Path,
     )
     (tmp_path / "make").chmod(0o755)
     path = os.pathsep.join([str(tmp_path), os.environ["PATH"]])
-    environment = {key: value for key, value in os.environ.items() if key != "SLOW_MINUTES"} | {"PATH": path}
+    environment = {
+        key: value for key, value in os.environ.items() if key not in ("SLOW_MINUTES", "CI_MINUTES")
+    } | {"PATH": path}
     subprocess.run([root / ".ci" / "run"], env=environment, check=True)
     subprocess.run([root / ".ci" / "run"], env=environment | {"SLOW_MINUTES": "3"}, check=True)
+    subprocess.run([root / ".ci" / "run"], env=environment | {"CI_MINUTES": "7"}, check=True)
     asked = (tmp_path / "asked").read_text().splitlines()
     before = ["check", "vllm-source", "vllm-newest", "test"]
     assert asked[:5] == [*before, "test-slow-share SLOW_MINUTES=25"]
-    assert asked[5:] == [*before, "test-slow-share SLOW_MINUTES=3"]
+    assert asked[5:10] == [*before, "test-slow-share SLOW_MINUTES=3"]
+    assert asked[10:] == [*before, "test-slow-share SLOW_MINUTES=7"]  # all that is left
