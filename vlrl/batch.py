@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlrl.errors import InternalError
-from vlrl.types import ByteArray, IntArray, Media
+from vlrl.types import ByteArray, FloatArray, IntArray, Media
 
 MediaInputs: TypeAlias = Mapping[str, npt.NDArray[Any]] | tuple[Media, ...]
 """The vision tower's arrays by the names that transformers gives them; or the media, of which a rank makes
@@ -45,6 +45,8 @@ class TrainedTokens(Generic[A]):
             None for a step's first update, which computes them anyway.
         group_ids: [M] int64, which of the micro-batch's groups a trained token is of, where losses are those
             of whole groups; None where they are not.
+        origins: [M, 4] int64, which token of the step's rollouts it is, see `TokenValues`; None where
+            nobody asks.
         steps: [M, 3] int64, where a trained token is in its episode, for a critic: number of the episode
             among those of the optimizer step, of the turn in it, and of the token in it. None without a
             critic; with one, `advantages` are rewards of whole turns, until the ranks know the values.
@@ -60,6 +62,7 @@ class TrainedTokens(Generic[A]):
     proximal_logprobs: A | None = None
     group_ids: A | None = None
     steps: A | None = None
+    origins: A | None = None
 
     def trained_tokens(self) -> dict[str, A]:
         """The arrays by name, without those that are None."""
@@ -120,6 +123,28 @@ class MicroBatch(TrainedTokens[npt.NDArray[Any]]):
     token_sample_ids: tuple[str, ...]
     slice_lengths: tuple[int, ...]
     policy_ids: IntArray | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenValues:
+    """What a trainer computed of trained tokens, before the update that they are for.
+
+    Attributes:
+        origins: [N, 4] int64: number of the group among the step's trained ones, index of the trajectory in
+            the group (`Trajectory.group_index`), number of its ledger, index of the token in that.
+        trainer_logprobs: [N] float32, nats.
+        entropies: [N] float32, nats, of the distribution that the token was sampled from.
+    """
+
+    origins: IntArray
+    trainer_logprobs: FloatArray
+    entropies: FloatArray
+
+    @classmethod
+    def joined(cls, parts: Iterable[TokenValues]) -> TokenValues:
+        """Those of several ranks or updates as one."""
+        parts = [cls(np.zeros((0, 4), np.int64), *(np.zeros(0, np.float32) for _ in range(2))), *parts]
+        return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
 
 
 Batch: TypeAlias = list[list[MicroBatch]]

@@ -18,7 +18,7 @@ from vlrl.run.players.rollouts import Rollouts
 from vlrl.run.run import Run
 from vlrl.scoring.compose import ComposedReward
 from vlrl.tracking.console import TrainConsole
-from vlrl.tracking.records import images_of, rollout_records, write_rollouts
+from vlrl.tracking.rollouts.records import images_of, rollout_records, write_rollouts
 from vlrl.types import Group, Sample
 
 

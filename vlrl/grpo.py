@@ -138,6 +138,7 @@ def grpo_step(run: Run, step: int) -> dict[str, float]:
                     require_parity(differences, config, when=f"step {step + 1}")
         metrics |= mean_of_updates(updates)
         run.run_blocking(run.trainer.refresh_copies, step + 1)
+    run.run_blocking(run.kept.keep, step, collected)
     with clock.measure("sync"):
         probes = config.weights.probe_every > 0 and (step + 1) % config.weights.probe_every == 0
         paused_s = run.run_blocking(partial(run.turns.update, step + 1, checked=probes))

@@ -22,7 +22,7 @@ from vlrl.process.event_loop import call_page
 from vlrl.rollout.groups import rollout_groups, score_groups
 from vlrl.run.run import Run
 from vlrl.tracking.console import TrainConsole
-from vlrl.tracking.records import images_of, rollout_records, write_rollouts
+from vlrl.tracking.rollouts.records import images_of, rollout_records, write_rollouts
 
 ROLLOUTS = "raft.jsonl"
 

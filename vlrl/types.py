@@ -334,12 +334,14 @@ class Group:
             or none if this agent had no part in it. None if they are compared with each other.
         smallest: members that must have a score where they are compared with each other; 1 where a critic is
             the baseline.
+        refusal: why it is not trained: the filter that refused it; "" if it is.
     """
 
     trajectories: list[Trajectory]
     credits: list[Credit] = field(default_factory=list)
     greedy: tuple[Trajectory, ...] | None = None
     smallest: int = SMALLEST_GROUP
+    refusal: str = ""
 
     @property
     def failed(self) -> bool:

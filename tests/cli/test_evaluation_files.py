@@ -13,7 +13,7 @@ from builders import ScriptedPolicy, TextProcessor, in_process, make_config, mak
 from vlrl.cli.evaluation_files import write_evaluation
 from vlrl.evaluate import Evaluation, evaluate
 from vlrl.scoring.compose import ComposedReward
-from vlrl.tracking.records import read_rollouts
+from vlrl.tracking.rollouts.read import read_rollouts
 from vlrl.viewer.pages.report import write_rollout_report
 
 

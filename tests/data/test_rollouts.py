@@ -13,7 +13,7 @@ from PIL import Image
 from vlrl.config.data import DatasetConfig
 from vlrl.data import open_dataset
 from vlrl.errors import DataError
-from vlrl.tracking.records import images_of, rollout_records, write_rollouts
+from vlrl.tracking.rollouts.records import images_of, rollout_records, write_rollouts
 from vlrl.types import EnvTask, Group, Media, Row
 
 ASKED = (

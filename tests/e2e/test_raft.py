@@ -17,7 +17,7 @@ from vlrl.data import open_dataset
 from vlrl.errors import ConfigError
 from vlrl.raft import Rejection
 from vlrl.tracking.console import TrainConsole
-from vlrl.tracking.records import read_rollouts
+from vlrl.tracking.rollouts.read import read_rollouts
 
 VOWELS = '''
 def vowels(completion, answer):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from builders import make_config
-from whole_runs import metrics, run
+from whole_runs import metrics, rollouts, run
 
 from vlrl.config import Config
 from vlrl.errors import Interrupted
@@ -69,6 +69,27 @@ def test_a_run_trains_and_keeps_parity(uninterrupted: tuple[Config, dict[str, An
     assert (config.run_dir / "model" / "model.safetensors").exists()
 
 
+def test_every_rollout_of_training_is_kept(uninterrupted: tuple[Config, dict[str, Any]]) -> None:
+    """With what the trainer computed of its tokens, before the update that they are for."""
+    config, _ = uninterrupted
+    kept = rollouts(config)
+    assert [(r["step"], r["position"]) for r in kept[::4]] == [(n // 4, n) for n in range(4 * NUM_STEPS)]
+    for record in kept:
+        (ledger,) = record["ledgers"]
+        trained = [advantage is not None for advantage in ledger["advantages"]]
+        assert sum(trained) == record["num_generated_tokens"] == sum(ledger["loss_mask"])
+        if record["group"] >= 2:  # the second update of a step is of newer weights
+            continue
+        known = [value is not None for value in ledger["trainer_logprobs"]]
+        assert known == trained or not record["advantage"]
+        for sampled, computed, entropy in zip(
+            ledger["sampler_logprobs"], ledger["trainer_logprobs"], ledger["entropies"], strict=True
+        ):
+            assert computed is None or (abs(computed - sampled) < 1e-4 and entropy > 0)
+    (config.run_dir / kept[0]["media"][0]["path"]).stat()
+    assert max(abs(record["advantage"] or 0) for record in kept) > 0
+
+
 def test_the_same_seed_gives_the_same_metrics(
     uninterrupted: tuple[Config, dict[str, Any]], new_run: Any
 ) -> None:
@@ -86,6 +107,7 @@ def test_stopping_and_resuming_gives_the_same_metrics_and_weights(
     assert [m["step"] for m in metrics(config)] == list(range(STOP_AFTER + 1))
     summary = run(config, resume=True)
     assert metrics(config) == metrics(uninterrupted[0])
+    assert rollouts(config) == rollouts(uninterrupted[0])
     weights = [(c.run_dir / "model" / "model.safetensors").read_bytes() for c in (config, uninterrupted[0])]
     assert weights[0] == weights[1]
     assert summary["heldout_accuracy_after"] == uninterrupted[1]["heldout_accuracy_after"]

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from builders import make_config
 from rich.console import Console
+from whole_runs import rollouts
 
 from vlrl import grpo
 from vlrl.config import Config
@@ -169,7 +170,9 @@ def test_the_same_numbers_however_many_workers_play(
         summary = json.loads((config.run_dir / "summary.json").read_text())
         accuracies = {k: v for k, v in summary.items() if k.startswith("heldout_accuracy_")}
         assert len(accuracies) == 6
-        found[num_workers] = steps, samples, parity, accuracies
+        found[num_workers] = steps, samples, parity, accuracies, rollouts(config)
+        images = {m["path"] for record in found[num_workers][-1] for m in record["media"]}
+        assert all((config.run_dir / image).is_file() for image in images)
         if num_workers:
             assert num_replaced(found[num_workers][0]) == 0
     assert all(of_workers == found[0] for of_workers in found.values())

@@ -11,7 +11,7 @@ import yaml
 from vlrl.config import parse_config
 from vlrl.config.options import LoggingConfig
 from vlrl.envs.visual.questions.digit_sum import INSTRUCTION, DigitSum
-from vlrl.tracking.records import rollout_records, write_rollouts
+from vlrl.tracking.rollouts.records import rollout_records, write_rollouts
 from vlrl.tracking.sinks import MetricSinks
 from vlrl.types import Group, Ledger, Media, Prompt, Sample, Score, Trajectory, Turn, VersionSpan
 

@@ -16,7 +16,7 @@ from vlrl.coordinates import Canvas
 from vlrl.data import open_dataset
 from vlrl.rollout.groups import rollout_groups
 from vlrl.rollout.session import Session
-from vlrl.tracking.records import images_of, rollout_records, write_rollouts
+from vlrl.tracking.rollouts.records import images_of, rollout_records, write_rollouts
 from vlrl.types import Group
 
 TOY = f"{toy_desktop.__file__}:ToyEnv"

@@ -15,6 +15,8 @@ from vlrl import grpo
 from vlrl.config import Config
 from vlrl.tracking.console import TrainConsole
 from vlrl.tracking.metrics import repeatable
+from vlrl.tracking.rollouts.paths import train_files
+from vlrl.tracking.rollouts.read import read_rollouts
 
 
 class StoppingConsole(TrainConsole):
@@ -47,6 +49,12 @@ def run(
     with StoppingConsole("test", config.num_steps, console=Console(file=io.StringIO())) as console:
         console.stop_after = stop_after
         return train(config, console, resume=resume)
+
+
+def rollouts(config: Config) -> list[dict[str, Any]]:
+    """Every rollout of training that was kept, but how long it took."""
+    files = train_files(config.run_dir).values()
+    return [record | {"duration_s": 0.0} for file in files for record in read_rollouts(file)]
 
 
 def metrics(config: Config) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from PIL import Image
 
 from vlrl.environment.plain import PlainEnv
 from vlrl.protocols import Observation
-from vlrl.tracking.records import rollout_records, write_rollouts
+from vlrl.tracking.rollouts.records import rollout_records, write_rollouts
 from vlrl.types import (
     Credit,
     EnvTask,

@@ -26,6 +26,7 @@ from vlrl.cli.commands import (
     report,
     reward,
     rollout,
+    rollouts,
 )
 from vlrl.cli.commands.training import dpo, raft, reward_model, sft, train
 from vlrl.cli.failures import explained
@@ -51,6 +52,7 @@ app.command("reward-model")(reward_model.command)
 app.command("raft")(raft.command)
 app.command("eval")(evaluate.command)
 app.command("rollout")(rollout.command)
+app.command("rollouts")(rollouts.command)
 app.command("report")(report.command)
 app.command("plan")(plan.command)
 app.command("doctor")(doctor.command)

@@ -10,7 +10,7 @@ from typing import Any
 
 from vlrl.evaluate import Evaluation
 from vlrl.protocols import Processor
-from vlrl.tracking.records import images_of, rollout_records, write_rollouts
+from vlrl.tracking.rollouts.records import images_of, rollout_records, write_rollouts
 
 COLUMNS = ("completion", "reward", "outcome")
 

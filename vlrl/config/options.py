@@ -254,6 +254,19 @@ class CheckpointConfig(Section):
     in the background, under the run's name; --resume fetches from there. S3 needs `pip install vlrl[s3]`."""
 
 
+class RolloutLogConfig(Section):
+    """Which rollouts of training are kept, in RUN/rollouts/train, a Parquet file a step."""
+
+    every: int = Field(1, ge=0)
+    """Keep those of every so many steps; 0 keeps none."""
+    groups: int | None = Field(None, ge=1)
+    """Keep the first so many groups of a step; null keeps all."""
+    max_gib: float = Field(20.0, gt=0)
+    """Files and images larger than this, in GiB, lose the oldest steps."""
+    max_steps: int | None = Field(None, ge=1)
+    """Steps that are kept, the newest; null is bounded by max_gib alone."""
+
+
 class LoggingConfig(Section):
     """Where metrics go; metrics.jsonl is always written."""
 
@@ -265,6 +278,8 @@ class LoggingConfig(Section):
     """Write timeline.jsonl: when steps, requests, episodes and weight updates began and ended."""
     num_report_rollouts: int = Field(16, ge=1)
     """Rollouts shown in the report, before and after training."""
+    rollouts: RolloutLogConfig = RolloutLogConfig()
+    """Rollouts of training that are kept on disk."""
 
 
 class RayConfig(Section):

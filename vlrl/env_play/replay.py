@@ -14,7 +14,8 @@ from vlrl.environment.plain import PlainEnv
 from vlrl.errors import DataError, VlrlError
 from vlrl.foreign.failure import failure_of
 from vlrl.rollout.endpoint.agent import AGENT
-from vlrl.tracking.records import read_rollouts
+from vlrl.tracking.rollouts.paths import report_files, train_files
+from vlrl.tracking.rollouts.read import read_rollouts
 
 Record = Mapping[str, Any]
 SAME, UNKNOWN = "same", "not recorded"
@@ -163,7 +164,7 @@ def _records(path: Path) -> Iterator[tuple[Path, Record]]:
     """Every record of a file, or of a folder's rollouts and demonstrations."""
     files = [path]
     if path.is_dir():
-        files = [*sorted(path.glob("rollouts/*.jsonl")), *sorted(path.glob(FILE))]
+        files = [*train_files(path).values(), *report_files(path), *sorted(path.glob(FILE))]
     for file in files:
         for record in read_rollouts(file):
             yield file, record

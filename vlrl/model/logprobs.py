@@ -50,7 +50,7 @@ class DeviceBatch(TrainedTokens[Tensor]):
         """Move a micro-batch to a device; `pixels` is the processor's function, for one that has media."""
         # Copied: arrays that came through Ray are read-only memory shared with other processes.
         values: dict[str, Any] = {name: getattr(batch, name) for name in ("media_keys", "slice_lengths")}
-        values["ahead_inputs"] = None
+        values |= {"ahead_inputs": None, "origins": None}  # origins are read on the host alone
         for name in ("media_inputs", "ahead_inputs"):
             inputs = getattr(batch, name)
             if isinstance(inputs, tuple):

@@ -28,8 +28,18 @@ def branches_of(
     keys: Keys,
     number: int | None = None,
     policy: int | None = None,
+    step_number: int | None = None,
 ) -> list[Branch]:
-    """A group's ledgers that have trained tokens: [n] weights of a trajectory's trained tokens."""
+    """A group's ledgers that have trained tokens.
+
+    Args:
+        group: of `counted`.
+        weights: [n], of a trajectory's trained tokens.
+        keys: of all groups that are packed together.
+        number: of the group where all of it must be in one micro-batch.
+        policy: number of the group's, where there are several.
+        step_number: of the group among the step's, for `Branch.origin`; None where nobody asks.
+    """
     return [
         Branch(
             trajectory.sample.id,
@@ -40,10 +50,11 @@ def branches_of(
             keys.of(ledger, trained, policy),
             number,
             policy=policy,
+            origin=None if step_number is None else (step_number, trajectory.group_index, of_trajectory),
         )
         for trajectory, credit, weight in zip(group.trajectories, group.credits, weights, strict=True)
-        for ledger, advantages, trained in zip(
-            trajectory.ledgers, credit.advantages, credit.trained, strict=True
+        for of_trajectory, (ledger, advantages, trained) in enumerate(
+            zip(trajectory.ledgers, credit.advantages, credit.trained, strict=True)
         )
         if trained.any()
     ]

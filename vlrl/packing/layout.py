@@ -148,6 +148,7 @@ def _targets_of(
         sequence_ids=np.repeat(np.arange(len(branches), dtype=np.int64), counts),
         group_ids=_group_ids(branches, counts),
         steps=_steps(pairs),
+        origins=_origins(pairs),
     )
 
 
@@ -157,6 +158,19 @@ def _steps(pairs: Sequence[tuple[Branch, IntArray]]) -> IntArray | None:
         return None
     of_branches = [branch.steps[t] for branch, t in pairs if branch.steps is not None]
     found: IntArray = np.concatenate([np.zeros((0, 3), np.int64), *of_branches])
+    return found
+
+
+def _origins(pairs: Sequence[tuple[Branch, IntArray]]) -> IntArray | None:
+    """Which tokens of the step's rollouts the trained ones are, [M, 4]; None where nobody asks."""
+    if any(branch.origin is None for branch, _ in pairs):
+        return None
+    of_branches = [
+        np.column_stack([np.broadcast_to(branch.origin, (len(t), 3)), t])
+        for branch, t in pairs
+        if branch.origin is not None
+    ]
+    found: IntArray = np.concatenate([np.zeros((0, 4), np.int64), *of_branches])
     return found
 
 

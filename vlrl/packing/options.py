@@ -35,6 +35,7 @@ class PackOptions:
             gradient once; they must then be computed in order, with one `StepFeatures`. Else each
             micro-batch is for itself.
         sequence_parallel: ranks in a row that get a slice each of the same micro-batches.
+        keeps_origins: say of each trained token which one of the step's rollouts it is (logging.rollouts).
         numbers_steps: say of each trained token where it is in its episode, for a critic.
         policies: number of the policy of each agent, where there are several; empty for one.
     """
@@ -50,6 +51,7 @@ class PackOptions:
     images_once: bool = False
     sequence_parallel: int = 1
     numbers_steps: bool = False
+    keeps_origins: bool = False
     policies: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
@@ -74,5 +76,6 @@ class PackOptions:
             images_once=True,
             sequence_parallel=config.trainer.sequence_parallel,
             numbers_steps=algorithm is not None and algorithm.critic is not None,
+            keeps_origins=algorithm is not None and config.logging.rollouts.every > 0,
             policies=number_of_agent(config),
         )

@@ -14,7 +14,7 @@ from vlrl.batch import Batch
 from vlrl.errors import DataError
 from vlrl.ledger import IntArray
 from vlrl.packing.branches import branches_of, counted, numbered, policies_of
-from vlrl.packing.layout import ALONE, Elsewhere, PixelsFn, Slice, slices_of
+from vlrl.packing.layout import ALONE, Elsewhere, PixelsFn, Slice, media_themselves, slices_of
 from vlrl.packing.options import PackOptions
 from vlrl.packing.prefix_tree import Branch, Identity, Keys, distinct, grow, preorder
 from vlrl.packing.token_weights import weights_by_policy
@@ -49,7 +49,11 @@ class PackUnit:
 
 
 def pack(
-    groups: Sequence[Group], pixels: PixelsFn, options: PackOptions, version: int | None = None
+    groups: Sequence[Group],
+    pixels: PixelsFn,
+    options: PackOptions,
+    version: int | None = None,
+    first_group: int = 0,
 ) -> Batch:
     """Lay groups out for one optimizer step.
 
@@ -59,6 +63,7 @@ def pack(
         options: sizes, and how tokens are averaged.
         version: of the weights this step begins with, which staleness is counted from; None: all tokens are
             fresh.
+        first_group: number of the first one among those that the whole step trains.
 
     Returns:
         [num_ranks][num_micro_batches] of MicroBatch.
@@ -74,7 +79,14 @@ def pack(
     keys = Keys()
     branches: list[Branch] = []
     for number, (group, group_weights, policy) in enumerate(zip(groups, weights, policies, strict=True)):
-        of_group = branches_of(group, group_weights, keys, number if is_whole else None, policy)
+        of_group = branches_of(
+            group,
+            group_weights,
+            keys,
+            number if is_whole else None,
+            policy,
+            first_group + number if options.keeps_origins else None,
+        )
         if options.keep_zero_advantage or any(b.advantages[b.trained].any() for b in of_group):
             branches += of_group
     if options.numbers_steps:
@@ -105,7 +117,18 @@ def pack(
     ]
 
 
-def part_of(groups: Sequence[Group], part: slice, options: PackOptions) -> Sequence[Group]:
+def packed_part(groups: Sequence[Group], part: slice, options: PackOptions, version: int) -> Batch:
+    """One optimizer step of a batch: a part of those of its groups that no filter refused.
+
+    The media are left to the ranks. Advantages are normalised over the batch.
+    """
+    groups = [group for group in groups if not group.refusal]
+    chosen = _part_of(groups, part, options)
+    first, _, _ = part.indices(len(groups))
+    return pack(chosen, media_themselves, options, version, first)
+
+
+def _part_of(groups: Sequence[Group], part: slice, options: PackOptions) -> Sequence[Group]:
     """The groups of one optimizer step, of all those of a batch; advantages are normalised over the batch."""
     if options.normalize != "batch":
         return groups[part]

@@ -32,6 +32,7 @@ class Branch:
         group: number of its group where all of a group must be in one micro-batch; None where it need not.
         steps: [num_tokens, 3] int64, see `vlrl.batch.TrainedTokens`; None without a critic.
         policy: number of the policy that generated it; None where there is one.
+        origin: number of its group, index of its trajectory, its number in that; None where nobody asks.
     """
 
     sample_id: str
@@ -43,6 +44,7 @@ class Branch:
     group: int | None = None
     steps: IntArray | None = None
     policy: int | None = None
+    origin: tuple[int, int, int] | None = None
 
     @property
     def num_media(self) -> int:

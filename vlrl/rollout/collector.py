@@ -46,6 +46,7 @@ class CollectedBatch:
         tickets: that they were generated for, whose outcomes have the groups themselves.
         trained: outcomes of the groups that the step trains: the tickets', or earlier ones in their places.
         dropped: by filters, since the last batch.
+        refused: outcomes that filters left nothing of, since the last batch, if they are kept.
         generated: since the last batch, whichever batch will train it.
         failures: of scoring, among `generated`.
         counts: of what happened to episodes, among `generated`.
@@ -58,6 +59,7 @@ class CollectedBatch:
     tickets: tuple[Ticket[TicketOutcome], ...] = ()
     trained: list[TicketOutcome] = field(default_factory=list)
     dropped: list[GroupNumbers] = field(default_factory=list)
+    refused: list[TicketOutcome] = field(default_factory=list)
     generated: list[GroupNumbers] = field(default_factory=list)
     failures: list[RewardFailure] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
@@ -93,6 +95,7 @@ class Collector:
         check: CheckFn,
         prefetch: PrefetchFn = lambda chosen: None,
         replay: GroupReplay | None = None,
+        keeps_refused: bool = False,
     ) -> None:
         """Nothing is generated before the first batch is asked for.
 
@@ -105,10 +108,11 @@ class Collector:
             check: raises if a batch, whole or not, saw too many failures.
             prefetch: has rows that an adaptive sampler chose for later tickets prepared.
             replay: of earlier groups, new or restored.
+            keeps_refused: have batches keep what filters refused, for the rollouts on disk.
         """
         self.buffer, self.replay = buffer, replay
         self._generate, self._filters, self._options, self._check = generate, filters, options, check
-        self._streams, self._prefetch = streams, prefetch
+        self._streams, self._prefetch, self._keeps_refused = streams, prefetch, keeps_refused
         self._batch = CollectedBatch()
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._changed = asyncio.Event()
@@ -207,7 +211,10 @@ class Collector:
                 self.buffer.rows.settle(ticket.position, ticket.row, outcome)
             batch.generated += [*outcome.kept, *outcome.dropped]
             batch.dropped += outcome.dropped
+            outcome.position = ticket.position
             if self._filters and not outcome.kept:
+                if self._keeps_refused:
+                    batch.refused.append(outcome)
                 self.buffer.drop(ticket.position, outcome.reason)
             else:
                 self.buffer.finish(ticket.position, outcome, outcome.oldest_version)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,10 +23,12 @@ class TicketOutcome:
     Attributes:
         kept: numbers of its groups that are to be trained; several if its episodes have several agents.
         dropped: of those that a filter refused.
-        groups: the kept ones themselves, scored and with credit; or a reference, see `vlrl.run.workers`.
+        groups: all of them, scored, with credit, and the filter that refused one (`Group.refusal`); or a
+            reference, see `vlrl.run.players.workers`.
         reason: the first filter that refused a group, or EMPTY.
         oldest_version: of the weights that generated any token of the kept groups; None without tokens.
         row: number of the sample's row in its source; None if its rows have no numbers.
+        position: of the ticket in the run's sequence of samples; None of one that is replayed.
     """
 
     kept: tuple[GroupNumbers, ...]
@@ -35,6 +37,7 @@ class TicketOutcome:
     reason: str = EMPTY
     oldest_version: int | None = None
     row: int | None = None
+    position: int | None = None
 
     @property
     def signal(self) -> float:
@@ -65,6 +68,28 @@ class Round:
     rows: Counter[str] = field(default_factory=Counter)
     seconds: Mapping[str, float] = field(default_factory=dict)
 
+    @classmethod
+    def joined(cls, played: Sequence[tuple[Round, Sequence[int]]], positions: Sequence[int]) -> Round:
+        """Rounds of some positions each as one, its outcomes in the order of `positions`."""
+        rounds = [round_ for round_, _ in played]
+        outcomes = {p: o for round_, of in played for p, o in zip(of, round_.outcomes, strict=True)}
+        parts = {part for round_ in rounds for part in round_.seconds}
+        return cls(
+            [outcomes[position] for position in positions],
+            [failure for round_ in rounds for failure in round_.failures],
+            summed_counts(round_.counts for round_ in rounds),
+            summed_counts(round_.rows for round_ in rounds),
+            {part: max(round_.seconds.get(part, 0.0) for round_ in rounds) for part in parts},
+        )
+
+
+def summed_counts(counters: Iterable[Counter[str]]) -> Counter[str]:
+    """Their sum, with the zeros that `+` leaves out."""
+    total: Counter[str] = Counter()
+    for counter in counters:
+        total.update(counter)
+    return total
+
 
 def outcome_of(
     groups: Sequence[Group],
@@ -76,18 +101,23 @@ def outcome_of(
 
     Those of `untrained` agents, which a frozen policy plays, are kept beside any that is kept to be trained.
     """
-    judged = [None if group.agent in untrained else first_refusal(group, filters) for group in groups]
+    judged = [
+        None if group.agent in untrained else group.refusal or first_refusal(group, filters)
+        for group in groups
+    ]
     others = [refusal for group, refusal in zip(groups, judged, strict=True) if group.agent not in untrained]
     beside = None if None in others else next(iter(others), EMPTY)
     refusals = [
         beside if group.agent in untrained else refusal for group, refusal in zip(groups, judged, strict=True)
     ]
+    for group, refusal in zip(groups, refusals, strict=True):
+        group.refusal = refusal or ""
     kept = [group for group, refusal in zip(groups, refusals, strict=True) if refusal is None]
     dropped = [group for group, refusal in zip(groups, refusals, strict=True) if refusal is not None]
     return TicketOutcome(
         kept=tuple(map(GroupNumbers.of, kept)),
         dropped=tuple(map(GroupNumbers.of, dropped)),
-        groups=kept,
+        groups=list(groups),
         reason=next((refusal for refusal in refusals if refusal is not None), EMPTY),
         oldest_version=oldest_version(kept),
         row=row,

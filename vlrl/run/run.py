@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from textwrap import shorten
@@ -26,9 +26,10 @@ from vlrl.rollout.branch_points import try_envs
 from vlrl.rollout.collector import Collector, require_healthy
 from vlrl.rollout.context import RolloutContext, endpoint_of
 from vlrl.rollout.endpoint.agent_episode import require_agents
-from vlrl.run.checkpoint import RunState, SaveInterval, require_same_run, written_atomically
+from vlrl.run.checkpoint import RunState, SaveInterval, require_same_run
 from vlrl.run.engines import Engines
 from vlrl.run.lock import run_lock
+from vlrl.run.players.kept import KeptRollouts
 from vlrl.run.players.opening import open_rollouts
 from vlrl.run.players.player import Player, filters_of, masks_of
 from vlrl.run.players.rollouts import GenerateFn
@@ -65,6 +66,7 @@ class Run:
         timeline: spans of time by lane, with logging.timeline.
         first_step: 0, or where the checkpoint left off.
         samples: where it is noted which ones a step trains.
+        kept: the rollouts of training on disk, after `collect`.
         signal: watches whether steps have anything to learn from.
         phases: seconds by phase, for the summary.
     """
@@ -227,9 +229,12 @@ class Run:
             check=partial(require_healthy, config),
             prefetch=self.rollouts.prefetch,
             replay=open_replay(config, self._resume),
+            keeps_refused=config.logging.rollouts.every > 0,
         )
-        self._generated = self.collector, self.rollouts.fetch
+        kept = KeptRollouts(config, self.rollouts, self.trainer, self.first_step, self.events.tell)
+        self.kept = self._stack.enter_context(closing(kept))
         self._stack.callback(lambda: self.runner.run(self.collector.close()))
+        self._generated = self.collector, self.rollouts.fetch
 
     def run_blocking(self, work: Callable[..., T], *arguments: Any) -> T:
         """Do what blocks; in async mode in a thread, while groups are finished on the event loop."""
@@ -280,6 +285,8 @@ class Run:
     def save(self, next_step: int) -> Path:
         """Write a checkpoint from which `next_step` goes on."""
         with self.phases.measure("checkpoints"):
+            if self._generated is not None:
+                self.kept.flush()
             self.turns.to_trainer()
             folder = self.saver.save(next_step, self.trainer, self.processor, self._generated)
         self.interrupts.saved = next_step
@@ -288,11 +295,7 @@ class Run:
     def export_model(self) -> Path:
         """Write the trained model to RUN/model, in Hugging Face format."""
         self.turns.to_trainer()
-        final = self.config.run_dir / "model"
-        with written_atomically(final) as aside:
-            self.trainer.save_model(aside)
-            self.processor.save(aside)
-        return final
+        return self.saver.export(self.trainer, self.processor)
 
     def write_summary(self, **values: Any) -> dict[str, Any]:
         """Write summary.json and return it, see `vlrl.run.summary`."""

@@ -17,7 +17,7 @@ from vlrl.rollout.buffer import Buffer, BufferLimits
 from vlrl.rollout.collector import Collector
 from vlrl.rollout.outcome import TicketOutcome, outcome_of
 from vlrl.rollout.replay import GroupReplay
-from vlrl.run.checkpoint import RunState, TellFn, save_checkpoint
+from vlrl.run.checkpoint import RunState, TellFn, save_checkpoint, written_atomically
 from vlrl.run.completion import Completion
 from vlrl.run.manifest import add_digests
 from vlrl.run.remote import RemoteCheckpoints, require_uploaded
@@ -96,6 +96,14 @@ class Saver:
         self.complete(folder)
         return folder
 
+    def export(self, trainer: Trainer, processor: Processor) -> Path:
+        """Write the trained model to RUN/model, in Hugging Face format."""
+        final = self._config.run_dir / "model"
+        with written_atomically(final) as aside:
+            trainer.save_model(aside)
+            processor.save(aside)
+        return final
+
     def complete(self, folder: Path) -> None:
         """Have a checkpoint that is whole completed in the background: digests, and the upload."""
         self._completion.begin(folder)
@@ -160,6 +168,8 @@ def open_buffer(config: Config, checkpoint: Found | None, rows: RowChoices | Non
         return Buffer(limits, num_cut=state.next_step, rows=rows)
     finished: dict[int, list[Group]] = pickle.loads((folder / GENERATED_FILE).read_bytes())
     outcomes = {position: outcome_of(groups) for position, groups in finished.items()}
+    for position, outcome in outcomes.items():
+        outcome.position = position
     return Buffer.restore(limits, state.tickets, outcomes, rows)
 
 

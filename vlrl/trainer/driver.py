@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -14,7 +13,7 @@ import numpy as np
 from vlrl import cluster
 from vlrl.algorithm.differences import LogprobDifferences
 from vlrl.algorithm.ordered import ENVIRONMENT
-from vlrl.batch import Batch, StepBatch, StoredBatch, num_targets, parts_of
+from vlrl.batch import Batch, StepBatch, StoredBatch, TokenValues, num_targets, parts_of
 from vlrl.choices import MachineChoice, merged
 from vlrl.config import Config
 from vlrl.errors import EngineError, ResourceError
@@ -23,7 +22,7 @@ from vlrl.storage.shared_folder import SharedFile, require_seen
 from vlrl.trainer.objective import Objective, objective_metrics
 from vlrl.trainer.offload import OffloadFolder, require_disk_access, with_folder
 from vlrl.trainer.rank import TrainerRank
-from vlrl.trainer.result import RankStepResult, StepSums
+from vlrl.trainer.result import RankStepResult, StepSums, optimizer_metrics
 from vlrl.types import FloatArray
 from vlrl.weights.keepers import keepers_of
 from vlrl.weights.manifest import Checksum, Manifest, plan_segment
@@ -87,6 +86,7 @@ class Trainer:
         self._places: WeightPlaces | None = None
         self._sending: list[Any] = []
         self._written = False
+        self._values: list[TokenValues] = []
         self._adapters_alone = sent_alone(config) is not None
 
     def wait_ready(self) -> float:
@@ -152,8 +152,7 @@ class Trainer:
         """
         if not num_targets(batch):
             # Moments and weight decay would move the weights by what earlier steps saw; no rank is asked.
-            empty = {"policy/loss": 0.0, "optim/grad_norm": 0.0, "optim/empty_fraction": 1.0}
-            return empty | {"optim/skipped_fraction": 0.0, "optim/lr": lr}, LogprobDifferences()
+            return optimizer_metrics([], lr), LogprobDifferences()
         self._written = False
         results: list[RankStepResult] = cluster.fetch_all(
             cluster.begin_with(
@@ -161,18 +160,16 @@ class Trainer:
             )
         )
         sums = sum((r.sums for r in results), StepSums())
-        norm = results[0].grad_norm
-        metrics = {
-            "policy/loss": sums.loss,
-            "optim/grad_norm": norm,
-            "optim/skipped_fraction": float(not math.isfinite(norm)),  # by DeepSpeed, without a message
-            "optim/empty_fraction": 0.0,
-            "optim/lr": lr,
-        } | dict(results[0].metrics)
-        metrics |= objective_metrics(sums, objective, self._config)
+        metrics = optimizer_metrics(results, lr) | objective_metrics(sums, objective, self._config)
+        self._values += [r.values for r in results if r.values is not None]
         if sums.num_media:
             metrics["vision/cached_share"] = sums.num_media_cached / sums.num_media
         return metrics, sum((r.differences for r in results), LogprobDifferences())
+
+    def take_token_values(self) -> TokenValues:
+        """What ranks computed of tokens since this was called last, where origins are known."""
+        values, self._values = self._values, []
+        return TokenValues.joined(values)
 
     def measure(self, batch: StepBatch, objective: Objective) -> StepSums:
         """The sums of a step that is not taken: of held-out pairs, or to set an objective's constants."""

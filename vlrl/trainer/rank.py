@@ -15,19 +15,13 @@ from vlrl.algorithm.differences import LogprobDifferences
 from vlrl.algorithm.loss import weighted_sum
 from vlrl.algorithm.off_policy import SumsFn, sequence_sums
 from vlrl.algorithm.ordered import choose_ordered, ordered
-from vlrl.batch import Frames, MicroBatch, with_frames
+from vlrl.batch import Frames, MicroBatch, TokenValues, with_frames
 from vlrl.choices import MachineChoice
 from vlrl.config import Config
 from vlrl.model.attention import require_device
 from vlrl.model.features import StepFeatures
 from vlrl.model.logprobs import DeviceBatch, TreeLogprobs
-from vlrl.model.lora import (
-    adapter_shards,
-    adapter_state,
-    layout_of,
-    merged_shards,
-    sent_alone,
-)
+from vlrl.model.lora import adapter_shards, adapter_state, layout_of, merged_shards, sent_alone
 from vlrl.model.sequence_parallel import join_group, require_heads, shared_sums
 from vlrl.processors.auto import open_processor
 from vlrl.protocols import Processor
@@ -52,7 +46,7 @@ from vlrl.trainer.rank_state import load_state, save_model, save_state
 from vlrl.trainer.regularizers.copies import AdapterCopies
 from vlrl.trainer.regularizers.rank import RankRegularizers
 from vlrl.trainer.regularizers.reference import build_reference
-from vlrl.trainer.result import RankStepResult, StepSums, fresh_differences
+from vlrl.trainer.result import RankStepResult, StepSums, fresh_differences, token_values
 from vlrl.types import FloatArray
 from vlrl.weights.manifest import Checksum, Manifest
 from vlrl.weights.sender import WeightSender
@@ -188,7 +182,7 @@ class TrainerRank:
         learns = critic is None or not critic.learns_alone
         for group in self._engine.optimizer.param_groups:
             group["lr"] = lr
-        sums, differences = self._passes(micro_batches, objective, frames, train=learns)
+        sums, differences, values = self._passes(micro_batches, objective, frames, train=learns)
         norm, metrics = 0.0, dict[str, float]()
         self._profiler.mark("optimizer")
         if learns:
@@ -201,7 +195,9 @@ class TrainerRank:
             metrics |= critic.update(batches, self._regularizers.targets)
         if self._cache is not None:
             sums.num_media, sums.num_media_cached = self._cache.take_counts()
-        return RankStepResult(sums, norm, differences, metrics)
+        return RankStepResult(
+            sums, norm, differences, metrics, TokenValues.joined(values) if values else None
+        )
 
     def measure(self, micro_batches: Sequence[MicroBatch], objective: Objective, *frames: Frames) -> StepSums:
         """The sums of a step that is not taken, without gradient."""
@@ -210,9 +206,9 @@ class TrainerRank:
 
     def _passes(
         self, micro_batches: Sequence[MicroBatch], objective: Objective, frames: Sequence[Frames], train: bool
-    ) -> tuple[StepSums, LogprobDifferences]:
+    ) -> tuple[StepSums, LogprobDifferences, list[TokenValues]]:
         """Forward, and to train backward, over each micro-batch."""
-        sums, differences = StepSums(), LogprobDifferences()
+        sums, differences, values = StepSums(), LogprobDifferences(), list[TokenValues]()
         kept, kept_of_teacher = StepFeatures(), StepFeatures()
         held = self._regularizers if objective != "sft" else None
         if held:
@@ -239,7 +235,8 @@ class TrainerRank:
             sums += micro_sums
             host_logprobs = trainer_logprobs.detach().float().cpu().numpy()
             differences += fresh_differences(host_logprobs, micro_batch)
-        return sums, differences
+            values += token_values(micro_batch, host_logprobs, entropy)
+        return sums, differences, values
 
     def with_proximal(self, micro_batches: Sequence[MicroBatch], *frames: Frames) -> Sequence[MicroBatch]:
         """The micro-batches with the present weights' logprobs noted, to be given back to `step`."""

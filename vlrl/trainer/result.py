@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
+import torch
 
 from vlrl.algorithm import by_policy
 from vlrl.algorithm.differences import LogprobDifferences
 from vlrl.algorithm.preferences.tokens import GroupSums, no_groups
 from vlrl.algorithm.staleness import Sums, no_sums
-from vlrl.batch import MicroBatch
+from vlrl.batch import MicroBatch, TokenValues
 from vlrl.types import FloatArray
 
 
@@ -44,13 +46,28 @@ class RankStepResult:
     """One rank's account of a step: sums, gradient norm, and the logprob differences of its fresh tokens.
 
     Fresh tokens are those that were generated under the weights that the step begins with. The metrics are
-    the same on all ranks: coefficients that adapt, and what there is of a critic.
+    the same on all ranks: coefficients that adapt, and what there is of a critic. The values are those
+    of tokens whose origins are known.
     """
 
     sums: StepSums
     grad_norm: float
     differences: LogprobDifferences
     metrics: Mapping[str, float] = field(default_factory=dict)
+    values: TokenValues | None = None
+
+
+def optimizer_metrics(results: Sequence[RankStepResult], lr: float) -> dict[str, float]:
+    """Metrics of an optimizer step by what all ranks report; none do where there was no token to train."""
+    norm = results[0].grad_norm if results else 0.0
+    return {
+        "policy/loss": sum(result.sums.loss for result in results),
+        "optim/grad_norm": norm,
+        "optim/skipped_fraction": float(not math.isfinite(norm)),  # by DeepSpeed, without a message
+        "optim/empty_fraction": float(not results),
+        "optim/lr": lr,
+        **(results[0].metrics if results else {}),
+    }
 
 
 def fresh_differences(trainer_logprobs: FloatArray, batch: MicroBatch) -> LogprobDifferences:
@@ -67,6 +84,13 @@ def fresh_differences(trainer_logprobs: FloatArray, batch: MicroBatch) -> Logpro
         batch.token_sample_ids,
         batch.sequence_ids[fresh],
     )
+
+
+def token_values(batch: MicroBatch, trainer_logprobs: FloatArray, entropy: torch.Tensor) -> list[TokenValues]:
+    """A micro-batch's values for the rollouts on disk, [M] each; none where nobody asks for them."""
+    if batch.origins is None:
+        return []
+    return [TokenValues(batch.origins, trainer_logprobs, entropy.detach().float().cpu().numpy())]
 
 
 def mean_of_updates(updates: Sequence[Mapping[str, float]]) -> dict[str, float]:

@@ -10,7 +10,8 @@ from typing import Any
 
 import yaml
 
-from vlrl.tracking.records import read_rollouts
+from vlrl.tracking.rollouts.paths import train_files
+from vlrl.tracking.rollouts.read import read_rollouts
 from vlrl.tracking.sinks import METRICS_FILE, read_metrics
 from vlrl.viewer.charts import Point
 
@@ -82,9 +83,9 @@ def load_run(run_dir: Path) -> RunFolder:
     summary = json.loads(summary_text) if summary_text else {}
     columns = [(name, read_rollouts(run_dir / "rollouts" / f"{name}.jsonl")) for name in ("before", "after")]
     columns = [(f"{name} training", records) for name, records in columns if records]
-    if not columns and (train := read_rollouts(run_dir / "rollouts" / "train.jsonl")):
-        last = max(record.get("step", 0) for record in train)
-        columns = [(f"in training, step {last}", [r for r in train if r.get("step", 0) == last])]
+    if not columns and (train := train_files(run_dir)):
+        last = max(train)
+        columns = [(f"in training, step {last}", read_rollouts(train[last]))]
     return RunFolder(
         name=str(summary.get("run", run_dir.resolve().name)),
         summary=summary,

@@ -92,7 +92,7 @@ def build_strip(run_dir: Path, record: Mapping[str, Any], encode: Encode) -> Str
 
     Args:
         run_dir: folder that media paths are relative to.
-        record: from `vlrl.tracking.records.rollout_records`.
+        record: from `vlrl.tracking.rollouts.records.rollout_records`.
         encode: makes the images.
     """
     turns, info = record.get("turns", []), record.get("info", {})

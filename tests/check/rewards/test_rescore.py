@@ -13,7 +13,7 @@ import pytest
 from vlrl.check.rescore.rescore import options_in, rescore
 from vlrl.errors import ConfigError, DataError
 from vlrl.scoring.functions import find_reward
-from vlrl.tracking.records import rollout_records, write_rollouts
+from vlrl.tracking.rollouts.records import rollout_records, write_rollouts
 from vlrl.types import Group, Media, Score
 
 BOX = [10, 20, 50, 60]

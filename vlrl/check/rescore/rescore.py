@@ -22,7 +22,8 @@ from vlrl.errors import ConfigError, DataError
 from vlrl.foreign.failure import Failure
 from vlrl.scoring.execute import Executor, ScoringRequest
 from vlrl.scoring.functions import CONTEXT_NAMES, RewardFunction
-from vlrl.tracking.records import present_form, run_dir_of
+from vlrl.tracking.rollouts.paths import rollout_files, run_dir_of
+from vlrl.tracking.rollouts.read import present_form, read_rollouts
 from vlrl.types import Media, Prompt, Sample
 
 NUM_CHANGED = 20
@@ -56,7 +57,7 @@ def rescore(
 
     Args:
         function: the reward.
-        path: a file that `vlrl.tracking.records` wrote, of any version.
+        path: a run's folder, or a file of its rollouts of any version.
         config: the run's, whose data gives the metadata that files of older versions lack.
         limit: completions at most.
 
@@ -106,22 +107,31 @@ def rescore(
 
 
 def _read(path: Path) -> list[dict[str, Any]]:
-    if not path.is_file():
-        raise ConfigError(f"{path} does not exist; give a file such as RUN/rollouts/after.jsonl")
+    if not path.exists():
+        raise ConfigError(
+            f"{path} does not exist; give a run's folder, or a file such as RUN/rollouts/after.jsonl"
+        )
+    records = [record for file in rollout_files(path) for record in _read_file(file)]
+    if not records:
+        raise DataError(f"{path} has no rollouts")
+    return records
+
+
+def _read_file(file: Path) -> list[dict[str, Any]]:
+    if file.suffix == ".parquet":
+        return read_rollouts(file)
     records = []
     # Not splitlines(): a completion may hold U+2028, which ends no line of JSONL.
-    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+    for number, line in enumerate(file.read_text(encoding="utf-8").split("\n"), 1):
         if not line.strip():
             continue
         try:
             record = json.loads(line)
         except ValueError as error:
-            raise DataError(f"{path}:{number}: not JSON ({error}); is the file whole?") from error
+            raise DataError(f"{file}:{number}: not JSON ({error}); is the file whole?") from error
         if not isinstance(record, dict) or "completion" not in record:
-            raise DataError(f"{path}:{number}: no rollout; it has no completion")
+            raise DataError(f"{file}:{number}: no rollout; it has no completion")
         records.append(present_form(record))
-    if not records:
-        raise DataError(f"{path} has no rollouts")
     return records
 
 

@@ -134,7 +134,9 @@ def test_command(
 @app.command("score")
 def score_command(
     reward: RewardArgument,
-    rollouts: Annotated[Path, typer.Argument(help="RUN/rollouts/NAME.jsonl.")],
+    rollouts: Annotated[
+        Path, typer.Argument(help="A run's folder, or a file such as RUN/rollouts/after.jsonl.")
+    ],
     config: Annotated[
         Path | None, typer.Option(help="The run's config.yaml, for the reward's options and the rows.")
     ] = None,
@@ -144,7 +146,7 @@ def score_command(
     json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Score an old run's completions again: `vlrl reward score math RUN/rollouts/after.jsonl`.
+    """Score an old run's completions again: `vlrl reward score math RUN`.
 
     Exit code 1 if a completion cannot be scored.
     """

@@ -30,7 +30,7 @@ def command(
     from vlrl.run.players.player import masks_of
     from vlrl.run.run import Run
     from vlrl.tracking.group_numbers import numbers_of
-    from vlrl.tracking.records import images_of, rollout_records, write_rollouts
+    from vlrl.tracking.rollouts.records import images_of, rollout_records, write_rollouts
     from vlrl.tracking.stats import episode_stats, rollout_stats
 
     require_one_policy(loaded, "vlrl rollout")

@@ -10,7 +10,8 @@ from vlrl.data.readers.files import expand
 from vlrl.data.readers.record import Record
 from vlrl.errors import DataError
 from vlrl.rounding import all_equal
-from vlrl.tracking.records import read_rollouts, run_dir_of
+from vlrl.tracking.rollouts.paths import rollout_files, run_dir_of
+from vlrl.tracking.rollouts.read import read_rollouts
 
 COMPLETE = "ok"
 """The outcome of a completion that ended by itself; one that was cut is no example."""
@@ -33,7 +34,7 @@ class RolloutReader:
         """Read and filter.
 
         Args:
-            path: of the files; * and {a,b} name several.
+            path: of the files; * and {a,b} name several. A run's folder stands for its training's.
             min_reward: least reward of a target, or of a pair's chosen one; None takes any.
             best_of: targets of each prompt, the best; None takes all that have min_reward.
             give: targets, for supervised training, or pairs of the best and the worst of each prompt whose
@@ -45,10 +46,11 @@ class RolloutReader:
         if give not in ("targets", "pairs"):
             raise DataError(f"rollouts: give={give!r} is not one of targets, pairs")
         groups: dict[str, list[tuple[dict[str, Any], Path]]] = {}
-        for file in expand(path):
-            for record in read_rollouts(Path(file)):
+        folder = Path(path)
+        for file in rollout_files(folder) if folder.is_dir() else expand(path):
+            for record in read_rollouts(file):
                 if record.get("reward") is not None and record.get("outcome") == COMPLETE:
-                    groups.setdefault(record["sample_id"], []).append((record, run_dir_of(Path(file))))
+                    groups.setdefault(record["sample_id"], []).append((record, run_dir_of(file)))
         self._records = [
             record
             for of_sample in groups.values()

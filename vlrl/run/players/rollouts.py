@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
-from vlrl.batch import Batch, StepBatch
-from vlrl.packing.layout import media_themselves
+import pyarrow as pa
+
+from vlrl.batch import Batch, StepBatch, TokenValues
 from vlrl.packing.options import PackOptions
-from vlrl.packing.pack import pack, part_of
+from vlrl.packing.pack import packed_part
 from vlrl.rollout.buffer import Ticket
 from vlrl.rollout.outcome import Round, TicketOutcome
 from vlrl.run.players.heldout import Answers, Asking
 from vlrl.run.players.player import Player
+from vlrl.run.players.tables import Numbers, tabulated
 from vlrl.types import Group, Sample
 
 GenerateFn = Callable[[Player, Sequence[Ticket[TicketOutcome]]], Awaitable[Round]]
@@ -34,6 +36,12 @@ class Rollouts(Protocol):
         self, outcomes: Sequence[TicketOutcome], part: slice, options: PackOptions, version: int
     ) -> StepBatch:
         """Pack a part of all groups of some outcomes for one optimizer step."""
+        ...
+
+    def tabulate(
+        self, outcomes: Sequence[TicketOutcome], numbers: Sequence[Numbers], values: TokenValues
+    ) -> list[pa.Table]:
+        """Outcomes as tables (`vlrl.tracking.rollouts.table`), their images written."""
         ...
 
     def prefetch(self, chosen: Mapping[int, int]) -> None:
@@ -76,7 +84,15 @@ class InProcess:
     ) -> Batch:
         """Pack a part of all groups of some outcomes for one optimizer step."""
         groups = [group for outcome in outcomes for group in outcome.groups]
-        return pack(part_of(groups, part, options), media_themselves, options, version=version)
+        return packed_part(groups, part, options, version)
+
+    def tabulate(
+        self, outcomes: Sequence[TicketOutcome], numbers: Sequence[Numbers], values: TokenValues
+    ) -> list[pa.Table]:
+        """Outcomes as tables, their images written."""
+        player, of_outcomes = self._player, [outcome.groups for outcome in outcomes]
+        processor = player.context.processor
+        return [tabulated(of_outcomes, numbers, values, processor, player.config.run_dir)]
 
     def prefetch(self, chosen: Mapping[int, int]) -> None:
         """Have samples of positions prepared whose rows an adaptive sampler chose."""

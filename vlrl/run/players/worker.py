@@ -9,22 +9,24 @@ from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from vlrl.batch import Frames, media_in, num_targets
+import pyarrow as pa
+
+from vlrl.batch import Frames, TokenValues, media_in, num_targets
 from vlrl.cluster.frames import rejoin, separate
 from vlrl.config import Config
 from vlrl.engine.client.client import EngineClient
 from vlrl.engine.client.link import RemoteLink, Renewals
 from vlrl.engine.requests import JointBatch
 from vlrl.errors import VlrlError
-from vlrl.packing.layout import media_themselves
 from vlrl.packing.options import PackOptions
-from vlrl.packing.pack import pack, part_of
+from vlrl.packing.pack import packed_part
 from vlrl.rollout.buffer import Ticket
 from vlrl.rollout.outcome import TicketOutcome
 from vlrl.run.players.division import Division
 from vlrl.run.players.heldout import Asking
 from vlrl.run.players.player import open_player
 from vlrl.run.players.rollouts import GenerateFn
+from vlrl.run.players.tables import Numbers, tabulated
 from vlrl.tracking.timeline import Timeline
 from vlrl.types import Group, Sample
 
@@ -166,6 +168,17 @@ class RolloutWorker:
         """Pack a part of the outcomes' groups, which are pickled: `Packed`, then the part of each rank."""
         return await asyncio.to_thread(_packed, part, options, version, outcomes)
 
+    async def tabulate(
+        self, numbers: Sequence[Numbers], values: TokenValues, *outcomes: bytes | Frames
+    ) -> pa.Table:
+        """Some outcomes as a table, their images written: of each its groups and their frames, see `play`."""
+        return await asyncio.to_thread(self._tabulate, numbers, values, outcomes)
+
+    def _tabulate(self, numbers: Sequence[Numbers], values: TokenValues, outcomes: Sequence[Any]) -> pa.Table:
+        of_outcomes = [rejoin(*parts) for parts in zip(outcomes[::2], outcomes[1::2], strict=True)]
+        processor = self._player.context.processor
+        return tabulated(of_outcomes, numbers, values, processor, self._config.run_dir)
+
     async def take_published(self) -> dict[str, float]:
         """What the rewards have published since this was called last."""
         return self._player.reward.take_metrics()
@@ -218,6 +231,6 @@ def _packed(part: slice, options: PackOptions, version: int, outcomes: Sequence[
         groups += of_outcome
         media = [m for group in of_outcome for t in group.trajectories for m in t.media]
         outcome_of |= {medium.sha256: number for medium in media}
-    batch = pack(part_of(groups, part, options), media_themselves, options, version=version)
+    batch = packed_part(groups, part, options, version)
     needed = tuple(tuple(sorted({outcome_of[m.sha256] for m in media_in(of_rank)})) for of_rank in batch)
     return [Packed(num_targets(batch), needed), *batch]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from typing import Any
 
+import pyarrow as pa
+
 from vlrl import cluster
-from vlrl.batch import StepBatch, StoredBatch
+from vlrl.batch import StepBatch, StoredBatch, TokenValues
 from vlrl.cluster.frames import rejoin, separate
 from vlrl.config import Config
 from vlrl.engine.policy import VllmPolicy
@@ -19,11 +21,12 @@ from vlrl.engine.requests import JointBatch
 from vlrl.errors import EngineDied, VlrlError
 from vlrl.packing.options import PackOptions
 from vlrl.rollout.buffer import Ticket
-from vlrl.rollout.outcome import Round, TicketOutcome
+from vlrl.rollout.outcome import Round, TicketOutcome, summed_counts
 from vlrl.run.players.division import Division
 from vlrl.run.players.handle import WorkerHandle
 from vlrl.run.players.heldout import Answers, Asking
 from vlrl.run.players.rollouts import GenerateFn
+from vlrl.run.players.tables import Numbers
 from vlrl.run.players.worker import Lost, Packed, RolloutWorker
 from vlrl.scoring.metrics import merged_metrics
 from vlrl.tracking.metrics import WORKER_COUNTS
@@ -109,7 +112,7 @@ class RolloutWorkers:
         for round_, _, stored in played:
             for outcome, groups in zip(round_.outcomes, stored, strict=True):
                 outcome.groups = groups
-        return _joined([(round_, share) for round_, share, _ in played], list(by_position))
+        return Round.joined([(round_, share) for round_, share, _ in played], list(by_position))
 
     async def answer(self, samples: Sequence[Sample], asking: Asking) -> Answers:
         """Samples that are not trained, played and scored."""
@@ -180,6 +183,31 @@ class RolloutWorkers:
             except EngineDied as error:
                 handle.replace(worker, error)
 
+    def tabulate(
+        self, outcomes: Sequence[TicketOutcome], numbers: Sequence[Numbers], values: TokenValues
+    ) -> list[pa.Table]:
+        """Outcomes as tables, their images written, each by the worker that played it, near its frames."""
+        shares: dict[int, list[int]] = {}
+        for index, outcome in enumerate(outcomes):
+            shares.setdefault(self._division.worker_of(outcome.position or 0), []).append(index)
+        stored, sent = [_stored(outcome) for outcome in outcomes], cluster.put(values)
+
+        def ask(number: int) -> tuple[Any, Any]:
+            worker, share = self._handles[number].actor, shares[number]
+            parts = [part for index in share for part in (stored[index].pickled, stored[index].frames)]
+            return worker, worker.tabulate.remote([numbers[index] for index in share], sent, *parts)
+
+        asked, tables = {number: ask(number) for number in shares}, list[pa.Table]()
+        for number, (worker, answer) in asked.items():
+            while True:
+                try:
+                    tables.append(cluster.fetch(answer))
+                    break
+                except EngineDied as error:
+                    self._handles[number].replace(worker, error)
+                    worker, answer = ask(number)
+        return tables
+
     def prefetch(self, chosen: Mapping[int, int]) -> None:
         """Have samples of positions prepared, each by its worker; one that dies prepares them when asked."""
         shares: dict[int, dict[int, int]] = {}
@@ -206,7 +234,7 @@ class RolloutWorkers:
 
     def take_counts(self) -> dict[str, float]:
         """How many workers were replaced since this was called last."""
-        before, self._counted = self._counted, _sum(m.counts for m in self._handles)
+        before, self._counted = self._counted, summed_counts(m.counts for m in self._handles)
         return {f"failures/{name}": float(self._counted[name] - before[name]) for name in WORKER_COUNTS}
 
     async def close(self) -> None:
@@ -260,25 +288,3 @@ def _stored(outcome: TicketOutcome) -> StoredGroups:
 def _fetched(stored: StoredGroups) -> list[Group]:
     groups: list[Group] = rejoin(*cluster.fetch_all([stored.pickled, stored.frames]))
     return groups
-
-
-def _joined(played: Sequence[tuple[Round, list[int]]], positions: Sequence[int]) -> Round:
-    """The workers' rounds, each of some positions, as one, its outcomes in the order of `positions`."""
-    rounds = [round_ for round_, _ in played]
-    outcomes = {p: o for round_, of in played for p, o in zip(of, round_.outcomes, strict=True)}
-    parts = {part for round_ in rounds for part in round_.seconds}
-    return Round(
-        [outcomes[position] for position in positions],
-        [failure for round_ in rounds for failure in round_.failures],
-        _sum(round_.counts for round_ in rounds),
-        _sum(round_.rows for round_ in rounds),
-        {part: max(round_.seconds.get(part, 0.0) for round_ in rounds) for part in parts},
-    )
-
-
-def _sum(counters: Iterable[Counter[str]]) -> Counter[str]:
-    """Their sum, with the zeros that `+` leaves out."""
-    total: Counter[str] = Counter()
-    for counter in counters:
-        total.update(counter)
-    return total

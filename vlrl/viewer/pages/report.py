@@ -13,7 +13,8 @@ from markupsafe import Markup
 from vlrl.errors import ConfigError
 from vlrl.tracking.console import duration
 from vlrl.tracking.metrics import NODES, TIME_PARTS, describe, is_reward_part
-from vlrl.tracking.records import read_rollouts, run_dir_of
+from vlrl.tracking.rollouts.paths import run_dir_of
+from vlrl.tracking.rollouts.read import read_rollouts
 from vlrl.viewer.charts import (
     NOTHING,
     Point,

@@ -42,8 +42,8 @@ def terminal(desktop: Desktop) -> Callable[[str], str]:
     numbers = itertools.count()
 
     def run(command: str) -> str:
-        # On a busy machine an action's budget may end before the terminal has the focus (again: the command before
-        # may have opened a window); keys that come earlier go nowhere.
+        # On a busy machine an action's budget may end before the terminal has the focus, or again after
+        # a window that the command before opened; keys that come earlier go nowhere.
         desktop.settle(60)
         number = next(numbers)  # files of its own: the terminal may still be at work on the command before
         said, done = f".said{number}", f".done{number}"

@@ -16,6 +16,7 @@ from PIL import Image
 
 from vlrl.ledger import BoolArray, Credit, FloatArray, Ledger
 from vlrl.protocols import Processor
+from vlrl.tracking.rollouts.paths import media_path, run_dir_of
 from vlrl.types import Group, Media, Trajectory
 
 LOGPROB_DIGITS = 6
@@ -23,8 +24,6 @@ LOGPROB_DIGITS = 6
 
 MAX_INFO_CHARS = 2000
 """Kept of a text that an environment says of an action."""
-
-LEDGER_KEYS = ("token_ids", "token_texts", "loss_mask", "sampler_logprobs")
 
 SURROGATES = "backslashreplace"
 """Half a surrogate pair has no UTF-8; written as \\udXXX it is the same character to a JSON reader."""
@@ -42,9 +41,11 @@ def rollout_records(
         step: weight updates made before it.
     """
     return [
-        _record(group, index, processor) | {"phase": phase, "step": step}
+        trajectory_record(group, index)
+        | {"ledgers": [_ledger(ledger, processor) for ledger in trajectory.ledgers]}
+        | {"phase": phase, "step": step}
         for group in groups
-        for index in range(len(group.trajectories))
+        for index, trajectory in enumerate(group.trajectories)
     ]
 
 
@@ -65,8 +66,7 @@ def write_rollouts(
         append: add to the file; otherwise it is replaced whole, by a rename.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    for item in {m.sha256: m for m in media}.values():
-        _write_image(run_dir_of(path) / media_path(item), item)
+    write_images(run_dir_of(path), media)
     text = "".join(json.dumps(record, ensure_ascii=False, default=str) + "\n" for record in records)
     if append:
         with path.open("a", encoding="utf-8", errors=SURROGATES) as file:
@@ -77,58 +77,14 @@ def write_rollouts(
     os.replace(aside, path)
 
 
-def read_rollouts(path: Path) -> list[dict[str, Any]]:
-    """The records of a JSONL file; a missing file has none, a line cut short by a kill is skipped."""
-    if not path.is_file():
-        return []
-    records = []
-    for line in path.read_text(encoding="utf-8").split("\n"):
-        try:
-            record = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(record, dict):
-            records.append(present_form(record))
-    return records
+def write_images(run_dir: Path, media: Iterable[Media]) -> None:
+    """Write each distinct medium that is not there yet as media/<sha256>.png."""
+    for item in {m.sha256: m for m in media}.values():
+        _write_image(run_dir / media_path(item), item)
 
 
-def present_form(record: dict[str, Any]) -> dict[str, Any]:
-    """A record as it is written today; until there were episodes it held one ledger, of one turn, flat."""
-    if "ledgers" in record or "token_ids" not in record:
-        return record
-    ledger = {key: record[key] for key in LEDGER_KEYS if key in record}
-    mask = ledger.get("loss_mask", [])
-    start = mask.index(1) if 1 in mask else len(mask)
-    turn = {
-        "ledger": 0,
-        "context": [0, start],
-        "action": [start, len(mask)],
-        "text": record.get("completion", ""),
-        "finished": record.get("outcome") != "truncated",
-        "reward": 0.0,
-        "invalid": False,
-        "state": "",
-        "seen": "",
-        "canvases": [],
-        "info": {},
-        "media": list(range(len(record.get("media", [])))),
-        "advantage": record.get("advantage"),
-    }
-    kept = {key: value for key, value in record.items() if key not in ledger}
-    return {**kept, "turns": [turn], "ledgers": [ledger]}
-
-
-def media_path(media: Media) -> str:
-    """Where a medium's PNG lies, relative to the run's folder."""
-    return f"media/{media.sha256}.png"
-
-
-def run_dir_of(path: Path) -> Path:
-    """The folder that a rollout file's media paths are relative to."""
-    return path.parent.parent if path.parent.name == "rollouts" else path.parent
-
-
-def _record(group: Group, index: int, processor: Processor) -> dict[str, Any]:
+def trajectory_record(group: Group, index: int) -> dict[str, Any]:
+    """A trajectory of a group, JSON-ready; all but its ledgers."""
     trajectory = group.trajectories[index]
     score, env = trajectory.score, trajectory.sample.env
     credit = group.credits[index] if index < len(group.credits) else None
@@ -159,7 +115,6 @@ def _record(group: Group, index: int, processor: Processor) -> dict[str, Any]:
             "seen": trajectory.end_seen,
             "media": [place[medium.sha256] for medium in trajectory.end_media],
         },
-        "ledgers": [_ledger(ledger, processor) for ledger in trajectory.ledgers],
         "media": [_media(item) for item in images.values()],
     }
 
