@@ -3,6 +3,8 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Without bytecode each process compiles the tests and vlrl again: 24 s of each of two that collect the tests.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help install dev quickstart test test-slow cluster-test test-slow-share check reference format bench gpu-check gpu-bundle trl-env ecosystem-env lock check-locks vllm-source vllm-newest clean

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 import shutil
@@ -83,6 +84,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if gpu and (reason := gpu_missing()):
         for item in gpu:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    freeze()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    if not gc.get_freeze_count():  # a run in this process has thawed everything at its end
+        freeze()
+
+
+def freeze() -> None:
+    """Have the garbage collector leave alone what there is.
+
+    The collected tests are millions of objects. Each full collection looked at all of them, for 0.5 s:
+    tests that ask for one took four times as long as they do alone.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

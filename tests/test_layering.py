@@ -12,6 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TypeGuard
 
@@ -122,6 +123,7 @@ def imports_in(source: str, module: str, is_package: bool, place: str) -> Iterat
     yield from walk(ast.parse(source), True)
 
 
+@cache
 def all_imports() -> list[Import]:
     found = []
     for file in source_files():

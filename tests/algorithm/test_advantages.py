@@ -21,8 +21,9 @@ from vlrl.algorithm.credit import assign_credit, turn_advantages
 from vlrl.algorithm.normalize import batch_normalized
 from vlrl.config.algorithm import AlgorithmConfig, FunctionConfig
 from vlrl.errors import ConfigError
+from vlrl.packing.minibatch import part_of
 from vlrl.packing.options import PackOptions
-from vlrl.packing.pack import pack, part_of
+from vlrl.packing.pack import pack
 from vlrl.rollout.session import Session
 from vlrl.types import Group, Score, Trajectory
 

@@ -12,7 +12,7 @@ from kept_rollouts import FakeProcessor, make_group
 from vlrl.tracking.rollouts.paths import train_file
 from vlrl.tracking.rollouts.read import read_rollouts
 from vlrl.tracking.rollouts.records import images_of, write_images
-from vlrl.tracking.rollouts.table import Place, rollout_table
+from vlrl.tracking.rollouts.table import RolloutPlace, rollout_table
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def run_dir(tmp_path: Path) -> Path:
         group.trajectories[0].completion = "<script>\u202e[bold]one\nline"
         file = train_file(folder, step)
         file.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(rollout_table([group], [Place(step, step, 0)], FakeProcessor()), file)
+        pq.write_table(rollout_table([group], [RolloutPlace(step, step, 0)], FakeProcessor()), file)
         write_images(folder, images_of([group]))
     return folder
 

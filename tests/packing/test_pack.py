@@ -23,8 +23,9 @@ from hypothesis import strategies as st
 from vlrl.algorithm.credit import assign_credit, group_with_advantages
 from vlrl.batch import Batch, MicroBatch
 from vlrl.config.algorithm import AlgorithmConfig
+from vlrl.packing.minibatch import part_of
 from vlrl.packing.options import PackOptions
-from vlrl.packing.pack import counted, pack, part_of
+from vlrl.packing.pack import counted, pack
 from vlrl.packing.token_weights import token_weights
 from vlrl.rollout.session import Session
 from vlrl.types import EnvTask, Group, Ledger, Media, Score

@@ -4,12 +4,16 @@ import json
 import re
 from html.parser import HTMLParser
 
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from digit_run import NUM_PADS, NUM_ROLLOUTS, NUM_STEPS, edit_summary
+from kept_rollouts import FakeProcessor, make_group
 from PIL import Image
 
 from vlrl.config.options import LoggingConfig
+from vlrl.tracking.rollouts.paths import train_file
+from vlrl.tracking.rollouts.table import RolloutPlace, rollout_table
 from vlrl.tracking.sinks import MetricSinks
 from vlrl.viewer.pages.report import write_report
 from vlrl.viewer.rollouts import build_cards, token_spans
@@ -181,10 +185,14 @@ def test_an_empty_folder_gives_a_page_that_says_so(tmp_path):
 
 
 def test_without_evaluation_the_training_rollouts_are_shown(run_dir):
-    (run_dir / "rollouts/after.jsonl").rename(run_dir / "rollouts/train.jsonl")
-    (run_dir / "rollouts/before.jsonl").unlink()
+    for name in ("before", "after"):
+        (run_dir / f"rollouts/{name}.jsonl").unlink()
+    for step in (8, 9):
+        table = rollout_table([make_group()], [RolloutPlace(step, step, 0)], FakeProcessor())
+        train_file(run_dir, step).parent.mkdir(exist_ok=True)
+        pq.write_table(table, train_file(run_dir, step))
     page = page_of(run_dir)
-    assert f"in training, step {NUM_STEPS}" in page.text and len(page.of_class("attempt")) == NUM_ROLLOUTS
+    assert "in training, step 9" in page.text and len(page.of_class("attempt")) == 1
 
 
 def test_a_supervised_run_shows_its_loss(tmp_path):

@@ -263,7 +263,7 @@ class RolloutLogConfig(Section):
     """Keep the first so many groups of a step; null keeps all."""
     max_gib: float = Field(20.0, gt=0)
     """Files and images larger than this, in GiB, lose the oldest steps."""
-    max_steps: int | None = Field(None, ge=1)
+    num_kept_steps: int | None = Field(None, ge=1)
     """Steps that are kept, the newest; null is bounded by max_gib alone."""
 
 

@@ -24,8 +24,8 @@ class PackOptions:
         max_completion_tokens: most of an action; Dr. GRPO's constant.
         aggregation: the averaging rule, see `token_weights`. "group" is for losses of whole groups, each of
             which is then in one micro-batch.
-        normalize: "batch" gives a step's advantages mean 0 and deviation 1 (`vlrl.packing.pack.part_of`);
-            with KL in the reward or a critic the trainer does so, when it knows these.
+        normalize: "batch" gives a step's advantages mean 0 and deviation 1 (`vlrl.packing.minibatch`); with
+            KL in the reward or a critic the trainer does so, when it knows these.
         keep_zero_advantage: train groups whose advantages are all zero. They add nothing to the policy
             gradient, so they may be left out exactly; only terms of KL and entropy and a teacher need them.
             They count in the averages either way.

@@ -9,12 +9,11 @@ from itertools import groupby
 
 import numpy as np
 
-from vlrl.algorithm.normalize import batch_normalized
 from vlrl.batch import Batch
 from vlrl.errors import DataError
 from vlrl.ledger import IntArray
 from vlrl.packing.branches import branches_of, counted, numbered, policies_of
-from vlrl.packing.layout import ALONE, Elsewhere, PixelsFn, Slice, media_themselves, slices_of
+from vlrl.packing.layout import ALONE, Elsewhere, PixelsFn, Slice, slices_of
 from vlrl.packing.options import PackOptions
 from vlrl.packing.prefix_tree import Branch, Identity, Keys, distinct, grow, preorder
 from vlrl.packing.token_weights import weights_by_policy
@@ -115,30 +114,6 @@ def pack(
         [part.micro_batch(pixels, others) for part, others in zip(parts, of_rank, strict=True)]
         for parts, of_rank in zip(ranks, elsewhere, strict=True)
     ]
-
-
-def packed_part(groups: Sequence[Group], part: slice, options: PackOptions, version: int) -> Batch:
-    """One optimizer step of a batch: a part of those of its groups that no filter refused.
-
-    The media are left to the ranks. Advantages are normalised over the batch.
-    """
-    groups = [group for group in groups if not group.refusal]
-    chosen = _part_of(groups, part, options)
-    first, _, _ = part.indices(len(groups))
-    return pack(chosen, media_themselves, options, version, first)
-
-
-def _part_of(groups: Sequence[Group], part: slice, options: PackOptions) -> Sequence[Group]:
-    """The groups of one optimizer step, of all those of a batch; advantages are normalised over the batch."""
-    if options.normalize != "batch":
-        return groups[part]
-    normalized = list(groups)
-    policies = [options.policies.get(group.agent) for group in groups]
-    for policy in set(policies):  # each by itself
-        mine = [number for number, each in enumerate(policies) if each == policy]
-        for number, group in zip(mine, batch_normalized([groups[n] for n in mine]), strict=True):
-            normalized[number] = group
-    return normalized[part]
 
 
 def _elsewhere(ranks: Sequence[Sequence[Slice]]) -> list[list[Elsewhere]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from textwrap import shorten
@@ -158,8 +158,8 @@ class Run:
             self._open_folder()
         self.runner = self._stack.enter_context(asyncio.Runner())
         if self._generate:
-            first = self.first_samples[: config.scoring.num_tried]
-            call_rewards_first(first, self.reward, self.processor, self.runner, tell)
+            tried = self.first_samples[: config.scoring.num_tried]
+            call_rewards_first(tried, self.reward, self.processor, self.runner, tell)
             self.host = EnvHost(config.env, max_open=config.episodes.max_episodes)
             self._stack.callback(self.host.close)
             self.runner.run(try_envs(self.first_samples, self.host, config, train=self._train))
@@ -177,8 +177,7 @@ class Run:
         run_dir = self.config.run_dir
         write_config(run_dir, self.config, self.first_step)
         (run_dir / SUMMARY_FILE).unlink(missing_ok=True)  # of fewer steps: the run is not finished any more
-        resume_step = self.first_step if self._resume else None
-        self.sinks = MetricSinks(run_dir, self.config.logging, resume_step=resume_step)
+        self.sinks = MetricSinks(run_dir, self.config.logging, resume_step=self.first_step)
         self._stack.callback(self.sinks.close)
         if self._generate:
             self.samples = SampleLog(run_dir, first_step=self.first_step)
@@ -218,10 +217,9 @@ class Run:
     def collect(self, generate: GenerateFn) -> None:
         """Make `self.collector`, which goes on where the checkpoint left off."""
         config = self.config
-        buffer = open_buffer(config, self._resume, self._samplers.rows)
         self.open_rollouts()
         self.collector = Collector(
-            buffer,
+            open_buffer(config, self._resume, self._samplers.rows),
             partial(self.rollouts.play, generate),
             filters=[name for name, _ in self._filters],
             options=config.batch,
@@ -231,8 +229,8 @@ class Run:
             replay=open_replay(config, self._resume),
             keeps_refused=config.logging.rollouts.every > 0,
         )
-        kept = KeptRollouts(config, self.rollouts, self.trainer, self.first_step, self.events.tell)
-        self.kept = self._stack.enter_context(closing(kept))
+        self.kept = KeptRollouts(config, self.rollouts, self.trainer, self.first_step, self.events.tell)
+        self._stack.callback(self.kept.close)
         self._stack.callback(lambda: self.runner.run(self.collector.close()))
         self._generated = self.collector, self.rollouts.fetch
 

@@ -31,7 +31,7 @@ class MetricSinks:
         Args:
             run_dir: the run's folder; made if missing.
             config: which sinks.
-            resume_step: first step that will be logged; None starts the files again.
+            resume_step: first step that will be logged; None or 0 starts the files again.
 
         Raises:
             ConfigError: if W&B is asked for and not installed.

@@ -12,7 +12,7 @@ from vlrl.tracking.rollouts.log import RolloutLog
 from vlrl.tracking.rollouts.paths import train_file, train_files
 from vlrl.tracking.rollouts.read import read_rollouts
 from vlrl.tracking.rollouts.records import images_of, rollout_records, write_images, write_rollouts
-from vlrl.tracking.rollouts.table import Place, rollout_table
+from vlrl.tracking.rollouts.table import RolloutPlace, rollout_table
 from vlrl.types import Group
 
 
@@ -37,7 +37,7 @@ def group_of(step: int) -> Group:
 
 
 def tables_of(group: Group, step: int) -> list[pa.Table]:
-    return [rollout_table([group], [Place(step, step, 0)], FakeProcessor())]
+    return [rollout_table([group], [RolloutPlace(step, step, 0)], FakeProcessor())]
 
 
 def write(log: RolloutLog, run_dir: Path, steps: range) -> None:
@@ -76,9 +76,9 @@ def test_the_oldest_steps_go_with_the_images_that_nothing_else_shows(tmp_path: P
     reported = group_of(0)
     records = rollout_records([reported], FakeProcessor(), phase="before", step=0)
     write_rollouts(tmp_path / "rollouts" / "before.jsonl", records, images_of([reported]))
-    log = opened(tmp_path, max_steps=2)
+    log = opened(tmp_path, num_kept_steps=2)
     write(log, tmp_path, range(3))
-    write(opened(tmp_path, first_step=3, max_steps=2), tmp_path, range(3, 5))
+    write(opened(tmp_path, first_step=3, num_kept_steps=2), tmp_path, range(3, 5))
     assert list(train_files(tmp_path)) == [3, 4]
     left = sorted(image.name[0] for image in (tmp_path / "media").iterdir())
     assert left == ["0", "3", "4", "b"]  # that of the report, those of the two steps, and the one all show

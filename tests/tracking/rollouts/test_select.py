@@ -8,7 +8,7 @@ from kept_rollouts import FakeProcessor, make_episode, make_group
 from vlrl.errors import ConfigError, DataError
 from vlrl.tracking.rollouts.paths import train_file
 from vlrl.tracking.rollouts.select import overview, select, whole_rows
-from vlrl.tracking.rollouts.table import SCHEMA, Place, rollout_table
+from vlrl.tracking.rollouts.table import SCHEMA, RolloutPlace, rollout_table
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def run_dir(tmp_path: Path) -> Path:
     for step in range(3):
         group = make_group()
         group.trajectories[1].completion = f"at {step}"
-        places = [Place(step, 2 * step, 0), Place(step, 2 * step + 1, 1)]
+        places = [RolloutPlace(step, 2 * step, 0), RolloutPlace(step, 2 * step + 1, 1)]
         table = rollout_table([group, make_episode()], places, FakeProcessor())
         train_file(tmp_path, step).parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(table, train_file(tmp_path, step))

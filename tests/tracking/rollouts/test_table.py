@@ -8,9 +8,9 @@ from kept_rollouts import FakeProcessor, make_episode, make_group
 from vlrl.batch import TokenValues
 from vlrl.tracking.rollouts.read import read_rollouts, record_of
 from vlrl.tracking.rollouts.records import rollout_records
-from vlrl.tracking.rollouts.table import SCHEMA, Place, rollout_table
+from vlrl.tracking.rollouts.table import SCHEMA, RolloutPlace, rollout_table
 
-PLACES = [Place(3, 12, 0), Place(3, 13, 1)]
+PLACES = [RolloutPlace(3, 12, 0), RolloutPlace(3, 13, 1)]
 
 
 def make_table(values: TokenValues | None = None) -> pa.Table:
@@ -50,7 +50,7 @@ def test_tokens_say_what_generated_them_and_what_they_are_trained_towards() -> N
 def test_the_place_and_the_refusal_of_a_group_are_columns() -> None:
     group = make_group()
     group.refusal = "zero_variance"
-    row = rollout_table([group], [Place(5, None, 2, is_replayed=True)], FakeProcessor()).to_pylist()[1]
+    row = rollout_table([group], [RolloutPlace(5, None, 2, is_replayed=True)], FakeProcessor()).to_pylist()[1]
     assert (row["step"], row["position"], row["group"], row["group_index"]) == (5, None, 2, 1)
     assert (row["refusal"], row["replayed"], row["num_generated_tokens"]) == ("zero_variance", True, 2)
     assert make_table()["refusal"].null_count == 3

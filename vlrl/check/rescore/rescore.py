@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from vlrl.check.rescore.records import read_strictly
 from vlrl.check.rewards.result import shortened
 from vlrl.config import load_config
 from vlrl.config.options import ScoringConfig
@@ -22,8 +23,7 @@ from vlrl.errors import ConfigError, DataError
 from vlrl.foreign.failure import Failure
 from vlrl.scoring.execute import Executor, ScoringRequest
 from vlrl.scoring.functions import CONTEXT_NAMES, RewardFunction
-from vlrl.tracking.rollouts.paths import rollout_files, run_dir_of
-from vlrl.tracking.rollouts.read import present_form, read_rollouts
+from vlrl.tracking.rollouts.paths import run_dir_of
 from vlrl.types import Media, Prompt, Sample
 
 NUM_CHANGED = 20
@@ -68,7 +68,7 @@ def rescore(
         ConfigError: for a reward that wants what a rollouts file does not keep.
         DataError: for a file without completions.
     """
-    records = _read(path)[:limit]
+    records = read_strictly(path)[:limit]
     _require_kept(function, records, path, config)
     metadata = _metadata(records, config)
     requests = [_request(function, record, path, metadata) for record in records]
@@ -104,35 +104,6 @@ def rescore(
         "changed": changed[:NUM_CHANGED],
         "failed": failed[:NUM_CHANGED],
     }
-
-
-def _read(path: Path) -> list[dict[str, Any]]:
-    if not path.exists():
-        raise ConfigError(
-            f"{path} does not exist; give a run's folder, or a file such as RUN/rollouts/after.jsonl"
-        )
-    records = [record for file in rollout_files(path) for record in _read_file(file)]
-    if not records:
-        raise DataError(f"{path} has no rollouts")
-    return records
-
-
-def _read_file(file: Path) -> list[dict[str, Any]]:
-    if file.suffix == ".parquet":
-        return read_rollouts(file)
-    records = []
-    # Not splitlines(): a completion may hold U+2028, which ends no line of JSONL.
-    for number, line in enumerate(file.read_text(encoding="utf-8").split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-        except ValueError as error:
-            raise DataError(f"{file}:{number}: not JSON ({error}); is the file whole?") from error
-        if not isinstance(record, dict) or "completion" not in record:
-            raise DataError(f"{file}:{number}: no rollout; it has no completion")
-        records.append(present_form(record))
-    return records
 
 
 def _require_kept(

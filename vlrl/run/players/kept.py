@@ -8,7 +8,7 @@ from vlrl.config import Config
 from vlrl.rollout.collector import CollectedBatch
 from vlrl.rollout.outcome import TicketOutcome
 from vlrl.run.players.rollouts import Rollouts
-from vlrl.run.players.tables import Numbers
+from vlrl.run.players.tables import OutcomeNumbers
 from vlrl.tracking.rollouts.log import RolloutLog, TellFn
 from vlrl.trainer.driver import Trainer
 
@@ -57,7 +57,7 @@ def first_of(outcomes: Sequence[TicketOutcome], max_groups: int | None) -> list[
 
 def numbers_of_step(
     step: int, outcomes: Sequence[TicketOutcome], own: Sequence[TicketOutcome]
-) -> list[Numbers]:
+) -> list[OutcomeNumbers]:
     """How a step's outcomes are numbered.
 
     Args:
@@ -65,10 +65,10 @@ def numbers_of_step(
         outcomes: those that are trained, in the order in which they are packed, then those that are not.
         own: of the batch's tickets; others that are trained are replayed.
     """
-    numbers, kept, mine = list[Numbers](), 0, set(map(id, own))
+    numbers, kept, mine = list[OutcomeNumbers](), 0, set(map(id, own))
     refused = sum(len(outcome.kept) for outcome in outcomes)
     for outcome in outcomes:
         is_replayed = id(outcome) not in mine and bool(outcome.kept)
-        numbers.append(Numbers(step, outcome.position, kept, refused, is_replayed))
+        numbers.append(OutcomeNumbers(step, outcome.position, kept, refused, is_replayed))
         kept, refused = kept + len(outcome.kept), refused + len(outcome.dropped)
     return numbers

@@ -8,13 +8,13 @@ from typing import Protocol
 import pyarrow as pa
 
 from vlrl.batch import Batch, StepBatch, TokenValues
+from vlrl.packing.minibatch import packed_part
 from vlrl.packing.options import PackOptions
-from vlrl.packing.pack import packed_part
 from vlrl.rollout.buffer import Ticket
 from vlrl.rollout.outcome import Round, TicketOutcome
 from vlrl.run.players.heldout import Answers, Asking
 from vlrl.run.players.player import Player
-from vlrl.run.players.tables import Numbers, tabulated
+from vlrl.run.players.tables import OutcomeNumbers, tabulated
 from vlrl.types import Group, Sample
 
 GenerateFn = Callable[[Player, Sequence[Ticket[TicketOutcome]]], Awaitable[Round]]
@@ -39,7 +39,7 @@ class Rollouts(Protocol):
         ...
 
     def tabulate(
-        self, outcomes: Sequence[TicketOutcome], numbers: Sequence[Numbers], values: TokenValues
+        self, outcomes: Sequence[TicketOutcome], numbers: Sequence[OutcomeNumbers], values: TokenValues
     ) -> list[pa.Table]:
         """Outcomes as tables (`vlrl.tracking.rollouts.table`), their images written."""
         ...
@@ -87,7 +87,7 @@ class InProcess:
         return packed_part(groups, part, options, version)
 
     def tabulate(
-        self, outcomes: Sequence[TicketOutcome], numbers: Sequence[Numbers], values: TokenValues
+        self, outcomes: Sequence[TicketOutcome], numbers: Sequence[OutcomeNumbers], values: TokenValues
     ) -> list[pa.Table]:
         """Outcomes as tables, their images written."""
         player, of_outcomes = self._player, [outcome.groups for outcome in outcomes]

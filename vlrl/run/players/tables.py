@@ -11,12 +11,12 @@ import pyarrow as pa
 from vlrl.batch import TokenValues
 from vlrl.protocols import Processor
 from vlrl.tracking.rollouts.records import images_of, write_images
-from vlrl.tracking.rollouts.table import Place, rollout_table
+from vlrl.tracking.rollouts.table import RolloutPlace, rollout_table
 from vlrl.types import Group
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class OutcomeNumbers:
     """How the groups of an outcome are numbered in a step's table.
 
     Attributes:
@@ -33,19 +33,19 @@ class Numbers:
     first_refused: int
     is_replayed: bool = False
 
-    def place(self, groups: Sequence[Group]) -> list[Place]:
+    def place(self, groups: Sequence[Group]) -> list[RolloutPlace]:
         """The place of each of its groups."""
-        kept, refused, places = self.first_kept, self.first_refused, list[Place]()
+        kept, refused, places = self.first_kept, self.first_refused, list[RolloutPlace]()
         for group in groups:
             number = refused if group.refusal else kept
-            places.append(Place(self.step, self.position, number, self.is_replayed))
+            places.append(RolloutPlace(self.step, self.position, number, self.is_replayed))
             kept, refused = kept + (not group.refusal), refused + bool(group.refusal)
         return places
 
 
 def tabulated(
     of_outcomes: Sequence[Sequence[Group]],
-    numbers: Sequence[Numbers],
+    numbers: Sequence[OutcomeNumbers],
     values: TokenValues,
     processor: Processor,
     run_dir: Path,

@@ -18,15 +18,15 @@ from vlrl.engine.client.client import EngineClient
 from vlrl.engine.client.link import RemoteLink, Renewals
 from vlrl.engine.requests import JointBatch
 from vlrl.errors import VlrlError
+from vlrl.packing.minibatch import packed_part
 from vlrl.packing.options import PackOptions
-from vlrl.packing.pack import packed_part
 from vlrl.rollout.buffer import Ticket
 from vlrl.rollout.outcome import TicketOutcome
 from vlrl.run.players.division import Division
 from vlrl.run.players.heldout import Asking
 from vlrl.run.players.player import open_player
 from vlrl.run.players.rollouts import GenerateFn
-from vlrl.run.players.tables import Numbers, tabulated
+from vlrl.run.players.tables import OutcomeNumbers, tabulated
 from vlrl.tracking.timeline import Timeline
 from vlrl.types import Group, Sample
 
@@ -169,12 +169,14 @@ class RolloutWorker:
         return await asyncio.to_thread(_packed, part, options, version, outcomes)
 
     async def tabulate(
-        self, numbers: Sequence[Numbers], values: TokenValues, *outcomes: bytes | Frames
+        self, numbers: Sequence[OutcomeNumbers], values: TokenValues, *outcomes: bytes | Frames
     ) -> pa.Table:
         """Some outcomes as a table, their images written: of each its groups and their frames, see `play`."""
         return await asyncio.to_thread(self._tabulate, numbers, values, outcomes)
 
-    def _tabulate(self, numbers: Sequence[Numbers], values: TokenValues, outcomes: Sequence[Any]) -> pa.Table:
+    def _tabulate(
+        self, numbers: Sequence[OutcomeNumbers], values: TokenValues, outcomes: Sequence[Any]
+    ) -> pa.Table:
         of_outcomes = [rejoin(*parts) for parts in zip(outcomes[::2], outcomes[1::2], strict=True)]
         processor = self._player.context.processor
         return tabulated(of_outcomes, numbers, values, processor, self._config.run_dir)

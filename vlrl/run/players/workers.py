@@ -26,7 +26,7 @@ from vlrl.run.players.division import Division
 from vlrl.run.players.handle import WorkerHandle
 from vlrl.run.players.heldout import Answers, Asking
 from vlrl.run.players.rollouts import GenerateFn
-from vlrl.run.players.tables import Numbers
+from vlrl.run.players.tables import OutcomeNumbers
 from vlrl.run.players.worker import Lost, Packed, RolloutWorker
 from vlrl.scoring.metrics import merged_metrics
 from vlrl.tracking.metrics import WORKER_COUNTS
@@ -184,7 +184,7 @@ class RolloutWorkers:
                 handle.replace(worker, error)
 
     def tabulate(
-        self, outcomes: Sequence[TicketOutcome], numbers: Sequence[Numbers], values: TokenValues
+        self, outcomes: Sequence[TicketOutcome], numbers: Sequence[OutcomeNumbers], values: TokenValues
     ) -> list[pa.Table]:
         """Outcomes as tables, their images written, each by the worker that played it, near its frames."""
         shares: dict[int, list[int]] = {}

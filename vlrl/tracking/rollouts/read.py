@@ -75,7 +75,7 @@ def record_of(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _ledger(columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """As JSON has it: the mask as numbers, logprobs of 0 where nothing was generated, no infinities."""
+    """The ledger of JSON: the mask as numbers, logprobs of 0 where nothing was generated, no infinities."""
     mask = columns["loss_mask"]
     return {
         **columns,

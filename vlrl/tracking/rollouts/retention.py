@@ -40,7 +40,7 @@ class Retention:
     def _is_too_much(self) -> bool:
         options = self._options
         num_bytes = sum(self._sizes.values()) + sum(size for _, size in self._images.values())
-        too_many = options.max_steps is not None and len(self._sizes) > options.max_steps
+        too_many = options.num_kept_steps is not None and len(self._sizes) > options.num_kept_steps
         return too_many or num_bytes > options.max_gib * GIB
 
     def _add(self, table: pa.Table, file: Path) -> None:

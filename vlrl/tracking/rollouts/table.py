@@ -107,7 +107,7 @@ SCHEMA = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RolloutPlace:
     """Where a group was generated and trained.
 
     Attributes:
@@ -125,7 +125,7 @@ class Place:
 
 def rollout_table(
     groups: Sequence[Group],
-    places: Sequence[Place],
+    places: Sequence[RolloutPlace],
     processor: Processor,
     values: TokenValues | None = None,
 ) -> pa.Table:
@@ -157,7 +157,7 @@ def rollout_table(
     return pa.Table.from_arrays([*arrays, nested], schema=SCHEMA)
 
 
-def _row(group: Group, index: int, place: Place) -> dict[str, Any]:
+def _row(group: Group, index: int, place: RolloutPlace) -> dict[str, Any]:
     """All columns of a trajectory but its ledgers."""
     trajectory = group.trajectories[index]
     record = trajectory_record(group, index)
