@@ -57,6 +57,7 @@ def steps(model: Path, folder: Path, name: str, algorithm: Any, **sections: Any)
     return [json.loads(line) for line in (config.run_dir / "metrics.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_presets_and_a_strangers_loss_train(
     tiny_model: Path, folder: Path, local_ray: None, monkeypatch: pytest.MonkeyPatch
@@ -102,6 +103,7 @@ def test_what_holds_a_policy_back_is_in_the_metrics(tiny_model: Path, folder: Pa
         assert step["optim/grad_norm"] > 0
 
 
+@pytest.mark.slow
 def test_a_critic_is_the_baseline_of_groups_of_one(tiny_model: Path, folder: Path, local_ray: None) -> None:
     """Generation goes on meanwhile and a worker packs; in its first step the critic learns alone."""
     alone = {"prompts_per_step": 8, "group_size": 1, "num_workers": 1}

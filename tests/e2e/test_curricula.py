@@ -53,7 +53,8 @@ def trained(config: Config) -> list[list[str]]:
     return [json.loads(line)["sample_ids"] for line in lines]
 
 
-@pytest.mark.parametrize("num_workers", [0, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("num_workers", [0, 2])
 def test_a_resumed_run_is_the_run_that_was_not_stopped(
     tiny_model: Path, tmp_path: Path, local_ray: None, num_workers: int
 ) -> None:
@@ -86,6 +87,7 @@ def test_a_resumed_run_is_the_run_that_was_not_stopped(
         assert trained(run("alone", 5, workers=0)) == trained(whole)
 
 
+@pytest.mark.slow
 def test_rates_are_the_same_after_a_kill_and_lead_a_run(
     tiny_model: Path, tmp_path: Path, local_ray: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

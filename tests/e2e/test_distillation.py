@@ -207,6 +207,7 @@ def test_without_rewards_every_group_is_trained(uninterrupted: Config) -> None:
     assert "nothing_learnt" not in told and "reference_not_rewarded" not in told
 
 
+@pytest.mark.slow
 def test_stopping_and_resuming_gives_the_same_metrics_and_weights(
     uninterrupted: Config, new_run: Any
 ) -> None:

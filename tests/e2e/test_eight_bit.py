@@ -75,6 +75,7 @@ def tensors(tree: Any) -> Iterator[torch.Tensor]:
             yield value
 
 
+@pytest.mark.slow
 def test_it_learns_as_float32_does_in_a_quarter_of_the_memory(
     trainers: dict[str, Trainer], batch: Batch, tmp_path: Path
 ) -> None:

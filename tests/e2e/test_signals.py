@@ -106,6 +106,7 @@ def test_sigterm_saves_and_resume_finishes(start: Start, file: Path, tmp_path: P
     assert "starting engines" not in run.text()
 
 
+@pytest.mark.slow
 def test_ctrl_c_saves_and_a_second_one_abandons(start: Start, file: Path, tmp_path: Path) -> None:
     run = start("train", str(file))
     run.wait_until(begun(tmp_path))

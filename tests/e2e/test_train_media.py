@@ -115,6 +115,7 @@ def metrics(config: Config) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (config.run_dir / "metrics.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_engines_agree_on_every_kind_of_medium_at_every_step(config: Config, local_ray: None) -> None:
     """The run itself compares the prompts' ids (law 3) and every generated token's logprob (law 5)."""
     with TrainConsole("test", NUM_STEPS, console=Console(file=io.StringIO())) as console:

@@ -92,6 +92,7 @@ def assert_same(found: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
     assert [name for name in expected if not torch.equal(found[name], expected[name])] == []
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)  # four starts of ranks
 def test_policies_are_trained_as_if_alone_and_copies_are_exact(tiny_model: Path, tmp_path: Path) -> None:
     with RankProcesses(2) as ranks:
