@@ -82,7 +82,7 @@ def train_evaluated(
         console.phase(config.run.name, config.num_steps)
         for step in range(config.num_steps + 1):
             if step % every == 0 or step == config.num_steps:
-                found = hold_out(run, f"after {step} steps", None)
+                found = hold_out(run, f"after {step} steps", None, num_updates=step)
                 evaluations.append({"step": step, "num_tokens": round(num_tokens), **found})
                 if until(evaluations[-1]):
                     break

@@ -58,6 +58,7 @@ LAYERS = (
     "pages",
     "envs",
     "rewards",
+    "experiments",
     "viewer",
     "env_play",
     "cli",

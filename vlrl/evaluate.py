@@ -18,8 +18,9 @@ from vlrl.run.players.rollouts import Rollouts
 from vlrl.run.run import Run
 from vlrl.scoring.compose import ComposedReward
 from vlrl.tracking.console import TrainConsole
+from vlrl.tracking.heldout import add_heldout, start_heldout
 from vlrl.tracking.rollouts.records import images_of, rollout_records, write_rollouts
-from vlrl.types import Group, Sample
+from vlrl.types import Group, Sample, Trajectory
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,16 +154,22 @@ def _parts(sample: Sample, keys: Sequence[str]) -> list[str]:
 
 def accuracy(groups: Sequence[Group], reward: ComposedReward) -> float:
     """Mean of each source's first reward; an answer that could not be scored does not count."""
-    scored = [
-        (t.score, reward.first_part(t.sample.source)) for g in groups for t in g.trajectories if t.score
-    ]
-    values = [score.parts.get(name, score.total) for score, name in scored]
-    return sum(values) / len(values) if values else float("nan")
+    values = [accuracy_of(t, reward) for group in groups for t in group.trajectories]
+    scored = [value for value in values if value is not None]
+    return sum(scored) / len(scored) if scored else float("nan")
+
+
+def accuracy_of(trajectory: Trajectory, reward: ComposedReward) -> float | None:
+    """The value of its source's first reward; None if it could not be scored."""
+    if (score := trajectory.score) is None:
+        return None
+    return score.parts.get(reward.first_part(trajectory.sample.source), score.total)
 
 
 def hold_out_before(run: Run) -> dict[str, float]:
     """Evaluate the model as it was given; a resumed run takes the numbers of its first start."""
     kept = run.config.run_dir / "before.json"
+    start_heldout(run.config.run_dir, run.first_step)
     if run.first_step and kept.is_file():
         return dict(json.loads(kept.read_text(encoding="utf-8")))
     if run.config.data.eval:
@@ -177,7 +184,7 @@ def hold_out_during(run: Run, step: int) -> dict[str, float]:
     config = run.config
     if not config.eval.every or (step + 1) % config.eval.every or step + 1 == config.num_steps:
         return {}
-    return hold_out(run, f"after step {step + 1}", config.eval.during_samples)
+    return hold_out(run, f"after step {step + 1}", config.eval.during_samples, num_updates=step + 1)
 
 
 def heldout_samples(run: Run, num_samples: int | None) -> list[Sample]:
@@ -188,19 +195,42 @@ def heldout_samples(run: Run, num_samples: int | None) -> list[Sample]:
     return samples
 
 
-def hold_out(run: Run, when: str, num_samples: int | None, keep_as: str | None = None) -> dict[str, float]:
-    """Held-out metrics, empty without held-out rows; some rollouts are kept as rollouts/NAME.jsonl."""
+def hold_out(
+    run: Run,
+    when: str,
+    num_samples: int | None,
+    *,
+    keep_as: str | None = None,
+    num_updates: int | None = None,
+) -> dict[str, float]:
+    """Held-out metrics, empty without held-out rows; what each row earned goes to RUN/heldout.jsonl.
+
+    Args:
+        run: that is under way.
+        when: for people, such as "after step 20".
+        num_samples: rows that are asked, the first ones; None asks all.
+        keep_as: some of the rollouts are kept as rollouts/NAME.jsonl.
+        num_updates: of the weights so far; None is all of the run's, or none where it is kept as "before".
+    """
     config, samples = run.config, heldout_samples(run, num_samples)
     if not samples:
         return {}
     with run.phases.measure("evaluate"):
-        step = run.first_step if keep_as == "before" else config.num_steps
+        done = run.first_step if keep_as == "before" else config.num_steps
+        step = done if num_updates is None else num_updates
         run.turns.to_engines()
         result = run.runner.run(evaluate(samples, run.rollouts, run.reward, config, step))
     run.console.note(
         f"held-out accuracy {when}: {result.accuracy_greedy:.3f} greedy, "
         f"{result.accuracy_sampled:.3f} sampled"
     )
+    for how, groups in (("greedy", result.greedy), ("sampled", result.sampled)):
+        answers = [
+            (t.sample.id, accuracy_of(t, run.reward), t.score.total if t.score else None)
+            for group in groups
+            for t in group.trajectories
+        ]
+        add_heldout(config.run_dir, step, how, answers)
     if keep_as:
         shown = result.sampled[: config.logging.num_report_rollouts]
         records = rollout_records(shown, run.processor, phase=keep_as, step=step)

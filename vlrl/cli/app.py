@@ -28,6 +28,7 @@ from vlrl.cli.commands import (
     rollout,
     rollouts,
 )
+from vlrl.cli.commands.experiments import compare, runs, sweep
 from vlrl.cli.commands.training import dpo, raft, reward_model, sft, train
 from vlrl.cli.failures import explained
 from vlrl.errors import ConfigError, Interrupted, VlrlError
@@ -53,6 +54,9 @@ app.command("raft")(raft.command)
 app.command("eval")(evaluate.command)
 app.command("rollout")(rollout.command)
 app.command("rollouts")(rollouts.command)
+app.add_typer(runs.app, name="runs")
+app.command("compare")(compare.command)
+app.command("sweep")(sweep.command)
 app.command("report")(report.command)
 app.command("plan")(plan.command)
 app.command("doctor")(doctor.command)

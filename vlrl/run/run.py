@@ -28,15 +28,16 @@ from vlrl.rollout.context import RolloutContext, endpoint_of
 from vlrl.rollout.endpoint.agent_episode import require_agents
 from vlrl.run.checkpoint import RunState, SaveInterval, require_same_run
 from vlrl.run.engines import Engines
+from vlrl.run.lineage import begin_folder
 from vlrl.run.lock import run_lock
 from vlrl.run.players.kept import KeptRollouts
 from vlrl.run.players.opening import open_rollouts
 from vlrl.run.players.player import Player, filters_of, masks_of
 from vlrl.run.players.rollouts import GenerateFn
-from vlrl.run.resume import find_beginning, write_config
-from vlrl.run.sample_log import SampleLog
+from vlrl.run.players.sample_log import SampleLog
+from vlrl.run.resume import find_beginning
 from vlrl.run.saving import FetchFn, Saver, open_buffer, open_replay
-from vlrl.run.summary import SUMMARY_FILE, write_summary
+from vlrl.run.summary import write_summary
 from vlrl.scoring.compose import ComposedReward
 from vlrl.tracking.clock import Clock as Clock
 from vlrl.tracking.console import TrainConsole
@@ -175,8 +176,7 @@ class Run:
 
     def _open_folder(self) -> None:
         run_dir = self.config.run_dir
-        write_config(run_dir, self.config, self.first_step)
-        (run_dir / SUMMARY_FILE).unlink(missing_ok=True)  # of fewer steps: the run is not finished any more
+        begin_folder(self.config, self.data.sources, self.first_step)
         self.sinks = MetricSinks(run_dir, self.config.logging, resume_step=self.first_step)
         self._stack.callback(self.sinks.close)
         if self._generate:

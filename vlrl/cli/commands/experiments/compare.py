@@ -1,0 +1,60 @@
+"""`vlrl compare`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from vlrl.cli.shared import DebugOption, JsonOption, print_result
+
+ALPHA = 0.05
+
+
+def command(
+    a: Annotated[Path, typer.Argument(help="A run's folder.", metavar="A")],
+    b: Annotated[Path, typer.Argument(help="Another one's.", metavar="B")],
+    value: Annotated[
+        Literal["accuracy", "reward"], typer.Option(help="The first reward, or the total.")
+    ] = "accuracy",
+    step: Annotated[
+        int | None, typer.Option(min=0, help="Weight updates before the evaluation; by default the last one.")
+    ] = None,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Compare two runs on the held-out rows that both answered: `vlrl compare runs/a runs/b`.
+
+    The interval is a paired bootstrap's, the p-value that of flipping the signs of the rows' differences.
+    """
+    from vlrl.experiments.compare import compare_runs
+
+    found = compare_runs(a, b, value, step)
+    table = Table(box=None, pad_edge=False)
+    for heading in ("", "rows", "A", "B", "B - A", "95 % interval", "p", "B better", "B worse"):
+        table.add_column(heading, justify="left" if not heading else "right")
+    for each in found:
+        table.add_row(
+            each.how,
+            str(each.num_rows),
+            f"{each.mean_a:.4f}",
+            f"{each.mean_b:.4f}",
+            f"{each.difference:+.4f}",
+            f"{each.low:+.4f} to {each.high:+.4f}",
+            f"{each.p_value:.4f}",
+            str(each.num_better),
+            str(each.num_worse),
+        )
+    console = Console(stderr=json, highlight=False)
+    console.print(Text(f"A: {a}\nB: {b}"))
+    console.print(table)
+    for each in found:
+        better = "B" if each.difference > 0 else "A"
+        words = f"{better} is better" if each.p_value < ALPHA else "the difference may be chance"
+        console.print(f"{each.how}: {words} (p = {each.p_value:.3g})")
+    print_result({"comparisons": [asdict(each) for each in found]}, json)

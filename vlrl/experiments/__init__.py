@@ -1,0 +1,1 @@
+"""Several runs: found and described, compared on the same held-out rows, started for values of options."""

@@ -1,0 +1,129 @@
+"""Two runs on the same held-out rows: the mean difference, and whether it may be chance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy import stats
+
+from vlrl.errors import ConfigError
+from vlrl.ledger import FloatArray
+from vlrl.tracking.heldout import HELDOUT_FILE, read_heldout
+
+NUM_RESAMPLES = 9_999
+BATCH = 100
+"""Resamples made at once: all of them at once need gigabytes for many rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What b is against a, on the rows that both were asked.
+
+    Attributes:
+        how: "greedy" or "sampled".
+        num_rows: that both answered.
+        mean_a: of a's values.
+        mean_b: of b's.
+        difference: mean_b - mean_a.
+        low: of the 95 % interval of the difference.
+        high: likewise.
+        p_value: two-sided: how often chance alone makes a difference this large, if neither run is better.
+        num_better: rows on which b earned more.
+        num_worse: rows on which it earned less.
+    """
+
+    how: str
+    num_rows: int
+    mean_a: float
+    mean_b: float
+    difference: float
+    low: float
+    high: float
+    p_value: float
+    num_better: int
+    num_worse: int
+
+
+def compare_runs(a: Path, b: Path, value: str = "accuracy", step: int | None = None) -> list[Comparison]:
+    """Compare two runs' last evaluations, or those after so many weight updates.
+
+    Args:
+        a: a run's folder.
+        b: another's.
+        value: "accuracy", the first reward, or "reward", the total.
+        step: weight updates before the evaluation; None is the last one of each.
+
+    Raises:
+        ConfigError: if a run has no such evaluation, or they share no row.
+    """
+    answers = [_answers(folder, value, step) for folder in (a, b)]
+    found = []
+    for how in ("greedy", "sampled"):
+        of_a, of_b = (each.get(how, {}) for each in answers)
+        shared = [row for row in of_a if row in of_b]
+        if shared:
+            pairs = np.array([(of_a[row], of_b[row]) for row in shared])
+            found.append(paired(pairs[:, 0], pairs[:, 1], how))
+    if not found:
+        raise ConfigError(f"{a} and {b} share no held-out row: were they evaluated on the same data.eval?")
+    return found
+
+
+def paired(a: FloatArray, b: FloatArray, how: str = "", seed: int = 0) -> Comparison:
+    """Paired bootstrap of the mean difference (Efron and Tibshirani 1993, §13.3), and a sign-flip test.
+
+    Args:
+        a: [num_rows], one run's values.
+        b: [num_rows], the other's on the same rows.
+        how: is noted.
+        seed: of the resampling: the same values give the same interval.
+    """
+    differences = np.asarray(b, np.float64) - a
+    resampled = stats.bootstrap(
+        (differences,), np.mean, n_resamples=NUM_RESAMPLES, method="percentile", batch=BATCH, rng=seed
+    )
+    flipped = stats.permutation_test(
+        (differences, np.zeros_like(differences)),
+        lambda x, y, axis: np.mean(x - y, axis=axis),
+        permutation_type="samples",
+        n_resamples=NUM_RESAMPLES,
+        vectorized=True,
+        batch=BATCH,
+        rng=seed,
+    )
+    low, high = resampled.confidence_interval
+    return Comparison(
+        how=how,
+        num_rows=len(differences),
+        mean_a=float(np.mean(a)),
+        mean_b=float(np.mean(b)),
+        difference=float(differences.mean()),
+        low=float(low),
+        high=float(high),
+        p_value=float(flipped.pvalue),
+        num_better=int((differences > 0).sum()),
+        num_worse=int((differences < 0).sum()),
+    )
+
+
+def _answers(folder: Path, value: str, step: int | None) -> dict[str, dict[str, float]]:
+    """Each row's value at the chosen evaluation, for each way in which it was asked."""
+    lines = read_heldout(folder)
+    if not lines:
+        raise ConfigError(
+            f"{folder} has no {HELDOUT_FILE}: it was not evaluated on held-out rows (data.eval)"
+        )
+    steps: Sequence[int] = sorted({line["step"] for line in lines})
+    wanted = steps[-1] if step is None else step
+    if wanted not in steps:
+        raise ConfigError(
+            f"{folder} was not evaluated after {wanted} updates, but after {', '.join(map(str, steps))}"
+        )
+    found: dict[str, dict[str, float]] = {}
+    for line in lines:
+        if line["step"] == wanted and line[value] is not None:
+            found.setdefault(line["how"], {})[line["sample_id"]] = line[value]
+    return found
