@@ -55,6 +55,23 @@ def test_a_run_that_does_not_fit_is_exit_code_1_with_what_would(vlrl: Any, confi
     assert vlrl(*given, key, "--memory-gib", 64).json["needed_bytes"] == changes[key]
 
 
+@pytest.mark.parametrize("method", ["sft", "dpo", "reward-model"])
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_training_on_given_completions_has_no_engine(
+    vlrl: Any, config_only: Path, method: str, device: str
+) -> None:
+    given = ["plan", CONFIG, f"model.path={config_only}", "--device", device, "--memory-gib", 64, "--json"]
+    given += ["--teraflops", 0.1, "sft.batch_size=8"]
+    if device == "cuda":
+        given += ["--gpus-per-node", 1, "--host-memory-gib", 64]
+    with_engine, without = vlrl(*given).json, vlrl(*given, "--method", method)
+    assert without.code == 0, without.err
+    assert "the engine" not in without.err and without.json["engine_bytes"] == 0
+    assert without.json["num_replicas"] == 0 < with_engine["num_replicas"]
+    assert without.json["needed_bytes"] < with_engine["needed_bytes"]
+    assert without.json["train_seconds"] > 0
+
+
 def test_a_gpu_that_is_not_here_must_be_described(vlrl: Any, config_only: Path) -> None:
     import torch
 

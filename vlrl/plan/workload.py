@@ -132,6 +132,15 @@ def _ledgers(shape: ModelShape, prompts: Prompts, config: Config) -> _Ledgers:
     return _Ledgers(prefix, first * action + (first - 1) * observation - 1, patches, first, later)
 
 
+def without_rollouts(config: Config, pairs: bool) -> Config:
+    """A config whose step trains given completions: sft.batch_size, or preferences.batch_size pairs."""
+    size = config.sft.batch_size
+    if pairs and config.preferences is not None:
+        size = config.preferences.batch_size
+    sizes = {"prompts_per_step": size, "group_size": 2 if pairs else 1}
+    return config.model_copy(update={"rollout": config.rollout.model_copy(update=sizes)})
+
+
 def workload(shape: ModelShape, prompts: Prompts, config: Config) -> Workload:
     """One step's, if all prompts are of the given size and no two begin alike."""
     rollout, trainer = config.rollout, config.trainer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from vlrl.plan.predict import Plan
 
 GIB = 2**30
+Method = Literal["train", "sft", "dpo", "reward-model"]
 
 
 def command(
@@ -65,6 +66,9 @@ def command(
             min=1, help="Turns of an episode; default for rows of an environment: episodes.max_turns."
         ),
     ] = None,
+    method: Annotated[
+        Method, typer.Option(help="The command that is planned; sft, dpo and reward-model start no engine.")
+    ] = "train",
     json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
@@ -74,12 +78,13 @@ def command(
     code 1 if the run does not fit, with changes that would make it fit.
     """
     loaded = load_config(config, overrides or [])
+    generates = method == "train"
 
     from vlrl.plan.changes import Changes, fitting_changes
     from vlrl.plan.machine import free_bytes
     from vlrl.plan.predict import predict
     from vlrl.plan.report import change_lines
-    from vlrl.plan.workload import Prompts
+    from vlrl.plan.workload import Prompts, without_rollouts
 
     if device not in ("auto", "cpu", "cuda"):
         raise ConfigError(f"--device {device}: give cpu, cuda or auto")
@@ -101,9 +106,11 @@ def command(
         num_turns=turns or (loaded.episodes.max_turns if loaded.data.train[0].name == "env" else 1),
         longest_tokens=longest_tokens or 0,
     )
-    plan = predict(loaded, prompts, machine)
+    if not generates:
+        loaded = without_rollouts(loaded, pairs=method != "sft")
+    plan = predict(loaded, prompts, machine, engine=generates)
     fits = plan.fits(machine)
-    changes = Changes([], [], None) if fits else fitting_changes(loaded, prompts, machine)
+    changes = Changes([], [], None) if fits else fitting_changes(loaded, prompts, machine, engine=generates)
     free = free_bytes(loaded.run_dir)
     _show(plan, machine, loaded, free, err=json)
     for line in change_lines(changes, machine) if not fits else ():
@@ -146,7 +153,8 @@ def _show(plan: Plan, machine: PlannedMachine, config: Config, free: int, *, err
         say(f"  {getattr(plan.memory, name) / GIB:8.2f} GiB  {meaning}")
     say(f"  {plan.memory.peak / GIB:8.2f} GiB  peak of a trainer rank")
     least = f"; {plan.engine_floor_bytes / GIB:.2f} at least" if plan.engine_floor_bytes else ""
-    say(f"  {plan.engine_bytes / GIB:8.2f} GiB  the engine, KV cache included{least}")
+    if plan.engine_bytes:
+        say(f"  {plan.engine_bytes / GIB:8.2f} GiB  the engine, KV cache included{least}")
     if machine.device == "cpu":
         say(f"  {plan.memory.segment / GIB:8.2f} GiB  the weight segment")
     for line in (*gpu_lines(plan), *host_lines(plan, machine)):
