@@ -249,11 +249,13 @@ class Score:
         parts: name → value, as the rewards returned them.
         turns: [num_turns] what of the total process rewards and the environment gave to each turn; empty if
             the run's rewards name neither.
+        explanations: reward's label → why, for people, of those that say so.
     """
 
     total: float
     parts: Mapping[str, float]
     turns: tuple[float, ...] = ()
+    explanations: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
 
@@ -20,6 +20,8 @@ from vlrl.rewards.judge.single_flight import SingleFlight
 from vlrl.rewards.judge.stats import judge_stats
 from vlrl.scoring.per_loop import PerLoop
 from vlrl.types import Media
+
+T = TypeVar("T")
 
 CACHE_VERSION = 1
 """Counts up whenever the same question is put in other words."""
@@ -62,9 +64,7 @@ class JudgeQuestion:
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
 
-async def ask(
-    endpoint: JudgeEndpoint, question: JudgeQuestion, read: Callable[[Mapping[str, Any]], float]
-) -> float:
+async def ask(endpoint: JudgeEndpoint, question: JudgeQuestion, read: Callable[[Mapping[str, Any]], T]) -> T:
     """The value of the judge's verdict.
 
     Args:
@@ -112,22 +112,21 @@ class _Judge:
         self._urls = DataUrls(endpoint)
         self._cache = VerdictCache(endpoint.cache_dir) if endpoint.cache_dir is not None else None
         self._turns = asyncio.Semaphore(endpoint.max_concurrency)
-        self._running: SingleFlight[float] = SingleFlight()
+        self._running: SingleFlight[Any] = SingleFlight()
 
-    async def ask(self, question: JudgeQuestion, read: Callable[[Mapping[str, Any]], float]) -> float:
+    async def ask(self, question: JudgeQuestion, read: Callable[[Mapping[str, Any]], T]) -> T:
         stats = judge_stats(self._endpoint.model)
         key = question.key(self._endpoint)
         stats.num_calls += 1
         stats.num_cached += key in self._running
         try:
-            return await self._running.join(key, lambda: self._answer(key, question, read))
+            found: T = await self._running.join(key, lambda: self._answer(key, question, read))
+            return found
         except JudgeFailure:
             stats.num_failures += 1
             raise
 
-    async def _answer(
-        self, key: str, question: JudgeQuestion, read: Callable[[Mapping[str, Any]], float]
-    ) -> float:
+    async def _answer(self, key: str, question: JudgeQuestion, read: Callable[[Mapping[str, Any]], T]) -> T:
         if (kept := await self._kept(key, read)) is not None:
             judge_stats(self._endpoint.model).num_cached += 1
             return kept
@@ -140,7 +139,7 @@ class _Judge:
                 judge_stats(self._endpoint.model).num_cache_errors += 1
         return value
 
-    async def _kept(self, key: str, read: Callable[[Mapping[str, Any]], float]) -> float | None:
+    async def _kept(self, key: str, read: Callable[[Mapping[str, Any]], T]) -> T | None:
         verdict = await asyncio.to_thread(self._cache.get, key) if self._cache else None
         try:
             return None if verdict is None else read(verdict)
@@ -148,8 +147,8 @@ class _Judge:
             return None
 
     async def _verdict(
-        self, key: str, question: JudgeQuestion, read: Callable[[Mapping[str, Any]], float]
-    ) -> tuple[Mapping[str, Any], float]:
+        self, key: str, question: JudgeQuestion, read: Callable[[Mapping[str, Any]], T]
+    ) -> tuple[Mapping[str, Any], T]:
         """The judge's verdict and its value; a reply that is none is asked for once more."""
         shown = await self._urls.parts(question.media)
         problem = ""

@@ -111,9 +111,14 @@ async def rubric(
         asyncio.gather(*(ask(criterion) for criterion in asked)),
         _computed(computed, completion, answer, trajectory, step),
     )
-    by_name = {c.name: v for c, v in zip([*asked, *computed], [*judged, *scored], strict=True)}
+    verdicts = [each if isinstance(each, Scored) else Scored(each) for each in judged]
+    values = [*(verdict.value or 0.0 for verdict in verdicts), *scored]
+    by_name = {c.name: v for c, v in zip([*asked, *computed], values, strict=True)}
+    reasons = [f"{c.name}: {v.explanation}" for c, v in zip(asked, verdicts, strict=True) if v.explanation]
     return Scored(
-        weighted(lines, by_name), {f"rubric/{criterion.name}": by_name[criterion.name] for criterion in lines}
+        weighted(lines, by_name),
+        {f"rubric/{criterion.name}": by_name[criterion.name] for criterion in lines},
+        explanation="\n".join(reasons),
     )
 
 

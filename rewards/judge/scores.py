@@ -48,7 +48,7 @@ async def judge(
     prompt: Sequence[Mapping[str, Any]] = (),
     media: Sequence[Media] = (),
     sample: Sample | None = None,
-) -> float:
+) -> float | Scored:
     """(s - lo) / (hi - lo) of the score s from lo to hi that a judge model gives by a rubric. Range [0, 1].
 
     The judge is any server that speaks OpenAI's chat completions. It sees the rubric, the question with its
@@ -102,11 +102,11 @@ async def judge(
     schema = _schema(score={"type": "number", "description": f"from {lo:g} (worst) to {hi:g} (best)"})
     question = JudgeQuestion(system, render(text, blocks, values), _shown(media, where), schema)
 
-    def read(verdict: Mapping[str, Any]) -> float:
+    def read(verdict: Mapping[str, Any]) -> Scored:
         score = verdict.get("score")
         if isinstance(score, bool) or not isinstance(score, int | float) or not lo <= score <= hi:
             raise UnreadableVerdict(f"score={str(score)[:40]} is not a number from {lo:g} to {hi:g}")
-        return (score - lo) / (hi - lo)
+        return Scored((score - lo) / (hi - lo), explanation=str(verdict.get("reason", "")))
 
     return await ask(where, question, read)
 

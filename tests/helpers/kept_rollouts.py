@@ -58,7 +58,7 @@ def make_group(scored: bool = True) -> Group:
             ),
             completion="<answer>7</answer>",
             outcome="ok",
-            score=Score(1.5, {"exact": 1.0, "format": 0.5}) if scored else None,
+            score=Score(1.5, {"exact": 1.0, "format": 0.5}, (), {"exact": "both are 7"}) if scored else None,
         )
         for index in range(2)
     ]

@@ -20,7 +20,7 @@ from vlrl.config.options import RewardConfig
 from vlrl.errors import ConfigError
 from vlrl.rollout.groups import score_groups
 from vlrl.scoring.compose import ComposedReward, RewardFailure, Term, total, weight_at
-from vlrl.scoring.functions import find_reward
+from vlrl.scoring.functions import EXPLANATION_CHARS, find_reward
 from vlrl.types import Group, Score, Trajectory
 
 PLUG_INS = """
@@ -32,6 +32,10 @@ def length(completion, answer, per=10):
 
 def parts(completion, answer):
     return {"found": answer in completion, "short": 0.5}
+
+def explained(completion, answer):
+    from vlrl.rewards import Scored
+    return Scored(0.5, explanation=3000 * "x")
 
 async def slow(completion, answer):
     await asyncio.sleep(0.001)
@@ -129,6 +133,12 @@ def test_the_total_is_the_weighted_sum_and_parts_are_unweighted(file: Path) -> N
     found = score(reward)
     assert found.parts == {"answer_exact": 1.0, "found": 1.0, "short": 0.5, "think_answer_format": 1.0}
     assert found.total == 2.0 * 1.0 - 0.5 * (1.0 + 0.5) + 0.0
+
+
+def test_explanations_are_kept_by_the_name_of_their_reward(file: Path) -> None:
+    found = score(compose({"name": f"{file}:explained"}, {"name": "answer_exact"}))
+    assert found.explanations == {"explained": "x" * EXPLANATION_CHARS}
+    assert found.parts == {"explained": 0.5, "answer_exact": 1.0}
 
 
 def test_async_rewards_are_awaited(file: Path) -> None:

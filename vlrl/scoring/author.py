@@ -50,11 +50,13 @@ class Scored:
         notes: name → finite number, each logged as a part of its own.
         turns: what of the value each turn of the episode earned, in order; they sum to it. Without them the
             last turn earned all. `algorithm.credit` says what they are for.
+        explanation: why, for people: kept with the rollout and shown beside its reward.
     """
 
     value: float | None
     notes: Mapping[str, float] = field(default_factory=dict)
     turns: Sequence[float] = ()
+    explanation: str = ""
 
 
 @overload

@@ -173,6 +173,7 @@ class ComposedReward:
     ) -> Score | RewardFailure:
         values: list[Value] = []
         parts: dict[str, float] = {}
+        explanations: dict[str, str] = {}
         num_turns = len(trajectory.turns)
         for term, result in zip(terms, results, strict=True):
             if isinstance(result, Failure):
@@ -187,9 +188,11 @@ class ComposedReward:
             for part, number in result.parts.items():
                 name = term.label if part == term.function.label else part
                 parts[f"{term.label}.{name}" if name in parts else name] = number
+            if result.explanation:
+                explanations[term.label] = result.explanation
         numbers = [value.number for value in values]
         turns = _turn_shares([v.turns for v in values], factors(terms, numbers, step), num_turns)
-        return Score(total(terms, numbers, step, self._scoring.clip), parts, turns)
+        return Score(total(terms, numbers, step, self._scoring.clip), parts, turns, explanations)
 
 
 def total(

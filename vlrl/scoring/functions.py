@@ -25,12 +25,17 @@ class Value(NamedTuple):
         number: what counts.
         parts: name → number of every part to log.
         turns: what of the number each turn earned; empty if the reward does not say.
+        explanation: why, for people; "" if the reward does not say.
     """
 
     number: float
     parts: dict[str, float]
     turns: tuple[float, ...] = ()
+    explanation: str = ""
 
+
+EXPLANATION_CHARS = 2000
+"""Kept of an explanation."""
 
 CONTEXT_NAMES = frozenset(
     {
@@ -185,7 +190,8 @@ def as_value(returned: Any, label: str) -> Value:
             return Value(0.0, {})
         value = finite(returned.value, label)
         parts = {label: value, **{n: finite(v, n) for n, v in returned.notes.items()}}
-        return Value(value, parts, _turns(returned.turns, value, label))
+        explanation = str(returned.explanation)[:EXPLANATION_CHARS]
+        return Value(value, parts, _turns(returned.turns, value, label), explanation)
     if isinstance(returned, Mapping):
         if not returned:
             raise ValueError("returned no parts")

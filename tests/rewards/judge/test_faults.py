@@ -27,6 +27,7 @@ from vlrl.rewards.judge.endpoint import parse_endpoint
 from vlrl.rewards.judge.http import MAX_WAIT_S, JudgeFailure, retry_wait_s
 from vlrl.rewards.judge.scores import judge
 from vlrl.rewards.judge.stats import take_judge_metrics
+from vlrl.scoring.author import Scored
 from vlrl.types import Media
 
 CUT = Reply(cut=True)
@@ -39,9 +40,12 @@ def server() -> Iterator[JudgeServer]:
         yield running
 
 
-def ask(server: JudgeServer, completion: str = "8", media: Any = (), rubric: str = "r", **fields: Any) -> Any:
+async def ask(
+    server: JudgeServer, completion: str = "8", media: Any = (), rubric: str = "r", **fields: Any
+) -> Any:
     where = {"base_url": server.url, "model": "m", "backoff_s": 0, **fields}
-    return judge(completion, "8", endpoint=where, part="whole", rubric=rubric, media=media)
+    found = await judge(completion, "8", endpoint=where, part="whole", rubric=rubric, media=media)
+    return found.value if isinstance(found, Scored) else found
 
 
 def score(server: JudgeServer, *arguments: Any, **fields: Any) -> float:

@@ -49,7 +49,8 @@ def endpoint(server: JudgeServer, **fields: Any) -> dict[str, Any]:
 
 def score(server: JudgeServer, completion: str = said("8"), answer: Any = "8", **options: Any) -> float:
     where = endpoint(server, **options.pop("endpoint", {}))
-    return asyncio.run(judge(completion, answer, endpoint=where, **{"prompt": PROMPT, **options}))
+    found = asyncio.run(judge(completion, answer, endpoint=where, **{"prompt": PROMPT, **options}))
+    return float(found.value or 0.0) if isinstance(found, Scored) else found
 
 
 def compare(server: JudgeServer, completion: str = said("8"), answer: Any = "9", **options: Any) -> Any:
@@ -80,6 +81,12 @@ def test_the_score_is_mapped_to_the_unit_interval(
     assert score(server, scale=scale) == expected
     lo, hi = scale
     assert f"from {lo:g} (worst) to {hi:g} (best)" in server.seen[0].system
+
+
+def test_the_judges_reason_is_the_explanation(server: JudgeServer) -> None:
+    server.answer = lambda seen: Reply(json.dumps({"reason": "<b>it is</b> 8", "score": 10}))
+    found = asyncio.run(judge(said("8"), "8", endpoint=endpoint(server), prompt=PROMPT))
+    assert found == Scored(1.0, explanation="<b>it is</b> 8")
 
 
 @pytest.mark.parametrize("scale", [(0,), (1, 1), (2, 1), "high", (0, float("nan")), (0, float("inf")), 5])

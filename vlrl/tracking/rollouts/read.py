@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 LEDGER_KEYS = ("token_ids", "token_texts", "loss_mask", "sampler_logprobs")
 AS_JSON = ("messages", "answer", "metadata", "env")
-AS_NUMBERS = ("parts", "info")
+AS_PAIRS = ("parts", "info", "explanations")
 
 
 def read_rollouts(path: Path) -> list[dict[str, Any]]:
@@ -63,7 +63,7 @@ def record_of(row: Mapping[str, Any]) -> dict[str, Any]:
     record = {
         **row,
         **{name: None if row[name] is None else json.loads(row[name]) for name in AS_JSON},
-        **{name: {each["name"]: each["value"] for each in row[name]} for name in AS_NUMBERS},
+        **{name: {each["name"]: each["value"] for each in row[name]} for name in AS_PAIRS},
         "phase": "train",
         "turns": [
             turn | {"canvases": json.loads(turn["canvases"]), "info": json.loads(turn["info"])}

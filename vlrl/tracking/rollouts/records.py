@@ -105,6 +105,7 @@ def trajectory_record(group: Group, index: int) -> dict[str, Any]:
         "failure": trajectory.failure,
         "reward": None if score is None else _number(score.total),
         "parts": {} if score is None else {name: _number(value) for name, value in score.parts.items()},
+        "explanations": {} if score is None else dict(score.explanations),
         "episode_return": _number(trajectory.episode_return),
         "info": {name: _number(value) for name, value in trajectory.info.items()},
         "advantage": _mean_advantage(credit),

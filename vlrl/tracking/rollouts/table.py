@@ -22,6 +22,7 @@ from vlrl.tracking.rollouts.records import SURROGATES, trajectory_record
 from vlrl.types import Group
 
 _NUMBERS = pa.list_(pa.struct([("name", pa.string()), ("value", pa.float64())]))
+_TEXTS = pa.list_(pa.struct([("name", pa.string()), ("value", pa.string())]))
 _INDICES = pa.list_(pa.int32())
 
 TURN = pa.struct(
@@ -83,6 +84,7 @@ SCHEMA = pa.schema(
         ("failure", pa.string()),
         ("reward", pa.float64()),
         ("parts", _NUMBERS),
+        ("explanations", _TEXTS),
         ("advantage", pa.float64()),
         ("completion", pa.string()),
         ("num_turns", pa.int32()),
@@ -167,6 +169,7 @@ def _row(group: Group, index: int, place: RolloutPlace) -> dict[str, Any]:
         **{name: _json(record[name]) for name in as_json},
         "parts": _named(record["parts"]),
         "info": _named(record["info"]),
+        "explanations": _named({name: _utf8(text) for name, text in record["explanations"].items()}),
         "turns": [
             turn | {"canvases": _json(turn["canvases"]), "info": _json(turn["info"])}
             for turn in map(_clean, record["turns"])
@@ -256,8 +259,8 @@ def _offsets(counts: Iterable[int]) -> pa.Array:
     return pa.array(np.concatenate([[0], np.cumsum(list(counts), dtype=np.int64)]), pa.int32())
 
 
-def _named(numbers: Mapping[str, float | None]) -> list[dict[str, Any]]:
-    return [{"name": name, "value": value} for name, value in numbers.items()]
+def _named(values: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [{"name": name, "value": value} for name, value in values.items()]
 
 
 def _json(value: Any) -> str | None:
