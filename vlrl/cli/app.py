@@ -27,6 +27,7 @@ from vlrl.cli.commands import (
     reward,
     rollout,
     rollouts,
+    view,
 )
 from vlrl.cli.commands.training import dpo, raft, reward_model, sft, train
 from vlrl.cli.failures import explained
@@ -54,6 +55,7 @@ app.command("eval")(evaluate.command)
 app.command("rollout")(rollout.command)
 app.command("rollouts")(rollouts.command)
 app.command("report")(report.command)
+app.command("view")(view.command)
 app.command("plan")(plan.command)
 app.command("doctor")(doctor.command)
 app.command("quickstart")(quickstart.command)
