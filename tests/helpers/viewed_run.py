@@ -54,7 +54,7 @@ class WordProcessor:
 class RunWriter:
     """Writes the steps of a made-up run, one after the other."""
 
-    def __init__(self, run_dir: Path, *, seed: int = 0, group_size: int = 4, collapse_at: int | None = None) -> None:
+    def __init__(self, run_dir: Path, *, seed: int = 0, group_size: int = 4, collapse_at: int | None = None, lr: float = 1e-6) -> None:
         self.run_dir, self.seed, self.group_size, self.collapse_at = run_dir, seed, group_size, collapse_at
         self.rng = np.random.default_rng(seed)
         self.processor = WordProcessor()
@@ -67,6 +67,7 @@ class RunWriter:
             "data": {"train": [{"name": "shapes"}]},
             "rewards": [{"name": "exact"}, {"name": "format", "weight": 0.1}],
             "rollout": {"prompts_per_step": 6, "group_size": group_size},
+            "optim": {"lr": lr},
         }
         (run_dir / "config.yaml").write_text(yaml.safe_dump(config))
         self._sinks = MetricSinks(run_dir, LoggingConfig(tensorboard=False))

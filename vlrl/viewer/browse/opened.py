@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -43,14 +42,11 @@ class OpenRun:
         self._tables: dict[Path, tuple[Version, pa.Table]] = {}
         self._lock = threading.Lock()
 
-    @cached_property
+    @property
     def config(self) -> Mapping[str, Any]:
         """config.yaml; empty if it is missing or cannot be read."""
-        try:
-            found = yaml.safe_load((self.run_dir / "config.yaml").read_text(encoding="utf-8"))
-        except (OSError, ValueError, yaml.YAMLError):
-            return {}
-        return found if isinstance(found, dict) else {}
+        found: Mapping[str, Any] = self._fresh("config", self.run_dir / "config.yaml", _read_config)
+        return found
 
     def option(self, path: str) -> Any:
         """An option of the config by its dotted key; None if it is not there."""
@@ -181,6 +177,14 @@ def _version(file: Path) -> Version:
     except OSError:
         return ""
     return f"{stat.st_mtime_ns:x}-{stat.st_size:x}"
+
+
+def _read_config(file: Path) -> dict[str, Any]:
+    try:
+        found = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _num_rows(file: Path) -> int:

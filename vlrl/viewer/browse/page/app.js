@@ -28,8 +28,14 @@
       end = null;
       shownName = name;
       vlrl.page = page;
-      const ended = await page.show(main, route);
-      if (vlrl.page === page && typeof ended === "function") end = ended;
+      // A place of its own: what is slow to come writes into one that is no longer shown.
+      const place = h("div", {});
+      main.replaceChildren(place);
+      const ended = await page.show(place, route);
+      if (typeof ended === "function") {
+        if (place.isConnected) end = ended;
+        else ended();
+      }
     } catch (error) {
       main.replaceChildren(h("p", { class: "empty" }, `This cannot be shown: ${error.message}`));
       shownName = "";

@@ -54,7 +54,7 @@
     const tip = h("div", { class: "tip", hidden: true });
     const frame = h("figure", { class: "panel" },
       h("figcaption", {}, h("h3", {}, given.title), given.latest ? h("span", { class: "latest" }, given.latest) : null,
-        given.hint ? h("p", { class: "hint" }, given.hint) : null),
+        given.hint ? h("p", { class: "hint", title: given.hint }, given.hint) : null),
       h("div", { class: "plotbox" }, plot, tip));
     const lines = given.series.filter((line) => line.points.some(([, y]) => y !== null));
     plot.setAttribute("aria-label", spoken(given, lines));
@@ -156,7 +156,7 @@
       const y = scale.y(value);
       svg.append(s("line", { class: "rule", x1: LEFT, x2: width - RIGHT, y1: y, y2: y }), s("text", { class: "tick", x: LEFT - 7, y: y + 4, "text-anchor": "end" }, vlrl.number(value)));
     }
-    for (const value of vlrl.ticks(scale.x0, scale.x1, Math.max(2, Math.floor(width / 110)))) {
+    for (const value of vlrl.ticks(scale.x0, scale.x1, Math.max(3, Math.floor(width / 65)))) {
       svg.append(s("text", { class: "tick", x: scale.x(value), y: height - 6, "text-anchor": "middle" }, vlrl.number(value)));
     }
     for (const each of given.marks || []) {

@@ -71,8 +71,9 @@
 
   function controls(all, redraw) {
     const axes = Object.keys(AXES).filter((axis) => all.some(([, curves]) => curves.axes[axis]));
-    const set = (name, value) => { settings[name] = value; redraw(); };
+    const set = (name, value) => { settings[name] = value; redraw(name === "bands"); };
     const hasSeeds = all.some(([run]) => run.group !== null);
+    const lines = hasSeeds && settings.bands ? seriesOf(all, all[0][1].series["reward/mean"] ? "reward/mean" : Object.keys(all[0][1].series)[0]).filter((line) => !line.faint) : [];
     const shown = h("output", {}, settings.smooth <= 1 ? "off" : `${settings.smooth} steps`);
     return h("div", { class: "controls" },
       vlrl.select("Against", axes.map((axis) => [axis, AXES[axis]]), settings.axis, (value) => set("axis", value)),
@@ -82,6 +83,7 @@
           later("smooth", Number(event.target.value), set);
         } }), shown),
       hasSeeds ? h("label", { class: "check" }, h("input", { type: "checkbox", checked: settings.bands, onchange: (event) => set("bands", event.target.checked) }), "Seeds as one band") : null,
+      lines.length ? h("p", { class: "legend" }, lines.map((line) => h("span", {}, vlrl.swatch(line.place), line.name))) : null,
       h("label", { class: "field grow" }, h("span", {}, "Metrics"),
         h("input", { type: "search", id: "find", placeholder: "filter by name  /", value: settings.filter, oninput: (event) => later("filter", event.target.value, set) })));
   }
@@ -92,7 +94,7 @@
     async show(main) {
       const body = h("div", {}), top = h("div", {});
       main.replaceChildren(h("h2", { class: "sr" }, "Learning curves"), top, body);
-      let open = new Set();
+      const open = new Set();
       const draw = async (isNew) => {
         const runs = vlrl.shownRuns();
         const all = await vlrl.curvesOf(runs);
@@ -101,7 +103,7 @@
           body.replaceChildren(h("p", { class: "empty" }, runs.length ? "No step has been logged yet. This page shows the first one when it is there." : "All runs are hidden: choose one above."));
           return;
         }
-        if (isNew) top.replaceChildren(verdicts(runs), controls(all, () => draw(false)));
+        if (isNew) top.replaceChildren(verdicts(runs), controls(all, draw));
         const names = [...new Set(all.flatMap(([, curves]) => Object.keys(curves.series)))];
         const fits = (name) => name.toLowerCase().includes(settings.filter.toLowerCase());
         const parts = names.filter((name) => /^reward\/(?!mean|std|zero_variance)/.test(name));
@@ -115,7 +117,7 @@
           chosen.length + others.length ? "" : h("p", { class: "empty" }, `No metric's name has "${settings.filter}".`));
       };
       await draw(true);
-      return vlrl.onchange((what) => (what === "metrics" || what === "shown") && draw(what === "shown"));
+      return vlrl.onchange((what) => (what === "metrics" || what === "shown") && draw(what === "shown" || !top.childNodes.length));
     },
   };
 

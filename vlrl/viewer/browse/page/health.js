@@ -27,7 +27,7 @@
 
   const marksOf = (health, metric) => health.findings.filter((each) => each.metric === metric).map((each) => ({ from: each.first, to: each.last, words: each.kind }));
 
-  async function section(run, isOnly) {
+  async function section(run) {
     const [health, curves] = await Promise.all([vlrl.load(`${run.key}/health`, run.metrics + JSON.stringify(run.steps.slice(-1))), vlrl.load(`${run.key}/curves`, run.metrics)]);
     const charts = CHARTS.filter((name) => curves.series[name]).map((name) => {
       const points = curves.series[name].map((y, i) => [curves.axes.step[i], y]);
@@ -35,8 +35,8 @@
       return vlrl.chart({ title: name, hint: curves.meanings[name], series: [{ name: run.key, place: run.place, points, sparse }], marks: marksOf(health, name), x: "step" });
     });
     const count = health.findings.length;
-    return h("section", { class: "health" },
-      h("h2", {}, vlrl.swatch(run.place), isOnly ? run.key : run.key, h("span", { class: count ? "count odd" : "count" }, count ? `▲ ${count} unusual` : "● nothing unusual")),
+    return h("section", { class: "of-run" },
+      h("h2", {}, vlrl.swatch(run.place), run.key, h("span", { class: count ? "count odd" : "count" }, count ? `▲ ${count} unusual` : "● nothing unusual")),
       count ? h("ul", { class: "findings" }, health.findings.map((each) => finding(run, each)))
         : h("p", { class: "calm" }, `Nothing unusual in ${curves.axes.step.length} steps: no entropy collapse, KL or gradient spike, falling held-out accuracy, or failing environment.`),
       h("div", { class: "grid" }, charts, failures(run, health)));
@@ -47,7 +47,7 @@
     async show(main) {
       const draw = async () => {
         const runs = vlrl.shownRuns();
-        const sections = await Promise.all(runs.map((run) => section(run, runs.length === 1)));
+        const sections = await Promise.all(runs.map((run) => section(run)));
         main.replaceChildren(...(sections.length ? sections : [h("p", { class: "empty" }, "All runs are hidden: choose one above.")]));
       };
       await draw();

@@ -77,8 +77,8 @@
     });
     const first = rollout.turns[0] ? rollout.turns[0].shown : rollout.media.map((_, i) => i);
     const images = hasImages ? first.map((i) => rollout.media[i]).filter(Boolean).map((medium) => (medium.frames > 1 && film ? film : vlrl.picture(rollout.run, medium))) : [];
-    return h("section", { class: "block" }, h("h3", {}, "Prompt"), images.length ? h("div", { class: "images" }, images) : null, texts,
-      rollout.answer !== null ? h("p", { class: "wanted" }, h("span", { class: "role" }, "right answer"), vlrl.long(rollout.answer)) : null);
+    return h("section", { class: "block" }, h("h3", {}, "Prompt"), h("div", { class: "asked" }, images.length ? h("div", { class: "images" }, images) : null, h("div", { class: "texts" }, texts,
+      rollout.answer !== null ? h("div", { class: "wanted" }, h("span", { class: "role" }, "right answer"), vlrl.long(rollout.answer)) : null)));
   }
 
   function answers(rollout) {

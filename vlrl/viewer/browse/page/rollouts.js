@@ -30,6 +30,11 @@
         this.drawFields();
         await this.refresh();
       } else if (isNewAsk) await this.choose();
+      if (!this.id && this.list.items.length && window.matchMedia("(min-width: 900px)").matches) {
+        // There is room beside the list: the first rollout is shown without being asked for.
+        history.replaceState(null, "", this.address(this.list.items[0]));
+        this.id = vlrl.route().parts.join("/");
+      }
       this.mark();
       await this.showRollout();
     }
@@ -76,8 +81,12 @@
     }
 
     open(item, member) {
+      location.hash = this.address(item, member);
+    }
+
+    address(item, member = null) {
       const row = item.members ? item.members[member ?? this.firstOf(item)] || item.members[0] : item;
-      location.hash = `#rollout/${vlrl.idOf(row)}?${vlrl.writeAsk(this.ask)}`;
+      return `#rollout/${vlrl.idOf(row)}?${vlrl.writeAsk(this.ask)}`;
     }
 
     // Of a group the member for which it stands where it does in the list.

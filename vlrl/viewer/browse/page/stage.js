@@ -26,7 +26,7 @@
   };
 
   function described(gesture) {
-    const places = gesture.points.map(([x, y]) => `(${Math.round(x)}, ${Math.round(y)})`);
+    const places = gesture.points.map(([x, y]) => `(${Math.floor(x)}, ${Math.floor(y)})`);
     const ends = places.length > 2 ? [places[0], places[places.length - 1]] : places;
     return [gesture.words, ends.length ? `at ${ends.join(" to ")}` : "", gesture.typed ? `"${vlrl.visible(gesture.typed)}"` : "", gesture.widget ? `on ${vlrl.visible(gesture.widget)}` : ""].filter(Boolean).join(" ");
   }

@@ -100,7 +100,7 @@
     const curves = await vlrl.load(`${run.key}/curves`, run.metrics), found = parts(curves);
     const timeline = run.has_timeline ? await vlrl.load(`${run.key}/timeline`, run.metrics) : { spans: [] };
     const per = curves.steps_per_point > 1 ? `; each bar is the mean of ${curves.steps_per_point} steps` : "";
-    return h("section", {}, h("h2", {}, vlrl.swatch(run.place), run.key),
+    return h("section", { class: "of-run" }, h("h2", {}, vlrl.swatch(run.place), run.key),
       found.length ? h("div", { class: "timing" },
         h("figure", { class: "panel" }, h("figcaption", {}, h("h3", {}, "Seconds per step"), h("p", { class: "hint" }, `Where a step's time goes${per}`)), stack(curves, found)),
         h("div", { class: "panel" }, table(found))) : h("p", { class: "empty" }, "This run has logged no times of its steps."),
