@@ -65,7 +65,7 @@ class RunWriter:
             "model": {"path": "models/tiny"},
             "algorithm": {"name": "grpo"},
             "data": {"train": [{"name": "shapes"}]},
-            "rewards": [{"name": "exact"}, {"name": "format", "weight": 0.1}],
+            "rewards": [{"name": "answer_exact"}, {"name": "./format.py:tags", "weight": 0.1}],
             "rollout": {"prompts_per_step": 6, "group_size": group_size},
             "optim": {"lr": lr},
         }
@@ -91,8 +91,8 @@ class RunWriter:
         times = {name: t * self.rng.uniform(0.9, 1.2) for name, t in times.items()}
         values = {
             "reward/mean": 0.2 + 0.7 * skill + noise,
-            "reward/exact": 0.15 + 0.7 * skill + noise,
-            "reward/format": 0.1 * skill,
+            "reward/answer_exact": 0.15 + 0.7 * skill + noise,
+            "reward/tags": 0.1 * skill,
             "reward/zero_variance_groups": 0.1 + (0.75 if collapsed else 0.3) * skill,
             "completion/num_tokens_mean": 47 - 12 * skill + 20 * noise,
             "policy/entropy": 0.01 if collapsed else 0.6 - 0.35 * skill + noise / 3,
@@ -126,7 +126,7 @@ class RunWriter:
             said = count if self.rng.random() < skill else int(self.rng.integers(0, 9))
             thought = " and ".join(f"one at {self.rng.integers(9)}" for _ in range(min(said, 5))) or "none"
             words = f"<think>I count {thought}, so {said}.</think>\n<answer>{said}</answer>{text}"
-            parts = {"exact": float(said == count), "format": 0.1}
+            parts = {"answer_exact": float(said == count), "tags": 0.1}
             members.append(self._member(sample, index, [(prompt, words, 1, {}, 0.0)], (image,), parts, failing))
         return self._credited(members)
 
@@ -139,7 +139,7 @@ class RunWriter:
         members = []
         for index in range(self.group_size):
             said = "right" if index % 2 else "left"
-            parts = {"exact": float(said == "right"), "format": 0.1}
+            parts = {"answer_exact": float(said == "right"), "tags": 0.1}
             words = f"<think>It moves {said}.</think><answer>{said}</answer>"
             members.append(self._member(sample, index, [(prompt, words, 1, {}, 0.0)], (medium,), parts))
         return self._credited(members)

@@ -39,16 +39,19 @@
       await this.showRollout();
     }
 
-    async refresh() {
-      await this.store.load(vlrl.later(() => this.choose(true), 0));
-      this.drawFields();
-      await this.choose(true);
+    // Resolves when the first rows are shown; the others arrive later.
+    refresh() {
+      const store = this.store;
+      return new Promise((resolve, reject) => {
+        const show = () => (store === this.store ? this.choose(true).then(resolve, reject) : resolve());
+        store.load(show).then(() => { this.drawFields(); resolve(); }, reject);
+      });
     }
 
     drawFields() {
       const had = document.activeElement && document.activeElement.id === "find";
       this.fields.replaceChildren(vlrl.filterFields(this.ask, this.store.rows, (name, value) => this.set(name, value)));
-      if (had) document.getElementById("find").focus();
+      if (had) { const find = document.getElementById("find"); find.focus(); find.setSelectionRange(find.value.length, find.value.length); }
     }
 
     set(name, value) {

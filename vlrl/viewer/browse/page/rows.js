@@ -15,7 +15,12 @@
     }
 
     /** Bring the rows of steps that are new or have changed; `onpart` is called as they arrive. */
-    async load(onpart = () => {}) {
+    load(onpart = () => {}) {
+      this.loading = (this.loading || Promise.resolve()).catch(() => {}).then(() => this.loadNow(onpart));
+      return this.loading;
+    }
+
+    async loadNow(onpart) {
       const steps = vlrl.run(this.key).steps;
       const there = new Set(steps.map(([step]) => step));
       for (const step of [...this.bySteps.keys()]) if (!there.has(step)) this.bySteps.delete(step);
@@ -23,8 +28,8 @@
       if (wanted.length) this.texts = null;
       let size = FIRST;
       while (wanted.length) {
-        const block = [];
-        for (let count = 0; wanted.length && (count < size || !block.length); count += block[block.length - 1][1]) block.push(wanted.shift());
+        const block = this.writtenBlock(wanted);
+        if (!block.length) for (let count = 0; wanted.length && (count < size || !block.length); count += block[block.length - 1][1]) block.push(wanted.shift());
         await this.bring(block);
         this.gather();
         onpart();
@@ -33,6 +38,12 @@
       this.isWhole = true;
       this.gather();
       onpart();
+    }
+
+    // A written folder has its index in files of its own choice.
+    writtenBlock(wanted) {
+      const [first, last] = (vlrl.run(this.key).blocks || []).find(([low, high]) => wanted[0][0] >= low && wanted[0][0] <= high) || [1, 0];
+      return first > last ? [] : wanted.splice(0, wanted.filter(([step]) => step >= first && step <= last).length);
     }
 
     async bring(block) {
@@ -58,10 +69,13 @@
     /** Load what a search by text reads: {"step/row": text}. */
     async search() {
       if (this.texts) return this.texts;
-      const steps = [...this.bySteps.keys()];
-      const texts = new Map();
-      const of = steps.length ? await vlrl.load(`${this.key}/texts/${Math.min(...steps)}-${Math.max(...steps)}`) : {};
-      for (const step in of) of[step].forEach((text, row) => texts.set(`${step}/${row}`, text));
+      await this.loading;
+      const steps = vlrl.run(this.key).steps.map(([step]) => step);
+      const texts = new Map(), blocks = vlrl.run(this.key).blocks || (steps.length ? [[steps[0], steps[steps.length - 1]]] : []);
+      for (const [first, last] of blocks) {
+        const found = await vlrl.load(`${this.key}/texts/${first}-${last}`);
+        for (const step in found) found[step].forEach((text, row) => texts.set(`${step}/${row}`, text));
+      }
       return (this.texts = texts);
     }
   }
