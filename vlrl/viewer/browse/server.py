@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from aiohttp import web
 
 PAGE = Path(__file__).parent / "page"
-PAGE_FILE = re.compile(r"[a-z_]+\.(html|js|css|svg)")
+PAGE_FILE = re.compile(r"(rollouts/)?[a-z_]+\.(html|js|css|svg)")
 KINDS = {"html": "text/html", "js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
 
 POLICY = (

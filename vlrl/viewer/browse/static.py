@@ -78,9 +78,11 @@ def _prepare(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name in OURS:
         shutil.rmtree(folder / name, ignore_errors=True)
-    for file in sorted(PAGE.iterdir()):
-        if PAGE_FILE.fullmatch(file.name):
-            shutil.copyfile(file, folder / file.name)
+    for file in sorted(PAGE.rglob("*")):
+        name = file.relative_to(PAGE)
+        if PAGE_FILE.fullmatch(name.as_posix()):
+            (folder / name).parent.mkdir(exist_ok=True)
+            shutil.copyfile(file, folder / name)
     page = folder / "index.html"
     page.write_text(page.read_text(encoding="utf-8").replace('data-mode="served"', 'data-mode="written"', 1), "utf-8")
     (folder / MARKER).write_text('{"written_by": "vlrl view"}\n', encoding="utf-8")

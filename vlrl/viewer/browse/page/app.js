@@ -63,8 +63,9 @@
   function setTheme(theme) {
     document.documentElement.dataset.theme = theme;
     const button = document.getElementById("theme");
-    button.textContent = { system: "Auto", light: "Light", dark: "Dark" }[theme];
-    button.setAttribute("aria-label", `Colours: ${theme}. Change them`);
+    const name = { system: "Auto", light: "Light", dark: "Dark" }[theme];
+    button.textContent = name;
+    button.setAttribute("aria-label", `${name} colours, change`);
   }
   vlrl.nextTheme = function () {
     const theme = THEMES[(THEMES.indexOf(document.documentElement.dataset.theme) + 1) % 3];

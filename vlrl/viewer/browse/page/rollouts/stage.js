@@ -98,7 +98,7 @@
       const turn = turns[i], shown = turn ? turn.shown : rollout.end;
       const medium = rollout.media[shown[shown.length - 1]];
       const name = !turn ? "end" : `${i + 1}${turn.reward ? ` ${vlrl.signed(turn.reward)}` : ""}`;
-      return h("button", { type: "button", class: `cell${turn && turn.invalid ? " odd" : ""}`, "aria-label": turn ? `Turn ${i + 1}` : "End", onclick: () => go(i) },
+      return h("button", { type: "button", class: `cell${turn && turn.invalid ? " odd" : ""}`, "aria-label": turn ? `turn ${name}` : name, onclick: () => go(i) },
         medium ? vlrl.picture(run, medium, { gesture: turn ? turn.gesture : null, small: true }) : h("span", { class: "frame small none" }, turn ? vlrl.visible(turn.deed).slice(0, 40) : ""),
         h("span", {}, name));
     }
