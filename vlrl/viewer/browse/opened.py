@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections.abc import Callable, Mapping
@@ -106,7 +107,10 @@ class OpenRun:
         """Source → {step: (rollouts that failed, all)}."""
         found: dict[str, dict[int, tuple[int, int]]] = {}
         for step, _, _ in self.steps():
-            light = self.light(step)
+            try:
+                light = self.light(step)
+            except (OSError, pa.ArrowException, DataError):
+                continue
             for source, outcome in zip(light["source"], light["outcome"], strict=True):
                 by_step = found.setdefault(source or "all", {})
                 failed, count = by_step.get(step, (0, 0))
@@ -121,8 +125,13 @@ class OpenRun:
         return found
 
     def index(self, first: int, last: int) -> dict[str, Any]:
-        """The indexes of all steps from first to last."""
-        return joined([self.light(step) for step, _, _ in self.steps() if first <= step <= last])
+        """The indexes of all steps from first to last; a step whose file is damaged is left out."""
+        blocks = []
+        for step, _, _ in self.steps():
+            if first <= step <= last:
+                with contextlib.suppress(OSError, pa.ArrowException, DataError):
+                    blocks.append(self.light(step))
+        return joined(blocks)
 
     def texts(self, first: int, last: int) -> dict[str, Any]:
         """What a search reads: {step: a text a rollout}."""

@@ -51,7 +51,7 @@
       const columns = await vlrl.load(`${this.key}/index/${first}-${last}`);
       const names = Object.keys(columns).filter((name) => name !== "parts");
       const byStep = new Map(block.map(([step, , version]) => [step, { version, rows: [] }]));
-      for (let i = 0; i < columns.step.length; i++) {
+      for (let i = 0; i < (columns.step || []).length; i++) {
         const row = { run: this.key, parts: {} };
         for (const name of names) row[name] = columns[name][i];
         for (const part in columns.parts) if (columns.parts[part][i] !== null) row.parts[part] = columns.parts[part][i];
