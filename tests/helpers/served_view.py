@@ -38,6 +38,10 @@ class ViewPage(BrowserPage):
         """Wait for the first page."""
         self.until("document.body && document.body.dataset.ready")
 
+    def until(self, script: str) -> Any:
+        """Wait until an expression is true; an element is."""
+        return super().until(f"Boolean({script})")
+
     def go(self, address: str) -> None:
         """Open #address and wait until it is drawn."""
         if self.value("location.hash") != address:

@@ -20,8 +20,8 @@ def rows(page: ViewPage) -> int:
 def test_curves_overlay_runs_and_seeds(page: ViewPage) -> None:
     panels = page.texts(".grid h3")
     assert panels[:4] == ["reward/mean", "heldout/accuracy_greedy", "reward/answer_exact", "reward/tags"]
-    assert page.texts(".controls .legend span") == ["grpo (2 seeds)", "faster"] or set(page.texts(".controls .legend span")) == {"grpo (2 seeds)", "faster"}
-    lines = "document.querySelector('.grid .panel svg').querySelectorAll('polyline').length"
+    assert set(page.texts(".controls .legend span")) == {"grpo (2 seeds)", "faster"}
+    lines = "document.querySelectorAll('.grid .panel:first-child .plot polyline').length"
     page.until(f"{lines} === 2")
     assert page.value("document.querySelectorAll('.grid .panel .band').length") > 0
     page.press(".check input")
@@ -29,8 +29,9 @@ def test_curves_overlay_runs_and_seeds(page: ViewPage) -> None:
     page.press(".check input")
     page.until(f"{lines} === 2")
     page.choose(".controls select", "hours")
-    page.until("document.querySelector('.plot')")
+    page.until("document.querySelector('.plot') && !document.body.dataset.busy")
     page.value("document.querySelector('.plot').focus()")
+    page.until("document.querySelector('.plot svg')")
     page.key("ArrowRight")
     page.until("document.querySelector('.tip:not([hidden])')")
     assert page.text(".tip:not([hidden]) b").startswith("hour ")
@@ -77,7 +78,7 @@ def test_sorting_filtering_and_searching(page: ViewPage) -> None:
     assert page.texts(".list .mean")[0] == "0.10"
     page.choose(".filters select", "best")
     page.until("document.querySelector('.list .mean').textContent === '1.10'")
-    page.go("#rollouts?view=rollouts&text=TYPETEXT%20scroll")
+    page.go("#rollouts?view=rollouts&text=TYPETEXT%20nothing-such")
     page.until("document.querySelector('.side .count').textContent.startsWith('0 of')")
     page.choose("#find", "typetext")
     page.until("document.querySelector('.side .count').textContent.startsWith('160 of 960')")
@@ -159,6 +160,7 @@ def test_the_same_prompt_through_training(page: ViewPage) -> None:
     page.until("document.querySelector('.rollout .fold summary')")
     page.value("document.querySelector('.rollout .fold').open = true")
     page.until("document.querySelectorAll('.same li').length === 40")
+    page.value("document.querySelector('.rollout .fold .plot').scrollIntoView()")
     page.until("document.querySelectorAll('.rollout .fold svg .mark').length > 40")  # one mark a step, both runs
     page.value("document.querySelector('.same li a').click()")
     page.until("location.hash.startsWith('#rollout/grpo_s0/0/12') && document.querySelector('.rollout .soft').textContent.startsWith('step 0')")
@@ -196,7 +198,7 @@ def test_hostile_text_is_shown_and_never_run(page: ViewPage) -> None:
     assert page.value("document.querySelectorAll('main script, main img[src=x]').length") == 0
     assert page.value("document.documentElement.scrollWidth") == 1280
     page.value("document.querySelector('.said .more').click()")
-    page.until("document.querySelector('.deed, .said').textContent.length > 1000")
+    page.until("[...document.querySelectorAll('.said')].some(each => each.textContent.length > 50000)")
     page.go("#rollouts?text=hacked")
     page.until("document.querySelector('.side .count').textContent.startsWith('4 of')")
     page.go("#rollout/%3Cscript%3E/1/2")
@@ -206,7 +208,7 @@ def test_hostile_text_is_shown_and_never_run(page: ViewPage) -> None:
 
 def test_the_policy_stops_scripts_that_get_in(page: ViewPage) -> None:
     page.value("(e => { e.textContent = 'window.hacked = 2'; document.body.append(e) })(document.createElement('script'))")
-    page.value("(e => { e.innerHTML = '<img src=x onerror=\"window.hacked = 3\">'; document.body.append(e) })(document.createElement('div'))")
+    page.value("(e => { e.innerHTML = '<img src=x onerror=\"window.hacked = 3\">'; document.body.append(e); setTimeout(() => e.remove(), 200) })(document.createElement('div'))")
     page.value("new Promise(done => setTimeout(done, 300))")
     assert page.value("typeof window.hacked") == "undefined"
 

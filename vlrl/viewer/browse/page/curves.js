@@ -87,7 +87,8 @@
       h("label", { class: "field grow" }, h("span", {}, "Metrics"),
         h("input", { type: "search", id: "find", placeholder: "filter by name  /", value: settings.filter, oninput: (event) => later("filter", event.target.value, set) })));
   }
-  const later = vlrl.later((name, value, set) => set(name, value), 120);
+  const pauses = { smooth: vlrl.later((value, set) => set("smooth", value), 120), filter: vlrl.later((value, set) => set("filter", value), 120) };
+  const later = (name, value, set) => pauses[name](value, set);
 
   vlrl.pages.curves = {
     title: "Curves",

@@ -42,7 +42,8 @@
   function fields(sides, redraw) {
     const runs = vlrl.runs.map((run) => [run.key, run.key]);
     const set = (name) => (value) => { ask[name] = value; redraw(); };
-    const later = vlrl.later((name, value) => set(name)(value), 250);
+    const pauses = {};
+    const later = (name, value) => (pauses[name] ||= vlrl.later(set(name), 250))(value);
     const step = (label, name, value) => h("label", { class: "field" }, h("span", {}, label), h("input", { type: "number", min: 0, value, oninput: (event) => later(name, event.target.value) }));
     return h("div", { class: "controls" },
       h("fieldset", {}, h("legend", {}, "A"), vlrl.select("Run", runs, ask.run, set("run")), step("steps", "from", sides[0].from), step("to", "to", sides[0].to)),

@@ -25,7 +25,8 @@
     const parts = [...new Set(rows.slice(0, 500).flatMap((row) => Object.keys(row.parts)))];
     const orders = [...Object.entries(vlrl.ORDERS).map(([name, [words]]) => [name, words]), ...parts.map((name) => [`part:${name}`, `worst ${vlrl.visible(name).slice(0, 40)}`])];
     const count = ["kind", "source", "from", "to", "min", "max", "sample"].filter((name) => ask[name]).length;
-    const later = vlrl.later(set, 200);
+    const pauses = {};
+    const later = (name, value) => (pauses[name] ||= vlrl.later((each) => set(name, each), 200))(value);
     const isWide = window.matchMedia("(min-width: 900px)").matches;
     return h("form", { class: "filters", onsubmit: (event) => event.preventDefault(), role: "search", "aria-label": "Filter rollouts" },
       h("label", { class: "field wide" }, h("span", { class: "sr" }, "Search text"),

@@ -58,13 +58,13 @@
       rows.clear();
       paint();
     };
-    list.select = function (index, isOpened = false) {
+    list.select = function (index, isOpened = false, isShown = true) {
       if (index < 0 || index >= list.items.length) return;
       rows.get(list.selected)?.setAttribute("aria-selected", "false");
       list.selected = index;
       const top = index * given.height;
-      if (top < element.scrollTop) element.scrollTop = top;
-      else if (top + given.height > element.scrollTop + element.clientHeight) element.scrollTop = top + given.height - element.clientHeight;
+      if (isShown && top < element.scrollTop) element.scrollTop = top;
+      else if (isShown && top + given.height > element.scrollTop + element.clientHeight) element.scrollTop = top + given.height - element.clientHeight;
       paint();
       rows.get(index)?.setAttribute("aria-selected", "true");
       element.setAttribute("aria-activedescendant", `row-${index}`);

@@ -72,15 +72,15 @@
       const all = vlrl.run(this.ask.run).steps.reduce((sum, [, count]) => sum + count, 0);
       const words = this.ask.view === "rollouts" ? "" : ` in ${items.length.toLocaleString("en")} groups`;
       this.count.textContent = !all ? "" : rows.length === all ? `${all.toLocaleString("en")} rollouts${words}` : `${rows.length.toLocaleString("en")} of ${all.toLocaleString("en")} rollouts${words}`;
-      this.mark();
+      this.mark(!isMore);
       this.list.element.classList.toggle("none", !items.length);
       this.list.element.dataset.words = all ? "No rollout fits the filter." : "This run has kept no rollouts of training yet (logging.rollouts).";
     }
 
-    mark() {
+    mark(isShown = true) {
       const [, step, row] = this.id.split("/").map(Number);
       const index = this.id ? this.list.items.findIndex((item) => item.step === step && (item.members ? item.members.some((each) => each.row === row) : item.row === row)) : -1;
-      if (index >= 0) this.list.select(index);
+      if (index >= 0) this.list.select(index, false, isShown);
     }
 
     open(item, member) {
