@@ -3,9 +3,9 @@
     python benchmarks/view.py                # 10,000 rollouts, each group with its own image
     python benchmarks/view.py --rollouts 50000
 
-It writes a made-up run (`--keep` keeps it), opens the page with the rollouts in a new browser, and prints the seconds
-from the start of navigation until the list and the first rollout are shown, until all rows are there, and the frames
-per second while the list scrolls from one end to the other. The page's files are not in any cache.
+It writes a made-up run (`--keep` keeps it), opens the page with the rollouts in a new browser, and prints the
+seconds from the start of navigation until the list and the first rollout are shown, until all rows are there,
+and the frames per second while the list scrolls from one end to the other. Nothing is in a cache.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import shutil
 import sys
 import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -40,10 +41,14 @@ SCROLL = """new Promise(done => {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rollouts", type=int, default=10_000)
     parser.add_argument("--group-size", type=int, default=8)
-    parser.add_argument("--scroll-s", type=float, default=8.0, help="seconds from one end of the list to the other")
+    parser.add_argument(
+        "--scroll-s", type=float, default=8.0, help="seconds from one end of the list to the other"
+    )
     parser.add_argument("--keep", type=Path, help="folder of the run; used again if it is there")
     args = parser.parse_args()
     folder = args.keep or Path(tempfile.mkdtemp()) / "run"
@@ -78,7 +83,10 @@ def measure(folder: Path, scroll_s: float) -> None:
             start = time.perf_counter()
             page.until("document.querySelectorAll('.list .row').length > 5")
             print(f"list is shown after {time.perf_counter() - start:.2f} s")
-            page.until("[...document.querySelectorAll('.list img')].slice(0, 6).every(e => e.complete && e.naturalWidth)")
+            page.until(
+                "[...document.querySelectorAll('.list img')].slice(0, 6).every(e => e.complete "
+                "&& e.naturalWidth)"
+            )
             page.until("document.querySelector('.rollout .frame img')?.complete")
             print(f"its images and the first rollout after {time.perf_counter() - start:.2f} s")
             page.until("vlrl.rowsOf(vlrl.runs[0].key).isWhole")
@@ -90,14 +98,20 @@ def measure(folder: Path, scroll_s: float) -> None:
                 told(view or "groups", page.value(SCROLL % scroll_s))
             assert not page.errors, page.errors
             heap = page.value("performance.memory.usedJSHeapSize") / 2**20
-            print(f"JavaScript heap: {heap:.0f} MiB; rows in the page: {page.value('document.querySelectorAll(`.list .row`).length')}")
+            print(
+                f"JavaScript heap: {heap:.0f} MiB; rows in the page: "
+                f"{page.value('document.querySelectorAll(`.list .row`).length')}"
+            )
 
 
 def told(view: str, times: list[float]) -> None:
-    gaps = sorted(b - a for a, b in zip(times, times[1:], strict=False))
+    gaps = sorted(b - a for a, b in pairwise(times))
     mean = 1000 * len(gaps) / sum(gaps)
     late = gaps[int(0.95 * len(gaps))]
-    print(f"scrolling {view}: {mean:.0f} frames/s on average, 95 % within {late:.0f} ms, longest {gaps[-1]:.0f} ms")
+    print(
+        f"scrolling {view}: {mean:.0f} frames/s on average, 95 % within {late:.0f} ms, longest "
+        f"{gaps[-1]:.0f} ms"
+    )
     print(json.dumps({"view": view, "frames_per_s": round(mean, 1), "p95_ms": round(late, 1)}))
 
 

@@ -52,7 +52,10 @@ class ViewPage(BrowserPage):
         """Take another size and theme."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
-            width=width, height=height, deviceScaleFactor=1, mobile=width < 500,
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=width < 500,
         )
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
 
@@ -63,14 +66,17 @@ class ViewPage(BrowserPage):
 
     def texts(self, selector: str) -> list[str]:
         """What all elements say."""
-        found: list[str] = self.value(f"[...document.querySelectorAll({json.dumps(selector)})].map(e => e.textContent)")
+        found: list[str] = self.value(
+            f"[...document.querySelectorAll({json.dumps(selector)})].map(e => e.textContent)"
+        )
         return found
 
     def press(self, selector: str) -> None:
         """Click the middle of an element, as a person does."""
         script = (
             f"(e => {{ e.scrollIntoView({{block: 'center'}}); const b = e.getBoundingClientRect();"
-            f" return [b.left + b.width / 2, b.top + b.height / 2]; }})(document.querySelector({json.dumps(selector)}))"
+            f" return [b.left + b.width / 2, b.top + b.height / 2]; "
+            f"}})(document.querySelector({json.dumps(selector)}))"
         )
         x, y = self.value(script)
         self.click(x, y)
@@ -79,7 +85,8 @@ class ViewPage(BrowserPage):
         """Take an option of a select, or type into a field."""
         self.value(
             f"(e => {{ e.value = {json.dumps(value)}; for (const name of ['input', 'change'])"
-            f" e.dispatchEvent(new Event(name, {{bubbles: true}})); }})(document.querySelector({json.dumps(selector)}))"
+            f" e.dispatchEvent(new Event(name, {{bubbles: true}})); "
+            f"}})(document.querySelector({json.dumps(selector)}))"
         )
 
     def violations(self) -> list[str]:
@@ -87,8 +94,10 @@ class ViewPage(BrowserPage):
         if not self.value("typeof axe === 'object'"):
             self.call("Runtime.evaluate", expression=AXE.read_text(encoding="utf-8"))
         found = self.value(
-            f"axe.run(document, {{runOnly: {json.dumps(RULES)}}}).then(r => r.violations.map(v => v.id + ': ' + v.help +"
-            " ' | ' + v.nodes.slice(0, 3).map(n => n.html.slice(0, 200) + ' ' + (n.any[0] ? n.any[0].message : '')).join(' | ')))"
+            f"axe.run(document, {{runOnly: {json.dumps(RULES)}}}).then(r => r.violations.map(v => "
+            f"v.id + ': ' + v.help +"
+            " ' | ' + v.nodes.slice(0, 3).map(n => n.html.slice(0, 200) + ' ' + (n.any[0] ? "
+            "n.any[0].message : '')).join(' | ')))"
         )
         assert isinstance(found, list)
         return found

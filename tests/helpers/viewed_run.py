@@ -1,4 +1,4 @@
-"""Run folders to look at: questions about images, a video, episodes on a screen, hostile text; without a model."""
+"""Run folders to look at: questions about images, videos, episodes on a screen, hostile text; no model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ PIECES = re.compile(r"<\|\w+\|>|</?\w+>|\d|\n| ?\w+|[^\w]")
 COLORS = ("#0b6fb8", "#c45a00", "#00795c", "#a4478f", "#806c00", "#444b55")
 HOSTILE = (
     "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
-    "javascript:window.hacked=1 \u202egnp.exe\u202c \u200b\x1b[31m\x00 ${window.hacked=1} {{7*7}} " + "long" * 20_000
+    "javascript:window.hacked=1 \u202egnp.exe\u202c \u200b\x1b[31m\x00 ${window.hacked=1} {{7*7}} "
+    + "long"
+    * 20_000
 )
 
 
@@ -54,7 +56,15 @@ class WordProcessor:
 class RunWriter:
     """Writes the steps of a made-up run, one after the other."""
 
-    def __init__(self, run_dir: Path, *, seed: int = 0, group_size: int = 4, collapse_at: int | None = None, lr: float = 1e-6) -> None:
+    def __init__(
+        self,
+        run_dir: Path,
+        *,
+        seed: int = 0,
+        group_size: int = 4,
+        collapse_at: int | None = None,
+        lr: float = 1e-6,
+    ) -> None:
         self.run_dir, self.seed, self.group_size, self.collapse_at = run_dir, seed, group_size, collapse_at
         self.rng = np.random.default_rng(seed)
         self.processor = WordProcessor()
@@ -117,7 +127,10 @@ class RunWriter:
         image, count, color = self._shapes(number, rng)
         messages = [
             {"role": "system", "content": "Answer in <answer> tags."},
-            {"role": "user", "content": [{"type": "image"}, {"type": "text", "text": f"How many {color} shapes?"}]},
+            {
+                "role": "user",
+                "content": [{"type": "image"}, {"type": "text", "text": f"How many {color} shapes?"}],
+            },
         ]
         prompt = f"<|im_start|>user\n{'<|image_pad|>' * 12}How many {color} shapes?<|im_end|>\n"
         sample = self._sample(f"shapes-{number:05d}", messages, (image,), prompt, str(count), source="shapes")
@@ -127,14 +140,21 @@ class RunWriter:
             thought = " and ".join(f"one at {self.rng.integers(9)}" for _ in range(min(said, 5))) or "none"
             words = f"<think>I count {thought}, so {said}.</think>\n<answer>{said}</answer>{text}"
             parts = {"answer_exact": float(said == count), "tags": 0.1}
-            members.append(self._member(sample, index, [(prompt, words, 1, {}, 0.0)], (image,), parts, failing))
+            members.append(
+                self._member(sample, index, [(prompt, words, 1, {}, 0.0)], (image,), parts, failing)
+            )
         return self._credited(members)
 
     def video(self, number: int) -> Group:
         """A group about a video of eight frames."""
         medium = _medium(f"video {number}", _clip(), kind="video", times=tuple(i * 0.5 for i in range(8)))
         prompt = f"<|im_start|>user\n{'<|video_pad|>' * 32}Which way does the ball go?<|im_end|>\n"
-        messages = [{"role": "user", "content": [{"type": "video"}, {"type": "text", "text": "Which way does the ball go?"}]}]
+        messages = [
+            {
+                "role": "user",
+                "content": [{"type": "video"}, {"type": "text", "text": "Which way does the ball go?"}],
+            }
+        ]
         sample = self._sample(f"clip-{number:03d}", messages, (medium,), prompt, "right", source="clips")
         members = []
         for index in range(self.group_size):
@@ -146,17 +166,41 @@ class RunWriter:
 
     def screen(self, number: int) -> Group:
         """A group of episodes of four turns on a screen: a click, a drag, a scroll, typed text."""
-        screens = tuple(_medium(f"screen {number} {i}", _screen(i)[None], original=(600, 800)) for i in range(5))
+        screens = tuple(
+            _medium(f"screen {number} {i}", _screen(i)[None], original=(600, 800)) for i in range(5)
+        )
         deeds = (
-            ("Click(point=(160, 120), count=2)", "160,120", {"widget": "button Open", "widget_box": "110,100,210,140"}),
-            ("Drag(path=((200, 300), (520, 380)))", "200,300 300,310 420,360 520,380", {"widget": "slider", "widget_box": "180,280,560,400"}),
+            (
+                "Click(point=(160, 120), count=2)",
+                "160,120",
+                {"widget": "button Open", "widget_box": "110,100,210,140"},
+            ),
+            (
+                "Drag(path=((200, 300), (520, 380)))",
+                "200,300 300,310 420,360 520,380",
+                {"widget": "slider", "widget_box": "180,280,560,400"},
+            ),
             ("Scroll(point=(400, 300), dx=0, dy=300)", "400,300", {}),
             ("TypeText(text='hello world')", "", {}),
         )
         task = f"<|im_start|>user\n{'<|image_pad|>' * 20}Open the file and move the slider.<|im_end|>\n"
-        messages = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "Open the file and move the slider."}]}]
+        messages = [
+            {
+                "role": "user",
+                "content": [
+                    {"type": "image"},
+                    {"type": "text", "text": "Open the file and move the slider."},
+                ],
+            }
+        ]
         sample = self._sample(
-            f"desk-{number:03d}", messages, (screens[0],), task, None, source="desk", env=EnvTask("gui/desk", {}, {"level": 2}, number)
+            f"desk-{number:03d}",
+            messages,
+            (screens[0],),
+            task,
+            None,
+            source="desk",
+            env=EnvTask("gui/desk", {}, {"level": 2}, number),
         )
         members = []
         for index in range(self.group_size):
@@ -167,7 +211,9 @@ class RunWriter:
                 said = f"<think>Next I {action.split('(')[0].lower()}.</think>\n<action>{action}</action>"
                 turns.append((seen, said, 1, info, 1.0 if turn == 3 and index % 2 == 0 else 0.0))
             parts = {"success": float(index % 2 == 0)}
-            member = self._member(sample, index, turns, screens[:4], parts, failing=index == 3, end=screens[4:])
+            member = self._member(
+                sample, index, turns, screens[:4], parts, failing=index == 3, end=screens[4:]
+            )
             members.append(member)
         return self._credited(members)
 
@@ -179,7 +225,14 @@ class RunWriter:
         return Sample(name, tuple(messages), media, asked, answer=answer, source=source, env=env)
 
     def _member(
-        self, sample: Sample, index: int, said: Any, media: Any, parts: Mapping[str, float], failing: bool = False, end: Any = ()
+        self,
+        sample: Sample,
+        index: int,
+        said: Any,
+        media: Any,
+        parts: Mapping[str, float],
+        failing: bool = False,
+        end: Any = (),
     ) -> Trajectory:
         ids, mask, turns = np.zeros(0, np.int64), np.zeros(0, bool), []
         for context, action, num_media, info, reward in said:
@@ -193,13 +246,25 @@ class RunWriter:
         middle = int((turns[0].action[0] + len(ids)) / 2)
         versions = (VersionSpan(3, turns[0].action[0], middle), VersionSpan(4, middle, len(ids)))
         ledger = Ledger(
-            ids, np.zeros((3, len(ids)), np.int64), mask, logprobs.astype(np.float32), versions, tuple(turns), tuple(media)
+            ids,
+            np.zeros((3, len(ids)), np.int64),
+            mask,
+            logprobs.astype(np.float32),
+            versions,
+            tuple(turns),
+            tuple(media),
         )
         return Trajectory(
-            sample, index, (ledger,), turns[-1].text, "env_error" if failing else "ok",
+            sample,
+            index,
+            (ledger,),
+            turns[-1].text,
+            "env_error" if failing else "ok",
             score=None if failing else Score(sum(parts.values()), dict(parts)),
             failure="the environment's process died: exit code 139" if failing else "",
-            duration_s=float(self.rng.uniform(0.4, 3)), info={"success": parts["success"]} if "success" in parts else {}, end_media=tuple(end),
+            duration_s=float(self.rng.uniform(0.4, 3)),
+            info={"success": parts["success"]} if "success" in parts else {},
+            end_media=tuple(end),
         )
 
     def _credited(self, members: Sequence[Trajectory]) -> Group:
@@ -256,32 +321,79 @@ def write_viewed_run(run_dir: Path, num_steps: int = 40, **options: Any) -> RunW
 def write_summary(run_dir: Path, **more: Any) -> None:
     """What a run leaves when it ends."""
     summary = {"run": run_dir.name, "seed": 0, "model_path": "models/tiny", "num_parameters": 1_620_000}
-    scores = {"heldout_accuracy_before_greedy": 0.31, "heldout_accuracy_after_greedy": 0.84, "num_heldout": 360}
+    scores = {
+        "heldout_accuracy_before_greedy": 0.31,
+        "heldout_accuracy_after_greedy": 0.84,
+        "num_heldout": 360,
+    }
     (run_dir / "summary.json").write_text(json.dumps({**summary, **scores, **more}))
 
 
 def _write_timeline(run_dir: Path, num_steps: int) -> None:
     lines, start = [], 1000.0
     for step in range(num_steps):
-        lines.append({"lane": "trainer", "what": "generate", "start_s": start, "end_s": start + 0.6, "step": step})
-        lines.append({"lane": "trainer", "what": "train", "start_s": start + 0.6, "end_s": start + 1.1, "step": step})
-        lines.append({"lane": "trainer", "what": "sync", "start_s": start + 1.1, "end_s": start + 1.2, "step": step})
-        lines.append({"lane": "generator", "what": "paused", "start_s": start + 1.1, "end_s": start + 1.2, "version": step})
+        lines.append(
+            {"lane": "trainer", "what": "generate", "start_s": start, "end_s": start + 0.6, "step": step}
+        )
+        lines.append(
+            {"lane": "trainer", "what": "train", "start_s": start + 0.6, "end_s": start + 1.1, "step": step}
+        )
+        lines.append(
+            {"lane": "trainer", "what": "sync", "start_s": start + 1.1, "end_s": start + 1.2, "step": step}
+        )
+        lines.append(
+            {
+                "lane": "generator",
+                "what": "paused",
+                "start_s": start + 1.1,
+                "end_s": start + 1.2,
+                "version": step,
+            }
+        )
         for i in range(4):
             who = {"sample": f"shapes-{i}", "group_index": i}
-            lines.append({"lane": "episode", "what": "play", "start_s": start + 0.02 * i, "end_s": start + 0.3 + 0.09 * i, "batch": step, **who})
-            lines.append({"lane": "request", "what": "generate", "start_s": start + 0.03 * i, "end_s": start + 0.2 + 0.08 * i, **who})
+            lines.append(
+                {
+                    "lane": "episode",
+                    "what": "play",
+                    "start_s": start + 0.02 * i,
+                    "end_s": start + 0.3 + 0.09 * i,
+                    "batch": step,
+                    **who,
+                }
+            )
+            lines.append(
+                {
+                    "lane": "request",
+                    "what": "generate",
+                    "start_s": start + 0.03 * i,
+                    "end_s": start + 0.2 + 0.08 * i,
+                    **who,
+                }
+            )
         start += 1.25
     (run_dir / "timeline.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 def _medium(
-    name: str, frames: Any, *, kind: Any = "image", times: tuple[float, ...] = (), original: tuple[int, int] | None = None
+    name: str,
+    frames: Any,
+    *,
+    kind: Any = "image",
+    times: tuple[float, ...] = (),
+    original: tuple[int, int] | None = None,
 ) -> Media:
     height, width = frames.shape[1:3]
     sha256 = hashlib.sha256(name.encode()).hexdigest()
     return Media(
-        kind, sha256, np.ascontiguousarray(frames, np.uint8), original or (height, width), (1, 4, 4), 12, times, 2.0 if times else None
+        kind,
+        sha256,
+        np.ascontiguousarray(frames, np.uint8),
+        original or (height, width),
+        (1, 4, 4),
+        12,
+        times,
+        2.0 if times else None,
     )
 
 

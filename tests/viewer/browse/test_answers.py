@@ -1,4 +1,4 @@
-"""The JSON that the page shows: curves with their axes, light rows, whole rollouts, what there is of each run."""
+"""The JSON that the page shows: curves with axes, light rows, whole rollouts, what there is of each run."""
 
 from __future__ import annotations
 
@@ -38,7 +38,12 @@ def test_axes_count_from_the_beginning_to_the_end_of_a_step() -> None:
         {"step": 1, "reward/mean": None, "time_s/step": 1800.0, "throughput/tokens_per_s": 20.0},
     ]
     answer = curves(lines, samples_per_step=32)
-    assert answer["axes"] == {"step": [0, 1], "samples": [32, 64], "tokens": [18000, 54000], "hours": [0.5, 1.0]}
+    assert answer["axes"] == {
+        "step": [0, 1],
+        "samples": [32, 64],
+        "tokens": [18000, 54000],
+        "hours": [0.5, 1.0],
+    }
     assert answer["series"]["reward/mean"] == [0.1, None]
     assert answer["meanings"]["reward/mean"].startswith("Mean reward")
     assert list(curves(lines[:1], None)["axes"]) == ["step", "tokens", "hours"]
@@ -69,13 +74,20 @@ def test_search_reads_whole_turns(answers: Answers) -> None:
 def test_a_rollout_whole(answers: Answers) -> None:
     rollout = answers.answer("faster/rollout/0/21")
     click, drag, scroll, typed = rollout["turns"]
-    assert click["gesture"]["kind"] == "click" and click["gesture"]["rings"] == 2 and click["gesture"]["box"] == [110, 100, 100, 40]
+    assert (
+        click["gesture"]["kind"] == "click"
+        and click["gesture"]["rings"] == 2
+        and click["gesture"]["box"] == [110, 100, 100, 40]
+    )
     assert drag["gesture"]["kind"] == "path" and len(drag["gesture"]["points"]) == 4
     assert scroll["gesture"]["towards"] == [0.0, 1.0] and typed["gesture"]["typed"] == "hello world"
     assert [turn["shown"] for turn in rollout["turns"]] == [[0], [1], [2], [3]] and rollout["end"] == [4]
     assert rollout["media"][0]["original"] == [800, 600] and not rollout["media"][0]["missing"]
     ledger = rollout["ledgers"][0]
-    sizes = {name: len(ledger[name]) for name in ("texts", "ids", "mask", "logprob", "ratio", "version", "entropy", "advantage")}
+    sizes = {
+        name: len(ledger[name])
+        for name in ("texts", "ids", "mask", "logprob", "ratio", "version", "entropy", "advantage")
+    }
     assert len(set(sizes.values())) == 1, sizes
     generated = [i for i, here in enumerate(ledger["mask"]) if here]
     assert all(ledger["logprob"][i] is not None and ledger["entropy"][i] is not None for i in generated)
@@ -95,10 +107,26 @@ def test_hostile_text_is_json(answers: Answers) -> None:
 
 def test_timeline_of_the_last_steps(answers: Answers) -> None:
     timeline = answers.answer("grpo_s0/timeline")
-    assert timeline["steps"] == list(range(30, 40)) and timeline["spans"][0][:4] == ["trainer", "generate", 0.0, 0.6]
+    assert timeline["steps"] == list(range(30, 40)) and timeline["spans"][0][:4] == [
+        "trainer",
+        "generate",
+        0.0,
+        0.6,
+    ]
 
 
-@pytest.mark.parametrize("path", ["nope/curves", "faster", "faster/secrets", "faster/rollout/0/99", "faster/rollout/99/0", "faster/rollout/-1/0", "faster/index/0-../x"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "nope/curves",
+        "faster",
+        "faster/secrets",
+        "faster/rollout/0/99",
+        "faster/rollout/99/0",
+        "faster/rollout/-1/0",
+        "faster/index/0-../x",
+    ],
+)
 def test_there_is_nothing_else(answers: Answers, path: str) -> None:
     with pytest.raises(DataError):
         answers.answer(path)
@@ -111,7 +139,10 @@ def test_new_steps_are_seen(tmp_path: Path) -> None:
     writer.step(2, [writer.question(5, 0.5)])
     (after,) = answers.answer("manifest")["runs"]
     assert [step for step, _, _ in after["steps"]] == [0, 1, 2] and after["metrics"] != before["metrics"]
-    assert len(answers.answer("live/index/2-2")["row"]) == 4 and len(answers.answer("live/curves")["axes"]["step"]) == 3
+    assert (
+        len(answers.answer("live/index/2-2")["row"]) == 4
+        and len(answers.answer("live/curves")["axes"]["step"]) == 3
+    )
 
 
 def test_a_damaged_step_is_left_out(tmp_path: Path) -> None:

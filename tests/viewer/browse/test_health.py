@@ -15,7 +15,9 @@ def series(name: str, value: Callable[[int], float], count: int = 60) -> list[di
     return [{"step": step, name: value(step)} for step in range(count)]
 
 
-def found(*lines: list[dict[str, float | None]], failures: dict[str, dict[int, tuple[int, int]]] | None = None) -> list[Finding]:
+def found(
+    *lines: list[dict[str, float | None]], failures: dict[str, dict[int, tuple[int, int]]] | None = None
+) -> list[Finding]:
     steps: dict[float | None, dict[str, float | None]] = {}
     for line in lines:
         for each in line:
@@ -37,7 +39,12 @@ def test_noise_and_slow_changes_are_usual() -> None:
 
 def test_entropy_collapse_from_the_step_where_it_stays_low() -> None:
     (finding,) = found(series("policy/entropy", lambda s: 0.6 if s < 40 else 0.02))
-    assert (finding.kind, finding.metric, finding.first, finding.last) == ("entropy collapse", "policy/entropy", 40, 59)
+    assert (finding.kind, finding.metric, finding.first, finding.last) == (
+        "entropy collapse",
+        "policy/entropy",
+        40,
+        59,
+    )
     assert "from 0.6 to 0.02" in finding.words
     assert found(series("policy/entropy", lambda s: 0.02 if s == 40 else 0.6)) == []  # it came back
 
@@ -52,7 +59,9 @@ def test_reward_up_with_held_out_down() -> None:
 
 
 def test_spikes_of_kl_and_gradient_are_single_findings() -> None:
-    (kl,) = found(series("policy/kl_reference", lambda s: 0.05 + 0.002 * NOISE[s] + (1.0 if s in (30, 31) else 0)))
+    (kl,) = found(
+        series("policy/kl_reference", lambda s: 0.05 + 0.002 * NOISE[s] + (1.0 if s in (30, 31) else 0))
+    )
     assert (kl.kind, kl.first, kl.last) == ("KL spike", 30, 31)
     (norm,) = found(series("optim/grad_norm", lambda s: 1 + 0.1 * NOISE[s] + (40 if s == 50 else 0)))
     assert (norm.kind, norm.first, norm.last) == ("gradient spike", 50, 50)
@@ -65,7 +74,10 @@ def test_groups_that_come_to_be_equal() -> None:
 
 
 def test_one_source_that_fails_is_named() -> None:
-    failures = {"maze": {s: (0, 16) for s in range(20)}, "desk": {s: (6 if s > 11 else 0, 16) for s in range(20)}}
+    failures = {
+        "maze": {s: (0, 16) for s in range(20)},
+        "desk": {s: (6 if s > 11 else 0, 16) for s in range(20)},
+    }
     (finding,) = found(failures=failures)
     assert (finding.kind, finding.first, finding.last) == ("failures: desk", 12, 19)
     assert "48 of 128 rollouts of desk" in finding.words

@@ -8,8 +8,24 @@ import pytest
 from served_view import ViewPage, served
 from viewed_run import write_viewed_run
 
-EPISODE, VIDEO, HOSTILE_ONE, FAILED = "#rollout/grpo_s0/36/21", "#rollout/grpo_s0/36/17", "#rollout/grpo_s0/39/12", "#rollout/grpo_s0/39/23"
-EVERY = ("#curves", "#health", "#rollouts", "#rollout/grpo_s0/39/0", EPISODE, VIDEO, FAILED, "#compare", "#compare/grpo_s0/36/21", "#time")
+EPISODE, VIDEO, HOSTILE_ONE, FAILED = (
+    "#rollout/grpo_s0/36/21",
+    "#rollout/grpo_s0/36/17",
+    "#rollout/grpo_s0/39/12",
+    "#rollout/grpo_s0/39/23",
+)
+EVERY = (
+    "#curves",
+    "#health",
+    "#rollouts",
+    "#rollout/grpo_s0/39/0",
+    EPISODE,
+    VIDEO,
+    FAILED,
+    "#compare",
+    "#compare/grpo_s0/36/21",
+    "#time",
+)
 
 
 def rows(page: ViewPage) -> int:
@@ -48,7 +64,10 @@ def test_a_run_is_hidden_and_shown(page: ViewPage) -> None:
     page.until("document.querySelector('.grid .panel polyline')")
     page.press("#runs button:nth-child(3)")
     page.until("document.querySelector('.grid .panel svg')?.querySelectorAll('polyline').length === 1")
-    assert page.value("document.querySelector('#runs button:nth-child(3)').getAttribute('aria-pressed')") == "false"
+    assert (
+        page.value("document.querySelector('#runs button:nth-child(3)').getAttribute('aria-pressed')")
+        == "false"
+    )
     page.press("#runs button:nth-child(3)")
     page.until("document.querySelector('.grid .panel svg')?.querySelectorAll('polyline').length === 2")
 
@@ -59,8 +78,14 @@ def test_health_marks_what_is_unusual_and_leads_to_its_rollouts(page: ViewPage) 
     assert any("entropy collapse" in kind for kind in kinds) and any("KL spike" in kind for kind in kinds)
     page.until("document.querySelector('.oddmark')")
     page.press(".finding a[href*='kind=failed']")
-    page.until("document.body.dataset.page === 'rollouts' && document.querySelectorAll('.list .row').length > 0")
-    assert "of 960 rollouts" in page.text(".side .count") and set(page.texts(".list .name")) <= {"desk-000", "desk-001", "desk-002"}
+    page.until(
+        "document.body.dataset.page === 'rollouts' && document.querySelectorAll('.list .row').length > 0"
+    )
+    assert "of 960 rollouts" in page.text(".side .count") and set(page.texts(".list .name")) <= {
+        "desk-000",
+        "desk-001",
+        "desk-002",
+    }
 
 
 def test_the_list_holds_what_is_seen_only(page: ViewPage) -> None:
@@ -93,12 +118,20 @@ def test_a_rollout_by_keyboard(page: ViewPage) -> None:
     page.key("j")
     page.until("location.hash.startsWith('#rollout/grpo_s0/38/23') && document.querySelector('.rollout h2')")
     page.key("k")
-    page.until("location.hash.startsWith('#rollout/grpo_s0/39/23') && document.querySelector('.turn-at')?.textContent === 'Turn 1 of 4'")
+    page.until(
+        "location.hash.startsWith('#rollout/grpo_s0/39/23') && "
+        "document.querySelector('.turn-at')?.textContent === 'Turn 1 of 4'"
+    )
     assert "exit code 139" in page.text(".failure") and page.text(".score b") == "no score"
     page.key("ArrowRight")
     page.until("document.querySelector('.turn-at').textContent === 'Turn 2 of 4'")
     assert page.text(".gesture") == "drag at (200, 300) to (520, 380) on slider"
-    assert page.value("document.querySelector('.stage .marks polyline').getAttribute('points').split(' ').length") == 4
+    assert (
+        page.value(
+            "document.querySelector('.stage .marks polyline').getAttribute('points').split(' ').length"
+        )
+        == 4
+    )
     assert page.value("document.querySelector('.stage .marks rect').getAttribute('width')") == "380"
     page.key("p")
     page.until("location.hash.startsWith('#rollout/grpo_s0/39/22')")
@@ -134,25 +167,44 @@ def test_tokens_are_coloured_and_read(page: ViewPage) -> None:
     page.go("#rollout/grpo_s0/39/0")
     page.until("document.querySelector('.tokens')")
     assert page.texts("#colour option") == [
-        "what was generated", "log-probability when sampled", "log-ratio, trainer − sampler", "weight version", "entropy", "advantage"
+        "what was generated",
+        "log-probability when sampled",
+        "log-ratio, trainer − sampler",
+        "weight version",
+        "entropy",
+        "advantage",
     ]
     assert page.value("document.querySelectorAll('.tokens .gen').length") > 10
     assert "▦×12" in page.text(".tokens")
-    for mode, name in (("ratio", "[class*=' d']"), ("entropy", ".q0"), ("version", ".v1"), ("advantage", "[class*=' d']"), ("logprob", ".q0")):
+    for mode, name in (
+        ("ratio", "[class*=' d']"),
+        ("entropy", ".q0"),
+        ("version", ".v1"),
+        ("advantage", "[class*=' d']"),
+        ("logprob", ".q0"),
+    ):
         page.choose("#colour", mode)
-        page.until(f"document.querySelectorAll(\".tokens {name}\").length > 0")
+        page.until(f'document.querySelectorAll(".tokens {name}").length > 0')
     page.value("document.querySelector('.tokens').focus()")
     page.key("ArrowRight")
     assert page.text(".token-told").startswith("token 0 · id ")
-    page.value("document.querySelector('.tokens .q0').dispatchEvent(new PointerEvent('pointerover', {bubbles: true}))")
-    assert all(word in page.text(".token-told") for word in ("logprob", "log-ratio", "entropy", "advantage", "version"))
+    page.value(
+        "document.querySelector('.tokens .q0').dispatchEvent(new PointerEvent('pointerover', "
+        "{bubbles: true}))"
+    )
+    assert all(
+        word in page.text(".token-told")
+        for word in ("logprob", "log-ratio", "entropy", "advantage", "version")
+    )
     page.choose("#colour", "mask")
 
 
 def test_reward_parts_are_explained(page: ViewPage) -> None:
     page.go("#rollout/grpo_s0/39/0")
     page.until("document.querySelector('.parts .words')")
-    assert "answer" in page.text(".parts tbody tr .words").lower() and "weight 1.0" in page.text(".parts tbody tr .words")
+    assert "answer" in page.text(".parts tbody tr .words").lower() and "weight 1.0" in page.text(
+        ".parts tbody tr .words"
+    )
 
 
 def test_the_same_prompt_through_training(page: ViewPage) -> None:
@@ -161,9 +213,14 @@ def test_the_same_prompt_through_training(page: ViewPage) -> None:
     page.value("document.querySelector('.rollout .fold').open = true")
     page.until("document.querySelectorAll('.same li').length === 40")
     page.value("document.querySelector('.rollout .fold .plot').scrollIntoView()")
-    page.until("document.querySelectorAll('.rollout .fold svg .mark').length > 40")  # one mark a step, both runs
+    page.until(
+        "document.querySelectorAll('.rollout .fold svg .mark').length > 40"
+    )  # one mark a step, both runs
     page.value("document.querySelector('.same li a').click()")
-    page.until("location.hash.startsWith('#rollout/grpo_s0/0/12') && document.querySelector('.rollout .soft').textContent.startsWith('step 0')")
+    page.until(
+        "location.hash.startsWith('#rollout/grpo_s0/0/12') && document.querySelector('.rollout "
+        ".soft').textContent.startsWith('step 0')"
+    )
 
 
 def test_two_rollouts_side_by_side_and_most_changed(page: ViewPage) -> None:
@@ -207,9 +264,15 @@ def test_hostile_text_is_shown_and_never_run(page: ViewPage) -> None:
 
 
 def test_the_policy_stops_scripts_that_get_in(page: ViewPage) -> None:
-    page.value("(e => { e.textContent = 'window.hacked = 2'; document.body.append(e) })(document.createElement('script'))")
-    page.value("(e => { e.innerHTML = '<img src=x onerror=\"window.hacked = 3\">'; document.body.append(e); setTimeout(() => e.remove(), 200) })(document.createElement('div'))")
-    page.value("new Promise(done => setTimeout(done, 300))")
+    page.value(
+        "(e => { e.textContent = 'window.hacked = 2'; document.body.append(e); })"
+        "(document.createElement('script'))"
+    )
+    page.value(
+        "(e => { e.innerHTML = `<img src=x onerror='window.hacked = 3'>`; document.body.append(e);"
+        " setTimeout(() => e.remove(), 200); })(document.createElement('div'))"
+    )
+    page.value("new Promise(done => setTimeout(done, 400))")
     assert page.value("typeof window.hacked") == "undefined"
 
 
@@ -225,7 +288,9 @@ def test_broken_images_are_told(page: ViewPage, run_dirs: list[Path]) -> None:
         page.go("#curves")
         page.go("#rollout/faster/5/1")
         page.until("document.querySelector('.images .lost, .images img')")
-        page.value("document.querySelector('.images img') && (document.querySelector('.images img').src += '?again')")
+        page.value(
+            "document.querySelector('.images img') && (document.querySelector('.images img').src += '?again')"
+        )
         page.until("document.querySelector('.images .lost')")
         assert page.value("typeof window.hacked") == "undefined"
     finally:
@@ -255,7 +320,10 @@ def test_a_phone_shows_the_list_or_the_rollout(page: ViewPage) -> None:
     page.until("document.querySelectorAll('.list .row').length > 3")
     assert not page.value("document.querySelector('.detail').checkVisibility()")
     page.press(".list .row")
-    page.until("document.querySelector('.rollout')?.checkVisibility() && !document.querySelector('.list').checkVisibility()")
+    page.until(
+        "document.querySelector('.rollout')?.checkVisibility() && "
+        "!document.querySelector('.list').checkVisibility()"
+    )
     page.press(".back")
     page.until("document.querySelector('.list').checkVisibility()")
     assert location_keeps(page, "kind=failed")
@@ -267,7 +335,10 @@ def location_keeps(page: ViewPage, words: str) -> bool:
 
 def test_new_steps_arrive_without_a_reload(tmp_path: Path) -> None:
     writer = write_viewed_run(tmp_path / "live", 3)
-    with served([tmp_path / "live"]) as server, ViewPage(f"{server.url}#rollouts", tmp_path / "profile") as page:
+    with (
+        served([tmp_path / "live"]) as server,
+        ViewPage(f"{server.url}#rollouts", tmp_path / "profile") as page,
+    ):
         page.start()
         page.until("document.querySelector('.side .count').textContent.startsWith('72 rollouts')")
         assert page.text("#live") == "live"
@@ -275,7 +346,9 @@ def test_new_steps_arrive_without_a_reload(tmp_path: Path) -> None:
         page.until("document.querySelector('.list').scrollTop === 300")
         writer.step(3, [writer.question(77, 1.0)])
         page.until("document.querySelector('.side .count').textContent.startsWith('76 rollouts')")
-        assert page.value("document.querySelector('.list').scrollTop") == 300 + 76  # what is read stays where it is
+        assert (
+            page.value("document.querySelector('.list').scrollTop") == 300 + 76
+        )  # what is read stays where it is
         page.go("#curves")
         page.until("document.querySelector('.panel .mark')")
         before = page.value("document.querySelector('.plot').getAttribute('aria-label')")
@@ -287,7 +360,10 @@ def test_new_steps_arrive_without_a_reload(tmp_path: Path) -> None:
 def test_a_run_before_its_first_rollouts(tmp_path: Path) -> None:
     writer = write_viewed_run(tmp_path / "early", 0)
     writer.log(0)
-    with served([tmp_path / "early"]) as server, ViewPage(f"{server.url}#rollouts", tmp_path / "profile") as page:
+    with (
+        served([tmp_path / "early"]) as server,
+        ViewPage(f"{server.url}#rollouts", tmp_path / "profile") as page,
+    ):
         page.start()
         assert "kept no rollouts" in page.value("document.querySelector('.list').dataset.words")
         for address in ("#health", "#time", "#compare", "#curves"):

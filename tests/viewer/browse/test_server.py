@@ -33,9 +33,20 @@ def test_the_page_and_its_policy(server: ViewServer) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "../server.py", "%2e%2e/server.py", "..%2fserver.py", "page/app.js", "server.py", "rollouts/../../server.py",
-        "media/grpo_s0/../config.yaml", "media/grpo_s0/%2e%2e%2fconfig.yaml", "media/grpo_s0/config.yaml", "media/nope/a.png",
-        "thumb/grpo_s0/..%2f..%2fx.webp", "data/../../../etc/passwd", "data/grpo_s0/%2e%2e/%2e%2e", "data/grpo_s0/rollout/0/0/0.json",
+        "../server.py",
+        "%2e%2e/server.py",
+        "..%2fserver.py",
+        "page/app.js",
+        "server.py",
+        "rollouts/../../server.py",
+        "media/grpo_s0/../config.yaml",
+        "media/grpo_s0/%2e%2e%2fconfig.yaml",
+        "media/grpo_s0/config.yaml",
+        "media/nope/a.png",
+        "thumb/grpo_s0/..%2f..%2fx.webp",
+        "data/../../../etc/passwd",
+        "data/grpo_s0/%2e%2e/%2e%2e",
+        "data/grpo_s0/rollout/0/0/0.json",
     ],
 )
 def test_nothing_else_is_served(server: ViewServer, path: str) -> None:
@@ -43,7 +54,12 @@ def test_nothing_else_is_served(server: ViewServer, path: str) -> None:
 
 
 def test_another_sites_name_is_refused_on_loopback(server: ViewServer) -> None:
-    for host, status in (("evil.example", 404), (f"localhost:{server.port}", 200), (f"127.0.0.1:{server.port}", 200), ("127.0.0.1.evil.example", 404)):
+    for host, status in (
+        ("evil.example", 404),
+        (f"localhost:{server.port}", 200),
+        (f"127.0.0.1:{server.port}", 200),
+        ("127.0.0.1.evil.example", 404),
+    ):
         assert httpx2.get(server.url, headers={"Host": host}).status_code == status, host
 
 
@@ -64,9 +80,14 @@ def test_a_port_in_use_is_told(server: ViewServer, run_dirs: list[Path]) -> None
 def test_an_image_and_its_thumbnail(server: ViewServer, run_dirs: list[Path]) -> None:
     name = first_image(run_dirs[0]).stem
     whole = httpx2.get(f"{server.url}media/grpo_s0/{name}.png")
-    assert whole.headers["content-type"] == "image/png" and whole.content == first_image(run_dirs[0]).read_bytes()
+    assert (
+        whole.headers["content-type"] == "image/png"
+        and whole.content == first_image(run_dirs[0]).read_bytes()
+    )
     small = httpx2.get(f"{server.url}thumb/grpo_s0/{name}.webp?frames=1")
-    assert small.headers["content-type"] == "image/webp" and Image.open(io.BytesIO(small.content)).width <= 128
+    assert (
+        small.headers["content-type"] == "image/webp" and Image.open(io.BytesIO(small.content)).width <= 128
+    )
 
 
 def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:

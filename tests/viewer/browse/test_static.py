@@ -45,11 +45,18 @@ def test_a_browser_opens_it_from_the_disk(folder: Path, tmp_path: Path) -> None:
 def test_no_answer_can_end_its_script(folder: Path) -> None:
     for file in folder.rglob("data/**/*.js"):
         text = file.read_bytes()
-        assert text.isascii() and text.startswith(b"vlrl.arrived(") and text.endswith(b");\n") and text.count(b"\n") == 1
+        assert (
+            text.isascii()
+            and text.startswith(b"vlrl.arrived(")
+            and text.endswith(b");\n")
+            and text.count(b"\n") == 1
+        )
         json.loads(b"[" + text[len(b"vlrl.arrived(") : -3] + b"]")
 
 
-def test_an_earlier_page_is_replaced_and_another_folder_is_refused(folder: Path, run_dirs: list[Path], tmp_path: Path) -> None:
+def test_an_earlier_page_is_replaced_and_another_folder_is_refused(
+    folder: Path, run_dirs: list[Path], tmp_path: Path
+) -> None:
     write_static(run_dirs[2:], tmp_path / "page", 24)
     again = write_static(run_dirs[2:], tmp_path / "page", 48)
     assert again["num_rollouts"] == 48 and not list((tmp_path / "page" / "data").glob("grpo*"))
@@ -59,7 +66,9 @@ def test_an_earlier_page_is_replaced_and_another_folder_is_refused(folder: Path,
         write_static(run_dirs[2:], tmp_path / "thesis", 24)
 
 
-def test_the_command_tells_what_it_left_out(run_dirs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_tells_what_it_left_out(
+    run_dirs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "page"
     assert vlrl(["view", str(run_dirs[2]), "--static", str(out), "--max-rollouts", "48"]) == 0
     assert "48 of 288 rollouts are written" in capsys.readouterr().out and (out / "index.html").is_file()

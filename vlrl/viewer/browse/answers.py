@@ -44,8 +44,8 @@ class Answers:
         """The JSON at an address.
 
         Args:
-            path: manifest, or KEY/curves, KEY/health, KEY/timeline, KEY/index/FIRST-LAST, KEY/texts/FIRST-LAST
-                or KEY/rollout/STEP/ROW.
+            path: manifest, or KEY/curves, KEY/health, KEY/timeline, KEY/index/FIRST-LAST,
+                KEY/texts/FIRST-LAST or KEY/rollout/STEP/ROW.
 
         Raises:
             DataError: if there is nothing.
@@ -97,8 +97,8 @@ def _require_run(run_dir: Path) -> None:
         raise ConfigError(f"{run_dir} is not a folder; vlrl view takes the folders of runs")
     if not (run_dir / METRICS_FILE).is_file() and not train_files(run_dir):
         raise ConfigError(
-            f"{run_dir} is not a run's folder, or its first step is not done yet: it has neither {METRICS_FILE} "
-            "nor rollouts/train"
+            f"{run_dir} is not a run's folder, or its first step is not done yet: it has neither "
+            f"{METRICS_FILE} nor rollouts/train"
         )
 
 

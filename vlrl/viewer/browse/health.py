@@ -111,8 +111,8 @@ def _held_out_falls(series: Mapping[str, Points]) -> list[Finding]:
 
 def _kl_spikes(series: Mapping[str, Points]) -> list[Finding]:
     words = (
-        "The KL to the reference jumped to {value:.3g} (usual: {usual:.3g}): one update moved the policy far. "
-        "Look at the rollouts of the step before; a smaller learning rate or more clipping may help."
+        "The KL to the reference jumped to {value:.3g} (usual: {usual:.3g}): one update moved the policy "
+        "far. Look at the rollouts of the step before; a smaller learning rate or more clipping may help."
     )
     return _spikes(series, "policy/kl_reference", "KL spike", words)
 
@@ -140,8 +140,9 @@ def _equal_groups(series: Mapping[str, Points]) -> list[Finding]:
     if len(above) < 3:
         return []
     words = (
-        f"{above[-1][1]:.0%} of the groups have equal rewards ({start:.0%} at the start) and teach nothing: the "
-        "rows may have become too easy, or stay too hard. Harder rows or a curriculum give a signal again."
+        f"{above[-1][1]:.0%} of the groups have equal rewards ({start:.0%} at the start) and teach nothing: "
+        "the rows may have become too easy, or stay too hard. Harder rows or a curriculum give a "
+        "signal again."
     )
     return [Finding("equal groups", name, above[0][0], above[-1][0], words)]
 
@@ -178,8 +179,9 @@ def _failing(failures: Mapping[str, Mapping[int, tuple[int, int]]]) -> list[Find
             continue
         count = sum(by_step[step][1] for step in bad)
         words = (
-            f"{failed} of {count} rollouts of {source} failed in these steps: its environment or its reward may "
-            "be broken or too slow. Failed rollouts are never trained; filter by failed to read the reasons."
+            f"{failed} of {count} rollouts of {source} failed in these steps: its environment or its reward "
+            "may be broken or too slow. Failed rollouts are never trained; filter by failed to "
+            "read the reasons."
         )
         out.append(Finding(f"failures: {source}", "failures", min(bad), max(bad), words))
     return out

@@ -67,7 +67,7 @@ def search_columns(file: Path) -> list[str]:
 def joined(blocks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The indexes of several steps as one."""
     names = dict.fromkeys(name for block in blocks for name in block["parts"])
-    whole = {name: [] for name in (blocks[0] if blocks else {}) if name != "parts"}
+    whole: dict[str, list[Any]] = {name: [] for name in (blocks[0] if blocks else {}) if name != "parts"}
     parts: dict[str, list[Any]] = {name: [] for name in names}
     for block in blocks:
         for name, values in whole.items():

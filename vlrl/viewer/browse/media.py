@@ -42,6 +42,11 @@ def thumbnail(file: Path, frames: int = 1) -> bytes | None:
         first.thumbnail(THUMB)
         out = io.BytesIO()
         first.save(out, "WEBP", quality=80, method=0)
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):  # PIL raises them for damaged files
+    except (
+        OSError,
+        ValueError,
+        SyntaxError,
+        Image.DecompressionBombError,
+    ):  # PIL raises them for damaged files
         return None
     return out.getvalue()

@@ -163,14 +163,13 @@ class ViewServer:
         return web.Response(body=file.read_bytes(), content_type=kind, charset="utf-8", headers=HEADERS)
 
 
-def serve(
-    run_dirs: list[Path], *, host: str, port: int, on_ready: Callable[[str], None]
-) -> dict[str, Any]:
+def serve(run_dirs: list[Path], *, host: str, port: int, on_ready: Callable[[str], None]) -> dict[str, Any]:
     """Serve the runs until Ctrl-C.
 
     Args:
         run_dirs: folders of runs.
-        host, port: see `ViewServer`.
+        host: address to listen on.
+        port: 0 is any that is free.
         on_ready: called with the page's address.
 
     Returns:

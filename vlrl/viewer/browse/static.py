@@ -1,4 +1,4 @@
-"""The page as one folder: the server's answers as scripts beside it, so that a browser opens it from a disk too."""
+"""The page as one folder: the server's answers as scripts, so that a browser opens it from a disk too."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def write_static(run_dirs: Sequence[Path], folder: Path, max_rollouts: int) -> d
         if len(steps) < len(described["steps"]):
             written, known = (sum(step[1] for step in each) for each in (steps, described["steps"]))
             left_out.append(
-                f"{run.key}: {written} of {known} rollouts are written, those of the newest {len(steps)} steps; "
-                "--max-rollouts writes more"
+                f"{run.key}: {written} of {known} rollouts are written, those of the newest {len(steps)} "
+                "steps; --max-rollouts writes more"
             )
         described["steps"], described["is_done"] = steps, True
         described["blocks"] = _blocks(steps)
@@ -74,7 +74,9 @@ def _prepare(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"--static {folder} is a file; give a folder")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / MARKER).is_file():
-        raise ConfigError(f"--static {folder} has other files; give a new folder, or one that was written before")
+        raise ConfigError(
+            f"--static {folder} has other files; give a new folder, or one that was written before"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     for name in OURS:
         shutil.rmtree(folder / name, ignore_errors=True)
@@ -84,7 +86,9 @@ def _prepare(folder: Path) -> None:
             (folder / name).parent.mkdir(exist_ok=True)
             shutil.copyfile(file, folder / name)
     page = folder / "index.html"
-    page.write_text(page.read_text(encoding="utf-8").replace('data-mode="served"', 'data-mode="written"', 1), "utf-8")
+    page.write_text(
+        page.read_text(encoding="utf-8").replace('data-mode="served"', 'data-mode="written"', 1), "utf-8"
+    )
     (folder / MARKER).write_text('{"written_by": "vlrl view"}\n', encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""One rollout whole, as the page shows it: images, turns with what was done on them, tokens with their numbers."""
+"""One rollout whole, as the page shows it: images, turns and what was done in them, tokens with numbers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ def whole_rollout(record: Record, run_dir: Path) -> dict[str, Any]:
     )
     return {
         **{name: _plain(record.get(name)) for name in kept},
-        "messages": [_message(message) for message in record.get("messages") or [] if isinstance(message, dict)],
+        "messages": [
+            _message(message) for message in record.get("messages") or [] if isinstance(message, dict)
+        ],
         "answer": None if record.get("answer") is None else _cut(_spelt(record["answer"])),
         "metadata": _spelt(record.get("metadata") or ""),
         "env": _spelt(record.get("env") or ""),
@@ -134,7 +136,9 @@ def _ledger(ledger: Record) -> dict[str, Any]:
 
 def _numbers(values: Sequence[float | None] | None) -> list[float | None]:
     """Rounded; an empty list where there is no number at all."""
-    out = [None if v is None or not math.isfinite(v) else round(v, DIGITS) for v in (values or [])[:MAX_TOKENS]]
+    out = [
+        None if v is None or not math.isfinite(v) else round(v, DIGITS) for v in (values or [])[:MAX_TOKENS]
+    ]
     return out if any(value is not None for value in out) else []
 
 

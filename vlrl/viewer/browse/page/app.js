@@ -5,12 +5,19 @@
   const main = document.getElementById("main");
   // In the order of their keys, 1 to 5.
   vlrl.pages = Object.fromEntries(["curves", "health", "rollouts", "compare", "time"].map((name) => [name, vlrl.pages[name]]));
-  let end = null, shownName = "";
+  let end = null,
+    shownName = "";
 
   /** The address: {name, parts, parameters} of #name/part/part?parameters. */
   vlrl.route = function () {
     const [path, query] = location.hash.slice(1).split("?");
-    const [name, ...parts] = path.split("/").map((part) => { try { return decodeURIComponent(part); } catch { return part; } });
+    const [name, ...parts] = path.split("/").map((part) => {
+      try {
+        return decodeURIComponent(part);
+      } catch {
+        return part;
+      }
+    });
     return { name: name || "curves", parts, parameters: new URLSearchParams(query || "") };
   };
 
@@ -45,21 +52,49 @@
   }
 
   function drawPages(current) {
-    document.getElementById("pages").replaceChildren(...Object.entries(vlrl.pages).map(([name, page]) => h("a", { href: `#${name}`, "aria-current": name === current ? "page" : null }, page.title)));
+    document
+      .getElementById("pages")
+      .replaceChildren(
+        ...Object.entries(vlrl.pages).map(([name, page]) =>
+          h("a", { href: `#${name}`, "aria-current": name === current ? "page" : null }, page.title),
+        ),
+      );
   }
 
   function drawRuns() {
     const box = document.getElementById("runs");
     box.hidden = vlrl.runs.length < 2;
-    box.replaceChildren(...vlrl.runs.map((run) => h("button", { type: "button", class: "run", "aria-pressed": String(!vlrl.hidden.has(run.key)), title: vlrl.hidden.has(run.key) ? "show this run" : "hide this run", onclick: () => {
-      vlrl.hidden[vlrl.hidden.has(run.key) ? "delete" : "add"](run.key);
-      drawRuns();
-      vlrl.changed("shown");
-    } }, vlrl.swatch(run.place), run.key)));
+    box.replaceChildren(
+      ...vlrl.runs.map((run) =>
+        h(
+          "button",
+          {
+            type: "button",
+            class: "run",
+            "aria-pressed": String(!vlrl.hidden.has(run.key)),
+            title: vlrl.hidden.has(run.key) ? "show this run" : "hide this run",
+            onclick: () => {
+              vlrl.hidden[vlrl.hidden.has(run.key) ? "delete" : "add"](run.key);
+              drawRuns();
+              vlrl.changed("shown");
+            },
+          },
+          vlrl.swatch(run.place),
+          run.key,
+        ),
+      ),
+    );
   }
 
   const THEMES = ["system", "light", "dark"];
-  const stored = (value) => { try { if (value) localStorage.setItem("vlrl-theme", value); return localStorage.getItem("vlrl-theme"); } catch { return value; } };
+  const stored = (value) => {
+    try {
+      if (value) localStorage.setItem("vlrl-theme", value);
+      return localStorage.getItem("vlrl-theme");
+    } catch {
+      return value;
+    }
+  };
   function setTheme(theme) {
     document.documentElement.dataset.theme = theme;
     const button = document.getElementById("theme");
@@ -77,13 +112,16 @@
   document.getElementById("theme").addEventListener("click", vlrl.nextTheme);
   document.getElementById("help").addEventListener("click", vlrl.help);
   window.addEventListener("hashchange", go);
-  vlrl.refresh().then(() => {
-    drawRuns();
-    vlrl.onchange((what) => what === "shown" || drawRuns());
-    vlrl.follow();
-    return go();
-  }).catch((error) => {
-    main.replaceChildren(h("p", { class: "empty" }, `The runs cannot be read: ${error.message}`));
-    document.body.dataset.ready = "#";
-  });
+  vlrl
+    .refresh()
+    .then(() => {
+      drawRuns();
+      vlrl.onchange((what) => what === "shown" || drawRuns());
+      vlrl.follow();
+      return go();
+    })
+    .catch((error) => {
+      main.replaceChildren(h("p", { class: "empty" }, `The runs cannot be read: ${error.message}`));
+      document.body.dataset.ready = "#";
+    });
 })();

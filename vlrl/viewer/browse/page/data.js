@@ -16,7 +16,11 @@
   function loadScript(path) {
     return new Promise((resolve, reject) => {
       const script = vlrl.h("script", { src: `data/${path}.js` });
-      waiting.set(path, (value) => { resolve(value); script.remove(); waiting.delete(path); });
+      waiting.set(path, (value) => {
+        resolve(value);
+        script.remove();
+        waiting.delete(path);
+      });
       script.addEventListener("error", () => reject(new Error(`${path} is not in this folder`)));
       document.head.append(script);
     });
@@ -62,7 +66,9 @@
   vlrl.refresh = async function () {
     const { runs } = await vlrl.load("manifest");
     const before = vlrl.runs;
-    runs.forEach((run, place) => { run.place = place; });
+    runs.forEach((run, place) => {
+      run.place = place;
+    });
     vlrl.runs = runs;
     const differs = (what) => runs.some((run, i) => JSON.stringify(run[what]) !== JSON.stringify(before[i] && before[i][what]));
     if (!before.length) return;
@@ -83,7 +89,11 @@
       live.textContent = !isThere ? "server ended" : isTraining ? "live" : "";
     };
     const look = async () => {
-      if (!document.hidden) await vlrl.refresh().then(() => say(true), () => say(false));
+      if (!document.hidden)
+        await vlrl.refresh().then(
+          () => say(true),
+          () => say(false),
+        );
       setTimeout(look, EVERY);
     };
     say(true);

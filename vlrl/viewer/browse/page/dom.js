@@ -29,9 +29,16 @@ const vlrl = { pages: {} };
 
   /** A labelled select: options are [value, words]. */
   vlrl.select = (label, options, value, onchange) =>
-    vlrl.h("label", { class: "field" }, vlrl.h("span", {}, label),
-      vlrl.h("select", { onchange: (event) => onchange(event.target.value) },
-        options.map(([each, words]) => vlrl.h("option", { value: each, selected: String(each) === String(value) }, words))));
+    vlrl.h(
+      "label",
+      { class: "field" },
+      vlrl.h("span", {}, label),
+      vlrl.h(
+        "select",
+        { onchange: (event) => onchange(event.target.value) },
+        options.map(([each, words]) => vlrl.h("option", { value: each, selected: String(each) === String(value) }, words)),
+      ),
+    );
 
   /** Call `work` once after the calls have paused for some milliseconds. */
   vlrl.later = function (work, pause) {

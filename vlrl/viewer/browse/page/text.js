@@ -4,7 +4,8 @@
   const { h } = vlrl;
   const FIRST = 3000;
   // Marks that have no shape, or turn the text around them: shown by their code point.
-  const HIDDEN = /[\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+  const HIDDEN =
+    /[\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
   /** A text whose control characters, bidi marks and lone surrogates can be seen. */
   vlrl.visible = (text) =>
@@ -45,11 +46,24 @@
   vlrl.signed = (value) => (value > 0 ? "+" : "") + vlrl.reward(value);
 
   /** Seconds in words. */
-  vlrl.seconds = (s) => (s === null || s === undefined ? "–" : s < 100 ? `${vlrl.number(s)} s` : s < 6000 ? `${(s / 60).toFixed(1)} min` : `${(s / 3600).toFixed(1)} h`);
+  vlrl.seconds = (s) =>
+    s === null || s === undefined
+      ? "–"
+      : s < 100
+        ? `${vlrl.number(s)} s`
+        : s < 6000
+          ? `${(s / 60).toFixed(1)} min`
+          : `${(s / 3600).toFixed(1)} h`;
 
   /** Whether a rollout failed: it is never scored. */
   vlrl.failed = (row) => row.outcome !== "ok" && row.outcome !== "truncated";
 
-  const OUTCOMES = { ok: "done", truncated: "cut off", agent_error: "agent failed", env_error: "environment failed", timeout: "too slow" };
+  const OUTCOMES = {
+    ok: "done",
+    truncated: "cut off",
+    agent_error: "agent failed",
+    env_error: "environment failed",
+    timeout: "too slow",
+  };
   vlrl.outcome = (name) => OUTCOMES[name] || name;
 })();

@@ -2,7 +2,8 @@
 // A list of any length: only the rows that are seen are in the page, and only their images are loaded.
 (function () {
   const { h } = vlrl;
-  const SPARE = 4, PAUSE = 90;
+  const SPARE = 4,
+    PAUSE = 90;
   const loaded = new Set();
 
   /**
@@ -20,14 +21,34 @@
       asked = false;
       const first = Math.max(0, Math.floor(element.scrollTop / given.height) - SPARE);
       const last = Math.min(list.items.length, Math.ceil((element.scrollTop + element.clientHeight) / given.height) + SPARE);
-      for (const [index, row] of rows) if (index < first || index >= last) { row.remove(); rows.delete(index); }
+      for (const [index, row] of rows)
+        if (index < first || index >= last) {
+          row.remove();
+          rows.delete(index);
+        }
       for (let index = first; index < last; index++) if (!rows.has(index)) add(index);
       images();
     }
-    const ask = () => { if (!asked) { asked = true; requestAnimationFrame(paint); } };
+    const ask = () => {
+      if (!asked) {
+        asked = true;
+        requestAnimationFrame(paint);
+      }
+    };
 
     function add(index) {
-      const row = h("div", { class: "row", role: "option", id: `row-${index}`, "aria-setsize": list.items.length, "aria-posinset": index + 1, "aria-selected": String(index === list.selected) }, given.draw(list.items[index]));
+      const row = h(
+        "div",
+        {
+          class: "row",
+          role: "option",
+          id: `row-${index}`,
+          "aria-setsize": list.items.length,
+          "aria-posinset": index + 1,
+          "aria-selected": String(index === list.selected),
+        },
+        given.draw(list.items[index]),
+      );
       row.style.setProperty("transform", `translateY(${index * given.height}px)`);
       row.style.setProperty("height", `${given.height}px`);
       row.index = index;
@@ -48,7 +69,8 @@
     }, PAUSE);
 
     list.set = function (items, keepAt = null) {
-      const anchor = keepAt !== null && element.scrollTop > 0 ? keepAt(list.items[Math.floor(element.scrollTop / given.height)], items) : -1;
+      const anchor =
+        keepAt !== null && element.scrollTop > 0 ? keepAt(list.items[Math.floor(element.scrollTop / given.height)], items) : -1;
       const rest = element.scrollTop % given.height;
       list.items = items;
       list.selected = -1;
@@ -64,13 +86,15 @@
       list.selected = index;
       const top = index * given.height;
       if (isShown && top < element.scrollTop) element.scrollTop = top;
-      else if (isShown && top + given.height > element.scrollTop + element.clientHeight) element.scrollTop = top + given.height - element.clientHeight;
+      else if (isShown && top + given.height > element.scrollTop + element.clientHeight)
+        element.scrollTop = top + given.height - element.clientHeight;
       paint();
       rows.get(index)?.setAttribute("aria-selected", "true");
       element.setAttribute("aria-activedescendant", `row-${index}`);
       if (isOpened) given.onopen(list.items[index], index);
     };
-    list.move = (by) => list.select(Math.max(0, Math.min(list.items.length - 1, list.selected < 0 ? 0 : list.selected + by)), true);
+    list.move = (by) =>
+      list.select(Math.max(0, Math.min(list.items.length - 1, list.selected < 0 ? 0 : list.selected + by)), true);
 
     element.addEventListener("scroll", ask, { passive: true });
     element.addEventListener("click", (event) => {

@@ -1,7 +1,8 @@
 "use strict";
 // The rollouts of the runs as light rows: loaded newest first in blocks, filtered and sorted here.
 (function () {
-  const FIRST = 400, BLOCK = 4000;
+  const FIRST = 400,
+    BLOCK = 4000;
   const stores = new Map();
 
   /** The rows of a run. `load` brings what is new; `rows` is there at once and grows. */
@@ -29,7 +30,9 @@
       let size = FIRST;
       while (wanted.length) {
         const block = this.writtenBlock(wanted);
-        if (!block.length) for (let count = 0; wanted.length && (count < size || !block.length); count += block[block.length - 1][1]) block.push(wanted.shift());
+        if (!block.length)
+          for (let count = 0; wanted.length && (count < size || !block.length); count += block[block.length - 1][1])
+            block.push(wanted.shift());
         await this.bring(block);
         this.gather();
         onpart();
@@ -42,12 +45,15 @@
 
     // A written folder has its index in files of its own choice.
     writtenBlock(wanted) {
-      const [first, last] = (vlrl.run(this.key).blocks || []).find(([low, high]) => wanted[0][0] >= low && wanted[0][0] <= high) || [1, 0];
+      const [first, last] = (vlrl.run(this.key).blocks || []).find(
+        ([low, high]) => wanted[0][0] >= low && wanted[0][0] <= high,
+      ) || [1, 0];
       return first > last ? [] : wanted.splice(0, wanted.filter(([step]) => step >= first && step <= last).length);
     }
 
     async bring(block) {
-      const last = block[0][0], first = block[block.length - 1][0];
+      const last = block[0][0],
+        first = block[block.length - 1][0];
       const columns = await vlrl.load(`${this.key}/index/${first}-${last}`);
       const names = Object.keys(columns).filter((name) => name !== "parts");
       const byStep = new Map(block.map(([step, , version]) => [step, { version, rows: [] }]));
@@ -71,7 +77,8 @@
       if (this.texts) return this.texts;
       await this.loading;
       const steps = vlrl.run(this.key).steps.map(([step]) => step);
-      const texts = new Map(), blocks = vlrl.run(this.key).blocks || (steps.length ? [[steps[0], steps[steps.length - 1]]] : []);
+      const texts = new Map(),
+        blocks = vlrl.run(this.key).blocks || (steps.length ? [[steps[0], steps[steps.length - 1]]] : []);
       for (const [first, last] of blocks) {
         const found = await vlrl.load(`${this.key}/texts/${first}-${last}`);
         for (const step in found) found[step].forEach((text, row) => texts.set(`${step}/${row}`, text));
