@@ -31,7 +31,8 @@
       return vlrl.rowsOf(this.ask.run);
     }
 
-    async update(route) {
+    // `isTyped`: the fields themselves were changed, and stay as they are.
+    async update(route, isTyped = false) {
       const ask = vlrl.readAsk(route.parameters);
       if (route.name === "rollout" && vlrl.run(route.parts[0])) ask.run = route.parts[0];
       const isNewRun = ask.run !== this.ask.run,
@@ -42,7 +43,10 @@
       if (isNewRun) {
         this.drawFields();
         await this.refresh();
-      } else if (isNewAsk) await this.choose();
+      } else if (isNewAsk) {
+        if (!isTyped) this.drawFields();
+        await this.choose();
+      }
       if (!this.id && this.list.items.length && window.matchMedia("(min-width: 900px)").matches) {
         // There is room beside the list: the first rollout is shown without being asked for.
         history.replaceState(null, "", this.address(this.list.items[0]));
@@ -81,7 +85,7 @@
           : { ...this.ask, [name]: value };
       const route = this.id && name !== "run" ? `rollout/${this.id}` : "rollouts";
       history.replaceState(null, "", `#${route}?${vlrl.writeAsk(ask)}`);
-      this.update(vlrl.route()).then(() => (["clear", "run"].includes(name) ? this.drawFields() : null));
+      this.update(vlrl.route(), true).then(() => (["clear", "run"].includes(name) ? this.drawFields() : null));
     }
 
     async choose(isMore = false) {
