@@ -11,7 +11,7 @@ from typing import Any
 
 from browser_page import BrowserPage
 
-from vlrl.viewer.browse.answers import Answers
+from vlrl.viewer.browse.answers import ViewAnswers
 from vlrl.viewer.browse.server import ViewServer
 
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
@@ -21,7 +21,7 @@ RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice")
 @contextmanager
 def served(run_dirs: Sequence[Path], **options: Any) -> Iterator[ViewServer]:
     """A server in a thread."""
-    with ViewServer(Answers(run_dirs), **options) as server:
+    with ViewServer(ViewAnswers(run_dirs), **options) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:

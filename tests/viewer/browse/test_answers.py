@@ -11,16 +11,16 @@ import pytest
 from viewed_run import HOSTILE, RunWriter, write_viewed_run
 
 from vlrl.errors import ConfigError, DataError
-from vlrl.viewer.browse.answers import Answers
+from vlrl.viewer.browse.answers import ViewAnswers
 from vlrl.viewer.browse.curves import MAX_POINTS, curves
 
 
 @pytest.fixture(scope="module")
-def answers(run_dirs: list[Path]) -> Answers:
-    return Answers(run_dirs)
+def answers(run_dirs: list[Path]) -> ViewAnswers:
+    return ViewAnswers(run_dirs)
 
 
-def test_manifest_says_what_there_is_and_which_runs_are_seeds_of_one(answers: Answers) -> None:
+def test_manifest_says_what_there_is_and_which_runs_are_seeds_of_one(answers: ViewAnswers) -> None:
     first, second, faster = answers.answer("manifest")["runs"]
     assert [run["key"] for run in (first, second, faster)] == ["grpo_s0", "grpo_s1", "faster"]
     assert first["group"] == second["group"] == 0 and faster["group"] is None
@@ -57,7 +57,7 @@ def test_a_long_run_is_averaged() -> None:
     assert answer["series"]["reward/mean"][:2] == [1.0, 4.0] and answer["axes"]["step"][:2] == [0, 3]
 
 
-def test_light_rows_say_what_the_list_shows(answers: Answers) -> None:
+def test_light_rows_say_what_the_list_shows(answers: ViewAnswers) -> None:
     index = answers.answer("faster/index/3-4")
     assert index["step"] == [3] * 24 + [4] * 24 and index["row"] == [*range(24), *range(24)]
     assert index["question"][0].startswith("How many ") and len(index["image"][0]) == 64
@@ -66,12 +66,12 @@ def test_light_rows_say_what_the_list_shows(answers: Answers) -> None:
     assert index["parts"]["answer_exact"][20] is None  # another reward's part
 
 
-def test_search_reads_whole_turns(answers: Answers) -> None:
+def test_search_reads_whole_turns(answers: ViewAnswers) -> None:
     texts = answers.answer("faster/texts/11-11")["11"]
     assert "next i typetext" in texts[20] and "desk-" in texts[20]
 
 
-def test_a_rollout_whole(answers: Answers) -> None:
+def test_a_rollout_whole(answers: ViewAnswers) -> None:
     rollout = answers.answer("faster/rollout/0/21")
     click, drag, scroll, typed = rollout["turns"]
     assert (
@@ -94,18 +94,18 @@ def test_a_rollout_whole(answers: Answers) -> None:
     assert set(ledger["version"]) == {None, 3, 4}
 
 
-def test_a_videos_frames_keep_their_times(answers: Answers) -> None:
+def test_a_videos_frames_keep_their_times(answers: ViewAnswers) -> None:
     (medium,) = answers.answer("faster/rollout/0/16")["media"]
     assert medium["frames"] == 8 and medium["width"] == 224 and medium["times"][:3] == [0.0, 0.5, 1.0]
 
 
-def test_hostile_text_is_json(answers: Answers) -> None:
+def test_hostile_text_is_json(answers: ViewAnswers) -> None:
     rollout = answers.answer("grpo_s0/rollout/39/12")
     assert HOSTILE[:60] in rollout["completion"]
     json.dumps(rollout, allow_nan=False)
 
 
-def test_timeline_of_the_last_steps(answers: Answers) -> None:
+def test_timeline_of_the_last_steps(answers: ViewAnswers) -> None:
     timeline = answers.answer("grpo_s0/timeline")
     assert timeline["steps"] == list(range(30, 40)) and timeline["spans"][0][:4] == [
         "trainer",
@@ -127,14 +127,14 @@ def test_timeline_of_the_last_steps(answers: Answers) -> None:
         "faster/index/0-../x",
     ],
 )
-def test_there_is_nothing_else(answers: Answers, path: str) -> None:
+def test_there_is_nothing_else(answers: ViewAnswers, path: str) -> None:
     with pytest.raises(DataError):
         answers.answer(path)
 
 
 def test_new_steps_are_seen(tmp_path: Path) -> None:
     writer = write_viewed_run(tmp_path / "live", 2)
-    answers = Answers([tmp_path / "live"])
+    answers = ViewAnswers([tmp_path / "live"])
     (before,) = answers.answer("manifest")["runs"]
     writer.step(2, [writer.question(5, 0.5)])
     (after,) = answers.answer("manifest")["runs"]
@@ -148,7 +148,7 @@ def test_new_steps_are_seen(tmp_path: Path) -> None:
 def test_a_damaged_step_is_left_out(tmp_path: Path) -> None:
     write_viewed_run(tmp_path / "run", 3).close()
     (tmp_path / "run" / "rollouts" / "train" / "000001.parquet").write_bytes(b"PAR1 not at all")
-    answers = Answers([tmp_path / "run"])
+    answers = ViewAnswers([tmp_path / "run"])
     (run,) = answers.answer("manifest")["runs"]
     assert [step for step, _, _ in run["steps"]] == [0, 2]
     assert len(answers.answer("run/index/0-9")["row"]) == 48 and answers.answer("run/health")["failures"]
@@ -156,9 +156,9 @@ def test_a_damaged_step_is_left_out(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"not a run's folder.*first step is not done"):
-        Answers([tmp_path])
+        ViewAnswers([tmp_path])
     with pytest.raises(ConfigError, match="is not a folder"):
-        Answers([tmp_path / "nowhere"])
+        ViewAnswers([tmp_path / "nowhere"])
 
 
 def test_runs_of_one_name_and_odd_names_have_keys_of_their_own(tmp_path: Path) -> None:
@@ -166,13 +166,13 @@ def test_runs_of_one_name_and_odd_names_have_keys_of_their_own(tmp_path: Path) -
     RunWriter(folders[0]).log(0)
     for folder in folders[1:]:
         shutil.copytree(folders[0], folder)
-    keys = list(Answers(folders).runs)
+    keys = list(ViewAnswers(folders).runs)
     assert keys == ["run", "run-2", "img-src-x"]
 
 
 def test_a_run_without_rollouts_has_curves(tmp_path: Path) -> None:
     RunWriter(tmp_path / "sft").log(0)
-    answers = Answers([tmp_path / "sft"])
+    answers = ViewAnswers([tmp_path / "sft"])
     (run,) = answers.answer("manifest")["runs"]
     assert run["steps"] == [] and answers.answer("sft/index/0-5") == {"parts": {}}
     assert answers.answer("sft/curves")["series"] and answers.answer("sft/timeline")["spans"] == []
@@ -186,6 +186,6 @@ def numbers(value: Any) -> list[float]:
     return [value] if isinstance(value, float) else []
 
 
-def test_no_answer_has_a_number_that_json_has_not(answers: Answers) -> None:
+def test_no_answer_has_a_number_that_json_has_not(answers: ViewAnswers) -> None:
     for path in ("manifest", "grpo_s1/curves", "grpo_s1/health", "grpo_s1/index/0-39", "grpo_s1/rollout/5/3"):
         assert all(n == n and abs(n) != float("inf") for n in numbers(answers.answer(path)))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from vlrl.viewer.browse.health import Finding, findings
+from vlrl.viewer.browse.health import HealthFinding, findings
 
 NOISE = np.random.default_rng(0).normal(0, 1, 400)
 
@@ -17,7 +17,7 @@ def series(name: str, value: Callable[[int], float], count: int = 60) -> list[di
 
 def found(
     *lines: list[dict[str, float | None]], failures: dict[str, dict[int, tuple[int, int]]] | None = None
-) -> list[Finding]:
+) -> list[HealthFinding]:
     steps: dict[float | None, dict[str, float | None]] = {}
     for line in lines:
         for each in line:

@@ -12,7 +12,7 @@ from PIL import Image
 from served_view import served
 
 from vlrl.errors import ResourceError
-from vlrl.viewer.browse.answers import Answers
+from vlrl.viewer.browse.answers import ViewAnswers
 from vlrl.viewer.browse.media import media_file, thumbnail
 from vlrl.viewer.browse.server import ViewServer
 
@@ -74,7 +74,7 @@ def test_other_addresses_need_the_token(run_dirs: list[Path]) -> None:
 
 def test_a_port_in_use_is_told(server: ViewServer, run_dirs: list[Path]) -> None:
     with pytest.raises(ResourceError, match=r"--port 0"):
-        ViewServer(Answers(run_dirs), port=server.port)
+        ViewServer(ViewAnswers(run_dirs), port=server.port)
 
 
 def test_an_image_and_its_thumbnail(server: ViewServer, run_dirs: list[Path]) -> None:

@@ -21,7 +21,7 @@ RANGE = re.compile(r"(\d{1,9})-(\d{1,9})")
 NUMBER = re.compile(r"\d{1,9}")
 
 
-class Answers:
+class ViewAnswers:
     """The runs that are viewed.
 
     Attributes:
@@ -63,8 +63,10 @@ class Answers:
                 return run.health()
             case ["timeline"]:
                 return run.timeline()
-            case ["index" | "texts" as which, steps] if found := RANGE.fullmatch(steps):
-                return getattr(run, which)(int(found[1]), int(found[2]))
+            case ["index", steps] if found := RANGE.fullmatch(steps):
+                return run.index(int(found[1]), int(found[2]))
+            case ["texts", steps] if found := RANGE.fullmatch(steps):
+                return run.texts(int(found[1]), int(found[2]))
             case ["rollout", step, row] if NUMBER.fullmatch(step) and NUMBER.fullmatch(row):
                 return run.rollout(int(step), int(row))
         raise DataError(f"{what!r} is not something that a run has")

@@ -22,7 +22,7 @@ FAILING = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class HealthFinding:
     """Something unusual.
 
     Attributes:
@@ -39,14 +39,16 @@ class Finding:
     words: str
 
 
-def findings(metrics: Sequence[Line], failures: Mapping[str, Mapping[int, tuple[int, int]]]) -> list[Finding]:
+def findings(
+    metrics: Sequence[Line], failures: Mapping[str, Mapping[int, tuple[int, int]]]
+) -> list[HealthFinding]:
     """Everything unusual, by its first step.
 
     Args:
         metrics: a dict for each step, with "step".
         failures: of each source or environment {step: (rollouts that failed, all)}.
     """
-    judges: Sequence[Callable[[Mapping[str, Points]], list[Finding]]] = (
+    judges: Sequence[Callable[[Mapping[str, Points]], list[HealthFinding]]] = (
         _entropy_collapse,
         _held_out_falls,
         _kl_spikes,
@@ -62,12 +64,12 @@ def findings(metrics: Sequence[Line], failures: Mapping[str, Mapping[int, tuple[
     return sorted(found, key=lambda finding: (finding.first, finding.kind))
 
 
-def as_json(found: Sequence[Finding]) -> list[dict[str, Any]]:
+def as_json(found: Sequence[HealthFinding]) -> list[dict[str, Any]]:
     """The findings as JSON objects."""
     return [asdict(finding) for finding in found]
 
 
-def _entropy_collapse(series: Mapping[str, Points]) -> list[Finding]:
+def _entropy_collapse(series: Mapping[str, Points]) -> list[HealthFinding]:
     """Entropy that falls below a tenth of where it began, and stays there."""
     points = series.get("policy/entropy", ())
     if len(points) < MIN_POINTS:
@@ -80,10 +82,10 @@ def _entropy_collapse(series: Mapping[str, Points]) -> list[Finding]:
         f"Entropy fell from {start:.3g} to {below[-1][1]:.3g} nats: the policy hardly explores any more. If "
         "the reward still has room, it may be stuck; a higher temperature or an entropy bonus may help."
     )
-    return [Finding("entropy collapse", "policy/entropy", below[0][0], below[-1][0], words)]
+    return [HealthFinding("entropy collapse", "policy/entropy", below[0][0], below[-1][0], words)]
 
 
-def _held_out_falls(series: Mapping[str, Points]) -> list[Finding]:
+def _held_out_falls(series: Mapping[str, Points]) -> list[HealthFinding]:
     """Training reward that rises by more than its noise, while held-out accuracy falls from its best."""
     out = []
     reward = series.get("reward/mean", ())
@@ -105,11 +107,11 @@ def _held_out_falls(series: Mapping[str, Points]) -> list[Finding]:
                 f"{low:.3g}: the policy may be learning the training rows by heart, or a weakness of the "
                 "reward. Read the best-rewarded rollouts of these steps."
             )
-            out.append(Finding("reward up, held-out down", name, first, last, words))
+            out.append(HealthFinding("reward up, held-out down", name, first, last, words))
     return out
 
 
-def _kl_spikes(series: Mapping[str, Points]) -> list[Finding]:
+def _kl_spikes(series: Mapping[str, Points]) -> list[HealthFinding]:
     words = (
         "The KL to the reference jumped to {value:.3g} (usual: {usual:.3g}): one update moved the policy "
         "far. Look at the rollouts of the step before; a smaller learning rate or more clipping may help."
@@ -117,7 +119,7 @@ def _kl_spikes(series: Mapping[str, Points]) -> list[Finding]:
     return _spikes(series, "policy/kl_reference", "KL spike", words)
 
 
-def _gradient_spikes(series: Mapping[str, Points]) -> list[Finding]:
+def _gradient_spikes(series: Mapping[str, Points]) -> list[HealthFinding]:
     words = (
         "The gradient norm jumped to {value:.3g} (usual: {usual:.3g}): a few tokens may dominate the update. "
         "Look for rollouts with very unlikely tokens; optim.max_grad_norm limits what it can do."
@@ -125,7 +127,7 @@ def _gradient_spikes(series: Mapping[str, Points]) -> list[Finding]:
     return _spikes(series, "optim/grad_norm", "gradient spike", words)
 
 
-def _equal_groups(series: Mapping[str, Points]) -> list[Finding]:
+def _equal_groups(series: Mapping[str, Points]) -> list[HealthFinding]:
     """Groups whose rewards are all equal, that come to be most of all."""
     name = "reward/zero_variance_groups"
     points = series.get(name, ())
@@ -144,10 +146,10 @@ def _equal_groups(series: Mapping[str, Points]) -> list[Finding]:
         "the rows may have become too easy, or stay too hard. Harder rows or a curriculum give a "
         "signal again."
     )
-    return [Finding("equal groups", name, above[0][0], above[-1][0], words)]
+    return [HealthFinding("equal groups", name, above[0][0], above[-1][0], words)]
 
 
-def _truncation(series: Mapping[str, Points]) -> list[Finding]:
+def _truncation(series: Mapping[str, Points]) -> list[HealthFinding]:
     """Completions of which more than a third are cut off."""
     name = "completion/truncated_fraction"
     points = series.get(name, ())
@@ -158,10 +160,10 @@ def _truncation(series: Mapping[str, Points]) -> list[Finding]:
         f"{above[-1][1]:.0%} of the completions are cut at rollout.max_tokens: they may have no answer to be "
         "scored. Allow more tokens, or penalise length."
     )
-    return [Finding("cut off", name, above[0][0], above[-1][0], words)]
+    return [HealthFinding("cut off", name, above[0][0], above[-1][0], words)]
 
 
-def _mismatch(series: Mapping[str, Points]) -> list[Finding]:
+def _mismatch(series: Mapping[str, Points]) -> list[HealthFinding]:
     words = (
         "Sampler and trainer drifted apart: the mismatch jumped to {value:.3g} (usual: {usual:.3g}). Stale "
         "tokens or a difference between the two engines may be the cause; see off_policy/staleness_mean."
@@ -169,7 +171,7 @@ def _mismatch(series: Mapping[str, Points]) -> list[Finding]:
     return _spikes(series, "policy/sampler_mismatch", "mismatch spike", words)
 
 
-def _failing(failures: Mapping[str, Mapping[int, tuple[int, int]]]) -> list[Finding]:
+def _failing(failures: Mapping[str, Mapping[int, tuple[int, int]]]) -> list[HealthFinding]:
     """A source of which a large share of rollouts fails, much larger than that of the others."""
     out = []
     for source, by_step in failures.items():
@@ -183,14 +185,14 @@ def _failing(failures: Mapping[str, Mapping[int, tuple[int, int]]]) -> list[Find
             "may be broken or too slow. Failed rollouts are never trained; filter by failed to "
             "read the reasons."
         )
-        out.append(Finding(f"failures: {source}", "failures", min(bad), max(bad), words))
+        out.append(HealthFinding(f"failures: {source}", "failures", min(bad), max(bad), words))
     return out
 
 
-def _spikes(series: Mapping[str, Points], name: str, kind: str, words: str) -> list[Finding]:
+def _spikes(series: Mapping[str, Points], name: str, kind: str, words: str) -> list[HealthFinding]:
     """Single steps far above the steps before them; neighbours are one finding."""
     points = series.get(name, ())
-    out: list[Finding] = []
+    out: list[HealthFinding] = []
     for index in range(MIN_POINTS, len(points)):
         step, value = points[index]
         before = [each for _, each in points[max(0, index - WINDOW) : index]]
@@ -200,9 +202,9 @@ def _spikes(series: Mapping[str, Points], name: str, kind: str, words: str) -> l
             continue
         told = words.format(value=value, usual=usual)
         if out and step - out[-1].last <= 2:
-            out[-1] = Finding(kind, name, out[-1].first, step, out[-1].words)
+            out[-1] = HealthFinding(kind, name, out[-1].first, step, out[-1].words)
         else:
-            out.append(Finding(kind, name, step, step, told))
+            out.append(HealthFinding(kind, name, step, step, told))
     return out
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from vlrl.errors import DataError, ResourceError, VlrlError
-from vlrl.viewer.browse.answers import Answers
+from vlrl.viewer.browse.answers import ViewAnswers
 from vlrl.viewer.browse.media import media_file, thumbnail
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class ViewServer:
         url: of the page, the token included.
     """
 
-    def __init__(self, answers: Answers, *, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(self, answers: ViewAnswers, *, host: str = "127.0.0.1", port: int = 0) -> None:
         """Listen.
 
         Args:
@@ -179,7 +179,7 @@ def serve(run_dirs: list[Path], *, host: str, port: int, on_ready: Callable[[str
         ConfigError: for a folder that is not a run's.
         ResourceError: if the port is in use.
     """
-    with ViewServer(Answers(run_dirs), host=host, port=port) as server:
+    with ViewServer(ViewAnswers(run_dirs), host=host, port=port) as server:
         on_ready(server.url)
         with contextlib.suppress(KeyboardInterrupt):  # the way to end it
             server.serve_forever()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from vlrl.errors import ConfigError
-from vlrl.viewer.browse.answers import Answers
+from vlrl.viewer.browse.answers import ViewAnswers
 from vlrl.viewer.browse.media import media_file, thumbnail
 from vlrl.viewer.browse.opened import OpenRun
 from vlrl.viewer.browse.server import PAGE, PAGE_FILE
@@ -37,7 +37,7 @@ def write_static(run_dirs: Sequence[Path], folder: Path, max_rollouts: int) -> d
     Raises:
         ConfigError: for a folder that is not a run's, or one with other files to write into.
     """
-    answers = Answers(run_dirs)
+    answers = ViewAnswers(run_dirs)
     _prepare(folder)
     manifest, left_out, num_rollouts, num_images = answers.manifest(), list[str](), 0, 0
     for described in manifest["runs"]:
@@ -81,10 +81,10 @@ def _prepare(folder: Path) -> None:
     for name in OURS:
         shutil.rmtree(folder / name, ignore_errors=True)
     for file in sorted(PAGE.rglob("*")):
-        name = file.relative_to(PAGE)
-        if PAGE_FILE.fullmatch(name.as_posix()):
-            (folder / name).parent.mkdir(exist_ok=True)
-            shutil.copyfile(file, folder / name)
+        place = file.relative_to(PAGE)
+        if PAGE_FILE.fullmatch(place.as_posix()):
+            (folder / place).parent.mkdir(exist_ok=True)
+            shutil.copyfile(file, folder / place)
     page = folder / "index.html"
     page.write_text(
         page.read_text(encoding="utf-8").replace('data-mode="served"', 'data-mode="written"', 1), "utf-8"

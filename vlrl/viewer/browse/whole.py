@@ -135,7 +135,7 @@ def _ledger(ledger: Record) -> dict[str, Any]:
 
 
 def _numbers(values: Sequence[float | None] | None) -> list[float | None]:
-    """Rounded; an empty list where there is no number at all."""
+    """Rounded; an empty list where no number is known."""
     out = [
         None if v is None or not math.isfinite(v) else round(v, DIGITS) for v in (values or [])[:MAX_TOKENS]
     ]
