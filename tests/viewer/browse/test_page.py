@@ -199,6 +199,16 @@ def test_tokens_are_coloured_and_read(page: ViewPage) -> None:
     page.choose("#colour", "mask")
 
 
+def test_the_image_is_shown_large_beside_the_prompt(page: ViewPage) -> None:
+    for width in (1280, 390):
+        page.screen(width, 844)
+        page.go("#rollout/grpo_s0/39/0")
+        page.until("document.querySelector('.images img')?.naturalWidth === 336")
+        box = "(b => [b.width, b.height])(document.querySelector('.images .frame').getBoundingClientRect())"
+        shown_width, shown_height = page.value(box)
+        assert shown_width > 250 and abs(shown_width / shown_height - 336 / 252) < 0.02
+
+
 def test_reward_parts_are_explained(page: ViewPage) -> None:
     page.go("#rollout/grpo_s0/39/0")
     page.until("document.querySelector('.parts .words')")

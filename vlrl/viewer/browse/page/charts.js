@@ -53,6 +53,15 @@
     return out;
   };
 
+  /** A tick's number, with as many digits as tell it from its neighbours. */
+  function label(value, values) {
+    const texts = (digits) => values.map((each) => vlrl.number(each, digits));
+    for (let digits = 3; digits < 8; digits++) {
+      if (new Set(texts(digits)).size === values.length) return vlrl.number(value, digits);
+    }
+    return vlrl.number(value);
+  }
+
   /** Means of the last `width` points; null stays null. */
   vlrl.smooth = function (points, width) {
     if (width <= 1) return points;
@@ -217,15 +226,19 @@
 
   function picture(given, lines, scale, width, height) {
     const svg = s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" });
-    for (const value of vlrl.ticks(scale.y0, scale.y1, 4)) {
+    const rows = vlrl.ticks(scale.y0, scale.y1, 4);
+    for (const value of rows) {
       const y = scale.y(value);
       svg.append(
         s("line", { class: "rule", x1: LEFT, x2: width - RIGHT, y1: y, y2: y }),
-        s("text", { class: "tick", x: LEFT - 7, y: y + 4, "text-anchor": "end" }, vlrl.number(value)),
+        s("text", { class: "tick", x: LEFT - 7, y: y + 4, "text-anchor": "end" }, label(value, rows)),
       );
     }
-    for (const value of vlrl.ticks(scale.x0, scale.x1, Math.max(3, Math.floor(width / 65)))) {
-      svg.append(s("text", { class: "tick", x: scale.x(value), y: height - 6, "text-anchor": "middle" }, vlrl.number(value)));
+    const columns = vlrl.ticks(scale.x0, scale.x1, Math.max(3, Math.floor(width / 65)));
+    const isCount = (given.x || "step") !== "hour";
+    for (const value of columns) {
+      if (isCount && !Number.isInteger(value)) continue;
+      svg.append(s("text", { class: "tick", x: scale.x(value), y: height - 6, "text-anchor": "middle" }, label(value, columns)));
     }
     for (const each of given.marks || []) {
       const left = scale.x(Math.max(scale.x0, each.from)),

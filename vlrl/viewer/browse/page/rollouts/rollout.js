@@ -5,12 +5,9 @@
 
   /** The sign of a reward: how full it is says how high it is among the run's; a cross says failed. */
   vlrl.sign = function (row, scale) {
-    const fill =
-      row.reward === null || scale.high <= scale.low
-        ? row.reward === null
-          ? 0
-          : 1
-        : (row.reward - scale.low) / (scale.high - scale.low);
+    const range = scale.high - scale.low;
+    // Where all rewards are equal none of them is high or low.
+    const fill = row.reward === null ? 0 : range > 0 ? (row.reward - scale.low) / range : 0.5;
     const kind = vlrl.failed(row) ? "failed" : row.reward === null ? "none" : `r${Math.round(4 * fill)}`;
     const box = h("span", { class: `sign ${kind}`, "aria-hidden": "true" }, vlrl.failed(row) ? "×" : "");
     box.style.setProperty("--fill", `${Math.round(8 + 92 * fill)}%`);
