@@ -31,6 +31,8 @@ def package_files() -> set[str]:
     files = [file for folder in folders for file in folder.rglob("*.py")]
     files += [ROOT / "vlrl" / "py.typed", *(ROOT / "vlrl" / "viewer" / "templates").glob("*")]
     files += [ROOT / "vlrl" / "machine" / "locks.json", *(ROOT / "vlrl" / "plan" / "models").glob("*/*.json")]
+    page = ROOT / "vlrl" / "viewer" / "browse" / "page"
+    files += [file for file in page.rglob("*") if file.is_file()]
     gui = ROOT / "vlrl" / "envs" / "gui"
     files += [*(gui / "emu" / "drawing").glob("glyphs.[!p]*"), *(gui / "web").glob("*.js")]
     files += [ROOT / "vlrl" / "envs" / "visual" / "questions" / "digit_scans.npz"]

@@ -27,6 +27,7 @@ from vlrl.cli.commands import (
     reward,
     rollout,
     rollouts,
+    view,
 )
 from vlrl.cli.commands.experiments import compare, runs, sweep
 from vlrl.cli.commands.training import dpo, raft, reward_model, sft, train
@@ -58,6 +59,7 @@ app.add_typer(runs.app, name="runs")
 app.command("compare")(compare.command)
 app.command("sweep")(sweep.command)
 app.command("report")(report.command)
+app.command("view")(view.command)
 app.command("plan")(plan.command)
 app.command("doctor")(doctor.command)
 app.command("quickstart")(quickstart.command)

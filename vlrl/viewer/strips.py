@@ -104,7 +104,7 @@ def build_strip(run_dir: Path, record: Mapping[str, Any], encode: Encode) -> Str
     for index in _shown(len(turns)):
         turn = turns[index]
         is_new_ledger = before is not None and turn["ledger"] != before["ledger"]
-        seen = images(_new_media(record, index, is_new_ledger))
+        seen = images(new_media(record, index, is_new_ledger))
         frames.append(_frame(turn, index, seen, is_new_ledger, index - last - 1))
         last, before = index, turn
     end = images(record.get("end", {}).get("media", []))
@@ -154,7 +154,7 @@ def _frame(
     )
 
 
-def _new_media(record: Mapping[str, Any], index: int, is_new_ledger: bool) -> list[int]:
+def new_media(record: Mapping[str, Any], index: int, is_new_ledger: bool) -> list[int]:
     """Media of a turn; where the context was written again, those that were not seen in the turn before."""
     media: list[int] = record["turns"][index]["media"]
     if not is_new_ledger:

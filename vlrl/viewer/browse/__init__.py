@@ -1,0 +1,1 @@
+"""`vlrl view`: runs in the browser, served while they train, or written as one folder."""
