@@ -274,6 +274,14 @@ class LoggingConfig(Section):
     """Write TensorBoard events to the run folder."""
     wandb_project: str | None = None
     """Weights & Biases project; null is off. Needs `pip install vlrl[wandb]`."""
+    trackio_project: str | None = None
+    """trackio project; null is off. Needs `pip install vlrl[trackio]`."""
+    mlflow_uri: str | None = None
+    """MLflow tracking server or store, e.g. http://host:5000; null is off. Needs `pip install vlrl[mlflow]`."""
+    mlflow_experiment: str = "vlrl"
+    """MLflow experiment, made if missing."""
+    table_rollouts: int = Field(0, ge=0)
+    """Rollouts of a kept step, with their images, that the sinks above are sent as a table; 0 sends none."""
     timeline: bool = False
     """Write timeline.jsonl: when steps, requests, episodes and weight updates began and ended."""
     num_report_rollouts: int = Field(16, ge=1)
