@@ -24,9 +24,19 @@ def history(file: Path) -> list[dict[str, Any]]:
     for data in _records(file.read_bytes()):
         record = Record.FromString(data)
         if record.WhichOneof("record_type") == "history":
-            items = record.history.item
-            steps.append({item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in items})
+            steps.append(_nested(record.history.item))
     return steps
+
+
+def _nested(items: Any) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for item in items:
+        *above, last = item.nested_key or [item.key]
+        inner = values
+        for key in above:
+            inner = inner.setdefault(key, {})
+        inner[last] = json.loads(item.value_json)
+    return values
 
 
 def run_id(file: Path) -> str:

@@ -6,7 +6,6 @@ import sys
 import pytest
 
 from vlrl.config.options import LoggingConfig
-from vlrl.errors import ConfigError
 from vlrl.tracking.console import COLUMNS
 from vlrl.tracking.metrics import METRICS, describe, is_reward_part
 from vlrl.tracking.sinks import MetricSinks, drop_from_step, read_metrics

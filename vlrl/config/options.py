@@ -277,7 +277,7 @@ class LoggingConfig(Section):
     trackio_project: str | None = None
     """trackio project; null is off. Needs `pip install vlrl[trackio]`."""
     mlflow_uri: str | None = None
-    """MLflow tracking server or store, e.g. http://host:5000; null is off. Needs `pip install vlrl[mlflow]`."""
+    """MLflow server or store, e.g. http://host:5000; null is off. Needs `pip install vlrl[mlflow]`."""
     mlflow_experiment: str = "vlrl"
     """MLflow experiment, made if missing."""
     table_rollouts: int = Field(0, ge=0)

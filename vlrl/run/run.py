@@ -178,9 +178,7 @@ class Run:
         write_config(run_dir, self.config, self.first_step)
         (run_dir / SUMMARY_FILE).unlink(missing_ok=True)  # of fewer steps: the run is not finished any more
         resume_step = self.first_step if self._resume else None
-        self.sinks = MetricSinks(
-            run_dir, self.config.logging, resume_step=resume_step, tell=self.events.tell
-        )
+        self.sinks = MetricSinks(run_dir, self.config.logging, resume_step=resume_step, tell=self.events.tell)
         self._stack.callback(self.sinks.close)
         if self._generate:
             self.samples = SampleLog(run_dir, first_step=self.first_step)

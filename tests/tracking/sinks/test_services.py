@@ -1,8 +1,12 @@
 """TensorBoard, W&B, trackio and MLflow with their own packages, none of which reaches a network here."""
 
 import json
+import os
+import socket
 import sqlite3
+import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +26,8 @@ from vlrl.tracking.sinks.rollout_rows import COLUMNS
 @pytest.fixture(autouse=True)
 def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WANDB_MODE", "offline")
+    for folder in ("DATA", "CACHE", "CONFIG"):
+        monkeypatch.setenv(f"WANDB_{folder}_DIR", str(tmp_path / "wandb_home"))
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     trackio = pytest.importorskip("trackio")  # reads its folder's variable when it is imported
     for module in [m for name, m in sys.modules.items() if name.startswith("trackio")]:
@@ -69,14 +75,17 @@ def test_wandb_has_numbers_and_tables_and_a_resumed_run_is_the_same(tmp_path: Pa
     assert [line["reward/mean"] for line in numbers] == [0.0, 0.1, 0.2]
     assert [line["_step"] for line in numbers] == [0, 1, 2]
     assert [line["_step"] for line in history(resumed) if "reward/mean" in line] == [2, 3]
-    table = next(line["rollouts"] for line in history(first) if "rollouts" in line)
-    (file,) = first.parent.glob(f"files/{table['path']}")
-    content = json.loads(file.read_text())
-    assert content["columns"] == [*COLUMNS, "images"]
-    (row,) = content["data"]
-    assert row[:4] == [0, "digit_sum/heldout/0", 0, 0] and "<answer>7</answer>" in row
-    images = [first.parent / "files" / image["path"] for image in row[-1]]
-    assert len(images) == 2 and all(image.is_file() for image in images)
+    for line in numbers:  # each step has its own table
+        content = json.loads((first.parent / "files" / line["rollouts"]["path"]).read_text())
+        assert content["columns"] == [*COLUMNS, "image_0", "image_1"]
+        (row,) = content["data"]
+        assert row[:4] == [line["_step"], "digit_sum/heldout/0", 0, 0] and "<answer>7</answer>" in row
+    kept = [file.read_bytes() for file in (tmp_path / "wandb_home").rglob("*") if file.is_file()]
+    images = {sha256(content).hexdigest() for content in kept}
+    uploaded = [json.loads(content) for content in kept if content.startswith(b'{"_type')]
+    (row,) = next(table["data"] for table in uploaded if "data" in table)
+    assert [image["_type"] for image in row[-2:]] == ["image-file"] * 2
+    assert {image["sha256"] for image in row[-2:]} <= images
 
 
 def test_trackio_has_numbers_and_tables_and_a_resumed_run_is_the_same(
@@ -95,13 +104,15 @@ def test_trackio_has_numbers_and_tables_and_a_resumed_run_is_the_same(
             of_runs.setdefault(run, []).append((step, values["reward/mean"]))
     first, fresh = of_runs.values()
     assert first == [(0, 0.0), (1, 0.1), (2, 0.2), (3, 0.3)] and fresh == [(0, 0.0)]
-    tables = [json.loads(metrics)["rollouts"] for _, _, metrics in rows if "rollouts" in metrics]
+    tables = [json.loads(metrics)["rollouts"] for _, _, metrics in rows if b"rollouts" in bytes(metrics)]
     assert tables and "<answer>7</answer>" in json.dumps(tables[0])
     assert len(list((tmp_path / "trackio").rglob("*.png"))) >= 2
     assert capsys.readouterr().out == ""
 
 
-def test_mlflow_has_numbers_and_tables_and_a_resumed_run_is_the_same(tmp_path: Path) -> None:
+def test_mlflow_has_numbers_and_tables_and_a_resumed_run_is_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     from mlflow import MlflowClient
 
     uri = (tmp_path / "mlruns").as_uri()
@@ -109,11 +120,14 @@ def test_mlflow_has_numbers_and_tables_and_a_resumed_run_is_the_same(tmp_path: P
     logged(tmp_path / "run", config, range(3))
     logged(tmp_path / "run", config, range(3, 4), resume_step=3)
     logged(tmp_path / "run", config, range(1))
+    assert capsys.readouterr().out == ""
     client = MlflowClient(tracking_uri=uri)
     experiment = client.get_experiment_by_name("digits")
     runs = client.search_runs([experiment.experiment_id], order_by=["attributes.start_time ASC"])
     assert [run.info.status for run in runs] == ["FINISHED"] * 2
-    steps = [[(m.step, m.value) for m in client.get_metric_history(run.info.run_id, "reward/mean")] for run in runs]
+    steps = [
+        [(m.step, m.value) for m in client.get_metric_history(run.info.run_id, "reward/mean")] for run in runs
+    ]
     assert steps == [[(0, 0.0), (1, 0.1), (2, 0.2), (3, 0.3)], [(0, 0.0)]]
     table = json.loads(Path(client.download_artifacts(runs[0].info.run_id, "rollouts.json")).read_text())
     assert [row[:2] for row in table["data"]] == [[step, "digit_sum/heldout/0"] for step in range(4)]
@@ -126,7 +140,10 @@ def test_tensorboard_has_numbers_tables_and_images(tmp_path: Path) -> None:
     logged(tmp_path, config_of(tensorboard=True), range(2))
     events = EventAccumulator(str(tmp_path / "tensorboard"))
     events.Reload()
-    assert [(point.step, point.value) for point in events.Scalars("reward/mean")] == [(0, 0), (1, pytest.approx(0.1))]
+    assert [(point.step, point.value) for point in events.Scalars("reward/mean")] == [
+        (0, 0),
+        (1, pytest.approx(0.1)),
+    ]
     assert "<answer>7</answer>" in str(events.Tensors("rollouts/text_summary")[0].tensor_proto)
     assert events.Images("rollouts/0")
 
@@ -153,3 +170,41 @@ def test_a_missing_package_names_the_remedy_and_touches_nothing(
     with pytest.raises(ConfigError, match=rf"pip install vlrl\[{package}\]"):
         MetricSinks(tmp_path, LoggingConfig(**options))
     assert len(read_metrics(tmp_path / "metrics.jsonl")) == 3
+
+
+HANGING = """
+import sys, time
+from pathlib import Path
+from vlrl.config.options import LoggingConfig
+from vlrl.tracking.sinks import MetricSinks, all_sinks
+all_sinks.CLOSE_S = 1.0
+config = LoggingConfig.model_validate_json(sys.argv[2])
+with MetricSinks(Path(sys.argv[1]), config, tell=print) as sinks:
+    for step in range(20):
+        begin = time.perf_counter()
+        sinks.log(step, {"reward/mean": 0.5})
+        assert time.perf_counter() - begin < 0.5
+        time.sleep(0.02)
+"""
+
+
+@pytest.mark.parametrize("service", ["wandb", "mlflow"])
+def test_a_server_that_never_answers_stops_neither_the_run_nor_the_program(
+    tmp_path: Path, service: str
+) -> None:
+    """The real packages have threads, processes and hooks at the program's end of their own."""
+    with socket.create_server(("127.0.0.1", 0)) as server:  # the system accepts, nobody reads
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        options = {"wandb_project": "digits"} if service == "wandb" else {"mlflow_uri": url}
+        online = {"WANDB_MODE": "online", "WANDB_BASE_URL": url, "WANDB_API_KEY": "0" * 40}
+        config = LoggingConfig(**{"tensorboard": False, **options}).model_dump_json()
+        done = subprocess.run(
+            [sys.executable, "-c", HANGING, str(tmp_path / "run"), config],
+            capture_output=True,
+            text=True,
+            env=os.environ | online,
+            timeout=60,
+        )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("sink_hangs")
+    assert len(read_metrics(tmp_path / "run" / "metrics.jsonl")) == 20

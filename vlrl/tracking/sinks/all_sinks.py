@@ -67,9 +67,9 @@ class MetricSinks:
         """Record the numbers of a step; may be called more than once for a step."""
         numbers = {name: float(value) for name, value in values.items() if name != "step"}
         self._file.log(step, numbers)
+        self._log_rollouts()  # of the step before, while that is the latest one for W&B
         for sink in self._others:
             sink.put(partial(_log, step, numbers))
-        self._log_rollouts()
 
     def close(self) -> None:
         """Close everything, some seconds later at the latest; safe to call twice."""
@@ -93,7 +93,7 @@ class MetricSinks:
         self.close()
 
     def _log_rollouts(self) -> None:
-        """Hand on the files of rollouts that have been written since: a step's is, while the next one runs."""
+        """Hand on the files of rollouts that were written since; a step's is while the next one runs."""
         if not self._others or not self._table_rollouts:
             return
         for step, file in train_files(self._run_dir).items():

@@ -20,8 +20,8 @@ Entry = Callable[[Sink], None]
 class BackgroundSink:
     """Hands a sink its entries, in order, and leaves it alone once it has failed.
 
-    Consumes: entries of `put`. Waits for: the sink. Unblocked by: its return; whoever puts or ends never waits
-    for longer than it says.
+    Consumes: entries of `put`. Waits for: the sink. Unblocked by: its return; nobody else waits for that,
+    except `join` for as long as it is told to.
     """
 
     def __init__(self, sink: Sink, tell: TellFn, *, max_waiting: int = MAX_WAITING) -> None:
@@ -76,7 +76,9 @@ class BackgroundSink:
             while (entry := self._next()) is not None:
                 entry(self._sink)
             self._sink.close()
-        except BaseException as error:  # of any kind, SystemExit too: what a library does must not reach the run
+        except (
+            BaseException
+        ) as error:  # of any kind, SystemExit too: what a library does must not reach the run
             with self._changed:
                 told, self._has_failed = self._has_failed, True
                 self._waiting.clear()

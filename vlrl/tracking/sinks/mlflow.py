@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -25,6 +26,9 @@ class MlflowSink:
     def __init__(self, run: SinkRun, uri: str, experiment: str) -> None:
         self._mlflow = require_package("mlflow", option=f"logging.mlflow_uri={uri}", extra="mlflow")
         self._run, self._uri, self._experiment = run, uri, experiment
+        # Both would stand in the console's lines; the first goes to stdout, where --json writes.
+        os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
+        os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
 
     def open(self) -> None:
         """Begin the run there, or go on with it."""

@@ -77,4 +77,6 @@ def require_package(module: str, *, option: str, extra: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         key = option.partition("=")[0]
-        raise ConfigError(f"{option} needs: pip install vlrl[{extra}], or set {key}=null ({error})") from error
+        raise ConfigError(
+            f"{option} needs: pip install vlrl[{extra}], or set {key}=null ({error})"
+        ) from error

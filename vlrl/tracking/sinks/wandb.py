@@ -9,6 +9,9 @@ from typing import Any
 from vlrl.tracking.sinks.rollout_rows import COLUMNS, RolloutRow
 from vlrl.tracking.sinks.sink import SinkRun, require_package
 
+MAX_IMAGES = 8
+"""Of a row, each in a column: W&B shows no list of images in a cell."""
+
 
 class WandbSink:
     """Numbers by step, and a table of rollouts with their images."""
@@ -37,9 +40,11 @@ class WandbSink:
 
     def log_rollouts(self, step: int, rows: Sequence[RolloutRow]) -> None:
         """Log the table with the latest step: W&B takes nothing for an earlier one."""
-        table = self._wandb.Table(columns=[*COLUMNS, "images"])
+        width = min(MAX_IMAGES, max(len(row.images) for row in rows))
+        table = self._wandb.Table(columns=[*COLUMNS, *(f"image_{number}" for number in range(width))])
         for row in rows:
-            table.add_data(*row.cells(), [self._wandb.Image(str(path)) for path in row.images])
+            images = [self._wandb.Image(str(path)) for path in row.images[:width]]
+            table.add_data(*row.cells(), *images, *[None] * (width - len(images)))
         self._there.log({"rollouts": table}, commit=False)
 
     def close(self) -> None:
