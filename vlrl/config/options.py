@@ -284,6 +284,11 @@ class LoggingConfig(Section):
     """Rollouts of a kept step, with their images, that the sinks above are sent as a table; 0 sends none."""
     timeline: bool = False
     """Write timeline.jsonl: when steps, requests, episodes and weight updates began and ended."""
+    prometheus_port: int | None = Field(None, ge=0, le=65535)
+    """Port of the driver's metrics for Prometheus (0: any free one); null: no process serves any. The others
+    have free ports: RUN/prometheus_targets.json lists all."""
+    prometheus_host: str = "127.0.0.1"
+    """Address at which they are served, to anybody who reaches it; 0.0.0.0 for a Prometheus elsewhere."""
     num_report_rollouts: int = Field(16, ge=1)
     """Rollouts shown in the report, before and after training."""
     rollouts: RolloutLogConfig = RolloutLogConfig()

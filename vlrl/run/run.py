@@ -29,6 +29,7 @@ from vlrl.rollout.endpoint.agent_episode import require_agents
 from vlrl.run.checkpoint import RunState, SaveInterval, require_same_run
 from vlrl.run.engines import Engines
 from vlrl.run.lock import run_lock
+from vlrl.run.monitor import Monitor
 from vlrl.run.players.kept import KeptRollouts
 from vlrl.run.players.opening import open_rollouts
 from vlrl.run.players.player import Player, filters_of, masks_of
@@ -178,7 +179,9 @@ class Run:
         write_config(run_dir, self.config, self.first_step)
         (run_dir / SUMMARY_FILE).unlink(missing_ok=True)  # of fewer steps: the run is not finished any more
         resume_step = self.first_step if self._resume else None
-        self.sinks = MetricSinks(run_dir, self.config.logging, resume_step=resume_step, tell=self.events.tell)
+        self.monitor = self._stack.enter_context(Monitor(self.config, self.events, self.console))
+        options = {"tell": self.events.tell, "more": self.monitor.sinks}
+        self.sinks = MetricSinks(run_dir, self.config.logging, resume_step=resume_step, **options)
         self._stack.callback(self.sinks.close)
         if self._generate:
             self.samples = SampleLog(run_dir, first_step=self.first_step)
@@ -191,6 +194,8 @@ class Run:
         self.config = config = engines.config
         if self._resume is not None:
             require_same_run(self._resume[1], config)  # the ranks are counted now
+        if self._train:
+            self.monitor.watch(engines)
         engines.start(self.phases)
         if self._train:
             self.trainer, self.turns = engines.trainer, engines.turns()

@@ -158,6 +158,12 @@ class TrainConsole:
         """Print a sentence above the bar."""
         self._print(Text(text))
 
+    @property
+    def running(self) -> str:
+        """The phase that is running; "" between two."""
+        phase = self._phase
+        return phase[0] if phase is not None else ""
+
     def seconds_left(self, step: int) -> float | None:
         """Time the steps after `step` will take, from the median of the latest; None if unknown."""
         if not self._step_times:
