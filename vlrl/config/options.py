@@ -289,6 +289,11 @@ class LoggingConfig(Section):
     have free ports: RUN/prometheus_targets.json lists all."""
     prometheus_host: str = "127.0.0.1"
     """Address at which they are served, to anybody who reaches it; 0.0.0.0 for a Prometheus elsewhere."""
+    prometheus_targets: str | None = None
+    """Folder where that list is kept too, as NAME.json, so that one Prometheus finds all runs there."""
+    silence_s: float | None = Field(600.0, gt=0)
+    """Seconds in which nothing goes on, after which an event says who waits for whom, and the stacks of all
+    processes are written to RUN/stacks; null: never. A longer step of the trainer is such a silence too."""
     num_report_rollouts: int = Field(16, ge=1)
     """Rollouts shown in the report, before and after training."""
     rollouts: RolloutLogConfig = RolloutLogConfig()

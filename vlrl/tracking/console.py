@@ -164,6 +164,11 @@ class TrainConsole:
         phase = self._phase
         return phase[0] if phase is not None else ""
 
+    @property
+    def num_done(self) -> int:
+        """Steps of the phase that are done."""
+        return self._num_done
+
     def seconds_left(self, step: int) -> float | None:
         """Time the steps after `step` will take, from the median of the latest; None if unknown."""
         if not self._step_times:

@@ -6,6 +6,7 @@ vlrl_failures_total{kind}              sums of failures/<kind>
 vlrl_events_total{event}               lines of RUN/events.jsonl of this attempt
 vlrl_step, vlrl_num_steps              steps that are done, and to do
 vlrl_last_step_timestamp_seconds       when the last one ended; until then when the run began
+vlrl_start_timestamp_seconds           when the run began, or was restarted
 vlrl_phase{phase}                      1 for what is being done
 """
 
@@ -20,12 +21,13 @@ from typing import Any
 
 from vlrl.config import Config
 from vlrl.errors import ResourceError
-from vlrl.tracking.metrics import NODES, describe
+from vlrl.tracking.metrics import ENGINE_COUNTS, EPISODE_COUNTS, NODES, WORKER_COUNTS, describe
 from vlrl.tracking.nodes import Gauges
 from vlrl.tracking.sinks.rollout_rows import RolloutRow
 from vlrl.tracking.sinks.sink import require_package
 
 FAILURES = "failures/"
+COUNTS = ("reward", *EPISODE_COUNTS, *ENGINE_COUNTS, *WORKER_COUNTS)
 
 
 class RunExporter:
@@ -65,8 +67,10 @@ class RunExporter:
         self.nodes: Callable[[], Mapping[str, Gauges]] = dict
         self._lock = threading.Lock()
         self._numbers: dict[str, float] = {}
-        self._failures: Counter[str] = Counter()
-        self._step, self._last_step_at = 0, clock()
+        # From 0 on: Prometheus sees no increase in a number that was never there before.
+        self._failures = Counter(dict.fromkeys(COUNTS, 0))
+        self._step, self._begin = 0, clock()
+        self._last_step_at = self._begin
         registry = client.CollectorRegistry()
         registry.register(self)
         client.ProcessCollector(registry=registry)
@@ -113,6 +117,9 @@ class RunExporter:
             numbers, failures = dict(self._numbers), Counter(self._failures)
             step, last_step_at = self._step, self._last_step_at
         yield GaugeMetricFamily("vlrl_step", "Steps that are done", step)
+        yield GaugeMetricFamily(
+            "vlrl_start_timestamp_seconds", "When the run, or its restart, began", self._begin
+        )
         yield GaugeMetricFamily("vlrl_num_steps", "Steps to do in all", self._config.num_steps)
         yield GaugeMetricFamily(
             "vlrl_last_step_timestamp_seconds",
