@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from processes import free_port
+from rank_processes import free_port
 
 ROOT = Path(__file__).parents[2]
 RULES = ROOT / "deploy" / "prometheus" / "alerts.yml"
