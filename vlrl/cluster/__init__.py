@@ -18,7 +18,7 @@ from vlrl.cluster.calls import (
 )
 from vlrl.cluster.node_checks import check_nodes
 from vlrl.cluster.node_monitor import NodeMonitor
-from vlrl.cluster.processes import Process, Processes, reachable
+from vlrl.cluster.processes import Output, Process, Processes, reachable
 from vlrl.cluster.reservation import (
     Place,
     Reservation,
@@ -34,6 +34,7 @@ from vlrl.cluster.versions import check_versions
 
 __all__ = [
     "NodeMonitor",
+    "Output",
     "Place",
     "Process",
     "Processes",

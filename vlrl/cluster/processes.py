@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from vlrl.config import Config
+from vlrl.process.output_files import output_files, read_on
 from vlrl.process.watched import ProcessFacts, offer_stacks, serve_metrics, stacks_of
 
 ANSWER_S = 10.0
@@ -37,14 +40,53 @@ class Process:
 
     def stacks(self) -> str:
         """What it is doing, and its stacks, in words; asked on its node."""
-        if self.node_id == ray.get_runtime_context().get_node_id():
-            return stacks_of(self.facts)
-        strategy = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(self.node_id, soft=False)
-        asked = ray.remote(num_cpus=0)(stacks_of).options(scheduling_strategy=strategy).remote(self.facts)
-        ready, _ = ray.wait([asked], timeout=ANSWER_S)
-        if not ready:
-            return f"its node does not answer within {ANSWER_S:g} s"
-        return str(ray.get(ready[0]))
+        found = _ask_node(self.node_id, stacks_of, self.facts)
+        return str(found) if found is not None else f"its node does not answer within {ANSWER_S:g} s"
+
+
+def _ask_node(node_id: str, work: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function on a node; None if that does not answer in time, or is gone."""
+    if node_id == ray.get_runtime_context().get_node_id():
+        return work(*arguments)
+    strategy = NodeAffinitySchedulingStrategy(node_id, soft=False)
+    asked = ray.remote(num_cpus=0)(work).options(scheduling_strategy=strategy).remote(*arguments)
+    ready, _ = ray.wait([asked], timeout=ANSWER_S)
+    try:
+        return ray.get(ready[0]) if ready else None
+    except ray.exceptions.RayError:
+        return None
+
+
+class Output:
+    """Follows what processes write to their standard output and error, also after they have died."""
+
+    def __init__(self) -> None:
+        self._read: dict[str, dict[str, int]] = {}
+        self._names: dict[str, str] = {}
+
+    def follow(self, processes: Sequence[Process]) -> None:
+        """Follow these too, from the beginning of what they have written."""
+        for process in processes:
+            for file in process.facts.output:
+                if file not in self._names:
+                    self._names[file] = str(process)
+                    self._read.setdefault(process.node_id, {})[file] = 0
+
+    def lines(self, *, here_only: bool = False) -> list[tuple[str, str, Sequence[str]]]:
+        """What has been written since: (process, node, lines)."""
+        here, found = ray.get_runtime_context().get_node_id(), []
+        for node_id, read in self._read.items():
+            if here_only and node_id != here:
+                continue
+            news: Mapping[str, tuple[int, Sequence[str]]] = _ask_node(node_id, read_on, read) or {}
+            for file, (size, lines) in news.items():
+                read[file] = size
+                found.append((self._names[file], _name(node_id), lines))
+        return found
+
+
+def _name(node_id: str) -> str:
+    return next((str(n["NodeManagerHostname"]) for n in ray.nodes() if n["NodeID"] == node_id), node_id)
 
 
 class Processes:
@@ -82,6 +124,12 @@ class Processes:
                 found.append(Process(role, number, node_id, facts))
         return found
 
+    def starting(self) -> list[str]:
+        """Names of those that have not started yet, or died before they had."""
+        with self._lock:
+            asked = dict(self._asked)
+        return [f"{r} {n}" for (r, n), (_, ref) in sorted(asked.items()) if self._facts_of(r, n, ref) is None]
+
     def _facts_of(self, role: str, number: int, ref: Any) -> ProcessFacts | None:
         known = self._facts.get((role, number))
         if known is not None and known[0] == ref:
@@ -104,7 +152,5 @@ def reachable(host: str) -> str:
 
 def _be_watched(actor: Any, host: str | None) -> ProcessFacts:
     """Called in an actor's process, before anything else that is asked of it."""
-    facts = offer_stacks()
-    if host is None:
-        return facts
-    return ProcessFacts(facts.pid, facts.stacks_file, f"{reachable(host)}:{serve_metrics(host)}")
+    facts = replace(offer_stacks(), output=output_files())
+    return facts if host is None else replace(facts, target=f"{reachable(host)}:{serve_metrics(host)}")

@@ -33,11 +33,13 @@ class ProcessFacts:
         pid: on its node.
         stacks_file: where it writes its stacks.
         target: address and port of its metrics; "" if they are not served.
+        output: files of its standard output and error.
     """
 
     pid: int
     stacks_file: str
     target: str = ""
+    output: tuple[str, ...] = ()
 
 
 def offer_stacks() -> ProcessFacts:

@@ -31,7 +31,7 @@ class Events:
     def tell(self, event: str, text: str) -> None:
         """Note that something of the kind `event` happened; `text` is a sentence about it."""
         self.counts[event] += 1
-        self.note(text)
+        self._console.note(text, event)
         line = {"time": datetime.now(UTC).isoformat(timespec="seconds"), "event": event, "text": text}
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.open("a", encoding="utf-8") as file:

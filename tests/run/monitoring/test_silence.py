@@ -172,6 +172,7 @@ def test_a_silence_is_told_once_with_who_waits_and_again_after_progress(tmp_path
         tmp_path,
         waits,
         lambda: [Stopped()],
+        lambda: ["engine 0"],
         lambda: steps[0],
         lambda *event: told.append(event),
         clock=lambda: now[0],
@@ -189,6 +190,7 @@ def test_a_silence_is_told_once_with_who_waits_and_again_after_progress(tmp_path
     assert event == "silence"
     assert "the driver waits for the ranks, since 62 s (vlrl/trainer/driver.py:9)" in text
     assert "rank 1: process 7 is stopped (state T) and does not answer" in text
+    assert "engine 0: has not started yet" in text
     (file,) = (tmp_path / "stacks").iterdir()
     assert str(file) in text and "=== rank 1" in file.read_text()
     steps[0] += 1
@@ -202,7 +204,7 @@ def test_who_waits_for_somebody_else_has_gone_on(tmp_path: Path) -> None:
     """The numbers of a step come at its end; until then what its parts wait for changes."""
     now, told, waits = [0.0], list[tuple[str, str]](), FakeWaits()
     watch = SilenceWatch(
-        60.0, tmp_path, waits, list, lambda: 0, lambda *event: told.append(event), clock=lambda: now[0]
+        60.0, tmp_path, waits, list, list, lambda: 0, lambda *event: told.append(event), clock=lambda: now[0]
     )
     for second in range(0, 300, 10):
         now[0] = float(second)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from vlrl.cluster import Process, Processes, reachable
+from vlrl.cluster import Output, Process, Processes, reachable
 from vlrl.config import Config
 from vlrl.run.engines import Engines
 from vlrl.run.monitoring.silence import SilenceWatch
@@ -17,10 +18,13 @@ from vlrl.tracking.console import TrainConsole
 from vlrl.tracking.events import Events
 from vlrl.tracking.prometheus.exporter import RunExporter
 from vlrl.tracking.prometheus.targets import TargetsFile
+from vlrl.tracking.run_log import RunLog
 from vlrl.tracking.sinks import MetricSinks
 
 EVERY_S = 2.0
 """Seconds between looks at the processes."""
+LEVELS = {"ERROR": "error", "Traceback": "error", "Error": "error", "WARN": "warning", "Warn": "warning"}
+"""By a word at the beginning of what a process has printed."""
 CLOSE_S = 15.0
 """Seconds in which a look ends; one that asks a node that is gone is left behind."""
 
@@ -61,6 +65,9 @@ class Monitor:
                 config.run_dir, options, resume_step=resume_step, tell=events.tell, more=more
             )
             stack.callback(self.sinks.close)
+            self._log = RunLog(config.run_dir, socket.gethostname())
+            stack.callback(self._log.close)
+            console.hear = self._hear
             self._stack = stack.pop_all()
         shared = config.logging.prometheus_targets
         self._targets = TargetsFile(config.run_dir, Path(shared) if shared is not None else None)
@@ -83,7 +90,7 @@ class Monitor:
             self._targets.remove()
 
     def close(self) -> None:
-        """Close the sinks and the endpoint."""
+        """Close the sinks, the log and the endpoint."""
         self._stack.close()
 
     def _silence_watch(self, engines: Engines, loop: asyncio.AbstractEventLoop) -> SilenceWatch | None:
@@ -95,13 +102,16 @@ class Monitor:
             self._config.run_dir,
             Waits(threading.get_ident(), loop),
             engines.processes.now,
+            engines.processes.starting,
             lambda: (self._console.running, self._console.num_done),
             self._events.tell,
         )
 
     def _run(self, processes: Processes, silence: SilenceWatch | None, closed: threading.Event) -> None:
+        output = Output()
         while not closed.wait(EVERY_S):
             try:
+                self._follow(output, processes.now())
                 if self._exporter is not None:
                     self._write_targets(self._exporter.port, processes.now())
                 if silence is not None:
@@ -110,6 +120,24 @@ class Monitor:
                 if not closed.is_set():
                     self._events.tell("unwatched", f"the run's processes are not watched any more: {error}")
                 return
+
+        with suppress(Exception):  # of those that have died since, the last words
+            self._follow(output, processes.now(), here_only=True)
+
+    def _follow(self, output: Output, processes: Sequence[Process], *, here_only: bool = False) -> None:
+        output.follow(processes)
+        for process, node, lines in output.lines(here_only=here_only):
+            for line in lines:
+                level = next((name for mark, name in LEVELS.items() if mark in line[:200]), "info")
+                self._log.write(line, process=process, node=node, step=self._step, level=level)
+
+    def _hear(self, text: str, event: str) -> None:
+        self._log.write(text, step=self._step, level="warning" if event else "info", event=event)
+
+    @property
+    def _step(self) -> int | None:
+        """The step that is being made."""
+        return self._console.num_done if self._console.running else None
 
     def _write_targets(self, port: int, processes: Iterable[Process]) -> None:
         own = f"{reachable(self._config.logging.prometheus_host)}:{port}"

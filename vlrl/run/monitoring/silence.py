@@ -34,6 +34,7 @@ class SilenceWatch:
         run_dir: Path,
         waits: Waits,
         processes: Callable[[], Sequence[Watched]],
+        starting: Callable[[], Sequence[str]],
         progress: Callable[[], Hashable],
         tell: TellFn,
         *,
@@ -46,12 +47,14 @@ class SilenceWatch:
             run_dir: the run's folder.
             waits: of the driver.
             processes: of ranks, engines and workers.
+            starting: names of those of them that have not started yet.
             progress: changes whenever something has been done that no stack shows.
             tell: called with an event's name and a sentence.
             clock: seconds; for tests.
         """
         self._silence_s, self._run_dir, self._tell, self._clock = silence_s, run_dir, tell, clock
-        self._waits, self._processes, self._progress = waits, processes, progress
+        self._waits, self._processes, self._starting = waits, processes, starting
+        self._progress = progress
         self._last: Hashable = None
         self._since, self._is_told = clock(), False
 
@@ -71,6 +74,7 @@ class SilenceWatch:
     def _report(self, seconds: float, who_waits: str) -> None:
         asked = [(str(process), process.stacks()) for process in self._processes()]
         found = [f"{name}: {stacks.partition(':' + chr(10))[0]}" for name, stacks in asked]
+        found += [f"{name}: has not started yet" for name in self._starting()]
         text = "\n".join([f"nothing has happened for {seconds:.0f} s (logging.silence_s)", who_waits, *found])
         file = self._keep(text, asked)
         self._tell("silence", f"{text}\nstacks of the processes: {file}")
