@@ -9,6 +9,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from vlrl.tracking.prometheus.server import MetricsServer
+
 STACKS_SIGNAL = signal.SIGUSR2
 """At it the process writes the Python stacks of all its threads, even while it computes in C."""
 STACKS_S = 2.0
@@ -57,10 +59,9 @@ def serve_metrics(host: str, port: int = 0) -> int:
     Raises:
         OSError: if the port is in use.
     """
-    from prometheus_client import REGISTRY, start_http_server
+    from prometheus_client import REGISTRY
 
-    server, _ = start_http_server(port, addr=host, registry=REGISTRY)
-    return int(server.server_port)
+    return MetricsServer(REGISTRY, host, port).port
 
 
 def state_of(pid: int) -> str:

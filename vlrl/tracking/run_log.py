@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 LOG_FILE = "run.log"
-"""Lines of `time` (UTC, ISO 8601), `run`, `process` (driver, rank 0, engine 1, …), `node`, `step` (that is made,
-from 0; null before the first), `level`, `event` (its name, if it is one of events.jsonl) and `message`."""
+"""Lines of `time` (UTC, ISO 8601, when it was read), `run`, `process` (driver, rank 0, engine 1, …), `node`,
+`step` (that is made, from 0; null between phases), `level`, `event` (a name of events.jsonl) and `message`."""
 MAX_BYTES = 200 * 2**20
 """A file of this size becomes run.log.1, in place of the one before."""
 

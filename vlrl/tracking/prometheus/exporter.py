@@ -23,6 +23,7 @@ from vlrl.config import Config
 from vlrl.errors import ResourceError
 from vlrl.tracking.metrics import ENGINE_COUNTS, EPISODE_COUNTS, NODES, WORKER_COUNTS, describe
 from vlrl.tracking.nodes import Gauges
+from vlrl.tracking.prometheus.server import MetricsServer
 from vlrl.tracking.sinks.rollout_rows import RolloutRow
 from vlrl.tracking.sinks.sink import require_package
 
@@ -75,13 +76,13 @@ class RunExporter:
         registry.register(self)
         client.ProcessCollector(registry=registry)
         try:
-            self._server, self._thread = client.start_http_server(port, addr=host, registry=registry)
+            self._server = MetricsServer(registry, host, port or 0)
         except OSError as error:
             raise ResourceError(
                 f"logging.prometheus_port={port} at {host} cannot be served ({error}): give another port, "
                 "or 0 for any free one"
             ) from error
-        self.port = int(self._server.server_port)
+        self.port = self._server.port
 
     def open(self) -> None:
         """Nothing: it serves since it was made."""
@@ -105,9 +106,7 @@ class RunExporter:
 
     def stop(self) -> None:
         """End the server."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        self._server.stop()
 
     def collect(self) -> Iterator[Any]:
         """What Prometheus is told, by prometheus-client's protocol."""
