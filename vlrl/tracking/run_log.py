@@ -10,7 +10,7 @@ from pathlib import Path
 
 LOG_FILE = "run.log"
 """Lines of `time` (UTC, ISO 8601, when it was read), `run`, `process` (driver, rank 0, engine 1, …), `node`,
-`step` (that is made, from 0; null between phases), `level`, `event` (a name of events.jsonl) and `message`."""
+`step` (that is made, from 0; null between phases), `level`, `event` (as in events.jsonl) and `message`."""
 MAX_BYTES = 200 * 2**20
 """A file of this size becomes run.log.1, in place of the one before."""
 

@@ -26,11 +26,11 @@ def in_a_thread():
     while True:
         time.sleep(1)
 def at_work():
+    print(facts.pid, facts.stacks_file, flush=True)
     while True:
         sum(range(1000000))
 facts = offer_stacks()
 threading.Thread(target=in_a_thread, daemon=True).start()
-print(facts.pid, facts.stacks_file, flush=True)
 at_work()
 """
 

@@ -13,8 +13,8 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 class MetricsServer:
     """Serves a registry of prometheus-client in a thread.
 
-    Its own server offers OpenMetrics as well, which Prometheus prefers, and there prometheus-client 0.26 turns
-    the colons of vLLM's names into underscores.
+    Its own server offers OpenMetrics as well, which Prometheus prefers, and there prometheus-client 0.26
+    turns the colons of vLLM's names into underscores.
 
     Attributes:
         port: at which it is served.
