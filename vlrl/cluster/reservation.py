@@ -53,7 +53,7 @@ class Place:
         gpus: what CUDA calls its GPUs on that node; none on a CPU.
         strategy: Ray's, into the actor's bundle.
         interface: the network interface to reach other nodes by; None where no other node takes part.
-        role: of the actor, in words, and `number` among those; `processes` is told of it, if it is watched.
+        role: of the actor, in words, and `number` among those; `processes` takes it up, if it is watched.
     """
 
     node_id: str
@@ -146,7 +146,7 @@ class Reservation:
     def __init__(self, layout: Layout, timeout_s: float, processes: Processes | None = None) -> None:
         """Reserve; waits up to timeout_s for what other runs have.
 
-        `processes` is told of what is started in the places.
+        `processes` takes up what is started in the places.
 
         Raises:
             ResourceError: if it takes longer; names the bundles that wait, and for what.

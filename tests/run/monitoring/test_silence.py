@@ -17,7 +17,7 @@ import pytest
 
 from vlrl.process.watched import ProcessFacts, stacks_of, state_of
 from vlrl.run.monitoring.silence import SilenceWatch
-from vlrl.run.monitoring.waits import Wait, Waits, words
+from vlrl.run.monitoring.waits import DriverWait, Waits, words
 
 CHILD = """
 import threading, time
@@ -98,7 +98,7 @@ def loop() -> Iterator[Loop]:
     loop.end()
 
 
-def until_found(waits: Waits, num: int) -> list[Wait]:
+def until_found(waits: Waits, num: int) -> list[DriverWait]:
     for _ in range(500):
         if len(found := [wait for wait in waits.look() if wait.who == "a task"]) == num:
             return found
@@ -158,15 +158,15 @@ class FakeWaits(Waits):
     """Those that are set."""
 
     def __init__(self) -> None:
-        self.found: list[Wait] = []
+        self.found: list[DriverWait] = []
 
-    def look(self) -> list[Wait]:
+    def look(self) -> list[DriverWait]:
         return self.found
 
 
 def test_a_silence_is_told_once_with_who_waits_and_again_after_progress(tmp_path: Path) -> None:
     now, steps, told, waits = [0.0], [0], list[tuple[str, str]](), FakeWaits()
-    waits.found = [Wait("the driver", "the ranks", ("vlrl/trainer/driver.py", 9), 0.0)]
+    waits.found = [DriverWait("the driver", "the ranks", ("vlrl/trainer/driver.py", 9), 0.0)]
     watch = SilenceWatch(
         60.0,
         tmp_path,
@@ -208,6 +208,6 @@ def test_who_waits_for_somebody_else_has_gone_on(tmp_path: Path) -> None:
     )
     for second in range(0, 300, 10):
         now[0] = float(second)
-        waits.found = [Wait("a task", "the engines", ("vlrl/engine/client/link.py", 9), float(second))]
+        waits.found = [DriverWait("a task", "the engines", ("vlrl/engine/client/link.py", 9), float(second))]
         watch.look()
     assert not told

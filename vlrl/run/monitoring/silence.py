@@ -15,7 +15,7 @@ MAX_FILES = 20
 """Files of stacks that a run keeps, the newest."""
 
 
-class Watched(Protocol):
+class WatchedProcess(Protocol):
     """A process of the run, as `vlrl.cluster.Process` has it."""
 
     def __str__(self) -> str: ...
@@ -33,7 +33,7 @@ class SilenceWatch:
         silence_s: float,
         run_dir: Path,
         waits: Waits,
-        processes: Callable[[], Sequence[Watched]],
+        processes: Callable[[], Sequence[WatchedProcess]],
         starting: Callable[[], Sequence[str]],
         progress: Callable[[], Hashable],
         tell: TellFn,

@@ -31,7 +31,7 @@ Place = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class DriverWait:
     """One that waits.
 
     Attributes:
@@ -67,7 +67,7 @@ class Waits:
         self._thread, self._loop, self._clock = thread, loop, clock
         self._since: dict[tuple[Any, ...], float] = {}
 
-    def look(self) -> list[Wait]:
+    def look(self) -> list[DriverWait]:
         """Those that wait now, the longest first."""
         now, since, found = self._clock(), dict[tuple[Any, ...], float](), []
         for key, who, frames in self._stacks():
@@ -76,7 +76,7 @@ class Waits:
                 continue
             at = (key, *((frame.f_code, frame.f_lasti) for frame in frames))
             since[at] = self._since.get(at, now)
-            found.append(Wait(who, _whom(places), places[0], since[at]))
+            found.append(DriverWait(who, _whom(places), places[0], since[at]))
         self._since = since
         return sorted(found, key=lambda wait: wait.since)
 
@@ -91,9 +91,9 @@ class Waits:
             yield id(task), "a task", _awaiting(task)
 
 
-def words(waits: list[Wait], now: float) -> str:
+def words(waits: list[DriverWait], now: float) -> str:
     """The waits as lines: alike ones together, with the longest."""
-    alike: dict[tuple[str, str, Place], list[Wait]] = defaultdict(list)
+    alike: dict[tuple[str, str, Place], list[DriverWait]] = defaultdict(list)
     for wait in waits:
         alike[wait.who, wait.whom, wait.place].append(wait)
     lines = []
@@ -137,7 +137,7 @@ def _vlrl_file(code: CodeType) -> str | None:
 
 
 def _whom(places: list[Place]) -> str:
-    """By the innermost of the functions that says so."""
+    """Whom the innermost function that says so waits for."""
     for file, _ in places:
         for start, whom in AWAITED.items():
             if file.startswith(start):
