@@ -294,6 +294,9 @@ class LoggingConfig(Section):
     silence_s: float | None = Field(600.0, gt=0)
     """Seconds in which nothing goes on, after which an event says who waits for whom, and the stacks of all
     processes are written to RUN/stacks; null: never. A longer step of the trainer is such a silence too."""
+    traces: Literal["file", "otlp"] | None = None
+    """OpenTelemetry spans of steps, episodes and requests: to RUN/traces.jsonl, or by OTLP over HTTP to
+    OTEL_EXPORTER_OTLP_ENDPOINT; null: none. Needs `pip install vlrl[traces]`, which vLLM brings anyway."""
     num_report_rollouts: int = Field(16, ge=1)
     """Rollouts shown in the report, before and after training."""
     rollouts: RolloutLogConfig = RolloutLogConfig()

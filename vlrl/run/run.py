@@ -157,8 +157,8 @@ class Run:
         if self._generate:
             first = self.first_samples[: config.scoring.num_tried]
             call_rewards_first(first, self.reward, self.processor, self.runner, tell)
-            host = EnvHost(config.env, max_open=config.episodes.max_episodes)
-            self.host = self._stack.enter_context(closing(host))
+            max_open, around = config.episodes.max_episodes, self.timeline.around_env
+            self.host = self._stack.enter_context(EnvHost(config.env, max_open=max_open, around=around))
             self.runner.run(try_envs(self.first_samples, self.host, config, train=self._train))
         self.interrupts.check()
         self.console.phase("starting engines")
