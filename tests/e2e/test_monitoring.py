@@ -18,6 +18,7 @@ from sessions import Session
 
 from vlrl.tracking.events import EVENTS_FILE
 from vlrl.tracking.prometheus.targets import TARGETS_FILE
+from vlrl.tracking.run_log import LOG_FILE
 
 ENV = '''
 import time
@@ -141,4 +142,8 @@ def test_a_run_is_watched(session: Session, tmp_path: Path) -> None:
     session.press_ctrl_c()
     session.end()
     assert not (run_dir / TARGETS_FILE).exists() and not list((tmp_path / "targets").iterdir())
+    said = [json.loads(line) for line in (run_dir / LOG_FILE).read_text().splitlines()]
+    assert {"driver", "rank 0", "rank 1", "engine 0"} <= {line["process"] for line in said}
+    assert {"silence", "silence_over"} <= {line["event"] for line in said}
+    assert all(line["run"] == "watched" and line["node"] for line in said)
     assert not told(run_dir, "unwatched") and not told(run_dir, "sink_failed")

@@ -18,6 +18,7 @@ from builders import ScriptedPolicy, TextProcessor, make_config, make_context, t
 from vlrl.config import Config
 from vlrl.environment.host.host import EnvHost
 from vlrl.rollout.groups import rollout_groups
+from vlrl.scoring.compose import ComposedReward
 from vlrl.tracking.timeline import Timeline
 from vlrl.tracking.traces import TRACES_FILE
 from vlrl.types import EnvTask, Sample
@@ -73,6 +74,17 @@ def test_an_episode_is_a_trace_of_its_requests_and_env_steps(tmp_path: Path) -> 
         )
     (train,) = [span for span in spans if span["name"] == "trainer train"]
     assert train["attributes"] == {"vlrl.step": 3}
+
+
+def test_scoring_is_a_trace(tmp_path: Path) -> None:
+    config = config_of(tmp_path, "file")
+    timeline = Timeline.of_run(config, resumed=False)
+    with ComposedReward.of_run(config, {}) as reward:
+        reward.around = timeline.around_scoring
+        asyncio.run(reward.score_all([]))
+    timeline.close()
+    (line,) = (config.run_dir / TRACES_FILE).read_text().splitlines()
+    assert json.loads(line)["name"] == "reward score"
 
 
 class Collector:

@@ -113,6 +113,10 @@ class Timeline:
         """A context for a call of an environment: a span of its trace, if there are traces."""
         return self._traces.span("env", method, {}) if self._traces is not None else nullcontext()
 
+    def around_scoring(self) -> AbstractContextManager[None]:
+        """The same for the scoring of some episodes, which have ended: a trace of its own."""
+        return self._traces.span("reward", "score", {}) if self._traces is not None else nullcontext()
+
     def close(self) -> None:
         """Close the file; what comes later is not kept. Safe to call twice."""
         self._path = None

@@ -51,6 +51,9 @@ class Player:
     filters: Sequence[NamedFilter] = ()
     policy_of: Callable[[int], Policy] | None = None
 
+    def __post_init__(self) -> None:
+        self.reward.around = self.context.timeline.around_scoring
+
     @property
     def untrained(self) -> frozenset[str]:
         """Agents that a frozen policy plays."""
