@@ -31,7 +31,7 @@ def test_a_line_says_who_where_and_when(tmp_path: Path) -> None:
     assert first.pop("time").endswith("+00:00")
     assert first == {
         **{"run": tmp_path.name, "process": "rank 1", "node": "host-2", "step": 3},
-        **{"level": "error", "event": None, "message": "half a pair: \\ud83d"},
+        **{"level": "error", "event": None, "message": "half a pair: \ud83d"},
     }
     assert (second["process"], second["node"], second["message"]) == ("driver", "host-1", "later")
 
