@@ -85,8 +85,8 @@ class TrainConsole:
         self._console = console or Console(stderr=json_mode, highlight=False)
         self._clock = clock
         self._title = title
-        self.hear: Callable[[str, str], None] = lambda text, event: None
-        """Told of every line that is printed, and of an event's name."""
+        self.hear: Callable[[str], None] = lambda text: None
+        """Called with every line that is printed."""
         self._total = total_steps
         self._phase: tuple[str, float] | None = None
         self._step_times: deque[float] = deque(maxlen=ETA_WINDOW)
@@ -156,9 +156,9 @@ class TrainConsole:
             self._last_step_line_at = now
             self._print_line(step, values, "" if self._console.is_terminal else words)
 
-    def note(self, text: str, event: str = "") -> None:
-        """Print a sentence above the bar; of an event `hear` is told the name."""
-        self._print(Text(text), event)
+    def note(self, text: str) -> None:
+        """Print a sentence above the bar."""
+        self._print(Text(text))
 
     @property
     def running(self) -> str:
@@ -224,9 +224,9 @@ class TrainConsole:
         mark, style = ("✗", "red") if failed else ("✓", "green")
         self._print(Text.assemble((mark, style), f" {name}  {duration(self._clock() - start)}"))
 
-    def _print(self, text: Text, event: str = "") -> None:
+    def _print(self, text: Text) -> None:
         self._last_line_at = self._clock()
-        self.hear(text.plain, event)
+        self.hear(text.plain)
         # Soft wrap: in a log a line stays one line, whatever width rich guesses.
         self._progress.console.print(text, soft_wrap=True)
 

@@ -18,10 +18,12 @@ class Events:
 
     Attributes:
         counts: how often each event has happened.
+        being_told: names of events by their sentences, while the console shows these.
     """
 
     def __init__(self, run_dir: Path, console: TrainConsole) -> None:
         self.counts: Counter[str] = Counter()
+        self.being_told: dict[str, str] = {}
         self._path, self._console = run_dir / EVENTS_FILE, console
 
     def note(self, text: str) -> None:
@@ -31,7 +33,9 @@ class Events:
     def tell(self, event: str, text: str) -> None:
         """Note that something of the kind `event` happened; `text` is a sentence about it."""
         self.counts[event] += 1
-        self._console.note(text, event)
+        self.being_told[text] = event
+        self.note(text)
+        self.being_told.pop(text, None)
         line = {"time": datetime.now(UTC).isoformat(timespec="seconds"), "event": event, "text": text}
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.open("a", encoding="utf-8") as file:

@@ -131,7 +131,8 @@ class Monitor:
                 level = next((name for mark, name in LEVELS.items() if mark in line[:200]), "info")
                 self._log.write(line, process=process, node=node, step=self._step, level=level)
 
-    def _hear(self, text: str, event: str) -> None:
+    def _hear(self, text: str) -> None:
+        event = self._events.being_told.get(text, "")
         self._log.write(text, step=self._step, level="warning" if event else "info", event=event)
 
     @property
