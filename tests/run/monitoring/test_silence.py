@@ -82,6 +82,7 @@ class Loop:
         )
         exec(compile(source, f"/somewhere/vlrl/{file}", "exec"), scope)
         asyncio.run_coroutine_threadsafe(scope["play"](self.free), self.loop)
+        time.sleep(0.2)  # until it waits
 
     def end(self) -> None:
         self.loop.call_soon_threadsafe(self.free.set)

@@ -19,12 +19,13 @@ from vlrl.errors import ConfigError
 from vlrl.tracking.rollouts.log import RolloutLog
 from vlrl.tracking.rollouts.records import images_of, write_images
 from vlrl.tracking.rollouts.table import Place, rollout_table
-from vlrl.tracking.sinks import MetricSinks, read_metrics
+from vlrl.tracking.sinks import MetricSinks, all_sinks, read_metrics
 from vlrl.tracking.sinks.rollout_rows import COLUMNS
 
 
 @pytest.fixture(autouse=True)
 def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(all_sinks, "CLOSE_S", 120.0)  # a busy machine takes long to start W&B's process
     monkeypatch.setenv("WANDB_MODE", "offline")
     for folder in ("DATA", "CACHE", "CONFIG"):
         monkeypatch.setenv(f"WANDB_{folder}_DIR", str(tmp_path / "wandb_home"))
@@ -177,7 +178,7 @@ import sys, time
 from pathlib import Path
 from vlrl.config.options import LoggingConfig
 from vlrl.tracking.sinks import MetricSinks, all_sinks
-all_sinks.CLOSE_S = 1.0
+all_sinks.CLOSE_S = 5.0
 config = LoggingConfig.model_validate_json(sys.argv[2])
 with MetricSinks(Path(sys.argv[1]), config, tell=print) as sinks:
     for step in range(20):
