@@ -51,6 +51,7 @@ TESTED_WITH = {
         for program in ("icewm", "mousepad", "pcmanfm", "galculator", "gpicview", "mtpaint", "xterm")
     },
     "Xvfb": "xvfb",
+    "promtool": "prometheus",  # 96 MB
 }
 """A program, a file or a folder → Debian's package of it."""
 

@@ -55,6 +55,9 @@ LEFT_OUT = {
     "dev": {"selenium": "miniwob's Python needs it, its pages do not"},
 }
 
+OVERRIDDEN = {"trackio": "pillow", "mlflow-skinny": "cachetools"}
+"""Package of the tests → what it bounds below the lock's version, with which its tests pass."""
+
 
 class Package(NamedTuple):
     """A package of a resolved set, and the file that pip would install."""
@@ -108,13 +111,19 @@ def compile_set(
     A requirements file that is there already is kept to as far as it fits. CPU builds of torch are looked for
     where pip is told to look (PIP_FIND_LINKS), and on failure in PyTorch's own index.
     """
-    with tempfile.NamedTemporaryFile("w", suffix=".txt") as excluded:
+    with (
+        tempfile.NamedTemporaryFile("w", suffix=".txt") as excluded,
+        tempfile.NamedTemporaryFile("w", suffix=".txt") as overrides,
+    ):
         excluded.write("".join(f"{name}\n" for name in leave_out))
         excluded.flush()
+        overrides.write(overriding(files))
+        overrides.flush()
         command = [sys.executable, "-m", "uv", "pip", "compile", "--quiet", "--no-header", "--no-annotate"]
         command += ["--python-version", python, "--python-platform", f"{ARCHITECTURE}-{SYSTEM}"]
         command += ["--only-binary", ":all:", *(f"--no-binary={package}" for package in OF_SOURCE)]
-        command += ["--excludes", excluded.name, "--output-file", str(output), *options]
+        command += ["--excludes", excluded.name, "--overrides", overrides.name]
+        command += ["--output-file", str(output), *options]
         if cpu:
             command += [f"--find-links={place}" for place in os.environ.get("PIP_FIND_LINKS", "").split()]
         command += [str(file) for file in files]
@@ -125,6 +134,14 @@ def compile_set(
         if child.returncode != 0:
             names = " ".join(file.name for file in files)
             raise SystemExit(f"no set fits {names} on Python {python}:\n{first.stderr}")
+
+
+def overriding(files: Sequence[Path]) -> str:
+    """Pins in requirement files that hold whatever the packages of OVERRIDDEN ask for, as requirements."""
+    pins = {name: pin for file in files for name, pin in read_pins(file).items()}
+    text = "\n".join(file.read_text() for file in files)
+    wanted = [name for package, name in OVERRIDDEN.items() if re.search(rf"^{package}\b", text, re.MULTILINE)]
+    return "".join(f"{name}=={pins[name].version}\n" for name in wanted if name in pins)
 
 
 def resolve(kind: str, *options: str) -> dict[str, Pin]:

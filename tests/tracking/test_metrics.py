@@ -6,7 +6,6 @@ import sys
 import pytest
 
 from vlrl.config.options import LoggingConfig
-from vlrl.errors import ConfigError
 from vlrl.tracking.console import COLUMNS
 from vlrl.tracking.metrics import METRICS, describe, is_reward_part
 from vlrl.tracking.sinks import MetricSinks, drop_from_step, read_metrics
@@ -71,49 +70,6 @@ def test_lines_of_one_step_are_merged(tmp_path):
     path = tmp_path / "metrics.jsonl"
     path.write_text('{"step": 1, "a": 1.0}\n{"step": 0, "a": 2.0}\n{"step": 1, "b": 3.0}\n')
     assert read_metrics(path) == [{"step": 0, "a": 2.0}, {"step": 1, "a": 1.0, "b": 3.0}]
-
-
-def test_tensorboard_gets_every_number(tmp_path):
-    with MetricSinks(tmp_path, LoggingConfig()) as sinks:
-        sinks.log(7, {"reward/mean": 0.25})
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    events = EventAccumulator(str(tmp_path / "tensorboard"))
-    events.Reload()
-    (point,) = events.Scalars("reward/mean")
-    assert (point.step, point.value) == (7, 0.25)
-
-
-def test_missing_wandb_names_the_remedy_and_touches_nothing(tmp_path, monkeypatch):
-    log_steps(tmp_path, range(3))
-    monkeypatch.setitem(sys.modules, "wandb", None)
-    with pytest.raises(ConfigError, match=r"pip install vlrl\[wandb\]"):
-        MetricSinks(tmp_path, LoggingConfig(wandb_project="digits"))
-    assert len(read_metrics(tmp_path / "metrics.jsonl")) == 3
-
-
-def test_wandb_gets_the_same_numbers_and_the_same_run_on_resume(tmp_path, monkeypatch):
-    calls = []
-
-    class FakeWandb:
-        def init(self, **options):
-            calls.append(options["id"])
-            return self
-
-        def log(self, values, step):
-            calls.append((step, values))
-
-        def finish(self):
-            calls.append("finish")
-
-    monkeypatch.setitem(sys.modules, "wandb", FakeWandb())
-    config = LoggingConfig(tensorboard=False, wandb_project="digits")
-    for resume_step in (None, 1, None):
-        with MetricSinks(tmp_path, config, resume_step=resume_step) as sinks:
-            sinks.log(1, {"reward/mean": 0.5})
-    first, resumed, fresh = (calls[i] for i in (0, 3, 6))
-    assert first == resumed != fresh
-    assert calls[1:3] == [(1, {"reward/mean": 0.5}), "finish"]
 
 
 def test_every_metric_is_described_and_the_console_shows_known_ones():

@@ -18,6 +18,7 @@ from vlrl.cluster.calls import (
 )
 from vlrl.cluster.node_checks import check_nodes
 from vlrl.cluster.node_monitor import NodeMonitor
+from vlrl.cluster.processes import Output, Process, Processes, reachable
 from vlrl.cluster.reservation import (
     Place,
     Reservation,
@@ -33,7 +34,10 @@ from vlrl.cluster.versions import check_versions
 
 __all__ = [
     "NodeMonitor",
+    "Output",
     "Place",
+    "Process",
+    "Processes",
     "Reservation",
     "begin",
     "begin_with",
@@ -54,6 +58,7 @@ __all__ = [
     "meeting_point",
     "nodes",
     "put",
+    "reachable",
     "run_on",
     "spawn",
     "split",

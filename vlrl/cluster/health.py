@@ -32,12 +32,15 @@ class NodeReader:
         self._run_dir = Path(run_dir)
         self._has_gpus = bool(gpu_readings())
         psutil.cpu_percent()  # counts from here
+        self._network = time.monotonic(), _network_bytes()
 
     def read(self) -> dict[str, float]:
         """Gauges by name, as `vlrl.tracking.metrics.NODE_GAUGES` has them."""
         gauges = {
             "cpu_load": psutil.cpu_percent() / 100,
             "memory_used": get_used_memory() / get_system_memory(),
+            **self._read_network(),
+            "shared_memory_used": _disk("shm", Path("/dev/shm"))["shm_used"],
             **_disk("run_disk", self._run_dir),
             **_disk("tmp_disk", Path(tempfile.gettempdir())),
         }
@@ -46,6 +49,20 @@ class NodeReader:
                 if (value := getattr(gpu, what)) is not None:
                     gauges[f"gpu{gpu.number}_{what}"] = value
         return gauges
+
+    def _read_network(self) -> dict[str, float]:
+        (before, counted), self._network = self._network, (time.monotonic(), _network_bytes())
+        seconds = max(self._network[0] - before, 1e-3)
+        received, sent = (
+            max(0, now - then) / 2**20 / seconds for now, then in zip(self._network[1], counted, strict=True)
+        )
+        return {"network_received_mib_per_s": received, "network_sent_mib_per_s": sent}
+
+
+def _network_bytes() -> tuple[int, int]:
+    """Received and sent by all network cards, without what stays on the node."""
+    cards = [c for name, c in psutil.net_io_counters(pernic=True).items() if name != "lo"]
+    return sum(card.bytes_recv for card in cards), sum(card.bytes_sent for card in cards)
 
 
 def _disk(name: str, folder: Path) -> dict[str, float]:

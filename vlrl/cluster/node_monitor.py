@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from vlrl.cluster.health import NodeHealth
 from vlrl.tracking.events import Events
-from vlrl.tracking.nodes import NodeWatch
+from vlrl.tracking.nodes import Gauges, NodeWatch
 
 EVERY_S = 30.0
 """Seconds between readings: there are some ten numbers a node, which every sink keeps."""
@@ -41,6 +41,10 @@ class NodeMonitor:
         """The newest values of all nodes since this was called last; empty between two readings."""
         with self._lock:
             return self._watch.take_metrics()
+
+    def newest(self) -> Mapping[str, Gauges]:
+        """The newest readings by host."""
+        return self._watch.newest
 
     def close(self) -> None:
         """End the thread."""

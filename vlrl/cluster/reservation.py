@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import ray
@@ -13,6 +13,7 @@ from ray.util.placement_group import placement_group, placement_group_table, rem
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy, PlacementGroupSchedulingStrategy
 
 from vlrl.cluster.calls import fetch, fetch_all
+from vlrl.cluster.processes import Processes
 from vlrl.errors import EngineError, NodeLost, ResourceError
 from vlrl.placement.layout import Layout, Node, Slot
 from vlrl.process.network import interface_of, rendezvous_port
@@ -52,6 +53,7 @@ class Place:
         gpus: what CUDA calls its GPUs on that node; none on a CPU.
         strategy: Ray's, into the actor's bundle.
         interface: the network interface to reach other nodes by; None where no other node takes part.
+        role: of the actor, in words, and `number` among those; `processes` takes it up, if it is watched.
     """
 
     node_id: str
@@ -61,6 +63,9 @@ class Place:
     gpus: tuple[str, ...]
     strategy: Any
     interface: str | None = None
+    role: str = ""
+    number: int = 0
+    processes: Processes | None = field(default=None, compare=False, repr=False)
 
     @property
     def is_here(self) -> bool:
@@ -138,13 +143,15 @@ class Reservation:
         gpus: what CUDA calls the GPUs of each of them, by the same.
     """
 
-    def __init__(self, layout: Layout, timeout_s: float) -> None:
+    def __init__(self, layout: Layout, timeout_s: float, processes: Processes | None = None) -> None:
         """Reserve; waits up to timeout_s for what other runs have.
+
+        `processes` takes up what is started in the places.
 
         Raises:
             ResourceError: if it takes longer; names the bundles that wait, and for what.
         """
-        self.layout = layout
+        self.layout, self._processes = layout, processes
         self._bundles = _bundles(layout)
         self._group = placement_group(
             [bundle.resources for bundle in self._bundles],
@@ -166,9 +173,9 @@ class Reservation:
             for number, _ in self._devices
         }
         self._interfaces = self._find_interfaces()
-        self.ranks = [self._place(index, layout.ranks) for index in range(len(layout.ranks))]
-        self.engines = [self._place(index, layout.engines) for index in range(len(layout.engines))]
-        self.workers = [self._place(index, layout.workers) for index in range(len(layout.workers))]
+        self.ranks = self._places("rank", layout.ranks)
+        self.engines = self._places("engine", layout.engines)
+        self.workers = self._places("worker", layout.workers)
 
     def close(self) -> None:
         """Give everything back; actors that are still there are killed."""
@@ -198,7 +205,10 @@ class Reservation:
     def _strategy(self, bundle: int) -> Any:
         return PlacementGroupSchedulingStrategy(self._group, placement_group_bundle_index=bundle)
 
-    def _place(self, index: int, alike: Sequence[Slot]) -> Place:
+    def _places(self, role: str, alike: Sequence[Slot]) -> list[Place]:
+        return [self._place(index, alike, role) for index in range(len(alike))]
+
+    def _place(self, index: int, alike: Sequence[Slot], role: str) -> Place:
         slot = alike[index]
         node = self.layout.nodes[slot.node]
         beside = sum(other.node == slot.node for other in alike)
@@ -211,6 +221,9 @@ class Reservation:
             gpus=tuple(self._devices[slot.node, gpu] for gpu in slot.gpus),
             strategy=self._strategy(bundle),
             interface=self._interfaces.get(node.id),
+            role=role,
+            number=index,
+            processes=self._processes,
         )
 
 
@@ -274,6 +287,8 @@ def spawn(cls: type, *args: Any, place: Place, env: Mapping[str, str]) -> Any:
     if place.interface is not None:  # gloo goes by the host's name else, which often means the loopback
         env_vars |= {name: os.environ.get(name, place.interface) for name in INTERFACE_VARIABLES}
     remote = ray.remote(num_cpus=place.num_cpus, num_gpus=0, max_restarts=0)(cls)
-    return remote.options(runtime_env={"env_vars": env_vars}, scheduling_strategy=place.strategy).remote(
-        *args
-    )
+    options = {"runtime_env": {"env_vars": env_vars}, "scheduling_strategy": place.strategy}
+    actor = remote.options(**options).remote(*args)
+    if place.processes is not None:
+        place.processes.add(place.role, place.number, place.node_id, actor)
+    return actor

@@ -274,8 +274,29 @@ class LoggingConfig(Section):
     """Write TensorBoard events to the run folder."""
     wandb_project: str | None = None
     """Weights & Biases project; null is off. Needs `pip install vlrl[wandb]`."""
+    trackio_project: str | None = None
+    """trackio project; null is off. Needs `pip install vlrl[trackio]`."""
+    mlflow_uri: str | None = None
+    """MLflow server or store, e.g. http://host:5000; null is off. Needs `pip install vlrl[mlflow]`."""
+    mlflow_experiment: str = "vlrl"
+    """MLflow experiment, made if missing."""
+    table_rollouts: int = Field(0, ge=0)
+    """Rollouts of a kept step, with their images, that the sinks above are sent as a table; 0 sends none."""
     timeline: bool = False
     """Write timeline.jsonl: when steps, requests, episodes and weight updates began and ended."""
+    prometheus_port: int | None = Field(None, ge=0, le=65535)
+    """Port of the driver's metrics for Prometheus (0: any free one); null: no process serves any. The others
+    have free ports: RUN/prometheus_targets.json lists all."""
+    prometheus_host: str = "127.0.0.1"
+    """Address at which they are served, to anybody who reaches it; 0.0.0.0 for a Prometheus elsewhere."""
+    prometheus_targets: str | None = None
+    """Folder where that list is kept too, as NAME.json, so that one Prometheus finds all runs there."""
+    silence_s: float | None = Field(600.0, gt=0)
+    """Seconds in which nothing goes on, after which an event says who waits for whom, and the stacks of all
+    processes are written to RUN/stacks; null: never. A longer step of the trainer is such a silence too."""
+    traces: Literal["file", "otlp"] | None = None
+    """OpenTelemetry spans of steps, episodes and requests: to RUN/traces.jsonl, or by OTLP over HTTP to
+    OTEL_EXPORTER_OTLP_ENDPOINT; null: none. Needs `pip install vlrl[traces]`, which vLLM brings anyway."""
     num_report_rollouts: int = Field(16, ge=1)
     """Rollouts shown in the report, before and after training."""
     rollouts: RolloutLogConfig = RolloutLogConfig()

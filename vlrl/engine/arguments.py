@@ -63,7 +63,7 @@ def engine_arguments(
         "mm_processor_kwargs": dict(engine_options),
         "trust_remote_code": config.processor.trust_remote_code,
         "worker_extension_cls": "vlrl.engine.weight_receiver.WeightReceiver",
-        "disable_log_stats": True,
+        "disable_log_stats": config.logging.prometheus_port is None,
     }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from vlrl.choices import MachineChoice
-from vlrl.cluster import NodeMonitor, Reservation, check_nodes, check_versions, cluster, nodes
+from vlrl.cluster import NodeMonitor, Processes, Reservation, check_nodes, check_versions, cluster, nodes
 from vlrl.config import Config
 from vlrl.config.engine import Transport
 from vlrl.engine.policy import VllmPolicy
@@ -35,6 +35,7 @@ class Engines:
         reservation: places of ranks, engines and rollout workers.
         choices: what ranks and engines chose for their machines, likewise.
         nodes: monitors the machines.
+        processes: those of ranks, engines and rollout workers, as they are now.
     """
 
     def __init__(
@@ -65,7 +66,8 @@ class Engines:
         self._share_gpus = layout.takes_turns
         if config.ray.address is not None:
             check_versions(layout.addresses)
-        self.reservation = Reservation(layout, config.ray.start_timeout_s)
+        self.processes = Processes.of_run(config)
+        self.reservation = Reservation(layout, config.ray.start_timeout_s, self.processes)
         stack.callback(self.reservation.close)
         self.nodes = NodeMonitor(layout.addresses, self.config.run_dir, events)
         stack.callback(self.nodes.close)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from textwrap import shorten
@@ -30,6 +30,7 @@ from vlrl.run.checkpoint import RunState, SaveInterval, require_same_run
 from vlrl.run.engines import Engines
 from vlrl.run.lineage import begin_folder
 from vlrl.run.lock import run_lock
+from vlrl.run.monitoring.monitor import Monitor
 from vlrl.run.players.kept import KeptRollouts
 from vlrl.run.players.opening import open_rollouts
 from vlrl.run.players.player import Player, filters_of, masks_of
@@ -43,7 +44,6 @@ from vlrl.tracking.clock import Clock as Clock
 from vlrl.tracking.console import TrainConsole
 from vlrl.tracking.events import Events
 from vlrl.tracking.learning_signal import LearningSignal
-from vlrl.tracking.sinks import MetricSinks
 from vlrl.tracking.timeline import Timeline
 
 T = TypeVar("T")
@@ -127,8 +127,7 @@ class Run:
         self._stack.callback(self.timeline.close)
         if self._train:
             self._stack.enter_context(run_lock(config.run_dir, tell))
-            self.saver = self._saver = Saver(config, tell)
-            self._stack.callback(self.saver.close)
+            self.saver = self._saver = self._stack.enter_context(closing(Saver(config, tell)))
             self.saver.require_storage()
             self._begin = find_beginning(config, resume=self._is_resumed, tell=tell)
             self._resume, self.first_step = self._begin.checkpoint, self._begin.step
@@ -139,16 +138,14 @@ class Run:
         # Of a run that does not train, the first samples are all of the training rows, and are read below.
         look_for_media((*(sources.train if self._train else ()), *sources.heldout), config, tell)
         if self._generate:
-            self.reward = ComposedReward.of_run(config, sources.rewards)
-            self._stack.callback(self.reward.close)
+            self.reward = self._stack.enter_context(closing(ComposedReward.of_run(config, sources.rewards)))
             self._masks, self._filters = masks_of(config), filters_of(config)
         self._samplers = Samplers.open(config, sources.train, self.reward if self._generate else None)
         self.console.phase("loading the processor")
         self.processor = open_processor(config)
         supervised, orders = not self._generate, self._samplers.orders
         self.data = RunData(config, sources, self.processor, supervised=supervised, tell=tell, orders=orders)
-        self._stack.callback(self.data.close)
-        self.stream = self.data.stream
+        self.stream = self._stack.enter_context(closing(self.data)).stream
         self.first_samples = self.stream.batch(self.first_step)  # a broken row shows before an engine starts
         if self._generate:
             require_agents(self.first_samples, config)
@@ -161,8 +158,8 @@ class Run:
         if self._generate:
             tried = self.first_samples[: config.scoring.num_tried]
             call_rewards_first(tried, self.reward, self.processor, self.runner, tell)
-            self.host = EnvHost(config.env, max_open=config.episodes.max_episodes)
-            self._stack.callback(self.host.close)
+            max_open, around = config.episodes.max_episodes, self.timeline.around_env
+            self.host = self._stack.enter_context(EnvHost(config.env, max_open=max_open, around=around))
             self.runner.run(try_envs(self.first_samples, self.host, config, train=self._train))
         self.interrupts.check()
         self.console.phase("starting engines")
@@ -175,13 +172,12 @@ class Run:
         return self
 
     def _open_folder(self) -> None:
-        run_dir = self.config.run_dir
-        begin_folder(self.config, self.data.sources, self.first_step)
-        self.sinks = MetricSinks(run_dir, self.config.logging, resume_step=self.first_step)
-        self._stack.callback(self.sinks.close)
+        config, run_dir = self.config, self.config.run_dir
+        begin_folder(config, self.data.sources, self.first_step)
+        monitor = Monitor(config, self.events, self.console, resume_step=self.first_step)
+        self.monitor = self._stack.enter_context(closing(monitor))
         if self._generate:
-            self.samples = SampleLog(run_dir, first_step=self.first_step)
-            self._stack.callback(self.samples.close)
+            self.samples = self._stack.enter_context(closing(SampleLog(run_dir, first_step=self.first_step)))
 
     def _start_engines(self) -> None:
         self._engines = self.engines = engines = Engines(
@@ -190,6 +186,8 @@ class Run:
         self.config = config = engines.config
         if self._resume is not None:
             require_same_run(self._resume[1], config)  # the ranks are counted now
+        if self._train:
+            self._stack.enter_context(self.monitor.watching(engines, self.runner.get_loop()))
         engines.start(self.phases)
         if self._train:
             self.trainer, self.turns = engines.trainer, engines.turns()
@@ -277,7 +275,7 @@ class Run:
         """Write a step's metrics to every sink and show them."""
         if metrics.get("optim/skipped_fraction"):
             self.console.note(f"step {step + 1}: a gradient was not finite, so its update was left out")
-        self.sinks.log(step, {**metrics, **self.engines.nodes.take_metrics()})
+        self.monitor.sinks.log(step, {**metrics, **self.engines.nodes.take_metrics()})
         self.console.step(step, metrics)
 
     def save(self, next_step: int) -> Path:

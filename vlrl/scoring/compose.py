@@ -14,6 +14,7 @@ rewards returned them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
 from types import TracebackType
@@ -91,6 +92,7 @@ class ComposedReward:
         all_terms: list[Term] = []
         self._terms = _terms(configs, all_terms)
         self._own_terms = {source: _terms(rewards, all_terms) for source, rewards in own.items()}
+        self.around: Callable[[], AbstractContextManager[None]] = lambda: nullcontext()  # for traces
         self._executor = Executor(
             [term.function for term in all_terms],
             self._scoring,
@@ -148,7 +150,8 @@ class ComposedReward:
             for t, chosen, number in zip(trajectories, terms, numbers, strict=True)
             for term in chosen
         ]
-        results = iter(await self._executor.run(requests))
+        with self.around():
+            results = iter(await self._executor.run(requests))
         return [
             self._composed(t, chosen, [next(results) for _ in chosen], step)
             for t, chosen in zip(trajectories, terms, strict=True)

@@ -85,6 +85,8 @@ class TrainConsole:
         self._console = console or Console(stderr=json_mode, highlight=False)
         self._clock = clock
         self._title = title
+        self.hear: Callable[[str], None] = lambda text: None
+        """Called with every line that is printed."""
         self._total = total_steps
         self._phase: tuple[str, float] | None = None
         self._step_times: deque[float] = deque(maxlen=ETA_WINDOW)
@@ -158,6 +160,17 @@ class TrainConsole:
         """Print a sentence above the bar."""
         self._print(Text(text))
 
+    @property
+    def running(self) -> str:
+        """The phase that is running; "" between two."""
+        phase = self._phase
+        return phase[0] if phase is not None else ""
+
+    @property
+    def num_done(self) -> int:
+        """Steps of the phase that are done."""
+        return self._num_done
+
     def seconds_left(self, step: int) -> float | None:
         """Time the steps after `step` will take, from the median of the latest; None if unknown."""
         if not self._step_times:
@@ -213,6 +226,7 @@ class TrainConsole:
 
     def _print(self, text: Text) -> None:
         self._last_line_at = self._clock()
+        self.hear(text.plain)
         # Soft wrap: in a log a line stays one line, whatever width rich guesses.
         self._progress.console.print(text, soft_wrap=True)
 

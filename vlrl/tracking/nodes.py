@@ -22,15 +22,21 @@ NodeEvent: TypeAlias = tuple[str, str]
 
 
 class NodeWatch:
-    """The newest readings of the nodes, and which problems have been reported."""
+    """The newest readings of the nodes, and which problems have been reported.
+
+    Attributes:
+        newest: reading of each host.
+    """
 
     def __init__(self) -> None:
+        self.newest: dict[str, Gauges] = {}
         self._wrong: set[tuple[str, str]] = set()
         self._latest: dict[str, float] = {}
 
     def note(self, readings: Mapping[str, Gauges]) -> Sequence[NodeEvent]:
         """Take the readings of hosts by name; returns the events to report, usually none."""
         events: list[NodeEvent] = []
+        self.newest = dict(readings)
         for host, gauges in readings.items():
             self._latest |= {f"{NODES}{host}/{name}": value for name, value in gauges.items()}
             events += self._lost_or_back(host, gauges)

@@ -11,13 +11,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from vlrl.config import Config
 from vlrl.protocols import Policy
+from vlrl.tracking.traces import Traces
 
 if TYPE_CHECKING:
     from vlrl.rollout.session import Session
@@ -50,18 +51,22 @@ class Span:
 
 
 class Timeline:
-    """Writes spans as they end; without a file it keeps nothing."""
+    """Writes spans as they end, and hands them to OpenTelemetry; without either it keeps nothing."""
 
-    def __init__(self, path: Path | None = None, *, append: bool = False) -> None:
+    def __init__(
+        self, path: Path | None = None, *, append: bool = False, traces: Traces | None = None
+    ) -> None:
         """Begin the file again with the first span, or go on with it as a resumed run does."""
+        self._traces = traces
         self._epoch_s = time.time() - time.perf_counter()
         self._path, self._mode = path, "a" if append else "w"
         self._file: IO[str] | None = None
 
     @classmethod
     def of_run(cls, config: Config, *, resumed: bool) -> Timeline:
-        """A run's, if logging.timeline asks for it."""
-        return cls(config.run_dir / TIMELINE_FILE if config.logging.timeline else None, append=resumed)
+        """A run's, if logging.timeline or logging.traces asks for it."""
+        path = config.run_dir / TIMELINE_FILE if config.logging.timeline else None
+        return cls(path, append=resumed, traces=Traces.of_run(config))
 
     def begin(self) -> None:
         """Open the file, so that other processes of the run can go on with it."""
@@ -70,10 +75,15 @@ class Timeline:
 
     def watched(self, policy: Policy) -> Policy:
         """The policy, each of whose requests becomes a span."""
-        return policy if self._path is None else _Watched(policy, self)
+        return policy if self._path is None and self._traces is None else _Watched(policy, self)
 
     def record(self, lane: str, what: str, start: float, end: float, **details: Any) -> None:
         """Note a span from start to end, both by time.perf_counter; details are JSON values."""
+        if self._traces is not None:
+            self._traces.add(lane, what, self._epoch_s + start, self._epoch_s + end, details)
+        self._write(lane, what, start, end, details)
+
+    def _write(self, lane: str, what: str, start: float, end: float, details: Mapping[str, Any]) -> None:
         self.begin()
         if self._file is None or self._file.closed:
             return
@@ -94,15 +104,26 @@ class Timeline:
         """Note the block, whatever ends it."""
         start = time.perf_counter()
         try:
-            yield
+            with self._traces.span(lane, what, details) if self._traces is not None else nullcontext():
+                yield
         finally:
-            self.record(lane, what, start, time.perf_counter(), **details)
+            self._write(lane, what, start, time.perf_counter(), details)
+
+    def around_env(self, method: str) -> AbstractContextManager[None]:
+        """A context for a call of an environment: a span of its trace, if there are traces."""
+        return self._traces.span("env", method, {}) if self._traces is not None else nullcontext()
+
+    def around_scoring(self) -> AbstractContextManager[None]:
+        """The same for the scoring of some episodes, which have ended: a trace of its own."""
+        return self._traces.span("reward", "score", {}) if self._traces is not None else nullcontext()
 
     def close(self) -> None:
         """Close the file; what comes later is not kept. Safe to call twice."""
         self._path = None
         if self._file is not None:
             self._file.close()
+        if self._traces is not None:
+            self._traces.close()
 
 
 class _Watched:

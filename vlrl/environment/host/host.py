@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol, Self
 
 from vlrl.config.rollout import EnvConfig
@@ -23,6 +24,8 @@ from vlrl.environment.host.slots import Slots
 from vlrl.environment.host.thread import EnvInThread
 from vlrl.errors import InternalError
 from vlrl.types import EnvTask
+
+AroundFn = Callable[[str], AbstractContextManager[None]]
 
 
 class HostedEnv(Protocol):
@@ -98,18 +101,19 @@ class EnvHost:
         num_slots: environments that can be open at once.
     """
 
-    def __init__(self, config: EnvConfig, *, max_open: int) -> None:
+    def __init__(self, config: EnvConfig, *, max_open: int, around: AroundFn | None = None) -> None:
         """Say where environments run.
 
         Args:
             config: where, and the limits.
             max_open: most environments at once; of processes it may be fewer, by `config.num_processes`.
+            around: a context for each call of an environment, made with the method's name.
         """
         slots = max_open
         if config.isolation == "process" and config.num_processes is not None:
             slots = min(max_open, config.num_processes)
         self.num_slots = slots
-        self._config = config
+        self._config, self._around = config, around or (lambda method: nullcontext())
         self._slots = Slots(slots)
         self._pool = EnvPool(slots, config.memory_gib)
         self._homes: dict[_SlottedEnv, Home] = {}
@@ -141,7 +145,7 @@ class EnvHost:
             if isinstance(error, EnvFailure):
                 raise _located(error, spec, "when it was made", "env.reset_timeout_s") from None
             raise
-        env = _SlottedEnv(spec, home, self._config, self._leave)
+        env = _SlottedEnv(spec, home, self._config, self._leave, self._around)
         self._homes[env] = home
         return env
 
@@ -174,11 +178,16 @@ class _SlottedEnv:
     """A hosted environment: what belongs to its slot, and whose turn it is."""
 
     def __init__(
-        self, spec: EnvTask, home: Home, config: EnvConfig, give_back: Callable[[_SlottedEnv], None]
+        self,
+        spec: EnvTask,
+        home: Home,
+        config: EnvConfig,
+        give_back: Callable[[_SlottedEnv], None],
+        around: AroundFn,
     ) -> None:
         self.system_prompt, self.tools, self.system_prompts, self.sees, self.snapshots = home.traits
         self._spec, self._home, self._config, self._give_back = spec, home, config, give_back
-        self._healthy, self._closed, self._num_steps = True, False, 0
+        self._healthy, self._closed, self._num_steps, self._around = True, False, 0, around
 
     async def reset(self) -> Any:
         """See `HostedEnv`."""
@@ -222,7 +231,8 @@ class _SlottedEnv:
             limit, limit_s = "reset_timeout_s", self._config.reset_timeout_s
         self._healthy = False  # until it has answered: who is cancelled here, or fails, leaves it unfit
         try:
-            value = await self._home.perform(method, arguments, limit_s)
+            with self._around(method):
+                value = await self._home.perform(method, arguments, limit_s)
         except EnvFailure as failure:
             where = f"in step {self._num_steps}" if method == "step" else f"in {method}"
             raise _located(failure, self._spec, where, f"env.{limit}") from None

@@ -51,6 +51,9 @@ class Player:
     filters: Sequence[NamedFilter] = ()
     policy_of: Callable[[int], Policy] | None = None
 
+    def __post_init__(self) -> None:
+        self.reward.around = self.context.timeline.around_scoring
+
     @property
     def untrained(self) -> frozenset[str]:
         """Agents that a frozen policy plays."""
@@ -107,10 +110,11 @@ def open_player(
     orders = static_orders(config, sources.train)
     data = RunData(config, sources, processor, supervised=False, tell=tell, owns=owns, orders=orders)
     stack.callback(data.close)
-    host = EnvHost(config.env, max_open=config.episodes.max_episodes)
+    host = EnvHost(config.env, max_open=config.episodes.max_episodes, around=timeline.around_env)
     stack.callback(host.close)
     context = RolloutContext(policy, processor, host, config, endpoint_of(config), timeline)
     stack.push_async_callback(context.endpoint.close)
+    stack.callback(timeline.close)
     return Player(config, data.stream, context, reward, masks_of(config), filters_of(config), policy_of)
 
 

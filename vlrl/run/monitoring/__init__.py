@@ -1,0 +1,1 @@
+"""Watches a run from its driver: sinks of its numbers, Prometheus, and silence."""
