@@ -19,7 +19,7 @@ from vlrl.config.options import LoggingConfig
 from vlrl.ledger import Credit, Ledger, Turn, VersionSpan
 from vlrl.tracking.rollouts.paths import train_file
 from vlrl.tracking.rollouts.records import images_of, write_images
-from vlrl.tracking.rollouts.table import Place, rollout_table
+from vlrl.tracking.rollouts.table import RolloutPlace, rollout_table
 from vlrl.tracking.sinks import MetricSinks
 from vlrl.types import EnvTask, Group, Media, Prompt, Sample, Score, Trajectory
 
@@ -84,7 +84,7 @@ class RunWriter:
 
     def step(self, step: int, groups: Sequence[Group]) -> None:
         """Log a step and keep its rollouts."""
-        places = [Place(step, step * len(groups) + number, number) for number in range(len(groups))]
+        places = [RolloutPlace(step, step * len(groups) + number, number) for number in range(len(groups))]
         table = rollout_table(groups, places, self.processor, self._values(groups))
         file = train_file(self.run_dir, step)
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -260,7 +260,9 @@ class RunWriter:
             (ledger,),
             turns[-1].text,
             "env_error" if failing else "ok",
-            score=None if failing else Score(sum(parts.values()), dict(parts)),
+            score=None
+            if failing
+            else Score(sum(parts.values()), dict(parts), (), {"tags": "<b>one</b> tag"}),
             failure="the environment's process died: exit code 139" if failing else "",
             duration_s=float(self.rng.uniform(0.4, 3)),
             info={"success": parts["success"]} if "success" in parts else {},

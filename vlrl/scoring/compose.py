@@ -174,9 +174,7 @@ class ComposedReward:
     def _composed(
         self, trajectory: Trajectory, terms: Sequence[Term], results: Sequence[Value | Failure], step: int
     ) -> Score | RewardFailure:
-        values: list[Value] = []
-        parts: dict[str, float] = {}
-        explanations: dict[str, str] = {}
+        values, parts = list[Value](), dict[str, float]()
         num_turns = len(trajectory.turns)
         for term, result in zip(terms, results, strict=True):
             if isinstance(result, Failure):
@@ -191,8 +189,7 @@ class ComposedReward:
             for part, number in result.parts.items():
                 name = term.label if part == term.function.label else part
                 parts[f"{term.label}.{name}" if name in parts else name] = number
-            if result.explanation:
-                explanations[term.label] = result.explanation
+        explanations = {t.label: v.explanation for t, v in zip(terms, values, strict=True) if v.explanation}
         numbers = [value.number for value in values]
         turns = _turn_shares([v.turns for v in values], factors(terms, numbers, step), num_turns)
         return Score(total(terms, numbers, step, self._scoring.clip), parts, turns, explanations)

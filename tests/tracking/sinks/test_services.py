@@ -18,7 +18,7 @@ from vlrl.config.options import LoggingConfig, RolloutLogConfig
 from vlrl.errors import ConfigError
 from vlrl.tracking.rollouts.log import RolloutLog
 from vlrl.tracking.rollouts.records import images_of, write_images
-from vlrl.tracking.rollouts.table import Place, rollout_table
+from vlrl.tracking.rollouts.table import RolloutPlace, rollout_table
 from vlrl.tracking.sinks import MetricSinks, all_sinks, read_metrics
 from vlrl.tracking.sinks.rollout_rows import COLUMNS
 
@@ -44,7 +44,7 @@ def keep_rollouts(run_dir: Path, steps: range) -> None:
     write_images(run_dir, images_of([group]))
     log = RolloutLog(run_dir, RolloutLogConfig(), first_step=steps[0], tell=lambda *event: None)
     for step in steps:
-        table = rollout_table([group], [Place(step, step, 0)], FakeProcessor())
+        table = rollout_table([group], [RolloutPlace(step, step, 0)], FakeProcessor())
         log.write(step, lambda table=table: [table])
     log.close()
 

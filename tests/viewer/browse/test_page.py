@@ -217,6 +217,13 @@ def test_reward_parts_are_explained(page: ViewPage) -> None:
     )
 
 
+def test_what_a_reward_says_of_the_rollout_stands_beside_its_part(page: ViewPage) -> None:
+    page.go("#rollout/grpo_s0/39/0")
+    page.until("document.querySelector('.parts .why')")
+    assert page.value("document.querySelectorAll('.parts .why').length") == 1
+    assert page.text(".parts .why") == "<b>one</b> tag"
+
+
 def test_the_same_prompt_through_training(page: ViewPage) -> None:
     page.go("#rollout/grpo_s0/39/12")
     page.until("document.querySelector('.rollout .fold summary')")

@@ -37,7 +37,8 @@ def whole_rollout(record: Record, run_dir: Path) -> dict[str, Any]:
     kept = (
         *("step", "group", "group_index", "sample_id", "source", "agent", "refusal", "replayed", "outcome"),
         *("failure", "reward", "advantage", "num_turns", "num_generated_tokens", "weight_version"),
-        *("duration_s", "episode_return", "trunk", "num_shared_turns", "parts", "info", "position"),
+        *("duration_s", "episode_return", "trunk", "num_shared_turns", "parts", "explanations"),
+        *("info", "position"),
     )
     return {
         **{name: _plain(record.get(name)) for name in kept},

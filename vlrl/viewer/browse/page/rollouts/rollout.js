@@ -186,7 +186,8 @@
   function rewards(rollout) {
     const parts = Object.entries(rollout.parts);
     if (!parts.length) return null;
-    const known = vlrl.run(rollout.run).parts;
+    const known = vlrl.run(rollout.run).parts,
+      why = rollout.explanations || {};
     const largest = Math.max(1e-9, ...parts.map(([, value]) => Math.abs(value || 0)));
     const explain = (name) =>
       known.find((each) => each.name === name || each.name.split(":").pop() === name || name.startsWith(`${each.name}.`));
@@ -221,13 +222,12 @@
               h("th", { scope: "row" }, vlrl.visible(name).slice(0, 200)),
               h("td", {}, vlrl.number(value)),
               h("td", { class: "bars" }, bar),
-              h(
-                "td",
-                { class: "words" },
+              h("td", { class: "words" }, [
+                why[name] ? vlrl.long(why[name], { class: "why" }) : null,
                 found
                   ? [vlrl.visible(found.words), h("span", { class: "soft" }, ` weight ${vlrl.visible(found.weight)}`)]
                   : "a part that the reward logs",
-              ),
+              ]),
             );
           }),
         ),
