@@ -93,8 +93,21 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown() -> None:
-    if not gc.get_freeze_count():  # a run in this process has thawed everything at its end
+    if _thawed:
         freeze()
+
+
+_thawed: list[bool] = []
+"""An entry for each time that a run in this process has thawed everything, as it does at its end."""
+_unfreeze = gc.unfreeze
+
+
+def _noted_unfreeze() -> None:
+    _unfreeze()
+    _thawed.append(True)
+
+
+gc.unfreeze = _noted_unfreeze  # gc.get_freeze_count() counts millions of objects one by one
 
 
 def freeze() -> None:
@@ -105,6 +118,7 @@ def freeze() -> None:
     """
     gc.collect()
     gc.freeze()
+    _thawed.clear()
 
 
 @pytest.fixture(autouse=True)
