@@ -39,6 +39,8 @@ SETTINGS: Mapping[str, Mapping[str, object]] = {
         "algorithm.credit.options.rewards": "[answer_exact, think_answer_format]",
         "rewards": "[{name: answer_exact}, {name: think_answer_format, weight: 0.1}]",
     },
+    # Ten times the policy's, as verl has them. The default, 1e-5, is for models of billions.
+    "ppo": {"algorithm.critic.lr": 2e-3},
 }
 """Preset → what else it needs: ReMax its paper's groups of one, each with a greedy completion beside it."""
 TARGET = 0.9
