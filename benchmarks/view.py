@@ -11,7 +11,6 @@ and the frames per second while the list scrolls from one end to the other. Noth
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import sys
 import tempfile
@@ -112,7 +111,6 @@ def told(view: str, times: list[float]) -> None:
         f"scrolling {view}: {mean:.0f} frames/s on average, 95 % within {late:.0f} ms, longest "
         f"{gaps[-1]:.0f} ms"
     )
-    print(json.dumps({"view": view, "frames_per_s": round(mean, 1), "p95_ms": round(late, 1)}))
 
 
 if __name__ == "__main__":

@@ -116,7 +116,7 @@ def predict(
         prompts: what the config does not say of its data.
         machine: that it is to run on.
         shape: read from model.path unless given.
-        engine: false for supervised training, which has none; of its step the training alone is timed.
+        engine: false for supervised training, which has none.
 
     Raises:
         ConfigError: see `read_shape`.
@@ -158,8 +158,7 @@ def _predict(
         gpus = gpu_memories(layout, shape, memory, reserved, config)
         hosts = host_memories(layout, shape, memory, reserved, config)
         needed = max(gpu.peak for gpu in gpus)
-        if engine:
-            step = step_time(PlannedStep(shape, work, prompts, config, machine, layout, memory, reserved))
+        step = step_time(PlannedStep(shape, work, prompts, config, machine, layout, memory, reserved))
     flops = train_flops(shape, work, config)
     checkpoint = checkpoint_bytes(shape, config)
     return Plan(

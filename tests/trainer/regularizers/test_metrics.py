@@ -28,7 +28,7 @@ def test_coefficients_and_shares_of_all_ranks_tokens(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(driver.cluster, "fetch_all", lambda begun: begun)
     trainer = Trainer.__new__(Trainer)
     trainer._config = make_config(algorithm={"kl_coef": 0.1, "selections": "top_entropy"})
-    trainer._ranks, trainer._written = [object(), object()], True
+    trainer._ranks, trainer._written, trainer._values = [object(), object()], True, []
     group = make_group([2, 3], advantages=[1.0, -1.0])
     batch = pack([group], no_pixels, PackOptions(num_ranks=2, max_tokens=64, max_completion_tokens=8))
     metrics, _ = trainer.step(batch, "grpo", 1e-4)

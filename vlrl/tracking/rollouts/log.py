@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -71,6 +72,8 @@ class RolloutLog:
     def _write(self, step: int, make: Callable[[], Sequence[pa.Table]]) -> None:
         try:
             table = pa.concat_tables(make())
+            # Rollout workers have groups each: the file has them in the order in which they are trained.
+            table = table.take(np.argsort(table.column("group").to_numpy(), kind="stable"))
             file = train_file(self._run_dir, step)
             file.parent.mkdir(parents=True, exist_ok=True)
             aside = file.with_suffix(".part")
