@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
@@ -16,8 +16,16 @@ from vlrl.errors import ConfigError
 if TYPE_CHECKING:
     import pandas as pd
 
-SHOWN = ("step", "sample_id", "group_index", "outcome", "reward", "advantage", "num_generated_tokens")
-"""Columns of the list, before the completion."""
+SHOWN = {
+    "step": "step",
+    "sample_id": "sample",
+    "group_index": "#",
+    "outcome": "outcome",
+    "reward": "reward",
+    "advantage": "advantage",
+    "num_generated_tokens": "tokens",
+}
+"""Columns of the list with their headings, before the completion."""
 
 
 def command(
@@ -62,8 +70,9 @@ def command(
 
 def _show(rows: pd.DataFrame, console: Console) -> None:
     table = Table(box=None, pad_edge=False)
-    for column in SHOWN:
-        table.add_column(column, justify="left" if column in ("sample_id", "outcome") else "right")
+    for column, heading in SHOWN.items():
+        justify: JustifyMethod = "left" if column in ("sample_id", "outcome") else "right"
+        table.add_column(heading, justify=justify, no_wrap=True, min_width=max(2, len(heading)))
     table.add_column("completion", overflow="ellipsis", no_wrap=True, ratio=1)
     for row in rows.to_dict("records"):
         cells = [Text(_shown(row[column])) for column in SHOWN]

@@ -63,7 +63,7 @@ def record_of(row: Mapping[str, Any]) -> dict[str, Any]:
     record = {
         **row,
         **{name: None if row[name] is None else json.loads(row[name]) for name in AS_JSON},
-        **{name: {each["name"]: each["value"] for each in row[name]} for name in AS_PAIRS},
+        **{name: {each["name"]: each["value"] for each in row[name]} for name in AS_PAIRS if name in row},
         "phase": "train",
         "turns": [
             turn | {"canvases": json.loads(turn["canvases"]), "info": json.loads(turn["info"])}

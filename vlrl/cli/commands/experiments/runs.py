@@ -20,7 +20,12 @@ app = typer.Typer(
     name="runs", help="Runs in a folder: list and sort, compare configs, tag.", no_args_is_help=True
 )
 FolderArgument = Annotated[Path, typer.Argument(help="Folder that runs are in.")]
-SHOWN = ("heldout_accuracy_before", "heldout_accuracy_after", "reward/mean")
+SHOWN = {
+    "heldout_accuracy_before": "before",
+    "heldout_accuracy_after": "after",
+    "reward/mean": "reward",
+}
+"""Numbers of the list with their headings: held-out accuracy before and after training, the last reward."""
 
 
 @app.command("list")
@@ -93,23 +98,22 @@ def tag_command(
 
 
 def _show(runs: list[RunRecord], metrics: list[str], console: Console) -> None:
+    """A row a run; a column that no run has anything for is left out."""
+    columns: dict[str, list[str]] = {
+        "run": [run.name for run in runs],
+        "status": [run.status for run in runs],
+        "steps": [f"{run.num_steps}/{run.planned_steps}" for run in runs],
+        **{SHOWN.get(name, name): [_number(run.value(name)) for run in runs] for name in metrics},
+        "seed": ["" if run.seed is None else str(run.seed) for run in runs],
+        "started": [run.started[:16] for run in runs],
+        "code": [run.commit for run in runs],
+        "tags": [", ".join(run.tags) for run in runs],
+    }
+    shown = {heading: cells for heading, cells in columns.items() if any(cells)}
     table = Table(box=None, pad_edge=False)
-    for heading in ("run", "status", "steps", *metrics, "seed", "started", "code", "tags"):
-        table.add_column(heading)
-    for run in runs:
-        values = [_number(run.value(metric)) for metric in metrics]
-        steps = f"{run.num_steps}/{run.planned_steps}"
-        seed = "" if run.seed is None else str(run.seed)
-        cells = (
-            run.name,
-            run.status,
-            steps,
-            *values,
-            seed,
-            run.started[:16],
-            run.commit,
-            ", ".join(run.tags),
-        )
+    for heading in shown:
+        table.add_column(heading, overflow="fold", min_width=len(heading))
+    for cells in zip(*shown.values(), strict=True):
         table.add_row(*map(Text, cells))
     console.print(table if runs else "no runs")
 
