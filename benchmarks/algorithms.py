@@ -7,7 +7,7 @@ A task is the quickstart's digits, or `three_digits`, its harder form, from a wa
 of a task and seed share that warm start, the rows, the optimizer (quickstart.yaml's, the rate falls to 0 over
 --steps) and the number of completions a step; they differ in `algorithm` alone, and in what SETTINGS says. A
 run is evaluated on the held-out rows every --every steps, greedily and sampled, and ends after --steps. "At
-equal tokens" is the last evaluation before more tokens were generated than the shortest run of the task had
+equal tokens" is the last evaluation before 2 % more tokens were generated than the shortest run of the task had
 in all. Every run keeps a reference, for the KL to the start: a preset without a KL term weighs it with 1e-9.
 Results lie in --results, a line a run, with the commit that made it; a run that has one is not repeated.
 Seconds are medians of a step and mean something on a quiet machine only.
@@ -44,6 +44,8 @@ SETTINGS: Mapping[str, Mapping[str, object]] = {
 }
 """Preset → what else it needs: ReMax its paper's groups of one, each with a greedy completion beside it."""
 TARGET = 0.9
+TOLERANCE = 0.02
+"""Share of tokens by which "equal" may differ: answers are not of one length."""
 LAST_STEPS = 20
 """Whose entropy and KL are averaged."""
 AVERAGED = ("kl", "entropy", "train_s")
@@ -157,7 +159,7 @@ def table(results: Sequence[Result]) -> list[dict[str, Any]]:
     """A row for each preset of a task, means over its seeds; the best at equal tokens first."""
     if not results:
         return []
-    budget = min(result["evaluations"][-1]["num_tokens"] for result in results)
+    budget = (1 + TOLERANCE) * min(result["evaluations"][-1]["num_tokens"] for result in results)
     rows = []
     for preset in dict.fromkeys(result["preset"] for result in results):
         runs = [result for result in results if result["preset"] == preset]
