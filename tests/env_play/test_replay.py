@@ -7,7 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
+from builders import open_tiny
 from toy_episodes import TOY, play_toy, right, write_toy
 from typer.testing import CliRunner
 
@@ -16,6 +18,8 @@ from vlrl.env_play.demonstrations import FILE, save
 from vlrl.env_play.game import PlayedGame
 from vlrl.env_play.replay import replay_all
 from vlrl.errors import ConfigError, DataError
+from vlrl.tracking.rollouts.paths import train_file
+from vlrl.tracking.rollouts.table import RolloutPlace, rollout_table
 
 KINDS = [{"kind": kind} for kind in ("form", "click")]
 
@@ -44,6 +48,16 @@ def replay_of(record: Any, folder: Path) -> Any:
     (episode,) = result["episodes"]
     assert result["ok"] == (episode["is_same"] and not episode["skipped"])
     return episode
+
+
+def test_the_episodes_of_training_are_replayed_too(tmp_path: Path, tiny_model: Path) -> None:
+    groups = play_toy(tiny_model, say, num_rows=2, tasks=KINDS)
+    places = [RolloutPlace(0, number, number) for number in range(len(groups))]
+    file = train_file(tmp_path, 0)
+    file.parent.mkdir(parents=True)
+    pq.write_table(rollout_table(groups, places, open_tiny(tiny_model)), file)
+    result = replay_all(tmp_path)
+    assert result["ok"] and result["num_episodes"] == result["num_same"] == 4
 
 
 def test_a_runs_episodes_earn_and_show_the_same(recorded: Path) -> None:
