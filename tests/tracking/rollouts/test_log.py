@@ -1,3 +1,6 @@
+import subprocess
+import sys
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -101,3 +104,33 @@ def test_a_failure_is_told_once_and_stops_nothing(tmp_path: Path) -> None:
     write(log, tmp_path, range(1))
     assert not log.wants(1)
     assert len(told) == 1 and "the rollouts of step 1 and later are not kept" in told[0]
+
+
+KILLED = """
+import sys
+from pathlib import Path
+sys.path[:0] = sys.argv[2:]
+from test_log import opened, write
+run_dir = Path(sys.argv[1])
+log = opened(run_dir)
+for step in range(10_000):
+    write(log, run_dir, range(step, step + 1))
+"""
+
+
+def test_a_killed_run_leaves_whole_files_and_goes_on_with_each_step_once(tmp_path: Path) -> None:
+    helpers = Path(__file__).parents[2] / "helpers"
+    process = subprocess.Popen([sys.executable, "-c", KILLED, tmp_path, str(Path(__file__).parent), helpers])
+    try:
+        while len(train_files(tmp_path)) < 5:
+            assert process.poll() is None
+            time.sleep(0.01)
+    finally:
+        process.kill()
+        process.wait()
+    kept = list(train_files(tmp_path))
+    assert kept == list(range(len(kept)))
+    checkpoint = len(kept) - 2  # what the checkpoint before the kill had waited for
+    write(opened(tmp_path, first_step=checkpoint), tmp_path, range(checkpoint, checkpoint + 3))
+    steps = [record["step"] for file in train_files(tmp_path).values() for record in read_rollouts(file)]
+    assert steps == sorted(2 * list(range(checkpoint + 3)))
