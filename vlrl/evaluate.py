@@ -216,8 +216,7 @@ def hold_out(
     if not samples:
         return {}
     with run.phases.measure("evaluate"):
-        done = run.first_step if keep_as == "before" else config.num_steps
-        step = done if num_updates is None else num_updates
+        step = run.first_step if keep_as == "before" else config.num_steps
         run.turns.to_engines()
         result = run.runner.run(evaluate(samples, run.rollouts, run.reward, config, step))
     run.console.note(
@@ -230,7 +229,7 @@ def hold_out(
             for group in groups
             for t in group.trajectories
         ]
-        add_heldout(config.run_dir, step, how, answers)
+        add_heldout(config.run_dir, step if num_updates is None else num_updates, how, answers)
     if keep_as:
         shown = result.sampled[: config.logging.num_report_rollouts]
         records = rollout_records(shown, run.processor, phase=keep_as, step=step)

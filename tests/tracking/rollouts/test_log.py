@@ -134,3 +134,11 @@ def test_a_killed_run_leaves_whole_files_and_goes_on_with_each_step_once(tmp_pat
     write(opened(tmp_path, first_step=checkpoint), tmp_path, range(checkpoint, checkpoint + 3))
     steps = [record["step"] for file in train_files(tmp_path).values() for record in read_rollouts(file)]
     assert steps == sorted(2 * list(range(checkpoint + 3)))
+
+
+def test_whatever_a_table_fails_with_the_run_goes_on(tmp_path: Path) -> None:
+    told = Told()
+    log = opened(tmp_path, told=told)
+    log.write(0, lambda: [pa.table({"group": ["a", object()]})])
+    log.flush()
+    assert len(told) == 1 and not log.wants(1) and not train_files(tmp_path)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import datasets
 import numpy as np
 import pandas as pd
@@ -58,6 +60,7 @@ def test_the_place_and_the_refusal_of_a_group_are_columns() -> None:
 
 def test_hostile_text_and_odd_values_are_kept() -> None:
     group = make_group()
+    group.trajectories[0].sample = replace(group.trajectories[0].sample, id="row\ud800")
     group.trajectories[0].completion = "\ud800 <script>alert(1)</script> \u202e"
     group.trajectories[0].info = {"success": float("nan")}
     row = rollout_table([group], PLACES[:1], FakeProcessor()).to_pylist()[0]

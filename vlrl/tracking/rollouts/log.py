@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from vlrl.config.options import RolloutLogConfig
-from vlrl.errors import VlrlError
 from vlrl.tracking.rollouts.paths import train_file, train_files
 from vlrl.tracking.rollouts.retention import Retention
 
@@ -80,6 +79,6 @@ class RolloutLog:
             pq.write_table(table, aside, compression="zstd")
             os.replace(aside, file)
             self._retention.apply(table, file)
-        except (OSError, pa.ArrowException, VlrlError) as error:
+        except Exception as error:  # of any kind: what strangers' data do to the file must not end the run
             self._has_failed = True
             self._tell("rollouts", f"the rollouts of step {step + 1} and later are not kept: {error}")
