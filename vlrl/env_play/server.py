@@ -18,6 +18,7 @@ from vlrl.env_play.game import PlayedGame
 from vlrl.env_play.view import view_of
 from vlrl.environment.plain import PlainEnv
 from vlrl.errors import DataError, ResourceError, VlrlError
+from vlrl.process.serving import serve_until
 from vlrl.viewer.page import render_page
 
 if TYPE_CHECKING:
@@ -156,13 +157,7 @@ class PlayServer:
         app = web.Application(client_max_size=MAX_BODY)
         app.router.add_get("/{path:.*}", self._get)
         app.router.add_post("/{path:.*}", self._post)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
-        await runner.setup()
-        try:
-            await web.SockSite(runner, self._socket).start()
-            await asyncio.wrap_future(self._stopped)
-        finally:
-            await runner.cleanup()
+        await serve_until(app, self._socket, self._stopped)
 
     async def _get(self, request: web.Request) -> web.Response:
         """Answer with the page."""

@@ -88,7 +88,7 @@ def draw(sweep: Sweep, rows: Sequence[Row], metric: str, path: Path) -> bool:
 
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     FigureCanvasAgg(figure)
-    axes, drawn = figure.subplots(), False
+    axes, has_curves = figure.subplots(), False
     for row in rows:
         curves = [_curve(sweep.folder / run.name, metric) for run in sweep.runs if run.values == row.values]
         steps = sorted({step for curve in curves for step in curve})
@@ -101,14 +101,14 @@ def draw(sweep: Sweep, rows: Sequence[Row], metric: str, path: Path) -> bool:
         axes.fill_between(
             steps, list(map(min, known)), list(map(max, known)), alpha=0.15, color=line.get_color()
         )
-        drawn = True
+        has_curves = True
     axes.set(xlabel="step", ylabel=metric, title=f"mean and range over {len(sweep.seeds)} seeds")
     axes.grid(alpha=0.2)
     axes.spines[["top", "right"]].set_visible(False)
-    if drawn:
+    if has_curves:
         axes.legend(frameon=False, fontsize=8)
         figure.savefig(path, dpi=130, metadata={"Software": None})
-    return drawn
+    return has_curves
 
 
 def label(row: Row) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from vlrl.errors import DataError, ResourceError, VlrlError
+from vlrl.process.serving import serve_until
 from vlrl.viewer.browse.answers import ViewAnswers
 from vlrl.viewer.browse.media import media_file, thumbnail
 
@@ -93,13 +94,7 @@ class ViewServer:
 
         app = web.Application()
         app.router.add_get("/{path:.*}", self._get)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
-        await runner.setup()
-        try:
-            await web.SockSite(runner, self._socket).start()
-            await asyncio.wrap_future(self._stopped)
-        finally:
-            await runner.cleanup()
+        await serve_until(app, self._socket, self._stopped)
 
     async def _get(self, request: web.Request) -> web.StreamResponse:
         path = self._path(request)
