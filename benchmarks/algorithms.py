@@ -7,9 +7,9 @@ A task is the quickstart's digits, or `three_digits`, its harder form, from a wa
 of a task and seed share that warm start, the rows, the optimizer (quickstart.yaml's, the rate falls to 0 over
 --steps) and the number of completions a step; they differ in `algorithm` alone, and in what SETTINGS says. A
 run is evaluated on the held-out rows every --every steps, greedily and sampled, and ends after --steps. "At
-equal tokens" is the last evaluation before 2 % more tokens were generated than the shortest run of the task had
-in all. Every run keeps a reference, for the KL to the start: a preset without a KL term weighs it with 1e-9.
-Results lie in --results, a line a run, with the commit that made it; a run that has one is not repeated.
+equal tokens" is the last evaluation before 2 % more tokens were generated than the shortest run of the task
+had in all. Every run keeps a reference, for the KL to the start: a preset without a KL term weighs it with
+1e-9. Results lie in --results, a line a run, with the commit that made it; a run with one is not repeated.
 Seconds are medians of a step and mean something on a quiet machine only.
 """
 
