@@ -193,6 +193,7 @@ class Sample:
         tools: JSON schemas of the functions that the chat template offers to the model.
         metadata: anything else from the row; passed to rewards by name.
         agent: that is asked, of an environment of several; "" of any other.
+        prepared: (start, end) of that work, by time.perf_counter of the process that did it.
     """
 
     id: str
@@ -208,6 +209,7 @@ class Sample:
     tools: tuple[Mapping[str, Any], ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     agent: str = ""
+    prepared: tuple[float, float] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +279,7 @@ class Trajectory:
         end_media: images of that, for people, if there were several turns; the policy never saw them.
         trunk: group index of the episode that it branched off, its own if others branched off it.
         num_shared: its first turns, which the trunk and all its branches have in common.
+        trace: the W3C traceparent of its episode's span; "" without traces.
     """
 
     sample: Sample
@@ -292,6 +295,7 @@ class Trajectory:
     end_media: tuple[Media, ...] = ()
     trunk: int | None = None
     num_shared: int = 0
+    trace: str = field(default="", compare=False)
 
     @property
     def failed(self) -> bool:

@@ -15,7 +15,7 @@ from vlrl.foreign.failure import Failure
 from vlrl.parsing.extract import Part
 from vlrl.rewards.judge.scores import judge
 from vlrl.scoring.author import Scored, reward
-from vlrl.scoring.compose import context_of
+from vlrl.scoring.context import context_of
 from vlrl.scoring.execute import Executor, ScoringRequest
 from vlrl.scoring.functions import RewardFunction, Value, find_reward
 from vlrl.scoring.per_loop import PerLoop

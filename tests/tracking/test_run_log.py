@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from vlrl.process.output_files import MAX_BYTES, output_files, read_on
+from vlrl.scoring.compose import RewardFailure
 from vlrl.tracking import run_log
 from vlrl.tracking.console import TrainConsole
 from vlrl.tracking.events import Events
@@ -30,10 +31,20 @@ def test_a_line_says_who_where_and_when(tmp_path: Path) -> None:
     first, second = lines(tmp_path)
     assert first.pop("time").endswith("+00:00")
     assert first == {
-        **{"run": tmp_path.name, "process": "rank 1", "node": "host-2", "step": 3},
+        **{"run": tmp_path.name, "process": "rank 1", "node": "host-2", "step": 3, "sample": None},
         **{"level": "error", "event": None, "message": "half a pair: \ud83d"},
     }
     assert (second["process"], second["node"], second["message"]) == ("driver", "host-1", "later")
+
+
+def test_a_line_names_the_sample_that_its_message_names(tmp_path: Path) -> None:
+    log = RunLog(tmp_path, "host")
+    failure = RewardFailure("judge", "it's row 7", "no answer")
+    log.write(f"left out: {failure}; sample 'another'")
+    log.write("Traceback: vlrl.errors.DataError: sample 'b/3' needs 900 tokens", process="worker 1")
+    log.write("the first sample of three")
+    log.close()
+    assert [line["sample"] for line in lines(tmp_path)] == ["it's row 7", "b/3", None]
 
 
 def test_a_large_file_makes_way_for_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,7 +54,7 @@ def test_a_large_file_makes_way_for_the_next(tmp_path: Path, monkeypatch: pytest
         log.write(str(number))
     log.close()
     assert lines(tmp_path)[-1]["message"] == "19"
-    assert (tmp_path / LOG_FILE).stat().st_size < 1200 > (tmp_path / f"{LOG_FILE}.1").stat().st_size
+    assert (tmp_path / LOG_FILE).stat().st_size < 1300 > (tmp_path / f"{LOG_FILE}.1").stat().st_size
 
 
 def test_what_the_console_shows_is_heard_with_the_names_of_events(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -16,8 +17,10 @@ import pytest
 from builders import ScriptedPolicy, TextProcessor, make_config, make_context, text_prompt
 
 from vlrl.config import Config
+from vlrl.data.stream import Prepared, SampleStream
 from vlrl.environment.host.host import EnvHost
-from vlrl.rollout.groups import rollout_groups
+from vlrl.rollout.groups import rollout_groups, score_groups
+from vlrl.run.players.player import Player
 from vlrl.scoring.compose import ComposedReward
 from vlrl.tracking.timeline import Timeline
 from vlrl.tracking.traces import TRACES_FILE
@@ -29,22 +32,34 @@ FILE = Path(__file__).parents[1] / "helpers" / "episodes.py"
 def config_of(folder: Path, traces: str) -> Config:
     logging = {"traces": traces, "tensorboard": False}
     return make_config(
-        run={"name": "a", "dir": str(folder)}, rollout={"group_size": 2, "max_tokens": 8}, logging=logging
+        run={"name": "a", "dir": str(folder)},
+        rollout={"group_size": 2, "max_tokens": 8},
+        rewards=[{"name": "episode_return"}],
+        logging=logging,
     )
 
 
 def play(config: Config) -> float:
-    """Two episodes of two turns; seconds that it took to close."""
+    """Two episodes of two turns, scored together; seconds that it took to close."""
     policy = ScriptedPolicy(lambda session, sampling: [ord("-")])
-    message = {"role": "user", "content": [{"type": "text", "text": "2"}]}
-    prompt = text_prompt([ord(c) for c in "[user]2[assistant]"])
-    sample = Sample("s", (message,), (), prompt, env=EnvTask(f"{FILE}:Countdown", {}, {"start": 2}, seed=7))
+    task = EnvTask(f"{FILE}:Countdown", {}, {"start": 2}, seed=7)
     timeline = Timeline.of_run(config, resumed=False)
 
+    def prepare(row: Mapping[str, Any], source: int) -> Prepared:
+        message = {"role": "user", "content": [{"type": "text", "text": "2"}]}
+        prompt = text_prompt([ord(c) for c in "[user]2[assistant]"])
+        return Prepared(Sample(row["id"], (message,), (), prompt, env=task))
+
     async def run() -> None:
-        with EnvHost(config.env, max_open=8, around=timeline.around_env) as host:
+        with (
+            EnvHost(config.env, max_open=8, around=timeline.around_env) as host,
+            ComposedReward.of_run(config, {}) as reward,
+            closing(SampleStream([[{"id": "s"}]], prepare, batch_size=1, seed=0)) as stream,
+        ):
             context = replace(make_context(policy, TextProcessor(), config), timeline=timeline, host=host)
-            await rollout_groups([sample], context, seed_path=(0, 5))
+            player = Player(config, stream, context, reward, masks=())
+            played = await rollout_groups(stream.batch(0), context, seed_path=(0, 5))
+            await score_groups(played.groups, player.reward.score_all)
             timeline.ended("trainer", "train", 0.25, step=3)
 
     asyncio.run(run())
@@ -53,10 +68,14 @@ def play(config: Config) -> float:
     return time.monotonic() - begin
 
 
+def spans_of(config: Config) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (config.run_dir / TRACES_FILE).read_text().splitlines()]
+
+
 def test_an_episode_is_a_trace_of_its_requests_and_env_steps(tmp_path: Path) -> None:
     config = config_of(tmp_path, "file")
     play(config)
-    spans = [json.loads(line) for line in (config.run_dir / TRACES_FILE).read_text().splitlines()]
+    spans = spans_of(config)
     episodes = [span for span in spans if span["name"] == "episode play"]
     assert sorted(span["attributes"]["vlrl.group_index"] for span in episodes) == [0, 1]
     for episode in episodes:
@@ -65,26 +84,33 @@ def test_an_episode_is_a_trace_of_its_requests_and_env_steps(tmp_path: Path) -> 
         own = episode["context"]
         parts = [s for s in spans if s["parent_id"] == own["span_id"]]
         assert {s["context"]["trace_id"] for s in parts} == {own["trace_id"]}
-        assert sorted(s["name"] for s in parts) == [
+        assert sorted(s["name"] for s in parts if s["name"] != "prompt observe") == [
             *["env reset", "env step", "env step"],
+            *["prompt encode"] * 2,
+            "prompt prepare",  # once for all of a group's episodes, before they begin
             *["request generate", "request generate"],
+            "reward score",  # after its end
         ]
         assert all(
-            episode["start_time"] <= s["start_time"] <= s["end_time"] <= episode["end_time"] for s in parts
+            episode["start_time"] <= s["start_time"] <= s["end_time"] <= episode["end_time"]
+            for s in parts
+            if s["name"] not in ("prompt prepare", "reward score")
         )
+    observed = [span for span in spans if span["name"] == "prompt observe"]
+    assert observed and {s["parent_id"] for s in observed} <= {e["context"]["span_id"] for e in episodes}
     (train,) = [span for span in spans if span["name"] == "trainer train"]
     assert train["attributes"] == {"vlrl.step": 3}
 
 
-def test_scoring_is_a_trace(tmp_path: Path) -> None:
+def test_scoring_is_part_of_each_episode_that_was_scored(tmp_path: Path) -> None:
     config = config_of(tmp_path, "file")
-    timeline = Timeline.of_run(config, resumed=False)
-    with ComposedReward.of_run(config, {}) as reward:
-        reward.around = timeline.around_scoring
-        asyncio.run(reward.score_all([]))
-    timeline.close()
-    (line,) = (config.run_dir / TRACES_FILE).read_text().splitlines()
-    assert json.loads(line)["name"] == "reward score"
+    play(config)
+    spans = spans_of(config)
+    episodes = {span["context"]["span_id"] for span in spans if span["name"] == "episode play"}
+    scored = [span for span in spans if span["name"] == "reward score"]
+    assert len(scored) == 2 and {span["parent_id"] for span in scored} == episodes
+    assert {span["attributes"]["vlrl.num_scored"] for span in scored} == {2}
+    assert len({span["context"]["trace_id"] for span in scored}) == 2
 
 
 class Collector:

@@ -12,7 +12,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from vlrl.config import Config
 from vlrl.process.output_files import output_files, read_on
-from vlrl.process.watched import ProcessFacts, offer_stacks, serve_metrics, stacks_of
+from vlrl.process.watched import ProcessFacts, serve_metrics
 
 ANSWER_S = 10.0
 """Seconds in which another node reports a process' stacks."""
@@ -40,7 +40,7 @@ class Process:
 
     def stacks(self) -> str:
         """What it is doing, and its stacks, in words; asked on its node."""
-        found = _ask_node(self.node_id, stacks_of, self.facts)
+        found = _ask_node(self.node_id, ProcessFacts.stacks, self.facts)
         return str(found) if found is not None else f"its node does not answer within {ANSWER_S:g} s"
 
 
@@ -152,5 +152,5 @@ def reachable(host: str) -> str:
 
 def _be_watched(actor: Any, host: str | None) -> ProcessFacts:
     """Called in an actor's process, before anything else that is asked of it."""
-    facts = replace(offer_stacks(), output=output_files())
+    facts = replace(ProcessFacts.own(), output=output_files())
     return facts if host is None else replace(facts, target=f"{reachable(host)}:{serve_metrics(host)}")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vlrl.data.mixture import Mixture
 from vlrl.data.order import Order
@@ -180,8 +181,9 @@ class SampleStream:
         )
 
     def _prepared(self, source: int, position: int, attempt: int, number: int | None) -> Prepared:
+        start = time.perf_counter()
         try:
-            return self._to_sample(self._samplers[source].row(position, attempt, number), source)
+            prepared = self._to_sample(self._samplers[source].row(position, attempt, number), source)
         except PromptTooLong:
             raise
         except DataError as error:
@@ -189,6 +191,9 @@ class SampleStream:
                 raise
             self._on_broken(str(error))
             return Prepared(None, reason=str(error), is_broken=True)
+        if prepared.sample is None:
+            return prepared
+        return replace(prepared, sample=replace(prepared.sample, prepared=(start, time.perf_counter())))
 
 
 def source_seed(seed: int, index: int) -> int:

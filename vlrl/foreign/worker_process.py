@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import math
 import os
 import resource
 import select
@@ -19,11 +20,17 @@ import socket
 import struct
 import subprocess
 import sys
+import time
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
+from vlrl.machine.stacks import new_stacks_file, offer_stacks, path_of, stacks_of
+
 LENGTH = struct.Struct("<Q")
 """Bytes of the frame that follows."""
+
+_workers: weakref.WeakSet[WorkerProcess] = weakref.WeakSet()
 
 KILL_LIMIT_S = 10.0
 """A process that is killed and still there after so long is in the kernel's hands: it is not waited for."""
@@ -35,8 +42,10 @@ class WorkerProcess:
     """One worker, seen by the driver.
 
     Attributes:
+        role: what it is to people.
         overdue_s: the limit that it overran, if it was ended for that.
         num_received: bytes that came from it.
+        waited_for_since: when an answer began to be waited for, by time.monotonic; None while none is.
     """
 
     def __init__(
@@ -44,6 +53,7 @@ class WorkerProcess:
         module: str,
         arguments: Sequence[object] = (),
         *,
+        role: str,
         memory_bytes: int,
         files: Sequence[int] = (),
         environment: Mapping[str, str] | None = None,
@@ -53,19 +63,23 @@ class WorkerProcess:
         Args:
             module: run as `python -m`; it begins with `join_driver`.
             arguments: that `join_driver` returns, as text.
+            role: what it is, in the words of messages.
             memory_bytes: most bytes of data it may have.
             files: descriptors that it keeps.
             environment: variables that it has beside, or in the place of, those given here.
         """
         self._channel, theirs = socket.socketpair()
+        self.role = role
+        self.waited_for_since: float | None = None
         self.overdue_s: float | None = None
         self.num_received = 0
         self._ended = self._killed = False
         self._num_users = 0
-        own = [theirs.fileno(), memory_bytes, os.getpid()]
+        stacks = new_stacks_file()
+        own = [theirs.fileno(), memory_bytes, os.getpid(), stacks]
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", module, *map(str, [*own, *arguments])],
-            pass_fds=[theirs.fileno(), *files],
+            pass_fds=[theirs.fileno(), stacks, *files],
             stdin=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C is the driver's business
             env={
@@ -78,7 +92,19 @@ class WorkerProcess:
             },
         )
         theirs.close()
+        os.close(stacks)
+        self._stacks_file = path_of(self._process.pid, stacks)
         self._channel.setblocking(False)
+        _workers.add(self)
+
+    def __str__(self) -> str:
+        return self.role
+
+    def stacks(self) -> str:
+        """How long an answer of it is waited for, what it is doing, and its stacks if it tells them."""
+        since = self.waited_for_since
+        waited = "" if since is None else f"waited for since {time.monotonic() - since:.0f} s, "
+        return waited + stacks_of(self._process.pid, self._stacks_file)
 
     @property
     def alive(self) -> bool:
@@ -109,10 +135,14 @@ class WorkerProcess:
 
     async def receive(self) -> bytearray | None:
         """The next frame; None if the process ended."""
-        with self._using_channel():
-            if (head := await self._exactly(LENGTH.size)) is None:
-                return None
-            return await self._exactly(LENGTH.unpack(head)[0])
+        self.waited_for_since = time.monotonic()
+        try:
+            with self._using_channel():
+                if (head := await self._exactly(LENGTH.size)) is None:
+                    return None
+                return await self._exactly(LENGTH.unpack(head)[0])
+        finally:
+            self.waited_for_since = None
 
     async def _exactly(self, length: int) -> bytearray | None:
         data, loop = bytearray(length), asyncio.get_running_loop()
@@ -176,17 +206,25 @@ class WorkerProcess:
                 self._channel.close()
 
 
+def waited_for() -> list[WorkerProcess]:
+    """This process' workers whose answer is waited for, the longest first; to be called from any thread."""
+    found = [(worker.waited_for_since or math.inf, worker) for worker in list(_workers)]
+    return [worker for since, worker in sorted(found, key=lambda each: each[0]) if since < math.inf]
+
+
 def join_driver() -> tuple[socket.socket, list[str]]:
     """(its socket, its own arguments): what a worker asks for before anything else."""
-    channel_fd, most_bytes, driver = map(int, sys.argv[1:4])
+    channel_fd, most_bytes, driver, stacks = map(int, sys.argv[1:5])
     ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
     if os.getppid() != driver:
         os._exit(0)
     os.dup2(2, 1)  # what a plug-in prints must not spoil what the driver prints
-    os.set_inheritable(channel_fd, False)  # what it starts would keep the socket open when it has died
+    for own in (channel_fd, stacks):  # what it starts would keep the socket open when it has died
+        os.set_inheritable(own, False)
+    offer_stacks(stacks)
     resource.setrlimit(resource.RLIMIT_DATA, (most_bytes, most_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    return socket.socket(fileno=channel_fd), sys.argv[4:]
+    return socket.socket(fileno=channel_fd), sys.argv[5:]
 
 
 def send(channel: socket.socket, *pieces: bytes | memoryview) -> None:

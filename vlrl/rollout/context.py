@@ -71,9 +71,10 @@ async def media_message(observation: Observation, sample_id: str, context: Rollo
 
 async def _message(observation: Observation, where: str, context: RolloutContext) -> MediaMessage:
     message, parts = context.processor.message, parts_of(observation)
-    if context.config.env.isolation == "inline" or all(part["type"] == "text" for part in parts):
-        return message(observation.role, parts, where)
-    return await asyncio.to_thread(message, observation.role, parts, where)
+    with context.timeline.part("prompt", "observe"):
+        if context.config.env.isolation == "inline" or all(part["type"] == "text" for part in parts):
+            return message(observation.role, parts, where)
+        return await asyncio.to_thread(message, observation.role, parts, where)
 
 
 def state_of(said: MediaMessage) -> str:

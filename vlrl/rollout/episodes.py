@@ -130,8 +130,13 @@ class Episodes:
         batch = seed_path[1] if len(seed_path) > 1 else None
         try:
             with context.timeline.span("episode", "play", sample=sample.id, group_index=index, batch=batch):
-                return await play_episode(
+                if sample.prepared is not None:
+                    context.timeline.ended_part("prompt", "prepare", *sample.prepared)
+                trajectories = await play_episode(
                     sample, index, sampling, context, self.counts, origin=origin, points=points
                 )
+                for trajectory in trajectories:
+                    trajectory.trace = context.timeline.here()
+                return trajectories
         finally:
             self._lockstep.end()

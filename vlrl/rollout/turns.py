@@ -61,7 +61,8 @@ class TurnLoop:
         turn = session.num_turns
         if turn >= config.episodes.max_turns:
             return None
-        processor.show(session, visible(session.conversation, config.episodes.context))
+        with self._context.timeline.part("prompt", "encode"):
+            processor.show(session, visible(session.conversation, config.episodes.context))
         sampling = self._sampling_of_turn(turn if agent == SOLO else f"{agent}/{turn}")
         if not self._has_room(session, sampling):
             return None

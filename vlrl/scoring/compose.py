@@ -13,24 +13,26 @@ rewards returned them.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from vlrl.config import Config
 from vlrl.config.options import RewardConfig, ScoringConfig
-from vlrl.coordinates import Canvas
 from vlrl.errors import ConfigError
 from vlrl.foreign.failure import Failure
 from vlrl.rounding import summed
+from vlrl.scoring.context import context_of
 from vlrl.scoring.execute import Executor, ScoringRequest
-from vlrl.scoring.functions import CONTEXT_NAMES, RewardFunction, Value, find_reward, require_single
+from vlrl.scoring.functions import RewardFunction, Value, find_reward, require_single
 from vlrl.scoring.metrics import take_metrics
 from vlrl.types import Score, Trajectory
 
+WatchFn = Callable[[Sequence[Trajectory], float, float], None]
+"""(trajectories that were scored together, start, end), both by time.perf_counter."""
 ENV_REWARD = "episode_return"
 """The reward whose value each turn earned a part of: what its environment gave for it."""
 
@@ -92,7 +94,7 @@ class ComposedReward:
         all_terms: list[Term] = []
         self._terms = _terms(configs, all_terms)
         self._own_terms = {source: _terms(rewards, all_terms) for source, rewards in own.items()}
-        self.around: Callable[[], AbstractContextManager[None]] = lambda: nullcontext()  # for traces
+        self.watch: WatchFn = lambda trajectories, start, end: None  # for traces
         self._executor = Executor(
             [term.function for term in all_terms],
             self._scoring,
@@ -150,8 +152,9 @@ class ComposedReward:
             for t, chosen, number in zip(trajectories, terms, numbers, strict=True)
             for term in chosen
         ]
-        with self.around():
-            results = iter(await self._executor.run(requests))
+        start = time.perf_counter()
+        results = iter(await self._executor.run(requests))
+        self.watch(trajectories, start, time.perf_counter())
         return [
             self._composed(t, chosen, [next(results) for _ in chosen], step)
             for t, chosen in zip(trajectories, terms, strict=True)
@@ -243,30 +246,6 @@ def weight_at(weight: float | Sequence[tuple[int, float]], step: int) -> float:
         if step < end:
             return low + (high - low) * max(0, step - start) / (end - start)
     return weight[-1][1]
-
-
-def context_of(trajectory: Trajectory, step: int, function: RewardFunction) -> dict[str, Any]:
-    """What a reward asks of a trajectory by name, and no more: it may be sent to another process."""
-    context = {key: value for key, value in trajectory.sample.metadata.items() if function.wants(key)}
-    for name in CONTEXT_NAMES & function.wanted:
-        if function.wants(name):
-            context[name] = _GIVEN[name](trajectory, step)
-    return context
-
-
-_GIVEN: Mapping[str, Callable[[Trajectory, int], Any]] = {
-    "prompt": lambda trajectory, step: trajectory.sample.messages,
-    "media": lambda trajectory, step: trajectory.media,
-    "canvases": lambda trajectory, step: tuple(Canvas.of(media) for media in trajectory.media),
-    "sample": lambda trajectory, step: trajectory.sample,
-    "trajectory": lambda trajectory, step: trajectory,
-    "turns": lambda trajectory, step: trajectory.turns,
-    "completion_ids": lambda trajectory, step: trajectory.action_ids,
-    "num_tokens": lambda trajectory, step: trajectory.num_action_tokens,
-    "episode_return": lambda trajectory, step: trajectory.episode_return,
-    "success": lambda trajectory, step: bool(trajectory.info.get("success", False)),
-    "step": lambda trajectory, step: step,
-}
 
 
 def _terms(configs: Sequence[RewardConfig], all_terms: list[Term]) -> list[Term]:

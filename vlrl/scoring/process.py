@@ -41,6 +41,7 @@ class RewardProcess(WorkerProcess):
         super().__init__(
             module,
             [page, *(watch.arguments if watch else ())],
+            role="process of rewards",
             memory_bytes=memory_bytes,
             files=[page],
             environment=watch.environment if watch else None,

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
 
 LOG_FILE = "run.log"
 """Lines of `time` (UTC, ISO 8601, when it was read), `run`, `process` (driver, rank 0, engine 1, …), `node`,
-`step` (that is made, from 0; null between phases), `level`, `event` (as in events.jsonl) and `message`."""
+`step` (that is made, from 0; null between phases), `sample` (the first one that the message names), `level`,
+`event` (as in events.jsonl) and `message`."""
+SAMPLE = re.compile(r"\bsample (['\"])(.*?)\1")
+"""How messages and errors name one, see `vlrl.scoring.compose.RewardFailure`."""
 MAX_BYTES = 200 * 2**20
 """A file of this size becomes run.log.1, in place of the one before."""
 
@@ -46,6 +50,7 @@ class RunLog:
             "process": process,
             "node": node or self._node,
             "step": step,
+            "sample": named[2] if (named := SAMPLE.search(message)) else None,
             "level": level,
             "event": event or None,
             "message": message,

@@ -111,11 +111,22 @@ class Timeline:
 
     def around_env(self, method: str) -> AbstractContextManager[None]:
         """A context for a call of an environment: a span of its trace, if there are traces."""
-        return self._traces.span("env", method, {}) if self._traces is not None else nullcontext()
+        return self.part("env", method)
 
-    def around_scoring(self) -> AbstractContextManager[None]:
-        """The same for the scoring of some episodes, which have ended: a trace of its own."""
-        return self._traces.span("reward", "score", {}) if self._traces is not None else nullcontext()
+    def part(self, lane: str, what: str) -> AbstractContextManager[None]:
+        """A context for a part of the present span: a span of its trace, if there are traces."""
+        return self._traces.span(lane, what, {}) if self._traces is not None else nullcontext()
+
+    def ended_part(
+        self, lane: str, what: str, start: float, end: float, *, trace: str | None = None, **details: Any
+    ) -> None:
+        """Note a part of the present span, or of `trace`'s (see `here`), by time.perf_counter."""
+        if self._traces is not None:
+            self._traces.add(lane, what, self._epoch_s + start, self._epoch_s + end, details, trace)
+
+    def here(self) -> str:
+        """The present span as others may name it (W3C traceparent); "" without traces."""
+        return self._traces.here() if self._traces is not None else ""
 
     def close(self) -> None:
         """Close the file; what comes later is not kept. Safe to call twice."""

@@ -40,6 +40,10 @@ class Traces:
         self._provider: Any = sdk.TracerProvider(resource=resource.create(named), shutdown_on_exit=False)
         self._provider.add_span_processor(export.BatchSpanProcessor(exporter))
         self._tracer: Any = self._provider.get_tracer("vlrl")
+        context = "opentelemetry.trace.propagation.tracecontext"
+        self._context: Any = require_package(
+            context, option=option, extra="traces"
+        ).TraceContextTextMapPropagator()
 
     @classmethod
     def of_run(cls, config: Config) -> Traces | None:
@@ -52,12 +56,29 @@ class Traces:
         with self._tracer.start_as_current_span(f"{lane} {what}", attributes=_attributes(details)):
             yield
 
-    def add(self, lane: str, what: str, start_s: float, end_s: float, details: Mapping[str, Any]) -> None:
-        """Note what has ended, by seconds since the epoch."""
+    def add(
+        self,
+        lane: str,
+        what: str,
+        start_s: float,
+        end_s: float,
+        details: Mapping[str, Any],
+        parent: str | None = None,
+    ) -> None:
+        """Note what has ended, by seconds since the epoch; `parent` is of `here`, None the present span."""
         span = self._tracer.start_span(
-            f"{lane} {what}", attributes=_attributes(details), start_time=round(start_s * 1e9)
+            f"{lane} {what}",
+            attributes=_attributes(details),
+            start_time=round(start_s * 1e9),
+            context=None if parent is None else self._context.extract({"traceparent": parent}),
         )
         span.end(round(end_s * 1e9))
+
+    def here(self) -> str:
+        """The present span's W3C traceparent."""
+        carrier = dict[str, str]()
+        self._context.inject(carrier)
+        return carrier.get("traceparent", "")
 
     def close(self) -> None:
         """Export what is left; safe to call twice."""

@@ -15,13 +15,14 @@ from typing import Any
 
 import pytest
 
-from vlrl.process.watched import ProcessFacts, stacks_of, state_of
+from vlrl.machine.stacks import state_of
+from vlrl.process.watched import ProcessFacts
 from vlrl.run.monitoring.silence import SilenceWatch
 from vlrl.run.monitoring.waits import DriverWait, Waits, words
 
 CHILD = """
 import threading, time
-from vlrl.process.watched import offer_stacks
+from vlrl.process.watched import ProcessFacts
 def in_a_thread():
     while True:
         time.sleep(1)
@@ -29,7 +30,7 @@ def at_work():
     print(facts.pid, facts.stacks_file, flush=True)
     while True:
         sum(range(1000000))
-facts = offer_stacks()
+facts = ProcessFacts.own()
 threading.Thread(target=in_a_thread, daemon=True).start()
 at_work()
 """
@@ -48,7 +49,7 @@ def child() -> Iterator[ProcessFacts]:
 
 def test_a_process_that_computes_shows_the_stacks_of_all_threads(child: ProcessFacts) -> None:
     for _ in range(2):  # as often as it is asked, what is new
-        text = stacks_of(child)
+        text = child.stacks()
         assert f"process {child.pid} computes:" in text and text.count("at_work") == 1
         assert "in_a_thread" in text
 
@@ -58,12 +59,12 @@ def test_a_process_that_is_stopped_or_gone_is_said_to_be(child: ProcessFacts) ->
     while state_of(child.pid) != "T":
         time.sleep(0.01)
     begin = time.monotonic()
-    assert stacks_of(child) == f"process {child.pid} is stopped (state T) and does not answer"
+    assert child.stacks() == f"process {child.pid} is stopped (state T) and does not answer"
     assert time.monotonic() - begin < 1
     os.kill(child.pid, signal.SIGKILL)
     while state_of(child.pid) not in ("", "Z"):
         time.sleep(0.01)
-    assert "process" in (text := stacks_of(child)) and ("gone" in text or "is dead" in text)
+    assert "process" in (text := child.stacks()) and ("gone" in text or "is dead" in text)
 
 
 class Loop:

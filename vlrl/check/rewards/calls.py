@@ -18,7 +18,7 @@ from vlrl.config.options import ScoringConfig
 from vlrl.errors import ConfigError
 from vlrl.foreign.failure import Failure
 from vlrl.rollout.session import Session
-from vlrl.scoring.compose import context_of
+from vlrl.scoring.context import context_of
 from vlrl.scoring.execute import Executor, ScoringRequest
 from vlrl.scoring.functions import RewardFunction, Value
 from vlrl.scoring.process import Watch

@@ -44,7 +44,11 @@ class EnvProcess:
         self.key = key_of(spec)
         self._spec, self._memory_gib, self._give_back = spec, memory_gib, give_back
         self.idle = self._stopped = False
-        self.worker = WorkerProcess("vlrl.environment.host.worker", memory_bytes=int(memory_gib * (1 << 30)))
+        self.worker = WorkerProcess(
+            "vlrl.environment.host.worker",
+            role=f"process of env {spec.name!r}",
+            memory_bytes=int(memory_gib * (1 << 30)),
+        )
 
     async def open(self, limit_s: float) -> None:
         """Have the environment made.

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from vlrl.cluster import Output, Process, Processes, reachable
 from vlrl.config import Config
+from vlrl.foreign.worker_process import waited_for
 from vlrl.run.engines import Engines
 from vlrl.run.monitoring.silence import SilenceWatch
 from vlrl.run.monitoring.waits import Waits
@@ -25,6 +26,8 @@ EVERY_S = 2.0
 """Seconds between looks at the processes."""
 LEVELS = {"ERROR": "error", "Traceback": "error", "Error": "error", "WARN": "warning", "Warn": "warning"}
 """By a word at the beginning of what a process has printed."""
+MAX_FOREIGN = 8
+"""Processes of environments and rewards that are asked for their stacks, the longest waited for."""
 CLOSE_S = 15.0
 """Seconds in which a look ends; one that asks a node that is gone is left behind."""
 
@@ -101,7 +104,7 @@ class Monitor:
             silence_s,
             self._config.run_dir,
             Waits(threading.get_ident(), loop),
-            engines.processes.now,
+            lambda: [*engines.processes.now(), *waited_for()[:MAX_FOREIGN]],
             engines.processes.starting,
             lambda: (self._console.running, self._console.num_done),
             self._events.tell,

@@ -16,7 +16,7 @@ MAX_FILES = 20
 
 
 class WatchedProcess(Protocol):
-    """A process of the run, as `vlrl.cluster.Process` has it."""
+    """A process of the run: `vlrl.cluster.Process`, or `vlrl.foreign.worker_process.WorkerProcess`."""
 
     def __str__(self) -> str: ...
 
@@ -46,7 +46,7 @@ class SilenceWatch:
             silence_s: seconds without progress that are told.
             run_dir: the run's folder.
             waits: of the driver.
-            processes: of ranks, engines and workers.
+            processes: of ranks, engines and workers, and of environments and rewards that are waited for.
             starting: names of those of them that have not started yet.
             progress: changes whenever something has been done that no stack shows.
             tell: called with an event's name and a sentence.

@@ -26,7 +26,7 @@ from vlrl.rollout.outcome import TicketOutcome
 from vlrl.run.players.heldout import Answers, Asking, answer
 from vlrl.scoring.compose import ComposedReward
 from vlrl.tracking.timeline import Timeline
-from vlrl.types import Sample
+from vlrl.types import Sample, Trajectory
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,14 @@ class Player:
     policy_of: Callable[[int], Policy] | None = None
 
     def __post_init__(self) -> None:
-        self.reward.around = self.context.timeline.around_scoring
+        self.reward.watch = self._note_scoring
+
+    def _note_scoring(self, trajectories: Sequence[Trajectory], start: float, end: float) -> None:
+        """Note it in each episode's trace; they were scored together."""
+        for trajectory in trajectories:
+            self.context.timeline.ended_part(
+                "reward", "score", start, end, trace=trajectory.trace, num_scored=len(trajectories)
+            )
 
     @property
     def untrained(self) -> frozenset[str]:
