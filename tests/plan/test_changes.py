@@ -186,7 +186,20 @@ def test_disk_is_checkpoints_kept_one_being_written_and_the_model(every: int, ke
     plan = predict(config_of(checkpoint={"every": every, "keep": keep}), PROMPTS, GPU)
     params = plan.shape.num_params
     assert plan.checkpoint_bytes == params * (2 + 12)
-    assert plan.disk_bytes == factor * plan.checkpoint_bytes + 2 * params
+    assert plan.disk_bytes == factor * plan.checkpoint_bytes + 2 * params + plan.rollouts_bytes
+
+
+def test_rollouts_count_as_far_as_they_are_kept() -> None:
+    def size(**rollouts: float) -> int:
+        return predict(config_of(logging={"rollouts": rollouts}), PROMPTS, GPU).rollouts_bytes
+
+    whole, work = size(max_gib=1e6), predict(config_of(), PROMPTS, GPU).work
+    image_bytes = 1.5 * PROMPTS.num_images * PROMPTS.image_pixels * config_of().rollout.prompts_per_step
+    assert whole == pytest.approx(100 * (24 * work.step_tokens + image_bytes))
+    assert size(max_gib=1e6, every=50) == pytest.approx(whole / 50, rel=1e-6)
+    assert size(max_gib=1e6, num_kept_steps=3) == pytest.approx(whole * 3 / 100, rel=1e-6)
+    assert size(max_gib=1e6, groups=1) < whole and size(every=0) == 0
+    assert size(max_gib=1e-3) == int(2**30 * 1e-3)
 
 
 def test_a_checkpoint_of_adapters_is_the_model_and_little_else() -> None:

@@ -8,17 +8,15 @@ from typing import Any
 from vlrl.config import Config
 from vlrl.errors import ResourceError
 from vlrl.placement.layout import Layout, lay_out, resolved
+from vlrl.plan.disk import checkpoint_bytes, checkpoints_bytes, rollouts_bytes
 from vlrl.plan.duration import train_flops, train_seconds
 from vlrl.plan.machine import PlannedMachine as PlannedMachine
-from vlrl.plan.memory import MOMENT_BYTES, RankMemory, rank_memory, trained_models
+from vlrl.plan.memory import RankMemory, rank_memory
 from vlrl.plan.phases import GIB as GIB
 from vlrl.plan.phases import GpuMemory, HostMemory, engine_memory, gpu_memories, host_memories
 from vlrl.plan.shapes import ModelShape, read_shape
 from vlrl.plan.step_time import PlannedStep, StepTime, step_time
 from vlrl.plan.workload import Prompts, Workload, workload
-
-MASTER_BYTES = 4
-"""Bytes of a trained weight's float32 copy, which a checkpoint holds beside both moments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +36,9 @@ class Plan:
         gpus: memory of each by phase; none on a CPU.
         hosts: memory of each node beside its GPUs; none on a CPU.
         checkpoint_bytes: of one checkpoint: model, float32 weights, both moments.
-        disk_bytes: of the run's folder at its largest: kept checkpoints, the one being written, the model.
+        rollouts_bytes: of the rollouts that are kept, about.
+        disk_bytes: of the run's folder at its largest: kept checkpoints, the one being written, the model,
+            rollouts.
         train_flops: of one step.
         train_seconds: of one step without generation, rewards and sync.
         step: seconds of a step's parts; None on a CPU.
@@ -55,6 +55,7 @@ class Plan:
     gpus: tuple[GpuMemory, ...]
     hosts: tuple[HostMemory, ...]
     checkpoint_bytes: int
+    rollouts_bytes: int
     disk_bytes: int
     train_flops: float
     train_seconds: float
@@ -161,6 +162,7 @@ def _predict(
         step = step_time(PlannedStep(shape, work, prompts, config, machine, layout, memory, reserved))
     flops = train_flops(shape, work, config)
     checkpoint = checkpoint_bytes(shape, config)
+    rollouts = rollouts_bytes(prompts, work, config) if engine else 0
     return Plan(
         shape=shape,
         work=work,
@@ -173,26 +175,11 @@ def _predict(
         gpus=tuple(gpus),
         hosts=tuple(hosts),
         checkpoint_bytes=checkpoint,
-        # The next one is written aside before the oldest is removed.
-        disk_bytes=(min(config.checkpoint.keep, _num_saved(config)) + (_num_saved(config) > 1)) * checkpoint
-        + shape.num_params * shape.weight_bytes,
+        rollouts_bytes=rollouts,
+        disk_bytes=checkpoints_bytes(checkpoint, config) + shape.num_params * shape.weight_bytes + rollouts,
         train_flops=flops,
         train_seconds=step.training
         if step
         else train_seconds(flops, len(layout.ranks), machine.rate, machine.device),
         step=step,
     )
-
-
-def checkpoint_bytes(shape: ModelShape, config: Config) -> int:
-    """One checkpoint: the whole model, and of what is trained the float32 copy and both moments."""
-    states = sum(model.num_trained for model in trained_models(shape)) * (
-        MASTER_BYTES + 2 * MOMENT_BYTES[config.optim.state]
-    )
-    return (shape.num_params + shape.adapters) * shape.weight_bytes + int(states)
-
-
-def _num_saved(config: Config) -> int:
-    """Checkpoints that a whole run writes, by steps; the last step's is always one."""
-    every = config.checkpoint.every
-    return -(-config.num_steps // every) if every else 1

@@ -57,8 +57,9 @@ def require_room(
     plan = predict(config, prompts, machine, shape, engine=engine)
     if plan.disk_bytes > (free := free_bytes(config.run_dir)):
         note(
-            f"the disk may become full: checkpoints and model will take {plan.disk_bytes / GIB:.1f} GiB, and "
-            f"{config.run_dir} has {free / GIB:.1f} GiB free; lower checkpoint.keep or set run.dir"
+            f"the disk may become full: checkpoints, model and {plan.rollouts_bytes / GIB:.1f} GiB of "
+            f"rollouts will take {plan.disk_bytes / GIB:.1f} GiB, and {config.run_dir} has "
+            f"{free / GIB:.1f} GiB free; lower checkpoint.keep or logging.rollouts.max_gib, or set run.dir"
         )
     if engine and plan.memory.segment:
         _require_shared_memory(config, plan.memory.segment, note)

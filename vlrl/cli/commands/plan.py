@@ -160,7 +160,8 @@ def _show(plan: Plan, machine: PlannedMachine, config: Config, free: int, *, err
     for line in (*gpu_lines(plan), *host_lines(plan, machine)):
         say(line)
     say(f"disk: {plan.disk_bytes / GIB:.2f} GiB in {config.run_dir}: a checkpoint is "
-        f"{plan.checkpoint_bytes / GIB:.2f}, checkpoint.keep={config.checkpoint.keep} of them stay; "
+        f"{plan.checkpoint_bytes / GIB:.2f}, checkpoint.keep={config.checkpoint.keep} of them stay; rollouts "
+        f"take about {plan.rollouts_bytes / GIB:.2f}, at most logging.rollouts.max_gib; "
         f"{free / GIB:.2f} GiB free{'' if free >= plan.disk_bytes else ', which is not enough'}")  # fmt: skip
     for line in time_lines(plan, config.num_steps):
         say(line)
