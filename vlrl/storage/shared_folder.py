@@ -1,4 +1,4 @@
-"""Proof that the driver and the ranks see one folder: a rank's host may have another one of the same name."""
+"""Proof that the driver and others see one folder: their hosts may have another one of the same name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REMEDY = (
 
 @dataclass(frozen=True, slots=True)
 class SharedFile:
-    """A file that the driver wrote, and that a rank must find with the same content."""
+    """A file that the driver wrote; whoever finds it with the same content sees the driver's folder."""
 
     path: Path
     content: bytes
@@ -27,13 +27,17 @@ class SharedFile:
         """The file as the driver sees it."""
         return cls(path, path.read_bytes())
 
+    @property
+    def is_here(self) -> bool:
+        """Whether this host has it."""
+        try:
+            return self.path.read_bytes() == self.content
+        except OSError:
+            return False
+
     def require(self, rank: int) -> None:
         """Raise ConfigError, naming this host, if the file is not here or is another one."""
-        try:
-            is_here = self.path.read_bytes() == self.content
-        except OSError:
-            is_here = False
-        if not is_here:
+        if not self.is_here:
             raise ConfigError(
                 f"trainer rank {rank} on host {socket.gethostname()} does not see the run's folder "
                 f"{self.path.parent}: {REMEDY}"

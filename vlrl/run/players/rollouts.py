@@ -92,7 +92,7 @@ class InProcess:
         """Outcomes as tables, their images written."""
         player, of_outcomes = self._player, [outcome.groups for outcome in outcomes]
         processor = player.context.processor
-        return [tabulated(of_outcomes, numbers, values, processor, player.config.run_dir)]
+        return [tabulated(of_outcomes, numbers, values, processor, player.config.run_dir).table]
 
     def prefetch(self, chosen: Mapping[int, int]) -> None:
         """Have samples of positions prepared whose rows an adaptive sampler chose."""

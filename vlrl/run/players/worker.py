@@ -9,8 +9,6 @@ from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-
 from vlrl.batch import Frames, TokenValues, media_in, num_targets
 from vlrl.cluster.frames import rejoin, separate
 from vlrl.config import Config
@@ -26,7 +24,8 @@ from vlrl.run.players.division import Division
 from vlrl.run.players.heldout import Asking
 from vlrl.run.players.player import open_player
 from vlrl.run.players.rollouts import GenerateFn
-from vlrl.run.players.tables import OutcomeNumbers, tabulated
+from vlrl.run.players.tables import OutcomeNumbers, Tabulated, tabulated
+from vlrl.storage.shared_folder import SharedFile
 from vlrl.tracking.timeline import Timeline
 from vlrl.types import Group, Sample
 
@@ -81,6 +80,7 @@ class RolloutWorker:
         number: int,
         division: Division,
         engines: Sequence[Any],
+        run_file: SharedFile | None = None,
     ) -> None:
         """Do nothing yet.
 
@@ -89,8 +89,9 @@ class RolloutWorker:
             number: of this worker.
             division: what is whose.
             engines: actors of all engines.
+            run_file: a file of the driver's in the run's folder.
         """
-        self._number, self._division = number, division
+        self._number, self._division, self._run_file = number, division, run_file
         self._config = division.share_of(config, number)
         self._events: asyncio.Queue[WorkerEvent | Lost] = asyncio.Queue()
         self._renewals = Renewals(lambda *lost: self._events.put_nowait(Lost(*lost)))
@@ -170,16 +171,16 @@ class RolloutWorker:
 
     async def tabulate(
         self, numbers: Sequence[OutcomeNumbers], values: TokenValues, *outcomes: bytes | Frames
-    ) -> pa.Table:
-        """Some outcomes as a table, their images written: of each its groups and their frames, see `play`."""
+    ) -> Tabulated:
+        """Some outcomes as a table: of each its groups and their frames, see `play`."""
         return await asyncio.to_thread(self._tabulate, numbers, values, outcomes)
 
     def _tabulate(
         self, numbers: Sequence[OutcomeNumbers], values: TokenValues, outcomes: Sequence[Any]
-    ) -> pa.Table:
+    ) -> Tabulated:
         of_outcomes = [rejoin(*parts) for parts in zip(outcomes[::2], outcomes[1::2], strict=True)]
         processor = self._player.context.processor
-        return tabulated(of_outcomes, numbers, values, processor, self._config.run_dir)
+        return tabulated(of_outcomes, numbers, values, processor, self._config.run_dir, self._run_file)
 
     async def take_published(self) -> dict[str, float]:
         """What the rewards have published since this was called last."""

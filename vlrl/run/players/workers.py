@@ -22,14 +22,17 @@ from vlrl.errors import EngineDied, VlrlError
 from vlrl.packing.options import PackOptions
 from vlrl.rollout.buffer import Ticket
 from vlrl.rollout.outcome import Round, TicketOutcome, summed_counts
+from vlrl.run.lock import LOCK_FILE
 from vlrl.run.players.division import Division
 from vlrl.run.players.handle import WorkerHandle
 from vlrl.run.players.heldout import Answers, Asking
 from vlrl.run.players.rollouts import GenerateFn
-from vlrl.run.players.tables import OutcomeNumbers
+from vlrl.run.players.tables import OutcomeNumbers, Tabulated
 from vlrl.run.players.worker import Lost, Packed, RolloutWorker
 from vlrl.scoring.metrics import merged_metrics
+from vlrl.storage.shared_folder import SharedFile
 from vlrl.tracking.metrics import WORKER_COUNTS
+from vlrl.tracking.rollouts.records import write_encoded
 from vlrl.types import Group, Sample
 
 TellFn = Callable[[str, str], None]
@@ -76,6 +79,10 @@ class RolloutWorkers:
         """
         self._config, self._division = config, Division.of(reservation.layout)
         self._policy, self._tell = policy, tell
+        lock = config.run_dir / LOCK_FILE
+        self._run_file = (
+            SharedFile.written_to(lock) if lock.is_file() else None
+        )  # an evaluation keeps nothing
         self._joins = config.generator.mode == "batch" and config.episodes.lockstep
         self._num_ranks, self._rounds, self._packs = config.trainer.world_size, count(), count()
         self._handles = [
@@ -93,7 +100,7 @@ class RolloutWorkers:
 
     def _spawn(self, number: int, place: cluster.Place) -> Any:
         """A worker's actor, which knows the engines as they are now."""
-        arguments = (self._config, number, self._division, self._policy.actors)
+        arguments = (self._config, number, self._division, self._policy.actors, self._run_file)
         return cluster.spawn(RolloutWorker, *arguments, place=place, env={})
 
     def wait_ready(self) -> float:
@@ -201,11 +208,13 @@ class RolloutWorkers:
         for number, (worker, answer) in asked.items():
             while True:
                 try:
-                    tables.append(cluster.fetch(answer))
+                    found: Tabulated = cluster.fetch(answer)
                     break
                 except EngineDied as error:
                     self._handles[number].replace(worker, error)
                     worker, answer = ask(number)
+            write_encoded(self._config.run_dir, found.images)
+            tables.append(found.table)
         return tables
 
     def prefetch(self, chosen: Mapping[int, int]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
@@ -80,7 +81,25 @@ def write_rollouts(
 def write_images(run_dir: Path, media: Iterable[Media]) -> None:
     """Write each distinct medium that is not there yet as media/<sha256>.png."""
     for item in {m.sha256: m for m in media}.values():
-        _write_image(run_dir / media_path(item), item)
+        if not (run_dir / media_path(item)).exists():
+            write_encoded(run_dir, {media_path(item): _png(item)})
+
+
+def encoded_images(media: Iterable[Media]) -> dict[str, bytes]:
+    """Each distinct medium as a PNG, by its path in the run's folder."""
+    return {media_path(item): _png(item) for item in {m.sha256: m for m in media}.values()}
+
+
+def write_encoded(run_dir: Path, encoded: Mapping[str, bytes]) -> None:
+    """Write those of `encoded_images` that are not there yet: a name is the hash of its content."""
+    for name, data in encoded.items():
+        path = run_dir / name
+        if path.exists():
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        aside = path.with_name(path.name + ".part")
+        aside.write_bytes(data)
+        os.replace(aside, path)
 
 
 def trajectory_record(group: Group, index: int) -> dict[str, Any]:
@@ -223,11 +242,8 @@ def _number(value: float, digits: int | None = None) -> float | None:
     return number if digits is None else round(number, digits)
 
 
-def _write_image(path: Path, media: Media) -> None:
-    """Write frames side by side, unless the file is there: its name is the hash of its content."""
-    if path.exists():
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(path.name + ".part")
-    Image.fromarray(np.concatenate(list(media.frames), axis=1)).save(aside, format="PNG")
-    os.replace(aside, path)
+def _png(media: Media) -> bytes:
+    """The frames side by side."""
+    data = io.BytesIO()
+    Image.fromarray(np.concatenate(list(media.frames), axis=1)).save(data, format="PNG")
+    return data.getvalue()
