@@ -175,3 +175,34 @@ def test_the_commands_own_token_is_told_on_stderr_alone() -> None:
         assert "serving at http://127.0.0.1:" in process.stdout.readline().decode()
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0
+
+
+def test_prometheus_reads_sessions_calls_and_failures() -> None:
+    from prometheus_client.parser import text_string_to_metric_families
+
+    with serving() as url, httpx2.Client(base_url=url, headers=HEADERS, timeout=20) as client:
+
+        def numbers() -> dict[tuple[str, str], float]:
+            answer = client.get("/metrics")
+            assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+            families = text_string_to_metric_families(answer.text)
+            return {
+                (sample.name, sample.labels.get("method") or sample.labels.get("kind") or ""): sample.value
+                for family in families
+                for sample in family.samples
+            }
+
+        assert client.get("/metrics", headers={"Authorization": ""}).status_code == 401
+        before = numbers()
+        assert before["vlrl_env_sessions", ""] == 0 and before["vlrl_env_max_sessions", ""] > 0
+        assert before["vlrl_env_failures_total", "raised"] == 0
+        client.put("/sessions/m", json={"task": {}, "seed": 1})
+        client.post("/sessions/m/step", json={"number": 1, "action": "go"})
+        during = numbers()
+        assert during["vlrl_env_sessions", ""] == 1
+        assert during["vlrl_env_call_seconds_count", "reset"] == 1
+        assert during["vlrl_env_call_seconds_count", "step"] == 1
+        failed = client.post("/sessions/m/step", json={"number": 2, "action": "raise"})
+        assert failed.status_code == 500
+        after = numbers()
+        assert after["vlrl_env_failures_total", "raised"] == 1 and after["vlrl_env_sessions", ""] == 0

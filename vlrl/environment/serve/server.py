@@ -2,6 +2,7 @@
 
     GET    /health                 how full it is; the one call that needs no token
     GET    /env                    what is served: name, options, instructions, tools, agents
+    GET    /metrics                what Prometheus asks for, see `vlrl.environment.serve.metrics`
     PUT    /sessions/ID            begin an episode: {"task", "seed"}; the client makes the ID up
     POST   /sessions/ID/step       {"number", "action", "canvases"}
     DELETE /sessions/ID            end it
@@ -29,6 +30,7 @@ from vlrl.environment.host.answers import Traits
 from vlrl.environment.host.failure import EnvFailure
 from vlrl.environment.host.host import EnvHost
 from vlrl.environment.listening import reached_at, require_secret
+from vlrl.environment.serve.metrics import TEXT_FORMAT, ServerMetrics
 from vlrl.environment.serve.sessions import SessionRefused, Sessions
 from vlrl.environment.serve.wire import CONTENT_TYPE, Form, dumps
 from vlrl.errors import ConfigError, ResourceError, VlrlError
@@ -92,11 +94,13 @@ class EnvServer:
 
         options = self._options
         require_secret(host, options.token, "give --token, or VLRL_ENV_TOKEN, a secret")
-        with EnvHost(options.config, max_open=options.max_sessions) as envs:
+        metrics = ServerMetrics.if_installed()
+        around = metrics.around if metrics is not None else None
+        with EnvHost(options.config, max_open=options.max_sessions, around=around) as envs:
             await self._learn(envs)
             sessions = Sessions(envs, options.name, options.options, options.max_sessions, options.lease_s)
             expiry = asyncio.create_task(sessions.expire())
-            runner = web.AppRunner(self._app(sessions), access_log=None, shutdown_timeout=1.0)
+            runner = web.AppRunner(self._app(sessions, metrics), access_log=None, shutdown_timeout=1.0)
             try:
                 await runner.setup()
                 try:
@@ -114,10 +118,10 @@ class EnvServer:
         self._traits = Traits(env.system_prompt, env.tools, env.system_prompts, env.sees)
         await env.close()
 
-    def _app(self, sessions: Sessions) -> web.Application:
+    def _app(self, sessions: Sessions, metrics: ServerMetrics | None) -> web.Application:
         from aiohttp import web
 
-        routes = _Routes(self._options, self.instance, self._traits, sessions)
+        routes = _Routes(self._options, self.instance, self._traits, sessions, metrics)
 
         async def guard(request: web.Request, handler: _Handler) -> web.StreamResponse:
             return await routes.guard(request, handler)
@@ -125,6 +129,7 @@ class EnvServer:
         app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[web.middleware(guard)])
         app.router.add_get("/health", routes.health)
         app.router.add_get("/env", routes.env)
+        app.router.add_get("/metrics", routes.metrics)
         app.router.add_put("/sessions/{id}", routes.begin)
         app.router.add_post("/sessions/{id}/step", routes.step)
         app.router.add_delete("/sessions/{id}", routes.end)
@@ -132,9 +137,16 @@ class EnvServer:
 
 
 class _Routes:
-    def __init__(self, options: ServeOptions, instance: str, traits: Traits, sessions: Sessions) -> None:
+    def __init__(
+        self,
+        options: ServeOptions,
+        instance: str,
+        traits: Traits,
+        sessions: Sessions,
+        metrics: ServerMetrics | None,
+    ) -> None:
         self._options, self._instance, self._traits = options, instance, traits
-        self._sessions = sessions
+        self._sessions, self._metrics = sessions, metrics
 
     async def guard(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
         """Refuse who has no token or means another instance; failures become answers."""
@@ -176,6 +188,14 @@ class _Routes:
         traits = {**self._traits._asdict(), "tools": list(self._traits.tools)}
         served = {"env": self._options.name, "options": dict(self._options.options)}
         return web.json_response({**served, **traits, "lease_s": self._sessions.lease_s})
+
+    async def metrics(self, request: web.Request) -> web.Response:
+        from aiohttp import web
+
+        if self._metrics is None:
+            raise ConfigError("/metrics needs: pip install vlrl[prometheus], where the server runs")
+        text = self._metrics.text(self._sessions)
+        return web.Response(body=text, headers={"Content-Type": TEXT_FORMAT})
 
     async def begin(self, request: web.Request) -> web.Response:
         asked = await _read(request)
