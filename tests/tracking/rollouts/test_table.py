@@ -1,10 +1,12 @@
 from dataclasses import replace
 
 import datasets
+import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from kept_rollouts import FakeProcessor, make_episode, make_group
 
 from vlrl.batch import TokenValues
@@ -71,6 +73,18 @@ def test_hostile_text_and_odd_values_are_kept() -> None:
 def test_no_group_is_an_empty_table_of_the_same_schema() -> None:
     table = rollout_table([], [], FakeProcessor())
     assert table.num_rows == 0 and table.schema.equals(SCHEMA)
+
+
+def test_duckdb_asks_the_files_of_all_steps_at_once(tmp_path) -> None:
+    for step in (3, 4):
+        pq.write_table(make_table(), tmp_path / f"{step:06d}.parquet")
+    files = f"'{tmp_path}/*.parquet'"
+    counts = duckdb.sql(f"select count(*), avg(reward) from {files} where outcome = 'ok'").fetchone()
+    rows = make_table().to_pylist()
+    ok = [row["reward"] for row in rows if row["outcome"] == "ok"]
+    assert counts == (2 * len(ok), pytest.approx(sum(ok) / len(ok)))
+    turns = duckdb.sql(f"select turn.text from (select unnest(turns) as turn from {files})").fetchall()
+    assert sorted(text for (text,) in turns) == sorted(2 * [t["text"] for row in rows for t in row["turns"]])
 
 
 def test_pandas_and_datasets_open_a_file(tmp_path) -> None:
