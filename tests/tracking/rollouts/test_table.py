@@ -79,10 +79,10 @@ def test_duckdb_asks_the_files_of_all_steps_at_once(tmp_path) -> None:
     for step in (3, 4):
         pq.write_table(make_table(), tmp_path / f"{step:06d}.parquet")
     files = f"'{tmp_path}/*.parquet'"
-    counts = duckdb.sql(f"select count(*), avg(reward) from {files} where outcome = 'ok'").fetchone()
+    counts = duckdb.sql(f"select count(*), avg(reward) from {files} where outcome = 'ok'").fetchall()
     rows = make_table().to_pylist()
     ok = [row["reward"] for row in rows if row["outcome"] == "ok"]
-    assert counts == (2 * len(ok), pytest.approx(sum(ok) / len(ok)))
+    assert counts == [(2 * len(ok), pytest.approx(sum(ok) / len(ok)))]
     turns = duckdb.sql(f"select turn.text from (select unnest(turns) as turn from {files})").fetchall()
     assert sorted(text for (text,) in turns) == sorted(2 * [t["text"] for row in rows for t in row["turns"]])
 
