@@ -24,6 +24,7 @@ from typing import Any
 import pytest
 import yaml
 from sessions import Session
+from whole_runs import rollouts
 
 from vlrl.run.checkpoint import checkpoints
 from vlrl.tracking.metrics import repeatable
@@ -206,6 +207,11 @@ def timeless(line: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in repeatable(line).items() if not k.startswith("failures/")}
 
 
+def identity(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Which rollout it is, of those of its run."""
+    return tuple(row[key] for key in ("step", "position", "sample_id", "group_index"))
+
+
 @pytest.mark.parametrize("block", sorted({seed % NUM_BLOCKS for seed in SEEDS}))
 def test_the_samples_and_their_order_are_those_of_the_undisturbed_run(block: int, new_play: NewPlay) -> None:
     mode = ("sync", "async")[block % 2]
@@ -230,6 +236,9 @@ def suffer_and_compare(seed: int, mode: str, play: Play, whole: Play) -> None:
     for one, other in zip(samples, whole.lines("samples.jsonl"), strict=True):
         assert (one["positions"], one["sample_ids"]) == (other["positions"], other["sample_ids"]), seed
         assert one["step"] - min(one["oldest_versions"]) <= (0 if mode == "sync" else MAX_STALENESS), seed
+    rows, undisturbed = rollouts(play.run_dir), rollouts(whole.run_dir)
+    assert [identity(row) for row in rows] == [identity(row) for row in undisturbed], seed
     if mode == "sync" and not any(kill.kind == "env" for kill in kills):  # an episode replayed alone is
         # generated in another batch, so its last bits may differ; the rest is the same to the last one
         assert [timeless(line) for line in metrics] == [timeless(m) for m in whole.lines("metrics.jsonl")]
+        assert rows == undisturbed

@@ -72,7 +72,7 @@ def test_a_run_trains_and_keeps_parity(uninterrupted: tuple[Config, dict[str, An
 def test_every_rollout_of_training_is_kept(uninterrupted: tuple[Config, dict[str, Any]]) -> None:
     """What the trainer computed of its tokens stands beside them, before the update that they are for."""
     config, _ = uninterrupted
-    kept = rollouts(config)
+    kept = rollouts(config.run_dir)
     assert [(r["step"], r["position"]) for r in kept[::4]] == [(n // 4, n) for n in range(4 * NUM_STEPS)]
     for record in kept:
         (ledger,) = record["ledgers"]
@@ -99,7 +99,7 @@ def test_stopping_and_resuming_gives_the_same_metrics_and_weights(
     assert [m["step"] for m in metrics(config)] == list(range(STOP_AFTER + 1))
     summary = run(config, resume=True)
     assert metrics(config) == metrics(uninterrupted[0])
-    assert rollouts(config) == rollouts(uninterrupted[0])
+    assert rollouts(config.run_dir) == rollouts(uninterrupted[0].run_dir)
     weights = [(c.run_dir / "model" / "model.safetensors").read_bytes() for c in (config, uninterrupted[0])]
     assert weights[0] == weights[1]
     assert summary["heldout_accuracy_after"] == uninterrupted[1]["heldout_accuracy_after"]

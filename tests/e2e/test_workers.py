@@ -170,7 +170,7 @@ def test_the_same_numbers_however_many_workers_play(
         summary = json.loads((config.run_dir / "summary.json").read_text())
         accuracies = {k: v for k, v in summary.items() if k.startswith("heldout_accuracy_")}
         assert len(accuracies) == 6
-        found[num_workers] = steps, samples, parity, accuracies, rollouts(config)
+        found[num_workers] = steps, samples, parity, accuracies, rollouts(config.run_dir)
         images = {m["path"] for record in found[num_workers][-1] for m in record["media"]}
         assert all((config.run_dir / image).is_file() for image in images)
         if num_workers:

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -51,9 +52,9 @@ def run(
         return train(config, console, resume=resume)
 
 
-def rollouts(config: Config) -> list[dict[str, Any]]:
+def rollouts(run_dir: Path) -> list[dict[str, Any]]:
     """Every rollout of training that was kept, but how long it took."""
-    files = train_files(config.run_dir).values()
+    files = train_files(run_dir).values()
     return [record | {"duration_s": 0.0} for file in files for record in read_rollouts(file)]
 
 

@@ -18,8 +18,8 @@ import pyarrow as pa
 from vlrl.batch import TokenValues
 from vlrl.ledger import Credit, Ledger
 from vlrl.protocols import Processor
-from vlrl.tracking.rollouts.records import SURROGATES, trajectory_record
-from vlrl.types import Group
+from vlrl.tracking.rollouts.records import SURROGATES, played_record, sample_record
+from vlrl.types import Group, Sample
 
 _NUMBERS = pa.list_(pa.struct([("name", pa.string()), ("value", pa.float64())]))
 _TEXTS = pa.list_(pa.struct([("name", pa.string()), ("value", pa.string())]))
@@ -140,10 +140,13 @@ def rollout_table(
         values: what the trainer computed of tokens; of other groups' too.
     """
     rows, ledgers, credits, keys = list[dict[str, Any]](), list[Ledger](), list[Any](), list[Any]()
-    counts = []
+    counts, asked = [], dict[int, dict[str, Any]]()
     for group, place in zip(groups, places, strict=True):
         for index, trajectory in enumerate(group.trajectories):
-            rows.append(_row(group, index, place))
+            sample = trajectory.sample  # of an environment each episode may have its own
+            if id(sample) not in asked:
+                asked[id(sample)] = _asked(sample)
+            rows.append(asked[id(sample)] | _played(group, index, place))
             counts.append(len(trajectory.ledgers))
             credit = group.credits[index] if index < len(group.credits) else None
             for number, ledger in enumerate(trajectory.ledgers):
@@ -159,14 +162,22 @@ def rollout_table(
     return pa.Table.from_arrays([*arrays, nested], schema=SCHEMA)
 
 
-def _row(group: Group, index: int, place: RolloutPlace) -> dict[str, Any]:
-    """All columns of a trajectory but its ledgers."""
-    trajectory = group.trajectories[index]
-    record = trajectory_record(group, index)
-    as_json = ("messages", "answer", "metadata", "env")
+def _asked(sample: Sample) -> dict[str, Any]:
+    """The columns of a sample."""
+    record = sample_record(sample)
+    return {
+        **{name: _json(value) for name, value in record.items()},
+        "sample_id": _utf8(sample.id),
+        "source": _utf8(sample.source),
+        "agent": _utf8(sample.agent),
+    }
+
+
+def _played(group: Group, index: int, place: RolloutPlace) -> dict[str, Any]:
+    """All columns of a trajectory but its sample's and its ledgers."""
+    record = played_record(group, index)
     return {
         **record,
-        **{name: _json(record[name]) for name in as_json},
         "parts": _named(record["parts"]),
         "info": _named(record["info"]),
         "explanations": _named({name: _utf8(text) for name, text in record["explanations"].items()}),
@@ -176,16 +187,13 @@ def _row(group: Group, index: int, place: RolloutPlace) -> dict[str, Any]:
         ],
         "completion": _utf8(record["completion"]),
         "failure": _utf8(record["failure"]),
-        "sample_id": _utf8(trajectory.sample.id),
         "step": place.step,
         "position": place.position,
         "group": place.number,
-        "source": _utf8(trajectory.sample.source),
-        "agent": _utf8(trajectory.sample.agent),
         "replayed": place.is_replayed,
         "refusal": group.refusal or None,
         "num_turns": len(record["turns"]),
-        "num_generated_tokens": trajectory.num_action_tokens,
+        "num_generated_tokens": group.trajectories[index].num_action_tokens,
     }
 
 
@@ -270,4 +278,4 @@ def _json(value: Any) -> str | None:
 
 def _utf8(text: str) -> str:
     """The text with half surrogate pairs written out: Arrow's strings are UTF-8."""
-    return text.encode("utf-8", SURROGATES).decode("utf-8")
+    return text if text.isascii() else text.encode("utf-8", SURROGATES).decode("utf-8")
