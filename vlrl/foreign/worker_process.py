@@ -20,6 +20,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,6 +32,8 @@ LENGTH = struct.Struct("<Q")
 """Bytes of the frame that follows."""
 
 _workers: weakref.WeakSet[WorkerProcess] = weakref.WeakSet()
+_listing = threading.Lock()
+"""Held while the set of workers grows or is read: it is read from other threads."""
 
 KILL_LIMIT_S = 10.0
 """A process that is killed and still there after so long is in the kernel's hands: it is not waited for."""
@@ -95,7 +98,8 @@ class WorkerProcess:
         os.close(stacks)
         self._stacks_file = path_of(self._process.pid, stacks)
         self._channel.setblocking(False)
-        _workers.add(self)
+        with _listing:
+            _workers.add(self)
 
     def __str__(self) -> str:
         return self.role
@@ -208,7 +212,9 @@ class WorkerProcess:
 
 def waited_for() -> list[WorkerProcess]:
     """This process' workers whose answer is waited for, the longest first; to be called from any thread."""
-    found = [(worker.waited_for_since or math.inf, worker) for worker in list(_workers)]
+    with _listing:
+        workers = list(_workers)
+    found = [(worker.waited_for_since or math.inf, worker) for worker in workers]
     return [worker for since, worker in sorted(found, key=lambda each: each[0]) if since < math.inf]
 
 

@@ -79,10 +79,8 @@ class RolloutWorkers:
         """
         self._config, self._division = config, Division.of(reservation.layout)
         self._policy, self._tell = policy, tell
-        lock = config.run_dir / LOCK_FILE
-        self._run_file = (
-            SharedFile.written_to(lock) if lock.is_file() else None
-        )  # an evaluation keeps nothing
+        lock = config.run_dir / LOCK_FILE  # an evaluation has none, and keeps no rollouts this way
+        self._run_file = SharedFile.written_to(lock) if lock.is_file() else None
         self._joins = config.generator.mode == "batch" and config.episodes.lockstep
         self._num_ranks, self._rounds, self._packs = config.trainer.world_size, count(), count()
         self._handles = [
