@@ -14,7 +14,7 @@ from vlrl.data.readers.files import expand
 from vlrl.data.readers.record import Concatenation, StreamReader
 from vlrl.data.readers.text_files import holds_lines
 from vlrl.data.rows import RowMaker, Rows, StreamedRows
-from vlrl.data.shapes import COLUMNS
+from vlrl.data.shapes.detect import COLUMNS
 from vlrl.data.templates import PromptTemplate
 from vlrl.errors import ConfigError, DataError
 from vlrl.registry import available, resolve

@@ -8,7 +8,8 @@ from typing import Any
 
 from vlrl.data.markers import place_media
 from vlrl.data.readers.record import Reader, Record, StreamReader
-from vlrl.data.shapes import Fields, Shape, detect_shape
+from vlrl.data.shapes.detect import detect_shape
+from vlrl.data.shapes.fields import Fields, Shape
 from vlrl.data.templates import PromptTemplate
 from vlrl.errors import DataError
 from vlrl.processors.media.sources import names_file, under_root

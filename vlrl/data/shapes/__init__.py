@@ -1,0 +1,1 @@
+"""The layouts that people's records have, each turned into the same conversation."""
