@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,24 +9,13 @@ import numpy as np
 import pytest
 from builders import make_sample
 
-from vlrl.config.data import DatasetConfig
 from vlrl.config.learning.preferences import PreferencesConfig
-from vlrl.data import open_dataset
 from vlrl.data.preferences import completions_of
 from vlrl.errors import DataError
-from vlrl.types import Row, Sample
+from vlrl.types import Sample
 
 QUESTION = {"role": "user", "content": "What color is the sky?"}
 BLUE, GREEN = ({"role": "assistant", "content": color} for color in ("It is blue.", "It is green."))
-
-
-@pytest.fixture
-def read(tmp_path: Path) -> Any:
-    def rows(*records: Any, **fields: Any) -> list[Row]:
-        (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, records)))
-        return list(open_dataset(DatasetConfig(name=str(tmp_path / "rows.jsonl"), **fields), "data.train"))
-
-    return rows
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from vlrl.config.data import DatasetConfig
 from vlrl.data import open_dataset
 from vlrl.data.markers import place_media
 from vlrl.errors import ConfigError, DataError
-from vlrl.types import Row
 
 DATA_URL = "data:image/png;base64,AAAA"
 EASY_R1_TEMPLATE = (
@@ -26,15 +24,6 @@ EASY_R1_TEMPLATE = (
 
 def source(folder: Path, shape: str) -> DatasetConfig:
     return DatasetConfig(name=str(folder / "rows.jsonl"), shape=shape, template="{{ content }}")
-
-
-@pytest.fixture
-def read(tmp_path: Path) -> Any:
-    def rows(*records: Any, **fields: Any) -> list[Row]:
-        (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, records)))
-        return list(open_dataset(DatasetConfig(name=str(tmp_path / "rows.jsonl"), **fields), "data.train"))
-
-    return rows
 
 
 def spelled(content: str | list[dict[str, Any]]) -> list[str]:

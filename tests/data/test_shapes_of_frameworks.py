@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +13,6 @@ from vlrl.config.data import DatasetConfig
 from vlrl.data import open_dataset
 from vlrl.errors import DataError
 from vlrl.types import Row
-
-
-@pytest.fixture
-def read(tmp_path: Path) -> Any:
-    def rows(*records: Any, **fields: Any) -> list[Row]:
-        (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, records)))
-        return list(open_dataset(DatasetConfig(name=str(tmp_path / "rows.jsonl"), **fields), "data.train"))
-
-    return rows
 
 
 def texts(row: Row) -> list[str]:
@@ -106,6 +96,16 @@ def test_llama_factory(read: Any) -> None:
     assert (row["target"], row["rejected"]) == ("A cat.", "A dog.")
     (row,) = read({"conversations": [*turns, ranked["chosen"]], "images": ["1.jpg"], "kto_tag": True})
     assert (row["target"], row["label"]) == ("A cat.", True)
+
+
+def test_columns_beside_a_layout_stay_for_the_rewards(read: Any) -> None:
+    messages = [{"role": "user", "content": "?"}]
+    (row,) = read({"messages": messages, "instruction": "i", "output": "o", "label": True})
+    assert texts(row) == ["user: ?"] and row["metadata"] == {"instruction": "i", "output": "o", "label": True}
+    (row,) = read({"prompt": "?", "instruction": "i", "output": "o"})
+    assert texts(row) == ["user: ?"] and row["metadata"] == {"instruction": "i", "output": "o"}
+    (row,) = read({"query": "Is it red?", "label": False})  # a question's answer, and no completion
+    assert row["metadata"] == {"label": False} and "label" not in row and "target" not in row
 
 
 @pytest.mark.parametrize(

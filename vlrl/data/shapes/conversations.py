@@ -40,7 +40,8 @@ def from_swift(fields: Fields) -> dict[str, Any]:
     """ms-swift: `messages`, or `query` and `response` with `history`; `rejected_response`, or `label`."""
     if "objects" in fields:
         raise ValueError("'objects' with <ref-object> and <bbox> is not read: write names and boxes as text")
-    if isinstance(fields.get("label"), bool):
+    is_answered = "messages" in fields or fields.get("response") is not None
+    if is_answered and isinstance(fields.get("label"), bool):  # else it is a question's, for the rewards
         fields["kto_tag"] = fields.pop("label")
     if "messages" in fields:
         return from_messages(fields)

@@ -21,8 +21,9 @@ REQUIRED = {
 }
 """The columns that name a shape."""
 
-ALSO = ("completion", "label", "history", "input", "rejected_response", "system", "image", "images")
-COLUMNS = frozenset((*KEPT, *ALSO, "video", "videos", *(c for columns in REQUIRED.values() for c in columns)))
+ALSO = ("completion", "label", "history", "input", "rejected_response", "kto_tag", "system")
+MEDIA = ("image", "images", "video", "videos")
+COLUMNS = frozenset((*KEPT, *ALSO, *MEDIA, *(c for columns in REQUIRED.values() for c in columns)))
 """What the built-in shapes look for; the left side of a `columns` mapping."""
 
 MEANT = {
@@ -43,7 +44,10 @@ def detect_shape(fields: Mapping[str, Any], place: str) -> str:
         DataError: naming the columns, the nearest shape and what it lacks, if they fit none.
     """
     names = fields.keys()
-    if {"instruction", "output"} <= names or {"instruction", "chosen", "rejected"} <= names:
+    # Beside a column of another layout an instruction is metadata.
+    if not names & {"messages", "conversations", "prompt", "problem"} and (
+        {"instruction", "output"} <= names or {"instruction", "chosen", "rejected"} <= names
+    ):
         return "alpaca"
     if {"chosen", "rejected"} <= names or (
         {"prompt", "completion"} <= names and isinstance(fields.get("label"), bool)
