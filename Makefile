@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev quickstart test test-slow cluster-test test-slow-share check reference format bench gpu-check gpu-bundle trl-env ecosystem-env lock check-locks vllm-source vllm-newest clean
+.PHONY: help install dev quickstart test test-slow cluster-test test-slow-share check reference format docs bench gpu-check gpu-bundle trl-env ecosystem-env lock check-locks vllm-source vllm-newest clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -46,6 +46,10 @@ reference: dev ## write docs/reference/ from the code
 format: dev ## rewrite the sources as `make check` wants them
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+docs: dev ## build the documentation as a site in build/docs; a link that leads nowhere is an error
+	@$(BIN)/sphinx-build -q -W --keep-going -b html -d build/doctrees -c docs . build/docs
+	@echo build/docs/index.html
 
 bench: install trl-env ## time a step on vlrl, on TRL and on plain rows, side by side; a table for docs/benchmarks.md
 	@$(BIN)/python benchmarks/train_table.py
