@@ -59,6 +59,7 @@ LAYERS = (
     "envs",
     "rewards",
     "experiments",
+    "export",
     "viewer",
     "env_play",
     "cli",
