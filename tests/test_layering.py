@@ -62,6 +62,7 @@ LAYERS = (
     "export",
     "viewer",
     "env_play",
+    "chat",
     "cli",
 )
 # Whoever writes a plug-in registers it; nothing of the framework names one.

@@ -15,18 +15,18 @@ from tiny_families import build_qwen2_5_vl
 
 from vlrl.engine.api.arguments import server_arguments
 from vlrl.engine.api.middleware import RequestGuard
-from vlrl.engine.api.options import TOKEN_VARIABLE, ServeOptions
+from vlrl.engine.api.options import TOKEN_VARIABLE, ModelServerOptions
 
 
 @pytest.fixture(scope="module")
-def options(tmp_path_factory: pytest.TempPathFactory) -> ServeOptions:
+def options(tmp_path_factory: pytest.TempPathFactory) -> ModelServerOptions:
     path = build_qwen2_5_vl(tmp_path_factory.mktemp("model"))
     config = {
         "model": {"path": str(path)},
-        "processor": {"max_pixels": 56 * 56},
+        "processor": {"max_pixels": 112 * 112},
         "rollout": {"max_tokens": 24},
     }
-    return ServeOptions("tiny", config, max_images=2, timeout_s=5.0, max_body_mib=1)
+    return ModelServerOptions("tiny", config, max_images=2, timeout_s=5.0, max_body_mib=1)
 
 
 def image_part(width: int, height: int) -> dict[str, Any]:
@@ -79,16 +79,16 @@ class Answered:
 
 
 @pytest.fixture
-def guard(options: ServeOptions) -> RequestGuard:
+def guard(options: ModelServerOptions) -> RequestGuard:
     return RequestGuard(lambda *_: asyncio.sleep(0), options)
 
 
 def test_images_are_resized_as_in_training_and_stop_tokens_are_the_models(guard: RequestGuard) -> None:
-    answered = Answered(guard, question(image_part(112, 112), image_part(60, 30)))
-    assert answered.status == 200 and answered.headers[b"x-vlrl-image-sizes"] == b"56x56,84x28"
+    answered = Answered(guard, question(image_part(224, 224), image_part(60, 30)))
+    assert answered.status == 200 and answered.headers[b"x-vlrl-image-sizes"] == b"112x112,84x56"
     urls = [p["image_url"]["url"] for p in answered.seen["messages"][0]["content"] if "image_url" in p]
     images = [Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2]))) for url in urls]
-    assert [image.size for image in images] == [(56, 56), (84, 28)]
+    assert [image.size for image in images] == [(112, 112), (84, 56)]
     assert images[0].getpixel((5, 5)) == (255, 0, 0)
     assert answered.seen["stop_token_ids"] == list(guard._processor.stop_token_ids)
     assert answered.seen["ignore_eos"] and answered.seen["max_completion_tokens"] == 24
@@ -122,7 +122,9 @@ def test_what_breaks_a_limit_is_refused(guard: RequestGuard, body: Any, status: 
     assert words in json.loads(answered.text)["error"]["message"]
 
 
-def test_without_the_token_nothing_is_read(options: ServeOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_token_nothing_is_read(
+    options: ModelServerOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(TOKEN_VARIABLE, "a secret of the server")
     guard = RequestGuard(lambda *_: asyncio.sleep(0), options)
     for headers in ({}, {"authorization": "Bearer wrong"}):
@@ -130,15 +132,15 @@ def test_without_the_token_nothing_is_read(options: ServeOptions, monkeypatch: p
     assert Answered(guard, question(), {"authorization": "Bearer a secret of the server"}).status == 200
 
 
-def test_an_answer_that_takes_too_long_is_given_up(options: ServeOptions) -> None:
-    quick = ServeOptions(options.name, options.config, timeout_s=0.2)
+def test_an_answer_that_takes_too_long_is_given_up(options: ModelServerOptions) -> None:
+    quick = ModelServerOptions(options.name, options.config, timeout_s=0.2)
     guard = RequestGuard(lambda *_: asyncio.sleep(0), quick)
     answered = Answered(guard, question() | {"slow": 60})
     assert answered.status == 504 and b"--timeout-s" in answered.text
 
 
-def test_the_servers_command_line_has_the_engines_arguments(options: ServeOptions) -> None:
-    given = server_arguments(options, "127.0.0.1", 8001, on_gpu=False, extra=["--max-model-len", "512"])
+def test_the_servers_command_line_has_the_engines_arguments(options: ModelServerOptions) -> None:
+    given = server_arguments(options, on_gpu=False, extra=["--max-model-len", "512"])
     assert given[1:3] == ["-m", "vllm.entrypoints.openai.api_server"] and given[-1] == "512"
     values = dict(pairwise(given))
     assert values["--dtype"] == "float32" and values["--served-model-name"] == "tiny"

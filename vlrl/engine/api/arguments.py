@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from vlrl.engine.api.options import ServeOptions
+from vlrl.engine.api.options import ModelServerOptions
 from vlrl.engine.arguments import engine_arguments, engine_environment
 from vlrl.errors import ConfigError
 
@@ -20,15 +20,11 @@ OF_TRAINING = (
 MIDDLEWARE = "vlrl.engine.api.middleware.RequestGuard"
 
 
-def server_arguments(
-    options: ServeOptions, host: str, port: int, *, on_gpu: bool, extra: Sequence[str] = ()
-) -> list[str]:
-    """The command line of a server whose greedy answers are those of `vlrl eval`.
+def server_arguments(options: ModelServerOptions, *, on_gpu: bool, extra: Sequence[str] = ()) -> list[str]:
+    """The command line of a server whose greedy answers are those of `vlrl eval`, but for its address.
 
     Args:
         options: of the server.
-        host: address to listen at.
-        port: likewise.
         on_gpu: whether the engine runs on GPUs.
         extra: options of vLLM's own, which come last and win.
 
@@ -43,8 +39,6 @@ def server_arguments(
     kept = {name: value for name, value in arguments.items() if name not in OF_TRAINING}
     kept |= {
         "served_model_name": options.name,
-        "host": host,
-        "port": port,
         "middleware": MIDDLEWARE,
         "limit_mm_per_prompt": {"image": options.max_images, "video": 0},
     }
@@ -53,11 +47,11 @@ def server_arguments(
     return [sys.executable, "-m", "vllm.entrypoints.openai.api_server", *flags, *remote, *extra]
 
 
-def server_environment(options: ServeOptions, *, on_gpu: bool) -> dict[str, str]:
-    """Environment of the server's process, with what this one has."""
+def server_environment(options: ModelServerOptions, *, on_gpu: bool) -> dict[str, str]:
+    """Variables of the server's process, beside those that this one has."""
     own = engine_environment(options.read_config(), on_gpu=on_gpu)
     del own["VLLM_ENABLE_V1_MULTIPROCESSING"]  # the server has its engine in a process of its own
-    return {**os.environ, **own, **options.environment()}
+    return {**own, **options.environment()}
 
 
 def become_server(arguments: Sequence[str], environment: Mapping[str, str]) -> None:

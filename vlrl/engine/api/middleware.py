@@ -15,7 +15,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
-from vlrl.engine.api.options import TOKEN_VARIABLE, ServeOptions
+from vlrl.engine.api.options import TOKEN_VARIABLE, ModelServerOptions
 from vlrl.errors import DataError, VlrlError
 from vlrl.processors.auto import open_processor
 from vlrl.tracking.rollouts.records import encoded_images
@@ -44,9 +44,9 @@ class Refusal(Exception):
 class RequestGuard:
     """An ASGI middleware; vLLM makes it with the application that it guards."""
 
-    def __init__(self, app: AppFn, options: ServeOptions | None = None) -> None:
+    def __init__(self, app: AppFn, options: ModelServerOptions | None = None) -> None:
         self._app = app
-        self._options = options or ServeOptions.from_environment()
+        self._options = options or ModelServerOptions.from_environment()
         self._token = os.environ.get(TOKEN_VARIABLE, "").encode()
         config = self._options.read_config()
         self._max_tokens = config.rollout.max_tokens

@@ -17,7 +17,7 @@ TOKEN_VARIABLE = "VLRL_SERVE_TOKEN"
 
 
 @dataclass(frozen=True, slots=True)
-class ServeOptions:
+class ModelServerOptions:
     """Limits of a server of a model.
 
     Attributes:
@@ -43,6 +43,6 @@ class ServeOptions:
         return {OPTIONS_VARIABLE: json.dumps(asdict(self))}
 
     @classmethod
-    def from_environment(cls) -> ServeOptions:
+    def from_environment(cls) -> ModelServerOptions:
         """Options of this process."""
         return cls(**json.loads(os.environ[OPTIONS_VARIABLE]))

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from vlrl.cli.shared import DebugOption
+from vlrl.errors import ConfigError
 
 
 def command(
@@ -39,34 +40,54 @@ def command(
         float, typer.Option("--timeout-s", min=0.1, help="Longest answer, in seconds.")
     ] = 300.0,
     max_body_mib: Annotated[int, typer.Option("--max-body-mib", min=1, help="Longest request.")] = 64,
+    replicas: Annotated[
+        int | None,
+        typer.Option(min=1, help="So many servers behind one address, by Ray Serve.", show_default=False),
+    ] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            help="Cluster for --replicas (auto: the running one); they stay there.", show_default=False
+        ),
+    ] = None,
     debug: DebugOption = False,
 ) -> None:
     """Serve a model by OpenAI's API, with vLLM: `vlrl serve models/digits --port 8000`.
 
     Greedy answers (temperature 0) are those of `vlrl eval`: images, prompt, stop tokens and dtype are the
     run's. With the environment variable VLRL_SERVE_TOKEN clients must give it as their API key.
+
+    With --replicas, servers that die are replaced and their requests sent to others. SIGHUP replaces them one
+    by one by what MODEL is then; with --ray, the same command again does, also with another MODEL.
     """
-    from vlrl.engine.api.arguments import (
-        become_server,
-        has_gpu,
-        require_vllm,
-        server_arguments,
-        server_environment,
-    )
-    from vlrl.engine.api.options import TOKEN_VARIABLE, ServeOptions
+    from vlrl.engine.api.arguments import become_server, require_vllm
+    from vlrl.engine.api.options import TOKEN_VARIABLE, ModelServerOptions
+    from vlrl.engine.api.servers import keep_replicas, served
     from vlrl.environment.listening import require_secret
     from vlrl.export.served import served_config
 
+    if ray is not None and replicas is None:
+        raise ConfigError("--ray is for --replicas; give both, or neither")
     require_vllm()
     require_secret(host, os.environ.get(TOKEN_VARIABLE, ""), f"set {TOKEN_VARIABLE} to a secret")
-    name, config = served_config(model)
-    if max_pixels is not None:
-        config.setdefault("processor", {})["max_pixels"] = max_pixels
-    if max_model_len is not None:
-        config.setdefault("generator", {})["max_model_len"] = max_model_len
-        config["trainer"] = {"max_tokens_per_micro_batch": max(4096, max_model_len)}
-    options = ServeOptions(name, config, max_images, timeout_s, max_body_mib)
-    on_gpu = has_gpu()
-    arguments = server_arguments(options, host, port, on_gpu=on_gpu, extra=vllm_options or ())
-    typer.echo(f"{name} at http://{host}:{port}/v1", err=True)
-    become_server(arguments, server_environment(options, on_gpu=on_gpu))
+
+    def options() -> ModelServerOptions:
+        name, config = served_config(model)
+        if max_pixels is not None:
+            config.setdefault("processor", {})["max_pixels"] = max_pixels
+        if max_model_len is not None:
+            config.setdefault("generator", {})["max_model_len"] = max_model_len
+            config["trainer"] = {"max_tokens_per_micro_batch": max(4096, max_model_len)}
+        return ModelServerOptions(name, config, max_images, timeout_s, max_body_mib)
+
+    def ready() -> None:
+        typer.echo(f"{options().name} at http://{host}:{port}/v1", err=True)
+
+    extra = tuple(vllm_options or ())
+    if replicas is None:
+        ready()
+        arguments, environment = served(options(), extra)
+        become_server([*arguments, "--host", host, "--port", str(port)], {**os.environ, **environment})
+    else:
+        place = (host, port)
+        keep_replicas(options, extra, num_replicas=replicas, place=place, address=ray, on_ready=ready)
