@@ -59,8 +59,10 @@ LAYERS = (
     "envs",
     "rewards",
     "experiments",
+    "export",
     "viewer",
     "env_play",
+    "chat",
     "cli",
 )
 # Whoever writes a plug-in registers it; nothing of the framework names one.

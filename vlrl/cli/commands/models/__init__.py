@@ -1,0 +1,1 @@
+"""Commands about models that leave their run: export, list, serve, chat."""
