@@ -56,6 +56,7 @@ LAYERS = (
     "check",
     "run",
     "pages",
+    "library",
     "envs",
     "rewards",
     "experiments",

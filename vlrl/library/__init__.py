@@ -1,0 +1,7 @@
+"""vlrl as a library: models, rows and rewards as Python objects in place of a config file (docs/library.md)."""
+
+from vlrl.library.result import TrainResult
+from vlrl.library.sources import RowList, episodes
+from vlrl.library.trainers import DPO, GRPO, SFT
+
+__all__ = ["DPO", "GRPO", "SFT", "RowList", "TrainResult", "episodes"]
