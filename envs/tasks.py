@@ -9,6 +9,7 @@ from vlrl.environment.observe import message_of
 from vlrl.environment.plain import PlainEnv
 from vlrl.errors import ConfigError, DataError
 from vlrl.processors.messages import message_of as text_message
+from vlrl.registry.objects import label_of
 from vlrl.seeds import derive_seed
 from vlrl.types import Row
 
@@ -34,7 +35,7 @@ class EnvTasks:
         """Choose the episodes.
 
         Args:
-            env: a registered name, or ./file.py:Class.
+            env: a registered name, or ./file.py:Class; from Python, a class.
             options: the environment's own.
             num_rows: episodes, each of its own seed.
             tasks: given to `reset` in turn.
@@ -46,7 +47,8 @@ class EnvTasks:
         Raises:
             ConfigError: for a wrong option, or demonstrations without an oracle.
         """
-        where = f"dataset env ({env})"
+        self._label = label_of(env)
+        where = f"dataset env ({self._label})"
         if split not in ("train", "heldout"):
             raise ConfigError(f"{where}: split={split!r} is not one of train, heldout")
         if num_rows < 1 or max_turns < 1:
@@ -74,7 +76,7 @@ class EnvTasks:
         if self._agents and self._demonstrations:
             return self._row_of_agent(*divmod(index, len(self._agents)))
         task, seed = self._tasks[index % len(self._tasks)], self.episode_seed(index)
-        name = f"{self._env}/{self._split}/{index}"
+        name = f"{self._label}/{self._split}/{index}"
         messages: list[dict[str, Any]] = []
         row: dict[str, Any] = {
             "id": name,
@@ -97,12 +99,13 @@ class EnvTasks:
 
     def episode_seed(self, index: int) -> int:
         """The seed of row `index`: even in train, odd in heldout, so that they cannot meet."""
-        drawn = derive_seed("env rows", self._env, self._seed, self._split, index)
+        drawn = derive_seed("env rows", self._label, self._seed, self._split, index)
         return drawn // 2 * 2 + (self._split == "heldout")
 
     def _row_of_agent(self, episode: int, number: int) -> Row:
         """What one agent sees and does in an episode that the oracle plays for all."""
-        agent, name = self._agents[number], f"{self._env}/{self._split}/{episode}/{self._agents[number]}"
+        agent = self._agents[number]
+        name = f"{self._label}/{self._split}/{episode}/{agent}"
         task, seed = self._tasks[episode % len(self._tasks)], self.episode_seed(episode)
         with PlainEnv(self._env, self._options, several=True) as env:
             prompt = getattr(env.env, "system_prompts", {}).get(agent, "")

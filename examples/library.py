@@ -1,7 +1,9 @@
-"""Train from Python objects, without a config file: python examples/library.py.
+"""Train from Python objects, without a config file.
 
-Takes 3 minutes on two cores. With a real model the first part is not needed: `GRPO("Qwen/Qwen2.5-VL-3B-Instruct", rows,
-right_color, num_steps=100)`.
+    python examples/library.py
+
+A tiny model with random weights first learns to answer with a color, then to look at the image. With a real model
+the first part is not needed.
 """
 
 import random

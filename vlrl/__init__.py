@@ -1,6 +1,6 @@
 """vlrl: train vision-language models with reinforcement learning.
 
-As a library: `from vlrl import GRPO` (docs/library.md). These names are imported when they are asked for, so that
+As a library: `from vlrl import GRPO` (docs/library.md). Its names are imported when they are asked for:
 `import vlrl` stays quick.
 """
 

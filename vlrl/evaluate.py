@@ -217,6 +217,7 @@ def hold_out(
         return {}
     with run.phases.measure("evaluate"):
         step = run.first_step if keep_as == "before" else config.num_steps
+        done = step if num_updates is None else num_updates
         run.turns.to_engines()
         result = run.runner.run(evaluate(samples, run.rollouts, run.reward, config, step))
     run.console.note(
@@ -229,13 +230,15 @@ def hold_out(
             for group in groups
             for t in group.trajectories
         ]
-        add_heldout(config.run_dir, step if num_updates is None else num_updates, how, answers)
+        add_heldout(config.run_dir, done, how, answers)
     if keep_as:
         shown = result.sampled[: config.logging.num_report_rollouts]
         records = rollout_records(shown, run.processor, phase=keep_as, step=step)
         write_rollouts(config.run_dir / "rollouts" / f"{keep_as}.jsonl", records, images_of(shown))
     published = {f"heldout/{name}": value for name, value in run.rollouts.take_published().items()}
-    return result.metrics() | published
+    metrics = result.metrics() | published
+    run.console.evaluated(done, metrics)
+    return metrics
 
 
 def verdict(config: Config, before: dict[str, float], after: dict[str, float]) -> dict[str, object]:

@@ -18,6 +18,7 @@ from vlrl.data.shapes.detect import COLUMNS
 from vlrl.data.templates import PromptTemplate
 from vlrl.errors import ConfigError, DataError
 from vlrl.registry import available, resolve
+from vlrl.registry.objects import label_of
 
 BY_SUFFIX = {
     ".jsonl": "jsonl",
@@ -72,7 +73,7 @@ def open_source(config: DatasetConfig, section: str) -> Rows | StreamedRows:
         return StreamedRows(reader, maker, config.limit)
     if not (hasattr(reader, "__len__") and hasattr(reader, "__getitem__")):
         raise ConfigError(f"{section}: dataset {config.name!r} needs __len__ and __getitem__")
-    rows = Rows(reader, maker, Path(config.name).name, config.limit)
+    rows = Rows(reader, maker, Path(label_of(config.name)).name, config.limit)
     if len(rows) == 0:
         raise DataError(f"{section}: dataset {config.name!r} is empty; training needs at least one row")
     return rows

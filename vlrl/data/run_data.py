@@ -17,6 +17,7 @@ from vlrl.data.overlong import PAIR_REMEDY, REMEDY, PromptTooLong, fit_row
 from vlrl.data.preferences import completions_of, encoded_completion
 from vlrl.errors import ConfigError, DataError
 from vlrl.protocols import Processor
+from vlrl.registry.objects import label_of
 from vlrl.types import Row, Sample
 
 HELDOUT_BATCH = 256
@@ -270,9 +271,6 @@ def _open(configs: Sequence[DatasetConfig], names: Sequence[str], key: str) -> l
 
 def _names(configs: Sequence[DatasetConfig]) -> list[str]:
     """The last part of each source's name; namesakes are numbered."""
-    names: list[str] = []
-    for config in configs:
-        short = Path(config.name).name
-        namesakes = sum(Path(c.name).name == short for c in configs[: len(names)])
-        names.append(f"{short}#{namesakes + 1}" if namesakes else short)
-    return names
+    shorts = [Path(label_of(config.name)).name for config in configs]
+    namesakes = [shorts[:number].count(short) for number, short in enumerate(shorts)]
+    return [f"{short}#{n + 1}" if n else short for short, n in zip(shorts, namesakes, strict=True)]

@@ -1,4 +1,4 @@
-"""vlrl as a library: models, rows and rewards as Python objects in place of a config file (docs/library.md)."""
+"""vlrl as a library: rows and rewards as Python objects, without a config file (docs/library.md)."""
 
 from vlrl.library.result import TrainResult
 from vlrl.library.sources import RowList, episodes

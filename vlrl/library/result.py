@@ -38,7 +38,7 @@ class TrainResult:
 
     @property
     def metrics(self) -> list[dict[str, Any]]:
-        """Metrics of each step by name, with its number as `step`; docs/reference/metrics.md has the names."""
+        """Metrics of each step by name (docs/reference/metrics.md), with its number as `step`."""
         from vlrl.tracking.sinks import METRICS_FILE, read_metrics
 
         return read_metrics(self.run_dir / METRICS_FILE)

@@ -33,7 +33,7 @@ Given: TypeAlias = S | Mapping[str, Any]
 
 
 class Sections(TypedDict, total=False):
-    """Everything of a config but the model, the rewards and the rows; docs/reference/options.md has each key."""
+    """All of a config but model, rewards and rows; docs/reference/options.md has each section's keys."""
 
     run: Given[RunConfig]
     data: Mapping[str, Any]

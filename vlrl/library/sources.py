@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -24,6 +25,7 @@ Source: TypeAlias = (
 makes a dataset, or a source of the config (`name` with options, columns, template and so on), whose name may
 be any of these."""
 
+PNG_MODES = ("1", "L", "LA", "P", "RGB", "RGBA")
 PNG_LEVEL = 2
 """Of zlib: quick, and a sixth larger than the default makes a photograph."""
 
@@ -40,10 +42,11 @@ class RowList:
         """Take rows of any layout that docs/data.md lists.
 
         Args:
-            rows: a list, whose PIL images are encoded at once, or a dataset, which is left as it is.
+            rows: a list, whose PIL images are encoded here and decoded when a row is read; or a dataset,
+                which is left as it is.
         """
-        is_list = isinstance(rows, list | tuple)
-        self._rows: Any = [_with_encoded_images(row) for row in rows] if is_list else rows
+        self._is_list = isinstance(rows, list | tuple)
+        self._rows: Any = _each(_encoded, list(rows)) if self._is_list else rows
 
     def __call__(self) -> RowList:
         """The dataset that it is."""
@@ -55,7 +58,7 @@ class RowList:
 
     def __getitem__(self, index: int) -> Mapping[str, Any]:
         """Row `index`, with its number as `id` if it has none."""
-        row = self._rows[index]
+        row = _each(_decoded, self._rows[index]) if self._is_list else self._rows[index]
         return {"id": f"row {index}", **row} if isinstance(row, Mapping) else row
 
 
@@ -103,6 +106,8 @@ def _name(rows: Any) -> Any:
     if callable(rows):
         return rows
     if hasattr(rows, "__len__") and hasattr(rows, "__getitem__"):
+        if len(rows) == 0:
+            raise ConfigError("rows are empty; give at least one")
         return RowList(rows)
     raise ConfigError(
         f"rows are a {type(rows).__name__}; give a list of mappings, an object with __len__ and __getitem__, "
@@ -110,22 +115,34 @@ def _name(rows: Any) -> Any:
     )
 
 
-def _with_encoded_images(value: Any) -> Any:
-    """A row, or a part of one, with a PNG in the place of each PIL image."""
+@dataclass(frozen=True, slots=True)
+class _Png:
+    """An image of a row, encoded."""
+
+    data: bytes
+
+
+def _encoded(value: Any) -> Any:
+    """A PNG in the place of a PIL image; of another mode than PNG has, the image stays."""
     from PIL import Image, ImageOps
 
-    if isinstance(value, Image.Image):
-        if value.mode not in ("1", "L", "LA", "P", "RGB", "RGBA"):
-            return value
-        file = io.BytesIO()
-        ImageOps.exif_transpose(value).save(file, "PNG", compress_level=PNG_LEVEL)
-        return {"bytes": file.getvalue(), "path": None}
+    if not isinstance(value, Image.Image) or value.mode not in PNG_MODES:
+        return value
+    file = io.BytesIO()
+    ImageOps.exif_transpose(value).save(file, "PNG", compress_level=PNG_LEVEL)
+    return _Png(file.getvalue())
+
+
+def _decoded(value: Any) -> Any:
+    from PIL import Image
+
+    return Image.open(io.BytesIO(value.data)) if isinstance(value, _Png) else value
+
+
+def _each(change: Callable[[Any], Any], value: Any) -> Any:
+    """A row, or a part of one, with every value in it changed."""
     if isinstance(value, Mapping):
-        return {key: _with_encoded_images(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return (
-            type(value)(_with_encoded_images(item) for item in value)
-            if type(value) in (list, tuple)
-            else value
-        )
-    return value
+        return {key: _each(change, item) for key, item in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(_each(change, item) for item in value)
+    return change(value)

@@ -14,9 +14,12 @@ from vlrl.errors import ConfigError
 from vlrl.library.result import TrainResult
 from vlrl.library.sections import Sections
 from vlrl.library.sources import Source, source_of
+from vlrl.tracking.console import Callbacks, TrainConsole
 
 Model: TypeAlias = str | Path | Mapping[str, Any] | ModelConfig
 """A hub name, a folder, or the section `model`."""
+StepFn: TypeAlias = Callable[[int, Mapping[str, float]], object]
+RolloutsFn: TypeAlias = Callable[[int, list[dict[str, Any]]], object]
 Reward: TypeAlias = Callable[..., Any] | str | Mapping[str, Any] | RewardConfig
 """A function of completion and answer, a registered name, or an entry of `rewards` with weight and options,
 whose name may be a function."""
@@ -31,8 +34,12 @@ class _Trainer(ABC):
 
     config: Config
 
-    def __init__(self, tree: Mapping[str, Any]) -> None:
-        self.config = parse_config(dict(tree), source=type(self).__name__)
+    def __init__(self, tree: Mapping[str, Any], callbacks: Callbacks) -> None:
+        self.config, self._callbacks = parse_config(dict(tree), source=type(self).__name__), callbacks
+        if callbacks.on_rollouts is not None and self.config.logging.rollouts.every == 0:
+            raise ConfigError("on_rollouts is given, and logging.rollouts.every=0 keeps none; set it to 1")
+        if callbacks.on_eval is not None and not self.config.data.eval:
+            raise ConfigError("on_eval is given, and there are no held-out rows; give eval_rows")
 
     def train(self, *, resume: bool = False) -> TrainResult:
         """Train to the end, in a script, a thread or a notebook, and return metrics and model.
@@ -47,10 +54,11 @@ class _Trainer(ABC):
             Interrupted: after a clean save, on Ctrl-C or SIGTERM.
         """
         config = self._named(resume)
-        return TrainResult(config, self._run(config, resume))
+        with TrainConsole(config.run.name, config.num_steps, callbacks=self._callbacks) as console:
+            return TrainResult(config, self._run(config, console, resume))
 
     @abstractmethod
-    def _run(self, config: Config, resume: bool) -> dict[str, object]:
+    def _run(self, config: Config, console: TrainConsole, resume: bool) -> dict[str, object]:
         """Train and return the summary."""
 
     def _named(self, resume: bool) -> Config:
@@ -84,6 +92,9 @@ class GRPO(_Trainer):
         rewards: Reward | Sequence[Reward] = (),
         *,
         eval_rows: Source | None = None,
+        on_step: StepFn | None = None,
+        on_rollouts: RolloutsFn | None = None,
+        on_eval: StepFn | None = None,
         **sections: Unpack[Sections],
     ) -> None:
         """Check everything that can be checked without loading the model.
@@ -94,6 +105,9 @@ class GRPO(_Trainer):
                 data={"train": […]} instead.
             rewards: one or several; may be left out for rows with rewards of their own, such as `episodes`.
             eval_rows: held-out rows, evaluated before and after training, and every eval.every steps.
+            on_step: called with a step's number, counted from 0, and its metrics.
+            on_rollouts: called with a step's number and its rollouts, a mapping each.
+            on_eval: called with the number of updates so far and the held-out metrics.
             sections: all other keys of a config.
 
         Raises:
@@ -101,25 +115,33 @@ class GRPO(_Trainer):
                 sent to other processes.
         """
         given = rewards if isinstance(rewards, Sequence) and not isinstance(rewards, str) else [rewards]
-        super().__init__({**_tree(model, rows, eval_rows, sections), "rewards": list(given)})
+        tree = {**_tree(model, rows, eval_rows, sections), "rewards": list(given)}
+        super().__init__(tree, Callbacks(on_step, on_rollouts, on_eval))
 
-    def _run(self, config: Config, resume: bool) -> dict[str, object]:
+    def _run(self, config: Config, console: TrainConsole, resume: bool) -> dict[str, object]:
         from vlrl import grpo
 
-        return grpo.train(config, resume=resume)
+        return grpo.train(config, console, resume=resume)
 
 
 class SFT(_Trainer):
     """Supervised training on the rows' targets: the assistant's last turn, `completion` or `target`."""
 
-    def __init__(self, model: Model, rows: Source | None = None, **sections: Unpack[Sections]) -> None:
+    def __init__(
+        self,
+        model: Model,
+        rows: Source | None = None,
+        *,
+        on_step: StepFn | None = None,
+        **sections: Unpack[Sections],
+    ) -> None:
         """Check everything that can be checked without loading the model; see `GRPO`."""
-        super().__init__(_tree(model, rows, None, sections))
+        super().__init__(_tree(model, rows, None, sections), Callbacks(on_step))
 
-    def _run(self, config: Config, resume: bool) -> dict[str, object]:
+    def _run(self, config: Config, console: TrainConsole, resume: bool) -> dict[str, object]:
         from vlrl import sft
 
-        return sft.train(config, resume=resume)
+        return sft.train(config, console, resume=resume)
 
 
 class DPO(_Trainer):
@@ -131,15 +153,16 @@ class DPO(_Trainer):
         rows: Source | None = None,
         *,
         eval_rows: Source | None = None,
+        on_step: StepFn | None = None,
         **sections: Unpack[Sections],
     ) -> None:
         """Check everything that can be checked without loading the model; see `GRPO`."""
-        super().__init__(_tree(model, rows, eval_rows, sections))
+        super().__init__(_tree(model, rows, eval_rows, sections), Callbacks(on_step))
 
-    def _run(self, config: Config, resume: bool) -> dict[str, object]:
+    def _run(self, config: Config, console: TrainConsole, resume: bool) -> dict[str, object]:
         from vlrl import preferences
 
-        return preferences.train(config, resume=resume)
+        return preferences.train(config, console, resume=resume)
 
 
 def _tree(model: Model, rows: Source | None, eval_rows: Source | None, sections: Sections) -> dict[str, Any]:

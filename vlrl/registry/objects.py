@@ -102,6 +102,11 @@ def find(name: str) -> Any:
     return _given[name]
 
 
+def label_of(name: str) -> str:
+    """What an object is called, without the place of its file; any other name as it is."""
+    return name.rpartition(SUFFIX)[2]
+
+
 def folder() -> Path:
     """Where objects are kept: beside the other caches of the user."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "vlrl" / "objects"

@@ -272,11 +272,12 @@ class Run:
             self.interrupts.graceful = False
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Write a step's metrics to every sink and show them."""
+        """Write a step's metrics to every sink, show them, and call the program's callbacks."""
         if metrics.get("optim/skipped_fraction"):
             self.console.note(f"step {step + 1}: a gradient was not finite, so its update was left out")
-        self.monitor.sinks.log(step, {**metrics, **self.engines.nodes.take_metrics()})
-        self.console.step(step, metrics)
+        values = {**metrics, **self.engines.nodes.take_metrics()}
+        self.monitor.sinks.log(step, values)
+        self.console.step(step, values, *([self.kept.read] if self._generated is not None else []))
 
     def save(self, next_step: int) -> Path:
         """Write a checkpoint from which `next_step` goes on."""

@@ -8,8 +8,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Any, Self, TypeAlias
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -54,6 +55,25 @@ ETA_WINDOW = 50
 """Steps whose median duration the time left is computed from."""
 
 
+ReadFn: TypeAlias = Callable[[int], list[dict[str, Any]] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Callbacks:
+    """Functions of a program that a run calls, in its own thread; what one of them raises ends the run.
+
+    Attributes:
+        on_step: of a step's number, counted from 0, and its metrics.
+        on_rollouts: of a step's number and its rollouts, see `vlrl.tracking.rollouts.records`; of the steps
+            that logging.rollouts keeps, before `on_step`.
+        on_eval: of the number of updates so far and the held-out metrics.
+    """
+
+    on_step: Callable[[int, Mapping[str, float]], object] | None = None
+    on_rollouts: Callable[[int, list[dict[str, Any]]], object] | None = None
+    on_eval: Callable[[int, Mapping[str, float]], object] | None = None
+
+
 class TrainConsole:
     """A run's display; plain lines where there is no terminal, all of it on stderr in JSON mode.
 
@@ -70,6 +90,7 @@ class TrainConsole:
         total_steps: int,
         json_mode: bool = False,
         *,
+        callbacks: Callbacks | None = None,
         console: Console | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -79,12 +100,14 @@ class TrainConsole:
             title: name of the run.
             total_steps: steps of the bar, until a phase sets others.
             json_mode: leave stdout to the machine-readable result.
+            callbacks: what a program is told, beside what is shown.
             console: where to write; for tests.
             clock: seconds; for tests.
         """
         self._console = console or Console(stderr=json_mode, highlight=False)
         self._clock = clock
         self._title = title
+        self.callbacks = callbacks or Callbacks()
         self.hear: Callable[[str], None] = lambda text: None
         """Called with every line that is printed."""
         self._total = total_steps
@@ -141,8 +164,14 @@ class TrainConsole:
         if not self._console.is_terminal:
             self._print(Text(f"{name} …"))
 
-    def step(self, step: int, values: Mapping[str, float]) -> None:
-        """Show the metrics of step number `step`, counted from 0; people are shown numbers from 1 on."""
+    def step(self, step: int, values: Mapping[str, float], rollouts: ReadFn = lambda step: None) -> None:
+        """Show the metrics of step number `step`, counted from 0; people are shown numbers from 1 on.
+
+        Args:
+            step: its number.
+            values: its metrics.
+            rollouts: reads those of a step, for the callback; None if they are not kept.
+        """
         now = self._clock()
         self._num_done = step + 1
         if self._last_step_at is not None:
@@ -155,6 +184,16 @@ class TrainConsole:
         if self._console.is_terminal or last or now - self._last_step_line_at >= PLAIN_EVERY_S:
             self._last_step_line_at = now
             self._print_line(step, values, "" if self._console.is_terminal else words)
+        on_step, on_rollouts = self.callbacks.on_step, self.callbacks.on_rollouts
+        if on_rollouts is not None and (found := rollouts(step)) is not None:
+            on_rollouts(step, found)
+        if on_step is not None:
+            on_step(step, values)
+
+    def evaluated(self, num_updates: int, metrics: Mapping[str, float]) -> None:
+        """Tell the callback of an evaluation after so many updates."""
+        if self.callbacks.on_eval is not None:
+            self.callbacks.on_eval(num_updates, metrics)
 
     def note(self, text: str) -> None:
         """Print a sentence above the bar."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from vlrl.config import Config
 from vlrl.rollout.collector import CollectedBatch
@@ -10,6 +11,8 @@ from vlrl.rollout.outcome import TicketOutcome
 from vlrl.run.players.rollouts import Rollouts
 from vlrl.run.players.tables import OutcomeNumbers
 from vlrl.tracking.rollouts.log import RolloutLog, TellFn
+from vlrl.tracking.rollouts.paths import train_file
+from vlrl.tracking.rollouts.read import read_rollouts
 from vlrl.trainer.driver import Trainer
 
 
@@ -28,7 +31,7 @@ class KeptRollouts:
             first_step: of those to come.
             tell: called with an event's name and a sentence.
         """
-        options = config.logging.rollouts
+        options, self._run_dir = config.logging.rollouts, config.run_dir
         self._rollouts, self._trainer, self._max_groups = rollouts, trainer, options.groups
         self._log = RolloutLog(config.run_dir, options, first_step=first_step, tell=tell)
         self.flush, self.close = self._log.flush, self._log.close
@@ -42,6 +45,11 @@ class KeptRollouts:
         outcomes = first_of([*collected.trained, *collected.refused], self._max_groups)
         numbers = numbers_of_step(step, outcomes, own)
         self._log.write(step, lambda: self._rollouts.tabulate(outcomes, numbers, values))
+
+    def read(self, step: int) -> list[dict[str, Any]] | None:
+        """The rollouts of the last step that was given to `keep`, once they are written; None if not kept."""
+        self.flush()
+        return read_rollouts(train_file(self._run_dir, step)) if self._log.wants(step) else None
 
 
 def first_of(outcomes: Sequence[TicketOutcome], max_groups: int | None) -> list[TicketOutcome]:
