@@ -2,8 +2,8 @@
 
     python examples/library.py
 
-A tiny model with random weights first learns to answer with a color, then to look at the image. With a real model
-the first part is not needed.
+A tiny model with random weights first learns to answer with a color, then to look at the image. With a real
+model the first part is not needed.
 """
 
 import random

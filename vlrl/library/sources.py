@@ -86,6 +86,7 @@ def episodes(
     options: Mapping[str, Any] | None = None,
     tasks: Sequence[Mapping[str, Any]] = ({},),
     split: str = "train",
+    demonstrations: bool = False,
 ) -> dict[str, Any]:
     """Rows that are episodes of an environment, rewarded by what it pays.
 
@@ -95,9 +96,11 @@ def episodes(
         options: the environment's own.
         tasks: given to its `reset` in turn.
         split: "train" or "heldout", which share no seed.
+        demonstrations: whole episodes as the environment's oracle plays them, for `SFT`.
     """
     given = {"env": env, "options": dict(options or {}), "num_rows": num_rows, "tasks": list(tasks)}
-    return {"name": "env", "options": {**given, "split": split}, "rewards": ["episode_return"]}
+    chosen = {**given, "split": split, "demonstrations": demonstrations}
+    return {"name": "env", "options": chosen, "rewards": ["episode_return"]}
 
 
 def _name(rows: Any) -> Any:
