@@ -38,7 +38,7 @@ trainer = GRPO(
     [row(color) for color in COLORS * 16],
     right_color,
     eval_rows=[row(color) for color in COLORS],
-    num_steps=40,
+    num_steps=60,
     rollout={"prompts_per_step": 8, "group_size": 8, "max_tokens": 8},
     optim={"lr": 5e-4},
     generator={"max_model_len": 256},
