@@ -46,7 +46,7 @@ class RowList:
                 which is left as it is.
         """
         self._is_list = isinstance(rows, list | tuple)
-        self._rows: Any = _each(_encoded, list(rows)) if self._is_list else rows
+        self._rows: Any = _each(_encoded, rows) if self._is_list else rows
 
     def __call__(self) -> RowList:
         """The dataset that it is."""
