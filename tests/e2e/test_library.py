@@ -138,4 +138,5 @@ def test_the_example_learns_to_see(tmp_path: Path, local_ray: None, monkeypatch:
     spec.loader.exec_module(example)
     result: TrainResult = example.result
     assert result.summary["heldout_accuracy_after_greedy"] == 1.0
-    assert result.metrics[0]["reward/mean"] < 0.6 < 0.8 < result.metrics[-1]["reward/mean"]
+    rewards = [step["reward/mean"] for step in result.metrics]
+    assert sum(rewards[-10:]) / 10 > sum(rewards[:10]) / 10 + 0.3
