@@ -104,7 +104,8 @@ class TrainConsole:
             console: where to write; for tests.
             clock: seconds; for tests.
         """
-        self._console = console or Console(stderr=json_mode, highlight=False)
+        # A notebook is shown lines, like a log: rich's own display of one needs ipywidgets.
+        self._console = console or Console(stderr=json_mode, highlight=False, force_jupyter=False)
         self._clock = clock
         self._title = title
         self.callbacks = callbacks or Callbacks()
