@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hardware_claims import CONFIGS, HUB_CONFIGS, Claim, claims
+from hardware_claims import CONFIGS, HUB_CONFIGS, Claim, claims, planned
 
 from vlrl.config import load_config
 
@@ -40,6 +40,27 @@ def test_a_config_fits_what_its_comment_names(
         assert 0.8 * claim.host_gib <= needed <= claim.host_gib, (
             "the comment asks for much more than it takes"
         )
+
+
+@pytest.mark.parametrize("file", HUB_CONFIGS, ids=lambda file: file.stem)
+def test_the_first_line_says_that_it_was_not_run_and_what_is_planned(
+    file: Path, vlrl: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Figures within a seventh of what `vlrl plan` predicts today, and a word on what is to be expected."""
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    config, (claim, *_), said = load_config(file), claims(file), planned(file)
+    result = vlrl(
+        *("plan", file, "--device", "cuda", "--json", "--text-tokens", 256),
+        *("--memory-gib", claim.memory_gib, "--gpus-per-node", claim.num_gpus),
+        *(("--method", "dpo") if config.preferences is not None else ()),
+    )
+    assert result.code == 0, result.err
+    training = max(gpu["training"] for gpu in result.json["gpus"]) / 2**30
+    assert said.training_gib == pytest.approx(training, rel=1 / 7)
+    assert said.step_s == pytest.approx(result.json["step"]["total"], rel=1 / 7)
+    assert said.all_s == pytest.approx(said.step_s * config.num_steps, rel=1 / 7)
+    comment = " ".join(line.lstrip("# ") for line in file.read_text().splitlines() if line.startswith("#"))
+    assert "what to expect" in comment or "What it reaches is not known." in comment
 
 
 @pytest.mark.parametrize("file", HUB_CONFIGS, ids=lambda file: file.name)

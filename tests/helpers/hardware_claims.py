@@ -66,6 +66,31 @@ def claims(file: Path) -> list[Claim]:
     return [Claim(int(match[1]), int(match[2]), host), *others]
 
 
+PLANNED = re.compile(
+    r"# Not run at full size\. By `vlrl plan` a GPU trains in (\d+) GiB, a step takes ([\d.]+) (\w+), "
+    r"all ([\d.]+) (\w+)\."
+)
+SECONDS = {"s": 1, "min": 60, "h": 3600, "days": 86400}
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What a config's first line says that `vlrl plan` predicts: GiB of a GPU's training, seconds."""
+
+    training_gib: float
+    step_s: float
+    all_s: float
+
+
+def planned(file: Path) -> Planned:
+    """The prediction in the first line of a config that has not been run."""
+    first = file.read_text(encoding="utf-8").splitlines()[0]
+    match = PLANNED.fullmatch(first)
+    assert match is not None, f"{file.name}: the first line must say {PLANNED.pattern}"
+    gib, step, step_unit, all_, unit = match.groups()
+    return Planned(float(gib), float(step) * SECONDS[step_unit], float(all_) * SECONDS[unit])
+
+
 def prompts_of(config: Config) -> Prompts:
     """A prompt of some sentences and an image of the config's limit, a megapixel at most."""
     pixels = min(config.processor.max_pixels, 1_000_000)
