@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from builders import open_tiny
 from PIL import Image
@@ -172,6 +173,10 @@ def test_a_dataset_and_a_source_of_the_config_are_rows(tmp_path: Path) -> None:
     assert [row["answer"] for row in open_dataset(as_source, "rows")] == ["0", "1"]
     assert GRPO("m", given, score).config.data.train == [given]
     assert label_of(as_source.name) == "rows"
+    (table,) = GRPO(
+        "m", pd.DataFrame({"prompt": ["a?", "b?"], "answer": ["1", "2"]}), score
+    ).config.data.train
+    assert [row["answer"] for row in open_dataset(table, "rows")] == ["1", "2"]
 
 
 class Guess:

@@ -47,11 +47,11 @@ class TrainResult:
         """Accuracy of the trained model on rows: the mean of the first reward, greedy and sampled.
 
         Args:
-            rows: as `GRPO` takes them, scored by the run's rewards.
+            rows: as `GRPO` takes them, scored by the run's rewards; all of them are answered.
         """
         from vlrl.evaluate import evaluate_model
 
         tree = self.config.model_dump(mode="json")
         tree["model"]["path"] = str(self.model)
-        tree["data"]["eval"] = source_of(rows)
+        tree["data"]["eval"], tree["eval"]["num_samples"] = source_of(rows), None
         return evaluate_model(parse_config(tree, source="evaluate"))
