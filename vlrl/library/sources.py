@@ -21,9 +21,9 @@ Source: TypeAlias = (
     | Mapping[str, Any]
     | DatasetConfig
 )
-"""Rows: a list of them, a pandas table, an object with `__len__` and `__getitem__`, a file, a registered name, a
-class that makes a dataset, or a source of the config (`name` with options, columns, template and so on), whose
-name may be any of these."""
+"""Rows: a list of them, a pandas table, an object with `__len__` and `__getitem__`, a file, a registered
+name, a class that makes a dataset, or a source of the config (`name` with options, columns, template and so
+on), whose name may be any of these."""
 
 PNG_MODES = ("1", "L", "LA", "P", "RGB", "RGBA")
 PNG_LEVEL = 2
