@@ -72,6 +72,8 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "classifier": "vlrl.rewards.judge.classifier:classifier",
         "rubric": "vlrl.rewards.judge.rubric:rubric",
         "judge_pairwise": "vlrl.rewards.judge.scores:judge_pairwise",
+        "relaxed_accuracy": "vlrl.rewards.benchmarks.texts:relaxed_accuracy",
+        "answer_contained": "vlrl.rewards.benchmarks.texts:answer_contained",
     },
     "datasets": {
         "digit_sum": "vlrl.envs.visual.questions.digit_sum:DigitSum",
@@ -88,6 +90,9 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "rollouts": "vlrl.data.readers.rollouts:RolloutReader",
         "saved_dataset": "vlrl.data.readers.hugging_face:open_saved",
         "hub": "vlrl.data.readers.hugging_face:open_hub",
+        "chartqa": "vlrl.data.benchmarks.documents:chartqa",
+        "docvqa": "vlrl.data.benchmarks.documents:docvqa",
+        "ocrbench": "vlrl.data.benchmarks.documents:ocrbench",
     },
     "shapes": {
         "vlrl": "vlrl.data.shapes.conversations:from_messages",
