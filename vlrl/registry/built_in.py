@@ -74,6 +74,8 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "judge_pairwise": "vlrl.rewards.judge.scores:judge_pairwise",
         "relaxed_accuracy": "vlrl.rewards.benchmarks.texts:relaxed_accuracy",
         "answer_contained": "vlrl.rewards.benchmarks.texts:answer_contained",
+        "mathvista": "vlrl.rewards.benchmarks.maths:mathvista",
+        "mathverse": "vlrl.rewards.benchmarks.maths:mathverse",
     },
     "datasets": {
         "digit_sum": "vlrl.envs.visual.questions.digit_sum:DigitSum",
@@ -93,6 +95,9 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "chartqa": "vlrl.data.benchmarks.documents:chartqa",
         "docvqa": "vlrl.data.benchmarks.documents:docvqa",
         "ocrbench": "vlrl.data.benchmarks.documents:ocrbench",
+        "mathvista": "vlrl.data.benchmarks.maths:mathvista",
+        "mathverse": "vlrl.data.benchmarks.maths:mathverse",
+        "geometry3k": "vlrl.data.benchmarks.maths:geometry3k",
     },
     "shapes": {
         "vlrl": "vlrl.data.shapes.conversations:from_messages",
