@@ -1,9 +1,9 @@
-"""Answers of MathVista and MathVerse, by the rules of their scripts, and without the GPT-4 that they call.
+r"""Answers of MathVista and MathVerse, by the rules of their scripts, and without the GPT-4 that they call.
 
 Both official scorers let GPT-4 take the short answer out of the response, and MathVerse's lets it judge that
-answer too. Here the short answer is the content of the last \\boxed{}, else what follows the last "answer is"
-or "answer:", else the last line that is not empty; of it a letter in parentheses, the last number, or the last
-list. From there on MathVista's official normalisation is used as it is. Figures are comparable with each
+answer too. Here the short answer is the content of the last \boxed{}, else what follows the last "answer is"
+or "answer:", else the last line that is not empty; of it a letter in parentheses, the last number, or the
+last list. From there on MathVista's official normalisation is used as it is. Figures are comparable with each
 other, not with those of a leaderboard that used GPT-4.
 """
 

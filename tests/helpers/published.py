@@ -17,6 +17,7 @@ from PIL import Image
 
 from vlrl.check.data.rewards import encode_bytes, said_trajectory
 from vlrl.data.run_data import Sources
+from vlrl.processors.messages import media_parts
 from vlrl.scoring.compose import ComposedReward, Score
 from vlrl.types import Media
 
@@ -85,4 +86,4 @@ def text_of(row: Any) -> str:
 
 def media_of(row: Any) -> list[Any]:
     """The sources of a row's media."""
-    return [p[p["type"]] for m in row["messages"] for p in m["content"] if p["type"] != "text"]
+    return [part[part["type"]] for message in row["messages"] for part in media_parts(message)]

@@ -16,8 +16,8 @@ from vlrl.data.readers.record import Record
 from vlrl.parsing.extract import Part
 
 GEOMETRY_PROMPT = (
-    " You FIRST think about the reasoning process as an internal monologue and then provide the final answer. "
-    "The reasoning process MUST BE enclosed within <think> </think> tags. The final answer MUST BE put in "
+    " You FIRST think about the reasoning process as an internal monologue and then provide the final answer."
+    " The reasoning process MUST BE enclosed within <think> </think> tags. The final answer MUST BE put in "
     "\\boxed{}."
 )
 
