@@ -44,13 +44,14 @@ class Opened:
         return self.score(number, completion, *media).total
 
 
-def opened(name: str, folder: Path, **options: Any) -> Opened:
+def opened(name: str, folder: Path, limit: int | None = None, **options: Any) -> Opened:
     """Open a benchmark of a folder with the options of its source."""
-    config = make_config(data={"eval": {"name": name, "options": {"path": str(folder), **options}}})
+    source = {"name": name, "options": {"path": str(folder), **options}, "limit": limit}
+    config = make_config(data={"eval": source})
     sources = Sources.open(config)
-    (source,) = sources.heldout
+    (heldout,) = sources.heldout
     reward = ComposedReward(config.rewards, sources.rewards, config.scoring, inline=True)
-    return Opened(list(source.rows), reward, source.name)
+    return Opened(list(heldout.rows), reward, heldout.name)
 
 
 def write_table(path: Path, *rows: dict[str, Any]) -> None:

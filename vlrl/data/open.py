@@ -83,10 +83,9 @@ def with_rewards(
     config: DatasetConfig, rows: Rows | StreamedRows, others: Sequence[RewardConfig] = ()
 ) -> DatasetConfig:
     """The source with the scorer of its benchmark, where neither it nor `others` names a reward."""
-    found: Sequence[RewardConfig] = () if isinstance(rows, StreamedRows) else rows.rewards
-    if config.rewards or others or not found:
+    if config.rewards or others or not rows.rewards:
         return config
-    return config.model_copy(update={"rewards": list(found)})
+    return config.model_copy(update={"rewards": list(rows.rewards)})
 
 
 def reader_kind(name: str) -> str | None:

@@ -148,6 +148,7 @@ class StreamedRows:
         known = [n for n in (reader.num_records, limit) if n is not None]
         self.num_rows = min(known) if reader.num_records is not None else None
         self.buffer_size = reader.buffer_size
+        self.rewards: Sequence[RewardConfig] = getattr(reader, "rewards", ())
 
     def __iter__(self) -> Iterator[Row]:
         """The rows in their own order."""

@@ -81,6 +81,9 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "option_letter": "vlrl.rewards.benchmarks.videos:option_letter",
         "mvbench": "vlrl.rewards.benchmarks.videos:mvbench",
         "temporal_grounding": "vlrl.rewards.benchmarks.videos:temporal_grounding",
+        "click_in_region": "vlrl.rewards.benchmarks.gui:click_in_region",
+        "android_control": "vlrl.rewards.benchmarks.gui:android_control",
+        "aitw": "vlrl.rewards.benchmarks.gui:aitw",
     },
     "datasets": {
         "digit_sum": "vlrl.envs.visual.questions.digit_sum:DigitSum",
@@ -110,6 +113,11 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "mvbench": "vlrl.data.benchmarks.videos:mvbench",
         "videomme": "vlrl.data.benchmarks.videos:videomme",
         "charades_sta": "vlrl.data.benchmarks.videos:charades_sta",
+        "osworld_g": "vlrl.envs.gui.datasets.osworld_g:osworld_g",
+        "android_control": "vlrl.envs.gui.datasets.android_control:android_control",
+        "aitw": "vlrl.envs.gui.datasets.aitw:aitw",
+        "mind2web": "vlrl.envs.gui.datasets.mind2web:mind2web",
+        "agentnet": "vlrl.envs.gui.datasets.agentnet:AgentNet",
     },
     "shapes": {
         "vlrl": "vlrl.data.shapes.conversations:from_messages",

@@ -66,7 +66,7 @@ ALIASES = {"vlm_r1_rec", "vlm_r1_ovd"}
 # tests/rewards/benchmarks holds them to it.
 OF_BENCHMARKS = {
     *("answer_contained", "mathvista", "mathverse", "first_box_accuracy", "nms_ap"),
-    *("option_letter", "mvbench", "temporal_grounding"),
+    *("option_letter", "mvbench", "temporal_grounding", "click_in_region", "android_control", "aitw"),
 }
 
 NOT_TRIED = NEED_A_SERVER | NEED_AN_EPISODE | OF_GROUPS | OF_STEPS | OF_IMAGES | ALIASES | OF_BENCHMARKS
