@@ -151,8 +151,8 @@ class Told:
         messages = [system]
         for number, (earlier, words) in enumerate(past):
             is_shown = number > len(past) - self.images
-            text = [*([task] if number == 0 else []), *([] if is_shown else [NOT_SHOWN])]
-            messages.append(_user([earlier.image] if is_shown else [], "\n".join(text)))
+            lines = [*([task] if number == 0 else []), *([] if is_shown else [NOT_SHOWN])]
+            messages.append(_user([earlier.image] if is_shown else [], "\n".join(lines)))
             messages.append(message_of("assistant", words))
         return [*messages, _user([step.image], (now if past else task + now).strip())]
 
