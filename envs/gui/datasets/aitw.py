@@ -73,7 +73,7 @@ def aitw(
 
 
 def _chosen(file: Path, split: str) -> frozenset[str]:
-    (file,) = published_files("aitw", str(file), ("*.json",))
+    (file, *_) = published_files("aitw", str(file), ("*.json",))
     listed = json.loads(file.read_text(encoding="utf-8"))
     if split not in listed:
         raise ConfigError(f"dataset aitw: {file} has no split {split!r}; there are {', '.join(listed)}")

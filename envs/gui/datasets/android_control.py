@@ -72,7 +72,7 @@ def android_control(
         raise ConfigError(f"dataset android_control: level={level!r}; give high or low")
     told = Told(Style.of("android_control", codec, factor), history, images)
     files = published_files("android_control", path, ("android_control-*-of-*",))
-    (listed,) = published_files("android_control", path, ("splits.json",))
+    (listed, *_) = published_files("android_control", path, ("splits.json",))
     splits = json.loads(listed.read_text(encoding="utf-8"))
     if split not in splits:
         raise ConfigError(f"dataset android_control: no split {split!r}; there are {', '.join(splits)}")

@@ -49,23 +49,27 @@ def _referring(
     name: str, file_name: str, path: str, split: str, images: str | None, part: Part
 ) -> BenchmarkRows:
     patterns = (f"{split}-*.parquet", f"{file_name}_{split}.json")
+    files = published_files(name, path, patterns)
     reader = open_published(name, path, patterns, image_root=Path(images) if images else None)
-    if reader and "answer" in reader[0].fields:
-        reader = EachExpression(reader)
+    if files[0].suffix == ".parquet":
+        reader = EachExpression(reader, _num_expressions(files))
     return BenchmarkRows(reader, _region, [scorer("first_box_accuracy", part=part)])
+
+
+def _num_expressions(files: Sequence[Path]) -> list[int]:
+    """How many expressions each record of parquet files has; no image is read."""
+    import pyarrow.parquet as pq
+
+    tables = (pq.read_table(file, columns=["answer"]) for file in files)
+    return [len(texts) for table in tables for texts in table["answer"].to_pylist()]
 
 
 class EachExpression:
     """A record for each of the expressions that a record of an object has."""
 
-    def __init__(self, reader: Reader) -> None:
-        """Count the expressions of every record; the images of the records are read for it, once."""
+    def __init__(self, reader: Reader, counts: Sequence[int]) -> None:
         self._reader = reader
-        self._places = [
-            (number, which)
-            for number in range(len(reader))
-            for which in range(len(reader[number].fields["answer"]))
-        ]
+        self._places = [(number, which) for number, count in enumerate(counts) for which in range(count)]
 
     def __len__(self) -> int:
         """Number of expressions."""

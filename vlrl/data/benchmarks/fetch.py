@@ -17,8 +17,8 @@ from vlrl.data.benchmarks.published import PUBLISHED, Published
 from vlrl.errors import ConfigError, DataError
 
 DEFAULT_ENDPOINT = "https://huggingface.co"
-RECORD = "vlrl-data.json"
-"""A file in the folder: what was fetched, of which revision, with the checksums."""
+RECORD = "vlrl-data.lock"
+"""What was fetched, of which revision, with the checksums, in JSON; readers of *.json pass it over."""
 LEFT_BY_HUB = Path(".cache") / "huggingface"
 """What huggingface_hub leaves in the folder: its own notes, and parts of files after a kill."""
 BLOCK = 1 << 22
@@ -119,6 +119,7 @@ def _hub_errors(published: Published, endpoint: str, folder: Path) -> Iterator[N
     from huggingface_hub import errors
 
     repo = published.repo
+    http_error = errors.HTTPError  # type: ignore[attr-defined]  # of the library that this version uses
     try:
         yield
     except errors.GatedRepoError as error:
@@ -127,7 +128,7 @@ def _hub_errors(published: Published, endpoint: str, folder: Path) -> Iterator[N
         ) from error
     except (errors.RepositoryNotFoundError, errors.RevisionNotFoundError) as error:
         raise DataError(f"{endpoint} has no such dataset or revision: {repo} ({error})") from error
-    except (errors.HTTPError, OSError) as error:
+    except (http_error, OSError) as error:
         raise DataError(
             f"the hub {endpoint} cannot be reached ({type(error).__name__}: {error}). On a machine that "
             f"reaches one, `hf download {repo} --repo-type dataset --local-dir {folder}`; copy the folder "
