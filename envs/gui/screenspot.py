@@ -20,17 +20,14 @@ from pathlib import Path
 from typing import Any
 
 from vlrl.config.data import MediaConfig, ProcessorConfig
-from vlrl.coordinates import Canvas
 from vlrl.data.readers.files import expand
 from vlrl.envs.gui.actions import Click
-from vlrl.envs.gui.codecs.codec import View
-from vlrl.envs.gui.codecs.open import open_codec
+from vlrl.envs.gui.datasets.style import Style
 from vlrl.envs.gui.screen import Form
-from vlrl.errors import ConfigError, DataError
+from vlrl.errors import DataError
 from vlrl.parsing.frames import SLACK
 from vlrl.processors.media.image import image_size
 from vlrl.processors.media.sources import under_root
-from vlrl.processors.messages import message_of
 from vlrl.types import Row
 
 KINDS = ("text", "icon")
@@ -96,9 +93,7 @@ class ScreenSpot:
             ConfigError: for an unknown codec or a factor below 1.
             DataError: naming the file, the record's number and the field that is missing or wrong.
         """
-        if factor is not None and factor < 1:
-            raise ConfigError(f"dataset screenspot: factor={factor}; give a whole number from 1, or null")
-        self._codec, self._factor, self._limits = open_codec(codec), factor, (min_pixels, max_pixels)
+        self._style = Style.of("screenspot", codec, factor, min_pixels=min_pixels, max_pixels=max_pixels)
         self._spots = read_spots(path, Path(images))
 
     def __len__(self) -> int:
@@ -114,12 +109,11 @@ class ScreenSpot:
         """
         spot = self._spots[index]
         size = _image_size(spot)
-        canvas = Canvas(size, self._shown(size))
         x0, y0, x1, y1 = spot.box
         middle = min(int((x0 + x1) / 2), size[1] - 1), min(int((y0 + y1) / 2), size[0] - 1)
         words = [{"type": "image", "image": str(spot.image)}, {"type": "text", "text": spot.instruction}]
         found = {
-            "codec": self._codec.name,
+            "codec": self._style.codec.name,
             "form": spot.form,
             "data_type": spot.kind,
             "platform": spot.platform,
@@ -127,22 +121,13 @@ class ScreenSpot:
         return {
             "id": spot.place,
             "messages": [
-                message_of("system", self._codec.instructions(canvas.size[::-1], spot.form)),
+                self._style.instructions(size, spot.form),
                 {"role": "user", "content": words},
             ],
             "answer": {"action": "click", "bbox": list(spot.box)},
-            "target": self._codec.format(Click(middle), View(canvas, (0, 0))),
+            "target": self._style.words(Click(middle), size),
             "metadata": {**found, **spot.more},
         }
-
-    def _shown(self, size: tuple[int, int]) -> tuple[int, int]:
-        """(height, width) of an image as the model is given it."""
-        if self._factor is None:
-            return size
-        from qwen_vl_utils.vision_process import smart_resize
-
-        height, width = smart_resize(*size, self._factor, *self._limits)
-        return int(height), int(width)
 
 
 def read_spots(path: str, images: Path) -> list[Spot]:

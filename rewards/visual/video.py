@@ -56,13 +56,10 @@ def temporal_iou(
     """
     if threshold is not None and not 0 < threshold <= 1:
         raise ConfigError(f"threshold={threshold} must lie above 0 and not above 1")
-    begin, end = _true_span(answer)
+    right = true_span(answer)
     text = scored_text(completion, part)
-    said = None if text is None else _read_span(text)
-    if said is None:
-        return 0.0
-    shared = max(0.0, min(end, said[1]) - max(begin, said[0]))
-    overlap = shared / ((end - begin) + (said[1] - said[0]) - shared)
+    said = None if text is None else read_span(text)
+    overlap = 0.0 if said is None else overlap_in_time(said, right)
     return overlap if threshold is None else float(overlap >= threshold)
 
 
@@ -127,10 +124,21 @@ _MEASURES: Mapping[str, Callable[[Sequence[int]], float]] = {
 }
 
 
-def _true_span(answer: Any) -> Span:
+def overlap_in_time(said: Span, right: Span) -> float:
+    """IoU of two spans, of which the second has a length."""
+    shared = max(0.0, min(right[1], said[1]) - max(right[0], said[0]))
+    return shared / ((right[1] - right[0]) + (said[1] - said[0]) - shared)
+
+
+def true_span(answer: Any) -> Span:
+    """The span of a sample's answer.
+
+    Raises:
+        ValueError: if it is none, or one of no length.
+    """
     if hasattr(answer, "tolist"):
         answer = answer.tolist()
-    span = _read_span(answer) if isinstance(answer, str) else _span_of(answer)
+    span = read_span(answer) if isinstance(answer, str) else _span_of(answer)
     if span is None or span[0] >= span[1]:
         raise ValueError(
             f"the sample's answer {answer!r:.60} is not a span of a video; give [start, end] in seconds"
@@ -138,7 +146,7 @@ def _true_span(answer: Any) -> Span:
     return span
 
 
-def _read_span(text: str) -> Span | None:
+def read_span(text: str) -> Span | None:
     """The span of a text that is nothing but one."""
     text = text.strip()
     if match := _SPAN.fullmatch(text):
@@ -147,6 +155,14 @@ def _read_span(text: str) -> Span | None:
         return _span_of(strict_json(text))
     except Unreadable:
         return None
+
+
+def last_span(text: str) -> Span | None:
+    """The span of a text that is nothing but one, else the last of "A to B" and the like in it."""
+    if (whole := read_span(text)) is not None:
+        return whole
+    found = [_ordered(_seconds(match.group(1)), _seconds(match.group(2))) for match in _SPAN.finditer(text)]
+    return next((span for span in reversed(found) if span is not None), None)
 
 
 def _span_of(value: Any) -> Span | None:

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 from builders import make_config, open_tiny
+from data_formats import png
+from published import write_table
 
 from vlrl.config import Config
 from vlrl.data.run_data import RunData, Sources
@@ -88,6 +90,22 @@ def test_each_sources_rewards_are_known_by_its_name(write: Any) -> None:
         "a.jsonl#2": ["think_answer_format"],
         "heldout/a.jsonl": [],
     }
+
+
+def test_a_benchmark_brings_its_scorer_where_nobody_names_another(tmp_path: Path) -> None:
+    record = {"type": "human_test", "question": "How high?", "answer": "14", "image": {"bytes": png(0)}}
+    write_table(tmp_path / "test-0.parquet", record)
+    source = {"name": "chartqa", "options": {"path": str(tmp_path)}}
+    own = {**source, "rewards": [{"name": "numeric"}]}
+
+    def names(**sections: Any) -> dict[str, list[str]]:
+        rewards = Sources.open(make_config(**sections)).rewards
+        return {name: [each.name for each in found] for name, found in rewards.items()}
+
+    data = {"train": source, "eval": [source, own]}
+    heldout = {"heldout/chartqa": ["relaxed_accuracy"], "heldout/chartqa#2": ["numeric"]}
+    assert names(data=data) == {"": [], **heldout}  # the run trains on answer_exact
+    assert names(data=data, rewards=[]) == {"": ["relaxed_accuracy"], **heldout}
 
 
 def test_a_wrong_source_is_named_by_its_key(write: Any) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import difflib
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeGuard
 
 from vlrl.config.data import DatasetConfig
+from vlrl.config.options import RewardConfig
 from vlrl.data.readers.files import expand
 from vlrl.data.readers.record import Concatenation, StreamReader
 from vlrl.data.readers.text_files import holds_lines
@@ -77,6 +78,15 @@ def open_source(config: DatasetConfig, section: str) -> Rows | StreamedRows:
     if len(rows) == 0:
         raise DataError(f"{section}: dataset {config.name!r} is empty; training needs at least one row")
     return rows
+
+
+def with_rewards(
+    config: DatasetConfig, rows: Rows | StreamedRows, others: Sequence[RewardConfig] = ()
+) -> DatasetConfig:
+    """The source with the scorer of its benchmark, where neither it nor `others` names a reward."""
+    if config.rewards or others or not rows.rewards:
+        return config
+    return config.model_copy(update={"rewards": list(rows.rewards)})
 
 
 def reader_kind(name: str) -> str | None:

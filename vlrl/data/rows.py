@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from vlrl.config.options import RewardConfig
 from vlrl.data.markers import place_media
 from vlrl.data.readers.record import Reader, Record, StreamReader
 from vlrl.data.shapes.detect import detect_shape
@@ -108,6 +109,7 @@ class Rows(Dataset):
         self._num_rows = len(reader) if limit is None else min(len(reader), limit)
         self.chunk_sizes = _clipped(getattr(reader, "chunk_sizes", ()), self._num_rows)
         self.window_chunks: int = getattr(reader, "window_chunks", 1)
+        self.rewards: Sequence[RewardConfig] = getattr(reader, "rewards", ())
         if self._num_rows:
             maker.row(self._record(0))  # finds the shape, whatever row is asked for first
 
@@ -146,6 +148,7 @@ class StreamedRows:
         known = [n for n in (reader.num_records, limit) if n is not None]
         self.num_rows = min(known) if reader.num_records is not None else None
         self.buffer_size = reader.buffer_size
+        self.rewards: Sequence[RewardConfig] = getattr(reader, "rewards", ())
 
     def __iter__(self) -> Iterator[Row]:
         """The rows in their own order."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from vlrl.config import Config
 from vlrl.config.data import DatasetConfig
 from vlrl.config.options import RewardConfig
-from vlrl.data import Prepared, Rows, SampleStream, StreamedRows, open_source
+from vlrl.data import Prepared, Rows, SampleStream, StreamedRows, open_source, with_rewards
 from vlrl.data.order import Order
 from vlrl.data.overlong import PAIR_REMEDY, REMEDY, PromptTooLong, fit_row
 from vlrl.data.preferences import completions_of, encoded_completion
@@ -56,7 +56,10 @@ class Sources:
         train, heldout = config.data.train, config.data.eval
         train_names = [""] if len(train) == 1 else _names(train)
         heldout_names = [f"heldout/{name}" for name in _names(heldout)]
-        opened = cls(_open(train, train_names, "data.train"), _open(heldout, heldout_names, "data.eval"))
+        opened = cls(
+            _open(train, train_names, "data.train", config.rewards),
+            _open(heldout, heldout_names, "data.eval", ()),
+        )
         for source in opened.heldout:
             if isinstance(source.rows, StreamedRows) and source.options.limit is None:
                 raise ConfigError(f"data.eval: {source.options.name!r} is streamed; give it a limit")
@@ -261,11 +264,15 @@ def prompt_room(config: Config, num_answer_tokens: int) -> int:
     return room if longest is None or config.data.overlong == "keep" else min(room, longest)
 
 
-def _open(configs: Sequence[DatasetConfig], names: Sequence[str], key: str) -> list[Source]:
+def _open(
+    configs: Sequence[DatasetConfig], names: Sequence[str], key: str, others: Sequence[RewardConfig]
+) -> list[Source]:
+    """Sources, opened; one that is a benchmark has its scorer where `others` has no reward."""
     keys = [key] if len(configs) == 1 else [f"{key}.{i}" for i in range(len(configs))]
+    opened = [open_source(config, section) for config, section in zip(configs, keys, strict=True)]
     return [
-        Source(name, config, open_source(config, section))
-        for name, config, section in zip(names, configs, keys, strict=True)
+        Source(name, with_rewards(config, rows, others), rows)
+        for name, config, rows in zip(names, configs, opened, strict=True)
     ]
 
 

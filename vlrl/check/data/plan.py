@@ -12,7 +12,7 @@ from vlrl.check.data.records import CheckedSource, Job, Split, Splits
 from vlrl.config import Config, load_config, parse_config
 from vlrl.config.paths import looks_like_a_folder
 from vlrl.config.strict_yaml import load_yaml
-from vlrl.data import open_dataset
+from vlrl.data import open_dataset, with_rewards
 from vlrl.errors import ConfigError
 from vlrl.scoring.compose import ComposedReward
 
@@ -93,8 +93,10 @@ def _sources(config: Config, split: Split, limit: int | None) -> list[CheckedSou
     out = []
     for number, each in enumerate(configs):
         section = f"data.{split}.{number}" if len(configs) > 1 else f"data.{split}"
-        counts = [len(open_dataset(each, section)), each.limit, limit]
-        out.append(CheckedSource(split, section, each, min(count for count in counts if count is not None)))
+        rows = open_dataset(each, section)
+        scored = with_rewards(each, rows, config.rewards if split == "train" else ())
+        counts = [len(rows), each.limit, limit]
+        out.append(CheckedSource(split, section, scored, min(count for count in counts if count is not None)))
     return out
 
 

@@ -103,7 +103,10 @@ def references_of(sample: Sample) -> list[str]:
         return [sample.target]
     if sample.answer is None:
         return []
-    return [form.format(sample.answer) for form in ANSWER_FORMS]
+    answers = [sample.answer]
+    if isinstance(sample.answer, list) and sample.answer and isinstance(sample.answer[0], str):
+        answers.insert(0, sample.answer[0])  # of several references one is said
+    return [form.format(answer) for answer in answers for form in ANSWER_FORMS]
 
 
 def _short(text: str) -> str:

@@ -1,9 +1,10 @@
-"""`vlrl data check|show|rate`."""
+"""`vlrl data check|show|rate|get`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -155,6 +156,34 @@ def rate(
     if num_missing:
         typer.echo(f"{num_missing} rows have no rate: give the command again, it asks only these", err=True)
     print_verdict({"ok": num_missing == 0, "sources": rated}, json)
+
+
+@app.command("get")
+def get(
+    name: Annotated[str, typer.Argument(help="A benchmark of docs/benchmark_sets.md.")],
+    folder: Annotated[
+        Path | None, typer.Option("--dir", help="Folder to write to; default: data/NAME.", show_default=False)
+    ] = None,
+    revision: Annotated[str, typer.Option(help="Branch, tag or commit of the hub's dataset.")] = "main",
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="Only files of this pattern; may be repeated.", show_default=False),
+    ] = None,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Fetch the published files of a benchmark: `vlrl data get chartqa --dir data/chartqa`.
+
+    Shows the licence first. Every file is compared with the hub's checksum; what is there already is not
+    fetched again, so a command that was killed is given once more. HF_ENDPOINT names another hub.
+    """
+    from vlrl.data.benchmarks.fetch import fetch
+
+    where = folder or Path("data") / name
+    tell = partial(typer.echo, err=json)
+    found = fetch(name, where, revision=revision, only=only or (), tell=tell)
+    typer.echo(f"fetched: {where}", err=json)
+    print_result(found, json)
 
 
 @contextmanager

@@ -1,0 +1,1 @@
+"""Published benchmarks in the formats of their authors. See `vlrl.data.benchmarks.rows`."""
