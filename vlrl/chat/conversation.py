@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from vlrl.engine.api.options import FRAME_HEADER, SIZES_HEADER
 from vlrl.errors import ConfigError, DataError, EngineError
 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")
@@ -37,6 +38,52 @@ class ChatEndpoint:
     def headers(self) -> dict[str, str]:
         """Of every request."""
         return {"Authorization": f"Bearer {self.token}"} if self.token else {}
+
+
+@dataclass(frozen=True, slots=True)
+class WholeAnswer:
+    """An answer that came at once.
+
+    Attributes:
+        text: of the model.
+        image_sizes: (height, width) of each image of the request as the model saw it; empty if another server
+            than `vlrl serve` answered.
+        coordinate_frame: of places in the text; "" likewise.
+    """
+
+    text: str
+    image_sizes: tuple[tuple[int, int], ...] = ()
+    coordinate_frame: str = ""
+
+
+async def complete(endpoint: ChatEndpoint, fields: Mapping[str, Any]) -> WholeAnswer:
+    """Have one request answered.
+
+    Args:
+        endpoint: that answers.
+        fields: of the request, messages among them.
+
+    Raises:
+        EngineError: if the server refuses, or is gone.
+    """
+    import httpx2
+
+    asked = {**fields, "model": endpoint.model}
+    try:
+        async with httpx2.AsyncClient(timeout=TIMEOUT_S, trust_env=False) as client:
+            answer = await client.post(
+                f"{endpoint.url}/chat/completions", json=asked, headers=endpoint.headers
+            )
+    except httpx2.HTTPError as error:
+        raise EngineError(f"{endpoint.url}: {type(error).__name__} {error}") from error
+    if answer.status_code != 200:
+        raise EngineError(f"the server refused: {_reason(answer.text)}")
+    sizes = [size.split("x") for size in answer.headers.get(SIZES_HEADER, "").split(",") if size]
+    return WholeAnswer(
+        str(answer.json()["choices"][0]["message"]["content"] or ""),
+        tuple((int(height), int(width)) for width, height in sizes),
+        answer.headers.get(FRAME_HEADER, ""),
+    )
 
 
 @dataclass(slots=True)

@@ -30,7 +30,7 @@ from vlrl.cli.commands import (
     view,
 )
 from vlrl.cli.commands.experiments import compare, runs, sweep
-from vlrl.cli.commands.models import chat, export, models, serve
+from vlrl.cli.commands.models import agent, chat, export, models, serve
 from vlrl.cli.commands.training import dpo, raft, reward_model, sft, train
 from vlrl.cli.failures import explained
 from vlrl.errors import ConfigError, Interrupted, VlrlError
@@ -58,6 +58,7 @@ app.command("export")(export.command)
 app.add_typer(models.app, name="models")
 app.command("serve")(serve.command)
 app.command("chat")(chat.command)
+app.command("agent")(agent.command)
 app.command("rollout")(rollout.command)
 app.command("rollouts")(rollouts.command)
 app.add_typer(runs.app, name="runs")

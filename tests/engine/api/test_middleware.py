@@ -86,6 +86,7 @@ def guard(options: ModelServerOptions) -> RequestGuard:
 def test_images_are_resized_as_in_training_and_stop_tokens_are_the_models(guard: RequestGuard) -> None:
     answered = Answered(guard, question(image_part(224, 224), image_part(60, 30)))
     assert answered.status == 200 and answered.headers[b"x-vlrl-image-sizes"] == b"112x112,84x56"
+    assert answered.headers[b"x-vlrl-coordinate-frame"] == b"resized_pixels"
     urls = [p["image_url"]["url"] for p in answered.seen["messages"][0]["content"] if "image_url" in p]
     images = [Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2]))) for url in urls]
     assert [image.size for image in images] == [(112, 112), (84, 56)]

@@ -15,7 +15,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
-from vlrl.engine.api.options import TOKEN_VARIABLE, ModelServerOptions
+from vlrl.engine.api.options import FRAME_HEADER, SIZES_HEADER, TOKEN_VARIABLE, ModelServerOptions
 from vlrl.errors import DataError, VlrlError
 from vlrl.processors.auto import open_processor
 from vlrl.tracking.rollouts.records import encoded_images
@@ -30,7 +30,6 @@ CHAT = "/v1/chat/completions"
 OPEN_PATHS = ("/health", "/ping", "/version")
 """What answers without a token."""
 URLS = ("data:", "http://", "https://")
-SIZES_HEADER = b"x-vlrl-image-sizes"
 
 
 class Refusal(Exception):
@@ -82,7 +81,7 @@ class RequestGuard:
         if scope["method"] != "POST" or scope["path"] != CHAT:
             await self._app(scope, receive, send)
             return
-        body, sizes = await asyncio.to_thread(self.prepared, await self._read(receive))
+        body, about_images = await asyncio.to_thread(self.prepared, await self._read(receive))
         text = json.dumps(body).encode()
         headers = [(k, v) for k, v in scope["headers"] if k not in (b"content-length", b"transfer-encoding")]
         scope = {**scope, "headers": [*headers, (b"content-length", str(len(text)).encode())]}
@@ -92,14 +91,14 @@ class RequestGuard:
             return first.pop() if first else await receive()
 
         async def with_sizes(message: Message) -> None:
-            if message["type"] == "http.response.start" and sizes:
-                message = {**message, "headers": [*message["headers"], (SIZES_HEADER, sizes.encode())]}
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message["headers"], *about_images]}
             await send(message)
 
         await self._app(scope, again, with_sizes)
 
-    def prepared(self, text: bytes) -> tuple[dict[str, Any], str]:
-        """(a chat request as vLLM is to have it, the sizes of its images as WIDTHxHEIGHT, in order).
+    def prepared(self, text: bytes) -> tuple[dict[str, Any], list[tuple[bytes, bytes]]]:
+        """(a chat request as vLLM is to have it, headers about its images for the answer).
 
         Raises:
             Refusal: for a request that breaks a limit, or whose images cannot be used.
@@ -111,21 +110,21 @@ class RequestGuard:
         if not isinstance(body, dict) or not isinstance(body.get("messages"), list):
             raise Refusal(400, "the request needs a list of messages")
         images = [part for message in body["messages"] for part in _image_parts(message)]
-        sizes = self._resolve(images)
+        about_images = self._resolve(images)
         if body.get("max_tokens") is None and body.get("max_completion_tokens") is None:
             body["max_completion_tokens"] = self._max_tokens
         asked = [token for token in body.get("stop_token_ids") or [] if isinstance(token, int)]
         body |= {"stop_token_ids": [*self._processor.stop_token_ids, *asked], "ignore_eos": True}
         body.setdefault("skip_special_tokens", False)  # marks around boxes are part of what a model says
-        return body, sizes
+        return body, about_images
 
-    def _resolve(self, images: list[dict[str, Any]]) -> str:
+    def _resolve(self, images: list[dict[str, Any]]) -> list[tuple[bytes, bytes]]:
         """Put resized pixels in the places of images' URLs."""
         limit = self._options.max_images
         if len(images) > limit:
             raise Refusal(400, f"the request has {len(images)} images, {limit} are allowed (--max-images)")
         if not images:
-            return ""
+            return []
         parts = [{"type": "image", "image": part["image_url"]["url"]} for part in images]
         try:
             media = self._processor.message("user", parts, "the request").media
@@ -137,7 +136,9 @@ class RequestGuard:
         for part, medium in zip(images, media, strict=True):
             png = base64.b64encode(encoded[medium.sha256]).decode()
             part["image_url"] = {"url": f"data:image/png;base64,{png}"}
-        return ",".join(f"{medium.size[1]}x{medium.size[0]}" for medium in media)
+        sizes = ",".join(f"{medium.size[1]}x{medium.size[0]}" for medium in media)
+        found = {SIZES_HEADER: sizes, FRAME_HEADER: media[0].coordinate_frame}
+        return [(name.encode(), value.encode()) for name, value in found.items()]
 
     async def _read(self, receive: ReceiveFn) -> bytes:
         limit, read = self._options.max_body_mib * 2**20, bytearray()

@@ -14,6 +14,8 @@ OPTIONS_VARIABLE = "VLRL_SERVE_OPTIONS"
 """The environment variable by which a server's process gets them; the token has one of its own."""
 TOKEN_VARIABLE = "VLRL_SERVE_TOKEN"
 """The environment variable with the token that clients give as their API key; without it any key will do."""
+SIZES_HEADER, FRAME_HEADER = "x-vlrl-image-sizes", "x-vlrl-coordinate-frame"
+"""Headers of an answer: WIDTHxHEIGHT of each image as the model saw it, and the frame of its coordinates."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from vlrl.engine.api.options import FRAME_HEADER, SIZES_HEADER
 from vlrl.errors import ConfigError, EngineError
 
 APPLICATION = "vlrl"
@@ -25,7 +26,7 @@ NUM_ATTEMPTS = 6
 """Replicas that a request is sent to, one after the other, before it is given up."""
 LOOPBACK = "127.0.0.1"
 FORWARDED = ("authorization", "content-type", "accept")
-RETURNED = ("content-type", "x-vlrl-image-sizes")
+RETURNED = ("content-type", SIZES_HEADER, FRAME_HEADER)
 """Headers of a request, and of an answer, that are passed on."""
 Asked = tuple[str, str, Mapping[str, str], bytes]
 """Method, path with query, headers, body."""
