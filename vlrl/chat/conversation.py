@@ -36,7 +36,7 @@ class ChatEndpoint:
 
     @property
     def headers(self) -> dict[str, str]:
-        """Of every request."""
+        """Headers of every request."""
         return {"Authorization": f"Bearer {self.token}"} if self.token else {}
 
 

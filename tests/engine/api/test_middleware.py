@@ -45,7 +45,13 @@ def question(*parts: dict[str, Any]) -> dict[str, Any]:
 class Answered:
     """What the application behind the guard was given, and what the client got."""
 
-    def __init__(self, guard: RequestGuard, body: Any, headers: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        guard: RequestGuard,
+        body: Any,
+        headers: dict[str, str] | None = None,
+        path: str = "/v1/chat/completions",
+    ) -> None:
         self.seen: dict[str, Any] = {}
         self.status, self.headers, self.text = 0, {}, b""
         guard._app = self.application
@@ -53,7 +59,7 @@ class Answered:
         scope = {
             "type": "http",
             "method": "POST",
-            "path": "/v1/chat/completions",
+            "path": path,
             "headers": [(k.encode(), v.encode()) for k, v in (headers or {}).items()],
         }
         messages = [{"type": "http.request", "body": text, "more_body": False}]
@@ -112,6 +118,7 @@ def test_a_clients_own_limits_stay(guard: RequestGuard) -> None:
         (question({"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}), 400, "request"),
         (question({"type": "image_url", "image_url": {"url": "http://10.0.0.1/a"}}), 400, "allowed_hosts"),
         (question({"type": "video_url", "video_url": {"url": "data:,"}}), 400, "videos are not served"),
+        (question() | {"mm_processor_kwargs": {"do_resize": True}}, 400, "leave it out"),
         (b"{", 400, "is not JSON"),
         ({"messages": "hello"}, 400, "needs a list of messages"),
         (b" " * (2**20 + 1), 413, "longer than 1 MiB"),
@@ -121,6 +128,13 @@ def test_what_breaks_a_limit_is_refused(guard: RequestGuard, body: Any, status: 
     answered = Answered(guard, body)
     assert (answered.status, answered.seen) == (status, {})
     assert words in json.loads(answered.text)["error"]["message"]
+
+
+def test_other_ways_to_the_engine_are_closed(guard: RequestGuard) -> None:
+    for path in ("/v1/responses", "/v1/messages", "/v1/completions", "/tokenize"):
+        assert Answered(guard, question(), path=path).status == 404
+    length = {"content-length": str(len(json.dumps(question())))}
+    assert Answered(guard, question(), length, "/v1/models").status == 200
 
 
 def test_without_the_token_nothing_is_read(

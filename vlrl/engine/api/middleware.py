@@ -29,6 +29,10 @@ AppFn = Callable[[Scope, ReceiveFn, SendFn], Awaitable[None]]
 CHAT = "/v1/chat/completions"
 OPEN_PATHS = ("/health", "/ping", "/version")
 """What answers without a token."""
+OTHER_PATHS = ("/v1/models", "/metrics")
+"""What answers beside CHAT; all else of vLLM's would take images that nobody has looked at."""
+NOT_TAKEN = ("mm_processor_kwargs", "media_io_kwargs")
+"""Fields by which a request would have its images prepared otherwise than in training."""
 URLS = ("data:", "http://", "https://")
 
 
@@ -78,9 +82,11 @@ class RequestGuard:
             )
 
     async def _passed_on(self, scope: Scope, receive: ReceiveFn, send: SendFn) -> None:
-        if scope["method"] != "POST" or scope["path"] != CHAT:
+        if scope["path"] in OTHER_PATHS:
             await self._app(scope, receive, send)
             return
+        if scope["method"] != "POST" or scope["path"] != CHAT:
+            raise Refusal(404, f"nothing is served here; there is {', '.join((CHAT, *OTHER_PATHS))}")
         body, about_images = await asyncio.to_thread(self.prepared, await self._read(receive))
         text = json.dumps(body).encode()
         headers = [(k, v) for k, v in scope["headers"] if k not in (b"content-length", b"transfer-encoding")]
@@ -109,6 +115,8 @@ class RequestGuard:
             raise Refusal(400, f"the request's body is not JSON: {error}") from error
         if not isinstance(body, dict) or not isinstance(body.get("messages"), list):
             raise Refusal(400, "the request needs a list of messages")
+        if given := [name for name in NOT_TAKEN if body.get(name)]:
+            raise Refusal(400, f"{given[0]} is not taken: images are prepared as in training; leave it out")
         images = [part for message in body["messages"] for part in _image_parts(message)]
         about_images = self._resolve(images)
         if body.get("max_tokens") is None and body.get("max_completion_tokens") is None:

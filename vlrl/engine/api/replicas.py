@@ -28,6 +28,7 @@ LOOPBACK = "127.0.0.1"
 FORWARDED = ("authorization", "content-type", "accept")
 RETURNED = ("content-type", SIZES_HEADER, FRAME_HEADER)
 """Headers of a request, and of an answer, that are passed on."""
+EVENTS = "text/event-stream"
 Asked = tuple[str, str, Mapping[str, str], bytes]
 """Method, path with query, headers, body."""
 
@@ -146,12 +147,11 @@ class Front:
         headers = {name: request.headers[name] for name in FORWARDED if name in request.headers}
         path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         asked = (request.method, path, headers, body)
-        is_stream = b'"stream"' in body
         for attempt in range(NUM_ATTEMPTS):
             try:
                 pieces = aiter(self._replicas.remote(asked))
                 status, known = await anext(pieces)
-                if not is_stream:
+                if not known.get("content-type", "").startswith(EVENTS):
                     whole = b"".join([piece async for piece in pieces])
                     return Response(whole, status_code=status, headers=known)
                 first = await anext(pieces, b"")
