@@ -30,6 +30,7 @@ def package_files() -> set[str]:
     folders = [ROOT / "vlrl", *(ROOT / "vlrl" / name for name in LINKED)]
     files = [file for folder in folders for file in folder.rglob("*.py")]
     files += [ROOT / "vlrl" / "py.typed", *(ROOT / "vlrl" / "viewer" / "templates").glob("*")]
+    files += (ROOT / "vlrl" / "export" / "templates").glob("*")
     files += [ROOT / "vlrl" / "machine" / "locks.json", *(ROOT / "vlrl" / "plan" / "models").glob("*/*.json")]
     page = ROOT / "vlrl" / "viewer" / "browse" / "page"
     files += [file for file in page.rglob("*") if file.is_file()]

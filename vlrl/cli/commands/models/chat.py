@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from vlrl.cli.shared import DebugOption, options_of
+from vlrl.cli.shared import DebugOption, JsonOption, options_of, print_result
 
 
 def command(
@@ -33,6 +33,7 @@ def command(
     page: Annotated[bool, typer.Option("--page", help="Serve a page to this machine instead.")] = False,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Of the page; 0: any free one.")] = 0,
     open_browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the page.")] = True,
+    json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
     """Talk to a model, with images and rewards: `vlrl chat runs/digits --reward answer_exact`.
@@ -51,7 +52,7 @@ def command(
 
     given = options_of(option, "--option ")
     rewards = RewardView([find_reward(name, given) for name in reward]) if reward else None
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(highlight=False, soft_wrap=True, stderr=json)
     fields = {"temperature": temperature} | ({"max_tokens": max_tokens} if max_tokens else {})
     with (
         rewards or nullcontext(),
@@ -62,3 +63,4 @@ def command(
             serve_page(conversation, rewards, port=port, open_browser=open_browser)
         else:
             TerminalChat(conversation, rewards, console).run()
+    print_result({"model": endpoint.model, "messages": conversation.messages}, json)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from vlrl.cli.shared import DebugOption
+from vlrl.cli.shared import DebugOption, JsonOption, print_result
 from vlrl.errors import ConfigError
 
 
@@ -50,6 +50,7 @@ def command(
             help="Cluster for --replicas (auto: the running one); they stay there.", show_default=False
         ),
     ] = None,
+    json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
     """Serve a model by OpenAI's API, with vLLM: `vlrl serve models/digits --port 8000`.
@@ -80,10 +81,13 @@ def command(
             config["trainer"] = {"max_tokens_per_micro_batch": max(4096, max_model_len)}
         return ModelServerOptions(name, config, max_images, timeout_s, max_body_mib)
 
+    url = f"http://{host}:{port}/v1"
+
     def ready() -> None:
-        typer.echo(f"{options().name} at http://{host}:{port}/v1", err=True)
+        typer.echo(f"{options().name} at {url}", err=True)
 
     extra = tuple(vllm_options or ())
+    print_result({"model": options().name, "url": url}, json)
     if replicas is None:
         ready()
         arguments, environment = served(options(), extra)
