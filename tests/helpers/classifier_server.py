@@ -56,9 +56,11 @@ def serving(folder: Path, log: Path) -> Iterator[str]:
                 os.killpg(server.pid, signal.SIGKILL)
 
 
-def await_health(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
+def await_health(
+    url: str, server: subprocess.Popen[bytes], log: Path, limit_s: float = START_LIMIT_S
+) -> None:
     """Wait until the server answers; fail with its log if it ends or takes too long."""
-    until = time.monotonic() + START_LIMIT_S
+    until = time.monotonic() + limit_s
     while server.poll() is None and time.monotonic() < until:
         with suppress(httpx2.RequestError):
             if httpx2.get(f"{url}/health", trust_env=False).status_code == 200:

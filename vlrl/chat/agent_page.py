@@ -121,7 +121,7 @@ class AgentPage:
     async def _post(self, request: web.Request) -> web.Response:
         from aiohttp import web
 
-        buttons = {
+        buttons: dict[str, Callable[[], None]] = {
             "pause": self._run.pause,
             "resume": self._run.resume,
             "stop": self._run.stop,

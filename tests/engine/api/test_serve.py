@@ -30,6 +30,7 @@ from vlrl.types import Trajectory
 pytestmark = pytest.mark.slow(together=True)
 
 NUM_ROWS = 8
+START_LIMIT_S = 900.0
 TOKEN = "a token for this server"
 
 
@@ -73,16 +74,16 @@ def server(config: Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             env={**os.environ, TOKEN_VARIABLE: TOKEN},
         )
     try:
-        await_health(f"http://127.0.0.1:{port}", process, log)
+        await_health(f"http://127.0.0.1:{port}", process, log, START_LIMIT_S)
         yield f"http://127.0.0.1:{port}/v1"
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGTERM)
-        try:
+        with suppress(subprocess.TimeoutExpired):
             process.wait(30)
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def data_url(image: Any) -> str:
