@@ -104,8 +104,7 @@ class TrainConsole:
             console: where to write; for tests.
             clock: seconds; for tests.
         """
-        # A notebook is shown lines, like a log: rich's own display of one needs ipywidgets.
-        self._console = console or Console(stderr=json_mode, highlight=False, force_jupyter=False)
+        self._console = console or _own_console(json_mode)
         self._clock = clock
         self._title = title
         self.callbacks = callbacks or Callbacks()
@@ -269,6 +268,14 @@ class TrainConsole:
         self.hear(text.plain)
         # Soft wrap: in a log a line stays one line, whatever width rich guesses.
         self._progress.console.print(text, soft_wrap=True)
+
+
+def _own_console(json_mode: bool) -> Console:
+    """Rich's console; for a notebook plain lines, as for a log: its display of a bar needs ipywidgets."""
+    found = Console(stderr=json_mode, highlight=False)
+    if not found.is_jupyter:
+        return found
+    return Console(stderr=json_mode, highlight=False, force_jupyter=False, force_terminal=False)
 
 
 def duration(seconds: float, digits: int = 1) -> str:
