@@ -55,6 +55,7 @@ LAYERS = (
     "plan",
     "check",
     "run",
+    "evaluation",
     "pages",
     "envs",
     "rewards",

@@ -3,110 +3,76 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from vlrl.config import Config
 from vlrl.config.learning.policies import require_one_policy
 from vlrl.errors import ConfigError
+from vlrl.evaluation.answers import HOWS, HeldoutAnswer, How, PartsOf, answers_of, numbered
+from vlrl.evaluation.result import Evaluation, evaluation_of
 from vlrl.process.event_loop import call_page
 from vlrl.rollout.groups import require_played, require_scored
 from vlrl.run.players.heldout import Asking
 from vlrl.run.players.rollouts import Rollouts
 from vlrl.run.run import Run
-from vlrl.scoring.compose import ComposedReward
+from vlrl.scoring.compose import ComposedReward, RewardFailure
 from vlrl.tracking.console import TrainConsole
 from vlrl.tracking.heldout import add_heldout, start_heldout
 from vlrl.tracking.rollouts.records import images_of, rollout_records, write_rollouts
-from vlrl.types import Group, Sample, Trajectory
+from vlrl.types import Group, Sample
 
-
-@dataclass(frozen=True, slots=True)
-class Evaluation:
-    """Mean of the first reward over the held-out samples; the sampled rollouts are kept to show.
-
-    Attributes:
-        accuracy_greedy: of the likeliest answers.
-        accuracy_sampled: of answers generated at the training temperature.
-        num_samples: how many were asked.
-        greedy: the rollouts.
-        sampled: the same.
-        parts: the same of the samples that share a value of one of eval.group_by, by "KEY=VALUE".
-    """
-
-    accuracy_greedy: float
-    accuracy_sampled: float
-    num_samples: int
-    greedy: list[Group]
-    sampled: list[Group]
-    parts: Mapping[str, Evaluation] = field(default_factory=dict)
-
-    def metrics(self) -> dict[str, float]:
-        """The metrics as logged."""
-        return {
-            "heldout/accuracy_greedy": self.accuracy_greedy,
-            "heldout/accuracy_sampled": self.accuracy_sampled,
-            "heldout/num_samples": self.num_samples,
-            **{
-                f"{name}/{part}": value
-                for part, evaluation in self.parts.items()
-                for name, value in evaluation.metrics().items()
-            },
-        }
-
-    def summary(self) -> dict[str, Any]:
-        """Summary as `vlrl eval` prints it; `parts` only if there are any."""
-        whole = {
-            "accuracy_greedy": self.accuracy_greedy,
-            "accuracy_sampled": self.accuracy_sampled,
-            "num_samples": self.num_samples,
-        }
-        parts = {name: part.summary() for name, part in self.parts.items()}
-        return {**whole, "parts": parts} if parts else whole
+ROWS_PER_SET = 1_000_000_000
+"""Where in the seeds the next set begins: they do not depend on how many rows of a set are asked."""
 
 
 async def evaluate(
     samples: Sequence[Sample], rollouts: Rollouts, reward: ComposedReward, config: Config, step: int = 0
 ) -> Evaluation:
-    """Answer every sample once greedily and once at the training temperature.
+    """Answer every sample once greedily and eval.num_answers times at the training temperature.
 
     The sampled answers use the same seeds at every evaluation, so two evaluations differ by the weights
     alone.
 
     Args:
         samples: what is asked.
-        rollouts: where it is answered and scored.
+        rollouts: where it is answered and scored; it is given all samples at once.
         reward: of which sources' first part is the accuracy.
         config: the whole config.
         step: whose reward weights the totals have.
     """
-    counts = num_by_part(samples, config.eval.group_by)
-    results: dict[bool, list[Group]] = {}
-    for greedy in (True, False):
-        answers = await rollouts.answer(samples, Asking("evaluate", group_size=1, greedy=greedy, step=step))
-        groups = [group for of_sample in answers.of_samples for group in of_sample]
-        played = [t for group in groups for t in group.trajectories]
-        failures = [t.failure for t in played if t.failed]
-        require_played(failures, len(played), config.episodes.max_failed_share)
-        require_scored(answers.failures, len(groups), config.scoring.max_failed_share)
-        results[greedy] = groups
+    parts_of, rows = PartsOf(samples, config.eval.group_by), numbered(samples)
+    positions = [place * ROWS_PER_SET + row for place, row in rows]
+    found, groups = list[HeldoutAnswer](), dict[How, list[Group]]()
+    for how in HOWS:
+        asking = asking_of(how, config, step)
+        answers = await rollouts.answer(samples, asking, positions)
+        groups[how] = [group for of_sample in answers.of_samples for group in of_sample]
+        require_answered(groups[how], answers.failures, config)
+        for sample, (_, row), of_sample in zip(samples, rows, answers.of_samples, strict=True):
+            found += answers_of(of_sample, how, row, reward, parts_of(sample))
+    return evaluation_of(
+        found,
+        len(samples),
+        parts_of.counts(),
+        num_answers=config.eval.num_answers,
+        threshold=config.data.pass_threshold,
+        groups=(groups["greedy"], groups["sampled"]),
+    )
 
-    def of(part: str | None, num_samples: int, parts: Mapping[str, Evaluation]) -> Evaluation:
-        greedy, sampled = (
-            [
-                g
-                for g in results[each]
-                if part is None or part in _parts(g.trajectories[0].sample, config.eval.group_by)
-            ]
-            for each in (True, False)
-        )
-        return Evaluation(
-            accuracy(greedy, reward), accuracy(sampled, reward), num_samples, greedy, sampled, parts
-        )
 
-    return of(None, len(samples), {part: of(part, num, {}) for part, num in sorted(counts.items())})
+def asking_of(how: How, config: Config, step: int) -> Asking:
+    """How the rows of an evaluation are answered."""
+    size = 1 if how == "greedy" else config.eval.num_answers
+    return Asking("evaluate", group_size=size, greedy=how == "greedy", step=step)
+
+
+def require_answered(groups: Sequence[Group], failures: Sequence[RewardFailure], config: Config) -> None:
+    """Raise EnvError or ScoringError if more of an evaluation failed than the config allows."""
+    played = [t for group in groups for t in group.trajectories]
+    failed = [t.failure for t in played if t.failed]
+    require_played(failed, len(played), config.episodes.max_failed_share)
+    require_scored(failures, len(played), config.scoring.max_failed_share)
 
 
 def evaluate_model(config: Config | Mapping[str, Any], console: TrainConsole | None = None) -> Evaluation:
@@ -133,39 +99,6 @@ def evaluate_model(config: Config | Mapping[str, Any], console: TrainConsole | N
     return call_page(page, config, console, lambda checked: TrainConsole(f"evaluate {checked.model.path}", 1))
 
 
-def num_by_part(samples: Sequence[Sample], keys: Sequence[str]) -> Counter[str]:
-    """How many samples have a value, by "KEY=VALUE" of their metadata.
-
-    Raises:
-        ConfigError: for a key that no sample has.
-    """
-    known = {name for sample in samples for name in sample.metadata}
-    if unknown := [key for key in keys if key not in known]:
-        raise ConfigError(
-            f"eval.group_by: no held-out row has {unknown[0]!r} in its metadata; there is "
-            f"{', '.join(sorted(known)) or 'nothing in it'}"
-        )
-    return Counter(part for sample in samples for part in _parts(sample, keys))
-
-
-def _parts(sample: Sample, keys: Sequence[str]) -> list[str]:
-    return [f"{key}={sample.metadata[key]}" for key in keys if key in sample.metadata]
-
-
-def accuracy(groups: Sequence[Group], reward: ComposedReward) -> float:
-    """Mean of each source's first reward; an answer that could not be scored does not count."""
-    values = [accuracy_of(t, reward) for group in groups for t in group.trajectories]
-    scored = [value for value in values if value is not None]
-    return sum(scored) / len(scored) if scored else float("nan")
-
-
-def accuracy_of(trajectory: Trajectory, reward: ComposedReward) -> float | None:
-    """The value of its source's first reward; None if it could not be scored."""
-    if (score := trajectory.score) is None:
-        return None
-    return score.parts.get(reward.first_part(trajectory.sample.source), score.total)
-
-
 def hold_out_before(run: Run) -> dict[str, float]:
     """Evaluate the model as it was given; a resumed run takes the numbers of its first start."""
     kept = run.config.run_dir / "before.json"
@@ -188,7 +121,7 @@ def hold_out_during(run: Run, step: int) -> dict[str, float]:
 
 
 def heldout_samples(run: Run, num_samples: int | None) -> list[Sample]:
-    """The first num_samples held-out samples, all if None; none without data.eval."""
+    """The first num_samples held-out samples of each set, all if None; none without data.eval."""
     known, samples = run.data.num_heldout_dropped, run.data.heldout(num_samples)
     if (dropped := run.data.num_heldout_dropped) > known:
         run.console.note(f"{dropped} held-out rows are too long or broken: left out")
@@ -208,7 +141,7 @@ def hold_out(
     Args:
         run: that is under way.
         when: for people, such as "after step 20".
-        num_samples: rows that are asked, the first ones; None asks all.
+        num_samples: rows of each set that are asked, the first ones; None asks all.
         keep_as: some of the rollouts are kept as rollouts/NAME.jsonl.
         num_updates: of the weights so far; None is all of the run's, or none where it is kept as "before".
     """
@@ -223,13 +156,8 @@ def hold_out(
         f"held-out accuracy {when}: {result.accuracy_greedy:.3f} greedy, "
         f"{result.accuracy_sampled:.3f} sampled"
     )
-    for how, groups in (("greedy", result.greedy), ("sampled", result.sampled)):
-        answers = [
-            (t.sample.id, accuracy_of(t, run.reward), t.score.total if t.score else None)
-            for group in groups
-            for t in group.trajectories
-        ]
-        add_heldout(config.run_dir, step if num_updates is None else num_updates, how, answers)
+    updates = step if num_updates is None else num_updates
+    add_heldout(config.run_dir, updates, [answer.line() for answer in result.answers])
     if keep_as:
         shown = result.sampled[: config.logging.num_report_rollouts]
         records = rollout_records(shown, run.processor, phase=keep_as, step=step)

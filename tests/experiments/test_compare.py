@@ -11,8 +11,12 @@ from vlrl.tracking.heldout import add_heldout, read_heldout, start_heldout
 
 def write_run(folder: Path, values: dict[str, float | None], step: int = 10) -> Path:
     folder.mkdir(exist_ok=True)
-    for how in ("greedy", "sampled"):
-        add_heldout(folder, step, how, [(row, value, value) for row, value in values.items()])
+    answers = [
+        {"how": how, "sample_id": row, "accuracy": value, "reward": value}
+        for how in ("greedy", "sampled")
+        for row, value in values.items()
+    ]
+    add_heldout(folder, step, answers)
     return folder
 
 

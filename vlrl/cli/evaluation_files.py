@@ -4,15 +4,30 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from vlrl.evaluate import Evaluation
+from vlrl.evaluation.answers import HOWS
+from vlrl.evaluation.result import Evaluation
 from vlrl.protocols import Processor
 from vlrl.tracking.rollouts.records import images_of, rollout_records, write_rollouts
+from vlrl.types import Media
 
 COLUMNS = ("completion", "reward", "outcome")
+
+
+def records_of(result: Evaluation, processor: Processor) -> list[dict[str, Any]]:
+    """A record of each answer, with what it earned."""
+    records = [
+        record
+        for phase, groups in zip(HOWS, (result.greedy, result.sampled), strict=True)
+        for record in rollout_records(groups, processor, phase=phase, step=0)
+    ]
+    return [
+        record | {"set": answer.set, "row": answer.row, "accuracy": answer.value}
+        for record, answer in zip(records, result.answers, strict=True)
+    ]
 
 
 def write_evaluation(
@@ -27,17 +42,27 @@ def write_evaluation(
         summary: as `vlrl eval --json` prints it.
     """
     path = folder / "samples.jsonl"
-    by_phase = {
-        phase: rollout_records(groups, processor, phase=phase, step=0)
-        for phase, groups in (("greedy", result.greedy), ("sampled", result.sampled))
-    }
-    records = [record for found in by_phase.values() for record in found]
-    write_rollouts(path, records, images_of([*result.greedy, *result.sampled]))
-    with (folder / "table.csv").open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
-        table = csv.writer(file)
-        table.writerow(["id", "answer", *(f"{phase}_{name}" for phase in by_phase for name in COLUMNS)])
-        for greedy, sampled in zip(*by_phase.values(), strict=True):
-            values = (record[name] for record in (greedy, sampled) for name in COLUMNS)
-            table.writerow([greedy["sample_id"], json.dumps(greedy["answer"], ensure_ascii=False), *values])
+    records = records_of(result, processor)
+    media: Iterable[Media] = images_of([*result.greedy, *result.sampled])
+    write_rollouts(path, records, media)
+    write_table(folder / "table.csv", records)
     (folder / "summary.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
     return path
+
+
+def write_table(path: Path, records: Sequence[Mapping[str, Any]]) -> None:
+    """Write a line a sample: its set, id and answer, then of each answer the text, reward and outcome."""
+    lines: dict[tuple[str, int, str], dict[str, Any]] = {}
+    several = any(record["phase"] == "sampled" and record["group_index"] for record in records)
+    for record in records:
+        key = (record["set"], record["row"], record["sample_id"])
+        answer = json.dumps(record["answer"], ensure_ascii=False)
+        line = lines.setdefault(key, {"set": record["set"], "id": record["sample_id"], "answer": answer})
+        numbered = several and record["phase"] == "sampled"
+        name = f"sampled_{record['group_index'] + 1}" if numbered else record["phase"]
+        line |= {f"{name}_{column}": record[column] for column in COLUMNS}
+    columns = dict.fromkeys(column for line in lines.values() for column in line)
+    with path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+        table = csv.DictWriter(file, list(columns))
+        table.writeheader()
+        table.writerows(lines.values())

@@ -230,9 +230,12 @@ class EvalConfig(Section):
     every: int = Field(0, ge=0)
     """Steps between evaluations; 0: only before and after training."""
     num_samples: int | None = Field(None, ge=1)
-    """Held-out rows used; null: all."""
+    """Held-out rows used of each set; null: all."""
     during_samples: int = Field(128, ge=1)
-    """Held-out rows used by the evaluations in between."""
+    """Held-out rows of each set used by the evaluations in between."""
+    num_answers: int = Field(1, ge=1)
+    """Sampled answers of each row: n of mean@n, pass@k and majority@n. An answer passes at
+    data.pass_threshold."""
     target_accuracy: float | None = Field(None, ge=0, le=1)
     """If set, the run says whether greedy held-out accuracy reached it and fails if it did not."""
     group_by: list[str] = Field(default_factory=list)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +15,8 @@ from vlrl.errors import ConfigError
 from vlrl.ledger import FloatArray
 from vlrl.tracking.heldout import HELDOUT_FILE, read_heldout
 
+RowKey = tuple[str, str]
+"""Set and id of a held-out row."""
 NUM_RESAMPLES = 9_999
 BATCH = 100
 """Resamples made at once: all of them at once need gigabytes for many rows."""
@@ -109,8 +113,8 @@ def paired(a: FloatArray, b: FloatArray, how: str = "", seed: int = 0) -> Compar
     )
 
 
-def _answers(folder: Path, value: str, step: int | None) -> dict[str, dict[str, float]]:
-    """Each row's value at the chosen evaluation, for each way in which it was asked."""
+def _answers(folder: Path, value: str, step: int | None) -> dict[str, dict[RowKey, float]]:
+    """Each row's mean value at the chosen evaluation, for each way in which it was asked."""
     lines = read_heldout(folder)
     if not lines:
         raise ConfigError(
@@ -122,8 +126,11 @@ def _answers(folder: Path, value: str, step: int | None) -> dict[str, dict[str, 
         raise ConfigError(
             f"{folder} was not evaluated after {wanted} updates, but after {', '.join(map(str, steps))}"
         )
-    found: dict[str, dict[str, float]] = {}
+    found: dict[str, dict[RowKey, list[float]]] = defaultdict(lambda: defaultdict(list))
     for line in lines:
         if line["step"] == wanted and line[value] is not None:
-            found.setdefault(line["how"], {})[line["sample_id"]] = line[value]
-    return found
+            found[line["how"]][line.get("set", ""), line["sample_id"]].append(line[value])
+    return {
+        how: {row: math.fsum(values) / len(values) for row, values in rows.items()}
+        for how, rows in found.items()
+    }

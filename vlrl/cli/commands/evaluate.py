@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
 from vlrl.cli.shared import ConfigArgument, DebugOption, JsonOption, OverridesArgument, print_result
 from vlrl.config import load_config
@@ -32,18 +33,17 @@ def command(
         raise ConfigError(f"{config}: data.eval is not set; name the held-out rows there")
 
     from vlrl.cli.evaluation_files import write_evaluation
+    from vlrl.cli.evaluation_table import evaluation_table
     from vlrl.evaluate import evaluate_model
     from vlrl.processors.auto import open_processor
     from vlrl.viewer.pages.report import write_rollout_report
 
     with TrainConsole(f"evaluate {loaded.model.path}", 1, json_mode=json) as console:
         result = evaluate_model(loaded, console)
-        for name, part in {"": result, **result.parts}.items():
-            accuracies = f"{part.accuracy_greedy:.3f} greedy, {part.accuracy_sampled:.3f} sampled"
-            console.note(f"accuracy{name and f' of {name} ({part.num_samples})'}: {accuracies}")
         summary: dict[str, Any] = {"model_path": loaded.model.path, **result.summary()}
         if out is not None:
             page = write_rollout_report(write_evaluation(out, result, open_processor(loaded), summary))
             console.note(f"samples: {page}, {out / 'table.csv'}")
             summary["out"] = str(out)
+    Console(stderr=json, highlight=False).print(evaluation_table(result))
     print_result(summary, json)
