@@ -43,6 +43,7 @@ LAYERS = (
     "environment",
     "tracking",
     "process",
+    "chat_client",
     "scoring",
     "rollout",
     "processors",

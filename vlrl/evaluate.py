@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from vlrl.config import Config
 from vlrl.config.learning.policies import require_one_policy
 from vlrl.errors import ConfigError
-from vlrl.evaluation.answers import HOWS, HeldoutAnswer, How, PartsOf, answers_of, numbered
+from vlrl.evaluation.answers import How, heldout_rows
+from vlrl.evaluation.asking import ask_each, ask_together
+from vlrl.evaluation.endpoint import at_endpoint
+from vlrl.evaluation.kept import KeptAnswers
 from vlrl.evaluation.result import Evaluation, evaluation_of
 from vlrl.process.event_loop import call_page
-from vlrl.rollout.groups import require_played, require_scored
-from vlrl.run.players.heldout import Asking
+from vlrl.processors.auto import open_processor
 from vlrl.run.players.rollouts import Rollouts
 from vlrl.run.run import Run
-from vlrl.scoring.compose import ComposedReward, RewardFailure
+from vlrl.scoring.compose import ComposedReward
 from vlrl.tracking.console import TrainConsole
 from vlrl.tracking.heldout import add_heldout, start_heldout
 from vlrl.tracking.rollouts.records import images_of, rollout_records, write_rollouts
 from vlrl.types import Group, Sample
 
-ROWS_PER_SET = 1_000_000_000
-"""Where in the seeds the next set begins: they do not depend on how many rows of a set are asked."""
-
 
 async def evaluate(
-    samples: Sequence[Sample], rollouts: Rollouts, reward: ComposedReward, config: Config, step: int = 0
+    samples: Sequence[Sample],
+    rollouts: Rollouts,
+    reward: ComposedReward,
+    config: Config,
+    step: int = 0,
+    kept: KeptAnswers | None = None,
 ) -> Evaluation:
     """Answer every sample once greedily and eval.num_answers times at the training temperature.
 
@@ -40,63 +46,64 @@ async def evaluate(
         reward: of which sources' first part is the accuracy.
         config: the whole config.
         step: whose reward weights the totals have.
+        kept: what is answered already, and where the rest is kept; then there are no rollouts to show.
     """
-    parts_of, rows = PartsOf(samples, config.eval.group_by), numbered(samples)
-    positions = [place * ROWS_PER_SET + row for place, row in rows]
-    found, groups = list[HeldoutAnswer](), dict[How, list[Group]]()
-    for how in HOWS:
-        asking = asking_of(how, config, step)
-        answers = await rollouts.answer(samples, asking, positions)
-        groups[how] = [group for of_sample in answers.of_samples for group in of_sample]
-        require_answered(groups[how], answers.failures, config)
-        for sample, (_, row), of_sample in zip(samples, rows, answers.of_samples, strict=True):
-            found += answers_of(of_sample, how, row, reward, parts_of(sample))
-    return evaluation_of(
-        found,
-        len(samples),
-        parts_of.counts(),
-        num_answers=config.eval.num_answers,
-        threshold=config.data.pass_threshold,
-        groups=(groups["greedy"], groups["sampled"]),
-    )
+    rows = heldout_rows(samples, config.eval.group_by)
+    groups: dict[How, list[Group]] = {}
+    if kept is None:
+        answers, groups = await ask_together(rows, rollouts, reward, config, step)
+    else:
+        answers = await ask_each(rows, rollouts, reward, config, step, kept)
+    return evaluation_of(answers, rows, config, groups)
 
 
-def asking_of(how: How, config: Config, step: int) -> Asking:
-    """How the rows of an evaluation are answered."""
-    size = 1 if how == "greedy" else config.eval.num_answers
-    return Asking("evaluate", group_size=size, greedy=how == "greedy", step=step)
+def evaluate_model(
+    config: Config | Mapping[str, Any], console: TrainConsole | None = None, out: Path | None = None
+) -> Evaluation:
+    """`evaluate` the model of a config, or of its eval.endpoint, on its held-out rows, from Python.
 
-
-def require_answered(groups: Sequence[Group], failures: Sequence[RewardFailure], config: Config) -> None:
-    """Raise EnvError or ScoringError if more of an evaluation failed than the config allows."""
-    played = [t for group in groups for t in group.trajectories]
-    failed = [t.failure for t in played if t.failed]
-    require_played(failed, len(played), config.episodes.max_failed_share)
-    require_scored(failures, len(played), config.scoring.max_failed_share)
-
-
-def evaluate_model(config: Config | Mapping[str, Any], console: TrainConsole | None = None) -> Evaluation:
-    """`evaluate` the model of a config on its held-out rows, from Python: in a script, thread or notebook.
+    It may be called in a script, a thread or a notebook.
 
     Args:
-        config: a config, or a mapping that is one; eval.num_samples bounds the rows.
+        config: a config, or a mapping that is one; eval.num_samples bounds the rows of each set.
         console: where progress is shown; by default on stdout.
+        out: folder in which each row's answers are kept when they are there; what is there already is not
+            asked again.
 
     Raises:
-        ConfigError: without held-out rows, or for a mapping that is not a config.
+        ConfigError: without held-out rows, for a mapping that is not a config, or a folder of another
+            evaluation.
     """
 
     def page(checked: Config, shown: TrainConsole) -> Evaluation:
         if not checked.data.eval:
             raise ConfigError("data.eval is not set; name the held-out rows there")
         require_one_policy(checked, "vlrl eval")
+        if checked.eval.endpoint is not None:
+            return asyncio.run(_evaluate_at_endpoint(checked, shown, out))
+        if out is not None:  # else the engine answers when all rows are done
+            generator = checked.generator.model_copy(update={"mode": "continuous"})
+            checked = checked.model_copy(update={"generator": generator})
         with Run(checked, shown, train=False, generate=True) as run:
+            kept = None if out is None else KeptAnswers(out, checked, run.data.sources, run.processor)
             samples = heldout_samples(run, checked.eval.num_samples)
             shown.phase(f"answering {len(samples)} held-out samples")
+            if kept is not None and kept.num_rows:
+                shown.note(f"{kept.num_rows} of {2 * len(samples)} are there, greedy and sampled")
             run.open_rollouts()
-            return run.runner.run(evaluate(samples, run.rollouts, run.reward, run.config))
+            return run.runner.run(evaluate(samples, run.rollouts, run.reward, run.config, kept=kept))
 
     return call_page(page, config, console, lambda checked: TrainConsole(f"evaluate {checked.model.path}", 1))
+
+
+async def _evaluate_at_endpoint(config: Config, console: TrainConsole, out: Path | None) -> Evaluation:
+    console.phase("loading the processor")
+    processor = open_processor(config)
+    async with at_endpoint(config, processor, lambda event, text: console.note(text)) as opened:
+        kept = None if out is None else KeptAnswers(out, config, opened.data.sources, processor)
+        samples = await asyncio.to_thread(opened.data.heldout, config.eval.num_samples)
+        console.phase(f"answering {len(samples)} held-out samples")
+        return await evaluate(samples, opened.rollouts, opened.player.reward, config, kept=kept)
 
 
 def hold_out_before(run: Run) -> dict[str, float]:
@@ -113,9 +120,13 @@ def hold_out_before(run: Run) -> dict[str, float]:
 
 
 def hold_out_during(run: Run, step: int) -> dict[str, float]:
-    """Held-out metrics after a step, where eval.every asks for them; after the last, training has ended."""
+    """Held-out metrics after a step, where eval.every asks for them.
+
+    After the last step training has ended; it is evaluated here only to be compared with the others.
+    """
     config = run.config
-    if not config.eval.every or (step + 1) % config.eval.every or step + 1 == config.num_steps:
+    is_last = step + 1 == config.num_steps
+    if not config.eval.every or (step + 1) % config.eval.every or (is_last and not config.eval.selects):
         return {}
     return hold_out(run, f"after step {step + 1}", config.eval.during_samples, num_updates=step + 1)
 
@@ -149,7 +160,7 @@ def hold_out(
     if not samples:
         return {}
     with run.phases.measure("evaluate"):
-        step = run.first_step if keep_as == "before" else config.num_steps
+        step = run.first_step if keep_as == "before" else run.num_done
         run.turns.to_engines()
         result = run.runner.run(evaluate(samples, run.rollouts, run.reward, config, step))
     run.console.note(

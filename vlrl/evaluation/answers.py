@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from vlrl.errors import ConfigError
 from vlrl.parsing.extract import extract_answer
@@ -15,6 +15,10 @@ from vlrl.types import Group, Sample, Trajectory
 
 How = Literal["greedy", "sampled"]
 HOWS: tuple[How, How] = ("greedy", "sampled")
+
+ROWS_PER_SET = 1_000_000_000
+"""Where in the seeds the next set begins: they do not depend on how many rows of a set are asked."""
+
 _BOXED = re.compile(r"\\boxed\{([^{}]*)\}")
 
 
@@ -49,90 +53,96 @@ class HeldoutAnswer:
         fields = asdict(self)
         return {"accuracy": fields.pop("value"), **fields, "parts": list(self.parts)}
 
+    @classmethod
+    def of_line(cls, line: Mapping[str, Any]) -> Self:
+        """The answer of such a line."""
+        fields = dict(line)
+        return cls(value=fields.pop("accuracy"), **fields | {"parts": tuple(fields["parts"])})
 
-def set_of(sample: Sample) -> str:
-    """Name of a held-out sample's set."""
-    return sample.source.removeprefix("heldout/")
+
+@dataclass(frozen=True, slots=True)
+class HeldoutRow:
+    """A held-out sample and its place.
+
+    Attributes:
+        sample: what is asked.
+        set: name of its set.
+        row: its number in the set.
+        position: in the seeds.
+        parts: of an evaluation that it belongs to: its set if there are several, each category of it there,
+            and the categories of all sets.
+    """
+
+    sample: Sample
+    set: str
+    row: int
+    position: int
+    parts: tuple[str, ...]
 
 
-def numbered(samples: Sequence[Sample]) -> list[tuple[int, int]]:
-    """Number each sample: of its set, and of itself in there."""
-    sets: dict[str, int] = {}
-    counts: Counter[str] = Counter()
-    found = []
-    for sample in samples:
-        name = set_of(sample)
-        found.append((sets.setdefault(name, len(sets)), counts[name]))
+def heldout_rows(samples: Sequence[Sample], keys: Sequence[str]) -> list[HeldoutRow]:
+    """The rows of an evaluation.
+
+    Args:
+        samples: all that are asked.
+        keys: of metadata, whose values are categories.
+
+    Raises:
+        ConfigError: for a key that no sample has.
+    """
+    known = {name for sample in samples for name in sample.metadata}
+    if samples and (unknown := [key for key in keys if key not in known]):
+        raise ConfigError(
+            f"eval.group_by: no held-out row has {unknown[0]!r} in its metadata; there is "
+            f"{', '.join(sorted(known)) or 'nothing in it'}"
+        )
+    names = [sample.source.removeprefix("heldout/") for sample in samples]
+    places = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    counts, rows = Counter[str](), []
+    for sample, name in zip(samples, names, strict=True):
+        categories = [f"{key}={sample.metadata[key]}" for key in keys if key in sample.metadata]
+        own = [f"set={name}", *(f"set={name}/{category}" for category in categories)]
+        parts = (*(own if len(places) > 1 else ()), *categories)
+        position = places[name] * ROWS_PER_SET + counts[name]
+        rows.append(HeldoutRow(sample, name, counts[name], position, parts))
         counts[name] += 1
-    return found
+    return rows
 
 
-class PartsOf:
-    """Names of the parts of an evaluation that a sample belongs to."""
-
-    def __init__(self, samples: Sequence[Sample], keys: Sequence[str]) -> None:
-        """Look at what there is.
-
-        Args:
-            samples: all that are asked.
-            keys: of metadata, whose values are parts.
-
-        Raises:
-            ConfigError: for a key that no sample has.
-        """
-        known = {name for sample in samples for name in sample.metadata}
-        if samples and (unknown := [key for key in keys if key not in known]):
-            raise ConfigError(
-                f"eval.group_by: no held-out row has {unknown[0]!r} in its metadata; there is "
-                f"{', '.join(sorted(known)) or 'nothing in it'}"
-            )
-        self._samples, self._keys = samples, keys
-        self._several = len({set_of(sample) for sample in samples}) > 1
-
-    def __call__(self, sample: Sample) -> tuple[str, ...]:
-        """The sample's set if there are several, each category of it, and the categories of all sets."""
-        categories = [f"{key}={sample.metadata[key]}" for key in self._keys if key in sample.metadata]
-        if not self._several:
-            return tuple(categories)
-        own = f"set={set_of(sample)}"
-        return (own, *(f"{own}/{category}" for category in categories), *categories)
-
-    def counts(self) -> dict[str, int]:
-        """Samples of each part: a set is followed by its categories, and those of all sets come last."""
-        counts = Counter(part for sample in self._samples for part in self(sample))
-        sets = [name for name in counts if name.startswith("set=") and "/" not in name]
-        place = {name: number for number, name in enumerate(sets)}
-        ordered = sorted(counts, key=lambda name: (place.get(name.partition("/")[0], len(sets)), name))
-        return {name: counts[name] for name in ordered}
+def num_by_part(rows: Sequence[HeldoutRow]) -> dict[str, int]:
+    """Rows of each part: a set is followed by its categories, and those of all sets come last."""
+    counts = Counter(part for row in rows for part in row.parts)
+    sets = {f"set={row.set}": number for number, row in reversed(list(enumerate(rows)))}
+    ordered = sorted(counts, key=lambda name: (sets.get(name.partition("/")[0], len(rows)), name))
+    return {name: counts[name] for name in ordered}
 
 
 def answers_of(
-    groups: Sequence[Group], how: How, row: int, reward: ComposedReward, parts: tuple[str, ...]
-) -> Iterator[HeldoutAnswer]:
+    groups: Sequence[Group], how: How, row: HeldoutRow, reward: ComposedReward
+) -> list[HeldoutAnswer]:
     """What the groups of a row earned, one for each of its agents.
 
     Args:
         groups: played and scored.
         how: they were generated.
-        row: its number in its set.
+        row: that was asked.
         reward: which says what a source's first reward is.
-        parts: of the evaluation that it belongs to.
     """
-    for group in groups:
-        for t in group.trajectories:
-            total = t.score.total if t.score else None
-            vote = vote_of(t.completion)
-            yield HeldoutAnswer(
-                set_of(t.sample),
-                row,
-                t.sample.id,
-                how,
-                t.group_index,
-                accuracy_of(t, reward),
-                total,
-                vote,
-                parts,
-            )
+    return [
+        HeldoutAnswer(
+            set=row.set,
+            row=row.row,
+            sample_id=t.sample.id,
+            how=how,
+            index=t.group_index,
+            value=accuracy_of(t, reward),
+            reward=t.score.total if t.score else None,
+            vote=vote_of(t.completion),
+            parts=row.parts,
+        )
+        for group in groups
+        for t in group.trajectories
+    ]
 
 
 def accuracy_of(trajectory: Trajectory, reward: ComposedReward) -> float | None:

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from vlrl.evaluation.answers import HeldoutAnswer
+from vlrl.config import Config
+from vlrl.evaluation.answers import HeldoutAnswer, HeldoutRow, How, num_by_part
 from vlrl.evaluation.estimates import Estimate, estimate, row_values
 from vlrl.types import Group
 
@@ -84,28 +85,23 @@ class Evaluation:
 
 def evaluation_of(
     answers: Sequence[HeldoutAnswer],
-    num_samples: int,
-    num_by_part: Mapping[str, int],
-    *,
-    num_answers: int,
-    threshold: float,
-    groups: tuple[Sequence[Group], Sequence[Group]] = ((), ()),
+    rows: Sequence[HeldoutRow],
+    config: Config,
+    groups: Mapping[How, Sequence[Group]],
 ) -> Evaluation:
     """The evaluation that answers make, and that of each part.
 
     Args:
-        answers: of all samples, in their order.
-        num_samples: that were asked.
-        num_by_part: of them that belong to a part, by its name.
-        num_answers: sampled answers of each.
-        threshold: an answer of that value passes.
-        groups: greedy and sampled ones, to show.
+        answers: of all rows, in their order.
+        rows: that were asked.
+        config: the whole config.
+        groups: rollouts to show.
     """
-    of_part: dict[str, list[HeldoutAnswer]] = {name: [] for name in num_by_part}
+    n, threshold, counts = config.eval.num_answers, config.data.pass_threshold, num_by_part(rows)
+    of_part: dict[str, list[HeldoutAnswer]] = {name: [] for name in counts}
     for answer in answers:
         for name in answer.parts:
             of_part[name].append(answer)
-    parts = {
-        name: Evaluation(found, num_by_part[name], num_answers, threshold) for name, found in of_part.items()
-    }
-    return Evaluation(answers, num_samples, num_answers, threshold, parts, *groups)
+    parts = {name: Evaluation(found, counts[name], n, threshold) for name, found in of_part.items()}
+    shown = (groups.get("greedy", ()), groups.get("sampled", ()))
+    return Evaluation(answers, len(rows), n, threshold, parts, *shown)
