@@ -10,17 +10,17 @@ import pytest
 from builders import make_config
 
 from vlrl.errors import ConfigError
-from vlrl.tracking.selection import Selection
+from vlrl.tracking.selection import BestWeights
 
 GREEDY = "heldout/accuracy_greedy"
 
 
-def selecting(**options: Any) -> Selection:
+def selecting(**options: Any) -> BestWeights:
     heldout = {"train": {"name": "digit_sum"}, "eval": {"name": "digit_sum"}}
-    return Selection(make_config(data=heldout, eval={"every": 5, **options}))
+    return BestWeights(make_config(data=heldout, eval={"every": 5, **options}))
 
 
-def noted(selection: Selection, *values: float, start: int = 0, name: str = GREEDY) -> list[str]:
+def noted(selection: BestWeights, *values: float, start: int = 0, name: str = GREEDY) -> list[str]:
     """Sentences about evaluations after 5, 10 and more updates; a step without one is in between."""
     told: list[str] = []
     for number, value in enumerate(values, start + 1):
@@ -99,6 +99,6 @@ def test_what_cannot_be_selected_is_told() -> None:
     with pytest.raises(ConfigError, match="have no effect without keep_best"):
         make_config(eval={"best_metric": "heldout/pass@2"})
     with pytest.raises(ConfigError, match=r"name them in data\.eval"):
-        Selection(make_config(eval={"every": 5, "patience": 2}))
+        BestWeights(make_config(eval={"every": 5, "patience": 2}))
     with pytest.raises(ConfigError, match="has no such metric; there are heldout/accuracy_greedy"):
         noted(selecting(patience=1, best_metric="heldout/pass@9"), 0.5)

@@ -22,7 +22,7 @@ from vlrl.run.completion import Completion
 from vlrl.run.manifest import add_digests
 from vlrl.run.remote import RemoteCheckpoints, require_uploaded
 from vlrl.run.resume import CONFIG_FILE, config_text
-from vlrl.tracking.selection import Selection
+from vlrl.tracking.selection import BestWeights
 from vlrl.trainer.driver import Trainer
 from vlrl.types import Group
 
@@ -60,7 +60,7 @@ class Saver:
         self._remote = RemoteCheckpoints.of(config)
         upload = [] if self._remote is None else [self._remote.upload]
         self._completion = Completion([add_digests, *upload], tell)
-        self.selection = Selection(config)
+        self.selection = BestWeights(config)
 
     def require_storage(self) -> None:
         """Raise ResourceError if there is a URL to upload to and it cannot be written."""

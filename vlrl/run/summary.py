@@ -15,7 +15,7 @@ from vlrl.config import Config
 from vlrl.config.learning.policies import ADAPTER_FOLDER
 from vlrl.tracking.clock import Clock
 from vlrl.tracking.learning_signal import is_silent
-from vlrl.tracking.selection import Selection
+from vlrl.tracking.selection import BestWeights
 from vlrl.tracking.sinks import METRICS_FILE, read_metrics
 
 REPORTED_PACKAGES = (
@@ -44,7 +44,7 @@ def finished(config: Config) -> dict[str, Any] | None:
         return None
     if not isinstance(summary, dict) or not (folder / "model").is_dir():
         return None
-    selection = Selection(config)
+    selection = BestWeights(config)
     selection.restore(summary.get("selection"))
     is_done = int(summary.get("num_steps", 0)) >= config.num_steps or selection.ending
     return summary if is_done else None

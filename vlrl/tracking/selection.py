@@ -15,7 +15,7 @@ BEST_LINK = "best"
 """RUN/best is a link to the model of the best checkpoint, with eval.keep_best."""
 
 
-class Selection:
+class BestWeights:
     """The best value of eval.best_metric, and how many evaluations there were since.
 
     Attributes:
