@@ -26,9 +26,9 @@ from typing import Any
 from learning_runs import GREEDY, Evaluation, quickstart_config, train_evaluated, warm_start, without_extras
 
 from vlrl.config.presets import PRESETS
+from vlrl.evaluation.estimates import wilson
 from vlrl.process.json_stdout import parse_with_json, print_json
 from vlrl.tracking.sinks import METRICS_FILE, read_metrics
-from vlrl.viewer.verdict import wilson
 
 ROOT = Path(__file__).resolve().parent.parent
 TASKS = {"digits": 2, "three_digits": 3}

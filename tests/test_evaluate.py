@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
-from builders import ScriptedPolicy, TextProcessor, in_process, make_config, make_context, make_sample
+from builders import (
+    ScriptedPolicy,
+    TextProcessor,
+    in_process,
+    make_config,
+    make_context,
+    make_generation,
+    make_sample,
+)
 
 from vlrl.config import Config
 from vlrl.errors import ConfigError
 from vlrl.evaluate import Evaluation, evaluate
+from vlrl.rollout.session import Session
 from vlrl.scoring.compose import ComposedReward
-from vlrl.types import Sample
+from vlrl.tracking.metrics import describe
+from vlrl.types import Generation, Sample, Sampling
 
 ANSWERED = {level: f"<think>.</think><answer>{n}</answer>" for level, n in (("easy", 4), ("hard", 5))}
 
@@ -68,7 +79,86 @@ def test_a_row_held_out_twice_is_sampled_twice_and_every_evaluation_alike() -> N
 
 def test_without_keys_there_is_one_number() -> None:
     whole = evaluated([row(0, level="easy")], configured())
-    assert whole.summary() == {"accuracy_greedy": 1.0, "accuracy_sampled": 1.0, "num_samples": 1}
+    summary = whole.summary()
+    assert set(summary.pop("estimates")) == {"greedy", "mean@1"}
+    assert summary == {"accuracy_greedy": 1.0, "accuracy_sampled": 1.0, "num_samples": 1}
+    names = {"heldout/accuracy_greedy", "heldout/accuracy_sampled", "heldout/num_samples"}
+    assert set(whole.metrics()) == names
+
+
+def in_set(name: str, number: int, answer: str = "4", **metadata: str) -> Sample:
+    return replace(
+        make_sample([1, 2], id=f"s{number}", answer=answer, metadata=metadata), source=f"heldout/{name}"
+    )
+
+
+def test_each_set_is_measured_by_its_own_reward_and_has_its_own_categories() -> None:
+    config = make_config(
+        rewards=[{"name": "answer_normalized"}], eval={"group_by": ["level"]}, data={"pass_threshold": 1.0}
+    )
+    own = {"heldout/b": make_config(rewards=[{"name": "think_answer_format"}]).rewards}
+    samples = [in_set("a", 0, level="easy"), in_set("a", 1, level="hard"), in_set("b", 0, level="hard")]
+    policy = ScriptedPolicy(
+        lambda session, sampling: [ord(c) for c in ANSWERED[session.sample.metadata["level"]]]
+    )
+    with ComposedReward(config.rewards, own, config.scoring, inline=True) as reward:
+        rollouts = in_process(make_context(policy, TextProcessor(), config), reward)
+        whole = asyncio.run(evaluate(samples, rollouts, reward, config))
+    assert {name: (part.accuracy_greedy, part.num_samples) for name, part in whole.parts.items()} == {
+        "set=a": (0.5, 2),
+        "set=a/level=easy": (1.0, 1),
+        "set=a/level=hard": (0.0, 1),
+        "set=b": (1.0, 1),
+        "set=b/level=hard": (1.0, 1),
+        "level=easy": (1.0, 1),
+        "level=hard": (0.5, 2),
+    }
+    assert whole.metrics()["heldout/accuracy_greedy/set=b"] == 1.0
+    assert describe("heldout/accuracy_greedy/set=b").endswith("of set=b (fraction)")
+
+
+def test_several_answers_of_a_row_give_pass_and_majority() -> None:
+    config = make_config(rewards=[{"name": "answer_normalized"}], eval={"num_answers": 4})
+    said = {"s0": "4455", "s1": "5666"}  # by the order in which they are asked
+
+    def answer(session: Session, sampling: Sampling) -> list[int]:
+        number = 4 if not sampling.temperature else int(said[session.sample.id][session.group_index])
+        return [ord(c) for c in f"<think>.</think><answer>{number}</answer>"]
+
+    policy = ScriptedPolicy(answer)
+    with ComposedReward(config.rewards, {}, config.scoring, inline=True) as reward:
+        rollouts = in_process(make_context(policy, TextProcessor(), config), reward)
+        whole = asyncio.run(evaluate([row(0), row(1)], rollouts, reward, config))
+    assert whole.values() == {
+        "greedy": 1.0,
+        "mean@4": 0.25,
+        "pass@1": 0.25,
+        "pass@2": pytest.approx((1 - 1 / 6) / 2),
+        "pass@4": 0.5,
+        "majority@4": 0.25,  # a tie of right and wrong, then three that are wrong
+    }
+    assert whole.metrics()["heldout/pass@4"] == 0.5 and describe("heldout/pass@4")
+    assert len({sampling.seed for _, sampling in policy.asked if sampling.temperature}) == 8
+
+
+def test_all_rows_are_asked_at_once() -> None:
+    class Waiting:
+        """Answers nobody before all have asked."""
+
+        def __init__(self, expected: int) -> None:
+            self.expected, self.asked, self.all_in = expected, 0, asyncio.Event()
+
+        async def generate(self, session: Session, sampling: Sampling) -> Generation:
+            self.asked += 1
+            if self.asked % self.expected == 0:
+                self.all_in.set()
+            await asyncio.wait_for(self.all_in.wait(), 30)
+            return make_generation([65])
+
+    config = make_config(rewards=[{"name": "answer_normalized"}])
+    with ComposedReward(config.rewards, {}, config.scoring, inline=True) as reward:
+        rollouts = in_process(make_context(Waiting(200), TextProcessor(), config), reward)
+        asyncio.run(evaluate([row(number) for number in range(200)], rollouts, reward, config))
 
 
 def test_a_key_that_no_row_has_is_named_with_those_there_are() -> None:

@@ -2,168 +2,108 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from vlrl.config import Config
 from vlrl.config.learning.policies import require_one_policy
 from vlrl.errors import ConfigError
+from vlrl.evaluation.answers import How, heldout_rows
+from vlrl.evaluation.asking import ask_each, ask_together
+from vlrl.evaluation.endpoint import at_endpoint
+from vlrl.evaluation.kept import KeptAnswers
+from vlrl.evaluation.result import Evaluation, evaluation_of
 from vlrl.process.event_loop import call_page
-from vlrl.rollout.groups import require_played, require_scored
-from vlrl.run.players.heldout import Asking
+from vlrl.processors.auto import open_processor
 from vlrl.run.players.rollouts import Rollouts
 from vlrl.run.run import Run
 from vlrl.scoring.compose import ComposedReward
 from vlrl.tracking.console import TrainConsole
 from vlrl.tracking.heldout import add_heldout, start_heldout
 from vlrl.tracking.rollouts.records import images_of, rollout_records, write_rollouts
-from vlrl.types import Group, Sample, Trajectory
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluation:
-    """Mean of the first reward over the held-out samples; the sampled rollouts are kept to show.
-
-    Attributes:
-        accuracy_greedy: of the likeliest answers.
-        accuracy_sampled: of answers generated at the training temperature.
-        num_samples: how many were asked.
-        greedy: the rollouts.
-        sampled: the same.
-        parts: the same of the samples that share a value of one of eval.group_by, by "KEY=VALUE".
-    """
-
-    accuracy_greedy: float
-    accuracy_sampled: float
-    num_samples: int
-    greedy: list[Group]
-    sampled: list[Group]
-    parts: Mapping[str, Evaluation] = field(default_factory=dict)
-
-    def metrics(self) -> dict[str, float]:
-        """The metrics as logged."""
-        return {
-            "heldout/accuracy_greedy": self.accuracy_greedy,
-            "heldout/accuracy_sampled": self.accuracy_sampled,
-            "heldout/num_samples": self.num_samples,
-            **{
-                f"{name}/{part}": value
-                for part, evaluation in self.parts.items()
-                for name, value in evaluation.metrics().items()
-            },
-        }
-
-    def summary(self) -> dict[str, Any]:
-        """Summary as `vlrl eval` prints it; `parts` only if there are any."""
-        whole = {
-            "accuracy_greedy": self.accuracy_greedy,
-            "accuracy_sampled": self.accuracy_sampled,
-            "num_samples": self.num_samples,
-        }
-        parts = {name: part.summary() for name, part in self.parts.items()}
-        return {**whole, "parts": parts} if parts else whole
+from vlrl.types import Group, Sample
 
 
 async def evaluate(
-    samples: Sequence[Sample], rollouts: Rollouts, reward: ComposedReward, config: Config, step: int = 0
+    samples: Sequence[Sample],
+    rollouts: Rollouts,
+    reward: ComposedReward,
+    config: Config,
+    step: int = 0,
+    kept: KeptAnswers | None = None,
 ) -> Evaluation:
-    """Answer every sample once greedily and once at the training temperature.
+    """Answer every sample once greedily and eval.num_answers times at the training temperature.
 
     The sampled answers use the same seeds at every evaluation, so two evaluations differ by the weights
     alone.
 
     Args:
         samples: what is asked.
-        rollouts: where it is answered and scored.
+        rollouts: where it is answered and scored; it is given all samples at once.
         reward: of which sources' first part is the accuracy.
         config: the whole config.
         step: whose reward weights the totals have.
+        kept: what is answered already, and where the rest is kept; then there are no rollouts to show.
     """
-    counts = num_by_part(samples, config.eval.group_by)
-    results: dict[bool, list[Group]] = {}
-    for greedy in (True, False):
-        answers = await rollouts.answer(samples, Asking("evaluate", group_size=1, greedy=greedy, step=step))
-        groups = [group for of_sample in answers.of_samples for group in of_sample]
-        played = [t for group in groups for t in group.trajectories]
-        failures = [t.failure for t in played if t.failed]
-        require_played(failures, len(played), config.episodes.max_failed_share)
-        require_scored(answers.failures, len(groups), config.scoring.max_failed_share)
-        results[greedy] = groups
-
-    def of(part: str | None, num_samples: int, parts: Mapping[str, Evaluation]) -> Evaluation:
-        greedy, sampled = (
-            [
-                g
-                for g in results[each]
-                if part is None or part in _parts(g.trajectories[0].sample, config.eval.group_by)
-            ]
-            for each in (True, False)
-        )
-        return Evaluation(
-            accuracy(greedy, reward), accuracy(sampled, reward), num_samples, greedy, sampled, parts
-        )
-
-    return of(None, len(samples), {part: of(part, num, {}) for part, num in sorted(counts.items())})
+    rows = heldout_rows(samples, config.eval.group_by)
+    groups: dict[How, list[Group]] = {}
+    if kept is None:
+        answers, groups = await ask_together(rows, rollouts, reward, config, step)
+    else:
+        answers = await ask_each(rows, rollouts, reward, config, step, kept)
+    return evaluation_of(answers, rows, config, groups)
 
 
-def evaluate_model(config: Config | Mapping[str, Any], console: TrainConsole | None = None) -> Evaluation:
-    """`evaluate` the model of a config on its held-out rows, from Python: in a script, thread or notebook.
+def evaluate_model(
+    config: Config | Mapping[str, Any], console: TrainConsole | None = None, out: Path | None = None
+) -> Evaluation:
+    """`evaluate` the model of a config, or of its eval.endpoint, on its held-out rows, from Python.
+
+    It may be called in a script, a thread or a notebook.
 
     Args:
-        config: a config, or a mapping that is one; eval.num_samples bounds the rows.
+        config: a config, or a mapping that is one; eval.num_samples bounds the rows of each set.
         console: where progress is shown; by default on stdout.
+        out: folder in which each row's answers are kept when they are there; what is there already is not
+            asked again.
 
     Raises:
-        ConfigError: without held-out rows, or for a mapping that is not a config.
+        ConfigError: without held-out rows, for a mapping that is not a config, or a folder of another
+            evaluation.
     """
 
     def page(checked: Config, shown: TrainConsole) -> Evaluation:
         if not checked.data.eval:
             raise ConfigError("data.eval is not set; name the held-out rows there")
         require_one_policy(checked, "vlrl eval")
+        if checked.eval.endpoint is not None:
+            return asyncio.run(_evaluate_at_endpoint(checked, shown, out))
+        if out is not None:  # else the engine answers when all rows are done
+            generator = checked.generator.model_copy(update={"mode": "continuous"})
+            checked = checked.model_copy(update={"generator": generator})
         with Run(checked, shown, train=False, generate=True) as run:
+            kept = None if out is None else KeptAnswers(out, checked, run.data.sources, run.processor)
             samples = heldout_samples(run, checked.eval.num_samples)
             shown.phase(f"answering {len(samples)} held-out samples")
+            if kept is not None and kept.num_rows:
+                shown.note(f"{kept.num_rows} of {2 * len(samples)} are there, greedy and sampled")
             run.open_rollouts()
-            return run.runner.run(evaluate(samples, run.rollouts, run.reward, run.config))
+            return run.runner.run(evaluate(samples, run.rollouts, run.reward, run.config, kept=kept))
 
     return call_page(page, config, console, lambda checked: TrainConsole(f"evaluate {checked.model.path}", 1))
 
 
-def num_by_part(samples: Sequence[Sample], keys: Sequence[str]) -> Counter[str]:
-    """How many samples have a value, by "KEY=VALUE" of their metadata.
-
-    Raises:
-        ConfigError: for a key that no sample has.
-    """
-    known = {name for sample in samples for name in sample.metadata}
-    if unknown := [key for key in keys if key not in known]:
-        raise ConfigError(
-            f"eval.group_by: no held-out row has {unknown[0]!r} in its metadata; there is "
-            f"{', '.join(sorted(known)) or 'nothing in it'}"
-        )
-    return Counter(part for sample in samples for part in _parts(sample, keys))
-
-
-def _parts(sample: Sample, keys: Sequence[str]) -> list[str]:
-    return [f"{key}={sample.metadata[key]}" for key in keys if key in sample.metadata]
-
-
-def accuracy(groups: Sequence[Group], reward: ComposedReward) -> float:
-    """Mean of each source's first reward; an answer that could not be scored does not count."""
-    values = [accuracy_of(t, reward) for group in groups for t in group.trajectories]
-    scored = [value for value in values if value is not None]
-    return sum(scored) / len(scored) if scored else float("nan")
-
-
-def accuracy_of(trajectory: Trajectory, reward: ComposedReward) -> float | None:
-    """The value of its source's first reward; None if it could not be scored."""
-    if (score := trajectory.score) is None:
-        return None
-    return score.parts.get(reward.first_part(trajectory.sample.source), score.total)
+async def _evaluate_at_endpoint(config: Config, console: TrainConsole, out: Path | None) -> Evaluation:
+    console.phase("loading the processor")
+    processor = open_processor(config)
+    async with at_endpoint(config, processor, lambda event, text: console.note(text)) as opened:
+        kept = None if out is None else KeptAnswers(out, config, opened.data.sources, processor)
+        samples = await asyncio.to_thread(opened.data.heldout, config.eval.num_samples)
+        console.phase(f"answering {len(samples)} held-out samples")
+        return await evaluate(samples, opened.rollouts, opened.player.reward, config, kept=kept)
 
 
 def hold_out_before(run: Run) -> dict[str, float]:
@@ -180,15 +120,19 @@ def hold_out_before(run: Run) -> dict[str, float]:
 
 
 def hold_out_during(run: Run, step: int) -> dict[str, float]:
-    """Held-out metrics after a step, where eval.every asks for them; after the last, training has ended."""
+    """Held-out metrics after a step, where eval.every asks for them.
+
+    After the last step training has ended; it is evaluated here only to be compared with the others.
+    """
     config = run.config
-    if not config.eval.every or (step + 1) % config.eval.every or step + 1 == config.num_steps:
+    is_last = step + 1 == config.num_steps
+    if not config.eval.every or (step + 1) % config.eval.every or (is_last and not config.eval.selects):
         return {}
     return hold_out(run, f"after step {step + 1}", config.eval.during_samples, num_updates=step + 1)
 
 
 def heldout_samples(run: Run, num_samples: int | None) -> list[Sample]:
-    """The first num_samples held-out samples, all if None; none without data.eval."""
+    """The first num_samples held-out samples of each set, all if None; none without data.eval."""
     known, samples = run.data.num_heldout_dropped, run.data.heldout(num_samples)
     if (dropped := run.data.num_heldout_dropped) > known:
         run.console.note(f"{dropped} held-out rows are too long or broken: left out")
@@ -208,7 +152,7 @@ def hold_out(
     Args:
         run: that is under way.
         when: for people, such as "after step 20".
-        num_samples: rows that are asked, the first ones; None asks all.
+        num_samples: rows of each set that are asked, the first ones; None asks all.
         keep_as: some of the rollouts are kept as rollouts/NAME.jsonl.
         num_updates: of the weights so far; None is all of the run's, or none where it is kept as "before".
     """
@@ -216,28 +160,22 @@ def hold_out(
     if not samples:
         return {}
     with run.phases.measure("evaluate"):
-        step = run.first_step if keep_as == "before" else config.num_steps
-        done = step if num_updates is None else num_updates
+        step = run.first_step if keep_as == "before" else run.num_done
+        updates = step if num_updates is None else num_updates
         run.turns.to_engines()
         result = run.runner.run(evaluate(samples, run.rollouts, run.reward, config, step))
     run.console.note(
         f"held-out accuracy {when}: {result.accuracy_greedy:.3f} greedy, "
         f"{result.accuracy_sampled:.3f} sampled"
     )
-    for how, groups in (("greedy", result.greedy), ("sampled", result.sampled)):
-        answers = [
-            (t.sample.id, accuracy_of(t, run.reward), t.score.total if t.score else None)
-            for group in groups
-            for t in group.trajectories
-        ]
-        add_heldout(config.run_dir, done, how, answers)
+    add_heldout(config.run_dir, updates, [answer.line() for answer in result.answers])
     if keep_as:
         shown = result.sampled[: config.logging.num_report_rollouts]
         records = rollout_records(shown, run.processor, phase=keep_as, step=step)
         write_rollouts(config.run_dir / "rollouts" / f"{keep_as}.jsonl", records, images_of(shown))
     published = {f"heldout/{name}": value for name, value in run.rollouts.take_published().items()}
     metrics = result.metrics() | published
-    run.console.evaluated(done, metrics)
+    run.console.evaluated(updates, metrics)
     return metrics
 
 

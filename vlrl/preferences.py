@@ -193,9 +193,13 @@ def hold_out_before(run: Run) -> dict[str, float]:
 
 
 def hold_out_during(run: Run, step: int) -> dict[str, float]:
-    """Held-out metrics after a step, where eval.every asks for them; after the last, training has ended."""
+    """Held-out metrics after a step, where eval.every asks for them.
+
+    After the last step training has ended; it is evaluated here only to be compared with the others.
+    """
     config = run.config
-    if not config.eval.every or (step + 1) % config.eval.every or step + 1 == config.num_steps:
+    is_last = step + 1 == config.num_steps
+    if not config.eval.every or (step + 1) % config.eval.every or (is_last and not config.eval.selects):
         return {}
     return hold_out(run, f"after step {step + 1}", config.eval.during_samples)
 

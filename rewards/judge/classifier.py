@@ -12,10 +12,10 @@ from typing import Any
 
 import httpx2
 
+from vlrl.chat_client.client import retry_wait_s
 from vlrl.errors import ConfigError
 from vlrl.parsing.extract import Part, scored_text
-from vlrl.rewards.judge.endpoint import JudgeEndpoint, parse_endpoint
-from vlrl.rewards.judge.http import JudgeFailure, retry_wait_s
+from vlrl.rewards.judge.endpoint import JudgeEndpoint, JudgeFailure, parse_endpoint
 from vlrl.rewards.judge.images import DataUrls
 from vlrl.rewards.judge.prompt import conversation_text, harmless
 from vlrl.scoring.author import reward

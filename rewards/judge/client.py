@@ -6,15 +6,15 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import httpx2
 
+from vlrl.chat_client.client import Chat
 from vlrl.rewards.judge.cache import VerdictCache
-from vlrl.rewards.judge.endpoint import JudgeEndpoint
-from vlrl.rewards.judge.http import Chat, JudgeFailure
+from vlrl.rewards.judge.endpoint import JudgeEndpoint, JudgeFailure
 from vlrl.rewards.judge.images import DataUrls
 from vlrl.rewards.judge.single_flight import SingleFlight
 from vlrl.rewards.judge.stats import judge_stats
@@ -108,7 +108,14 @@ class _Judge:
 
     def __init__(self, endpoint: JudgeEndpoint, client: httpx2.AsyncClient) -> None:
         self._endpoint = endpoint
-        self._chat = Chat(endpoint, client)
+        self._chat = Chat(
+            endpoint,
+            client,
+            role="judge",
+            option="endpoint",
+            stats=judge_stats(endpoint.model),
+            failure=JudgeFailure,
+        )
         self._urls = DataUrls(endpoint)
         self._cache = VerdictCache(endpoint.cache_dir) if endpoint.cache_dir is not None else None
         self._turns = asyncio.Semaphore(endpoint.max_concurrency)
@@ -161,7 +168,7 @@ class _Judge:
                 {"role": "system", "content": question.system},
                 {"role": "user", "content": content},
             ]
-            reply = await self._chat.complete(messages, question.schema, key + reminder)
+            reply = await self._complete(messages, question, key + reminder)
             try:
                 verdict = parse_verdict(reply)
                 return verdict, read(verdict)
@@ -171,6 +178,17 @@ class _Judge:
             f"judge {self._endpoint.model!r} gave no verdict when asked twice: {problem}; if the reply was "
             f"cut, raise endpoint.max_tokens={self._endpoint.max_tokens}"
         )
+
+    async def _complete(
+        self, messages: Sequence[Mapping[str, Any]], question: JudgeQuestion, seed: str
+    ) -> str:
+        endpoint, stats = self._endpoint, judge_stats(self._endpoint.model)
+        fields = {"temperature": 0, "max_tokens": endpoint.max_tokens}
+        reply = await self._chat.complete(messages, fields, seed, question.schema)
+        stats.tokens_in += reply.tokens_in
+        stats.tokens_out += reply.tokens_out
+        stats.cost += (reply.tokens_in * endpoint.price_in + reply.tokens_out * endpoint.price_out) / 1e6
+        return reply.text
 
 
 class _Judges:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import io
-import math
 from collections import OrderedDict
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
+from vlrl.chat_client.images import data_url
 from vlrl.rewards.judge.endpoint import JudgeEndpoint
 from vlrl.rewards.judge.single_flight import SingleFlight
-from vlrl.types import ByteArray, Media
+from vlrl.types import Media
 
 MAX_CACHED_CHARS = 256 * 1024 * 1024
 """Of data URLs kept for the other completions of a group; the least recently used go first."""
@@ -63,19 +60,3 @@ def shown_frames(medium: Media, max_frames: int) -> list[int]:
     """Indices of the frames that a judge sees: all of them, or max_frames evenly spaced."""
     count = min(len(medium.frames), max_frames)
     return sorted({int(i) for i in np.linspace(0, len(medium.frames) - 1, count).round()})
-
-
-def data_url(pixels: ByteArray, endpoint: JudgeEndpoint) -> str:
-    """[height, width, 3] uint8 as data:image/…;base64, at most max_image_pixels."""
-    image = Image.fromarray(np.ascontiguousarray(pixels))
-    share = endpoint.max_image_pixels / (image.width * image.height)
-    if share < 1:
-        side = math.sqrt(share)
-        size = max(1, int(image.width * side)), max(1, int(image.height * side))
-        image = image.resize(size, Image.Resampling.LANCZOS)
-    file = io.BytesIO()
-    if endpoint.image_format == "png":
-        image.save(file, "PNG")
-    else:
-        image.save(file, "JPEG", quality=95, subsampling=0)
-    return f"data:image/{endpoint.image_format};base64,{base64.b64encode(file.getvalue()).decode()}"

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 
 import numpy as np
 
+from vlrl.chat_client.client import RequestStats
 from vlrl.scoring.metrics import publish_metrics
-
-MAX_LATENCIES = 10_000
-"""Latest answers that the percentiles are taken over, if nobody takes the numbers for long."""
 
 
 @dataclass(slots=True)
-class JudgeStats:
+class JudgeStats(RequestStats):
     """One judge's numbers since they were last taken.
 
     Attributes:
         num_calls: verdicts that rewards asked for.
         num_cached: of them, those answered from the disk, or by the same question being asked at that moment.
-        num_requests: HTTP requests sent.
-        num_retries: of them, those sent since the one before failed.
         num_reasks: replies that held no verdict and were asked for once more.
         num_failures: questions left without a verdict.
         num_pairs: comparisons asked in both orders.
@@ -30,13 +25,10 @@ class JudgeStats:
         tokens_in: prompt tokens, as the server counts them.
         tokens_out: completion tokens.
         cost: of both, by the endpoint's prices.
-        latencies_s: seconds from request to whole answer of the requests that were answered.
     """
 
     num_calls: int = 0
     num_cached: int = 0
-    num_requests: int = 0
-    num_retries: int = 0
     num_reasks: int = 0
     num_failures: int = 0
     num_pairs: int = 0
@@ -45,7 +37,6 @@ class JudgeStats:
     tokens_in: int = 0
     tokens_out: int = 0
     cost: float = 0.0
-    latencies_s: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_LATENCIES))
 
     def metrics(self) -> dict[str, float]:
         """The numbers by name; percentiles only if a request was answered, pairs only if there were any."""

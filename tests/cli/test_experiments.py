@@ -23,7 +23,11 @@ def runs(tmp_path: Path) -> Path:
         (run / "config.yaml").write_text(f"num_steps: 2\noptim: {{lr: {lr}}}\nrun: {{seed: 0}}\n")
         with MetricSinks(run, LoggingConfig(tensorboard=False)) as sinks:
             sinks.log(0, {"reward/mean": lr, "optim/lr": lr})
-        add_heldout(run, 2, "greedy", [(f"row/{n}", value, value) for n, value in enumerate(values)])
+        answers = [
+            {"how": "greedy", "sample_id": f"row/{n}", "accuracy": value, "reward": value}
+            for n, value in enumerate(values)
+        ]
+        add_heldout(run, 2, answers)
     return folder
 
 

@@ -108,6 +108,17 @@ def test_a_benchmark_brings_its_scorer_where_nobody_names_another(tmp_path: Path
     assert names(data=data, rewards=[]) == {"": ["relaxed_accuracy"], **heldout}
 
 
+def test_an_alias_takes_the_place_of_a_sources_name(write: Any) -> None:
+    name = write("val.jsonl", "1")
+    heldout = [{"name": name, "alias": "refcoco"}, {"name": name}, {"name": name}]
+    config = make_config(data={"train": name, "eval": heldout})
+    assert [source.name for source in Sources.open(config).heldout] == [
+        "heldout/refcoco",
+        "heldout/val.jsonl",
+        "heldout/val.jsonl#2",
+    ]
+
+
 def test_a_wrong_source_is_named_by_its_key(write: Any) -> None:
     for train, key in (
         ({"name": "gone"}, "no dataset is named 'gone'"),
@@ -126,12 +137,12 @@ def test_held_out_samples_are_made_once_all_sources_in_turn(open_data: Any, writ
     data, processor = open_data({"name": write("t.jsonl", "9")}, heldout, data={"prefetch_steps": 0})
     data.stream.batch(0)
     before = len(processor.made)
-    first = data.heldout(2)
+    first = data.heldout(1)
     assert len(processor.made) == before + 2
     everything = data.heldout(None)
     assert [asked(s) for s in everything] == list("12367")
-    assert [id(s) for s in data.heldout(4)] == [id(s) for s in everything[:4]]
-    assert [id(s) for s in first] == [id(s) for s in everything[:2]]
+    assert [asked(s) for s in data.heldout(2)] == list("1267")
+    assert [id(s) for s in first] == [id(everything[0]), id(everything[3])]
     assert len(processor.made) == before + 5
     nothing, _ = open_data({"name": write("t.jsonl", "9")})
     assert nothing.heldout(None) == []

@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,12 @@ from vlrl.tracking.heldout import add_heldout, read_heldout, start_heldout
 
 def write_run(folder: Path, values: dict[str, float | None], step: int = 10) -> Path:
     folder.mkdir(exist_ok=True)
-    for how in ("greedy", "sampled"):
-        add_heldout(folder, step, how, [(row, value, value) for row, value in values.items()])
+    answers = [
+        {"how": how, "sample_id": row, "accuracy": value, "reward": value}
+        for how in ("greedy", "sampled")
+        for row, value in values.items()
+    ]
+    add_heldout(folder, step, answers)
     return folder
 
 
@@ -79,6 +84,21 @@ def test_runs_that_share_no_row_are_told(tmp_path: Path) -> None:
     (tmp_path / "c").mkdir()
     with pytest.raises(ConfigError, match=r"has no heldout\.jsonl"):
         compare_runs(a, tmp_path / "c")
+
+
+def test_sets_and_categories_are_compared_of_kept_evaluations_too(tmp_path: Path) -> None:
+    for name, values in (("a", [0.0, 0.0, 1.0]), ("b", [1.0, 0.0, 0.0])):
+        (tmp_path / name).mkdir()
+        answers = [
+            {"how": "greedy", "set": kind, "sample_id": row, "accuracy": value, "parts": [f"set={kind}"]}
+            for kind, value in zip(("easy", "hard", "new"), values, strict=True)
+            for row in ("x", "y")
+        ]
+        answers.append({**answers[0], "set": "odd", "sample_id": "z", "parts": ["set=odd"], "accuracy": 1.0})
+        text = "".join(json.dumps({"heldout": answer}) + "\n" for answer in answers)
+        (tmp_path / name / "samples.jsonl").write_text(text)
+    found = {each.part: each.difference for each in compare_runs(tmp_path / "a", tmp_path / "b")}
+    assert found == {"": 0.0, "set=easy": 1.0, "set=hard": 0.0, "set=new": -1.0}  # one odd row is no interval
 
 
 def test_a_resumed_run_has_each_evaluation_once(tmp_path: Path) -> None:

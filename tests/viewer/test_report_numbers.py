@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from digit_run import NUM_STEPS, edit_summary
 
+from vlrl.evaluation.estimates import wilson
 from vlrl.viewer.charts import Series, line_chart, short, smooth, thin, ticks
 from vlrl.viewer.page import TEMPLATES
 from vlrl.viewer.pages.report import heldout_series
 from vlrl.viewer.run import load_run
-from vlrl.viewer.verdict import verdict, wilson
+from vlrl.viewer.verdict import verdict
 
 
 @pytest.mark.parametrize(

@@ -4,40 +4,41 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from vlrl.evaluate import Evaluation
-from vlrl.protocols import Processor
-from vlrl.tracking.rollouts.records import images_of, rollout_records, write_rollouts
+from vlrl.evaluation.kept import SAMPLES_FILE
+from vlrl.tracking.rollouts.read import read_rollouts
 
 COLUMNS = ("completion", "reward", "outcome")
 
 
-def write_evaluation(
-    folder: Path, result: Evaluation, processor: Processor, summary: Mapping[str, Any]
-) -> Path:
-    """Write samples.jsonl, media/, table.csv and summary.json into a folder; return the path of the first.
+def write_evaluation(folder: Path, summary: Mapping[str, Any]) -> None:
+    """Write table.csv and summary.json beside the answers that an evaluation kept in a folder.
 
     Args:
-        folder: made if it is not there; files of an earlier evaluation are replaced.
-        result: of `vlrl.evaluate.evaluate`.
-        processor: spells the tokens.
+        folder: of `vlrl.evaluate.evaluate_model`.
         summary: as `vlrl eval --json` prints it.
     """
-    path = folder / "samples.jsonl"
-    by_phase = {
-        phase: rollout_records(groups, processor, phase=phase, step=0)
-        for phase, groups in (("greedy", result.greedy), ("sampled", result.sampled))
-    }
-    records = [record for found in by_phase.values() for record in found]
-    write_rollouts(path, records, images_of([*result.greedy, *result.sampled]))
-    with (folder / "table.csv").open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
-        table = csv.writer(file)
-        table.writerow(["id", "answer", *(f"{phase}_{name}" for phase in by_phase for name in COLUMNS)])
-        for greedy, sampled in zip(*by_phase.values(), strict=True):
-            values = (record[name] for record in (greedy, sampled) for name in COLUMNS)
-            table.writerow([greedy["sample_id"], json.dumps(greedy["answer"], ensure_ascii=False), *values])
+    write_table(folder / "table.csv", read_rollouts(folder / SAMPLES_FILE))
     (folder / "summary.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
-    return path
+
+
+def write_table(path: Path, records: Sequence[Mapping[str, Any]]) -> None:
+    """Write a line a sample: its set, id and answer, then of each answer the text, reward and outcome."""
+    lines: dict[tuple[str, int, str], dict[str, Any]] = {}
+    several = any(record["phase"] == "sampled" and record["group_index"] for record in records)
+    for record in records:
+        said, sample_id = record["heldout"], record["sample_id"]
+        answer = json.dumps(record["answer"], ensure_ascii=False)
+        named = {"set": said["set"], "id": sample_id, "answer": answer}
+        line = lines.setdefault((said["set"], said["row"], sample_id), named)
+        numbered = several and record["phase"] == "sampled"
+        name = f"sampled_{record['group_index'] + 1}" if numbered else record["phase"]
+        line |= {f"{name}_{column}": record[column] for column in COLUMNS}
+    columns = dict.fromkeys(column for line in lines.values() for column in line)
+    with path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+        table = csv.DictWriter(file, list(columns))
+        table.writeheader()
+        table.writerows(lines.values())

@@ -174,6 +174,8 @@ class DatasetConfig(Section):
     """A file or folder of rows, a dataset's name, a registered dataset, or ./file.py:attribute."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Passed to the reader by name: image_root, split, streaming, …; docs/data.md lists them by format."""
+    alias: str | None = Field(None, min_length=1)
+    """Name of this source in metrics and tables; null: the last part of its name."""
     limit: int | None = Field(None, ge=1)
     """Use only the first this many rows."""
     shape: str = "auto"
@@ -199,7 +201,7 @@ class DataConfig(Section):
     train: list[DatasetConfig] = Field(min_length=1)
     """One source, or a list of them mixed by weight; a name alone stands for {name: …}."""
     eval: list[DatasetConfig] = Field(default_factory=list)
-    """Held-out rows, all sources one after the other."""
+    """Held-out rows: one set or several, each with its own rewards and limit (docs/evaluation.md)."""
     max_prompt_tokens: int | None = Field(None, ge=16)
     """Longest prompt in tokens, media included; null: generator.max_model_len minus the completion."""
     overlong: Literal["drop", "trim", "keep", "error"] = "drop"

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from vlrl.config.chat import ChatEndpoint
 from vlrl.config.section import Name, named_list
 from vlrl.config.section import Section as Section
 
@@ -224,20 +225,67 @@ class ParityConfig(Section):
     anyway."""
 
 
+class EvalEndpoint(ChatEndpoint):
+    """The model that `vlrl eval` asks, on a server."""
+
+    max_concurrency: int = Field(64, ge=1)
+    """Requests in flight at once."""
+    timeout_s: float = Field(600.0, gt=0)
+    """Most seconds of one request, connecting and the whole answer included."""
+    image_format: Literal["jpeg", "png"] = "png"
+    """PNG: exact; or JPEG at quality 95, several times smaller."""
+
+
 class EvalConfig(Section):
     """Held-out evaluation, greedy and sampled."""
 
     every: int = Field(0, ge=0)
     """Steps between evaluations; 0: only before and after training."""
     num_samples: int | None = Field(None, ge=1)
-    """Held-out rows used; null: all."""
+    """Held-out rows used of each set; null: all."""
     during_samples: int = Field(128, ge=1)
-    """Held-out rows used by the evaluations in between."""
+    """Held-out rows of each set used by the evaluations in between."""
+    num_answers: int = Field(1, ge=1)
+    """Sampled answers of each row: n of mean@n, pass@k and majority@n. An answer passes at
+    data.pass_threshold."""
     target_accuracy: float | None = Field(None, ge=0, le=1)
     """If set, the run says whether greedy held-out accuracy reached it and fails if it did not."""
     group_by: list[str] = Field(default_factory=list)
     """Keys of the rows' metadata; accuracy is also reported for each of their values, such as
     data_type=icon."""
+    best_metric: str = "heldout/accuracy_greedy"
+    """Metric of the evaluations of `every` that says which weights are the best."""
+    lower_is_better: bool = False
+    """The smallest value of best_metric is the best one."""
+    keep_best: bool = False
+    """Save a checkpoint at every evaluation that is the best so far, and keep it beside the latest ones;
+    RUN/best is a link to its model."""
+    patience: int | None = Field(None, ge=1)
+    """Training ends after so many evaluations in a row that were no better than the best; null: never."""
+    stop_at: float | None = None
+    """Training ends when best_metric reaches this; null: never."""
+    endpoint: EvalEndpoint | None = None
+    """`vlrl eval` asks the model of an OpenAI-compatible server in place of model.path, whose processor still
+    prepares the rows; null: an engine with model.path."""
+
+    @property
+    def selects(self) -> bool:
+        """Whether evaluations during training decide something."""
+        return self.keep_best or self.patience is not None or self.stop_at is not None
+
+    @model_validator(mode="after")
+    def _evaluations_to_select_by(self) -> EvalConfig:
+        if self.selects and not self.every:
+            raise ValueError(
+                "keep_best, patience and stop_at look at evaluations during training, and every=0 makes "
+                "none; set every to the steps between evaluations"
+            )
+        if not self.selects and (self.lower_is_better or self.best_metric != "heldout/accuracy_greedy"):
+            raise ValueError(
+                "best_metric and lower_is_better have no effect without keep_best, patience or stop_at; set "
+                "one of them, or leave them out"
+            )
+        return self
 
 
 class CheckpointConfig(Section):

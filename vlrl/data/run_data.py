@@ -129,8 +129,8 @@ class RunData:
             adaptive=frozenset(i for i, s in enumerate(sources.train) if s.options.sampler.is_adaptive),
         )
         self.num_heldout_dropped = 0
-        self._heldout: list[Sample] = []
-        self._heldout_rows = self._read_heldout()
+        self._heldout: list[list[Sample]] = [[] for _ in sources.heldout]
+        self._heldout_rows = [self._read_heldout(source) for source in sources.heldout]
 
     def close(self) -> None:
         """Stop the threads."""
@@ -143,34 +143,34 @@ class RunData:
         return self._attempt(lambda: self._prepare(rows[number], chosen.name))
 
     def heldout(self, num_samples: int | None) -> list[Sample]:
-        """The first num_samples held-out samples, all if None, one source after the other.
+        """The first num_samples held-out samples of each source, all if None, one source after the other.
 
         They are resolved once and kept. Rows that are too long are left out and counted.
         """
-        while num_samples is None or len(self._heldout) < num_samples:
-            most = HELDOUT_BATCH if num_samples is None else num_samples - len(self._heldout)
-            if not (batch := list(islice(self._heldout_rows, most))):
-                break
-            with ThreadPoolExecutor(self._config.data.num_workers) as executor:
-                prepared = list(executor.map(self._prepare_heldout, batch))
-            samples = [each.sample for each in prepared if each.sample is not None]
-            self.num_heldout_dropped += len(prepared) - len(samples)
-            self._heldout += samples
-        return self._heldout[:num_samples]
+        for samples, rows in zip(self._heldout, self._heldout_rows, strict=True):
+            while num_samples is None or len(samples) < num_samples:
+                most = HELDOUT_BATCH if num_samples is None else num_samples - len(samples)
+                if not (batch := list(islice(rows, most))):
+                    break
+                with ThreadPoolExecutor(self._config.data.num_workers) as executor:
+                    prepared = list(executor.map(self._prepare_heldout, batch))
+                found = [each.sample for each in prepared if each.sample is not None]
+                self.num_heldout_dropped += len(prepared) - len(found)
+                samples += found
+        return [sample for samples in self._heldout for sample in samples[:num_samples]]
 
-    def _read_heldout(self) -> Iterator[tuple[Row, str]]:
-        for source in self.sources.heldout:
-            if isinstance(source.rows, StreamedRows) or not self._drops:
-                yield from ((row, source.name) for row in source.rows)
+    def _read_heldout(self, source: Source) -> Iterator[tuple[Row, str]]:
+        if isinstance(source.rows, StreamedRows) or not self._drops:
+            yield from ((row, source.name) for row in source.rows)
+            return
+        for index in range(len(source.rows)):
+            try:
+                row = source.rows[index]
+            except DataError as error:
+                self._broken(str(error))
+                self.num_heldout_dropped += 1
                 continue
-            for index in range(len(source.rows)):
-                try:
-                    row = source.rows[index]
-                except DataError as error:
-                    self._broken(str(error))
-                    self.num_heldout_dropped += 1
-                    continue
-                yield row, source.name
+            yield row, source.name
 
     def _prepare_heldout(self, pair: tuple[Row, str]) -> Prepared:
         return self._attempt(lambda: self._prepare(*pair))
@@ -277,7 +277,7 @@ def _open(
 
 
 def _names(configs: Sequence[DatasetConfig]) -> list[str]:
-    """The last part of each source's name; namesakes are numbered."""
-    shorts = [Path(label_of(config.name)).name for config in configs]
+    """Each source's alias, or the last part of its name; namesakes are numbered."""
+    shorts = [config.alias or Path(label_of(config.name)).name for config in configs]
     namesakes = [shorts[:number].count(short) for number, short in enumerate(shorts)]
     return [f"{short}#{n + 1}" if n else short for short, n in zip(shorts, namesakes, strict=True)]

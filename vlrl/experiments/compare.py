@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import stats
 
 from vlrl.errors import ConfigError
+from vlrl.evaluation.kept import SAMPLES_FILE
 from vlrl.ledger import FloatArray
 from vlrl.tracking.heldout import HELDOUT_FILE, read_heldout
+from vlrl.tracking.rollouts.read import read_rollouts
 
+RowKey = tuple[str, str]
+"""Set and id of a held-out row."""
 NUM_RESAMPLES = 9_999
 BATCH = 100
 """Resamples made at once: all of them at once need gigabytes for many rows."""
@@ -33,6 +40,7 @@ class Comparison:
         p_value: two-sided: how often chance alone makes a difference this large, if neither run is better.
         num_better: rows on which b earned more.
         num_worse: rows on which it earned less.
+        part: of the held-out rows, "set=NAME" or "KEY=VALUE"; "" for all.
     """
 
     how: str
@@ -45,28 +53,33 @@ class Comparison:
     p_value: float
     num_better: int
     num_worse: int
+    part: str = ""
 
 
 def compare_runs(a: Path, b: Path, value: str = "accuracy", step: int | None = None) -> list[Comparison]:
-    """Compare two runs' last evaluations, or those after so many weight updates.
+    """Compare two runs' last evaluations, or those after so many weight updates: all rows, then each part.
 
     Args:
-        a: a run's folder.
-        b: another's.
+        a: a run's folder, or one that `vlrl eval --out` wrote.
+        b: another one.
         value: "accuracy", the first reward, or "reward", the total.
-        step: weight updates before the evaluation; None is the last one of each.
+        step: weight updates before a run's evaluation; None is the last one of each.
 
     Raises:
         ConfigError: if a run has no such evaluation, or they share no row.
     """
     answers = [_answers(folder, value, step) for folder in (a, b)]
+    parts = [parts for parts in (_parts(folder, step) for folder in (a, b)) if parts]
+    of_row = parts[0] if parts else {}
     found = []
     for how in ("greedy", "sampled"):
         of_a, of_b = (each.get(how, {}) for each in answers)
         shared = [row for row in of_a if row in of_b]
-        if shared:
-            pairs = np.array([(of_a[row], of_b[row]) for row in shared])
-            found.append(paired(pairs[:, 0], pairs[:, 1], how))
+        for part in ["", *dict.fromkeys(name for row in shared for name in of_row.get(row, ()))]:
+            rows = [row for row in shared if not part or part in of_row.get(row, ())]
+            if len(rows) > bool(part):  # one row of a part tells nothing of others
+                pairs = np.array([(of_a[row], of_b[row]) for row in rows])
+                found.append(replace(paired(pairs[:, 0], pairs[:, 1], how), part=part))
     if not found:
         raise ConfigError(f"{a} and {b} share no held-out row: were they evaluated on the same data.eval?")
     return found
@@ -109,12 +122,34 @@ def paired(a: FloatArray, b: FloatArray, how: str = "", seed: int = 0) -> Compar
     )
 
 
-def _answers(folder: Path, value: str, step: int | None) -> dict[str, dict[str, float]]:
-    """Each row's value at the chosen evaluation, for each way in which it was asked."""
+def _answers(folder: Path, value: str, step: int | None) -> dict[str, dict[RowKey, float]]:
+    """Each row's mean value at the chosen evaluation, for each way in which it was asked."""
+    found: dict[str, dict[RowKey, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for line in _lines(folder, step):
+        if line[value] is not None:
+            found[line["how"]][line.get("set", ""), line["sample_id"]].append(line[value])
+    return {
+        how: {row: math.fsum(values) / len(values) for row, values in rows.items()}
+        for how, rows in found.items()
+    }
+
+
+def _parts(folder: Path, step: int | None) -> dict[RowKey, list[str]]:
+    """The sets and categories of each row that has any."""
+    lines = _lines(folder, step)
+    return {(line["set"], line["sample_id"]): line["parts"] for line in lines if line.get("parts")}
+
+
+def _lines(folder: Path, step: int | None) -> list[dict[str, Any]]:
+    """The answers of a run's chosen evaluation, or those that `vlrl eval --out` kept."""
     lines = read_heldout(folder)
+    if not lines and step is None:
+        kept = read_rollouts(folder / SAMPLES_FILE)
+        lines = [record["heldout"] | {"step": 0} for record in kept if "heldout" in record]
     if not lines:
         raise ConfigError(
-            f"{folder} has no {HELDOUT_FILE}: it was not evaluated on held-out rows (data.eval)"
+            f"{folder} has no {HELDOUT_FILE} or {SAMPLES_FILE}: it was not evaluated on held-out rows "
+            "(data.eval), or not by `vlrl eval --out`"
         )
     steps: Sequence[int] = sorted({line["step"] for line in lines})
     wanted = steps[-1] if step is None else step
@@ -122,8 +157,4 @@ def _answers(folder: Path, value: str, step: int | None) -> dict[str, dict[str, 
         raise ConfigError(
             f"{folder} was not evaluated after {wanted} updates, but after {', '.join(map(str, steps))}"
         )
-    found: dict[str, dict[str, float]] = {}
-    for line in lines:
-        if line["step"] == wanted and line[value] is not None:
-            found.setdefault(line["how"], {})[line["sample_id"]] = line[value]
-    return found
+    return [line for line in lines if line["step"] == wanted]

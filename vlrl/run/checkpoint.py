@@ -38,12 +38,14 @@ class RunState:
         tickets: which positions are generated and not trained, see `vlrl.rollout.buffer.Buffer.snapshot`;
         None
             in runs without rollouts, and in old checkpoints: every step took prompts_per_step positions.
+        selection: which evaluation was the best one, see `vlrl.tracking.selection`; None in old checkpoints.
     """
 
     next_step: int
     seed: int
     num_ranks: int
     tickets: Mapping[str, Any] | None = None
+    selection: Mapping[str, Any] | None = None
 
 
 @contextmanager
@@ -104,7 +106,7 @@ def save_checkpoint(
         state: the run's own.
         write: writes the rest.
         keep: how many there are to be.
-        in_use: checkpoints that are pruned later, because they are read now.
+        in_use: checkpoints that are not pruned yet: they are read now, or one is the best.
 
     Raises:
         ResourceError: if the disk is full.

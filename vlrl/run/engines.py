@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from textwrap import shorten
 
 from vlrl.choices import MachineChoice
 from vlrl.cluster import NodeMonitor, Processes, Reservation, check_nodes, check_versions, cluster, nodes
 from vlrl.config import Config
 from vlrl.config.engine import Transport
 from vlrl.engine.policy import VllmPolicy
-from vlrl.errors import ResourceError
+from vlrl.errors import EngineError, Interrupted, NodeLost, ResourceError, TrainerDied
 from vlrl.placement.layout import Layout, lay_out, resolved
 from vlrl.processors.teacher import require_fitting_others
 from vlrl.protocols import Processor
@@ -23,6 +24,9 @@ from vlrl.trainer.driver import Trainer
 
 POLL_S = 1.0
 """Seconds between looks at the cluster's nodes."""
+
+MAX_CAUSE_CHARS = 500
+"""Kept of what Ray says of a death, which is a page."""
 
 
 class Engines:
@@ -152,3 +156,17 @@ def _transport_choice(used: Transport) -> list[MachineChoice]:
     reason = "an engine is on a node without a rank"
     cost = "every parameter is gathered on one rank, and a dead engine cannot be replaced"
     return [MachineChoice("weights' transport", "shared_memory", used, reason, cost)]
+
+
+def death_of(engines: Engines | None, error: BaseException | None) -> str:
+    """Who has died, if that is the cause of an error; "" if it is not."""
+    died = engines.death_message() if engines and isinstance(error, EngineError) else ""
+    return died or (str(error) if isinstance(error, NodeLost) else "")
+
+
+def raise_death(died: str, error: BaseException | None, *, asked_to_stop: bool) -> None:
+    """Raise TrainerDied, or Interrupted if a signal had asked to stop; nothing where `died` is ""."""
+    if died and asked_to_stop:
+        raise Interrupted(f"{died}, and a signal asked to stop: continue with --resume") from error
+    if died:
+        raise TrainerDied(f"{died} ({shorten(str(error), MAX_CAUSE_CHARS)})") from error

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
-from textwrap import shorten
 from typing import Any, Self, TypeVar
 
 from vlrl.check.rewards.first_calls import call_rewards_first
@@ -17,7 +16,7 @@ from vlrl.data.curriculum.open import Samplers, without_samplers
 from vlrl.data.media_files import look_for_media
 from vlrl.data.run_data import RunData, Sources, require_targets
 from vlrl.environment.host.host import EnvHost
-from vlrl.errors import EngineError, Interrupted, NodeLost, TrainerDied
+from vlrl.errors import Interrupted
 from vlrl.plan.room import require_room
 from vlrl.process.interrupts import Interrupts
 from vlrl.process.network import rendezvous_port
@@ -27,7 +26,7 @@ from vlrl.rollout.collector import Collector, require_healthy
 from vlrl.rollout.context import RolloutContext, endpoint_of
 from vlrl.rollout.endpoint.agent_episode import require_agents
 from vlrl.run.checkpoint import RunState, SaveInterval, require_same_run
-from vlrl.run.engines import Engines
+from vlrl.run.engines import Engines, death_of, raise_death
 from vlrl.run.lineage import begin_folder
 from vlrl.run.lock import run_lock
 from vlrl.run.monitoring.monitor import Monitor
@@ -47,8 +46,6 @@ from vlrl.tracking.learning_signal import LearningSignal
 from vlrl.tracking.timeline import Timeline
 
 T = TypeVar("T")
-MAX_CAUSE_CHARS = 500
-"""Kept of what Ray says of a death, which is a page."""
 
 
 class Run:
@@ -66,6 +63,7 @@ class Run:
         rollouts: where episodes are played, after `open_rollouts` or `collect`.
         timeline: spans of time by lane, with logging.timeline.
         first_step: 0, or where the checkpoint left off.
+        num_done: steps that the run has done once `steps` has ended.
         samples: where it is noted which ones a step trains.
         kept: the rollouts of training on disk, after `collect`.
         signal: watches whether steps have anything to learn from.
@@ -81,7 +79,7 @@ class Run:
         self.signal = LearningSignal(self.events.tell)
         self._resume: tuple[Path, RunState] | None = None
         self._train, self._generate, self._is_resumed = train, generate, resume
-        self._stack, self.first_step = ExitStack(), 0
+        self._stack, self.first_step, self.num_done = ExitStack(), 0, config.num_steps
         self._generated: tuple[Collector, FetchFn] | None = None
         self._engines: Engines | None = None
         self.timeline = Timeline.of_run(config, resumed=resume) if train else Timeline()
@@ -113,13 +111,9 @@ class Run:
 
     def _close(self, error: BaseException | None) -> None:
         self.interrupts.closing = True
-        died = self._engines.death_message() if self._engines and isinstance(error, EngineError) else ""
-        died = died or (str(error) if isinstance(error, NodeLost) else "")
+        died = death_of(self._engines, error)
         self._stack.close()
-        if died and self.interrupts.requested:
-            raise Interrupted(f"{died}, and a signal asked to stop: continue with --resume") from error
-        if died:
-            raise TrainerDied(f"{died} ({shorten(str(error), MAX_CAUSE_CHARS)})") from error
+        raise_death(died, error, asked_to_stop=self.interrupts.requested)
 
     def _open(self) -> Self:
         config, tell = self.config, self.events.tell
@@ -132,6 +126,7 @@ class Run:
             self._begin = find_beginning(config, resume=self._is_resumed, tell=tell)
             self._resume, self.first_step = self._begin.checkpoint, self._begin.step
             self.interrupts.saved = self.first_step
+            self._saver.selection.restore(self._resume and self._resume[1].selection)
             if config.ray.address is None:  # else rank 0 may be on another machine
                 rendezvous_port(config.trainer.master_port)
         sources = Sources.open(config)
@@ -257,9 +252,14 @@ class Run:
         self.interrupts.graceful = True
         try:
             for step in range(self.first_step, num_steps):
+                if ending := self.saver.selection.ending:
+                    self.console.note(f"training ends: {ending}")
+                    self.num_done = step
+                    break
                 self.interrupts.step = step + 1
                 yield step
-                if self.interrupts.requested or step + 1 == num_steps or interval.is_due(step):
+                asked = self.interrupts.requested or self.saver.selection.must_save(step + 1)
+                if asked or step + 1 == num_steps or interval.is_due(step):
                     self.save(step + 1)
                     interval.saved()
                 if self.interrupts.requested:
@@ -275,8 +275,8 @@ class Run:
         """Write a step's metrics to every sink, show them, and call the program's callbacks."""
         if metrics.get("optim/skipped_fraction"):
             self.console.note(f"step {step + 1}: a gradient was not finite, so its update was left out")
-        values = {**metrics, **self.engines.nodes.take_metrics()}
-        self.monitor.sinks.log(step, values)
+        self.monitor.sinks.log(step, values := {**metrics, **self.engines.nodes.take_metrics()})
+        self.saver.selection.note(step + 1, metrics, self.console.note)
         self.console.step(step, values, *([self.kept.read] if self._generated is not None else []))
 
     def save(self, next_step: int) -> Path:
@@ -296,4 +296,5 @@ class Run:
 
     def write_summary(self, **values: Any) -> dict[str, Any]:
         """Write summary.json and return it, see `vlrl.run.summary`."""
+        values = {"num_steps": self.num_done, **self.saver.selection.summary(), **values}
         return write_summary(self.config, self.phases, self.engines.choices, values)

@@ -22,6 +22,7 @@ from vlrl.run.completion import Completion
 from vlrl.run.manifest import add_digests
 from vlrl.run.remote import RemoteCheckpoints, require_uploaded
 from vlrl.run.resume import CONFIG_FILE, config_text
+from vlrl.tracking.selection import BestWeights
 from vlrl.trainer.driver import Trainer
 from vlrl.types import Group
 
@@ -42,7 +43,11 @@ FetchFn = Callable[[TicketOutcome], list[Group]]
 
 
 class Saver:
-    """Writes a run's checkpoints, and has each completed in the background."""
+    """Writes a run's checkpoints, and has each completed in the background.
+
+    Attributes:
+        selection: which of them is the best one, by evaluations.
+    """
 
     def __init__(self, config: Config, tell: TellFn) -> None:
         """Write nothing yet.
@@ -55,6 +60,7 @@ class Saver:
         self._remote = RemoteCheckpoints.of(config)
         upload = [] if self._remote is None else [self._remote.upload]
         self._completion = Completion([add_digests, *upload], tell)
+        self.selection = BestWeights(config)
 
     def require_storage(self) -> None:
         """Raise ResourceError if there is a URL to upload to and it cannot be written."""
@@ -77,6 +83,7 @@ class Saver:
             generated: the collector, and how its outcomes' groups are had; None in supervised training.
         """
         config, tickets, rows = self._config, None, None
+        best = self.selection.best_checkpoint(config.run_dir)
         pickles: dict[str, Any] = {}
         if generated is not None:
             collector, fetch = generated
@@ -88,11 +95,12 @@ class Saver:
             rows = None if buffer.rows is None else buffer.rows.state()
         folder = save_checkpoint(
             config.run_dir,
-            RunState(next_step, config.run.seed, trainer.num_ranks, tickets),
+            RunState(next_step, config.run.seed, trainer.num_ranks, tickets, self.selection.state()),
             partial(_write_contents, config, trainer, processor, pickles, rows),
             keep=config.checkpoint.keep,
-            in_use=self._completion.in_use,
+            in_use=(*self._completion.in_use, *([best] if best else [])),
         )
+        self.selection.link(config.run_dir)
         self.complete(folder)
         return folder
 

@@ -15,6 +15,7 @@ from vlrl.config import Config
 from vlrl.config.learning.policies import ADAPTER_FOLDER
 from vlrl.tracking.clock import Clock
 from vlrl.tracking.learning_signal import is_silent
+from vlrl.tracking.selection import BestWeights
 from vlrl.tracking.sinks import METRICS_FILE, read_metrics
 
 REPORTED_PACKAGES = (
@@ -35,7 +36,7 @@ SUMMARY_FILE = "summary.json"
 
 
 def finished(config: Config) -> dict[str, Any] | None:
-    """The summary of a run that has done config.num_steps, or was done before; None if there is work left."""
+    """The summary of a run that has nothing left to do by its config; None if there is work left."""
     folder = config.run_dir
     try:
         summary = json.loads((folder / SUMMARY_FILE).read_text(encoding="utf-8"))
@@ -43,7 +44,10 @@ def finished(config: Config) -> dict[str, Any] | None:
         return None
     if not isinstance(summary, dict) or not (folder / "model").is_dir():
         return None
-    return summary if int(summary.get("num_steps", 0)) >= config.num_steps else None
+    selection = BestWeights(config)
+    selection.restore(summary.get("selection"))
+    is_done = int(summary.get("num_steps", 0)) >= config.num_steps or selection.ending
+    return summary if is_done else None
 
 
 def write_summary(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,8 @@ from vlrl.tracking.sinks import drop_from_step
 
 HELDOUT_FILE = "heldout.jsonl"
 """One JSON object an answer: `step` (weight updates before it), `how` ("greedy" or "sampled"), `sample_id`,
-`accuracy` (the first reward's value) and `reward` (the total); null where it could not be scored."""
+`accuracy` (the first reward's value) and `reward` (the total), null where it could not be scored; and, which
+old files lack, `set`, `row` (its number in the set), `index` (which of the row's n), `vote` and `parts`."""
 
 
 def start_heldout(run_dir: Path, first_step: int) -> None:
@@ -19,14 +20,11 @@ def start_heldout(run_dir: Path, first_step: int) -> None:
     drop_from_step(run_dir / HELDOUT_FILE, first_step + 1 if first_step else 0)
 
 
-def add_heldout(
-    run_dir: Path, step: int, how: str, answers: Iterable[tuple[str, float | None, float | None]]
-) -> None:
-    """Add the answers of an evaluation: (sample's id, accuracy, reward) of each."""
+def add_heldout(run_dir: Path, step: int, answers: Iterable[Mapping[str, Any]]) -> None:
+    """Add the answers of an evaluation after so many weight updates; HELDOUT_FILE says what each one has."""
     with (run_dir / HELDOUT_FILE).open("a", encoding="utf-8") as file:
-        for sample_id, accuracy, reward in answers:
-            line = {"step": step, "how": how, "sample_id": sample_id, "accuracy": accuracy, "reward": reward}
-            file.write(json.dumps(line) + "\n")
+        for answer in answers:
+            file.write(json.dumps({"step": step, **answer}) + "\n")
 
 
 def read_heldout(run_dir: Path) -> list[dict[str, Any]]:

@@ -48,3 +48,25 @@ CRITIC: Mapping[str, Metric] = {
     "critic/return_mean": Metric("Mean λ-return, which values are held against"),
 }
 """Of a critic."""
+
+HELDOUT = {
+    "heldout/accuracy_greedy": Metric("Held-out accuracy after the step, likeliest tokens", "fraction"),
+    "heldout/accuracy_sampled": Metric("Held-out accuracy after the step, training temperature", "fraction"),
+    "heldout/num_samples": Metric("Held-out rows that were asked", "count"),
+    "heldout/pass@<k>": Metric(
+        "Chance that one of k sampled answers passes, with eval.num_answers ≥ 2", "fraction"
+    ),
+    "heldout/majority@<n>": Metric("Mean reward of the answer that most of n samples give", "fraction"),
+}
+"""Of an evaluation; of one set or category, /set=NAME or /KEY=VALUE is added (docs/evaluation.md)."""
+
+
+def describe_heldout(name: str) -> str:
+    """Meaning of a metric of so many answers, or of a part of the held-out rows; "" for another."""
+    measure, _, part = name.removeprefix("heldout/").partition("/")
+    kind, at, _ = measure.partition("@")
+    placeholder = "k" if kind == "pass" else "n"
+    known = HELDOUT.get(f"heldout/{kind}@<{placeholder}>" if at else f"heldout/{kind}")
+    if known is None:
+        return ""
+    return f"{known.meaning}{f', of {part}' if part else ''} ({known.unit})"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from vlrl.tracking.method_metrics import CRITIC, PREFERENCES, Metric
+from vlrl.tracking.method_metrics import CRITIC, HELDOUT, PREFERENCES, Metric, describe_heldout
 
 T = TypeVar("T")
 
@@ -203,8 +203,7 @@ METRICS: Mapping[str, Metric] = {
     "time_s/sync": Metric("Moving the new weights into the engine", "s"),
     "time_s/wait": Metric("Waiting for data, and all that no other part counts", "s"),
     "time_s/step": Metric("The whole step", "s"),
-    "heldout/accuracy_greedy": Metric("Held-out accuracy after the step, likeliest tokens", "fraction"),
-    "heldout/accuracy_sampled": Metric("Held-out accuracy after the step, training temperature", "fraction"),
+    **HELDOUT,
     "sft/loss": Metric("Mean negative log-likelihood of the targets' tokens", "nats"),
     **CRITIC,
     **PREFERENCES,
@@ -279,6 +278,8 @@ def describe(name: str) -> str:
         if (known := NODE_GAUGES.get(re.sub(r"^gpu\d+_", "gpu<n>_", gauge))) is None:
             return ""
         return f"Node {host}, {gauge}: {known.meaning[0].lower()}{known.meaning[1:]}"
+    if name.startswith("heldout/") and name not in METRICS:
+        return describe_heldout(name)
     metric = METRICS.get(name)
     if metric is None:
         return ""

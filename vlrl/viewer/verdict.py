@@ -19,14 +19,6 @@ def verdict(run: RunFolder) -> tuple[str, str]:
     return tone, sentence + early
 
 
-def wilson(accuracy: float, count: int) -> tuple[float, float]:
-    """95 % interval of an accuracy measured on `count` samples (Wilson 1927)."""
-    z = 1.96
-    centre = (accuracy + z * z / (2 * count)) / (1 + z * z / count)
-    half = z / (1 + z * z / count) * math.sqrt(accuracy * (1 - accuracy) / count + (z / (2 * count)) ** 2)
-    return max(0.0, centre - half), min(1.0, centre + half)
-
-
 def _judge(run: RunFolder) -> tuple[str, str]:
     before, after, target = run.accuracy("before", "greedy"), run.accuracy("after", "greedy"), run.target
     if not run.summary:

@@ -15,7 +15,7 @@ from judge_server import JudgeServer, Reply, Seen
 from vlrl.config.options import RewardConfig
 from vlrl.errors import ConfigError
 from vlrl.rewards.judge.classifier import classifier, probability
-from vlrl.rewards.judge.http import JudgeFailure
+from vlrl.rewards.judge.endpoint import JudgeFailure
 from vlrl.scoring.compose import ComposedReward, RewardFailure
 from vlrl.types import Media
 

@@ -22,9 +22,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judge_server import JudgeServer, Reply, Seen
 
+from vlrl.chat_client.client import MAX_WAIT_S, retry_wait_s
 from vlrl.rewards.judge.client import UnreadableVerdict, parse_verdict
-from vlrl.rewards.judge.endpoint import parse_endpoint
-from vlrl.rewards.judge.http import MAX_WAIT_S, JudgeFailure, retry_wait_s
+from vlrl.rewards.judge.endpoint import JudgeFailure, parse_endpoint
 from vlrl.rewards.judge.scores import judge
 from vlrl.rewards.judge.stats import take_judge_metrics
 from vlrl.scoring.author import Scored

@@ -307,7 +307,8 @@ def test_the_docs_example_is_a_config_and_every_option_is_named_and_read(root: P
     assert parse_endpoint(config.options["endpoint"]).max_concurrency == 32
     for field in JudgeEndpoint.model_fields:
         assert f"`{field}`" in section, f"docs/rewards.md leaves out endpoint.{field}"
-    sources = "".join(path.read_text() for path in (root / "rewards" / "judge").glob("*.py"))
+    folders = (root / "rewards" / "judge", root / "vlrl" / "chat_client")
+    sources = "".join(path.read_text() for folder in folders for path in folder.glob("*.py"))
     for field in JudgeEndpoint.model_fields:
         assert f"ndpoint.{field}" in sources, f"law 9: nothing reads endpoint.{field}"
     for name in judge_stats("m").metrics():

@@ -111,6 +111,20 @@ def open_player(
         tell: called with an event's name and a sentence.
         policy_of: the policy of a position's episodes; None is the one policy for all.
     """
+    return open_data_player(config, policy, timeline, stack, owns=owns, tell=tell, policy_of=policy_of)[0]
+
+
+def open_data_player(
+    config: Config,
+    policy: Policy,
+    timeline: Timeline,
+    stack: AsyncExitStack,
+    *,
+    owns: Callable[[int], bool],
+    tell: TellFn,
+    policy_of: Callable[[int], Policy] | None,
+) -> tuple[Player, RunData]:
+    """`open_player`, with the data that it plays."""
     sources, processor = Sources.open(config), open_processor(config)
     reward = ComposedReward.of_run(config, sources.rewards)
     stack.callback(reward.close)
@@ -122,7 +136,8 @@ def open_player(
     context = RolloutContext(policy, processor, host, config, endpoint_of(config), timeline)
     stack.push_async_callback(context.endpoint.close)
     stack.callback(timeline.close)
-    return Player(config, data.stream, context, reward, masks_of(config), filters_of(config), policy_of)
+    masks, filters = masks_of(config), filters_of(config)
+    return Player(config, data.stream, context, reward, masks, filters, policy_of), data
 
 
 def masks_of(config: Config) -> list[MaskFn]:

@@ -28,8 +28,10 @@ class Rollouts(Protocol):
         """What tickets become."""
         ...
 
-    async def answer(self, samples: Sequence[Sample], asking: Asking) -> Answers:
-        """Samples that are not trained, played and scored."""
+    async def answer(
+        self, samples: Sequence[Sample], asking: Asking, positions: Sequence[int] | None = None
+    ) -> Answers:
+        """Samples that are not trained, played and scored; positions are in the seeds, by default 0, 1, 2."""
         ...
 
     def pack(
@@ -75,9 +77,11 @@ class InProcess:
         """What tickets become."""
         return await generate(self._player, tickets)
 
-    async def answer(self, samples: Sequence[Sample], asking: Asking) -> Answers:
+    async def answer(
+        self, samples: Sequence[Sample], asking: Asking, positions: Sequence[int] | None = None
+    ) -> Answers:
         """Samples that are not trained, played and scored."""
-        return await self._player.answer(samples, range(len(samples)), asking)
+        return await self._player.answer(samples, positions or range(len(samples)), asking)
 
     def pack(
         self, outcomes: Sequence[TicketOutcome], part: slice, options: PackOptions, version: int

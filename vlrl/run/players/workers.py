@@ -119,16 +119,19 @@ class RolloutWorkers:
                 outcome.groups = groups
         return Round.joined([(round_, share) for round_, share, _ in played], list(by_position))
 
-    async def answer(self, samples: Sequence[Sample], asking: Asking) -> Answers:
+    async def answer(
+        self, samples: Sequence[Sample], asking: Asking, positions: Sequence[int] | None = None
+    ) -> Answers:
         """Samples that are not trained, played and scored."""
+        asked = dict(zip(positions or range(len(samples)), samples, strict=True))
 
         def ask(worker: Any, positions: list[int], joint_batches: JointBatches) -> list[Any]:
-            share = [samples[position] for position in positions]
+            share = [asked[position] for position in positions]
             return cluster.split(worker.answer, 1 + 2 * len(share), share, positions, asking, joint_batches)
 
-        answered = await self._divide(range(len(samples)), ask)
-        stored = {n: groups for _, positions, of in answered for n, groups in zip(positions, of, strict=True)}
-        of_samples = await asyncio.to_thread(lambda: [_fetched(stored[n]) for n in range(len(samples))])
+        answered = await self._divide(list(asked), ask)
+        stored = {n: groups for _, share, of in answered for n, groups in zip(share, of, strict=True)}
+        of_samples = await asyncio.to_thread(lambda: [_fetched(stored[n]) for n in asked])
         return Answers(of_samples, [failure for failures, _, _ in answered for failure in failures])
 
     async def _divide(self, positions: Sequence[int], ask: AskFn) -> list[Answered]:

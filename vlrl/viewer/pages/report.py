@@ -11,6 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from vlrl.errors import ConfigError
+from vlrl.evaluation.estimates import wilson
 from vlrl.tracking.console import duration
 from vlrl.tracking.metrics import NODES, TIME_PARTS, describe, is_reward_part
 from vlrl.tracking.rollouts.paths import run_dir_of
@@ -27,7 +28,7 @@ from vlrl.viewer.charts import (
 from vlrl.viewer.page import write_page
 from vlrl.viewer.rollouts import Card, build_cards
 from vlrl.viewer.run import RunFolder, load_run
-from vlrl.viewer.verdict import verdict, wilson
+from vlrl.viewer.verdict import verdict
 
 MULTIPLES = (
     "policy/entropy",

@@ -30,7 +30,8 @@ def command(
 ) -> None:
     """Compare two runs on the held-out rows that both answered: `vlrl compare runs/a runs/b`.
 
-    The interval is a paired bootstrap's, the p-value that of flipping the signs of the rows' differences.
+    A and B may also be folders of `vlrl eval --out`. The interval is a paired bootstrap's, the p-value that
+    of flipping the signs of the rows' differences; sets and categories are compared too, below the whole.
     """
     from vlrl.experiments.compare import compare_runs
 
@@ -40,7 +41,7 @@ def command(
         table.add_column(heading, justify="left" if not heading else "right")
     for each in found:
         table.add_row(
-            each.how,
+            f"{each.how} {each.part}".strip(),
             str(each.num_rows),
             f"{each.mean_a:.4f}",
             f"{each.mean_b:.4f}",
@@ -53,7 +54,7 @@ def command(
     console = Console(stderr=json, highlight=False)
     console.print(Text(f"A: {a}\nB: {b}"))
     console.print(table)
-    for each in found:
+    for each in [each for each in found if not each.part]:
         better = "B" if each.difference > 0 else "A"
         words = f"{better} is better" if each.p_value < ALPHA else "the difference may be chance"
         console.print(f"{each.how}: {words} (p = {each.p_value:.3g})")

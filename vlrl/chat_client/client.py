@@ -6,16 +6,19 @@ import asyncio
 import email.utils
 import os
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx2
 
+from vlrl.config.chat import ChatEndpoint
 from vlrl.errors import ConfigError, VlrlError
-from vlrl.rewards.judge.endpoint import JudgeEndpoint
-from vlrl.rewards.judge.stats import judge_stats
 from vlrl.seeds import derive_seed
+
+MAX_LATENCIES = 10_000
+"""Latest answers that percentiles are taken over, if nobody takes the numbers for long."""
 
 MAX_WAIT_S = 60.0
 """Longest wait before a retry, whatever the server asks for."""
@@ -24,8 +27,40 @@ _TRANSIENT = frozenset({408, 409, 425, 429})
 _NO_SUCH_FORMAT = frozenset({400, 422})
 
 
-class JudgeFailure(VlrlError):
-    """No verdict, for a reason that is not the completion's: a failure of the reward (law 7), not a score."""
+class ChatFailure(VlrlError):
+    """A server gave no reply, for a reason that is not the question's."""
+
+
+@dataclass(slots=True)
+class RequestStats:
+    """What was sent, and how long it took.
+
+    Attributes:
+        num_requests: HTTP requests sent.
+        num_retries: of them, those sent since the one before failed.
+        latencies_s: seconds from request to whole answer of the requests that were answered.
+    """
+
+    num_requests: int = 0
+    num_retries: int = 0
+    latencies_s: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_LATENCIES))
+
+
+@dataclass(frozen=True, slots=True)
+class ChatReply:
+    """A chat completion.
+
+    Attributes:
+        text: the assistant's; "" for a refusal.
+        is_finished: the model ended it, not the limit of tokens.
+        tokens_in: of the prompt, as the server counts them.
+        tokens_out: of the completion.
+    """
+
+    text: str
+    is_finished: bool
+    tokens_in: int
+    tokens_out: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,49 +74,73 @@ class _Failure:
 class Chat:
     """Requests to one endpoint, over a client that belongs to the running event loop."""
 
-    def __init__(self, endpoint: JudgeEndpoint, client: httpx2.AsyncClient) -> None:
+    def __init__(
+        self,
+        endpoint: ChatEndpoint,
+        client: httpx2.AsyncClient,
+        *,
+        role: str,
+        option: str,
+        stats: RequestStats,
+        failure: type[ChatFailure],
+    ) -> None:
         """Take the key from the environment.
+
+        Args:
+            endpoint: where the server is.
+            client: sends the requests.
+            role: of the model there, for messages: "judge".
+            option: the key of the endpoint's options.
+            stats: counts what is sent.
+            failure: what is raised where there is no reply.
 
         Raises:
             ConfigError: if the variable is not set.
         """
         self._endpoint, self._client = endpoint, client
+        self._role, self._option, self._stats, self._failure = role, option, stats, failure
         self._takes_schema = True
         self._key = ""
         if endpoint.api_key_env is not None:
             self._key = os.environ.get(endpoint.api_key_env, "")
             if not self._key:
                 raise ConfigError(
-                    f"endpoint.api_key_env={endpoint.api_key_env!r}: the environment has no such variable; "
+                    f"{option}.api_key_env={endpoint.api_key_env!r}: the environment has no such variable; "
                     f"export it, or leave api_key_env out for a server without keys"
                 )
 
     async def complete(
-        self, messages: Sequence[Mapping[str, Any]], schema: Mapping[str, Any], seed: str
-    ) -> str:
-        """The assistant's text; "" for a refusal.
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        fields: Mapping[str, Any],
+        seed: str,
+        schema: Mapping[str, Any] | None = None,
+    ) -> ChatReply:
+        """The assistant's reply.
 
         Args:
             messages: in OpenAI's form.
-            schema: JSON schema of the reply, sent if the server takes one.
+            fields: of the request, such as temperature; the endpoint's extra_body goes over them.
             seed: what the jitter of the waits derives from.
+            schema: JSON schema of the reply, sent if the server takes one.
 
         Raises:
-            JudgeFailure: once the retries are spent, or at once for an error that a retry cannot fix.
+            ChatFailure: the given kind of it, once the retries are spent, or at once for an error that a
+                retry cannot fix.
         """
-        endpoint, stats = self._endpoint, judge_stats(self._endpoint.model)
-        with_schema, failure, attempt = self._takes_schema, _Failure(""), 0
+        endpoint = self._endpoint
+        with_schema, failure, attempt = schema is not None and self._takes_schema, _Failure(""), 0
         while attempt <= endpoint.max_retries:
             if attempt:
-                stats.num_retries += 1
+                self._stats.num_retries += 1
                 await asyncio.sleep(max(retry_wait_s(endpoint, seed, attempt), failure.retry_after_s))
-            response = await self._post(messages, schema if with_schema else None)
+            response = await self._post(messages, fields, schema if with_schema else None)
             if isinstance(response, _Failure):
                 failure = response
             elif response.status_code == 200:
                 reply = self._read(response)
-                if isinstance(reply, str):
-                    self._takes_schema = self._takes_schema and with_schema
+                if isinstance(reply, ChatReply):
+                    self._takes_schema = self._takes_schema and (with_schema or schema is None)
                     return reply
                 failure = reply
             elif response.status_code in _NO_SUCH_FORMAT and with_schema:
@@ -90,23 +149,21 @@ class Chat:
             else:
                 failure = _Failure(self._status_text(response), _retry_after_s(response))
                 if response.status_code not in _TRANSIENT and response.status_code < 500:
-                    raise JudgeFailure(f"{self._name()}: {failure.reason}")
+                    raise self._failure(f"{self._name()}: {failure.reason}")
             attempt += 1
-        raise JudgeFailure(
+        raise self._failure(
             f"{self._name()}: {attempt} tries failed, the last with: {failure.reason}; see that the server "
-            "is up, or raise endpoint.max_retries or endpoint.timeout_s"
+            f"is up, or raise {self._option}.max_retries or {self._option}.timeout_s"
         )
 
     async def _post(
-        self, messages: Sequence[Mapping[str, Any]], schema: Mapping[str, Any] | None
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        fields: Mapping[str, Any],
+        schema: Mapping[str, Any] | None,
     ) -> httpx2.Response | _Failure:
-        endpoint, stats = self._endpoint, judge_stats(self._endpoint.model)
-        body: dict[str, Any] = {
-            "model": endpoint.model,
-            "messages": list(messages),
-            "temperature": 0,
-            "max_tokens": endpoint.max_tokens,
-        }
+        endpoint, stats = self._endpoint, self._stats
+        body: dict[str, Any] = {"model": endpoint.model, "messages": list(messages), **fields}
         if schema is not None:
             form = {"name": "verdict", "strict": True, "schema": schema}
             body["response_format"] = {"type": "json_schema", "json_schema": form}
@@ -124,27 +181,23 @@ class Chat:
         stats.latencies_s.append(time.perf_counter() - begin)
         return response
 
-    def _read(self, response: httpx2.Response) -> str | _Failure:
-        """The text of a reply, its tokens counted; a body that is not a chat completion is a failure."""
+    def _read(self, response: httpx2.Response) -> ChatReply | _Failure:
+        """Read a reply; a body that is not a chat completion is a failure."""
         try:
             body = response.json()
-            message = body["choices"][0]["message"]
+            choice = body["choices"][0]
+            message = choice["message"]
             content = None if message.get("refusal") else message.get("content")
+            is_finished = choice.get("finish_reason") != "length"
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             return _Failure(
                 f"the body is not a chat completion ({type(error).__name__}): {self._start(response)}"
             )
         usage = body.get("usage")
-        self._count(usage if isinstance(usage, dict) else {})
-        return content if isinstance(content, str) else ""
-
-    def _count(self, usage: Mapping[str, Any]) -> None:
-        endpoint, stats = self._endpoint, judge_stats(self._endpoint.model)
-        given = (usage.get("prompt_tokens"), usage.get("completion_tokens"))
-        tokens_in, tokens_out = (n if isinstance(n, int) and n >= 0 else 0 for n in given)
-        stats.tokens_in += tokens_in
-        stats.tokens_out += tokens_out
-        stats.cost += (tokens_in * endpoint.price_in + tokens_out * endpoint.price_out) / 1e6
+        given = usage if isinstance(usage, dict) else {}
+        counts = (given.get("prompt_tokens"), given.get("completion_tokens"))
+        tokens_in, tokens_out = (n if isinstance(n, int) and n >= 0 else 0 for n in counts)
+        return ChatReply(content if isinstance(content, str) else "", is_finished, tokens_in, tokens_out)
 
     def _status_text(self, response: httpx2.Response) -> str:
         return f"HTTP {response.status_code}: {self._start(response)}"
@@ -157,10 +210,10 @@ class Chat:
         return text.replace(self._key, "***") if self._key else text
 
     def _name(self) -> str:
-        return f"judge {self._endpoint.model!r} at {self._endpoint.base_url}"
+        return f"{self._role} {self._endpoint.model!r} at {self._endpoint.base_url}"
 
 
-def retry_wait_s(endpoint: JudgeEndpoint, seed: str, attempt: int) -> float:
+def retry_wait_s(endpoint: ChatEndpoint, seed: str, attempt: int) -> float:
     """Exponential, with a jitter that is the same in every run of the same question."""
     share = 0.5 + 0.5 * (derive_seed("judge", seed, attempt) % 2**32) / 2**32
     return min(endpoint.backoff_s * 2.0 ** min(attempt - 1, 32) * share, MAX_WAIT_S)

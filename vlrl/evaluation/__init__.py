@@ -1,0 +1,1 @@
+"""What held-out answers say: means over rows with intervals, by set and category; kept, and from anywhere."""
