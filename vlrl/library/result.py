@@ -11,7 +11,7 @@ from vlrl.config import Config, parse_config
 from vlrl.library.sources import Source, source_of
 
 if TYPE_CHECKING:
-    from vlrl.evaluate import Evaluation
+    from vlrl.evaluation.result import Evaluation
 
 
 @dataclass(frozen=True)
