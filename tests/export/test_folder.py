@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,15 @@ def test_a_hub_base_and_hub_rows_are_named_in_the_header(trained_run: Path) -> N
     found = header({"config": config}, "org/Base-3B", is_adapter=True)
     assert found["base_model"] == "org/Base-3B" and found["base_model_relation"] == "adapter"
     assert found["datasets"] == ["org/rows"] and "license" not in found and found["library_name"] == "peft"
+
+
+def test_the_best_is_that_of_keep_best(trained_run: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(trained_run, tmp_path / "run")
+    (run / "heldout.jsonl").unlink()
+    with pytest.raises(ConfigError, match="no held-out accuracy of a step whose weights are kept"):
+        export_run(run, tmp_path / "out", checkpoint="best")
+    (run / "best").symlink_to(Path("checkpoints", "step_000040", "model"))
+    assert export_run(run, tmp_path / "out", checkpoint="best")["step"] == 40
 
 
 def test_the_best_or_a_numbered_checkpoint(trained_run: Path, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from vlrl.experiments.registry import read_run
 from vlrl.run.checkpoint import checkpoints
 from vlrl.run.manifest import MANIFEST_FILE, damage
 from vlrl.tracking.heldout import read_heldout
+from vlrl.tracking.selection import BEST_LINK
 
 BEST = "best"
 GREEDY = "greedy"
@@ -35,8 +36,9 @@ def find_weights(run_dir: Path, checkpoint: str | None = None) -> ExportSource:
 
     Args:
         run_dir: the run's folder.
-        checkpoint: a step; "best", the kept one with the highest greedy held-out accuracy; None is RUN/model,
-            or the last checkpoint of a run that is not finished.
+        checkpoint: a step; "best", which is that of eval.keep_best, or without it the kept one with the
+            highest greedy held-out accuracy; None is RUN/model, or the last checkpoint of a run that is not
+            finished.
 
     Raises:
         ConfigError: if the run has no such model.
@@ -87,12 +89,13 @@ def accuracies(run_dir: Path) -> dict[int, dict[str, tuple[float, int]]]:
 
 
 def _best(run_dir: Path, known: Mapping[int, Path]) -> int:
+    if (link := run_dir / BEST_LINK).is_dir():
+        return int(link.resolve().parent.name.removeprefix("step_"))
     evaluated = accuracies(run_dir)
     figures = {step: evaluated[step][GREEDY][0] for step in known if GREEDY in evaluated.get(step, {})}
     if not figures:
         raise ConfigError(
             f"--checkpoint {BEST}: {run_dir} has no held-out accuracy of a step whose weights are kept "
-            f"(evaluated: {sorted(evaluated) or 'none'}, kept: {sorted(known)}); set eval.every to "
-            "checkpoint.every, and checkpoint.keep higher"
+            f"(evaluated: {sorted(evaluated) or 'none'}, kept: {sorted(known)}); set eval.keep_best"
         )
     return max(figures, key=lambda step: (figures[step], step))
