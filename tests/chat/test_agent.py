@@ -21,7 +21,7 @@ from PIL import Image
 from vlrl.chat.agent import AgentRun
 from vlrl.chat.agent_page import AgentPage, Decisions
 from vlrl.chat.agent_session import AgentOptions, work
-from vlrl.chat.conversation import ChatEndpoint
+from vlrl.chat.conversation import ModelAddress
 from vlrl.env_play.game import PlayedGame
 from vlrl.env_play.replay import replay_all
 from vlrl.process.serving import serve_until
@@ -46,7 +46,7 @@ class ActingServer:
         self.actions, self.asked = actions, list[dict[str, Any]]()
         self.socket = socket.create_server(("127.0.0.1", 0))
         self.stopped: Future[None] = Future()
-        self.endpoint = ChatEndpoint(f"http://127.0.0.1:{self.socket.getsockname()[1]}/v1", "acting")
+        self.endpoint = ModelAddress(f"http://127.0.0.1:{self.socket.getsockname()[1]}/v1", "acting")
 
     def serve(self) -> None:
         app = web.Application(client_max_size=2**26)

@@ -18,7 +18,7 @@ import pytest
 from aiohttp import web
 from rich.console import Console
 
-from vlrl.chat.conversation import ChatEndpoint, Conversation, content_of, first_model
+from vlrl.chat.conversation import Conversation, ModelAddress, content_of, first_model
 from vlrl.chat.page import PageServer
 from vlrl.chat.reward_view import RewardView
 from vlrl.chat.terminal import TerminalChat
@@ -42,7 +42,7 @@ class ToldServer:
         self.app = web.Application(client_max_size=2**24)
         self.app.router.add_post("/v1/chat/completions", self.chat)
         self.app.router.add_get("/v1/models", self.models)
-        self.endpoint = ChatEndpoint(f"http://127.0.0.1:{self.socket.getsockname()[1]}/v1", "tiny", "secret")
+        self.endpoint = ModelAddress(f"http://127.0.0.1:{self.socket.getsockname()[1]}/v1", "tiny", "secret")
 
     async def models(self, request: web.Request) -> web.Response:
         if request.headers.get("Authorization") != "Bearer secret":

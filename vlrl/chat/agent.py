@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from PIL import Image
 
-from vlrl.chat.conversation import ChatEndpoint, complete
+from vlrl.chat.conversation import ModelAddress, complete
 from vlrl.coordinates import Canvas
 from vlrl.env_play.game import PlayedGame
 from vlrl.environment.observe import digest_of, pixels_of
@@ -51,7 +51,7 @@ class AgentRun:
     def __init__(
         self,
         game: PlayedGame,
-        endpoint: ChatEndpoint,
+        endpoint: ModelAddress,
         options: Mapping[str, Any],
         *,
         max_turns: int,

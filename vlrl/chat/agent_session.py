@@ -13,7 +13,7 @@ import typer
 
 from vlrl.chat.agent import AgentRun
 from vlrl.chat.agent_page import AgentPage, Decisions
-from vlrl.chat.conversation import ChatEndpoint
+from vlrl.chat.conversation import ModelAddress
 from vlrl.env_play.game import PlayedGame
 from vlrl.process.event_loop import WAKE_S
 
@@ -47,7 +47,7 @@ class AgentOptions:
     open_browser: bool = False
 
 
-def work(endpoint: ChatEndpoint, options: AgentOptions, tell: Callable[[str], None]) -> dict[str, Any]:
+def work(endpoint: ModelAddress, options: AgentOptions, tell: Callable[[str], None]) -> dict[str, Any]:
     """Play the episode, with Ctrl-C as a way to stop it, and record what was done.
 
     Args:
@@ -89,7 +89,7 @@ class _Prepared:
     decisions: Decisions
 
 
-def _prepared(game: PlayedGame, endpoint: ChatEndpoint, options: AgentOptions) -> _Prepared:
+def _prepared(game: PlayedGame, endpoint: ModelAddress, options: AgentOptions) -> _Prepared:
     decisions = Decisions()
     asks = options.confirm == "always" or (options.confirm == "auto" and not game.can_undo)
 

@@ -21,7 +21,7 @@ TIMEOUT_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class ChatEndpoint:
+class ModelAddress:
     """Where a model answers.
 
     Attributes:
@@ -56,7 +56,7 @@ class WholeAnswer:
     coordinate_frame: str = ""
 
 
-async def complete(endpoint: ChatEndpoint, fields: Mapping[str, Any]) -> WholeAnswer:
+async def complete(endpoint: ModelAddress, fields: Mapping[str, Any]) -> WholeAnswer:
     """Have one request answered.
 
     Args:
@@ -96,7 +96,7 @@ class Conversation:
         messages: the history; a question without an answer is not kept.
     """
 
-    endpoint: ChatEndpoint
+    endpoint: ModelAddress
     options: Mapping[str, Any] = field(default_factory=dict)
     messages: list[dict[str, Any]] = field(default_factory=list)
 
@@ -192,7 +192,7 @@ def first_model(endpoint_url: str, token: str) -> str:
     """
     import httpx2
 
-    headers = ChatEndpoint(endpoint_url, "", token).headers
+    headers = ModelAddress(endpoint_url, "", token).headers
     try:
         answer = httpx2.get(f"{endpoint_url}/models", headers=headers, timeout=30.0, trust_env=False)
     except httpx2.HTTPError as error:

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from vlrl.chat.conversation import ChatEndpoint, first_model
+from vlrl.chat.conversation import ModelAddress, first_model
 from vlrl.engine.api.options import TOKEN_VARIABLE
 from vlrl.errors import EngineError
 
@@ -22,7 +22,7 @@ STOP_LIMIT_S = 20.0
 
 
 @contextmanager
-def opened(model: str, serve_options: Sequence[str], tell: Callable[[str], None]) -> Iterator[ChatEndpoint]:
+def opened(model: str, serve_options: Sequence[str], tell: Callable[[str], None]) -> Iterator[ModelAddress]:
     """A server of a model for the length of a block.
 
     Args:
@@ -37,7 +37,7 @@ def opened(model: str, serve_options: Sequence[str], tell: Callable[[str], None]
     token = os.environ.get(TOKEN_VARIABLE, "")
     if model.startswith(("http://", "https://")):
         url = model.rstrip("/")
-        yield ChatEndpoint(url, first_model(url, token), token)
+        yield ModelAddress(url, first_model(url, token), token)
         return
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -56,7 +56,7 @@ def opened(model: str, serve_options: Sequence[str], tell: Callable[[str], None]
             tell(f"starting a server of {model}")
             _await_health(f"http://127.0.0.1:{port}", server, log)
             url = f"http://127.0.0.1:{port}/v1"
-            yield ChatEndpoint(url, first_model(url, token), token)
+            yield ModelAddress(url, first_model(url, token), token)
         finally:
             _stop(server)
 
