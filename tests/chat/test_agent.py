@@ -16,6 +16,7 @@ from typing import Any
 import httpx2
 import pytest
 from aiohttp import web
+from browser_page import BrowserPage
 from PIL import Image
 
 from vlrl.chat.agent import AgentRun
@@ -129,6 +130,33 @@ def test_a_person_decides_pauses_and_stops_on_the_page(server: ActingServer, tmp
     page.shutdown()
     path = agent.record(tmp_path)
     assert replay_all(path)["ok"]
+    game.close()
+
+
+def test_the_page_in_a_browser_asks_and_takes_the_answer(server: ActingServer, tmp_path: Path) -> None:
+    decisions, game = Decisions(), PlayedGame(ENV, OPTIONS, {}, SEED)
+    agent = AgentRun(
+        game, server.endpoint, {}, max_turns=9, confirm=lambda text: decisions.wait(lambda: agent.is_stopped)
+    )
+    page = AgentPage(agent, decisions)
+    thread = threading.Thread(target=agent.run)
+    thread.start()
+    with BrowserPage(page.url, tmp_path / "browser", (1100, 800)) as browser:
+        browser.until(
+            "!document.getElementById('asking')?.hidden && document.querySelector('#images img') !== null"
+        )
+        assert browser.value("document.getElementById('proposed').textContent") == server.actions[0]
+        browser.screenshot(tmp_path / "asking.png")
+        browser.value("document.getElementById('allow').click()")
+        browser.until("document.getElementById('log').childElementCount > 0")
+        if thread.is_alive():
+            browser.value("document.getElementById('stop').click()")
+        browser.until("/stopped|over/i.test(document.getElementById('state').textContent)")
+        browser.screenshot(tmp_path / "stopped.png")
+        assert not browser.errors
+    thread.join(30)
+    assert len(game.moves) == 1
+    page.shutdown()
     game.close()
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import httpx2
 import pytest
 from aiohttp import web
+from browser_page import BrowserPage
 from rich.console import Console
 
 from vlrl.chat.conversation import Conversation, ModelAddress, content_of, first_model
@@ -30,6 +31,12 @@ ANSWER = ["<think>1+9</think>", "<answer>10", "</answer>"]
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 )
+
+DROP = """(() => {{
+    const bytes = Uint8Array.from(atob("{png}"), c => c.charCodeAt(0)), carried = new DataTransfer();
+    carried.items.add(new File([bytes], "digits.png", {{ type: "image/png" }}));
+    document.body.dispatchEvent(new DragEvent("drop", {{ dataTransfer: carried, bubbles: true }}));
+}})()"""
 
 
 class ToldServer:
@@ -148,6 +155,33 @@ def test_the_page_streams_an_answer_and_judges_it(server: ToldServer) -> None:
             assert client.get("", headers={"Host": "evil.example:80"}).status_code == 404
         page.shutdown()
         thread.join(10)
+
+
+def test_a_question_with_an_image_is_answered_and_judged(server: ToldServer, tmp_path: Path) -> None:
+    with RewardView([find_reward("answer_exact")]) as rewards:
+        page = PageServer(Conversation(server.endpoint), rewards)
+        thread = threading.Thread(target=page.serve_forever, daemon=True)
+        thread.start()
+        with BrowserPage(page.url, tmp_path / "browser", (900, 700)) as browser:
+            browser.until("document.getElementById('text') !== null && typeof take === 'function'")
+            browser.value(DROP.format(png=base64.b64encode(PNG).decode()))
+            browser.until("document.querySelectorAll('#images img').length === 1")
+            browser.value("document.getElementById('answer').value = '10'")
+            browser.value("document.getElementById('text').focus()")
+            browser.call("Input.insertText", text="Add them")
+            browser.key("Enter", "\r")
+            browser.until("document.querySelector('.rewards') !== null")
+            said = browser.value("document.getElementById('talk').textContent")
+            assert "Add them" in said and "".join(ANSWER) in said and "answer_exact: 1" in said
+            assert browser.value("document.querySelector('.asked img').naturalWidth") == 1
+            browser.screenshot(tmp_path / "chat.png")
+            browser.value("document.getElementById('clear').click()")
+            browser.until("document.getElementById('talk').childElementCount === 0")
+            assert not browser.errors
+        page.shutdown()
+        thread.join(10)
+    [asked] = server.asked
+    assert [part["type"] for part in asked["messages"][-1]["content"]] == ["image_url", "text"]
 
 
 def test_a_token_that_is_wrong_or_a_server_that_is_gone(server: ToldServer) -> None:
