@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from recipe_data import write_clevr, write_geometry3k, write_ovd, write_rec
+from recipe_data import write_charts, write_clevr, write_geometry3k, write_ovd, write_rec
 
 from vlrl.config import Config, load_config
 from vlrl.coordinates import Box, CoordinateFrame, convert
@@ -90,6 +90,15 @@ class Recipe:
 
 
 _ALL = (
+    Recipe(
+        "chart_qa",
+        write_charts,
+        say_tagged,
+        best=1.0,
+        wrong="<think>I count.</think><answer>11</answer>",
+        wrong_scores=0.1,
+        sizes=("rollout.max_tokens=32", "eval.keep_best=false", "eval.patience=null"),
+    ),
     Recipe(
         "clevr_count",
         write_clevr,

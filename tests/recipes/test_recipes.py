@@ -85,6 +85,9 @@ def test_boxes_are_pixels_of_the_image_as_the_model_sees_it(recipe: Recipe, reci
 
 
 PROMPTS = {
+    "chart_qa": r"How many bars does chart \d have\?\nAnswer the question with a single word\. First output "
+    r"the thinking process in <think> </think> tags and then output the final answer in <answer> </answer> "
+    r"tags\.",
     "clevr_count": r"How many items are there in the image\?  Output the thinking process in <think> "
     r"</think> and final answer \(number\) in <answer> </answer> tags\.",
     "geometry3k": r"Find x\d\. You FIRST think about .* MUST BE put in \\boxed\{\}\.",
