@@ -5,28 +5,21 @@ from __future__ import annotations
 import asyncio
 import queue
 import secrets
-import socket
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from vlrl.chat.agent import AgentRun
+from vlrl.chat.local_page import HEADERS, LocalAddress
 from vlrl.env_play.view import view_of
-from vlrl.errors import ResourceError
 from vlrl.process.serving import serve_until
 from vlrl.viewer.page import render_page
 
 if TYPE_CHECKING:
     from aiohttp import web
 
-HOST = "127.0.0.1"
 WAKE_S = 0.3
-HEADERS = {
-    "Cache-Control": "no-store",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-}
 
 
 class Decisions:
@@ -65,13 +58,9 @@ class AgentPage:
         Raises:
             ResourceError: if it is not.
         """
-        try:
-            self._socket = socket.create_server((HOST, port))
-        except OSError as error:
-            raise ResourceError(f"port {port} is not available: {error.strerror}; give --port 0") from error
+        self._address = LocalAddress(port)
+        self.url = self._address.url
         self._run, self._decisions = run, decisions
-        self._token = secrets.token_urlsafe(24)
-        self.url = f"http://{HOST}:{self._socket.getsockname()[1]}/{self._token}/"
         self._stopped: Future[None] = Future()
         self._thread = threading.Thread(
             target=lambda: asyncio.run(self._serve()), name="agent-page", daemon=True
@@ -90,12 +79,12 @@ class AgentPage:
         app.router.add_get("/{token}/", self._page)
         app.router.add_get("/{token}/view", self._view)
         app.router.add_post("/{token}/{what}", self._post)
-        await serve_until(app, self._socket, self._stopped)
+        await serve_until(app, self._address.socket, self._stopped)
 
     async def _page(self, request: web.Request) -> web.Response:
         from aiohttp import web
 
-        if not self._is_ours(request):
+        if not self._address.has_secret(request):
             return web.Response(status=404, headers=HEADERS)
         name, nonce = self._run.game.name, secrets.token_urlsafe(16)
         text = render_page("agent.html.j2", name=name, nonce=nonce)
@@ -104,7 +93,7 @@ class AgentPage:
     async def _view(self, request: web.Request) -> web.Response:
         from aiohttp import web
 
-        if not self._is_ours(request):
+        if not self._address.has_secret(request):
             return web.Response(status=404, headers=HEADERS)
         return web.json_response(await asyncio.to_thread(self.view), headers=HEADERS)
 
@@ -129,13 +118,7 @@ class AgentPage:
             "refuse": lambda: self._decisions.give(False),
         }
         what = request.match_info["what"]
-        if not self._is_ours(request) or what not in buttons:
+        if not self._address.has_secret(request) or what not in buttons:
             return web.Response(status=404, headers=HEADERS)
         buttons[what]()
         return web.json_response({}, headers=HEADERS)
-
-    def _is_ours(self, request: web.Request) -> bool:
-        """Whether a request has the token, under this machine's own name."""
-        host = request.headers.get("Host", "").rpartition(":")[0]
-        token = request.match_info["token"].encode()
-        return secrets.compare_digest(token, self._token.encode()) and host in (HOST, "localhost")

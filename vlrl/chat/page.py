@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-import socket
 import webbrowser
 from collections.abc import Mapping
 from concurrent.futures import Future
@@ -16,22 +15,17 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from vlrl.chat.conversation import Conversation
+from vlrl.chat.local_page import HEADERS, LocalAddress
 from vlrl.chat.reward_view import RewardView, plain_messages
-from vlrl.errors import DataError, ResourceError, VlrlError
+from vlrl.errors import DataError, VlrlError
 from vlrl.process.serving import serve_until
 from vlrl.viewer.page import render_page
 
 if TYPE_CHECKING:
     from aiohttp import web
 
-HOST = "127.0.0.1"
 MAX_BODY = 64 * 2**20
 """Bytes of a question with its images."""
-HEADERS = {
-    "Cache-Control": "no-store",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-}
 
 
 def serve_page(
@@ -63,13 +57,9 @@ class PageServer:
         Raises:
             ResourceError: if it is not.
         """
-        try:
-            self._socket = socket.create_server((HOST, port))
-        except OSError as error:
-            raise ResourceError(f"port {port} is not available: {error.strerror}; give --port 0") from error
+        self._address = LocalAddress(port)
+        self.url = self._address.url
         self._conversation, self._rewards = conversation, rewards
-        self._token = secrets.token_urlsafe(24)
-        self.url = f"http://{HOST}:{self._socket.getsockname()[1]}/{self._token}/"
         self._stopped: Future[None] = Future()
         self._turn = asyncio.Lock()
 
@@ -87,12 +77,12 @@ class PageServer:
         app = web.Application(client_max_size=MAX_BODY)
         app.router.add_get("/{token}/", self._page)
         app.router.add_post("/{token}/{what}", self._post)
-        await serve_until(app, self._socket, self._stopped)
+        await serve_until(app, self._address.socket, self._stopped)
 
     async def _page(self, request: web.Request) -> web.Response:
         from aiohttp import web
 
-        if not self._is_ours(request):
+        if not self._address.has_secret(request):
             return web.Response(status=404, headers=HEADERS)
         text = render_page(
             "chat.html.j2",
@@ -107,7 +97,7 @@ class PageServer:
         from aiohttp import web
 
         what = request.match_info["what"]
-        if not self._is_ours(request) or what not in ("ask", "undo", "clear"):
+        if not self._address.has_secret(request) or what not in ("ask", "undo", "clear"):
             return web.Response(status=404, headers=HEADERS)
         if what != "ask":
             self._conversation.undo() if what == "undo" else self._conversation.messages.clear()
@@ -134,12 +124,6 @@ class PageServer:
             judged = await asyncio.to_thread(self._rewards.judge, before, "".join(pieces), reference)
             await _write(response, {"rewards": [asdict(each) for each in judged]})
         await _write(response, {"done": True})
-
-    def _is_ours(self, request: web.Request) -> bool:
-        """Whether a request has the token, under this machine's own name."""
-        host = request.headers.get("Host", "").rpartition(":")[0]
-        token = request.match_info["token"].encode()
-        return secrets.compare_digest(token, self._token.encode()) and host in (HOST, "localhost")
 
 
 def _image(url: Any) -> str:
