@@ -78,6 +78,15 @@ def test_its_answers_are_scored_as_ones_of_vlrls_own(
     assert text == {"type": "text", "text": greedy[0]["messages"][-1]["content"][-1]["text"]}
 
 
+@pytest.mark.parametrize("code", ["content_filter", "content_policy_violation"])
+def test_what_a_filter_refuses_is_a_wrong_answer(configured: Any, server: JudgeServer, code: str) -> None:
+    body = json.dumps({"error": {"code": code, "message": "filtered"}}).encode()
+    server.answer = lambda seen: Reply(status=400, body=body) if seen.text == "2" else right(seen)
+    found = evaluate_model(configured())
+    assert found.accuracy_greedy == pytest.approx(2 / 6)  # of 0, 2 and 4
+    assert len(server.seen) == 3 * NUM_ROWS
+
+
 def test_what_passes_is_tried_again_within_the_limits(configured: Any, server: JudgeServer) -> None:
     server.script.extend([Reply(status=429), Reply(cut=True), Reply(body=b"{}"), Reply(status=503)])
 

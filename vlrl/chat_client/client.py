@@ -25,6 +25,8 @@ MAX_WAIT_S = 60.0
 
 _TRANSIENT = frozenset({408, 409, 425, 429})
 _NO_SUCH_FORMAT = frozenset({400, 422})
+_FILTERED = frozenset({"content_filter", "content_policy_violation"})
+"""Codes of errors by which Azure's and OpenAI's filters refuse a question, for good."""
 
 
 class ChatFailure(VlrlError):
@@ -51,7 +53,7 @@ class ChatReply:
     """A chat completion.
 
     Attributes:
-        text: the assistant's; "" for a refusal.
+        text: the assistant's; "" for a refusal, the model's own or that of the server's content filter.
         is_finished: the model ended it, not the limit of tokens.
         tokens_in: of the prompt, as the server counts them.
         tokens_out: of the completion.
@@ -143,6 +145,8 @@ class Chat:
                     self._takes_schema = self._takes_schema and (with_schema or schema is None)
                     return reply
                 failure = reply
+            elif response.status_code == 400 and _is_filtered(response):
+                return ChatReply("", is_finished=True, tokens_in=0, tokens_out=0)
             elif response.status_code in _NO_SUCH_FORMAT and with_schema:
                 with_schema = False  # not every server knows response_format: ask without
                 continue
@@ -211,6 +215,13 @@ class Chat:
 
     def _name(self) -> str:
         return f"{self._role} {self._endpoint.model!r} at {self._endpoint.base_url}"
+
+
+def _is_filtered(response: httpx2.Response) -> bool:
+    try:
+        return response.json()["error"]["code"] in _FILTERED
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return False
 
 
 def retry_wait_s(endpoint: ChatEndpoint, seed: str, attempt: int) -> float:
