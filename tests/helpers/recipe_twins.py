@@ -97,7 +97,8 @@ _ALL = (
         best=1.0,
         wrong="<think>I count.</think><answer>11</answer>",
         wrong_scores=0.1,
-        sizes=("rollout.max_tokens=32", "eval.keep_best=false", "eval.patience=null"),
+        # Adapters of a random model do not learn the form within the few steps of the warm start.
+        sizes=("rollout.max_tokens=32", "lora=null", "eval.keep_best=false", "eval.patience=null"),
     ),
     Recipe(
         "clevr_count",
