@@ -33,7 +33,9 @@ def test_it_needs_nothing_but_python() -> None:
     files = [ROOT / "vlrl/__init__.py", *(ROOT / "vlrl/machine").glob("*.py"), ROOT / "tools/install.py"]
     for file in files:
         tree = ast.parse(file.read_text(), feature_version=(3, 8))
-        imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+        lazy = file == ROOT / "vlrl/__init__.py"  # what it has in functions is imported when it is asked for
+        nodes = tree.body if lazy else ast.walk(tree)
+        imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
         names = {alias.name for node in imports if isinstance(node, ast.Import) for alias in node.names}
         names |= {node.module or "" for node in imports if isinstance(node, ast.ImportFrom)}
         foreign = {name for name in names if name.partition(".")[0] not in sys.stdlib_module_names}
