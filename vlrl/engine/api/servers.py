@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import queue
 import signal
 from collections.abc import Callable, Sequence
 
-from vlrl.cluster import cluster
-from vlrl.engine.api.arguments import has_gpu, server_arguments, server_environment
+from vlrl.cluster import cluster, nodes
+from vlrl.engine.api.arguments import server_arguments, server_environment
 from vlrl.engine.api.options import TOKEN_VARIABLE, ModelServerOptions
 from vlrl.engine.api.replicas import ServerCommand, serve_replicas, stop_replicas
 
@@ -18,9 +19,10 @@ EXTRA_S = 10.0
 """A replica is given this much longer than a server's own time limit."""
 
 
-def served(options: ModelServerOptions, extra: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+def served(
+    options: ModelServerOptions, extra: Sequence[str], *, on_gpu: bool
+) -> tuple[list[str], dict[str, str]]:
     """(the command line of a server, its variables beside those of this process); see `server_arguments`."""
-    on_gpu = has_gpu()
     return server_arguments(options, on_gpu=on_gpu, extra=extra), server_environment(options, on_gpu=on_gpu)
 
 
@@ -51,10 +53,10 @@ def keep_replicas(
     config = options().read_config()
     on_cluster = config.model_copy(update={"ray": config.ray.model_copy(update={"address": address})})
     with cluster(on_cluster):
+        on_gpu = any(node.num_gpus for node in nodes())  # this machine may be the only one without
         while True:
-            serve_replicas(
-                _command(options(), extra), num_replicas=num_replicas, host=place[0], port=place[1]
-            )
+            command = replica_command(options(), extra, on_gpu=on_gpu)
+            serve_replicas(command, num_replicas=num_replicas, host=place[0], port=place[1])
             on_ready()
             if address is not None:
                 return
@@ -65,8 +67,9 @@ def keep_replicas(
                 return
 
 
-def _command(options: ModelServerOptions, extra: Sequence[str]) -> ServerCommand:
-    arguments, environment = served(options, extra)
+def replica_command(options: ModelServerOptions, extra: Sequence[str], *, on_gpu: bool) -> ServerCommand:
+    """How each replica starts its server, and the GPUs that it takes: those that the server is split over."""
+    arguments, environment = served(options, extra, on_gpu=on_gpu)
     generator = options.read_config().generator
     environment |= {
         TOKEN_VARIABLE: os.environ.get(TOKEN_VARIABLE, ""),
@@ -76,7 +79,15 @@ def _command(options: ModelServerOptions, extra: Sequence[str]) -> ServerCommand
         arguments=arguments,
         environment=environment,
         timeout_s=options.timeout_s + EXTRA_S,
-        num_gpus=generator.tensor_parallel_size if has_gpu() else 0,
+        num_gpus=_tensor_parallel_size(extra, generator.tensor_parallel_size) if on_gpu else 0,
         max_requests=generator.max_num_seqs,
         max_body_bytes=options.max_body_mib * 2**20,
     )
+
+
+def _tensor_parallel_size(extra: Sequence[str], default: int) -> int:
+    """VLLM's own option goes before the run's."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    names = ("--tensor-parallel-size", "--tensor_parallel_size", "-tp")
+    parser.add_argument(*names, type=int, default=default, dest="size")
+    return int(parser.parse_known_args(list(extra))[0].size)

@@ -61,7 +61,7 @@ def command(
     With --replicas, servers that die are replaced and their requests sent to others. SIGHUP replaces them one
     by one by what MODEL is then; with --ray, the same command again does, also with another MODEL.
     """
-    from vlrl.engine.api.arguments import become_server, require_vllm
+    from vlrl.engine.api.arguments import become_server, has_gpu, require_vllm
     from vlrl.engine.api.options import TOKEN_VARIABLE, ModelServerOptions
     from vlrl.engine.api.servers import keep_replicas, served
     from vlrl.environment.listening import require_secret
@@ -90,7 +90,7 @@ def command(
     print_result({"model": options().name, "url": url}, json)
     if replicas is None:
         ready()
-        arguments, environment = served(options(), extra)
+        arguments, environment = served(options(), extra, on_gpu=has_gpu())
         become_server([*arguments, "--host", host, "--port", str(port)], {**os.environ, **environment})
     else:
         place = (host, port)
