@@ -99,8 +99,8 @@ class EnvTasks:
 
     def episode_seed(self, index: int) -> int:
         """The seed of row `index`: even in train, odd in heldout, so that they cannot meet."""
-        drawn = derive_seed("env rows", self._label, self._seed, self._split, index)
-        return drawn // 2 * 2 + (self._split == "heldout")
+        seed = derive_seed("env rows", self._label, self._seed, self._split, index)
+        return seed // 2 * 2 + (self._split == "heldout")
 
     def _row_of_agent(self, episode: int, number: int) -> Row:
         """What one agent sees and does in an episode that the oracle plays for all."""

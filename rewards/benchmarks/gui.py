@@ -70,12 +70,10 @@ def android_control(step: Step, *, near: float = NEAR) -> float:
     are not known from a row and count as wrong.
     """
     frames = step.frames(near)
-    if step.written is None:
+    gesture = _common_gesture(step, frames)
+    if step.written is None or gesture is None:
         return 0.0
-    said_kind, said_way = _gesture(step.written, lambda point: _share(frames.said(point), frames))
-    kind, way = _gesture(step.true, lambda point: _share(frames.true(point), frames))
-    if said_kind != kind:
-        return 0.0
+    kind, said_way, way = gesture
     if kind == "scroll":
         return float(said_way == way)
     if kind in _TAPS:
@@ -98,17 +96,24 @@ def aitw(step: Step, *, ui_boxes: Sequence[Sequence[float]] = (), near: float = 
     Wild (Rawles et al. 2023, arXiv 2307.10088; action_matching.py).
     """
     frames = step.frames(near)
-    if step.written is None:
+    gesture = _common_gesture(step, frames)
+    if step.written is None or gesture is None:
         return 0.0
-    said_kind, said_way = _gesture(step.written, lambda point: _share(frames.said(point), frames))
-    kind, way = _gesture(step.true, lambda point: _share(frames.true(point), frames))
-    if said_kind != kind:
-        return 0.0
+    kind, said_way, way = gesture
     if kind == "scroll":
         return float(_axis(said_way) == _axis(way))
     if kind in _TAPS:
         return float(_taps(step, frames, near) or _same_box(step, frames, ui_boxes))
     return float(step.written.arguments.get("status") == step.true.arguments.get("status"))
+
+
+def _common_gesture(step: Step, frames: AnswerFrames) -> tuple[str, str | None, str | None] | None:
+    """(kind, direction of what was said, true direction); None if both are not of one kind."""
+    if step.written is None:
+        return None
+    said_kind, said_way = _gesture(step.written, lambda point: _share(frames.said(point), frames))
+    kind, way = _gesture(step.true, lambda point: _share(frames.true(point), frames))
+    return (kind, said_way, way) if said_kind == kind else None
 
 
 def _gesture(action: Action, share: Callable[[Point], tuple[float, float]]) -> tuple[str, str | None]:

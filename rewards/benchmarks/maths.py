@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from string import ascii_uppercase
 from typing import Any, Literal, TypeAlias
 
 from vlrl.parsing.extract import Part, references, scored_text
@@ -19,7 +20,6 @@ from vlrl.scoring.author import reward
 
 AnswerType: TypeAlias = Literal["text", "integer", "float", "list"]
 
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _BOXED = re.compile(r"\\boxed\{([^{}]{0,200}(?:\{[^{}]{0,200}\}[^{}]{0,200}){0,8})\}")
 _ANNOUNCED = re.compile(r"answer(?:\s+is|:)[ \t:]*(.*)", re.IGNORECASE)
 _NUMBER = re.compile(r"-?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,18})(?:\.[0-9]{1,18})?|-?\.[0-9]{1,18}")
@@ -125,7 +125,7 @@ def _choice(said: str, choices: Sequence[str]) -> str:
 
     letters = _IN_PARENTHESES.findall(said)
     said = letters[0].upper() if letters else said
-    options = LETTERS[: len(choices)]
+    options = ascii_uppercase[: len(choices)]
     if said in options and len(said) == 1:
         return choices[options.index(said)]
     return min(choices, key=lambda choice: Levenshtein.distance(said, choice))

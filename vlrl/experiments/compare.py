@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -68,9 +68,9 @@ def compare_runs(a: Path, b: Path, value: str = "accuracy", step: int | None = N
     Raises:
         ConfigError: if a run has no such evaluation, or they share no row.
     """
-    answers = [_answers(folder, value, step) for folder in (a, b)]
-    parts = [parts for parts in (_parts(folder, step) for folder in (a, b)) if parts]
-    of_row = parts[0] if parts else {}
+    lines = [_lines(folder, step) for folder in (a, b)]
+    answers = [_answers(each, value) for each in lines]
+    of_row = _parts(lines[0]) or _parts(lines[1])
     found = []
     for how in ("greedy", "sampled"):
         of_a, of_b = (each.get(how, {}) for each in answers)
@@ -122,10 +122,10 @@ def paired(a: FloatArray, b: FloatArray, how: str = "", seed: int = 0) -> Compar
     )
 
 
-def _answers(folder: Path, value: str, step: int | None) -> dict[str, dict[RowKey, float]]:
-    """Each row's mean value at the chosen evaluation, for each way in which it was asked."""
+def _answers(lines: Sequence[Mapping[str, Any]], value: str) -> dict[str, dict[RowKey, float]]:
+    """Each row's mean value, for each way in which it was asked."""
     found: dict[str, dict[RowKey, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for line in _lines(folder, step):
+    for line in lines:
         if line[value] is not None:
             found[line["how"]][line.get("set", ""), line["sample_id"]].append(line[value])
     return {
@@ -134,9 +134,8 @@ def _answers(folder: Path, value: str, step: int | None) -> dict[str, dict[RowKe
     }
 
 
-def _parts(folder: Path, step: int | None) -> dict[RowKey, list[str]]:
+def _parts(lines: Sequence[Mapping[str, Any]]) -> dict[RowKey, list[str]]:
     """The sets and categories of each row that has any."""
-    lines = _lines(folder, step)
     return {(line["set"], line["sample_id"]): line["parts"] for line in lines if line.get("parts")}
 
 

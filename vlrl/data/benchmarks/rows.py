@@ -13,9 +13,6 @@ from vlrl.config.options import RewardConfig
 from vlrl.data.readers.record import Reader, Record
 from vlrl.errors import DataError
 
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-"""Names of the options of a question."""
-
 
 class BenchmarkRows:
     """A benchmark's records in vlrl's own layout.

@@ -12,10 +12,11 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any
 
 from vlrl.data.benchmarks.files import open_published, published_files
-from vlrl.data.benchmarks.rows import LETTERS, BenchmarkRows, asked, row, scorer, text_of, texts_of
+from vlrl.data.benchmarks.rows import BenchmarkRows, asked, row, scorer, text_of, texts_of
 from vlrl.data.readers.record import Record
 from vlrl.errors import ConfigError, DataError
 from vlrl.parsing.extract import Part
@@ -96,7 +97,7 @@ def _listed(file: Path, folder: Path) -> list[Record]:
 def _clip_question(record: Record) -> dict[str, Any]:
     fields = record.fields
     task, candidates = fields["task"], texts_of(fields["candidates"], "candidates")
-    options = [f"({letter}) {text}" for letter, text in zip(LETTERS, candidates, strict=False)]
+    options = [f"({letter}) {text}" for letter, text in zip(ascii_uppercase, candidates, strict=False)]
     answer = options[candidates.index(text_of(fields, "answer"))]
     question = f"Question: {text_of(fields, 'question')}\nOptions:\n" + "\n".join(options)
     video = f"video/{MVBENCH_FOLDERS[task]}/{text_of(fields, 'video')}"
