@@ -24,6 +24,7 @@ from vlrl.scoring.compose import ComposedReward
 from vlrl.tracking.console import TrainConsole
 from vlrl.tracking.heldout import add_heldout, start_heldout
 from vlrl.tracking.rollouts.records import images_of, rollout_records, write_rollouts
+from vlrl.tracking.selection import is_evaluated
 from vlrl.types import Group, Sample
 
 
@@ -120,15 +121,10 @@ def hold_out_before(run: Run) -> dict[str, float]:
 
 
 def hold_out_during(run: Run, step: int) -> dict[str, float]:
-    """Held-out metrics after a step, where eval.every asks for them.
-
-    After the last step training has ended; it is evaluated here only to be compared with the others.
-    """
-    config = run.config
-    is_last = step + 1 == config.num_steps
-    if not config.eval.every or (step + 1) % config.eval.every or (is_last and not config.eval.selects):
+    """Held-out metrics after a step, where eval.every asks for them."""
+    if not is_evaluated(run.config, step):
         return {}
-    return hold_out(run, f"after step {step + 1}", config.eval.during_samples, num_updates=step + 1)
+    return hold_out(run, f"after step {step + 1}", run.config.eval.during_samples, num_updates=step + 1)
 
 
 def heldout_samples(run: Run, num_samples: int | None) -> list[Sample]:

@@ -34,6 +34,7 @@ from vlrl.run.recovery import run_to_end
 from vlrl.run.run import Clock, Run
 from vlrl.sft import given_trajectory
 from vlrl.tracking.console import TrainConsole
+from vlrl.tracking.selection import is_evaluated
 from vlrl.trainer.schedule import learning_rate
 from vlrl.types import Group, ReferenceTurn, Sample, Trajectory
 
@@ -193,15 +194,10 @@ def hold_out_before(run: Run) -> dict[str, float]:
 
 
 def hold_out_during(run: Run, step: int) -> dict[str, float]:
-    """Held-out metrics after a step, where eval.every asks for them.
-
-    After the last step training has ended; it is evaluated here only to be compared with the others.
-    """
-    config = run.config
-    is_last = step + 1 == config.num_steps
-    if not config.eval.every or (step + 1) % config.eval.every or (is_last and not config.eval.selects):
+    """Held-out metrics after a step, where eval.every asks for them."""
+    if not is_evaluated(run.config, step):
         return {}
-    return hold_out(run, f"after step {step + 1}", config.eval.during_samples)
+    return hold_out(run, f"after step {step + 1}", run.config.eval.during_samples)
 
 
 def hold_out(run: Run, when: str, num_samples: int | None) -> dict[str, float]:

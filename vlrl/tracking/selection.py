@@ -15,6 +15,15 @@ BEST_LINK = "best"
 """RUN/best is a link to the model of the best checkpoint, with eval.keep_best."""
 
 
+def is_evaluated(config: Config, step: int) -> bool:
+    """Whether there is an evaluation after step number `step`, counted from 0, in training.
+
+    After the last step training has ended; it is evaluated then only to be compared with the others.
+    """
+    options, is_last = config.eval, step + 1 == config.num_steps
+    return options.every > 0 and (step + 1) % options.every == 0 and (options.selects or not is_last)
+
+
 class BestWeights:
     """The best value of eval.best_metric, and how many evaluations there were since.
 
