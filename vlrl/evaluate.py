@@ -171,7 +171,7 @@ def hold_out(
         write_rollouts(config.run_dir / "rollouts" / f"{keep_as}.jsonl", records, images_of(shown))
     published = {f"heldout/{name}": value for name, value in run.rollouts.take_published().items()}
     metrics = result.metrics() | published
-    run.console.evaluated(updates, metrics)
+    run.console.callbacks.evaluated(updates, metrics)
     return metrics
 
 

@@ -277,17 +277,17 @@ class Run:
             self.console.note(f"step {step + 1}: a gradient was not finite, so its update was left out")
         self.monitor.sinks.log(step, values := {**metrics, **self.engines.nodes.take_metrics()})
         self.saver.selection.note(step + 1, metrics, self.console.note)
-        self.console.step(step, values, *([self.kept.read] if self._generated is not None else []))
+        self.console.step(step, values)
+        self.console.callbacks.step(step, values, self.kept.read if self._generated else None)
 
-    def save(self, next_step: int) -> Path:
+    def save(self, next_step: int) -> None:
         """Write a checkpoint from which `next_step` goes on."""
         with self.phases.measure("checkpoints"):
             if self._generated is not None:
                 self.kept.flush()
             self.turns.to_trainer()
-            folder = self.saver.save(next_step, self.trainer, self.processor, self._generated)
+            self.saver.save(next_step, self.trainer, self.processor, self._generated)
         self.interrupts.saved = next_step
-        return folder
 
     def export_model(self) -> Path:
         """Write the trained model to RUN/model, in Hugging Face format."""

@@ -56,6 +56,7 @@ ETA_WINDOW = 50
 
 
 ReadFn: TypeAlias = Callable[[int], list[dict[str, Any]] | None]
+"""The rollouts of a step by its number; None if they are not kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,18 @@ class Callbacks:
     on_step: Callable[[int, Mapping[str, float]], object] | None = None
     on_rollouts: Callable[[int, list[dict[str, Any]]], object] | None = None
     on_eval: Callable[[int, Mapping[str, float]], object] | None = None
+
+    def step(self, step: int, values: Mapping[str, float], read: ReadFn | None) -> None:
+        """Tell of a step: first of the rollouts, if `read` finds them, then of the metrics."""
+        if self.on_rollouts is not None and read is not None and (found := read(step)) is not None:
+            self.on_rollouts(step, found)
+        if self.on_step is not None:
+            self.on_step(step, values)
+
+    def evaluated(self, num_updates: int, metrics: Mapping[str, float]) -> None:
+        """Tell of an evaluation after so many updates."""
+        if self.on_eval is not None:
+            self.on_eval(num_updates, metrics)
 
 
 class TrainConsole:
@@ -100,7 +113,7 @@ class TrainConsole:
             title: name of the run.
             total_steps: steps of the bar, until a phase sets others.
             json_mode: leave stdout to the machine-readable result.
-            callbacks: what a program is told, beside what is shown.
+            callbacks: what the run tells a program; they come with the console, which only carries them.
             console: where to write; for tests.
             clock: seconds; for tests.
         """
@@ -164,14 +177,8 @@ class TrainConsole:
         if not self._console.is_terminal:
             self._print(Text(f"{name} …"))
 
-    def step(self, step: int, values: Mapping[str, float], rollouts: ReadFn = lambda step: None) -> None:
-        """Show the metrics of step number `step`, counted from 0; people are shown numbers from 1 on.
-
-        Args:
-            step: its number.
-            values: its metrics.
-            rollouts: reads those of a step, for the callback; None if they are not kept.
-        """
+    def step(self, step: int, values: Mapping[str, float]) -> None:
+        """Show the metrics of step number `step`, counted from 0; people are shown numbers from 1 on."""
         now = self._clock()
         self._num_done = step + 1
         if self._last_step_at is not None:
@@ -184,16 +191,6 @@ class TrainConsole:
         if self._console.is_terminal or last or now - self._last_step_line_at >= PLAIN_EVERY_S:
             self._last_step_line_at = now
             self._print_line(step, values, "" if self._console.is_terminal else words)
-        on_step, on_rollouts = self.callbacks.on_step, self.callbacks.on_rollouts
-        if on_rollouts is not None and (found := rollouts(step)) is not None:
-            on_rollouts(step, found)
-        if on_step is not None:
-            on_step(step, values)
-
-    def evaluated(self, num_updates: int, metrics: Mapping[str, float]) -> None:
-        """Tell the callback of an evaluation after so many updates."""
-        if self.callbacks.on_eval is not None:
-            self.callbacks.on_eval(num_updates, metrics)
 
     def note(self, text: str) -> None:
         """Print a sentence above the bar."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from x11_traces import MACHINE
 
-from vlrl.envs.gui.actions import OpenApp, TypeText
+from vlrl.envs.gui.actions import Key, OpenApp, TypeText
 from vlrl.envs.gui.x11.desktop import Desktop
 
 
@@ -42,19 +42,26 @@ def terminal(desktop: Desktop) -> Callable[[str], str]:
     numbers = itertools.count()
 
     def run(command: str) -> str:
-        # On a busy machine an action's budget may end before the terminal has the focus, or again after
-        # a window that the command before opened; keys that come earlier go nowhere.
-        desktop.settle(60)
         number = next(numbers)  # files of its own: the terminal may still be at work on the command before
         said, done = f".said{number}", f".done{number}"
-        desktop.perform(TypeText(f"{{ {command}; }} > {said} 2>&1; touch {done}\n"))
-        for _ in range(6000):
-            if os.access(done, os.F_OK, dir_fd=desktop.home):
+        for _ in range(3):
+            # A window that the command before opened takes the focus as it closes, on a busy machine after
+            # the desktop seemed at rest; keys that come before go nowhere, all or some of a line.
+            desktop.settle(60)
+            desktop.perform(Key(("ctrl", "u")))
+            desktop.perform(TypeText(f"{{ {command}; }} > {said} 2>&1; touch {done}\n"))
+            if appears(said, within_s=10):
                 break
-            time.sleep(0.01)
+        assert appears(done, within_s=60)
         with os.fdopen(os.open(said, os.O_RDONLY, dir_fd=desktop.home)) as file:
-            text = file.read()
-        desktop.perform(TypeText(f"rm {said} {done}\n"))
-        return text
+            return file.read()
+
+    def appears(name: str, within_s: float) -> bool:
+        end = time.monotonic() + within_s
+        while not os.access(name, os.F_OK, dir_fd=desktop.home):
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.01)
+        return True
 
     return run
