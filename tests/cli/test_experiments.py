@@ -47,7 +47,9 @@ def test_configs_are_compared(runs: Path, vlrl: Any) -> None:
 
 
 def test_runs_are_compared_row_by_row(runs: Path, vlrl: Any) -> None:
-    result = vlrl("compare", runs / "a", runs / "b", "--json")
+    page = runs / "comparison.html"
+    result = vlrl("compare", runs / "a", runs / "b", "--json", "--report", page)
+    assert page.is_file() and str(page.name) in result.err
     (greedy,) = result.json["comparisons"]
     assert (greedy["num_better"], greedy["num_worse"], greedy["difference"]) == (8, 0, 0.8)
     assert "greedy: B is better" in result.err
@@ -60,6 +62,10 @@ def test_runs_are_compared_row_by_row(runs: Path, vlrl: Any) -> None:
         (["runs", "list", "runs", "--best", "speed"], "no run has it; there are"),
         (["runs", "diff", "runs/a", "nowhere"], "is not a run's folder"),
         (["compare", "runs/a", "nowhere"], "has no heldout.jsonl"),
+        (
+            ["compare", "runs/a", "runs/b", "--step", "0", "--report", "p.html"],
+            "leave out --step or --report",
+        ),
         (["sweep", CONFIG, "--seeds", "zero"], "must be numbers"),
         (["sweep", CONFIG, "--vary", "optim.lr"], "must be KEY=VALUE"),
         (["sweep", CONFIG, "--method", "rl"], "is not one of"),

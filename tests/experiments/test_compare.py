@@ -1,12 +1,14 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from vlrl.errors import ConfigError
-from vlrl.experiments.compare import compare_runs, paired
+from vlrl.experiments import compare
+from vlrl.experiments.compare import Comparison, paired, paired_rows
 from vlrl.tracking.heldout import add_heldout, read_heldout, start_heldout
 
 
@@ -19,6 +21,10 @@ def write_run(folder: Path, values: dict[str, float | None], step: int = 10) -> 
     ]
     add_heldout(folder, step, answers)
     return folder
+
+
+def compare_runs(*args: Any, **kwargs: Any) -> list[Comparison]:
+    return compare.compare_runs(paired_rows(*args, **kwargs))
 
 
 def test_the_interval_is_that_of_the_paired_differences() -> None:

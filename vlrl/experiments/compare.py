@@ -56,8 +56,34 @@ class Comparison:
     part: str = ""
 
 
-def compare_runs(a: Path, b: Path, value: str = "accuracy", step: int | None = None) -> list[Comparison]:
-    """Compare two runs' last evaluations, or those after so many weight updates: all rows, then each part.
+@dataclass(frozen=True, slots=True)
+class PairedRow:
+    """What a and b earned on one row.
+
+    Attributes:
+        how: "greedy" or "sampled".
+        set: of the held-out rows.
+        sample_id: the row's.
+        a: its mean value in a.
+        b: in b.
+        parts: that it belongs to, see `Comparison.part`.
+    """
+
+    how: str
+    set: str
+    sample_id: str
+    a: float
+    b: float
+    parts: Sequence[str] = ()
+
+    @property
+    def difference(self) -> float:
+        """What b earned more."""
+        return self.b - self.a
+
+
+def paired_rows(a: Path, b: Path, value: str = "accuracy", step: int | None = None) -> list[PairedRow]:
+    """The rows that two evaluations share, by default the last ones of two runs; greedy ones first.
 
     Args:
         a: a run's folder, or one that `vlrl eval --out` wrote.
@@ -70,18 +96,28 @@ def compare_runs(a: Path, b: Path, value: str = "accuracy", step: int | None = N
     """
     lines = [_lines(folder, step) for folder in (a, b)]
     answers = [_answers(each, value) for each in lines]
-    of_row = _parts(lines[0]) or _parts(lines[1])
+    parts = _parts(lines[0]) or _parts(lines[1])
     found = []
     for how in ("greedy", "sampled"):
         of_a, of_b = (each.get(how, {}) for each in answers)
-        shared = [row for row in of_a if row in of_b]
-        for part in ["", *dict.fromkeys(name for row in shared for name in of_row.get(row, ()))]:
-            rows = [row for row in shared if not part or part in of_row.get(row, ())]
-            if len(rows) > bool(part):  # one row of a part tells nothing of others
-                pairs = np.array([(of_a[row], of_b[row]) for row in rows])
-                found.append(replace(paired(pairs[:, 0], pairs[:, 1], how), part=part))
+        for row in of_a:
+            if row in of_b:
+                found.append(PairedRow(how, *row, of_a[row], of_b[row], parts.get(row, ())))
     if not found:
         raise ConfigError(f"{a} and {b} share no held-out row: were they evaluated on the same data.eval?")
+    return found
+
+
+def compare_runs(rows: Sequence[PairedRow]) -> list[Comparison]:
+    """What the rows of `paired_rows` say: greedy, then sampled; of each all rows, then every part."""
+    found = []
+    for how in dict.fromkeys(row.how for row in rows):
+        asked = [row for row in rows if row.how == how]
+        for part in ["", *dict.fromkeys(part for row in asked for part in row.parts)]:
+            chosen = [row for row in asked if not part or part in row.parts]
+            if len(chosen) > bool(part):  # one row of a part tells nothing of others
+                a, b = np.array([(row.a, row.b) for row in chosen]).T
+                found.append(replace(paired(a, b, how), part=part))
     return found
 
 

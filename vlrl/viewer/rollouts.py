@@ -89,26 +89,34 @@ class Card:
         return last.outcome != "ok" or not last.is_scored
 
 
-def build_cards(run_dir: Path, columns: Sequence[tuple[str, Sequence[Record]]], limit: int) -> list[Card]:
-    """The first `limit` samples of the columns, in file order.
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Rollouts that stand below one heading, for example those before training.
 
-    Args:
-        run_dir: folder that media paths are relative to.
-        columns: (heading, records) pairs, for example before and after; a sample's first trajectory of
-            each column is shown.
-        limit: most cards.
+    Attributes:
+        heading: of each of its attempts.
+        folder: that media paths are relative to.
+        records: a sample's first one is shown.
     """
-    by_sample: dict[str, list[tuple[str, Record]]] = {}
-    for heading, records in columns:
-        for record in records:
+
+    heading: str
+    folder: Path
+    records: Sequence[Record]
+
+
+def build_cards(columns: Sequence[Column], limit: int) -> list[Card]:
+    """The first `limit` samples of the columns, in file order."""
+    by_sample: dict[str, list[tuple[Column, Record]]] = {}
+    for column in columns:
+        for record in column.records:
             shown = by_sample.setdefault(str(record.get("sample_id", "")), [])
-            if all(known != heading for known, _ in shown):
-                shown.append((heading, record))
+            if all(known is not column for known, _ in shown):
+                shown.append((column, record))
     chosen = list(by_sample.items())[:limit]
     rewards = [r["reward"] for _, shown in chosen for _, r in shown if r.get("reward") is not None]
     scale = (min(rewards, default=0.0), max(rewards, default=0.0))
     room = SizeBudget(sum(num_images(record) for _, shown in chosen for _, record in shown))
-    return [_card(run_dir, sample_id, shown, scale, room) for sample_id, shown in chosen]
+    return [_card(sample_id, shown, scale, room) for sample_id, shown in chosen]
 
 
 def token_spans(ledger: Record, start: int, stop: int | None = None) -> list[TextSpan]:
@@ -129,13 +137,9 @@ def token_spans(ledger: Record, start: int, stop: int | None = None) -> list[Tex
 
 
 def _card(
-    run_dir: Path,
-    sample_id: str,
-    shown: Sequence[tuple[str, Record]],
-    scale: tuple[float, float],
-    room: SizeBudget,
+    sample_id: str, shown: Sequence[tuple[Column, Record]], scale: tuple[float, float], room: SizeBudget
 ) -> Card:
-    first = shown[0][1]
+    column, first = shown[0]
     ledger, num_prompt_tokens = _first_ledger(first)
     answer = first.get("answer")
     is_episode = any(is_strip(record) for _, record in shown)
@@ -145,31 +149,26 @@ def _card(
         sample_id=sample_id,
         question=_question(first.get("messages", [])),
         answer="" if answer is None else str(answer),
-        images=[p for i in asked for p in inline_images(run_dir, first["media"][i], room.image)],
+        images=[p for i in asked for p in inline_images(column.folder, first["media"][i], room.image)],
         prompt=[] if is_episode else _fitting(token_spans(ledger, 0, num_prompt_tokens), room),
         num_prompt_tokens=num_prompt_tokens,
-        attempts=[_attempt(run_dir, heading, record, scale, is_episode, room) for heading, record in shown],
+        attempts=[_attempt(column, record, scale, is_episode, room) for column, record in shown],
     )
 
 
 def _attempt(
-    run_dir: Path,
-    heading: str,
-    record: Record,
-    scale: tuple[float, float],
-    is_episode: bool,
-    room: SizeBudget,
+    column: Column, record: Record, scale: tuple[float, float], is_episode: bool, room: SizeBudget
 ) -> Attempt:
     ledgers = record.get("ledgers", [])
     reward, (low, high) = record.get("reward"), scale
     advantage = record.get("advantage")
-    strip = build_strip(run_dir, record, room.image) if is_episode else None
+    strip = build_strip(column.folder, record, room.image) if is_episode else None
     if strip is None:
         spans = token_spans(*_first_ledger(record))
     else:
         spans = [span for ledger in ledgers for span in token_spans(ledger, 0)]
     return Attempt(
-        heading=heading,
+        heading=column.heading,
         spans=_fitting(spans, room),
         outcome=str(record.get("outcome", "")),
         reward=NOT_SCORED if reward is None else f"{reward:.2f}",

@@ -26,7 +26,7 @@ from vlrl.viewer.charts import (
     stacked_chart,
 )
 from vlrl.viewer.page import write_page
-from vlrl.viewer.rollouts import Card, build_cards
+from vlrl.viewer.rollouts import Card, Column, build_cards
 from vlrl.viewer.run import RunFolder, load_run
 from vlrl.viewer.verdict import verdict
 
@@ -65,9 +65,8 @@ class ReportFigure:
 def write_report(run_dir: Path) -> Path:
     """Write RUN/report.html from what is in the folder, and return its path."""
     run = load_run(run_dir)
-    rollouts = build_cards(
-        run_dir, run.columns, int(run.option("logging.num_report_rollouts", DEFAULT_ROLLOUTS))
-    )
+    columns = [Column(heading, run_dir, records) for heading, records in run.columns]
+    rollouts = build_cards(columns, int(run.option("logging.num_report_rollouts", DEFAULT_ROLLOUTS)))
     path = run_dir / "report.html"
     write_page(path, "report.html.j2", **context(run, rollouts))
     return path
@@ -87,17 +86,17 @@ def write_rollout_report(path: Path, page: Path | None = None) -> Path:
     if not records:
         raise ConfigError(f"{path} holds no rollouts: each line is a JSON object as `vlrl rollout` writes it")
     last = max(record.get("step") or 0 for record in records)
-    columns: dict[str, list[dict[str, Any]]] = {}
+    by_heading: dict[str, list[dict[str, Any]]] = {}
     for record in records:
         if (record.get("step") or 0) == last:
             heading = f"{record.get('phase', 'rollout')}, completion {record.get('group_index', 0) + 1}"
-            columns.setdefault(heading, []).append(record)
+            by_heading.setdefault(heading, []).append(record)
     scored = [record["reward"] for record in records if record.get("reward") is not None]
     mean = f", mean reward {sum(scored) / len(scored):.3f}" if scored else ", none of them scored"
     run = RunFolder(name=path.name, summary={}, config={}, config_text="", metrics=[], columns=[])
     page = page or path.with_suffix(".html")
-    limit = max(DEFAULT_ROLLOUTS, MAX_COMPLETIONS // len(columns))
-    cards = build_cards(run_dir_of(path), list(columns.items()), limit)
+    limit = max(DEFAULT_ROLLOUTS, MAX_COMPLETIONS // len(by_heading))
+    cards = build_cards([Column(name, run_dir_of(path), shown) for name, shown in by_heading.items()], limit)
     sentence = f"{len(records)} rollouts{mean}."
     write_page(page, "report.html.j2", **{**context(run, cards), "tone": "open", "verdict": sentence})
     return page

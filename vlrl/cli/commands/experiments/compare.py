@@ -25,6 +25,9 @@ def command(
     step: Annotated[
         int | None, typer.Option(min=0, help="Weight updates before the evaluation; by default the last one.")
     ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Also write a page here: the rows that B won and lost, with images.")
+    ] = None,
     json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
@@ -33,9 +36,12 @@ def command(
     A and B may also be folders of `vlrl eval --out`. The interval is a paired bootstrap's, the p-value that
     of flipping the signs of the rows' differences; sets and categories are compared too, below the whole.
     """
-    from vlrl.experiments.compare import compare_runs
+    if report is not None and step is not None:
+        raise typer.BadParameter("the page shows the last evaluation; leave out --step or --report")
+    from vlrl.experiments.compare import compare_runs, paired_rows
 
-    found = compare_runs(a, b, value, step)
+    rows = paired_rows(a, b, value, step)
+    found = compare_runs(rows)
     table = Table(box=None, pad_edge=False)
     for heading in ("", "rows", "A", "B", "B - A", "95 % interval", "p", "B better", "B worse"):
         table.add_column(heading, justify="left" if not heading else "right")
@@ -58,4 +64,9 @@ def command(
         better = "B" if each.difference > 0 else "A"
         words = f"{better} is better" if each.p_value < ALPHA else "the difference may be chance"
         console.print(f"{each.how}: {words} (p = {each.p_value:.3g})")
+    if report is not None:
+        from vlrl.viewer.pages.comparison import write_comparison
+
+        write_comparison(report, a, b, rows, found)
+        console.print(Text(f"the rows side by side: {report}"))
     print_result({"comparisons": [asdict(each) for each in found]}, json)
