@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
+from statistics import fmean
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from vlrl.evaluation.answers import HeldoutAnswer, vote_of
-from vlrl.evaluation.estimates import Estimate, estimate, ks, majority, pass_at_k, row_values
+from vlrl.evaluation.estimates import Estimate, estimate, ks, majority_at_k, pass_at_k, row_values
 
 
 @pytest.mark.parametrize(("n", "c", "k"), [(1, 0, 1), (5, 2, 1), (5, 2, 3), (6, 1, 4), (6, 6, 2), (4, 3, 2)])
@@ -25,10 +29,27 @@ def test_k_is_every_power_of_two_and_n() -> None:
 
 
 def test_the_majority_has_the_most_votes_and_a_tie_is_shared() -> None:
-    assert majority(["a", "b", "b"], [1.0, 0.0, 0.0]) == 0.0
-    assert majority(["a", "b", "a"], [1.0, 0.0, 0.0]) == 0.5  # one text that was scored in two ways
-    assert majority(["a", "b"], [1.0, 0.0]) == 0.5
-    assert majority(["a", "b", "c"], [1.0, 0.0, 0.0]) == pytest.approx(1 / 3)
+    assert majority_at_k(["a", "b", "b"], [1.0, 0.0, 0.0], 3) == 0.0
+    assert majority_at_k(["a", "b", "a"], [1.0, 0.0, 0.0], 3) == 0.5  # one text that was scored in two ways
+    assert majority_at_k(["a", "b"], [1.0, 0.0], 2) == 0.5
+    assert majority_at_k(["a", "b", "c"], [1.0, 0.0, 0.0], 3) == pytest.approx(1 / 3)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from([0.0, 0.25, 1.0])), min_size=1, max_size=8),
+    st.data(),
+)
+def test_the_majority_of_k_is_the_mean_over_all_choices_of_k(
+    answers: list[tuple[str, float]], data: st.DataObject
+) -> None:
+    k = data.draw(st.integers(1, len(answers)))
+    means = []
+    for chosen in itertools.combinations(answers, k):
+        counts = Counter(vote for vote, _ in chosen)
+        tied = [value for vote, value in chosen if counts[vote] == max(counts.values())]
+        means.append(fmean(tied))
+    votes, values = zip(*answers, strict=True)
+    assert majority_at_k(votes, values, k) == pytest.approx(fmean(means))
 
 
 def test_rows_that_are_right_or_wrong_have_wilsons_interval() -> None:
@@ -62,9 +83,9 @@ def answer(row: int, index: int, value: float | None, vote: str = "") -> Heldout
 def test_an_answer_without_a_score_does_not_count() -> None:
     answers = [answer(0, 0, 1.0, "4"), answer(0, 1, None, "5"), answer(0, 2, 0.0, "5"), answer(1, 0, None)]
     values = row_values(answers, 3, 1.0)
-    assert values["mean@3"] == values["pass@1"] == values["majority@3"] == [0.5]
+    assert values["mean@3"] == values["pass@1"] == [0.5]
     assert values["pass@2"] == [1.0]
-    assert values["pass@3"] == values["greedy"] == []
+    assert values["pass@3"] == values["majority@3"] == values["greedy"] == []
 
 
 def test_a_graded_reward_passes_at_the_threshold() -> None:

@@ -246,8 +246,8 @@ class EvalConfig(Section):
     during_samples: int = Field(128, ge=1)
     """Held-out rows of each set used by the evaluations in between."""
     num_answers: int = Field(1, ge=1)
-    """Sampled answers of each row: n of mean@n, pass@k and majority@n. An answer passes at
-    data.pass_threshold."""
+    """Sampled answers of each row: n of mean@n; k of pass@k and majority@k go up to n. An answer
+    passes at data.pass_threshold."""
     target_accuracy: float | None = Field(None, ge=0, le=1)
     """If set, the run says whether greedy held-out accuracy reached it and fails if it did not."""
     group_by: list[str] = Field(default_factory=list)

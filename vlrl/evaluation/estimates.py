@@ -1,9 +1,9 @@
-"""Means over held-out rows with their 95 % intervals: greedy, mean@n, pass@k and majority@n."""
+"""Means over held-out rows with their 95 % intervals: greedy, mean@n, pass@k and majority@k."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
@@ -92,23 +92,49 @@ def pass_at_k(num_answers: int, num_passed: int, k: int) -> float:
     return 1.0 - math.comb(num_answers - num_passed, k) / math.comb(num_answers, k)
 
 
-def majority(votes: Sequence[str], values: Sequence[float]) -> float:
-    """The mean value of the answers with the most votes (Wang et al. 2022); of a tie, the mean of them all.
+def majority_at_k(votes: Sequence[str], values: Sequence[float], k: int) -> float:
+    """The mean value of the answers with the most votes of k, averaged over all choices of k of the answers.
+
+    Wang et al. 2022 (self-consistency, arXiv 2203.11171), without the luck of one choice. Of a tie it is the
+    mean of all that tie.
 
     Args:
         votes: [n], what each answer says.
         values: [n], what each one is worth.
+        k: answers that vote, at most n.
     """
-    counts = Counter(votes)
-    most = max(counts.values())
-    return math.fsum(v for vote, v in zip(votes, values, strict=True) if counts[vote] == most) / (
-        most * sum(count == most for count in counts.values())
-    )
+    by_vote: dict[str, list[float]] = defaultdict(list)
+    for vote, value in zip(votes, values, strict=True):
+        by_vote[vote].append(value)
+    # (answers chosen, most votes so far, votes that tie) → (number of choices, sum of the tied votes' values
+    # over them). Which answers of a vote are chosen averages out, so each counts as its vote's mean value.
+    states: dict[tuple[int, int, int], tuple[int, float]] = {(0, 0, 0): (1, 0.0)}
+    for of_vote in by_vote.values():
+        mean, after = math.fsum(of_vote) / len(of_vote), dict[tuple[int, int, int], tuple[int, float]]()
+        for (chosen, most, ties), (ways, total) in states.items():
+            for count in range(min(len(of_vote), k - chosen) + 1):
+                times = math.comb(len(of_vote), count)
+                if count > most:
+                    key, added = (chosen + count, count, 1), ways * mean
+                elif count == most and count:
+                    key, added = (chosen + count, most, ties + 1), total + ways * mean
+                else:
+                    key, added = (chosen + count, most, ties), total
+                ways_before, total_before = after.get(key, (0, 0.0))
+                after[key] = (ways_before + ways * times, total_before + added * times)
+        states = after
+    tied = math.fsum(total / ties for (chosen, _, ties), (_, total) in states.items() if chosen == k)
+    return tied / math.comb(len(votes), k)
 
 
 def ks(num_answers: int) -> list[int]:
     """The k of pass@k: powers of two up to n, and n."""
     return [k for k in range(1, num_answers + 1) if k & (k - 1) == 0 or k == num_answers]
+
+
+def voting_ks(num_answers: int) -> list[int]:
+    """The k of majority@k: the same, but what one or two answers vote for is worth their mean."""
+    return [k for k in ks(num_answers) if k > 2 or k == num_answers]
 
 
 def row_values(
@@ -127,7 +153,9 @@ def row_values(
             rows[answer.set, answer.row, answer.sample_id][answer.how].append(answer)
     found: dict[str, list[float]] = {"greedy": [], f"mean@{num_answers}": []}
     if num_answers > 1:
-        found |= {f"pass@{k}": [] for k in ks(num_answers)} | {f"majority@{num_answers}": []}
+        found |= {f"pass@{k}": [] for k in ks(num_answers)} | {
+            f"majority@{k}": [] for k in voting_ks(num_answers)
+        }
     for of_row in rows.values():
         greedy, sampled = ([a.value for a in of_row[how] if a.value is not None] for how in HOWS)
         if greedy:
@@ -141,5 +169,7 @@ def row_values(
                 if k <= len(sampled):
                     found[f"pass@{k}"].append(pass_at_k(len(sampled), num_passed, k))
             votes = [answer.vote for answer in of_row["sampled"]]
-            found[f"majority@{num_answers}"].append(majority(votes, sampled))
+            for k in voting_ks(num_answers):
+                if k <= len(sampled):
+                    found[f"majority@{k}"].append(majority_at_k(votes, sampled, k))
     return found

@@ -56,7 +56,7 @@ HELDOUT = {
     "heldout/pass@<k>": Metric(
         "Chance that one of k sampled answers passes, with eval.num_answers ≥ 2", "fraction"
     ),
-    "heldout/majority@<n>": Metric("Mean reward of the answer that most of n samples give", "fraction"),
+    "heldout/majority@<k>": Metric("Mean reward of the answer that most of k samples give", "fraction"),
 }
 """Of an evaluation; of one set or category, /set=NAME or /KEY=VALUE is added (docs/evaluation.md)."""
 
