@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image, ImageDraw
+from videos import write_video
 
 COLOURS = {"red": (200, 30, 30), "green": (30, 160, 60), "blue": (40, 60, 210), "grey": (128, 128, 128)}
 Boxes = dict[str, list[float]]
@@ -141,6 +142,64 @@ def write_charts(data: Path) -> None:
             answer = {"label": [str(len(boxes))], "human_or_machine": index % 2}
             rows.append({"image": {"bytes": png(pixels), "path": None}, "query": query, **answer})
         write_parquet(data / "chartqa" / "data" / f"{split}-00000-of-00001.parquet", rows)
+
+
+def write_documents(data: Path) -> None:
+    """The challenge's train_v1.0_withQT.json and val_v1.0_withQT.json, and pages in documents/."""
+    folder = data / "docvqa"
+    (folder / "documents").mkdir(parents=True)
+    for number, split in enumerate(("train", "val")):
+        rows = []
+        for index in range(8 - 4 * number):
+            pixels, boxes = scene(600 + 10 * number + index, 1 + index % 4)
+            name = f"documents/page_{number}_{index}.png"
+            pixels.save(folder / name)
+            rows.append(
+                {
+                    "questionId": 10 * number + index,
+                    "question": f"How many blocks does page {index} have?",
+                    "question_types": ["layout"],
+                    "image": name,
+                    "answers": [str(len(boxes))],
+                }
+            )
+        text = json.dumps({"dataset_name": "SP-DocVQA", "dataset_split": split, "data": rows})
+        (folder / f"{split}_v1.0_withQT.json").write_text(text)
+
+
+def write_moments(data: Path) -> None:
+    """charades_sta_train.txt and charades_sta_test.txt, and short videos in Charades_v1_480/."""
+    folder = data / "charades"
+    (folder / "Charades_v1_480").mkdir(parents=True)
+    for number, split in enumerate(("train", "test")):
+        lines = []
+        for index in range(8 - 4 * number):
+            name = f"{split.upper()}{index}"
+            write_video(folder / "Charades_v1_480" / f"{name}.mp4", num_frames=40 + 10 * number + index)
+            lines.append(f"{name} {0.1 * index:.1f} {2.0 + 0.2 * index:.1f}##person number {index} walks.")
+        (folder / f"charades_sta_{split}.txt").write_text("\n".join(lines) + "\n")
+
+
+def write_video_questions(data: Path) -> None:
+    """Rows as in Video-R1-260k.json, and a task of MVBench."""
+    videos, bench = data / "video_qa" / "videos", data / "mvbench"
+    task = bench / "video" / "perception" / "videos"
+    for folder in (videos, task, bench / "json"):
+        folder.mkdir(parents=True)
+    rows = []
+    for index in range(8):
+        write_video(videos / f"{index}.mp4", num_frames=20 + index)
+        asked = {"problem_id": index, "problem": f"How many seconds are in video {index}?"}
+        kind = {"data_type": "video", "problem_type": "multiple choice", "process": ""}
+        options = {"options": ["A. 2", "B. 4", "C. 9"], "solution": "<answer>A</answer>"}
+        rows.append({**asked, **kind, **options, "path": f"./videos/{index}.mp4"})
+    write_lines(data / "video_qa" / "train.jsonl", rows)
+    rows = []
+    for index in range(4):
+        write_video(task / f"{index}.mp4", num_frames=30 + index)
+        question = {"question": f"How many seconds are in video {index}?", "candidates": ["2", "3", "4"]}
+        rows.append({"video": f"{index}.mp4", **question, "answer": "3"})
+    (bench / "json" / "action_count.json").write_text(json.dumps(rows))
 
 
 def write_parquet(path: Path, rows: list[dict[str, Any]]) -> None:

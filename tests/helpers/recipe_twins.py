@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from recipe_data import write_charts, write_clevr, write_geometry3k, write_ovd, write_rec
+from recipe_data import (
+    write_charts,
+    write_clevr,
+    write_documents,
+    write_geometry3k,
+    write_moments,
+    write_ovd,
+    write_rec,
+    write_video_questions,
+)
 
 from vlrl.config import Config, load_config
 from vlrl.coordinates import Box, CoordinateFrame, convert
@@ -43,6 +52,15 @@ def say_boxed(sample: Sample) -> str:
 
 def say_tagged(sample: Sample) -> str:
     return f"<think>I count.</think><answer>{sample.answer}</answer>"
+
+
+def say_first(sample: Sample) -> str:
+    return f"<think>I read.</think><answer>{sample.answer[0]}</answer>"
+
+
+def say_span(sample: Sample) -> str:
+    start, end = sample.answer
+    return f"<think>I watch.</think><answer>{start:.2f} to {end:.2f}</answer>"
 
 
 @dataclass(frozen=True)
@@ -89,6 +107,14 @@ class Recipe:
         return load_config(CONFIGS / f"{self.name}.yaml", [*common, *self.data, *self.sizes, *more])
 
 
+# Adapters of a random model do not learn the form within the few steps of the warm start.
+_WHOLE = ("lora=null", "eval.keep_best=false", "eval.patience=null")
+_SMALL_VIDEO = (
+    "processor.video.max_pixels=12544",
+    "processor.video.total_pixels=50176",
+    "eval.keep_best=false",
+)
+
 _ALL = (
     Recipe(
         "chart_qa",
@@ -97,8 +123,7 @@ _ALL = (
         best=1.0,
         wrong="<think>I count.</think><answer>11</answer>",
         wrong_scores=0.1,
-        # Adapters of a random model do not learn the form within the few steps of the warm start.
-        sizes=("rollout.max_tokens=32", "lora=null", "eval.keep_best=false", "eval.patience=null"),
+        sizes=("rollout.max_tokens=32", *_WHOLE),
     ),
     Recipe(
         "clevr_count",
@@ -116,6 +141,15 @@ _ALL = (
         sizes=("rollout.max_tokens=32",),
     ),
     Recipe(
+        "document_qa",
+        write_documents,
+        say_first,
+        best=1.0,
+        wrong="<think>I count.</think><answer>many more</answer>",
+        wrong_scores=0.1,
+        sizes=("rollout.max_tokens=32", *_WHOLE),
+    ),
+    Recipe(
         "geometry3k",
         write_geometry3k,
         say_boxed,
@@ -124,6 +158,24 @@ _ALL = (
         wrong_scores=0.1,
         data=("data.train.name=data/geometry3k", "data.eval.name=data/geometry3k"),
         sizes=("rollout.max_tokens=64",),
+    ),
+    Recipe(
+        "temporal_grounding",
+        write_moments,
+        say_span,
+        best=1.0,
+        wrong="<think>I watch.</think><answer>90.00 to 91.00</answer>",
+        wrong_scores=0.1,
+        sizes=("rollout.max_tokens=48", *_SMALL_VIDEO),
+    ),
+    Recipe(
+        "video_qa",
+        write_video_questions,
+        say_tagged,
+        best=1.0,
+        wrong="<think>I count.</think><answer>C</answer>",
+        wrong_scores=0.1,
+        sizes=("rollout.max_tokens=48", *_SMALL_VIDEO),
     ),
     Recipe(
         "vlm_r1_rec",

@@ -90,7 +90,14 @@ PROMPTS = {
     r"tags\.",
     "clevr_count": r"How many items are there in the image\?  Output the thinking process in <think> "
     r"</think> and final answer \(number\) in <answer> </answer> tags\.",
+    "document_qa": r"How many blocks does page \d have\?\nAnswer the question using a single word or phrase\."
+    r" First output the thinking process .* in <answer> </answer> tags\.",
     "geometry3k": r"Find x\d\. You FIRST think about .* MUST BE put in \\boxed\{\}\.",
+    "temporal_grounding": r'To accurately pinpoint the event "person number \d walks\." in the video, .* For '
+    r'example: "12\.54 to 17\.83"\. First output the thinking process in .* in <answer> </answer> tags\.',
+    "video_qa": r"How many seconds are in video \d\?\nOptions:\nA\. 2\nB\. 4\nC\. 9\nFirst output .* of the "
+    r"option in\n<answer> </answer> tags\.|Question: How many seconds are in video \d\?\nOptions:\n\(A\) 2\n"
+    r"\(B\) 3\n\(C\) 4\nOnly give the best option\. First output .* in <answer> </answer> tags\.",
     "vlm_r1_rec": r"Please provide the bounding box coordinate of the region this sentence describes: the "
     r"\w+ block\. First output the thinking process in <think> </think> tags and then output the final "
     r"answer in <answer> </answer> tags\. Output the final answer in JSON format\.",
@@ -99,13 +106,13 @@ PROMPTS = {
 }
 
 
-def test_the_prompt_is_the_published_one_after_the_image(recipe: Recipe, recipe_model: Path) -> None:
+def test_the_prompt_is_the_published_one_after_the_medium(recipe: Recipe, recipe_model: Path) -> None:
     config = recipe.config(recipe_model)
     for source in (*config.data.train, *config.data.eval):
         for row in open_dataset(source, "data.train"):
-            (turn,) = row["messages"]
-            image, text = turn["content"]
-            assert (turn["role"], image["type"]) == ("user", "image")
+            turn = row["messages"][-1]
+            medium, text = turn["content"]
+            assert turn["role"] == "user" and medium["type"] in ("image", "video")
             assert re.fullmatch(PROMPTS[recipe.name], text["text"], re.DOTALL), text["text"]
 
 
