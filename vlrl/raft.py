@@ -17,7 +17,6 @@ from typing import Any
 from vlrl import sft
 from vlrl.config import Config
 from vlrl.config.data import DatasetConfig
-from vlrl.errors import ConfigError
 from vlrl.process.event_loop import call_page
 from vlrl.rollout.groups import rollout_groups, score_groups
 from vlrl.run.run import Run
@@ -64,8 +63,6 @@ def train(
     """
 
     def page(checked: Config, shown: TrainConsole) -> dict[str, object]:
-        if not checked.rewards and not all(source.rewards for source in checked.data.train):
-            raise ConfigError("rejection sampling keeps the best by reward, and the config has no rewards")
         sft.require_no_preferences(checked)
         path = checked.run_dir / "rollouts" / ROLLOUTS
         if not (resume and path.is_file()):

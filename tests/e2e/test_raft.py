@@ -78,5 +78,5 @@ def test_the_best_completions_are_imitated(config: Config, local_ray: None) -> N
 
 
 def test_what_has_no_best_is_refused_before_anything_starts(config: Config) -> None:
-    with pytest.raises(ConfigError, match="the config has no rewards"):
+    with pytest.raises(ConfigError, match="rewards is empty; give at least one"):
         run(config.model_copy(update={"rewards": []}), Rejection(4))
