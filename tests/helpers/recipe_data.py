@@ -202,6 +202,22 @@ def write_video_questions(data: Path) -> None:
     (bench / "json" / "action_count.json").write_text(json.dumps(rows))
 
 
+def write_pairs(path: Path, num_rows: int) -> None:
+    """prompt, chosen, rejected as messages of parts, and images, as in HuggingFaceH4/rlaif-v_formatted."""
+
+    def turn(role: str, *parts: dict[str, Any]) -> list[dict[str, Any]]:
+        return [{"role": role, "content": [{"text": None, **part} for part in parts]}]
+
+    rows = []
+    for index in range(num_rows):
+        pixels, boxes = scene(700 + 100 * num_rows + index, 1 + index % 4)
+        asked = turn("user", {"type": "image"}, {"type": "text", "text": f"How many blocks, {index}?"})
+        said = [turn("assistant", {"type": "text", "text": f"There are {n}."}) for n in (len(boxes), 9)]
+        images = [{"bytes": png(pixels), "path": None}]
+        rows.append({"prompt": asked, "chosen": said[0], "rejected": said[1], "images": images})
+    write_parquet(path, rows)
+
+
 def write_parquet(path: Path, rows: list[dict[str, Any]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.Table.from_pylist(rows), path)

@@ -112,6 +112,7 @@ _WHOLE = ("lora=null", "eval.keep_best=false", "eval.patience=null")
 _SMALL_VIDEO = (
     "processor.video.max_pixels=12544",
     "processor.video.total_pixels=50176",
+    "generator.max_model_len=2048",
     "eval.keep_best=false",
 )
 

@@ -21,11 +21,12 @@ from PIL import Image
 from tiny_families import build_qwen2_5_vl
 
 from vlrl.config import Config
+from vlrl.config.options import EvalEndpoint
 from vlrl.engine.api.options import TOKEN_VARIABLE
 from vlrl.envs.visual.questions.digit_sum import DigitSum
 from vlrl.evaluate import evaluate_model
+from vlrl.evaluation.result import Evaluation
 from vlrl.run.resume import config_text
-from vlrl.types import Trajectory
 
 pytestmark = pytest.mark.slow(together=True)
 
@@ -48,8 +49,8 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Config:
 
 
 @pytest.fixture(scope="module")
-def evaluated(config: Config) -> list[Trajectory]:
-    return [group.trajectories[0] for group in evaluate_model(config).greedy]
+def evaluated(config: Config) -> Evaluation:
+    return evaluate_model(config)
 
 
 @pytest.fixture(scope="module")
@@ -105,12 +106,12 @@ def asked(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def test_greedy_answers_are_those_of_eval(evaluated: list[Trajectory], server: str) -> None:
+def test_greedy_answers_are_those_of_eval(evaluated: Evaluation, server: str) -> None:
     rows = DigitSum("heldout", num_rows=NUM_ROWS)
-    assert len(evaluated) == NUM_ROWS
+    assert len(evaluated.greedy) == NUM_ROWS
     headers = {"Authorization": f"Bearer {TOKEN}"}
-    for number, trajectory in enumerate(evaluated):
-        row = rows[number]
+    for number, group in enumerate(evaluated.greedy):
+        row, trajectory = rows[number], group.trajectories[0]
         assert trajectory.sample.id == row["id"]
         answer = httpx2.post(
             f"{server}/chat/completions", json=asked(row), headers=headers, timeout=120, trust_env=False
@@ -122,6 +123,19 @@ def test_greedy_answers_are_those_of_eval(evaluated: list[Trajectory], server: s
         assert choice["token_ids"] == ledger.token_ids[ledger.loss_mask].tolist()
         assert answer.json()["prompt_token_ids"] == ledger.token_ids[~ledger.loss_mask].tolist()
         assert choice["message"]["content"] == trajectory.completion
+
+
+def test_eval_of_an_endpoint_finds_what_the_engine_finds(
+    config: Config, evaluated: Evaluation, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`eval.endpoint` at vLLM's own server: the same answers to the letter, so one table may have both."""
+    monkeypatch.setenv("SERVED_KEY", TOKEN)
+    asks = EvalEndpoint(base_url=server, model="run", api_key_env="SERVED_KEY")
+    at_it = config.model_copy(update={"eval": config.eval.model_copy(update={"endpoint": asks})})
+    found = evaluate_model(at_it)
+    texts = [[group.trajectories[0].completion for group in each.greedy] for each in (found, evaluated)]
+    assert texts[0] == texts[1]
+    assert found.accuracy_greedy == evaluated.accuracy_greedy
 
 
 def test_limits_hold(server: str) -> None:
