@@ -100,6 +100,28 @@ def test_the_last_ones_are_kept_and_later_ones_go(config: Config, bucket: Bucket
     assert bucket.names() == [*keys_of(4), *keys_of(6)]
 
 
+def test_the_best_one_is_kept_and_comes_along_elsewhere(bucket: Bucket, tmp_path: Path) -> None:
+    told = Told()
+    here, there = (
+        config_of(bucket, tmp_path / name, eval={"keep_best": True, "every": 2}) for name in ("one", "other")
+    )
+    for step, best in ((2, 2), (4, 2), (6, 2), (8, 8), (10, 8), (12, 8), (14, 8)):
+        selection = {"best": 0.5, "best_step": best, "num_since": 0, "last_step": step}
+        state = RunState(step, 0, 1, selection=selection)
+        folder = save_checkpoint(here.run_dir, state, write_least, keep=9)
+        add_digests(folder)
+        if step == 8:  # a newer one is whole before this one's turn comes: others would be passed over
+            save_checkpoint(here.run_dir, RunState(9, 0, 1, selection=selection), write_least, keep=9)
+        remote_of(here).upload(folder, never)
+        if step == 6:
+            assert remote_of(here).steps() == ["step_000006", "step_000004", "step_000002"]
+    assert remote_of(here).steps() == ["step_000014", "step_000012", "step_000008"]
+    newest = remote_of(there).fetch_newer(told)
+    assert newest is not None and newest.name == "step_000014"
+    best = there.run_dir / "checkpoints" / "step_000008"
+    assert damage(best) == "" and [event for event, _ in told] == ["checkpoint_fetched"] * 2
+
+
 def test_other_files_of_the_bucket_are_left_alone(config: Config, bucket: Bucket) -> None:
     others = ["runs/a/notes.txt", "runs/ab/step_000001/files.json", "step_000001/files.json"]
     for key in others:

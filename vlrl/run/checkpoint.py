@@ -17,6 +17,7 @@ from vlrl.config import Config
 from vlrl.config.options import CheckpointConfig
 from vlrl.errors import CheckpointError, ConfigError, ResourceError
 from vlrl.run.manifest import MANIFEST_FILE, damage, has_digests, sync, sync_entry, write_manifest
+from vlrl.tracking.selection import checkpoint_name
 
 TellFn = Callable[[str, str], None]
 """Takes an event's name and a sentence, see `vlrl.tracking.events`."""
@@ -36,8 +37,7 @@ class RunState:
         seed: the run's.
         num_ranks: of the trainer.
         tickets: which positions are generated and not trained, see `vlrl.rollout.buffer.Buffer.snapshot`;
-        None
-            in runs without rollouts, and in old checkpoints: every step took prompts_per_step positions.
+            None in runs without rollouts, and in old checkpoints: every step took prompts_per_step positions.
         selection: which evaluation was the best one, see `vlrl.tracking.selection`; None in old checkpoints.
     """
 
@@ -112,7 +112,7 @@ def save_checkpoint(
         ResourceError: if the disk is full.
         CheckpointError: if `write` left no model or no states.
     """
-    final = run_dir / "checkpoints" / f"step_{state.next_step:06d}"
+    final = run_dir / "checkpoints" / checkpoint_name(state.next_step)
     for unfinished in final.parent.glob(".step_*"):  # of a run that was killed; by time it is another step's
         shutil.rmtree(unfinished)
     with written_atomically(final) as aside:

@@ -12,10 +12,11 @@ from pathlib import Path
 
 from vlrl.config import Config
 from vlrl.errors import ResourceError
-from vlrl.run.checkpoint import TellFn, checkpoints, written_atomically
+from vlrl.run.checkpoint import STATE_FILE, TellFn, checkpoints, written_atomically
 from vlrl.run.manifest import MANIFEST_FILE, add_digests, damage, missing_files
 from vlrl.storage.remote import RemoteFolder
 from vlrl.storage.stopping import StopFn, Stopped
+from vlrl.tracking.selection import checkpoint_name
 
 OPTION = "checkpoint.upload_to"
 
@@ -27,38 +28,45 @@ class RemoteCheckpoints:
         url: the run's folder there.
     """
 
-    def __init__(self, url: str, run_dir: Path, keep: int) -> None:
+    def __init__(self, url: str, run_dir: Path, keep: int, keep_best: bool) -> None:
         """Ask the storage nothing yet.
 
         Args:
             url: of the option; the run's name is added.
             run_dir: the run's folder here.
             keep: how many there are to be there.
+            keep_best: and beside them the best one, as the newest one knows it.
 
         Raises:
             ConfigError: if nothing here can open such a URL.
         """
         self.url = f"{url.rstrip('/')}/{run_dir.name}"
         self._remote, self._run_dir, self._keep = RemoteFolder(self.url, OPTION), run_dir, keep
+        self._keep_best = keep_best
 
     @classmethod
     def of(cls, config: Config) -> RemoteCheckpoints | None:
         """Those of a run; None without checkpoint.upload_to."""
         url = config.checkpoint.upload_to
-        return None if url is None else cls(url, config.run_dir, config.checkpoint.keep)
+        return (
+            None if url is None else cls(url, config.run_dir, config.checkpoint.keep, config.eval.keep_best)
+        )
 
     def require_writable(self) -> None:
         """Raise ResourceError if the storage cannot be written."""
         self._remote.require_writable()
 
     def upload(self, folder: Path, stopped: StopFn) -> None:
-        """Copy a checkpoint that has its digests, unless a newer one is whole here or it is there already.
+        """Copy a checkpoint that has its digests, unless it is there already, or a newer one is whole here.
+
+        The best one is copied in any case.
 
         Raises:
             Stopped: if it is to be given up.
             ResourceError: if it fails; what is there then is not a checkpoint.
         """
-        if folder != checkpoints(self._run_dir)[-1] or self.has(folder):
+        best = self._best_by(folder)
+        if folder.name not in (checkpoints(self._run_dir)[-1].name, best) or self.has(folder):
             return
         manifest = (folder / MANIFEST_FILE).read_bytes()
         self._remote.remove(f"{folder.name}/{MANIFEST_FILE}")  # of the same step, before it was done again
@@ -67,7 +75,7 @@ class RemoteCheckpoints:
                 raise Stopped
             self._remote.upload(folder / name, f"{folder.name}/{name}", stopped)
         self._remote.write(f"{folder.name}/{MANIFEST_FILE}", manifest)
-        self._prune(folder.name)
+        self._prune(folder.name, best)
 
     def has(self, folder: Path) -> bool:
         """Whether a checkpoint is there as it is here."""
@@ -83,6 +91,8 @@ class RemoteCheckpoints:
     def fetch_newer(self, tell: TellFn) -> Path | None:
         """Copy the newest checkpoint here if it is of a later step than any that is whole here; its folder.
 
+        The best one of that time is copied too, if it is kept.
+
         Raises:
             ResourceError: if the storage cannot be read, or the disk here is full.
         """
@@ -90,16 +100,31 @@ class RemoteCheckpoints:
         for name in self.steps():
             if here and name <= max(here):
                 break
-            final = self._run_dir / "checkpoints" / name
-            try:
-                with written_atomically(final) as aside:
-                    self._fetch(name, aside)
-            except _Damaged as error:
-                tell("checkpoint_damaged", f"damaged checkpoint {self.url}/{name}: {error}; going back")
+            if (final := self._copy(name, tell)) is None:
                 continue
-            tell("checkpoint_fetched", f"{self.url}/{name} was copied to {final}")
+            best = self._best_by(final)
+            if best is not None and not (final.parent / best).is_dir() and best in self.steps():
+                self._copy(best, tell)
             return final
         return None
+
+    def _copy(self, name: str, tell: TellFn) -> Path | None:
+        """Its folder here; None if it is damaged."""
+        final = self._run_dir / "checkpoints" / name
+        try:
+            with written_atomically(final) as aside:
+                self._fetch(name, aside)
+        except _Damaged as error:
+            tell("checkpoint_damaged", f"damaged checkpoint {self.url}/{name}: {error}; going back")
+            return None
+        tell("checkpoint_fetched", f"{self.url}/{name} was copied to {final}")
+        return final
+
+    def _best_by(self, folder: Path) -> str | None:
+        """The folder's name of the best checkpoint as one of this run knows it; None if none is kept."""
+        state = json.loads((folder / STATE_FILE).read_text(encoding="utf-8")) if self._keep_best else {}
+        step = (state.get("selection") or {}).get("best_step")
+        return None if step is None else checkpoint_name(step)
 
     def _fetch(self, name: str, aside: Path) -> None:
         manifest = self._remote.read(f"{name}/{MANIFEST_FILE}") or b"{}"
@@ -116,9 +141,9 @@ class RemoteCheckpoints:
         if wrong := damage(aside):
             raise _Damaged(wrong)
 
-    def _prune(self, newest: str) -> None:
-        """Remove all but the last `keep`, and those of later steps: the run has gone back behind them."""
-        kept = [name for name in self.steps() if name <= newest][: self._keep]
+    def _prune(self, newest: str, best: str | None) -> None:
+        """Remove all but the best and the last `keep`, and later ones: the run has gone back behind them."""
+        kept = [*[name for name in self.steps() if name <= newest][: self._keep], best]
         of_others = [
             n for n in self._remote.files() if n.startswith("step_") and n.partition("/")[0] not in kept
         ]

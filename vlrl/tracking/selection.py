@@ -24,6 +24,11 @@ def is_evaluated(config: Config, step: int) -> bool:
     return options.every > 0 and (step + 1) % options.every == 0 and (options.selects or not is_last)
 
 
+def checkpoint_name(num_updates: int) -> str:
+    """The folder of the checkpoint after so many weight updates, in RUN/checkpoints and at a URL."""
+    return f"step_{num_updates:06d}"
+
+
 class BestWeights:
     """The best value of eval.best_metric, and how many evaluations there were since.
 
@@ -111,7 +116,7 @@ class BestWeights:
         """The checkpoint that is kept as the best one; None without eval.keep_best or an evaluation."""
         if not self._options.keep_best or self.best_step is None:
             return None
-        return run_dir / "checkpoints" / f"step_{self.best_step:06d}"
+        return run_dir / "checkpoints" / checkpoint_name(self.best_step)
 
     def link(self, run_dir: Path) -> None:
         """Let RUN/best lead to the model of the best checkpoint."""
