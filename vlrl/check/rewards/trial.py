@@ -29,6 +29,8 @@ EPISODE_NAMES = frozenset({"episode_return", "success"})
 """What a reward may ask for that an environment says, whatever the text."""
 SLOW_S = 0.25
 """What takes longer on the first sample is not tried on the others: once is enough to know."""
+_ORDINARY = ("reference", "wrong", "empty")
+"""Kinds of cases that training brings all the time."""
 _GAIN = 1e-3
 """Least gain over the empty completion for a right answer to count as paid."""
 _EQUAL = 1e-9
@@ -72,8 +74,7 @@ class Try:
     @property
     def timed_out(self) -> bool:
         """It took too long, or its process died."""
-        words = ("took longer", "its process", "MemoryError")
-        return self.trouble is not None and self.trouble.reason.startswith(words)
+        return _timed_out(self.result)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +168,14 @@ def find_form(calls: Calls, samples: Sequence[Sample]) -> tuple[Form | None, boo
     """(the form that the right answers score best in or None, whether it does on each of the samples)."""
     samples = samples[: NUM_PROBED_ASYNC if calls.function.in_driver else NUM_PROBED]
     tried = [(i, form, text) for i, sample in enumerate(samples) for form, text in candidates(sample)]
-    base = [_number(r, calls) or 0.0 for r in calls.score([(s, "") for s in samples])]
+    of_first = [(samples[0], text) for i, _, text in tried if i == 0]
+    results = calls.score([(samples[0], ""), *of_first])
+    if all(map(_timed_out, results)):  # it ends its process whatever is said
+        return None, False
+    base = [_number(r, calls) or 0.0 for r in [results[0], *calls.score([(s, "") for s in samples[1:]])]]
     gains: dict[Form, list[float]] = defaultdict(list)
-    results = calls.score([(samples[i], text) for i, _, text in tried])
+    others = calls.score([(samples[i], text) for i, _, text in tried if i])
+    results = [*results[1:], *others]
     for (i, form, _), result in zip(tried, results, strict=True):
         if (score := _number(result, calls)) is not None:
             gains[form].append(score - base[i])
@@ -177,6 +183,13 @@ def find_form(calls: Calls, samples: Sequence[Sample]) -> tuple[Form | None, boo
         return None, False
     best = max(gains, key=lambda form: (round(sum(gains[form]), 9), form[0] != TARGET))
     return best, len(gains[best]) == len(samples) and min(gains[best]) > _GAIN
+
+
+def _timed_out(result: Value | Failure) -> bool:
+    """Whether a call took too long, or its process died."""
+    return isinstance(result, Failure) and result.reason.startswith(
+        ("took longer", "its process", "MemoryError")
+    )
 
 
 def _number(result: Value | Failure, calls: Calls) -> float | None:
@@ -226,33 +239,44 @@ def _reads_numbers(calls: Calls, samples: Sequence[Sample], form: Form) -> bool:
 
 
 def _run_battery(calls: Calls, samples: Sequence[Sample], form: Form, seed: int) -> list[Try]:
-    """Every case on the first sample; then on the others, but for what is heavy, slow or hangs."""
-    function = calls.function
+    """Every case on the first sample; then on the others, but for what is heavy, slow or hangs.
+
+    A reward that hangs or dies on every ordinary completion of the first sample is tried on nothing else.
+    """
     tries: list[Try] = []
     skipped: set[str] = set()
     for number, sample in enumerate(samples):
         cases = cases_of(sample, samples, form, seed)
-        if number:
+        if not number:
+            tries += _tried(calls, sample, [case for case in cases if case.kind in _ORDINARY])
+            if all(one.timed_out for one in tries):
+                break
+            cases = [case for case in cases if case.kind not in _ORDINARY]
+        else:
             cases = [case for case in cases if not case.heavy and case.name not in skipped]
         if number >= NUM_FIXED:
             cases = [case for case in cases if not case.fixed]
-        results = calls.score([(sample, case.text) for case in cases])
-        better = function.declared.higher_is_better
-        tried = [
-            Try(sample, case, result, better, seconds=seconds)
-            for case, result, seconds in zip(cases, results, calls.seconds, strict=True)
-        ]
+        tried = _tried(calls, sample, cases)
         tries += tried
-        skipped |= {one.case.name for one in tried if one.timed_out or one.seconds >= SLOW_S}
+        skipped |= {one.case.name for one in tries if one.timed_out or one.seconds >= SLOW_S}
         if sum(one.timed_out for one in tried) > len(tried) / 2:  # it hangs on anything: enough is known
             break
     return tries
 
 
+def _tried(calls: Calls, sample: Sample, cases: Sequence[Case]) -> list[Try]:
+    results = calls.score([(sample, case.text) for case in cases])
+    better = calls.function.declared.higher_is_better
+    return [
+        Try(sample, case, result, better, seconds=seconds)
+        for case, result, seconds in zip(cases, results, calls.seconds, strict=True)
+    ]
+
+
 def _time_ordinary(calls: Calls, tries: Sequence[Try], on_phase: Callable[[str], None]) -> list[float]:
     """Seconds of calls on ordinary completions, many of them, in processes that have made such calls."""
     on_phase("timing it")
-    ordinary = [t for t in tries if t.trouble is None and t.case.kind in ("reference", "wrong", "empty")]
+    ordinary = [t for t in tries if t.trouble is None and t.case.kind in _ORDINARY]
     if calls.function.is_async:
         ordinary = ordinary[:NUM_TIMED_ASYNC]
     rounds = 1 if calls.function.is_async or not ordinary else -(-NUM_TIMED // len(ordinary))
