@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,9 @@ from vlrl.process.serving import serve_until
 ENV, OPTIONS, SEED = "gui/emu", {}, 3
 
 
-def right_actions() -> list[str]:
+def right_actions(env: str, options: dict[str, Any]) -> list[str]:
     """What the environment's own oracle does."""
-    game, actions = PlayedGame(ENV, OPTIONS, {}, SEED), []
+    game, actions = PlayedGame(env, options, {}, SEED), []
     while not game.is_over:
         actions.append(game.hint())
         game.act(actions[-1])
@@ -75,14 +76,20 @@ def images_of(body: dict[str, Any]) -> list[Image.Image]:
     return [Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2]))) for url in urls]
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[ActingServer]:
-    acting = ActingServer(right_actions())
+@contextmanager
+def acting_in(env: str, options: dict[str, Any]) -> Iterator[ActingServer]:
+    acting = ActingServer(right_actions(env, options))
     thread = threading.Thread(target=acting.serve, daemon=True)
     thread.start()
     yield acting
     acting.stopped.set_result(None)
     thread.join(10)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ActingServer]:
+    with acting_in(ENV, OPTIONS) as acting:
+        yield acting
 
 
 def until(is_true: Callable[[], bool]) -> None:
@@ -101,6 +108,21 @@ def test_an_episode_is_solved_recorded_and_replayed(server: ActingServer, tmp_pa
     replayed = replay_all(Path(result["recording"]))
     assert replayed["ok"] and replayed["num_same"] == 1, replayed
     assert replayed["episodes"][0]["pixels"] == "same"
+
+
+@pytest.mark.parametrize(
+    ("env", "options"),
+    [("gui/miniwob", {"tasks": ["click-button"]}), ("gui/x11", {})],
+    ids=["miniwob", "x11"],
+)
+def test_real_pages_and_programs_are_worked_on_too(env: str, options: dict[str, Any], tmp_path: Path) -> None:
+    """Nothing can be taken back in a browser or an X desktop; with confirm=never nobody is asked."""
+    asked = AgentOptions(env, options, seed=SEED, confirm="never", out=tmp_path)
+    with acting_in(env, options) as server:
+        result = work(server.endpoint, asked, lambda words: None)
+    assert (result["state"], result["success"]) == ("over", True)
+    replayed = replay_all(Path(result["recording"]))
+    assert replayed["ok"] and replayed["episodes"][0]["pixels"] == "same"
 
 
 def test_a_person_decides_pauses_and_stops_on_the_page(server: ActingServer, tmp_path: Path) -> None:
