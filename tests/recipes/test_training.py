@@ -115,12 +115,16 @@ def test_clicks_on_generated_screens_train(
 ) -> None:
     """gui_grounding.yaml, whose rows are made on the spot and have the right click for a target."""
     monkeypatch.chdir(tmp_path)
-    sizes = [f"data.{part}.options.shown_size=[168, 112]" for part in ("train", "eval")]
-    sizes += ["data.train.options.num_rows=16", "data.eval.options.num_rows=8", "rollout.max_tokens=96"]
-    recipe = Recipe("gui_grounding", lambda data: None, say_tagged, 1.0, "", 0.0, sizes=tuple(sizes))
+    # The plain grammar: a tiny model does not learn Qwen's JSON within a test.
+    sizes = [
+        f"data.{part}.options.{each}" for part in ("train", "eval") for each in ("codec=plain", "num_rows=8")
+    ]
+    recipe = Recipe(
+        "gui_grounding", lambda data: None, say_tagged, 1.0, "", 0.0, sizes=("rollout.max_tokens=32", *sizes)
+    )
     config = recipe.config(recipe_model)
     (source,) = config.data.train
-    model = supervised(config, source.model_dump(mode="json"), num_steps=130)  # its form is long
+    model = supervised(config, source.model_dump(mode="json"), num_steps=100)
     trained(recipe, recipe.config(model))
 
 
