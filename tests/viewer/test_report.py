@@ -16,7 +16,7 @@ from vlrl.tracking.rollouts.paths import train_file
 from vlrl.tracking.rollouts.table import RolloutPlace, rollout_table
 from vlrl.tracking.sinks import MetricSinks
 from vlrl.viewer.pages.report import write_report
-from vlrl.viewer.rollouts import Column, build_cards, token_spans
+from vlrl.viewer.rollouts import RolloutColumn, build_cards, token_spans
 
 
 class Page(HTMLParser):
@@ -158,7 +158,7 @@ def test_images_outside_the_run_folder_are_not_read(run_dir, tmp_path):
     Image.new("RGB", (4, 4)).save(tmp_path / "secret.png")
     paths = ["../secret.png", str(tmp_path / "secret.png"), "media/gone.png"]
     record = {"sample_id": "a", "media": [{"path": p, "width": 4, "height": 4} for p in paths]}
-    (card,) = build_cards([Column("before", run_dir, [record])], 1)
+    (card,) = build_cards([RolloutColumn("before", run_dir, [record])], 1)
     assert [image.uri for image in card.images] == ["", "", ""]
 
 

@@ -30,7 +30,7 @@ from vlrl.types import (
     VersionSpan,
 )
 from vlrl.viewer.pages.report import write_report
-from vlrl.viewer.rollouts import Column, build_cards
+from vlrl.viewer.rollouts import RolloutColumn, build_cards
 from vlrl.viewer.room import SizeBudget
 from vlrl.viewer.strips import MAX_FRAMES, build_strip, split_deed
 
@@ -255,7 +255,7 @@ def test_a_failed_episode_says_why_and_a_lost_image_is_missed(run_dir: Path) -> 
 
 
 def test_single_turns_are_no_episode(run_dir: Path) -> None:
-    (card, _) = build_cards([Column("after", run_dir, records_of(run_dir, "after"))], 2)
+    (card, _) = build_cards([RolloutColumn("after", run_dir, records_of(run_dir, "after"))], 2)
     assert not card.is_episode
     assert card.attempts[0].strip is None
     assert len(card.images) == 1
@@ -264,6 +264,6 @@ def test_single_turns_are_no_episode(run_dir: Path) -> None:
 def test_an_episode_without_a_single_turn_has_a_card(run_dir: Path) -> None:
     (record, _) = records_of(run_dir)
     record |= {"turns": [], "ledgers": [], "media": [], "outcome": "env_error", "failure": "reset raised"}
-    (card,) = build_cards([Column("before", run_dir, [record])], 1)
+    (card,) = build_cards([RolloutColumn("before", run_dir, [record])], 1)
     assert (card.attempts[0].num_tokens, card.attempts[0].failure) == (0, "reset raised")
     assert not card.is_episode

@@ -90,7 +90,7 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class RolloutColumn:
     """Rollouts that stand below one heading, for example those before training.
 
     Attributes:
@@ -104,9 +104,9 @@ class Column:
     records: Sequence[Record]
 
 
-def build_cards(columns: Sequence[Column], limit: int) -> list[Card]:
+def build_cards(columns: Sequence[RolloutColumn], limit: int) -> list[Card]:
     """The first `limit` samples of the columns, in file order."""
-    by_sample: dict[str, list[tuple[Column, Record]]] = {}
+    by_sample: dict[str, list[tuple[RolloutColumn, Record]]] = {}
     for column in columns:
         for record in column.records:
             shown = by_sample.setdefault(str(record.get("sample_id", "")), [])
@@ -137,7 +137,10 @@ def token_spans(ledger: Record, start: int, stop: int | None = None) -> list[Tex
 
 
 def _card(
-    sample_id: str, shown: Sequence[tuple[Column, Record]], scale: tuple[float, float], room: SizeBudget
+    sample_id: str,
+    shown: Sequence[tuple[RolloutColumn, Record]],
+    scale: tuple[float, float],
+    room: SizeBudget,
 ) -> Card:
     column, first = shown[0]
     ledger, num_prompt_tokens = _first_ledger(first)
@@ -157,7 +160,7 @@ def _card(
 
 
 def _attempt(
-    column: Column, record: Record, scale: tuple[float, float], is_episode: bool, room: SizeBudget
+    column: RolloutColumn, record: Record, scale: tuple[float, float], is_episode: bool, room: SizeBudget
 ) -> Attempt:
     ledgers = record.get("ledgers", [])
     reward, (low, high) = record.get("reward"), scale

@@ -168,14 +168,12 @@ def find_form(calls: Calls, samples: Sequence[Sample]) -> tuple[Form | None, boo
     """(the form that the right answers score best in or None, whether it does on each of the samples)."""
     samples = samples[: NUM_PROBED_ASYNC if calls.function.in_driver else NUM_PROBED]
     tried = [(i, form, text) for i, sample in enumerate(samples) for form, text in candidates(sample)]
-    of_first = [(samples[0], text) for i, _, text in tried if i == 0]
-    results = calls.score([(samples[0], ""), *of_first])
-    if all(map(_timed_out, results)):  # it ends its process whatever is said
+    first = calls.score([(samples[0], ""), *((samples[0], text) for i, _, text in tried if not i)])
+    if all(map(_timed_out, first)):  # it ends its process whatever is said
         return None, False
-    base = [_number(r, calls) or 0.0 for r in [results[0], *calls.score([(s, "") for s in samples[1:]])]]
+    base = [_number(r, calls) or 0.0 for r in [first[0], *calls.score([(s, "") for s in samples[1:]])]]
     gains: dict[Form, list[float]] = defaultdict(list)
-    others = calls.score([(samples[i], text) for i, _, text in tried if i])
-    results = [*results[1:], *others]
+    results = [*first[1:], *calls.score([(samples[i], text) for i, _, text in tried if i])]
     for (i, form, _), result in zip(tried, results, strict=True):
         if (score := _number(result, calls)) is not None:
             gains[form].append(score - base[i])
@@ -247,13 +245,13 @@ def _run_battery(calls: Calls, samples: Sequence[Sample], form: Form, seed: int)
     skipped: set[str] = set()
     for number, sample in enumerate(samples):
         cases = cases_of(sample, samples, form, seed)
-        if not number:
+        if number:
+            cases = [case for case in cases if not case.heavy and case.name not in skipped]
+        else:
             tries += _tried(calls, sample, [case for case in cases if case.kind in _ORDINARY])
+            cases = [case for case in cases if case.kind not in _ORDINARY]
             if all(one.timed_out for one in tries):
                 break
-            cases = [case for case in cases if case.kind not in _ORDINARY]
-        else:
-            cases = [case for case in cases if not case.heavy and case.name not in skipped]
         if number >= NUM_FIXED:
             cases = [case for case in cases if not case.fixed]
         tried = _tried(calls, sample, cases)
@@ -266,9 +264,8 @@ def _run_battery(calls: Calls, samples: Sequence[Sample], form: Form, seed: int)
 
 def _tried(calls: Calls, sample: Sample, cases: Sequence[Case]) -> list[Try]:
     results = calls.score([(sample, case.text) for case in cases])
-    better = calls.function.declared.higher_is_better
     return [
-        Try(sample, case, result, better, seconds=seconds)
+        Try(sample, case, result, calls.function.declared.higher_is_better, seconds=seconds)
         for case, result, seconds in zip(cases, results, calls.seconds, strict=True)
     ]
 

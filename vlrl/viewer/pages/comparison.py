@@ -11,14 +11,14 @@ from vlrl.experiments.compare import Comparison, PairedRow
 from vlrl.tracking.rollouts.paths import ROLLOUTS
 from vlrl.tracking.rollouts.read import read_rollouts
 from vlrl.viewer.page import write_page
-from vlrl.viewer.rollouts import Card, Column, Record, build_cards
+from vlrl.viewer.rollouts import Card, Record, RolloutColumn, build_cards
 
 MAX_ROWS = 24
 """Rows shown of those that B won, and of those that it lost."""
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class ChangedRows:
     """Rows on which one of the two earned more, the largest difference first; not all of them are shown."""
 
     title: str
@@ -53,11 +53,14 @@ def write_comparison(
 
 def _section(
     title: str, a: Path, b: Path, rows: Sequence[PairedRow], kept: Sequence[dict[tuple[str, str], Record]]
-) -> Section:
+) -> ChangedRows:
     rows = sorted(rows, key=lambda row: -abs(row.difference))
     pairs = list(_pairs(rows, kept))
-    columns = [Column("A", a, [of_a for of_a, _ in pairs]), Column("B", b, [of_b for _, of_b in pairs])]
-    return Section(title, len(rows), build_cards(columns, MAX_ROWS))
+    columns = [
+        RolloutColumn("A", a, [of_a for of_a, _ in pairs]),
+        RolloutColumn("B", b, [of_b for _, of_b in pairs]),
+    ]
+    return ChangedRows(title, len(rows), build_cards(columns, MAX_ROWS))
 
 
 def _pairs(

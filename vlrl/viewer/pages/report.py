@@ -26,7 +26,7 @@ from vlrl.viewer.charts import (
     stacked_chart,
 )
 from vlrl.viewer.page import write_page
-from vlrl.viewer.rollouts import Card, Column, build_cards
+from vlrl.viewer.rollouts import Card, RolloutColumn, build_cards
 from vlrl.viewer.run import RunFolder, load_run
 from vlrl.viewer.verdict import verdict
 
@@ -65,7 +65,7 @@ class ReportFigure:
 def write_report(run_dir: Path) -> Path:
     """Write RUN/report.html from what is in the folder, and return its path."""
     run = load_run(run_dir)
-    columns = [Column(heading, run_dir, records) for heading, records in run.columns]
+    columns = [RolloutColumn(heading, run_dir, records) for heading, records in run.columns]
     rollouts = build_cards(columns, int(run.option("logging.num_report_rollouts", DEFAULT_ROLLOUTS)))
     path = run_dir / "report.html"
     write_page(path, "report.html.j2", **context(run, rollouts))
@@ -96,7 +96,9 @@ def write_rollout_report(path: Path, page: Path | None = None) -> Path:
     run = RunFolder(name=path.name, summary={}, config={}, config_text="", metrics=[], columns=[])
     page = page or path.with_suffix(".html")
     limit = max(DEFAULT_ROLLOUTS, MAX_COMPLETIONS // len(by_heading))
-    cards = build_cards([Column(name, run_dir_of(path), shown) for name, shown in by_heading.items()], limit)
+    cards = build_cards(
+        [RolloutColumn(name, run_dir_of(path), shown) for name, shown in by_heading.items()], limit
+    )
     sentence = f"{len(records)} rollouts{mean}."
     write_page(page, "report.html.j2", **{**context(run, cards), "tone": "open", "verdict": sentence})
     return page
