@@ -57,6 +57,17 @@ def test_rows_that_were_won_and_lost_stand_with_images_and_both_answers(
     assert "On 2 of the rows asked greedy; 2 of them below" in won
 
 
+def test_rows_of_two_sets_with_one_id_are_two_cards(evaluations: tuple[Path, Path], tmp_path: Path) -> None:
+    for folder in evaluations:
+        file = folder / "samples.jsonl"
+        first = json.loads(file.read_text(encoding="utf-8").splitlines()[0])
+        first["heldout"]["set"] = "other"
+        with file.open("a", encoding="utf-8") as kept:
+            kept.write(json.dumps(first) + "\n")
+    text, name = written(*evaluations, tmp_path / "page.html"), "digit_sum/heldout/0"
+    assert f">test/{name}<" in text and f">other/{name}<" in text
+
+
 def test_of_runs_the_rollouts_of_the_report_are_shown(run_dir: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     shutil.copytree(run_dir, other)
@@ -70,7 +81,7 @@ def test_of_runs_the_rollouts_of_the_report_are_shown(run_dir: Path, tmp_path: P
         add_heldout(folder, 10**6, answers)
     text = written(run_dir, other, tmp_path / "page.html")
     assert f"On {len(ids) + 1} of the rows asked sampled; {len(ids)} of them below" in text
-    assert "did not keep are not shown" in text
+    assert "none whose rollouts a folder did not keep" in text
 
 
 def test_without_any_rollouts_the_numbers_are_there(tmp_path: Path) -> None:

@@ -48,7 +48,8 @@ def write_comparison(
         _section("B earned more", a, b, [row for row in rows if row.difference > 0 and row.how == how], kept),
         _section("A earned more", a, b, [row for row in rows if row.difference < 0 and row.how == how], kept),
     ]
-    write_page(path, "comparison.html.j2", a=a, b=b, how=how, comparisons=comparisons, sections=sections)
+    shown = {"how": how, "comparisons": comparisons, "sections": sections, "most": MAX_ROWS}
+    write_page(path, "comparison.html.j2", a=a, b=b, **shown)
 
 
 def _section(
@@ -66,11 +67,12 @@ def _section(
 def _pairs(
     rows: Sequence[PairedRow], kept: Sequence[dict[tuple[str, str], Record]]
 ) -> Iterator[tuple[Record, Record]]:
-    """The rollouts of each row in both folders; a run's are not told apart by set."""
+    """The rollouts of each row in both folders, named by set and id; a run's are not told apart by set."""
     for row in rows:
         of_a, of_b = (each.get((row.set, row.sample_id)) or each.get(("", row.sample_id)) for each in kept)
         if of_a and of_b:
-            yield of_a, of_b
+            name = {"sample_id": f"{row.set}/{row.sample_id}" if row.set else row.sample_id}
+            yield {**of_a, **name}, {**of_b, **name}
 
 
 def _kept(folder: Path, how: str) -> dict[tuple[str, str], Record]:
