@@ -26,7 +26,7 @@ def folder(run_dirs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Pa
 def test_a_browser_opens_it_from_the_disk(folder: Path, tmp_path: Path) -> None:
     with ViewPage((folder / "index.html").as_uri(), tmp_path / "profile") as page:
         page.start()
-        assert page.value("document.querySelectorAll('.panel svg').length") > 3
+        page.until("document.querySelectorAll('.panel svg').length > 3")  # drawn when a frame shows them
         page.go("#health")
         assert "KL spike" in page.text(".findings")
         page.go("#rollouts")
