@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -13,58 +12,18 @@ from vlrl.coordinates import Canvas
 from vlrl.envs.gui.actions import Action, Answer, Click, Finish, Pixel, points_of
 from vlrl.envs.gui.codecs.codec import ActionError, View
 from vlrl.envs.gui.codecs.grammar.next_words import next_words
-from vlrl.envs.gui.codecs.grammar.tolerance import Tolerance
+from vlrl.envs.gui.codecs.grammar.several import read_several
+from vlrl.envs.gui.codecs.grammar.tolerance import Reading
 from vlrl.envs.gui.codecs.open import open_codec
 from vlrl.envs.gui.gestures import text_of
 from vlrl.envs.gui.hits import element_at
+from vlrl.envs.gui.marks import ScreenMark, marks_of, tree_text, with_marks
+from vlrl.envs.gui.rules import GuiRules
 from vlrl.envs.gui.screen import Backend, Screen, Verdict
 from vlrl.errors import ConfigError
 from vlrl.protocols import Observation, StepResult
 
-RewardRule = Literal["success", "progress", "raw"]
-
-
-@dataclass(frozen=True, slots=True)
-class GuiRules:
-    """How an episode on a screen is played and paid.
-
-    Attributes:
-        codec: the grammar of actions; see `vlrl env list` for their names.
-        tolerance: "strict", "published" or "lenient": how much the codec forgives in a text's form; see
-            docs/gui_actions.md. Actions that took a repair are counted in info.
-        reward: "success" pays 1 at the end of an episode that reached its goal; "progress" pays each
-            milestone when it is reached and takes back what is undone: the sum is the last progress; "raw"
-            pays at the end what the world itself pays, of backends whose worlds do.
-        max_steps: actions before the episode is truncated; None takes the task's own.
-        invalid_penalty: taken for a text that is not an action.
-        end: "goal" ends the episode when the goal is reached, "finish" when the agent says that it is done;
-            None takes the task's own.
-        shown_size: [width, height] of the screenshot as the model is given it, for the instructions that name
-            it, and for coordinates where nobody says otherwise by `seen`; None is the screen's own.
-        instructions: the system prompt, in place of the codec's own, which lists all its actions.
-        widgets: say in info which widget an action met, for people to read; the accessibility tree is asked
-            for it in every step.
-    """
-
-    codec: str = "plain"
-    tolerance: Tolerance = "published"
-    reward: RewardRule = "success"
-    max_steps: int | None = None
-    invalid_penalty: float = 0.0
-    end: Literal["goal", "finish"] | None = None
-    shown_size: Sequence[int] | None = None
-    instructions: str | None = None
-    widgets: bool = False
-
-    def __post_init__(self) -> None:
-        if self.reward not in ("success", "progress", "raw"):
-            raise ConfigError(f"GUI option reward={self.reward!r}; success, progress or raw")
-        if self.end not in (None, "goal", "finish"):
-            raise ConfigError(f"GUI option end={self.end!r}; goal, finish or null")
-        if self.max_steps is not None and self.max_steps < 1:
-            raise ConfigError(f"GUI option max_steps={self.max_steps}; give a whole number from 1, or null")
-        if not self.invalid_penalty >= 0:
-            raise ConfigError(f"GUI option invalid_penalty={self.invalid_penalty}; give a number from 0")
+_NOT_AN_ACTION = {"invalid": True, "gui_action": "", "point": ""}
 
 
 class GuiEnv:
@@ -78,12 +37,11 @@ class GuiEnv:
         except TypeError as error:
             raise ConfigError(f"GUI options {sorted(rules)}: {error}") from error
         self.backend, self.codec = backend, open_codec(self.rules.codec, self.rules.tolerance)
-        if self.rules.widgets and not hasattr(backend, "elements"):
-            raise ConfigError(f"GUI option widgets=true: {type(backend).__name__} does not know its widgets")
-        width, height = self.rules.shown_size or backend.size
-        said = self.rules.instructions
-        self.system_prompt = self.codec.instructions((width, height), backend.form) if said is None else said
+        self._check_rules()
+        self.system_prompt = self._instructions()
         self._screen: Screen | None = None
+        self._marks: list[ScreenMark] = []
+        self._num_steps = self._num_repaired = 0
         self._canvas: Canvas | None = None
         for methods in (("oracle",), ("snapshot", "restore")):
             if not all(hasattr(backend, name) for name in methods):
@@ -107,32 +65,41 @@ class GuiEnv:
         return text_of(self.codec, self.view, gesture)
 
     def step(self, action: str) -> StepResult:
-        """Do what the text says.
+        """Do what the text says, one action or, with the option actions_per_turn, several.
 
         info has success, invalid, progress, settled, gui_action, num_steps, lenient_actions: how many actions
         so far were repaired (repairs names what this one took), agent_error: the agent broke the
         world itself, which ends the episode and is scored; and point: where it acted, "x,y x,y" in pixels of
-        the screen before it. With the option widgets also widget, "role name", and
-        widget_box, "x0,y0,x1,y1", of what lay at the first of them.
+        the screen before it. With the option widgets also widget, "role name", and widget_box, "x0,y0,x1,y1",
+        of what lay at the first of them. Of several actions gui_action, "A(…); B(…)", and point have all that
+        were done.
         """
         if self._screen is None or self._ended:
             raise RuntimeError("no episode is under way; call reset first")
-        self._num_steps += 1
-        view = self.view
         try:
-            reading = self.codec.read(action, view)
+            readings = read_several(self.codec, action, self.view, self.rules.actions_per_turn)
+        except ActionError as error:
+            self._num_steps += 1
+            return self._result(f"That was no action: {error}.", self.rules.invalid_penalty, _NOT_AN_ACTION)
+        return self._play(readings)
+
+    def _play(self, readings: Sequence[Reading]) -> StepResult:
+        """Do actions one after the other, as long as the episode goes on."""
+        done_so_far: list[dict[str, str]] = []
+        for number, reading in enumerate(readings, 1):
             done = reading.action
-            info = {"invalid": False, "gui_action": repr(done)} | self._places(done, view.pointer)
+            self._num_steps += 1
+            done_so_far.append(self._said(reading))
+            try:
+                self._screen = self.backend.perform(done)
+            except ActionError as error:  # a machine that cannot do this
+                said = f"That was no action: {error}."
+                return self._result(said, self.rules.invalid_penalty, _NOT_AN_ACTION)
             self._num_repaired += bool(reading.repairs)
-            if reading.repairs:
-                info["repairs"] = " ".join(reading.repairs)
-            self._screen = self.backend.perform(done)
-        except ActionError as error:  # of the text, or of a machine that cannot do this
-            said = f"That was no action: {error}."
-            return self._result(
-                said, self.rules.invalid_penalty, {"invalid": True, "gui_action": "", "point": ""}
-            )
-        return self._result("", 0.0, info, done)
+            is_last = number == len(readings) or self._num_steps >= self._max_steps
+            if is_last or self._is_over(done, self.backend.verdict()):
+                break
+        return self._result("", 0.0, {"invalid": False, **_joined(done_so_far)}, done)
 
     @property
     def view(self) -> View:
@@ -140,7 +107,7 @@ class GuiEnv:
         screen = self._shown()
         size = (screen.pixels.shape[0], screen.pixels.shape[1])
         width, height = self.rules.shown_size or (size[1], size[0])
-        return View(self._canvas or Canvas(size, (height, width)), screen.pointer)
+        return View(self._canvas or Canvas(size, (height, width)), screen.pointer, self._marks)
 
     def oracle(self) -> str:
         """A right next action, in the codec's words."""
@@ -167,11 +134,12 @@ class GuiEnv:
         """The episode as a value, if the backend's world is one."""
         backend: Any = self.backend
         counts = self._num_steps, self._num_repaired, self._paid, self._ended
-        return backend.snapshot(), self._screen, counts
+        return backend.snapshot(), (self._screen, self._marks), counts
 
     def restore(self, state: Any) -> None:
         """Go on from a snapshot."""
-        world, self._screen, (self._num_steps, self._num_repaired, self._paid, self._ended) = state
+        world, (self._screen, self._marks), counts = state
+        self._num_steps, self._num_repaired, self._paid, self._ended = counts
         backend: Any = self.backend
         backend.restore(world)
 
@@ -185,8 +153,7 @@ class GuiEnv:
     ) -> StepResult:
         verdict = self.backend.verdict()
         self._ended = terminated = self._is_over(done, verdict)
-        limit = self.rules.max_steps or self.backend.max_steps
-        truncated = not terminated and self._num_steps >= limit
+        truncated = not terminated and self._num_steps >= self._max_steps
         self._ended |= truncated
         info = {
             "success": terminated and verdict.success,
@@ -202,8 +169,45 @@ class GuiEnv:
         reward = self._reward(verdict, terminated) - penalty
         return StepResult(self._show(text), reward, terminated, truncated, info)
 
+    @property
+    def _max_steps(self) -> int:
+        return self.rules.max_steps or self.backend.max_steps
+
+    def _check_rules(self) -> None:
+        for rule, needs in (("widgets", self.rules.widgets), ("observe", self.rules.observe != "screenshot")):
+            if needs and not hasattr(self.backend, "elements"):
+                value, name = getattr(self.rules, rule), type(self.backend).__name__
+                raise ConfigError(f"GUI option {rule}={value}: {name} does not know its widgets")
+        if self.rules.observe == "marks" and not self.codec.mark_example:
+            raise ConfigError(
+                f"GUI option observe=marks: the codec {self.rules.codec!r} cannot name a number; plain and "
+                "androidworld can, and observe=tree or both says places to the others"
+            )
+
+    def _instructions(self) -> str:
+        """The system message: the codec's, and what marks and several actions add to it."""
+        if self.rules.instructions is not None:
+            return self.rules.instructions
+        width, height = self.rules.shown_size or self.backend.size
+        said = [self.codec.instructions((width, height), self.backend.form)]
+        if self.rules.observe != "screenshot" and self.codec.mark_example:
+            said.append(
+                f"Widgets have numbers. An action may name one in the place of coordinates: "
+                f"{self.codec.mark_example}"
+            )
+        if self.rules.actions_per_turn > 1:
+            most = self.rules.actions_per_turn
+            said.append(f"A message may have up to {most} actions, which are done in their order.")
+        return "\n".join(said)
+
+    def _said(self, reading: Reading) -> dict[str, str]:
+        """What info says of an action, before it is done: the widget that it meets may be gone afterwards."""
+        repairs = {"repairs": " ".join(reading.repairs)} if reading.repairs else {}
+        pointer = self._shown().pointer
+        return {"gui_action": repr(reading.action), **self._places(reading.action, pointer), **repairs}
+
     def _places(self, done: Action, pointer: Pixel) -> dict[str, str]:
-        """Where an action acts, and on what; found before it does, as the widget may be gone afterwards."""
+        """Where an action acts, and on what."""
         acts_at_pointer = hasattr(done, "point") and not points_of(done)
         points = (pointer,) if acts_at_pointer else points_of(done)
         info = {"point": " ".join(f"{x},{y}" for x, y in points)}
@@ -233,9 +237,32 @@ class GuiEnv:
         return gained
 
     def _show(self, text: str) -> Observation:
-        return Observation(text, [self._shown().pixels], summary=f"Task: {self.backend.goal}")
+        goal, pixels, observe = f"Task: {self.backend.goal}", self._shown().pixels, self.rules.observe
+        if observe == "screenshot":
+            return Observation(text, [pixels], summary=goal)
+        backend: Any = self.backend
+        elements = backend.elements()
+        found = marks_of(elements, backend.size)
+        named = bool(self.codec.mark_example)
+        self._marks = [mark for _, mark in found] if named else []
+        images = [] if observe == "tree" else [with_marks(pixels, self._marks)]
+        if observe != "marks":
+            view = self.view
+            tree = tree_text(elements, found, None if named else lambda pixel: self.codec.place(pixel, view))
+            text = f"{text}\n\nThe screen:\n{tree}".lstrip("\n")
+        return Observation(text, images, summary=goal)
 
     def _shown(self) -> Screen:
         if self._screen is None:
             raise RuntimeError("no episode is under way; call reset first")
         return self._screen
+
+
+def _joined(said: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """What info says of several actions; the widget is the first one's."""
+    found = dict(said[0])
+    for key, between in (("gui_action", "; "), ("point", " "), ("repairs", " ")):
+        parts = [each[key] for each in said if each.get(key)]
+        if parts:
+            found[key] = between.join(parts)
+    return found

@@ -176,3 +176,12 @@ def test_images_share_what_there_is_and_small_ones_stay_as_they_are() -> None:
     assert max(plains) < 3000
     small = SizeBudget(1).image(noise[:100, :100])
     assert small.startswith("data:image/png")
+
+
+def test_several_actions_of_a_turn_are_one_path_and_all_are_named() -> None:
+    done = (
+        "Click(point=(3, 4), button='left', count=2, modifiers=()); TypeText(text='ab'); Key(keys=('enter',))"
+    )
+    gesture = read_gesture({"point": "3,4 9,9", "gui_action": done})
+    assert gesture is not None and gesture.kind == "path" and gesture.points == [(3.5, 4.5), (9.5, 9.5)]
+    assert gesture.words == "double click, then type, then press" and gesture.typed == "ab enter"

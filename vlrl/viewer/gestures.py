@@ -86,18 +86,19 @@ def read_gesture(info: Mapping[str, Any]) -> Gesture | None:
 
     Args:
         info: of the turn. `point` is "x,y x,y" in pixels of the image before it; `gui_action` the repr of
-            one of `vlrl.envs.gui.actions`; `widget` and `widget_box` what lay there. Any environment may
-            give them; all that cannot be read is left out.
+            one of `vlrl.envs.gui.actions`, or of several with ";" between them; `widget` and `widget_box`
+            what lay there. Any environment may give them; all that cannot be read is left out.
     """
     points = _points(str(info.get("point", "")))
-    name, fields = _call(str(info.get("gui_action", "")))
+    calls = _calls(str(info.get("gui_action", "")))
+    name, fields = calls[0] if calls else ("", {})
     box = BOX.fullmatch(str(info.get("widget_box", "")))
     if not points and not name:
         return None
     kind, towards = "click" if points else "", (0.0, 0.0)
     if len(points) > 1:
         kind = "path"
-    elif points and name == "Scroll":
+    elif points and name == "Scroll" and len(calls) == 1:
         kind, towards = "scroll", _unit(fields)
     elif points and name in ("Move", "ButtonDown", "ButtonUp", "LongPress"):
         kind = "press"
@@ -107,8 +108,8 @@ def read_gesture(info: Mapping[str, Any]) -> Gesture | None:
         points=points,
         rings=_count(fields),
         towards=towards,
-        words=_words(name, fields),
-        typed=_typed(fields),
+        words=", then ".join(_words(*call) for call in calls),
+        typed=" ".join(filter(None, (_typed(given) for _, given in calls))),
         widget=str(info.get("widget", "")),
         box=(x0, y0, x1 - x0, y1 - y0) if box else None,
     )
@@ -125,15 +126,17 @@ def _points(text: str) -> list[tuple[float, float]]:
     return [*found[:-1:step], *found[-1:]]
 
 
-def _call(text: str) -> tuple[str, dict[str, Any]]:
-    """(class, fields) of a repr such as Click(point=(3, 4), count=2); ("", {}) if it is none."""
+def _calls(text: str) -> list[tuple[str, dict[str, Any]]]:
+    """(class, fields) of reprs such as Click(point=(3, 4), count=2); KeyUp(key='a'). Empty if it is none."""
     try:
-        call = ast.parse(text, mode="eval").body
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
-            return call.func.id, {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
+        calls = [line.value for line in ast.parse(text).body if isinstance(line, ast.Expr)]
+        return [
+            (call.func.id, {str(k.arg): ast.literal_eval(k.value) for k in call.keywords})
+            for call in calls
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+        ]
     except (ValueError, SyntaxError, RecursionError, MemoryError):  # cut off, or a stranger's
-        pass
-    return "", {}
+        return []
 
 
 def _number(fields: Mapping[str, Any], name: str, otherwise: int = 0) -> int:

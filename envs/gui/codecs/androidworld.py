@@ -2,7 +2,7 @@
 
 Sources, facts only: google-research/android_world, android_world/env/json_action.py for types and members,
 android_world/env/actuation.py for what they do, android_world/agents/m3a.py for the form. Coordinates are
-pixels of the screenshot; elements by `index` are refused, as a screenshot has no numbers.
+pixels of the screenshot, or an element's `index` where widgets have numbers (`vlrl.envs.gui.marks`).
 
 scroll moves the view by half of the screen in its direction, as a finger from the middle to the edge does,
 whatever was tapped before;
@@ -15,7 +15,8 @@ their own here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
 from vlrl.envs.gui.actions import (
     Action,
@@ -37,7 +38,8 @@ from vlrl.envs.gui.codecs.grammar.directions import DIRECTIONS, direction_of, sc
 from vlrl.envs.gui.codecs.grammar.frames import Grid, shown_extent
 from vlrl.envs.gui.codecs.grammar.grammar_codec import GrammarCodec
 from vlrl.envs.gui.codecs.grammar.json_text import json_text, said_in_object
-from vlrl.envs.gui.codecs.grammar.parsed_call import ParsedAction
+from vlrl.envs.gui.codecs.grammar.parsed_call import Argument, ParsedAction
+from vlrl.envs.gui.marks import mark_at
 from vlrl.envs.gui.screen import Form
 
 SWIPE_MS = 500
@@ -65,6 +67,8 @@ _NAMES = ("index", "x", "y", "text", "direction", "app_name", "goal_status", "ke
 class AndroidWorldCodec(GrammarCodec):
     """One JSON object with an action_type in small letters."""
 
+    mark_example: ClassVar[str] = '{"action_type": "click", "index": 12}'
+
     def instructions(self, screen: tuple[int, int], form: Form) -> str:
         """See `Codec`."""
         extent = shown_extent(self._frame, screen)
@@ -79,13 +83,27 @@ class AndroidWorldCodec(GrammarCodec):
     def _read(self, text: str, grid: Grid) -> Action:
         said = said_in_object(text, "action_type")
         said.check_names(_NAMES)
-        if said.has("index"):
-            raise said.wrong("index", "is not known; give x and y")
-        return _action(said, grid)
+        return _action(_with_place(said, grid), grid)
 
     def _written(self, action: Action, grid: Grid) -> str | None:
         members = _members(action, grid)
         return None if members is None else f"Action: {json_text(members)}"
+
+
+def _with_place(said: ParsedAction, grid: Grid) -> ParsedAction:
+    """An element's index as the two numbers of its place."""
+    if not said.has("index"):
+        return said
+    if said.has("x", "y"):
+        raise said.wrong("index", "stands beside x and y; give one of them")
+    number = said.arguments["index"].value
+    try:
+        place = grid.mark(number if type(number) is int else 0)
+    except ValueError as error:
+        raise said.wrong("index", f"is wrong: {error}") from None
+    span = said.arguments["index"].span
+    left = {name: argument for name, argument in said.arguments.items() if name != "index"}
+    return replace(said, arguments=left | {n: Argument(v, span) for n, v in zip("xy", place, strict=True)})
 
 
 def _action(said: ParsedAction, grid: Grid) -> Action:
@@ -139,7 +157,8 @@ def _swipes(view: View) -> Mapping[str, Swipe]:
 
 def _members(action: Action, grid: Grid) -> dict[str, Any] | None:
     def at(point: tuple[int, int]) -> dict[str, Any]:
-        return dict(zip("xy", grid.written(point), strict=True))
+        mark = mark_at(grid.view.marks, point)
+        return {"index": mark} if mark else dict(zip("xy", grid.written(point), strict=True))
 
     match action:
         case Click(point=(_, _) as point, button="left", count=1 | 2 as count, modifiers=()):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from vlrl.coordinates import Canvas
 from vlrl.envs.gui.actions import Action, Pixel
+from vlrl.envs.gui.marks import ScreenMark
 from vlrl.envs.gui.screen import Form
 
 
@@ -31,10 +33,12 @@ class View:
     Attributes:
         canvas: the screenshot, as it is (original_size) and as it was given to the model (size).
         pointer: where the pointer was.
+        marks: the widgets that had numbers, from 1.
     """
 
     canvas: Canvas
     pointer: Pixel
+    marks: Sequence[ScreenMark] = ()
 
     @property
     def screen(self) -> tuple[int, int]:
@@ -69,6 +73,11 @@ class Codec(Protocol):
 
     name: str
 
+    @property
+    def mark_example(self) -> str:
+        """An action that names a mark; empty if the grammar cannot."""
+        ...
+
     def instructions(self, screen: tuple[int, int], form: Form) -> str:
         """The system message, which describes the screen and how to act.
 
@@ -84,6 +93,10 @@ class Codec(Protocol):
         Raises:
             ActionError: if there is none.
         """
+        ...
+
+    def place(self, pixel: Pixel, view: View) -> str:
+        """A place as the grammar counts: "120, 240"."""
         ...
 
     def format(self, action: Action, view: View) -> str:

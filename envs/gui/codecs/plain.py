@@ -1,14 +1,15 @@
 r"""vlrl's own short grammar: <action>click 312 240</action>. It can say every action.
 
 A text is written as it is, but for a newline, \n, and a backslash, \\; blanks at its ends are written \x20.
-Coordinates are pixels of the image as it is given to the model.
+Coordinates are pixels of the image as it is given to the model. [12] in the place of X Y is the widget that
+has the number 12, where widgets have numbers (`vlrl.envs.gui.marks`).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import get_args
+from typing import ClassVar, get_args
 
 from vlrl.envs.action_text import CLOSING, OPENING
 from vlrl.envs.gui.actions import (
@@ -48,6 +49,7 @@ from vlrl.envs.gui.codecs.grammar.parsed_call import (
     Span,
 )
 from vlrl.envs.gui.codecs.grammar.parts import tagged_part
+from vlrl.envs.gui.marks import mark_at
 from vlrl.envs.gui.screen import Form
 
 MAX_PATH = 16
@@ -94,11 +96,14 @@ type TEXT; button back; button home; button menu; button enter; open APP
 wait MILLISECONDS; answer TEXT; done; fail"""
 
 _WORD = re.compile(r"\S+")
+_MARK = re.compile(r"\[([0-9]{1,4})\]")
 _NUMBER = re.compile(r"-?[0-9]{1,6}(?:\.[0-9]{1,6})?")
 
 
 class PlainCodec(GrammarCodec):
     """One word and its arguments between action tags."""
+
+    mark_example: ClassVar[str] = f"{OPENING}click [12]{CLOSING}"
 
     def instructions(self, screen: tuple[int, int], form: Form) -> str:
         """See `Codec`."""
@@ -112,7 +117,7 @@ class PlainCodec(GrammarCodec):
         )
 
     def _read(self, text: str, grid: Grid) -> Action:
-        said, modifiers = _said(text, tagged_part(text, OPENING, CLOSING))
+        said, modifiers = _said(text, tagged_part(text, OPENING, CLOSING), grid)
         return _action(said, modifiers, grid)
 
     def _written(self, action: Action, grid: Grid) -> str | None:
@@ -120,7 +125,7 @@ class PlainCodec(GrammarCodec):
         return None if words is None else f"{OPENING}{words}{CLOSING}"
 
 
-def _said(text: str, span: Span) -> tuple[ParsedAction, tuple[Modifier, ...]]:
+def _said(text: str, span: Span, grid: Grid) -> tuple[ParsedAction, tuple[Modifier, ...]]:
     first = _WORD.search(text, *span)
     if not first:
         raise ActionError("no_action", "there is nothing between the tags", span)
@@ -133,16 +138,31 @@ def _said(text: str, span: Span) -> tuple[ParsedAction, tuple[Modifier, ...]]:
         return ParsedAction(verb, whole, first.span(), given), modifiers
     if verb not in _PARAMETERS:
         raise ActionError("unknown_action", f"{verb[:40]!r} is no action here", first.span())
-    names, given = _PARAMETERS[verb], {}
-    for number, word in enumerate(_WORD.finditer(text, first.end(), end)):
-        if number == len(names):
-            takes = f"takes {' '.join(names[:8])}" if names else "takes no arguments"
-            raise ActionError("bad_argument", f"{verb} {takes}", word.span())
-        value = float(word.group()) if _NUMBER.fullmatch(word.group()) else word.group()
-        given[names[number]] = Argument(value, word.span())
-    if verb == "scroll" and len(given) == 2:  # scroll DX DY, where the pointer is
+    names, arguments = _PARAMETERS[verb], _arguments(text, (first.end(), end), grid)
+    if len(arguments) > len(names):
+        takes = f"takes {' '.join(names[:8])}" if names else "takes no arguments"
+        raise ActionError("bad_argument", f"{verb} {takes}", arguments[len(names)].span)
+    given = dict(zip(names, arguments, strict=False))
+    is_mark = len(arguments) == 2 and arguments[0].span == arguments[1].span
+    if verb == "scroll" and len(given) == 2 and not is_mark:  # scroll DX DY, where the pointer is
         given = dict(zip(names[2:], given.values(), strict=True))
     return ParsedAction(verb, whole, first.span(), given), modifiers
+
+
+def _arguments(text: str, span: Span, grid: Grid) -> list[Argument]:
+    """The words of a span: numbers and texts; a mark is the two numbers of its place."""
+    found: list[Argument] = []
+    for word in _WORD.finditer(text, *span):
+        mark = _MARK.fullmatch(word.group())
+        if mark:
+            try:
+                found += [Argument(number, word.span()) for number in grid.mark(int(mark[1]))]
+            except ValueError as error:
+                raise ActionError("bad_argument", str(error), word.span()) from None
+        else:
+            value = float(word.group()) if _NUMBER.fullmatch(word.group()) else word.group()
+            found.append(Argument(value, word.span()))
+    return found
 
 
 def without_modifiers(word: str) -> tuple[tuple[Modifier, ...], str]:
@@ -196,7 +216,11 @@ def _action(said: ParsedAction, modifiers: tuple[Modifier, ...], grid: Grid) -> 
 
 def _words(action: Action, grid: Grid) -> str | None:
     def at(*pixels: Pixel | None) -> str:
-        return "".join(f" {number:g}" for pixel in pixels if pixel for number in grid.written(pixel))
+        return "".join(f" {place(pixel)}" for pixel in pixels if pixel)
+
+    def place(pixel: Pixel) -> str:
+        mark = mark_at(grid.view.marks, pixel)
+        return f"[{mark}]" if mark else " ".join(f"{number:g}" for number in grid.written(pixel))
 
     match action:
         case Click(point=point, button=button, count=count, modifiers=held):

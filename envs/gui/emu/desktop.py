@@ -31,6 +31,8 @@ from vlrl.envs.gui.emu.task import TEMPLATES, Setup, Template, judge
 from vlrl.envs.gui.emu.variation import Variation
 from vlrl.envs.gui.emu.windows.elements import elements_of
 from vlrl.envs.gui.emu.windows.scene import Scene
+from vlrl.envs.gui.hits import element_at
+from vlrl.envs.gui.marks import ALIKE_ANYWHERE
 from vlrl.envs.gui.screen import Element, Form, Screen, Verdict
 from vlrl.errors import ConfigError
 from vlrl.seeds import derive_seed
@@ -198,7 +200,16 @@ class Desktop:
             wanted, is_last = self.setup.oracle[now.position](Locator(self._scene, now.world))
         except Stuck:
             return False
-        return is_last and (wanted == action or _is_as_written(action, wanted))
+        is_as_wanted = wanted == action or _is_as_written(action, wanted)
+        return is_last and (is_as_wanted or self._is_on_the_same(action, wanted))
+
+    def _is_on_the_same(self, action: Action, wanted: Action) -> bool:
+        """Whether it is the wanted click elsewhere on the same button, link or row, as at a mark."""
+        points = points_of(action) + points_of(wanted)
+        if not isinstance(action, Click | LongPress) or len(points) != 2 or _at(action, points[1:]) != wanted:
+            return False
+        first, second = (element_at(self.elements(), point) for point in points)
+        return first is not None and first == second and first.role in ALIKE_ANYWHERE
 
     def _show(self) -> Screen:
         world = self.snapshot().world

@@ -17,7 +17,8 @@ from vlrl.envs.gui.emu.oracle.intents import Needing
 from vlrl.envs.gui.emu.strings import speak
 from vlrl.envs.gui.emu.task import TEMPLATES, Draw, Template
 from vlrl.envs.gui.emu.variation import CHOICES, Variation
-from vlrl.envs.gui.env import GuiEnv, GuiRules
+from vlrl.envs.gui.env import GuiEnv
+from vlrl.envs.gui.rules import GuiRules
 from vlrl.envs.gui.screen import Form
 from vlrl.errors import ConfigError
 

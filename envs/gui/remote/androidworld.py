@@ -75,7 +75,7 @@ class AndroidWorldEnv(GuiEnv):
             family: of tasks.
             verify: "end", when the agent says that it is done, or "step", after every action.
             deadlines: seconds by phase; see `vlrl.envs.gui.remote.http.Deadlines`.
-            **rules: see `vlrl.envs.gui.env.GuiRules`.
+            **rules: see `vlrl.envs.gui.rules.GuiRules`.
         """
         backend = AndroidWorldBackend(urls, size, task_steps, verify, deadlines)
         backend.family = family

@@ -69,7 +69,7 @@ class OSGymEnv(GuiEnv):
             task_steps: actions that a task allows for.
             idle_s: the server frees a desktop that it has not heard of for so long.
             deadlines: seconds by phase; see `vlrl.envs.gui.remote.http.Deadlines`.
-            **rules: see `vlrl.envs.gui.env.GuiRules`.
+            **rules: see `vlrl.envs.gui.rules.GuiRules`.
         """
         backend = OSGymBackend(urls, size, task_steps, "end", deadlines)
         backend.idle_s = idle_s

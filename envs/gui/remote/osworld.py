@@ -57,7 +57,7 @@ class OSWorldEnv(GuiEnv):
             settle_s: longest wait for the screen to stop changing; 0 takes it as it is.
             verify: "end", when the agent says that it is done, or "step", after every action.
             deadlines: seconds by phase; see `vlrl.envs.gui.remote.http.Deadlines`.
-            **rules: see `vlrl.envs.gui.env.GuiRules`.
+            **rules: see `vlrl.envs.gui.rules.GuiRules`.
         """
         if revert is None or isinstance(revert, str):
             raise ConfigError(

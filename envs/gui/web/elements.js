@@ -18,6 +18,9 @@
   const tidy = (text) => (text || "").replace(/\s+/g, " ").trim().slice(0, 300);
   const ownText = (element) =>
     tidy([...element.childNodes].filter((node) => node.nodeType === 3).map((node) => node.data).join(" "));
+  // What no tag says: pages show by the pointer's shape that a <span> or a <div> of text is pressed.
+  const hasHand = (element) => getComputedStyle(element).cursor === "pointer";
+  const isPressed = (element) => hasHand(element) && !(element.parentElement && hasHand(element.parentElement));
   const roleOf = (element) => {
     const said = element.getAttribute("role");
     if (said) return said.split(" ")[0].toLowerCase();
@@ -25,7 +28,8 @@
     if (tag === "INPUT") return INPUTS[element.type] ?? "textbox";
     if (tag === "SELECT") return element.multiple || element.size > 1 ? "listbox" : "combobox";
     if (element.isContentEditable && !element.parentElement?.isContentEditable) return "textbox";
-    return ROLES[tag] || (ownText(element) ? "text" : "");
+    if (ROLES[tag] || !ownText(element)) return ROLES[tag] || "";
+    return !isPressed(element) ? "text" : getComputedStyle(element).display === "inline" ? "link" : "button";
   };
   const nameOf = (element, role) => {
     const by = (element.getAttribute("aria-labelledby") || "").split(" ").filter(Boolean);

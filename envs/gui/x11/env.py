@@ -9,7 +9,8 @@ from typing import Any, get_args
 import numpy as np
 
 from vlrl.envs.gui.codecs.open import can_answer
-from vlrl.envs.gui.env import GuiEnv, GuiRules
+from vlrl.envs.gui.env import GuiEnv
+from vlrl.envs.gui.rules import GuiRules
 from vlrl.envs.gui.x11.backend import X11Backend
 from vlrl.envs.gui.x11.desktop import Machine
 from vlrl.envs.gui.x11.sandbox.box import Sandbox

@@ -45,6 +45,18 @@ class Grid:
         x, y = (math.ceil(middle - 0.5 - _TIE) for middle in self.view.place(pixel, self._extent))
         return (x / self._scale, y / self._scale) if self._scale > 1 else (x, y)
 
+    def mark(self, number: int) -> tuple[float, float]:
+        """What a model would write for the place of a mark.
+
+        Raises:
+            ValueError: for a number that no mark has.
+        """
+        marks = self.view.marks
+        if not 1 <= number <= len(marks):
+            known = f"the screen has 1 to {len(marks)}" if marks else "the screen shows none"
+            raise ValueError(f"there is no mark {number}; {known}")
+        return self.written(marks[number - 1].point)
+
     def is_pointer(self, pixel: Pixel | None) -> bool:
         """True if the pointer is where a place would put it: for grammars that act where the pointer is."""
         return pixel is None or self.view.pointer in (pixel, self.pixel(*self.written(pixel)))

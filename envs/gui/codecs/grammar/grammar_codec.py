@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 from vlrl.coordinates import CoordinateFrame
-from vlrl.envs.gui.actions import Action
+from vlrl.envs.gui.actions import Action, Pixel
 from vlrl.envs.gui.codecs.codec import ActionError, View
 from vlrl.envs.gui.codecs.grammar.frames import Grid
 from vlrl.envs.gui.screen import Form
@@ -13,6 +14,8 @@ from vlrl.envs.gui.screen import Form
 
 class GrammarCodec(ABC):
     """A `Codec` whose places are read and written on the `Grid` of its frame."""
+
+    mark_example: ClassVar[str] = ""
 
     def __init__(self, name: str, frame: CoordinateFrame) -> None:
         self.name, self._frame = name, frame
@@ -32,6 +35,10 @@ class GrammarCodec(ABC):
     def parse(self, text: str, view: View) -> Action:
         """See `Codec`."""
         return self._read(text, Grid(self._frame, view))
+
+    def place(self, pixel: Pixel, view: View) -> str:
+        """See `Codec`."""
+        return ", ".join(f"{number:g}" for number in Grid(self._frame, view).written(pixel))
 
     def format(self, action: Action, view: View) -> str:
         """See `Codec`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from vlrl.envs.gui.actions import (
     Action,
@@ -41,7 +42,7 @@ def _other_ways(codec: Codec, action: Action, view: View) -> Iterator[str]:
     for start in points_of(action)[:1]:
         move = _said(codec, Move(start), view)
         arrived = move and points_of(codec.parse(move, view))
-        there = View(view.canvas, arrived[0]) if arrived else view
+        there = replace(view, pointer=arrived[0]) if arrived else view
         if move and there.pointer != view.pointer and _said(codec, action, there):
             yield move
     by_hand = _with_a_finger(action, view)

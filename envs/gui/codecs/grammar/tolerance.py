@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from vlrl.envs.action_text import CLOSING, OPENING
-from vlrl.envs.gui.actions import Action
+from vlrl.envs.gui.actions import Action, Pixel
 from vlrl.envs.gui.codecs.codec import ActionError, Codec, View
 from vlrl.envs.gui.codecs.grammar.json_text import json_text
 from vlrl.envs.gui.codecs.grammar.numbers_text import in_call, in_members, in_ui_tars, in_words
@@ -33,12 +33,12 @@ REPAIRABLE = ("no_action", "syntax", "missing_argument", "bad_argument")
 """Kinds of errors that may be of the form; an unknown action and a place outside are not."""
 
 _QWEN = ("qwen2_5_computer_use", "qwen3_computer_use", "qwen2_5_mobile_use", "qwen3_mobile_use")
-_TAGS: Mapping[str, tuple[str, str]] = {
+TAGS: Mapping[str, tuple[str, str]] = {
     "plain": (OPENING, CLOSING),
     "gui_r1": ("<answer>", "</answer>"),
     **dict.fromkeys(_QWEN, ("<tool_call>", "</tool_call>")),
 }
-_OBJECTS = ("computer_13", "androidworld", "miniwob")
+OBJECTS = ("computer_13", "androidworld", "miniwob")
 _NUMBER = r"-?[0-9]{1,6}(?:\.[0-9]{1,6})?"
 _PLACE = re.compile(
     rf"(?:<point>|<\|box_start\|>)?[(\[]?\s*({_NUMBER})[\s,]+({_NUMBER})\s*[)\]]?(?:</point>|<\|box_end\|>)?"
@@ -74,7 +74,7 @@ def _closing(grammar: str, text: str) -> str | None:
     if grammar.startswith("uitars"):
         start, end = action_part(text)
         return f"{text[:end]})" if text[start:end].count("(") > text[start:end].count(")") else None
-    opening, closing = _TAGS.get(grammar, ("", ""))
+    opening, closing = TAGS.get(grammar, ("", ""))
     rest = text[thinking_ends(text) :]
     is_open = opening and rest.count(opening) == 1 and closing not in rest
     return f"{text.rstrip()}{closing}" if is_open else None
@@ -88,7 +88,7 @@ def _object(grammar: str, text: str) -> str | None:
 
 def _tags(grammar: str, text: str) -> str | None:
     """The bare action without its tags: a JSON object or list, a line of `plain`."""
-    opening, closing = _TAGS.get(grammar, ("", ""))
+    opening, closing = TAGS.get(grammar, ("", ""))
     start, end = action_part(text)
     part = text[start:end]
     if not opening or opening in part or closing in part:
@@ -107,14 +107,14 @@ def _tags(grammar: str, text: str) -> str | None:
 def _numbers(grammar: str, text: str) -> str | None:
     """Places written as texts: "120", "(120, 240)", ["120", "240"], (120, 240)."""
     if grammar == "plain":
-        start, end = tagged_part(text, *_TAGS["plain"])
+        start, end = tagged_part(text, *TAGS["plain"])
         return text[:start] + in_words(text[start:end]) + text[end:]
-    if grammar in _TAGS:
-        start, end = tagged_part(text, *_TAGS[grammar])
+    if grammar in TAGS:
+        start, end = tagged_part(text, *TAGS[grammar])
         value = (read_literal if grammar == "gui_r1" else read_json)(text[start:end].strip())
-        return f"{_TAGS[grammar][0]}{_written(in_members(value))}{_TAGS[grammar][1]}"
+        return f"{TAGS[grammar][0]}{_written(in_members(value))}{TAGS[grammar][1]}"
     start, end = action_part(text)
-    if grammar in _OBJECTS:
+    if grammar in OBJECTS:
         return _written(in_members(read_json(text[start:end])))
     if grammar.startswith("uitars"):
         return text[:start] + in_ui_tars(text[start:end]) + text[end:]
@@ -164,7 +164,7 @@ class TolerantCodec:
     """A codec that repairs what it cannot read; see the module."""
 
     def __init__(self, codec: Codec, tolerance: Tolerance) -> None:
-        self.name, self._codec = codec.name, codec
+        self.name, self.mark_example, self._codec = codec.name, codec.mark_example, codec
         self._grammar = codec.name.partition("@")[0]
         self._repairs = {
             name: repair.rewrite
@@ -175,6 +175,10 @@ class TolerantCodec:
     def instructions(self, screen: tuple[int, int], form: Form) -> str:
         """See `Codec`."""
         return self._codec.instructions(screen, form)
+
+    def place(self, pixel: Pixel, view: View) -> str:
+        """See `Codec`."""
+        return self._codec.place(pixel, view)
 
     def format(self, action: Action, view: View) -> str:
         """See `Codec`."""
