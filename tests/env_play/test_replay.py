@@ -14,7 +14,7 @@ from toy_episodes import TOY, play_toy, right, write_toy
 from typer.testing import CliRunner
 
 from vlrl.cli.commands.env import app
-from vlrl.env_play.demonstrations import FILE, save
+from vlrl.env_play.demonstrations import FILE, DemonstrationFile
 from vlrl.env_play.game import PlayedGame
 from vlrl.env_play.replay import replay_all
 from vlrl.errors import ConfigError, DataError
@@ -147,7 +147,7 @@ def test_demonstrations_are_played_again_too(tmp_path: Path, name: str, options:
     while not game.is_over:
         game.act(game.hint())
     game.close()
-    save(game, tmp_path)
+    DemonstrationFile(tmp_path).add(game)
     result = replay_all(tmp_path)
     assert (result["ok"], result["episodes"][0]["pixels"]) == (True, "same")
     row = json.loads((tmp_path / FILE).read_text())

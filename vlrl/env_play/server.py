@@ -13,7 +13,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from vlrl.env_play.demonstrations import save
+from vlrl.env_play.demonstrations import DemonstrationFile
 from vlrl.env_play.game import PlayedGame
 from vlrl.env_play.view import view_of
 from vlrl.environment.plain import PlainEnv
@@ -219,7 +219,7 @@ class PlayServer:
         return {"text": self._game.hint()}
 
     def _save(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        saved = save(self._game, self._out)
+        saved = DemonstrationFile(self._out).add(self._game)
         self.num_saved += saved["is_new"]
         return saved
 

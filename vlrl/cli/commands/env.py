@@ -1,4 +1,4 @@
-"""`vlrl env list|check|bench|play|replay|screens|serve`."""
+"""`vlrl env list|check|bench|play|demos|replay|screens|serve`."""
 
 from __future__ import annotations
 
@@ -128,6 +128,45 @@ def play_command(
         port=port,
         on_ready=lambda url: _ready(url, open_browser, json),
     )
+    print_result(result, json)
+
+
+@app.command("demos")
+def demos_command(
+    name: NameArgument,
+    options: OptionsArgument = None,
+    task: TaskOption = None,
+    num: Annotated[int, typer.Option(min=1, help="Episodes to add.")] = 100,
+    out: Annotated[Path, typer.Option(help="Folder that they are added to.")] = Path("demonstrations"),
+    split: Annotated[str, typer.Option(help="train or heldout: the two never share a seed.")] = "train",
+    max_turns: Annotated[int, typer.Option("--max-turns", min=1, help="Longest episode.")] = 64,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Let an environment's oracle play, as rows for `vlrl sft`: `vlrl env demos gui/emu --num 500`.
+
+    Episodes without success, and tasks that the oracle has no rule for, are left out and counted.
+    """
+    from vlrl.env_play.demonstrations import demonstrate
+
+    with Console(stderr=True).status(name) as status:
+        result = demonstrate(
+            name,
+            options_of(options, "option "),
+            options_of(task, "--task "),
+            num=num,
+            folder=out,
+            split=split,
+            seed=seed,
+            max_turns=max_turns,
+            on_episode=lambda done: status.update(f"{name}: {done} of {num}"),
+        )
+    left_out = ", ".join(f"{count} {reason}" for reason, count in result["not_added"].items())
+    said = f"{result['num_added']} episodes of {result['num_turns']} turns added to {result['path']}"
+    typer.echo(f"{said}; not added: {left_out}" if left_out else said, err=json)
+    if result["num_added"] < num:
+        typer.echo(f"asked for {num}: too few of the seeds tried are demonstrations", err=True)
     print_result(result, json)
 
 
