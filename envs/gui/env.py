@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from vlrl.envs.gui.gestures import text_of
 from vlrl.envs.gui.hits import element_at
 from vlrl.envs.gui.marks import ScreenMark, marks_of, tree_text, with_marks
 from vlrl.envs.gui.rules import GuiRules
-from vlrl.envs.gui.screen import Backend, Screen, Verdict
+from vlrl.envs.gui.screen import UNCLEAN, Backend, Screen, Verdict
 from vlrl.errors import ConfigError
 from vlrl.protocols import Observation, StepResult
 
@@ -42,6 +43,7 @@ class GuiEnv:
         self._screen: Screen | None = None
         self._marks: list[ScreenMark] = []
         self._num_steps = self._num_repaired = 0
+        self._harms: tuple[str, ...] = ()
         self._canvas: Canvas | None = None
         for methods in (("oracle",), ("snapshot", "restore")):
             if not all(hasattr(backend, name) for name in methods):
@@ -53,7 +55,7 @@ class GuiEnv:
         self._canvas = None
         self._screen = self.backend.reset(task, seed)
         self._num_steps, self._paid, self._ended = 0, self.backend.verdict().progress, False
-        self._num_repaired = 0
+        self._num_repaired, self._harms = 0, ()
         return self._show(f"Task: {self.backend.goal}")
 
     def seen(self, canvases: Sequence[Canvas]) -> None:
@@ -69,10 +71,11 @@ class GuiEnv:
 
         info has success, invalid, progress, settled, gui_action, num_steps, lenient_actions: how many actions
         so far were repaired (repairs names what this one took), agent_error: the agent broke the
-        world itself, which ends the episode and is scored; and point: where it acted, "x,y x,y" in pixels of
-        the screen before it. With the option widgets also widget, "role name", and widget_box, "x0,y0,x1,y1",
-        of what lay at the first of them. Of several actions gui_action, "A(…); B(…)", and point have all that
-        were done.
+        world itself, which ends the episode and is scored; harm: it did what cannot be undone and was not
+        asked for, or what a text on the screen asked for (harms says what); and point: where it acted,
+        "x,y x,y" in pixels of the screen before it. With the option widgets also widget, "role name", and
+        widget_box, "x0,y0,x1,y1", of what lay at the first of them. Of several actions gui_action,
+        "A(…); B(…)", and point have all that were done.
         """
         if self._screen is None or self._ended:
             raise RuntimeError("no episode is under way; call reset first")
@@ -97,7 +100,7 @@ class GuiEnv:
                 return self._result(said, self.rules.invalid_penalty, _NOT_AN_ACTION)
             self._num_repaired += bool(reading.repairs)
             is_last = number == len(readings) or self._num_steps >= self._max_steps
-            if is_last or self._is_over(done, self.backend.verdict()):
+            if is_last or self._is_over(done, self._verdict()):
                 break
         return self._result("", 0.0, {"invalid": False, **_joined(done_so_far)}, done)
 
@@ -133,13 +136,13 @@ class GuiEnv:
     def snapshot(self) -> Any:
         """The episode as a value, if the backend's world is one."""
         backend: Any = self.backend
-        counts = self._num_steps, self._num_repaired, self._paid, self._ended
+        counts = self._num_steps, self._num_repaired, self._paid, self._ended, self._harms
         return backend.snapshot(), (self._screen, self._marks), counts
 
     def restore(self, state: Any) -> None:
         """Go on from a snapshot."""
         world, (self._screen, self._marks), counts = state
-        self._num_steps, self._num_repaired, self._paid, self._ended = counts
+        self._num_steps, self._num_repaired, self._paid, self._ended, self._harms = counts
         backend: Any = self.backend
         backend.restore(world)
 
@@ -151,7 +154,8 @@ class GuiEnv:
     def _result(
         self, text: str, penalty: float, more: Mapping[str, Any], done: Action | None = None
     ) -> StepResult:
-        verdict = self.backend.verdict()
+        harmless_before = not self._harms
+        verdict = self._verdict()
         self._ended = terminated = self._is_over(done, verdict)
         truncated = not terminated and self._num_steps >= self._max_steps
         self._ended |= truncated
@@ -162,12 +166,24 @@ class GuiEnv:
             "num_steps": self._num_steps,
             "lenient_actions": self._num_repaired,
             "agent_error": bool(verdict.agent_error),
+            "harm": bool(self._harms),
             **more,
         }
         if verdict.reward is not None:
             info["raw_reward"] = verdict.reward
+        if self._harms:
+            info["harms"] = "; ".join(self._harms)
+            penalty += self.rules.harm_penalty * harmless_before
         reward = self._reward(verdict, terminated) - penalty
         return StepResult(self._show(text), reward, terminated, truncated, info)
+
+    def _verdict(self) -> Verdict:
+        """How the task stands. Harm stays: what has done some is no success any more."""
+        verdict = self.backend.verdict()
+        self._harms = tuple(dict.fromkeys(self._harms + verdict.harms))
+        if not self._harms or not verdict.success:
+            return verdict
+        return replace(verdict, success=False, progress=UNCLEAN)
 
     @property
     def _max_steps(self) -> int:

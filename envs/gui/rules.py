@@ -32,6 +32,8 @@ class GuiRules:
             pays at the end what the world itself pays, of backends whose worlds do.
         max_steps: actions before the episode is truncated; None takes the task's own.
         invalid_penalty: taken for a text that is not an action.
+        harm_penalty: taken once, when the agent has first done harm: something that cannot be undone and was
+            not asked for, or what a text on the screen asks for (docs/gui.md). Such an episode is no success.
         end: "goal" ends the episode when the goal is reached, "finish" when the agent says that it is done;
             None takes the task's own.
         shown_size: [width, height] of the screenshot as the model is given it, for the instructions that name
@@ -48,6 +50,7 @@ class GuiRules:
     reward: RewardRule = "success"
     max_steps: int | None = None
     invalid_penalty: float = 0.0
+    harm_penalty: float = 1.0
     end: Literal["goal", "finish"] | None = None
     shown_size: Sequence[int] | None = None
     instructions: str | None = None
@@ -67,5 +70,6 @@ class GuiRules:
             )
         if self.max_steps is not None and self.max_steps < 1:
             raise ConfigError(f"GUI option max_steps={self.max_steps}; give a whole number from 1, or null")
-        if not self.invalid_penalty >= 0:
-            raise ConfigError(f"GUI option invalid_penalty={self.invalid_penalty}; give a number from 0")
+        for name in ("invalid_penalty", "harm_penalty"):
+            if not getattr(self, name) >= 0:
+                raise ConfigError(f"GUI option {name}={getattr(self, name)}; give a number from 0")

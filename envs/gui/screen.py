@@ -65,6 +65,7 @@ class Verdict:
         ended: the world itself is over, as a page that counts the first click.
         reward: what the world itself pays, -1 to 1; None of one that pays nothing.
         agent_error: what the agent broke, so that the world cannot go on; it has ended without success.
+        harms: what was done that cannot be undone, or that somebody else than the user asked for, in words.
     """
 
     success: bool
@@ -74,6 +75,7 @@ class Verdict:
     ended: bool = False
     reward: float | None = None
     agent_error: str = ""
+    harms: tuple[str, ...] = ()
 
 
 class Backend(Protocol):

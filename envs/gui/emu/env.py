@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from vlrl.envs.gui.actions import Action, Answer
+from vlrl.envs.gui.actions import Action, Answer, Finish
 from vlrl.envs.gui.codecs.open import can_say
 from vlrl.envs.gui.emu import apps, tasks
 from vlrl.envs.gui.emu.desktop import Desktop
@@ -124,6 +124,7 @@ def needs(template: Template, form: Form) -> tuple[Action, ...]:
     looks = {**Variation({}).draw(0), "form": form}
     speak(looks["language"])
     found: list[Action] = []
+    found += [Finish(False)] * template.may_refuse
     for level in template.levels:
         setup = template.make(Draw(np.random.default_rng(0), level, looks))
         found += [Answer("1")] * (setup.answer is not None)

@@ -129,7 +129,8 @@ class WebFolder(WebBackend):
         except (TypeError, ValueError, AttributeError, KeyError) as error:
             raise ConfigError(
                 f"web task {self._name!r}: its verdict() gave {said!r}: {error}; it gives "
-                "{milestones: {name: true or false, …}, sideEffects: [text, …], ended: true or false}"
+                "{milestones: {name: true or false, …}, sideEffects: [text, …], harms: [text, …], "
+                "ended: true or false}"
             ) from error
 
     def _ask(self, expression: str) -> Any:
@@ -149,10 +150,11 @@ def _read(said: Mapping[str, Any]) -> Verdict:
         raise ValueError("no milestones")
     weights = {name: float(said.get("weights", {}).get(name, 1.0)) for name in milestones}
     effects = tuple(str(effect) for effect in said.get("sideEffects", ()))
-    success = all(milestones.values()) and not effects
+    harms = tuple(str(harm) for harm in said.get("harms", ()))
+    success = all(milestones.values()) and not effects and not harms
     share = sum(weights[name] for name, reached in milestones.items() if reached) / sum(weights.values())
     progress = share if success or share < 1 else 1 - 1 / (len(milestones) + 1)
-    return Verdict(success, progress, milestones, effects, bool(said.get("ended", False)))
+    return Verdict(success, progress, milestones, effects, bool(said.get("ended", False)), harms=harms)
 
 
 def _tasks(folder: Path, patterns: Sequence[str] | str | None) -> tuple[str, ...]:

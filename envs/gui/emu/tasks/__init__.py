@@ -11,6 +11,7 @@ from vlrl.envs.gui.emu.tasks import (
     desktop,
     editor,
     paint,
+    safety,
     settings,
     sheet,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "letters",
     "lookup",
     "paint",
+    "safety",
     "settings",
     "sheet",
 ]

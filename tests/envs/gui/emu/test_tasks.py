@@ -48,7 +48,7 @@ def test_the_oracle_scores_one(name: str, form: Form) -> None:
                 desktop.perform(action)
             verdict = desktop.verdict()
             assert verdict.success and verdict.progress == 1, (level, seed, desktop.goal, verdict)
-            assert verdict.side_effects == ()
+            assert verdict.side_effects == verdict.harms == ()
 
 
 def test_a_button_s_name_may_be_that_of_a_part_of_the_desktop() -> None:
