@@ -91,6 +91,8 @@ class EnvTasks:
             if env.system_prompt:
                 messages.append(text_message("system", env.system_prompt))
             messages.append(message_of(env.reset(task, seed)))
+            if info := dict(getattr(env.env, "task_info", None) or {}):
+                row["metadata"] = info
             if env.tools:
                 row["tools"] = [dict(tool) for tool in env.tools]
             if self._demonstrations:

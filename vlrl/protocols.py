@@ -190,6 +190,9 @@ class Env(Protocol):
         random_action(rng) -> str        a well-formed action, chosen without looking
         snapshot() -> Any, restore(Any)  its state as a value that can be pickled; restored after a reset of
                                          the same task and seed, here or in another of the same options
+        task_info: Mapping               what the seed drew, such as {"task": "mail/star", "level": 2}, known
+                                         after reset; the metadata of the episode's row, by which
+                                         evaluations are grouped
         seen(canvases)                   how the last observation's images were given to the model, a
                                          vlrl.coordinates.Canvas each; called before the step
     """

@@ -58,6 +58,11 @@ class GuiEnv:
         self._num_repaired, self._harms = 0, ()
         return self._show(f"Task: {self.backend.goal}")
 
+    @property
+    def task_info(self) -> Mapping[str, Any]:
+        """What the episode's task is, as far as the backend says it: task and level."""
+        return dict(getattr(self.backend, "task_info", {}))
+
     def seen(self, canvases: Sequence[Canvas]) -> None:
         """Learn how the last observation's screenshot was given to the model: its coordinates are in that."""
         self._canvas = canvases[-1] if canvases else None

@@ -86,6 +86,7 @@ class Backend(Protocol):
         oracle() -> Action                      a right next action; NoOracle where it knows none
         elements() -> Sequence[Element]         the accessibility tree, front windows last
         snapshot() -> Any, restore(Any)         its state as a value
+        task_info: Mapping                      name and level of the task that the seed drew
     """
 
     size: tuple[int, int]

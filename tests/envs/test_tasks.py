@@ -176,3 +176,10 @@ def test_every_environment_is_closed() -> None:
     with pytest.raises(DataError):
         EnvTasks(f"{HERE}:Corridor", {"length": 9}, demonstrations=True, max_turns=2)[0]
     assert corridor.num_open == before
+
+
+def test_a_row_says_what_its_seed_drew() -> None:
+    rows = EnvTasks("gui/emu", {"tasks": "mail/*", "difficulty": [2, 3]}, num_rows=6)
+    drawn = [rows[index]["metadata"] for index in range(6)]
+    assert all(one["task"].startswith("mail/") and one["level"] in (2, 3) for one in drawn)
+    assert len({one["task"] for one in drawn}) > 1

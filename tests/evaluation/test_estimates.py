@@ -5,14 +5,27 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from dataclasses import replace
+from io import StringIO
 from statistics import fmean
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
+from vlrl.cli.evaluation_table import evaluation_table
 from vlrl.evaluation.answers import HeldoutAnswer, vote_of
-from vlrl.evaluation.estimates import Estimate, estimate, ks, majority_at_k, pass_at_k, row_values
+from vlrl.evaluation.estimates import (
+    Estimate,
+    episode_values,
+    estimate,
+    ks,
+    majority_at_k,
+    pass_at_k,
+    row_values,
+)
+from vlrl.evaluation.result import Evaluation
 
 
 @pytest.mark.parametrize(("n", "c", "k"), [(1, 0, 1), (5, 2, 1), (5, 2, 3), (6, 1, 4), (6, 6, 2), (4, 3, 2)])
@@ -104,3 +117,43 @@ def test_a_graded_reward_passes_at_the_threshold() -> None:
 )
 def test_a_vote_is_the_answer_without_the_thought(completion: str, vote: str) -> None:
     assert vote_of(completion) == vote
+
+
+def test_numbers_of_episodes_are_means_by_row_and_of_the_greedy_ones_first() -> None:
+    def played(row: int, how: str, **numbers: float) -> HeldoutAnswer:
+        return replace(answer(row, 0, 1.0), how=how, episode=numbers)  # type: ignore[arg-type]
+
+    answers = [
+        played(0, "greedy", num_turns=2.0, harm=0.0),
+        played(0, "sampled", num_turns=9.0, harm=1.0),
+        played(1, "sampled", num_turns=4.0),
+        played(1, "sampled", num_turns=6.0),
+        answer(2, 0, 1.0),  # a question, or an episode that failed
+    ]
+    assert episode_values(answers) == {"episode/num_turns": [2.0, 5.0], "episode/harm": [0.0]}
+    result = Evaluation(answers, num_samples=3)
+    found = result.estimates()
+    assert found["episode/num_turns"].value == 3.5 and found["episode/num_turns"].num_rows == 2
+    assert "heldout/episode/num_turns" not in result.metrics()
+
+
+def test_a_count_of_one_is_no_share() -> None:
+    assert estimate([1.0] * 8, are_counts=True) == Estimate(1.0, 1.0, 1.0, 8)
+    assert estimate([1.0] * 8).low < 1
+
+
+def test_the_table_has_turns_and_invalid_actions_by_part_and_all_numbers_at_the_end() -> None:
+    numbers = {"num_turns": 3.0, "invalid_fraction": 0.25, "harm": 1.0}
+    answers = [replace(answer(row, 0, 1.0), episode=numbers, parts=("task=a",)) for row in range(3)]
+    part = Evaluation(answers, num_samples=3)
+    console = Console(width=120, record=True, file=StringIO())
+    console.print(evaluation_table(replace(part, parts={"task=a": part})))
+    lines = [line.split() for line in console.export_text().splitlines()]
+    names = [next((word for word in line if word.startswith("episode/")), "") for line in lines]
+    assert [name for name in names if name] == [
+        "episode/num_turns",
+        "episode/invalid_fraction",
+        "episode/num_turns",
+        "episode/invalid_fraction",
+        "episode/harm",
+    ]

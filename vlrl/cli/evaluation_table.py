@@ -10,6 +10,8 @@ from rich.text import Text
 from vlrl.evaluation.result import Evaluation
 
 WHOLE = "all"
+OF_PARTS = ("episode/num_turns", "episode/invalid_fraction")
+"""Numbers of episodes that every part has a line for; the whole has one for each."""
 HEADINGS = ("", "rows", "measure", "mean", "95 % interval")
 
 
@@ -21,6 +23,8 @@ def evaluation_table(result: Evaluation) -> Table:
     for part, evaluation in {**result.parts, WHOLE: result}.items():
         name, num_samples = _name(part), str(evaluation.num_samples)
         for measure, found in evaluation.estimates().items():
+            if measure.startswith("episode/") and part != WHOLE and measure not in OF_PARTS:
+                continue
             interval = "" if math.isnan(found.low) else f"{found.low:.3f} to {found.high:.3f}"
             mean = f"{found.value:.3f}" if found.num_rows else "none scored"
             table.add_row(Text(name), num_samples, measure, mean, interval)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Self
 
 from vlrl.errors import ConfigError
@@ -36,6 +36,8 @@ class HeldoutAnswer:
         reward: the total; likewise.
         vote: what it says, for the majority.
         parts: of the evaluation that the row belongs to: "set=NAME", "KEY=VALUE".
+        episode: numbers of the episode, if the row is played: num_turns, invalid_fraction, and the
+            environment's own at its end; empty if it failed.
     """
 
     set: str
@@ -47,6 +49,7 @@ class HeldoutAnswer:
     reward: float | None
     vote: str = ""
     parts: tuple[str, ...] = ()
+    episode: Mapping[str, float] = field(default_factory=dict)
 
     def line(self) -> dict[str, Any]:
         """Line of RUN/heldout.jsonl."""
@@ -139,10 +142,22 @@ def answers_of(
             reward=t.score.total if t.score else None,
             vote=vote_of(t.completion),
             parts=row.parts,
+            episode=episode_numbers(t),
         )
         for group in groups
         for t in group.trajectories
     ]
+
+
+def episode_numbers(trajectory: Trajectory) -> dict[str, float]:
+    """Numbers of an episode in an environment; empty for an answer to a question, and for one that failed."""
+    if trajectory.sample.env is None or trajectory.failed:
+        return {}
+    turns = trajectory.turns
+    said = ("success", "invalid")
+    own = {name: float(value) for name, value in trajectory.info.items() if name not in said}
+    invalid = sum(turn.invalid for turn in turns) / max(1, len(turns))
+    return {"num_turns": float(len(turns)), "invalid_fraction": invalid, **own}
 
 
 def accuracy_of(trajectory: Trajectory, reward: ComposedReward) -> float | None:

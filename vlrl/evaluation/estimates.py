@@ -40,7 +40,7 @@ class Estimate:
         return {name: value if math.isfinite(value) else None for name, value in asdict(self).items()}
 
 
-def estimate(values: Sequence[float]) -> Estimate:
+def estimate(values: Sequence[float], are_counts: bool = False) -> Estimate:
     """The mean of rows' values with its interval.
 
     Rows that are right or wrong have Wilson's, which holds for few rows and near 0 and 1. Where a row's value
@@ -48,12 +48,13 @@ def estimate(values: Sequence[float]) -> Estimate:
 
     Args:
         values: [num_rows].
+        are_counts: they count something: 0 and 1 are numbers among others.
     """
     count = len(values)
     if not count:
         return Estimate(math.nan, math.nan, math.nan, 0)
     mean = math.fsum(values) / count
-    if all(value in (0.0, 1.0) for value in values):
+    if not are_counts and all(value in (0.0, 1.0) for value in values):
         return Estimate(mean, *wilson(mean, count), count)
     return Estimate(mean, *(_bootstrap(values) if count > 1 else (math.nan, math.nan)), count)
 
@@ -135,6 +136,25 @@ def ks(num_answers: int) -> list[int]:
 def voting_ks(num_answers: int) -> list[int]:
     """The k of majority@k: the same, but what one or two answers vote for is worth their mean."""
     return [k for k in ks(num_answers) if k > 2 or k == num_answers]
+
+
+def episode_values(answers: Iterable[HeldoutAnswer]) -> dict[str, list[float]]:
+    """Each row's mean of every number of its episodes, "episode/NAME": of the greedy ones if there are any.
+
+    Args:
+        answers: of all rows, in their order.
+    """
+    rows: dict[tuple[str, int, str], dict[str, list[HeldoutAnswer]]] = defaultdict(lambda: defaultdict(list))
+    for answer in answers:
+        if answer.episode:
+            rows[answer.set, answer.row, answer.sample_id][answer.how].append(answer)
+    found: dict[str, list[float]] = defaultdict(list)
+    for of_row in rows.values():
+        episodes = [answer.episode for answer in of_row["greedy"] or of_row["sampled"]]
+        for name in dict.fromkeys(name for episode in episodes for name in episode):
+            numbers = [episode[name] for episode in episodes if name in episode]
+            found[f"episode/{name}"].append(math.fsum(numbers) / len(numbers))
+    return dict(found)
 
 
 def row_values(

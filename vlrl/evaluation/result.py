@@ -9,7 +9,7 @@ from typing import Any
 
 from vlrl.config import Config
 from vlrl.evaluation.answers import HeldoutAnswer, HeldoutRow, How, num_by_part
-from vlrl.evaluation.estimates import Estimate, estimate, row_values
+from vlrl.evaluation.estimates import Estimate, episode_values, estimate, row_values
 from vlrl.types import Group
 
 
@@ -54,9 +54,10 @@ class Evaluation:
         }
 
     def estimates(self) -> dict[str, Estimate]:
-        """The same with intervals."""
-        found = row_values(self.answers, self.num_answers, self.threshold)
-        return {name: estimate(values) for name, values in found.items()}
+        """The same with intervals, and the numbers of episodes."""
+        found = row_values(self.answers, self.num_answers, self.threshold) | episode_values(self.answers)
+        counts = {name for name in found if name.startswith("episode/num_")}
+        return {name: estimate(values, are_counts=name in counts) for name, values in found.items()}
 
     def metrics(self) -> dict[str, float]:
         """The metrics as logged."""

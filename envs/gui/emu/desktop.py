@@ -158,6 +158,12 @@ class Desktop:
         speak(now.world.settings["language"])
         return self.setup.oracle[now.position](Locator(self._scene, now.world))[0]
 
+    @property
+    def task_info(self) -> Mapping[str, Any]:
+        """Name and level of the task."""
+        episode = self.snapshot().episode
+        return {"task": episode.name, "level": episode.level}
+
     def elements(self) -> Sequence[Element]:
         """Every widget, in the order of drawing."""
         world = self.snapshot().world

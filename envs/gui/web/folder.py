@@ -103,6 +103,11 @@ class WebFolder(WebBackend):
         return self.show()
 
     @property
+    def task_info(self) -> Mapping[str, Any]:
+        """Name of the task."""
+        return {"task": self._name}
+
+    @property
     def goal(self) -> str:
         """What the script says is to be done."""
         return self._goal

@@ -141,6 +141,11 @@ class MiniWob(WebBackend):
         return self.show()
 
     @property
+    def task_info(self) -> Mapping[str, Any]:
+        """Name of the task."""
+        return {"task": self._name}
+
+    @property
     def goal(self) -> str:
         """The task's utterance."""
         return self._goal
