@@ -110,6 +110,31 @@ def test_what_is_generated_under_a_context_policy_is_kept_under_it(
     assert (stats["episode/num_turns_mean"], stats["episode/success"]) == (3.0, 1.0)
 
 
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("ab</think>-", "-"),
+        ("<think>ab</think>\nc", "c"),
+        ("Thought: ab\nAction: c", "Action: c"),
+        ("-", "-"),
+        ("<think>ab", "<think>ab"),  # cut within its thought: there is nothing else to show
+    ],
+)
+def test_thoughts_of_earlier_turns_may_be_dropped(said: str, shown: str) -> None:
+    """Each turn is generated, and trained, under what was shown: a ledger of its own."""
+    endless, context = sample_of({"start": 100}), {"thoughts": "drop"}
+    [group] = play([endless], say(said), episodes={"max_turns": 2, "context": context}).groups
+    trajectory = group.trajectories[0]
+    spelled = [spell(trajectory, i) for i in range(len(trajectory.ledgers))]
+    if said == shown:
+        assert len(spelled) == 1
+        return
+    assert spelled[0] == f"[user]100[assistant]{said}"
+    assert spelled[1].startswith(f"[user]100[assistant]{shown}[user]") and spelled[1].endswith(said)
+    trained = ["".join(chr(t) for t in ledger.token_ids[ledger.loss_mask]) for ledger in trajectory.ledgers]
+    assert trained == [said, said]
+
+
 def test_an_episode_ends_at_max_turns_and_where_no_action_fits_any_more() -> None:
     endless = sample_of({"start": 100})
     [group] = play([endless], say("?"), episodes={"max_turns": 3}).groups

@@ -39,6 +39,9 @@ class ContextConfig(Section):
     """Images and videos kept by last_images."""
     num_turns: int = Field(2, ge=1)
     """Exchanges kept by window, before the newest observation."""
+    thoughts: Literal["keep", "drop"] = "keep"
+    """Whether earlier actions are shown with their thoughts: all before </think>, or before a line that
+    begins with "Action:". keep leaves it to the chat template. With drop each turn is a ledger of its own."""
     left_out: str = "(an image that is no longer shown)"
     """What last_images writes in place of an image."""
 

@@ -32,6 +32,8 @@ MAX_CALLS = 32
 CallErrorKind: TypeAlias = Literal["unclosed", "unopened", "too_long", "too_many", "json", "form"]
 
 _TAGS = re.compile("</?tool_call>")
+ACTION_LABEL = re.compile(r"^[ \t]*Action:", re.MULTILINE)
+"""What stands before the action of a message that says its thought without tags."""
 _MARKUP = re.compile(r"</?(?:tool_call|think)>")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MOST_WHOLE = 2**53
@@ -128,6 +130,13 @@ def thinking_ends(text: str) -> int:
     if end >= 0:
         return end + len("</think>")
     return len(text) if text.lstrip().startswith("<think>") else 0
+
+
+def without_thought(text: str) -> str:
+    """A message without its thought; the message itself if it is nothing else."""
+    start = thinking_ends(text)
+    label = ACTION_LABEL.search(text, start)
+    return text[label.start() if label else start :].strip() or text
 
 
 def _read(text: str, span: tuple[int, int]) -> ParsedCall | CallError:

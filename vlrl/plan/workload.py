@@ -129,6 +129,8 @@ def _ledgers(shape: ModelShape, prompts: Prompts, config: Config) -> _Ledgers:
     }[context.policy]
     first = min(wanted, shown, room)
     later = 0 if context.policy == "full" else wanted - first
+    if context.thoughts == "drop":
+        later = wanted - 1
     return _Ledgers(prefix, first * action + (first - 1) * observation - 1, patches, first, later)
 
 

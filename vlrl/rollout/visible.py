@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from vlrl.config.rollout import ContextConfig
+from vlrl.parsing.tool_calls import without_thought
 from vlrl.rollout.session import MediaMessage
 
 
@@ -16,6 +17,8 @@ def visible(conversation: Sequence[MediaMessage], config: ContextConfig) -> tupl
         conversation: everything said: system messages, the opening, then actions and observations in turn.
         config: the policy.
     """
+    if config.thoughts == "drop":
+        conversation = [_without_thought(said) for said in conversation]
     if config.policy == "last_images":
         return _last_images(conversation, config.num_images, config.left_out)
     if config.policy == "window":
@@ -23,6 +26,14 @@ def visible(conversation: Sequence[MediaMessage], config: ContextConfig) -> tupl
     if config.policy == "summary":
         return _summary(conversation)
     return tuple(conversation)
+
+
+def _without_thought(said: MediaMessage) -> MediaMessage:
+    """An earlier action without what was thought before it."""
+    if said.message["role"] != "assistant":
+        return said
+    parts = [{**part, "text": without_thought(part["text"])} for part in said.message["content"]]
+    return replace(said, message={**said.message, "content": parts})
 
 
 def _last_images(

@@ -11,9 +11,8 @@ from itertools import islice
 
 from vlrl.envs.gui.codecs.codec import ActionError
 from vlrl.envs.gui.codecs.grammar.parsed_call import Span
-from vlrl.parsing.tool_calls import thinking_ends
+from vlrl.parsing.tool_calls import ACTION_LABEL, thinking_ends
 
-_LABEL = re.compile(r"^[ \t]*Action:", re.MULTILINE)
 _FENCE = "```"
 _LANGUAGE = re.compile(r"[A-Za-z0-9_]*[ \t]*\n")
 
@@ -25,7 +24,7 @@ def action_part(text: str) -> Span:
         ActionError: kind "no_action" if there is nothing, "syntax" for two labels or more ``` than a pair.
     """
     start, end = thinking_ends(text), len(text)
-    labels = list(islice(_LABEL.finditer(text, start), 2))
+    labels = list(islice(ACTION_LABEL.finditer(text, start), 2))
     if len(labels) > 1:
         raise ActionError("syntax", "more than one action in one message", (labels[1].start(), end))
     if labels:
