@@ -1,7 +1,8 @@
-"""The recipes of configs/ and their twins: small data, a tiny model, and how right answers look."""
+"""The recipes of configs/ and their twins: small data, a tiny model, right answers, two steps of training."""
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,9 +19,12 @@ from recipe_data import (
     write_rec,
     write_video_questions,
 )
+from rich.console import Console
 
-from vlrl.config import Config, load_config
+from vlrl import grpo, sft
+from vlrl.config import Config, load_config, parse_config
 from vlrl.coordinates import Box, CoordinateFrame, convert
+from vlrl.tracking.console import TrainConsole
 from vlrl.types import Sample
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -199,3 +203,41 @@ _ALL = (
 )
 
 RECIPES = {recipe.name: recipe for recipe in _ALL}
+
+
+NUM_WARM_STEPS = 60
+
+
+def supervised(config: Config, train: Any, num_steps: int = NUM_WARM_STEPS) -> Path:
+    """A tiny model that imitated the targets of these rows for some steps."""
+    warm = {
+        **config.model_dump(mode="json"),
+        "run": {"name": "warm", "dir": str(config.run.dir)},
+        "data": {"train": train},
+        "rewards": [],
+        "num_steps": num_steps,
+        "optim": {"lr": 3e-3, "warmup_steps": 5},
+        "sft": {"batch_size": 4},
+        "eval": {},
+    }
+    checked = parse_config(warm)
+    with TrainConsole("warm start", num_steps, console=Console(file=io.StringIO())) as console:
+        sft.train(checked, console)
+    return checked.run_dir / "model"
+
+
+def metrics(config: Config) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (config.run_dir / "metrics.jsonl").read_text().splitlines()]
+
+
+def trained(recipe: Recipe, config: Config) -> list[dict[str, Any]]:
+    """The metrics of a run's two steps, which keep parity, drop no row and learn something."""
+    with TrainConsole(recipe.name, config.num_steps, console=Console(file=io.StringIO())) as console:
+        summary = grpo.train(config, console)
+    steps = [step for step in metrics(config) if "optim/grad_norm" in step]
+    assert [step["step"] for step in steps] == [0, 1]
+    assert all(step["data/num_dropped_overlong"] == 0 for step in steps)
+    assert all({f"reward/{reward.name}" for reward in config.rewards} <= step.keys() for step in steps)
+    assert any(step["optim/grad_norm"] > 0 for step in steps), "no group's rewards differed"
+    assert summary["num_heldout"] == 2
+    return steps

@@ -12,16 +12,13 @@ from typing import Any
 
 import pytest
 from recipe_data import write_pairs
-from recipe_twins import RECIPES, Recipe, say_tagged
+from recipe_twins import RECIPES, Recipe, metrics, say_tagged, supervised, trained
 from rich.console import Console
 
-from vlrl import grpo, preferences, sft
-from vlrl.config import Config, parse_config
+from vlrl import preferences
 from vlrl.data import open_dataset
 from vlrl.processors.auto import open_processor
 from vlrl.tracking.console import TrainConsole
-
-NUM_WARM_STEPS = 60
 
 
 def inline(part: dict[str, Any]) -> dict[str, Any]:
@@ -46,28 +43,6 @@ def warm_start(recipe: Recipe, model: Path) -> Path:
     return supervised(config, {"name": "sft.jsonl"})
 
 
-def supervised(config: Config, train: Any, num_steps: int = NUM_WARM_STEPS) -> Path:
-    """A tiny model that imitated the targets of these rows for some steps."""
-    warm = {
-        **config.model_dump(mode="json"),
-        "run": {"name": "warm", "dir": str(config.run.dir)},
-        "data": {"train": train},
-        "rewards": [],
-        "num_steps": num_steps,
-        "optim": {"lr": 3e-3, "warmup_steps": 5},
-        "sft": {"batch_size": 4},
-        "eval": {},
-    }
-    checked = parse_config(warm)
-    with TrainConsole("warm start", num_steps, console=Console(file=io.StringIO())) as console:
-        sft.train(checked, console)
-    return checked.run_dir / "model"
-
-
-def metrics(config: Config) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (config.run_dir / "metrics.jsonl").read_text().splitlines()]
-
-
 VARIANTS = {
     "asynchronous": (
         *("asynchronous.mode=async", "asynchronous.max_staleness=1", "episodes.lockstep=false"),
@@ -76,19 +51,6 @@ VARIANTS = {
     "adapters": ("lora.rank=8", "lora.alpha=16", "optim.lr=1e-4"),
 }
 """Overrides of docs/recipes.md that every recipe takes, at a twin's size."""
-
-
-def trained(recipe: Recipe, config: Config) -> list[dict[str, Any]]:
-    """The metrics of a run's two steps, which keep parity, drop no row and learn something."""
-    with TrainConsole(recipe.name, config.num_steps, console=Console(file=io.StringIO())) as console:
-        summary = grpo.train(config, console)
-    steps = [step for step in metrics(config) if "optim/grad_norm" in step]
-    assert [step["step"] for step in steps] == [0, 1]
-    assert all(step["data/num_dropped_overlong"] == 0 for step in steps)
-    assert all({f"reward/{reward.name}" for reward in config.rewards} <= step.keys() for step in steps)
-    assert any(step["optim/grad_norm"] > 0 for step in steps), "no group's rewards differed"
-    assert summary["num_heldout"] == 2
-    return steps
 
 
 @pytest.mark.slow
