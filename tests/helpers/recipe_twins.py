@@ -208,7 +208,7 @@ RECIPES = {recipe.name: recipe for recipe in _ALL}
 NUM_WARM_STEPS = 60
 
 
-def supervised(config: Config, train: Any, num_steps: int = NUM_WARM_STEPS) -> Path:
+def supervised(config: Config, train: Any, num_steps: int = NUM_WARM_STEPS, **options: Any) -> Path:
     """A tiny model that imitated the targets of these rows for some steps."""
     warm = {
         **config.model_dump(mode="json"),
@@ -217,7 +217,7 @@ def supervised(config: Config, train: Any, num_steps: int = NUM_WARM_STEPS) -> P
         "rewards": [],
         "num_steps": num_steps,
         "optim": {"lr": 3e-3, "warmup_steps": 5},
-        "sft": {"batch_size": 4},
+        "sft": {"batch_size": 4, **options},
         "eval": {},
     }
     checked = parse_config(warm)

@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 from recipe_twins import Recipe, say_tagged, supervised, trained
 
+from vlrl.env_play.demonstrations import demonstrate
+
 CLI = [sys.executable, "-c", "from vlrl.cli.main import main; main()"]
 TOKEN = "a-token-of-the-test"
 TINY = (
-    "rollout.max_tokens=16",
+    "rollout.max_tokens=24",
     "rollout.group_size=4",
     "processor={min_pixels: 7056, max_pixels: 12544}",
     "generator.max_model_len=1024",
@@ -29,7 +31,7 @@ TINY = (
 SHOWN = "shown_size=[112, 84]"
 CASES = {
     "gui_emu": (SHOWN, "tasks=buttons/lights", "difficulty=1"),
-    "gui_miniwob": ("tasks=click-button",),
+    "gui_miniwob": ("shown_size=[84, 112]", "tasks=click-button"),
     "gui_x11": ("tasks=editor_append", "size=[640, 480]", SHOWN),
 }
 """Options of the environments; in the plain grammar, as a tiny model does not learn JSON within a test."""
@@ -43,11 +45,12 @@ def twin(name: str, *more: str) -> Recipe:
 
 
 def warm(recipe: Recipe, model: Path) -> Path:
-    """A model that knows the form of actions, from the environment's own oracle."""
+    """A model that knows the form of actions, from episodes of the environment's own oracle."""
     (source,) = recipe.config(model).data.train
-    rows = source.model_dump(mode="json")
-    rows["options"]["demonstrations"] = True
-    return supervised(recipe.config(model), rows, num_steps=60)
+    options, folder = source.options, Path("demonstrations")
+    demonstrate(options["env"], options["options"], {}, num=8, folder=folder)
+    rows = {"name": str(folder / "episodes.jsonl")}
+    return supervised(recipe.config(model), rows, num_steps=60, train_on="assistant")
 
 
 @pytest.fixture(autouse=True)
