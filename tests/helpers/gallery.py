@@ -59,6 +59,7 @@ PLAIN = {
     "tools": "forward",
     "title_buttons": "right",
     "wallpaper": "plain",
+    "widgets": "classic",
 }
 TABS = (("first", "First"), ("second", "Second"), ("third", "Third"))
 PETS = (("cat", "Cat"), ("dog", "Dog"), ("owl", "Owl"))

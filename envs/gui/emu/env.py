@@ -32,8 +32,8 @@ class EmuEnv(GuiEnv):
     """An emulated desktop or phone with a task on it.
 
     The seed draws the task, its difficulty and variant, and the looks of the desktop: theme, font, font_size,
-    scale, language, bar_side, menus, tools, title_buttons, wallpaper. An option of that name pins each to a
-    value or to a list to draw from.
+    scale, language, bar_side, menus, tools, title_buttons, wallpaper, widgets. An option of that name pins
+    each to a value or to a list to draw from.
     """
 
     def __init__(

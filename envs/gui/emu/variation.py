@@ -9,6 +9,7 @@ import numpy as np
 
 from vlrl.envs.gui.emu.drawing.theme import PALETTES
 from vlrl.envs.gui.emu.drawing.wallpaper import WALLPAPERS
+from vlrl.envs.gui.emu.families import FAMILIES
 from vlrl.envs.gui.emu.strings import LANGUAGES
 from vlrl.errors import ConfigError
 from vlrl.seeds import derive_seed
@@ -24,6 +25,7 @@ CHOICES: Mapping[str, tuple[Any, ...]] = {
     "tools": ("forward", "backward"),
     "title_buttons": ("right", "left"),
     "wallpaper": WALLPAPERS,
+    "widgets": tuple(FAMILIES),
 }
 """What each may be; a seed draws from them."""
 

@@ -19,6 +19,9 @@ def bar_size(look: Look) -> int:
 def work_area(world: World) -> Box:
     """Where windows may be: the screen without the task bar, or the two bars of a phone."""
     look, (width, height) = look_of(world.settings), world.size
+    if look.family.margins is not None and look.form == "desktop":
+        left, top, right, bottom = look.family.margins(look, world.size)
+        return left, top, width - right, height - bottom
     bar = bar_size(look)
     if look.form == "mobile":
         return 0, look.line + 6, width, height - bar
@@ -47,7 +50,7 @@ def open_window(world: World, app: str, state: Any, parent: int = 0, reply: str 
     look, area = look_of(world.settings), work_area(world)
     needed = APPS[app].build(state, Reader(world, app)).measure(look)
     wide = max(APPS[app].size[0] * look.font.size // 13, needed[0] + 8)
-    high = max(APPS[app].size[1] * look.font.size // 13, needed[1] + look.row + 8)
+    high = max(APPS[app].size[1] * look.font.size // 13 + look.extra, needed[1] + look.title + 6)
     wide, high = min(wide, area[2] - area[0] - 8), min(high, area[3] - area[1] - 8)
     above = world.window(parent)
     if above is not None:

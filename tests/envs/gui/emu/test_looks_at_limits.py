@@ -7,10 +7,9 @@ from itertools import cycle, product
 from typing import Any
 
 import pytest
+from oracle_plays import failures
 
-from vlrl.envs.gui.emu.desktop import Desktop
-from vlrl.envs.gui.emu.env import LEAST, MOST, EmuEnv
-from vlrl.envs.gui.emu.oracle.reach import Stuck
+from vlrl.envs.gui.emu.env import LEAST, MOST
 from vlrl.envs.gui.emu.task import TEMPLATES
 from vlrl.envs.gui.emu.variation import CHOICES
 from vlrl.envs.gui.screen import Form
@@ -27,26 +26,6 @@ def all_looks(form: Form) -> Iterator[dict[str, Any]]:
         looks = dict(zip(ROOM, values, strict=True)) | {key: next(turn) for key, turn in turns.items()}
         if form == "desktop" or looks["bar_side"] == CHOICES["bar_side"][0]:  # a phone has no such bar
             yield looks
-
-
-def failures(form: Form, names: list[str], seed: int, **options: Any) -> list[str]:
-    """Tasks that the oracle does not do, at every level; in words."""
-    desktop, failed = EmuEnv(form=form, **options).backend, []
-    assert isinstance(desktop, Desktop)
-    for name in names:
-        for level in TEMPLATES[name].levels:
-            desktop.reset({"name": name, "difficulty": level}, seed)
-            try:
-                for _ in range(desktop.max_steps):
-                    if desktop.verdict().success:
-                        break
-                    desktop.perform(desktop.oracle())
-            except Stuck as error:
-                failed.append(f"{name} {level} {seed} {options}: {error}")
-            else:
-                if not desktop.verdict().success:
-                    failed.append(f"{name} {level} {seed} {options}: {desktop.verdict().milestones}")
-    return failed
 
 
 @pytest.mark.parametrize("bar_side", CHOICES["bar_side"])

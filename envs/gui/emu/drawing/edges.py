@@ -1,0 +1,99 @@
+"""The edges of layers: their shadows, and round corners through which one sees what lies behind."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from vlrl.envs.gui.emu.drawing.rasters import disc
+from vlrl.envs.gui.emu.state import Box
+from vlrl.types import ByteArray
+
+DARKEST = 70
+"""Share of 255 of black in a shadow at the edge of what throws it."""
+
+
+def shade(pixels: ByteArray, box: Box, shadow: int, radius: int, within: Box) -> None:
+    """Darken what lies around a box, the more the nearer.
+
+    Args:
+        pixels: [height, width, 3], of the screen.
+        box: of what throws the shadow.
+        shadow: pixels that it reaches.
+        radius: of the box's corners, behind which it is dark, too.
+        within: what of the screen is painted.
+    """
+    (x0, y0, x1, y1), r, s = box, radius, shadow
+    side, corner = _side(s), _corner(s, r)
+    upright = side[:, None, None]
+    across = np.repeat(side, 3).reshape(1, s, 3)
+    pieces = (
+        ((x0 - s, y0 - s, x0 + r, y0 + r), corner),
+        ((x1 - r, y0 - s, x1 + s, y0 + r), corner[:, ::-1]),
+        ((x0 - s, y1 - r, x0 + r, y1 + s), corner[::-1]),
+        ((x1 - r, y1 - r, x1 + s, y1 + s), corner[::-1, ::-1]),
+        ((x0 + r, y0 - s, x1 - r, y0), upright),
+        ((x0 + r, y1, x1 - r, y1 + s), upright[::-1]),
+        ((x0 - s, y0 + r, x0, y1 - r), across),
+        ((x1, y0 + r, x1 + s, y1 - r), across[:, ::-1]),
+    )
+    for (left, top, right, bottom), share in pieces:
+        a, b, c, d = max(left, within[0]), max(top, within[1]), min(right, within[2]), min(bottom, within[3])
+        if a < c and b < d:
+            rows = slice(b - top, d - top) if share.shape[0] > 1 else slice(None)
+            columns = slice(a - left, c - left) if share.shape[1] > 1 else slice(None)
+            area = pixels[b:d, a:c]
+            area[:] = area * share[rows, columns] >> 8
+
+
+def paste_rounded(pixels: ByteArray, source: ByteArray, at: tuple[int, int], box: Box, radius: int) -> None:
+    """Put a piece of a layer on the screen, but for what its round corners leave free.
+
+    Args:
+        pixels: [height, width, 3], of the screen.
+        source: [height, width, 3], the piece.
+        at: (x, y) of the piece on the screen.
+        box: of the whole layer.
+        radius: of its corners.
+    """
+    (x, y), (height, width) = at, source.shape[:2]
+    whole = disc(2 * radius, radius)
+    kept = []
+    for right in (0, 1):
+        for low in (0, 1):
+            x0 = box[2] - radius if right else box[0]
+            y0 = box[3] - radius if low else box[1]
+            a, b = max(x0, x), max(y0, y)
+            c, d = min(x0 + radius, x + width), min(y0 + radius, y + height)
+            if a < c and b < d:
+                i, j = right * radius - x0, low * radius - y0
+                kept.append((a, b, c, d, pixels[b:d, a:c].copy(), whole[b + j : d + j, a + i : c + i]))
+    pixels[y : y + height, x : x + width] = source
+    for a, b, c, d, behind, cover in kept:
+        share = cover.astype(np.int32)[..., None]
+        area = pixels[b:d, a:c]
+        area[:] = (behind * (255 - share) + area * share + 127) // 255
+
+
+@lru_cache(maxsize=256)
+def _side(shadow: int) -> npt.NDArray[np.uint16]:
+    """[shadow] how much of 256 is left of the light, from the outside to the edge."""
+    share: npt.NDArray[np.uint16] = (256 - _dark(shadow) * DARKEST // 255).astype(np.uint16)
+    return share
+
+
+@lru_cache(maxsize=256)
+def _corner(shadow: int, radius: int) -> npt.NDArray[np.uint16]:
+    """[shadow + radius, shadow + radius, 3] the same at the top left corner, some of it behind the layer."""
+    dark = np.concatenate([_dark(shadow), np.full(radius, 255, np.int64)])
+    share = 256 - dark[:, None] * dark[None, :] * DARKEST // (255 * 255)
+    return np.repeat(share.astype(np.uint16)[..., None], 3, axis=2)
+
+
+def _dark(shadow: int) -> npt.NDArray[np.int64]:
+    """[shadow] 0 to 255, from the outside to the edge."""
+    at = np.arange(shadow, dtype=np.int64)
+    dark: npt.NDArray[np.int64] = at**3 * 255 // shadow**3
+    return dark
