@@ -60,6 +60,7 @@ PLAIN = {
     "title_buttons": "right",
     "wallpaper": "plain",
     "widgets": "classic",
+    "windows": "one",
 }
 TABS = (("first", "First"), ("second", "Second"), ("third", "Third"))
 PETS = (("cat", "Cat"), ("dog", "Dog"), ("owl", "Owl"))
