@@ -80,20 +80,15 @@ def paste_rounded(pixels: ByteArray, source: ByteArray, at: tuple[int, int], box
 @lru_cache(maxsize=256)
 def _side(shadow: int) -> npt.NDArray[np.uint16]:
     """[shadow] how much of 256 is left of the light, from the outside to the edge."""
-    share: npt.NDArray[np.uint16] = (256 - _dark(shadow) * DARKEST // 255).astype(np.uint16)
-    return share
+    near = (np.arange(shadow) + 0.5) / shadow
+    return (256 - np.floor(near * near * near * DARKEST)).astype(np.uint16)
 
 
 @lru_cache(maxsize=256)
 def _corner(shadow: int, radius: int) -> npt.NDArray[np.uint16]:
     """[shadow + radius, shadow + radius, 3] the same at the top left corner, some of it behind the layer."""
-    dark = np.concatenate([_dark(shadow), np.full(radius, 255, np.int64)])
-    share = 256 - dark[:, None] * dark[None, :] * DARKEST // (255 * 255)
-    return np.repeat(share.astype(np.uint16)[..., None], 3, axis=2)
-
-
-def _dark(shadow: int) -> npt.NDArray[np.int64]:
-    """[shadow] 0 to 255, from the outside to the edge."""
-    at = np.arange(shadow, dtype=np.int64)
-    dark: npt.NDArray[np.int64] = at**3 * 255 // shadow**3
-    return dark
+    off = shadow + radius - 0.5 - np.arange(shadow + radius)
+    apart = np.sqrt((off * off)[:, None] + off * off) - radius
+    near = np.clip(shadow - apart, 0, shadow) / shadow
+    share = (256 - np.floor(near * near * near * DARKEST)).astype(np.uint16)
+    return np.repeat(share[..., None], 3, axis=2)

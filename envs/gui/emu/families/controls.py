@@ -5,7 +5,7 @@ from __future__ import annotations
 from vlrl.envs.gui.emu.drawing.family import Shape
 from vlrl.envs.gui.emu.drawing.icons import icon as icon_painter
 from vlrl.envs.gui.emu.drawing.look import Look
-from vlrl.envs.gui.emu.drawing.rasters import fill, plate
+from vlrl.envs.gui.emu.drawing.rasters import dot, fill, plate
 from vlrl.envs.gui.emu.drawing.theme import TONES, Colour, mix
 from vlrl.envs.gui.emu.state import Box
 from vlrl.envs.gui.emu.widgets.base import Item, View, inner
@@ -22,13 +22,10 @@ def shape_of(look: Look) -> Shape:
     return look.family.shape
 
 
-def disc(
-    items: list[Item], at: tuple[int, int], side: int, clip: Box, behind: Colour, inside: Colour
-) -> None:
-    """A filled circle in a square of this side, whose middle is given."""
+def disc(items: list[Item], at: tuple[int, int], side: int, clip: Box, colour: Colour) -> None:
+    """A filled circle in a square of this side, which is even, and whose middle is given."""
     left, top = at[0] - side // 2, at[1] - side // 2
-    box = (left, top, left + side, top + side)
-    items.append((*box, clip, plate, (behind, inside, None, side // 2)))
+    items.append((left, top, left + side, top + side, clip, dot, (colour,)))
 
 
 def text(
@@ -116,15 +113,15 @@ def check(widget: Check, items: list[Item], box: Box, clip: Box, view: View) -> 
 
 def radio(widget: Check, items: list[Item], box: Box, clip: Box, view: View) -> None:
     """A circle with a dot, and the text."""
-    look, colours, behind = view.look, view.look.palette, surface(view)
+    look, colours = view.look, view.look.palette
     side = (look.line - 3) // 2 * 2
     at = box[0] + 1 + side // 2, (box[1] + box[3]) // 2
     edge = colours.accent if widget.checked else mix(colours.border, colours.text, 35)
-    disc(items, at, side, clip, behind, edge)
+    disc(items, at, side, clip, edge)
     if widget.checked:
-        disc(items, at, max(4, side * 2 // 5 // 2 * 2), clip, edge, colours.accent_text)
+        disc(items, at, max(4, side * 2 // 5 // 2 * 2), clip, colours.accent_text)
     else:
-        disc(items, at, side - 2, clip, edge, colours.field)
+        disc(items, at, side - 2, clip, colours.field)
     _label(widget, items, box, clip, view, box[0] + 1 + side + look.unit)
 
 
@@ -142,7 +139,7 @@ def switch(widget: Check, items: list[Item], box: Box, clip: Box, view: View) ->
     knob = high - (6 if is_dotted else 4)
     ink = (colours.accent_text if is_on else mix(colours.text, behind, 30)) if is_dotted else WHITE
     x = track[2] - high // 2 if is_on else track[0] + high // 2
-    disc(items, (x, middle), knob // 2 * 2, clip, inside, ink)
+    disc(items, (x, middle), knob // 2 * 2, clip, ink)
     _label(widget, items, box, clip, view, left + wide + look.unit)
 
 
@@ -158,13 +155,13 @@ def slider(widget: Slider, items: list[Item], box: Box, clip: Box, view: View) -
     filled = (behind, colours.accent, None, thick // 2)
     items.append((box[0] + 2, top, at, top + thick, clip, plate, filled))
     if view.has_keys(widget.id):
-        disc(items, (at, middle), side, clip, behind, mix(behind, colours.accent, 45))
+        disc(items, (at, middle), side, clip, mix(behind, colours.accent, 45))
     knob = colours.button if shape.knob == "dotted" else WHITE
     edge = mix(colours.border, colours.text, 25)
-    disc(items, (at, middle), side - 2, clip, behind, edge)
-    disc(items, (at, middle), side - 4, clip, edge, knob)
+    disc(items, (at, middle), side - 2, clip, edge)
+    disc(items, (at, middle), side - 4, clip, knob)
     if shape.knob == "dotted":
-        disc(items, (at, middle), side // 4 * 2, clip, knob, colours.accent)
+        disc(items, (at, middle), side // 4 * 2, clip, colours.accent)
 
 
 def progress(widget: Progress, items: list[Item], box: Box, clip: Box, view: View) -> None:
