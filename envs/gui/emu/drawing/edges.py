@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from vlrl.envs.gui.emu.drawing.rasters import disc
 from vlrl.envs.gui.emu.state import Box
+from vlrl.envs.gui.emu.widgets.base import cut
 from vlrl.types import ByteArray
 
 DARKEST = 70
@@ -26,24 +27,27 @@ def shade(pixels: ByteArray, box: Box, shadow: int, radius: int, within: Box) ->
         within: what of the screen is painted.
     """
     (x0, y0, x1, y1), r, s = box, radius, shadow
-    side, corner = _side(s), _corner(s, r)
-    upright = side[:, None, None]
-    across = np.repeat(side, 3).reshape(1, s, 3)
-    pieces = (
-        ((x0 - s, y0 - s, x0 + r, y0 + r), corner),
-        ((x1 - r, y0 - s, x1 + s, y0 + r), corner[:, ::-1]),
-        ((x0 - s, y1 - r, x0 + r, y1 + s), corner[::-1]),
-        ((x1 - r, y1 - r, x1 + s, y1 + s), corner[::-1, ::-1]),
-        ((x0 + r, y0 - s, x1 - r, y0), upright),
-        ((x0 + r, y1, x1 - r, y1 + s), upright[::-1]),
-        ((x0 - s, y0 + r, x0, y1 - r), across),
-        ((x1, y0 + r, x1 + s, y1 - r), across[:, ::-1]),
-    )
-    for (left, top, right, bottom), share in pieces:
-        a, b, c, d = max(left, within[0]), max(top, within[1]), min(right, within[2]), min(bottom, within[3])
+    upright, across = _sides(s)
+    corner = _corner(s, r)
+    left, top, right, bottom = x0 - s, y0 - s, x1 + s, y1 + s
+    pieces: list[tuple[int, int, int, int, npt.NDArray[np.uint16]]] = []
+    if within[1] < y0 + r:
+        pieces.append((left, top, x0 + r, y0 + r, corner))
+        pieces.append((x0 + r, top, x1 - r, y0, upright))
+        pieces.append((x1 - r, top, right, y0 + r, corner[:, ::-1]))
+    if within[3] > y1 - r:
+        pieces.append((left, y1 - r, x0 + r, bottom, corner[::-1]))
+        pieces.append((x0 + r, y1, x1 - r, bottom, upright[::-1]))
+        pieces.append((x1 - r, y1 - r, right, bottom, corner[::-1, ::-1]))
+    if within[0] < x0:
+        pieces.append((left, y0 + r, x0, y1 - r, across))
+    if within[2] > x1:
+        pieces.append((x1, y0 + r, right, y1 - r, across[:, ::-1]))
+    for i, j, m, n, share in pieces:
+        a, b, c, d = cut((i, j, m, n), within)
         if a < c and b < d:
-            rows = slice(b - top, d - top) if share.shape[0] > 1 else slice(None)
-            columns = slice(a - left, c - left) if share.shape[1] > 1 else slice(None)
+            rows = slice(b - j, d - j) if share.shape[0] > 1 else slice(None)
+            columns = slice(a - i, c - i) if share.shape[1] > 1 else slice(None)
             area = pixels[b:d, a:c]
             area[:] = area * share[rows, columns] >> 8
 
@@ -78,10 +82,11 @@ def paste_rounded(pixels: ByteArray, source: ByteArray, at: tuple[int, int], box
 
 
 @lru_cache(maxsize=256)
-def _side(shadow: int) -> npt.NDArray[np.uint16]:
-    """[shadow] how much of 256 is left of the light, from the outside to the edge."""
+def _sides(shadow: int) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint16]]:
+    """How much of 256 is left of the light, from the outside to the edge: [shadow, 1, 1], [1, shadow, 3]."""
     near = (np.arange(shadow) + 0.5) / shadow
-    return (256 - np.floor(near * near * near * DARKEST)).astype(np.uint16)
+    share = (256 - np.floor(near * near * near * DARKEST)).astype(np.uint16)
+    return share[:, None, None], np.repeat(share[None, :, None], 3, axis=2)
 
 
 @lru_cache(maxsize=256)
