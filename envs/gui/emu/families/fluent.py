@@ -14,9 +14,14 @@ from vlrl.envs.gui.emu.windows.shell import clock_text
 BAR_HIGH, PINNED = 34, 4
 
 
+def bar_high(look: Look, size: tuple[int, int]) -> int:
+    """Height of the bar; less in large letters on a low screen, where windows need the room."""
+    return min(look.scaled(BAR_HIGH), max(look.row, size[1] // 14))
+
+
 def margins(look: Look, size: tuple[int, int]) -> tuple[int, int, int, int]:
     """The bar is always below."""
-    return 0, 0, 0, look.scaled(BAR_HIGH)
+    return 0, 0, 0, bar_high(look, size)
 
 
 def bars(world: World, look: Look, menus: tuple[MenuTitle, ...]) -> list[BarLayer]:
@@ -24,7 +29,7 @@ def bars(world: World, look: Look, menus: tuple[MenuTitle, ...]) -> list[BarLaye
     (width, height), time = world.size, clock_text(world)
     apps = app_icons(world, pinned_apps(PINNED))
     bar = BarPart(id="taskbar", apps=apps, time=time, start="first", is_centred=True)
-    return [BarLayer("bar", (0, height - look.scaled(BAR_HIGH), width, height), bar)]
+    return [BarLayer("bar", (0, height - bar_high(look, world.size), width, height), bar)]
 
 
 LIGHT = palette_from(

@@ -41,6 +41,12 @@ def test_four_buttons_of_a_message_can_be_touched_on_the_narrowest_phone() -> No
     assert not [f for seed in range(12) for f in failures("mobile", ["basics/click_button"], seed, **looks)]
 
 
+def test_two_rows_of_a_list_are_seen_at_once_where_one_is_dragged_onto_the_other() -> None:
+    """The one that failed: a bar of 47 pixels left the list too few rows."""
+    looks = {"scale": 125, "font_size": 14, "font": "roman", "language": "de", "windows": "one"}
+    assert failures("desktop", ["files/drag"], 27, widgets="fluent", **looks) == []
+
+
 @pytest.mark.parametrize("scale", [150, 175, 200])
 @pytest.mark.parametrize("form", ["desktop", "mobile"])
 def test_the_highest_dialog_fits_the_least_screen_of_a_scale(form: Form, scale: int) -> None:
