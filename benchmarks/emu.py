@@ -24,6 +24,7 @@ import numpy as np
 from vlrl.envs.gui.actions import Action, Click, Drag, Key, Move, Scroll, TypeText
 from vlrl.envs.gui.emu.desktop import Desktop
 from vlrl.envs.gui.emu.env import EmuEnv
+from vlrl.envs.gui.emu.windows.scene import BAR
 from vlrl.process.json_stdout import parse_with_json, print_json
 
 SIZES = {"640x480": (640, 480), "1280x800": (1280, 800)}
@@ -38,7 +39,8 @@ def draw_action(desktop: Desktop, rng: np.random.Generator) -> Action:
     """What somebody who tries everything might do next."""
     width, height = desktop.size
     anywhere = int(rng.integers(width)), int(rng.integers(height))
-    seen = [e for e in desktop.elements() if not e.states & {"hidden", "covered"}]
+    pinned = pinned_apps(desktop)
+    seen = [e for e in desktop.elements() if not e.states & {"hidden", "covered"} and e.name not in pinned]
     wanted = {"drag": {"heading"}, "menu": {"menuitem"}}
     kind = str(
         rng.choice(["click"] * 6 + ["type"] * 3 + ["key", "wheel", "drag", "menu"] * 2 + ["move", "right"])
@@ -61,6 +63,12 @@ def draw_action(desktop: Desktop, rng: np.random.Generator) -> Action:
             return Move(anywhere)
         case _:
             return Click(point, "right" if kind == "right" else "left")
+
+
+def pinned_apps(desktop: Desktop) -> set[str]:
+    """Apps that are in a bar and not open, which some families have: clicking them would be other work."""
+    bar = desktop._scene.layer(desktop.world, BAR)
+    return {p.widget.name for p in bar.view.placed if p.widget.id.startswith("app:")} if bar else set()
 
 
 def desktop_of(size: tuple[int, int]) -> Desktop:

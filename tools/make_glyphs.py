@@ -27,7 +27,7 @@ FAMILIES = {
 }
 LARGER = {"roman": 2}
 """Pixels by which a family is drawn larger than it is called, to look as large as the others."""
-SIZES = (10, 11, 12, 13, 14, 15, 16, 18, 20, 24)
+SIZES = (10, 11, 12, 13, 14, 15, 16, 18, 20, 22, 24, 26, 28, 32, 38)
 OTHERS = "ŒœŠšŸŽž–—‘’‚“”„•…‹›€™←↑→↓↔−≈≠≤≥▲▼◀▶▴▾◂▸■□▪●○◦★☆☰✓✔✕✖✗─│┌┐└┘├┤┬┴┼↩↪⌂⏎"
 CHARACTERS = "".join(map(chr, [*range(32, 127), *range(160, 256)])) + OTHERS
 

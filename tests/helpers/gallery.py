@@ -59,6 +59,8 @@ PLAIN = {
     "tools": "forward",
     "title_buttons": "right",
     "wallpaper": "plain",
+    "widgets": "classic",
+    "windows": "one",
 }
 TABS = (("first", "First"), ("second", "Second"), ("third", "Third"))
 PETS = (("cat", "Cat"), ("dog", "Dog"), ("owl", "Owl"))

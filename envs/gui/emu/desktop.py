@@ -21,7 +21,7 @@ from vlrl.envs.gui.actions import (
     points_of,
 )
 from vlrl.envs.gui.emu.drawing.paint import Compositor, paste_clipped
-from vlrl.envs.gui.emu.drawing.pointer_shape import SIZE, arrow
+from vlrl.envs.gui.emu.drawing.pointer_shape import DOUBLED_FROM, SIZE, arrow
 from vlrl.envs.gui.emu.input import acts
 from vlrl.envs.gui.emu.opening import Episode, Opening, opening
 from vlrl.envs.gui.emu.oracle.reach import Locator, Stuck
@@ -221,7 +221,8 @@ class Desktop:
         world = self.snapshot().world
         pixels = self._compositor.show(self._scene.layers(world)).copy()
         if self.form == "desktop":
-            paste_clipped(pixels, arrow, SIZE, world.pointer)
+            times = 2 if world.settings["scale"] >= DOUBLED_FROM else 1
+            paste_clipped(pixels, arrow, (SIZE[0] * times, SIZE[1] * times), world.pointer)
         return Screen(pixels, world.pointer)
 
 

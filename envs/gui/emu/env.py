@@ -16,15 +16,13 @@ from vlrl.envs.gui.emu.desktop import Desktop
 from vlrl.envs.gui.emu.oracle.intents import Needing
 from vlrl.envs.gui.emu.strings import speak
 from vlrl.envs.gui.emu.task import TEMPLATES, Draw, Template
-from vlrl.envs.gui.emu.variation import CHOICES, Variation
+from vlrl.envs.gui.emu.variation import CHOICES, LEAST, Variation, fitting_scales
 from vlrl.envs.gui.env import GuiEnv
 from vlrl.envs.gui.rules import GuiRules
 from vlrl.envs.gui.screen import Form
 from vlrl.errors import ConfigError
 
 SIZES = {"desktop": (640, 480), "mobile": (384, 704)}
-LEAST = {"desktop": (640, 480), "mobile": (384, 704)}
-"""Where every task can be done in the largest letters; on less, windows end below the screen."""
 MOST = (3840, 2160)
 LEVELS = (1, 3)
 
@@ -33,8 +31,8 @@ class EmuEnv(GuiEnv):
     """An emulated desktop or phone with a task on it.
 
     The seed draws the task, its difficulty and variant, and the looks of the desktop: theme, font, font_size,
-    scale, language, bar_side, menus, tools, title_buttons, wallpaper. An option of that name pins each to a
-    value or to a list to draw from.
+    scale, language, bar_side, menus, tools, title_buttons, wallpaper, widgets, windows. An option of
+    that name pins each to a value or to a list to draw from; what is drawn of scales fits the screen.
     """
 
     def __init__(
@@ -68,7 +66,8 @@ class EmuEnv(GuiEnv):
         chosen = chosen_templates([tasks] if isinstance(tasks, str) else tasks, form, (low, high))
         grammar = str(options.get("codec", GuiRules().codec))
         chosen = sayable(chosen, form, grammar)
-        desktop = Desktop(_size(size, form), form, chosen, (low, high), Variation(pins))
+        pixels = _size(size, form)
+        desktop = Desktop(pixels, form, chosen, (low, high), _variation(pins, form, pixels))
         super().__init__(desktop, **options)
 
 
@@ -134,10 +133,22 @@ def needs(template: Template, form: Form) -> tuple[Action, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def _variation(pins: dict[str, Any], form: Form, size: tuple[int, int]) -> Variation:
+    """The looks to draw from, at those scales that the screen has room for."""
+    scales = Variation(pins).choices["scale"]
+    fitting = fitting_scales(form, size, scales)
+    if not fitting:
+        least = LEAST[form][min(scales)]
+        raise ConfigError(
+            f"gui/emu option scale={pins['scale']!r} needs a {form} of {list(least)}; size is {list(size)}"
+        )
+    return Variation({**pins, "scale": fitting})
+
+
 def _size(size: Sequence[int] | None, form: Form) -> tuple[int, int]:
     if size is None:
         return SIZES[form]
-    least = LEAST[form]
+    least = LEAST[form][100]
     if len(size) != 2 or not all(least[i] <= size[i] <= MOST[i] for i in (0, 1)):
         raise ConfigError(
             f"gui/emu option size={list(size)}; give [width, height] of a {form} from {list(least)} to "

@@ -9,12 +9,13 @@ import numpy as np
 from cachetools import LRUCache, cached
 
 from vlrl.envs.gui.emu import update
+from vlrl.envs.gui.emu.app import APPS
 from vlrl.envs.gui.emu.apps.settings import DEFAULTS
 from vlrl.envs.gui.emu.drawing.paint import Compositor
 from vlrl.envs.gui.emu.files import empty_disk, write
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import speak
-from vlrl.envs.gui.emu.task import Draw, Setup, Template
+from vlrl.envs.gui.emu.task import Draw, Setup, Template, judge
 from vlrl.envs.gui.emu.variation import Variation
 from vlrl.envs.gui.emu.windows.scene import Scene
 from vlrl.envs.gui.screen import Form
@@ -50,6 +51,30 @@ class Opening(NamedTuple):
     compositor: Compositor
 
 
+def _with_windows(world: World, setup: Setup, form: Form, seed: int) -> World:
+    """Open the task's windows, in front of others where the looks say so."""
+    if form == "mobile" or setup.owns_windows:
+        world = world._replace(settings={**world.settings, "windows": "one"})
+    for count in (_others(seed), 0) if world.settings["windows"] == "many" else (0,):
+        opened = world
+        taken = {app for app, _ in setup.windows}
+        others = [name for name, app in APPS.items() if app.is_listed and name not in taken]
+        rng = np.random.default_rng(derive_seed("windows", seed))
+        for index in rng.permutation(len(others))[:count].tolist():
+            opened = update.launch(opened, others[index])
+        for app, argument in setup.windows:
+            opened = update.launch(opened, app, argument)
+        verdict = judge(setup, opened, opened)
+        if not verdict.ended and not any(verdict.milestones.values()):
+            break  # the others are no part of what is to be done
+    return opened
+
+
+def _others(seed: int) -> int:
+    """How many other windows are open."""
+    return int(np.random.default_rng(derive_seed("others", seed)).integers(2, 5))
+
+
 @cached(LRUCache(KEPT_BYTES, lambda kept: kept.compositor.num_bytes), lock=Lock(), info=True)
 def opening(
     template: Template, episode: Episode, variation: Variation, form: Form, size: tuple[int, int]
@@ -66,8 +91,7 @@ def opening(
     minutes = int(np.random.default_rng(derive_seed("clock", episode.seed)).integers(6 * 60))
     world = World(files, settings, dict(setup.data), size, time_ms=START_MS + minutes * 60_000)
     world = world._replace(pointer=(size[0] // 2, size[1] // 2))
-    for app, argument in setup.windows:
-        world = update.launch(world, app, argument)
+    world = _with_windows(world, setup, form, episode.seed)
     scene, compositor = Scene(), Compositor(size)
     compositor.show(scene.layers(world))
     return Opening(setup, world, scene, compositor)

@@ -70,6 +70,7 @@ class Setup:
         over: a predicate for "this can no longer succeed"; ends the episode.
         max_steps: None takes four times the oracle's length and ten.
         ends_at_goal: whether the episode ends when the goal is reached, without the agent's saying so.
+        owns_windows: whether it is about windows: then no others are open, and none is maximised or tiled.
     """
 
     goal: str
@@ -87,6 +88,7 @@ class Setup:
     over: Predicate | None = None
     max_steps: int | None = None
     ends_at_goal: bool = True
+    owns_windows: bool = False
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from vlrl.envs.gui.emu.drawing.theme import PALETTES
 from vlrl.envs.gui.emu.drawing.wallpaper import WALLPAPERS
+from vlrl.envs.gui.emu.families import FAMILIES
 from vlrl.envs.gui.emu.strings import LANGUAGES
 from vlrl.errors import ConfigError
 from vlrl.seeds import derive_seed
@@ -17,15 +18,31 @@ CHOICES: Mapping[str, tuple[Any, ...]] = {
     "theme": tuple(PALETTES),
     "font": ("sans", "serif", "roman"),
     "font_size": (12, 13, 14),
-    "scale": (100, 125),
+    "scale": (100, 125, 150, 175, 200),
     "language": LANGUAGES,
     "bar_side": ("bottom", "top", "left"),
     "menus": ("bar", "button"),
     "tools": ("forward", "backward"),
     "title_buttons": ("right", "left"),
     "wallpaper": WALLPAPERS,
+    "widgets": tuple(FAMILIES),
+    "windows": ("one", "many", "maximised", "tiled"),
 }
 """What each may be; a seed draws from them."""
+LEAST: Mapping[str, Mapping[int, tuple[int, int]]] = {
+    "desktop": {100: (640, 480), 125: (640, 480), 150: (800, 600), 175: (896, 672), 200: (1024, 768)},
+    "mobile": {100: (384, 704), 125: (384, 704), 150: (432, 800), 175: (512, 940), 200: (600, 1100)},
+}
+"""The screen (width, height) on which every task can be done at a scale, in the largest letters."""
+
+
+def fitting_scales(form: str, size: tuple[int, int], among: Sequence[int]) -> list[int]:
+    """Those of some scales at which every task can be done on a screen."""
+    return [
+        scale
+        for scale in among
+        if all(have >= need for have, need in zip(size, LEAST[form][scale], strict=True))
+    ]
 
 
 class Variation:

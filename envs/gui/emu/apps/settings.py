@@ -14,7 +14,6 @@ from vlrl.envs.gui.emu.input.events import Change, Command, Event, Reply
 from vlrl.envs.gui.emu.strings import add_words, tr
 from vlrl.envs.gui.emu.widgets import (
     Button,
-    Check,
     Choice,
     Column,
     Divider,
@@ -26,6 +25,7 @@ from vlrl.envs.gui.emu.widgets import (
     ScrollArea,
     Slider,
     Space,
+    Switch,
     Widget,
     field_row,
     section,
@@ -115,8 +115,8 @@ def _page(page: str, reader: Reader) -> Widget:
     return Column(Label(tr(WORDS[page]), "title"), *_CONTENTS[page](reader))
 
 
-def _check(reader: Reader, key: str, name: str) -> Check:
-    return Check(key, tr(name), bool(reader.setting(key)))
+def _check(reader: Reader, key: str, name: str) -> Switch:
+    return Switch(key, tr(name), bool(reader.setting(key)))
 
 
 def _choice(reader: Reader, key: str, name: str, options: tuple[tuple[Any, str], ...]) -> Row:

@@ -12,7 +12,9 @@ import numpy.typing as npt
 from vlrl.types import ByteArray
 
 FAMILIES = ("sans", "serif", "mono", "roman")
-SIZES = (10, 11, 12, 13, 14, 15, 16, 18, 20, 24)
+SIZES = (10, 11, 12, 13, 14, 15, 16, 18, 20, 22, 24, 26, 28, 32, 38)
+HEADINGS = (10, 11, 12, 13, 14, 15, 16, 18, 20, 24, 28, 32, 38)
+"""Those of headings."""
 MISSING = "□"
 """Drawn for a character that the atlas does not have."""
 
@@ -83,9 +85,9 @@ def _atlas() -> dict[str, npt.NDArray[Any]]:
         return {name: packed[name] for name in packed.files}
 
 
-def nearest_size(size: float) -> int:
+def nearest_size(size: float, sizes: tuple[int, ...] = SIZES) -> int:
     """The size of the atlas next to one."""
-    return min(SIZES, key=lambda known: abs(known - size))
+    return min(sizes, key=lambda known: abs(known - size))
 
 
 @lru_cache(maxsize=20000)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vlrl.envs.gui.emu.drawing.edges import paste_rounded, shade
 from vlrl.envs.gui.emu.drawing.rasters import Painter, raster
 from vlrl.envs.gui.emu.state import Box
 from vlrl.envs.gui.emu.widgets.base import Item, View, cut
@@ -29,11 +30,36 @@ class Layer(NamedTuple):
         key: unlike any other layer's; a window's number.
         box: where it is on the screen.
         view: what is in it, from its own top left corner.
+        radius: of its corners, through which one sees what lies behind.
+        shadow: pixels that its shadow reaches.
     """
 
     key: int | str
     box: Box
     view: View
+    radius: int = 0
+    shadow: int = 0
+
+    @property
+    def reach(self) -> Box:
+        """Where it is with its shadow."""
+        x0, y0, x1, y1 = self.box
+        return x0 - self.shadow, y0 - self.shadow, x1 + self.shadow, y1 + self.shadow
+
+    @property
+    def core(self) -> Box:
+        """The part between its round corners."""
+        x0, y0, x1, y1 = self.box
+        return x0, y0 + self.radius, x1, y1 - self.radius
+
+    def hides(self, box: Box) -> bool:
+        """Whether nothing behind it is seen in a box."""
+        x0, y0, x1, y1 = self.box
+        if x0 > box[0] or y0 > box[1] or x1 < box[2] or y1 < box[3]:
+            return False
+        r = self.radius
+        at_side = box[0] < x0 + r or box[2] > x1 - r
+        return not (at_side and (box[1] < y0 + r or box[3] > y1 - r))
 
     @property
     def number(self) -> int:
@@ -117,7 +143,8 @@ class Compositor:
             changed += [(a + x, b + y, c + x, d + y) for a, b, c, d in surface.show(layer.view.items)]
         self._shown = tuple(layers)
         for box in _union(changed):
-            self._compose(cut(box, (0, 0, width, height)))
+            for piece in _pieces(cut(box, (0, 0, width, height)), layers):
+                self._compose(piece)
         return self.pixels
 
     def _compose(self, box: Box) -> None:
@@ -126,16 +153,34 @@ class Compositor:
             return
         seen: list[Layer] = []
         for layer in reversed(self._shown):
-            a, b, c, d = layer.box
+            a, b, c, d = layer.reach
             if a < x1 and x0 < c and b < y1 and y0 < d:
                 seen.append(layer)
-                if a <= x0 and b <= y0 and c >= x1 and d >= y1:
-                    break  # what lies behind cannot be seen
+                if layer.hides(box):
+                    break
         for layer in reversed(seen):
+            is_whole = layer.hides(box)
+            if layer.shadow and not is_whole:
+                shade(self.pixels, layer.box, layer.shadow, layer.radius, box)
             a, b, _, _ = layer.box
             left, top, right, bottom = cut(layer.box, box)
+            if left >= right or top >= bottom:
+                continue
             source = self._surfaces[layer.key].pixels[top - b : bottom - b, left - a : right - a]
-            self.pixels[top:bottom, left:right] = source
+            if layer.radius and not is_whole:
+                paste_rounded(self.pixels, source, (left, top), layer.box, layer.radius)
+            else:
+                self.pixels[top:bottom, left:right] = source
+
+
+def _pieces(box: Box, layers: Sequence[Layer]) -> list[Box]:
+    """A box as one that a layer fills, and what is left around it: there one sees what lies behind."""
+    x0, y0, x1, y1 = box
+    for layer in reversed(layers):
+        a, b, c, d = cut(layer.core, box)
+        if layer.shadow and a < c and b < d and 2 * (c - a) * (d - b) > (x1 - x0) * (y1 - y0):
+            return [(a, b, c, d), (x0, y0, x1, b), (x0, d, x1, y1), (x0, b, a, d), (c, b, x1, d)]
+    return [box]
 
 
 def paste(target: ByteArray, source: ByteArray, x: int, y: int) -> None:
@@ -178,19 +223,25 @@ def _seen(item: Item) -> Box:
 
 def _moved(before: Sequence[Layer], after: Sequence[Layer]) -> list[Box]:
     """Where layers came, went, or changed places."""
-    if [(layer.key, layer.box) for layer in before] == [(layer.key, layer.box) for layer in after]:
+    if [_place(layer) for layer in before] == [_place(layer) for layer in after]:
         return []
-    old, new = {layer.key: layer.box for layer in before}, {layer.key: layer.box for layer in after}
+    old, new = {layer.key: layer for layer in before}, {layer.key: layer for layer in after}
     kept = [layer.key for layer in before if layer.key in new]
     now = [layer.key for layer in after if layer.key in old]
     boxes = []
     for key in {**old, **new}:
-        if old.get(key) != new.get(key):
-            boxes += [box for box in (old.get(key), new.get(key)) if box]
+        both = [layer for layer in (old.get(key), new.get(key)) if layer is not None]
+        if len({_place(layer) for layer in both}) > 1 or len(both) < 2:
+            boxes += [layer.reach for layer in both]
     for key, other in zip(kept, now, strict=True):
         if key != other:  # another order: what lies at this height is no longer the same
-            boxes += [new[key], new[other]]
+            boxes += [new[key].reach, new[other].reach]
     return boxes
+
+
+def _place(layer: Layer) -> tuple[int | str, Box, int, int]:
+    """What a layer covers."""
+    return layer.key, layer.box, layer.radius, layer.shadow
 
 
 def _union(boxes: list[Box]) -> list[Box]:

@@ -127,6 +127,14 @@ def line(
     return pixels
 
 
+def dot(width: int, height: int, colour: Colour) -> ByteArray:
+    """A filled circle on whatever lies behind; its square has an even side."""
+    pixels = np.empty((height, width, 4), np.uint8)
+    pixels[..., :3] = colour
+    pixels[..., 3] = disc(width, width // 2)
+    return pixels
+
+
 def caption(width: int, height: int, text: str, font: Font, colour: Colour, shade: Colour) -> ByteArray:
     """Centred text with a shade, on whatever lies behind."""
     cover = np.zeros((height, width), np.int32)

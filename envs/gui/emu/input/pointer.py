@@ -38,7 +38,11 @@ def press(scene: Scene, world: World, count: int = 1, modifiers: Sequence[str] =
     if layer is None:
         return world
     if not isinstance(layer.key, int):
-        placed = widget_at(layer, x, y)
+        placed, front = widget_at(layer, x, y), wm.front(world)
+        if placed is not None and isinstance(placed.widget, MenuTitle) and front is not None:
+            title, box = placed.widget, on_screen(layer, placed.box)
+            world = menus.open_menu(world, front.number, title.id, "menu", title.items, box)
+            return world._replace(held=Held("menu", front.number, title.id, (x, y)))
         return world._replace(held=Held("press", 0, placed.widget.id if placed else "", (x, y), count))
     world = wm.to_front(world, layer.key)
     if wm.dialog_of(world, layer.key) != layer.key:  # a dialog blocks it

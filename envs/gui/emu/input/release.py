@@ -13,7 +13,7 @@ from vlrl.envs.gui.emu.update import deliver
 from vlrl.envs.gui.emu.widgets.base import Placed
 from vlrl.envs.gui.emu.widgets.rows import RowOf
 from vlrl.envs.gui.emu.windows import menus, wm
-from vlrl.envs.gui.emu.windows.scene import BACKDROP, BAR, Scene, on_screen, widget_at
+from vlrl.envs.gui.emu.windows.scene import BACKDROP, Scene, on_screen, widget_at
 
 
 def release(scene: Scene, world: World) -> World:
@@ -112,4 +112,4 @@ def _release_on_desktop(scene: Scene, world: World, held: Held) -> World:
     id = event.id if isinstance(event, Command) else placed.widget.id
     if layer.key == BACKDROP and event is None:
         return world
-    return menus.desktop_command(world, id, on_screen(layer, placed.box) if layer.key == BAR else None)
+    return menus.desktop_command(world, id, on_screen(layer, placed.box) if layer.key != BACKDROP else None)

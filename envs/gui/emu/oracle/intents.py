@@ -88,7 +88,7 @@ def menu(title: str, item: str) -> Intent:
             if locator.offers(f"menu.{title}"):
                 return click(f"menu.{title}")(locator)[0], False
             return close_menu(locator), False
-        front = f"menu.{title}" if locator.find(f"menu.{title}") else "menu"
+        front = "menu" if not locator.find(f"menu.{title}") and locator.find("menu") else f"menu.{title}"
         return click(front)(locator)[0], False
 
     return intent

@@ -8,6 +8,7 @@ from vlrl.envs.gui.actions import Action, Click, Key, Pixel, Scroll, Swipe, Syst
 from vlrl.envs.gui.emu.drawing.paint import Layer
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.widgets.base import Placed, Scroller
+from vlrl.envs.gui.emu.widgets.menus import MenuBar
 from vlrl.envs.gui.emu.widgets.rows import Rows
 from vlrl.envs.gui.emu.windows import wm
 from vlrl.envs.gui.emu.windows.scene import BACKDROP, BAR, Scene, widget_at
@@ -112,10 +113,12 @@ def _turn(locator: Locator, layer: Layer, scroller: Scroller, pixels: int) -> Ac
 
 
 def _bring(locator: Locator, id: str) -> Action:
-    """A row that is not drawn because its list has to be scrolled; a window that is hidden."""
+    """A row that is not drawn because its list has to be scrolled; menus of a window that is not in front."""
     for layer in reversed(locator.scene.layers(locator.world)):
         for placed in layer.view.placed:
             rows = placed.widget
+            if isinstance(rows, MenuBar) and any(menu.id == id for menu in rows.menus):
+                return _raise(locator, layer.number)  # the screen has the menus of the window in front
             if isinstance(rows, Rows) and id.startswith(f"{rows.id}."):
                 keys = [f"{rows.id}.{line.key}" for line in rows.lines]
                 if id in keys:

@@ -42,6 +42,7 @@ def start_app(draw: Draw) -> Setup:
     """Start as many apps as the level says."""
     wanted = draw.picks(NAMES, draw.level)
     return Setup(
+        owns_windows=True,
         goal=f"Open {' and '.join(_said(app) for app in wanted)}.",
         files={f"/Documents/{draw.pick(STEMS)}.txt": draw.pick(LINES)},
         milestones={app: partial(_is_open, app=app) for app in wanted},
@@ -57,6 +58,7 @@ def close(draw: Draw) -> Setup:
     gone = draw.pick(apps)
     others = [app for app in apps if app != gone]
     return Setup(
+        owns_windows=True,
         goal=f"Close the window of {_said(gone)} and leave the others open.",
         windows=[(app, "") for app in apps],
         milestones={"closed": lambda world: not _is_open(world, gone)},
@@ -71,6 +73,7 @@ def close_all(draw: Draw) -> Setup:
     apps = _windows(draw, draw.level + 2)
     kept = apps[0]
     return Setup(
+        owns_windows=True,
         goal=f"Close all windows except that of {_said(kept)}.",
         windows=[(app, "") for app in apps],
         milestones={f"closed {app}": partial(_is_closed, app=app) for app in apps[1:]},
@@ -95,6 +98,7 @@ def _state_task(draw: Draw, verb: str, button: str) -> Setup:
         ) or len(world.windows) < len(apps)
 
     return Setup(
+        owns_windows=True,
         goal=f"{verb} the window of {_said(app)}, and only that one.",
         windows=[(name, "") for name in apps],
         milestones={verb.lower(): lambda world: done(world) and not others(world)},
@@ -126,6 +130,7 @@ def to_front(draw: Draw) -> Setup:
         return front is not None and front.app == app and len(world.windows) == len(apps)
 
     return Setup(
+        owns_windows=True,
         goal=f"Bring the window of {_said(app)} to the front.",
         windows=[(name, "") for name in apps],
         milestones={"in front": in_front},
@@ -141,6 +146,7 @@ def open_icon(draw: Draw) -> Setup:
     stems = draw.picks(STEMS, 2 + draw.level)
     path = f"/Desktop/{stems[0]}.txt"
     return Setup(
+        owns_windows=True,
         goal=f"Open the file {stems[0]}.txt that lies on the desktop.",
         files={f"/Desktop/{stem}.txt": draw.pick(LINES) for stem in stems},
         milestones={"opened": lambda world: (e := world.app("editor")) is not None and e.path == path},

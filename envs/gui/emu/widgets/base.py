@@ -77,9 +77,14 @@ class View:
         if self._items is None:
             items: list[Item] = []
             self._items = items
+            draws = self.look.family.draws
             for widget, box, clip in self.placed:
                 if box[0] < clip[2] and box[1] < clip[3] and clip[0] < box[2] and clip[1] < box[3]:
-                    widget.paint(items, box, clip, self)
+                    paint = draws.get(type(widget))
+                    if paint is None:
+                        widget.paint(items, box, clip, self)
+                    else:
+                        paint(widget, items, box, clip, self)
         return self._items
 
     def find(self, id: str) -> Placed | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from vlrl.envs.gui.emu.drawing.glyphs import Font, face, nearest_size, text_width
+from vlrl.envs.gui.emu.drawing.glyphs import HEADINGS, Font, face, nearest_size, text_width
 from vlrl.envs.gui.emu.drawing.icons import icon as icon_painter
 from vlrl.envs.gui.emu.drawing.look import Look
 from vlrl.envs.gui.emu.drawing.rasters import fill, plate
@@ -251,4 +251,4 @@ class Space(Widget):
 
 def large(look: Look) -> Font:
     """Font for headings."""
-    return Font(look.font.family, nearest_size(look.font.size * 1.4), True)
+    return Font(look.font.family, nearest_size(look.font.size * 1.4, HEADINGS), True)

@@ -244,7 +244,7 @@ class ScrollBar(Widget):
     def thumb(self, box: Box) -> tuple[int, int]:
         """(top, bottom) of the part that is dragged."""
         high = box[3] - box[1]
-        length = max(16, high * high // self.content)
+        length = max(16, high * high // max(1, self.content))
         top = box[1] + (high - length) * self.offset // max(1, self.content - high)
         return top, top + length
 

@@ -75,6 +75,16 @@ class Radio(Check):
 
 
 @dataclass(slots=True, init=False)
+class Switch(Check):
+    """Something that is on or off at once: a box to check, or what a family draws in its place."""
+
+    def natural(self, look: Look) -> tuple[int, int]:
+        """The box and the text; a family's switch is twice as wide."""
+        wide, high = Check.natural(self, look)
+        return wide + (look.line if look.family.shape else 0), high
+
+
+@dataclass(slots=True, init=False)
 class Slider(Widget):
     """A number between two others, that is dragged: Change(id, number)."""
 

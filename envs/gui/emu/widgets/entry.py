@@ -120,9 +120,15 @@ class Entry(Widget):
 
     def paint(self, items: list[Item], box: Box, clip: Box, view: View) -> None:
         """The paper, then line by line, so that a new letter repaints one line."""
-        look, colours = view.look, view.look.palette
+        colours = view.look.palette
         radius = 0 if self.lines > 1 else colours.round
         items.append((*box, clip, plate, (surface(view), colours.field, colours.border, radius)))
+        self.paint_text(items, box, clip, view)
+        focus_ring(items, self, box, clip, view)
+
+    def paint_text(self, items: list[Item], box: Box, clip: Box, view: View) -> None:
+        """What is written on the paper: the text, the caret, or the hint."""
+        look, colours = view.look, view.look.palette
         focused = view.has_keys(self.id)
         cursor = self.cursor(view) if focused else None
         if not self.text and self.hint and not focused:
@@ -133,7 +139,6 @@ class Entry(Widget):
             items.append(self._line(inside, clip, 0, len(self.text), cursor, self._shift(box, view), view))
         else:
             self._paint_lines(items, box, cut((box[0] + 1, box[1] + 1, box[2] - 1, box[3] - 1), clip), view)
-        focus_ring(items, self, box, clip, view)
 
     def _paint_lines(self, items: list[Item], box: Box, clip: Box, view: View) -> None:
         look, top = view.look, self._top(box, view)

@@ -55,12 +55,15 @@ class MenuBar(Widget):
         self.menus = tuple(MenuTitle(f"menu.{id}", title, items) for id, title, items in menus)
 
     def natural(self, look: Look) -> tuple[int, int]:
-        """A row high."""
-        return sum(menu.measure(look)[0] for menu in self.menus), look.row
+        """A row high, or nothing where they are at the top of the screen."""
+        high = 0 if look.menus == "top" else look.row
+        return sum(menu.measure(look)[0] for menu in self.menus), high
 
     def place(self, view: View, box: Box, clip: Box) -> None:
         """The titles side by side, or the button."""
         view.add(self, box, clip)
+        if view.look.menus == "top":
+            return
         if view.look.menus == "button":
             items = tuple(MenuItem(menu.id, menu.name, items=menu.items) for menu in self.menus)
             button = MenuTitle("menu", "☰", items)
@@ -74,6 +77,8 @@ class MenuBar(Widget):
 
     def paint(self, items: list[Item], box: Box, clip: Box, view: View) -> None:
         """What lies behind, and a line under it."""
+        if view.look.menus == "top":
+            return
         colours = view.look.palette
         line = (mix(colours.window, colours.border, 50),)
         items.append((box[0], box[3] - 1, box[2], box[3], clip, fill, line))

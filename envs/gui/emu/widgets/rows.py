@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 from vlrl.envs.gui.emu.drawing.icons import icon as icon_painter
 from vlrl.envs.gui.emu.drawing.look import Look
 from vlrl.envs.gui.emu.drawing.rasters import fill, plate
-from vlrl.envs.gui.emu.drawing.theme import mix
+from vlrl.envs.gui.emu.drawing.theme import Colour, mix
 from vlrl.envs.gui.emu.input.events import Activate, Change, Command
 from vlrl.envs.gui.emu.state import Box, MenuItem
 from vlrl.envs.gui.emu.widgets.base import Item, View, Widget, cut
@@ -156,6 +156,11 @@ class RowOf(Widget):
         return "\t".join(self.line.cells[1:])
 
     @property
+    def is_selected(self) -> bool:
+        """Whether it is selected in its list."""
+        return self.line.key in self.owner.selected
+
+    @property
     def drop_key(self) -> Any:
         """Its key."""
         return self.line.key
@@ -167,21 +172,34 @@ class RowOf(Widget):
 
     def paint(self, items: list[Item], box: Box, clip: Box, view: View) -> None:
         """The cells."""
-        look, colours, line = view.look, view.look.palette, self.line
-        inside = colours.selected if line.key in self.owner.selected else colours.field
-        font = look.bold if line.bold else look.font
+        colours = view.look.palette
+        inside = colours.selected if self.is_selected else colours.field
         items.append((*box, clip, fill, (inside,)))
+        faint = mix(colours.text, colours.muted, 60)
+        self.paint_cells(items, box, clip, view, (inside, colours.text, faint, colours.muted))
+
+    def paint_cells(
+        self,
+        items: list[Item],
+        box: Box,
+        clip: Box,
+        view: View,
+        colours: tuple[Colour, Colour, Colour, Colour],
+    ) -> None:
+        """What is on the paper; the colours are the paper's, the first text's, the others', the arrow's."""
+        look, line, (inside, ink, faint, arrow_ink) = view.look, self.line, colours
+        font = look.bold if line.bold else look.font
         left = box[0] + look.unit
         if line.open is not None or line.depth:
             arrow = self.arrow(box, look)
             if line.open is not None:
                 mark = "▾" if line.open else "▸"
-                items.append((*arrow, clip, plate, (inside, inside, None, 0, mark, font, colours.muted)))
+                items.append((*arrow, clip, plate, (inside, inside, None, 0, mark, font, arrow_ink)))
             left = arrow[2]
         if line.icon:
             side = min(look.line, box[3] - box[1])
             top = (box[1] + box[3] - side) // 2
-            values = (line.icon, colours.text, inside)
+            values = (line.icon, ink, inside)
             items.append((left, top, left + side, top + side, clip, icon_painter, values))
             left += side + look.unit
         for index, text in enumerate(line.cells[: len(self.edges) - 1]):
@@ -189,13 +207,12 @@ class RowOf(Widget):
             if index:
                 left = self.edges[index] + look.unit
             if text and right > left:
-                ink = colours.text if index == 0 else mix(colours.text, colours.muted, 60)
-                cell = (inside, inside, None, 0, text, font, ink, "left")
+                cell = (inside, inside, None, 0, text, font, faint if index else ink, "left")
                 items.append((left, box[1] + 1, right, box[3] - 1, clip, plate, cell))
 
     def states(self, view: View) -> set[str]:
         """Selected, expanded."""
-        found = {"selected"} if self.line.key in self.owner.selected else set()
+        found = {"selected"} if self.is_selected else set()
         return found | ({"expanded"} if self.line.open else set())
 
 

@@ -32,7 +32,7 @@ class Frame(Widget):
         look = view.look
         view.add(self, box, clip)
         is_full = look.form == "mobile" and not self.is_dialog
-        edge, high = (0, look.row + 4) if is_full else (EDGE - 1, look.row + 2)
+        edge, high = (0, look.row + 4) if is_full else (EDGE - 1, look.title)
         title = (box[0] + 1, box[1] + 1, box[2] - 1, box[1] + high)
         TitleBar(id="window.title", name=self.name, icon=self.icon).place(view, title, clip)
         names = ["close"] if self.is_dialog or is_full else ["minimize", "maximize", "close"]

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from vlrl.envs.gui.emu.drawing.look import Look
 from vlrl.envs.gui.emu.drawing.rasters import fill, plate
+from vlrl.envs.gui.emu.drawing.theme import Colour
 from vlrl.envs.gui.emu.state import Box, MenuItem, Popup
 from vlrl.envs.gui.emu.widgets.base import Item, View, Widget
 
@@ -71,15 +72,26 @@ class MenuLine(Widget):
 
     def paint(self, items: list[Item], box: Box, clip: Box, view: View) -> None:
         """Its mark, its text, its shortcut."""
-        look, colours, item = view.look, view.look.palette, self.item
-        if item.id == "-":
+        colours = view.look.palette
+        if self.item.id == "-":
             middle = (box[1] + box[3]) // 2
             items.append((box[0] + 2, middle, box[2] - 2, middle + 1, clip, fill, (colours.border,)))
             return
-        is_marked = self.index == self.owner.marked and self.enabled
-        inside = colours.accent if is_marked else colours.field
-        ink = colours.accent_text if is_marked else colours.text if self.enabled else colours.muted
+        inside = colours.accent if self.is_marked else colours.field
+        ink = colours.accent_text if self.is_marked else colours.text if self.enabled else colours.muted
         items.append((*box, clip, fill, (inside,)))
+        self.paint_text(items, box, clip, view, inside, ink)
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether the pointer or the keyboard's mark is on it."""
+        return self.index == self.owner.marked and self.enabled
+
+    def paint_text(
+        self, items: list[Item], box: Box, clip: Box, view: View, inside: Colour, ink: Colour
+    ) -> None:
+        """What is on the line, which is painted in one colour."""
+        look, item = view.look, self.item
         left, side = box[0] + look.unit, look.line
         if item.checked is not None:
             mark = (inside, inside, None, 0, "✓" if item.checked else "", look.font, ink)
@@ -90,7 +102,7 @@ class MenuLine(Widget):
         right = "▸" if item.items else shown_keys(item.keys)
         if right:
             start = box[2] - look.unit - look.width(right) - 1
-            faint = ink if is_marked else colours.muted
+            faint = ink if self.is_marked else look.palette.muted
             text = (inside, inside, None, 0, right, look.font, faint, "left")
             items.append((start, box[1] + 1, box[2] - 2, box[3] - 1, clip, plate, text))
 

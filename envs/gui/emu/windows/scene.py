@@ -11,10 +11,12 @@ from vlrl.envs.gui.emu.drawing.paint import Layer
 from vlrl.envs.gui.emu.state import Box, Interface, Window, World
 from vlrl.envs.gui.emu.strings import speak
 from vlrl.envs.gui.emu.widgets.base import Placed, View, Widget
+from vlrl.envs.gui.emu.widgets.menus import MenuBar, MenuTitle
 from vlrl.envs.gui.emu.windows import popups, shell, wm
+from vlrl.envs.gui.emu.windows.bars import BarLayer
 from vlrl.envs.gui.emu.windows.frame import Frame
 
-BACKDROP, BAR, STATUS = "backdrop", "bar", "status"
+BACKDROP, BAR, STATUS = "backdrop", "bar", "status"  # BAR is that with the windows' buttons
 NO_INTERFACE = Interface()
 
 
@@ -24,11 +26,12 @@ class Scene:
     def __init__(self) -> None:
         self._views: dict[Hashable, tuple[tuple[Any, ...], View]] = {}
         self._last: tuple[World, tuple[Layer, ...]] | None = None
+        self._bars_kept: tuple[tuple[Any, ...], list[Layer]] | None = None
 
     def copy(self) -> Scene:
         """Another that keeps the same so far."""
         other = Scene()
-        other._views, other._last = dict(self._views), self._last
+        other._views, other._last, other._bars_kept = dict(self._views), self._last, self._bars_kept
         return other
 
     def layers(self, world: World) -> tuple[Layer, ...]:
@@ -42,13 +45,13 @@ class Scene:
         for window in world.windows:
             if not wm.is_hidden(world, window):
                 box = wm.box_of(world, window)
-                layers.append(
-                    Layer(window.number, box, self._window(world, window, box, window is front, look))
-                )
+                view = self._window(world, window, box, window is front, look)
+                layers.append(Layer(window.number, box, view, *_edges(world, window, look)))
         layers += self._bars(world, look)
         if world.popup is not None:
             for depth, (box, menu) in enumerate(popups.levels(world.popup, look, world.size)):
-                layers.append(Layer(f"popup.{depth}", box, _laid_out(menu, box, look)))
+                edges = _menu_edges(look)
+                layers.append(Layer(f"popup.{depth}", box, _laid_out(menu, box, look), *edges))
         numbers = {layer.key for layer in layers}
         for key in [key for key in self._views if key not in numbers]:
             del self._views[key]
@@ -88,6 +91,8 @@ class Scene:
         return self._kept(window.number, (size, is_active, look, window.is_maximized, *shown), make)
 
     def _bars(self, world: World, look: Look) -> list[Layer]:
+        if look.family.bars is not None and look.form == "desktop":
+            return self._family_bars(world, look)
         clock, box = shell.clock_text(world), shell.bar_box(look, world.size)
         if look.form == "mobile":
             top = (0, 0, world.size[0], wm.work_area(world)[1])
@@ -104,10 +109,25 @@ class Scene:
         def make() -> View:
             return _laid_out(shell.Bar(world=world, id="taskbar"), box, look)
 
-        titles = tuple((w.number, APPS[w.app].title_of(w.state)) for w in world.windows if not w.parent)
+        return [Layer(BAR, box, self._kept(BAR, _shown_by_bars(world, look), make))]
+
+    def _family_bars(self, world: World, look: Look) -> list[Layer]:
+        assert look.family.bars is not None
+        menus = self._menus(world, look)
+        shown = (*_shown_by_bars(world, look), menus)
+        if self._bars_kept is None or self._bars_kept[0] != shown:
+            bars: list[BarLayer] = look.family.bars(world, look, menus)
+            made = [Layer(bar.key, bar.box, _laid_out(bar.widget, bar.box, look), bar.radius) for bar in bars]
+            self._bars_kept = shown, made
+        return self._bars_kept[1]
+
+    def _menus(self, world: World, look: Look) -> tuple[MenuTitle, ...]:
+        """The menus of the window in front, where they are at the top of the screen."""
         front = wm.front(world)
-        shown = (look, clock, titles, wm.top_of(world, front.number) if front else 0)
-        return [Layer(BAR, box, self._kept(BAR, shown, make))]
+        if front is None or look.menus != "top":
+            return ()
+        view = self._views[front.number][1]
+        return next((one.widget.menus for one in view.placed if isinstance(one.widget, MenuBar)), ())
 
     def _kept(self, key: Hashable, shown: tuple[Any, ...], make: Any) -> View:
         """The view of before, if what it shows is the same."""
@@ -119,14 +139,39 @@ class Scene:
         return view
 
 
+def _shown_by_bars(world: World, look: Look) -> tuple[Any, ...]:
+    """What the bars show: the time, and the windows with their titles."""
+    titles = tuple((w.number, APPS[w.app].title_of(w.state)) for w in world.windows if not w.parent)
+    front = wm.front(world)
+    return look, shell.clock_text(world), titles, wm.top_of(world, front.number) if front else 0
+
+
 def _laid_out(
     widget: Widget, box: Box, look: Look, interface: Interface = NO_INTERFACE, is_active: bool = True
 ) -> View:
     """A widget in a layer of its own."""
     view = View(look, interface, is_active)
     inside = (0, 0, box[2] - box[0], box[3] - box[1])
-    widget.place(view, inside, inside)
+    place = look.family.places.get(type(widget))
+    if place is None:
+        widget.place(view, inside, inside)
+    else:
+        place(widget, view, inside, inside)
     return view
+
+
+def _edges(world: World, window: Window, look: Look) -> tuple[int, int]:
+    """(radius of the corners, reach of the shadow) of a window; none where it fills the screen."""
+    family = look.family
+    if not family.shadow or window.is_maximized or (world.is_mobile and not window.parent):
+        return 0, 0
+    return look.scaled(family.radius), look.scaled(family.shadow)
+
+
+def _menu_edges(look: Look) -> tuple[int, int]:
+    """The same of a menu."""
+    family = look.family
+    return (look.scaled(family.menu_radius), look.scaled(family.shadow // 2)) if family.shadow else (0, 0)
 
 
 def on_screen(layer: Layer, box: Box) -> Box:

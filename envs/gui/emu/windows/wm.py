@@ -19,6 +19,9 @@ def bar_size(look: Look) -> int:
 def work_area(world: World) -> Box:
     """Where windows may be: the screen without the task bar, or the two bars of a phone."""
     look, (width, height) = look_of(world.settings), world.size
+    if look.family.margins is not None and look.form == "desktop":
+        left, top, right, bottom = look.family.margins(look, world.size)
+        return left, top, width - right, height - bottom
     bar = bar_size(look)
     if look.form == "mobile":
         return 0, look.line + 6, width, height - bar
@@ -47,7 +50,7 @@ def open_window(world: World, app: str, state: Any, parent: int = 0, reply: str 
     look, area = look_of(world.settings), work_area(world)
     needed = APPS[app].build(state, Reader(world, app)).measure(look)
     wide = max(APPS[app].size[0] * look.font.size // 13, needed[0] + 8)
-    high = max(APPS[app].size[1] * look.font.size // 13, needed[1] + look.row + 8)
+    high = max(APPS[app].size[1] * look.font.size // 13 + look.extra, needed[1] + look.title + 6)
     wide, high = min(wide, area[2] - area[0] - 8), min(high, area[3] - area[1] - 8)
     above = world.window(parent)
     if above is not None:
@@ -61,8 +64,20 @@ def open_window(world: World, app: str, state: Any, parent: int = 0, reply: str 
     top = min(max(area[1], top), max(area[1], area[3] - high))
     number = world.next_number
     box, interface = (left, top, left + wide, top + high), Interface(APPS[app].focus)
-    window = Window(number, app, state, box, interface, parent=parent, reply=reply)
+    kind = world.settings.get("windows") if not parent else ""
+    if kind == "tiled":
+        box = _tile(box, area, sum(not window.parent for window in world.windows))
+    is_full = kind == "maximised"
+    window = Window(number, app, state, box, interface, is_maximized=is_full, parent=parent, reply=reply)
     return world._replace(windows=(*world.windows, window), next_number=number + 1, popup=None)
+
+
+def _tile(box: Box, area: Box, count: int) -> Box:
+    """One half of the screen and then the other, for a window that is no wider than that."""
+    middle = (area[0] + area[2]) // 2
+    if box[2] - box[0] > middle - area[0]:
+        return box
+    return (area[0], area[1], middle, area[3]) if count % 2 == 0 else (middle, area[1], area[2], area[3])
 
 
 def front(world: World) -> Window | None:

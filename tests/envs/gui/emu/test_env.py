@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vlrl.envs.gui.emu.env import LEAST, EmuEnv
+from vlrl.envs.gui.emu.env import EmuEnv
 from vlrl.envs.gui.emu.task import TEMPLATES, Template
 from vlrl.envs.gui.emu.tasks.basics import CHOICES
+from vlrl.envs.gui.emu.variation import LEAST
 from vlrl.errors import ConfigError
 from vlrl.registry import resolve
 
@@ -70,7 +71,7 @@ def test_the_oracle_of_a_phone_speaks_its_grammars(codec: str, task: str) -> Non
 )
 def test_the_least_screen_is_enough_for_the_largest_letters(form: Any, task: str) -> None:
     if form in TEMPLATES[task].forms:
-        env = EmuEnv(size=LEAST[form], form=form, tasks=task, scale=125, font_size=14)
+        env = EmuEnv(size=LEAST[form][125], form=form, tasks=task, scale=125, font_size=14)
         assert all(won(env, seed) for seed in range(3))
 
 

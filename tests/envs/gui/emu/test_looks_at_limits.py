@@ -7,12 +7,11 @@ from itertools import cycle, product
 from typing import Any
 
 import pytest
+from oracle_plays import failures
 
-from vlrl.envs.gui.emu.desktop import Desktop
-from vlrl.envs.gui.emu.env import LEAST, MOST, EmuEnv
-from vlrl.envs.gui.emu.oracle.reach import Stuck
+from vlrl.envs.gui.emu.env import MOST
 from vlrl.envs.gui.emu.task import TEMPLATES
-from vlrl.envs.gui.emu.variation import CHOICES
+from vlrl.envs.gui.emu.variation import CHOICES, LEAST
 from vlrl.envs.gui.screen import Form
 
 ROOM = ("font", "language", "bar_side")
@@ -29,26 +28,6 @@ def all_looks(form: Form) -> Iterator[dict[str, Any]]:
             yield looks
 
 
-def failures(form: Form, names: list[str], seed: int, **options: Any) -> list[str]:
-    """Tasks that the oracle does not do, at every level; in words."""
-    desktop, failed = EmuEnv(form=form, **options).backend, []
-    assert isinstance(desktop, Desktop)
-    for name in names:
-        for level in TEMPLATES[name].levels:
-            desktop.reset({"name": name, "difficulty": level}, seed)
-            try:
-                for _ in range(desktop.max_steps):
-                    if desktop.verdict().success:
-                        break
-                    desktop.perform(desktop.oracle())
-            except Stuck as error:
-                failed.append(f"{name} {level} {seed} {options}: {error}")
-            else:
-                if not desktop.verdict().success:
-                    failed.append(f"{name} {level} {seed} {options}: {desktop.verdict().milestones}")
-    return failed
-
-
 @pytest.mark.parametrize("bar_side", CHOICES["bar_side"])
 def test_the_list_of_letters_keeps_its_height_in_the_largest_letters(bar_side: str) -> None:
     """The one that failed: the letter that is read took the list's whole height."""
@@ -58,8 +37,34 @@ def test_the_list_of_letters_keeps_its_height_in_the_largest_letters(bar_side: s
 
 def test_four_buttons_of_a_message_can_be_touched_on_the_narrowest_phone() -> None:
     """The one that failed: they stood in one row, the last two beyond the screen's edge."""
-    looks = {"scale": 125, "font_size": 14, "font": "roman", "size": LEAST["mobile"]}
+    looks = {"scale": 125, "font_size": 14, "font": "roman", "size": LEAST["mobile"][125]}
     assert not [f for seed in range(12) for f in failures("mobile", ["basics/click_button"], seed, **looks)]
+
+
+def test_two_rows_of_a_list_are_seen_at_once_where_one_is_dragged_onto_the_other() -> None:
+    """The one that failed: a bar of 47 pixels left the list too few rows."""
+    looks = {"scale": 125, "font_size": 14, "font": "roman", "language": "de", "windows": "one"}
+    assert failures("desktop", ["files/drag"], 27, widgets="fluent", **looks) == []
+
+
+@pytest.mark.parametrize("scale", [150, 175, 200])
+@pytest.mark.parametrize("form", ["desktop", "mobile"])
+def test_the_highest_dialog_fits_the_least_screen_of_a_scale(form: Form, scale: int) -> None:
+    looks = {"font_size": 14, "font": "roman", "language": "de", "size": LEAST[form][scale]}
+    for family in CHOICES["widgets"]:
+        assert failures(form, ["clock/add_alarm"], 1, scale=scale, widgets=family, **looks) == []
+
+
+@pytest.mark.slow(together=True)
+@pytest.mark.parametrize("scale", [150, 175, 200])
+@pytest.mark.parametrize("family", CHOICES["widgets"])
+def test_every_task_on_the_least_screen_of_a_scale(family: str, scale: int) -> None:
+    failed: list[str] = []
+    for form in ("desktop", "mobile"):
+        names = [name for name, template in sorted(TEMPLATES.items()) if form in template.forms]
+        looks = {"font_size": 14, "font": "roman", "language": "de", "size": LEAST[form][scale]}
+        failed += failures(form, names, scale, scale=scale, widgets=family, **looks)
+    assert not failed, "\n".join(failed)
 
 
 @pytest.mark.slow(together=True)
@@ -71,7 +76,7 @@ def test_every_task_in_every_look_on_the_least_screen(form: Form, font: str, lan
     failed: list[str] = []
     for seed, looks in enumerate(all_looks(form)):
         if (looks["font"], looks["language"]) == (font, language):
-            failed += failures(form, names, seed, size=LEAST[form], scale=125, font_size=14, **looks)
+            failed += failures(form, names, seed, size=LEAST[form][125], scale=125, font_size=14, **looks)
     assert not failed, "\n".join(failed)
 
 

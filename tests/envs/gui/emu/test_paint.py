@@ -32,7 +32,7 @@ def layer(key: int, box: Box, colours: tuple[int, ...]) -> Layer:
     view = View(look_of({}), Interface(), True)
     inside = (0, 0, box[2] - box[0], box[3] - box[1])
     Spots(colours=colours).place(view, inside, inside)
-    return Layer(key, box, view)
+    return Layer(key, box, view, radius=key % 3 * 3, shadow=key % 2 * 5)
 
 
 BOXES = st.tuples(st.integers(-5, 30), st.integers(-5, 20), st.integers(1, 40), st.integers(1, 30)).map(

@@ -9,14 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from gallery import Bench, known
 
 from vlrl.envs.gui.actions import Key, OpenApp, Wait
-from vlrl.envs.gui.emu.drawing.glyphs import FAMILIES, SIZES, Font, face, shorten, text_width
+from vlrl.envs.gui.emu.drawing.glyphs import FAMILIES as FONTS
+from vlrl.envs.gui.emu.drawing.glyphs import SIZES, Font, face, shorten, text_width
 from vlrl.envs.gui.emu.drawing.icons import ICONS, emblem, icon
 from vlrl.envs.gui.emu.drawing.theme import PALETTES
+from vlrl.envs.gui.emu.env import EmuEnv
+from vlrl.envs.gui.emu.families import FAMILIES
 
 PINNED = Path(__file__).with_name("pixels.json")
+CONFIGS = Path(__file__).parents[4] / "configs"
+LEARNED = ("quickstart_gui", "quickstart_lights")
 LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
     "daylight": ("first", {}),
     "midnight": ("second", {"theme": "midnight", "font": "serif", "wallpaper": "slope"}),
@@ -24,6 +30,12 @@ LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
     "slate": ("first", {"theme": "slate", "menus": "button", "bar_side": "top", "language": "de"}),
     "contrast": ("second", {"theme": "contrast", "wallpaper": "rays", "size": (1280, 800)}),
     "forest": ("first", {"theme": "forest", "scale": 125, "title_buttons": "left", "tools": "backward"}),
+    "fluent": ("first", {"widgets": "fluent", "size": (800, 600)}),
+    "fluent dark": ("second", {"widgets": "fluent", "theme": "midnight"}),
+    "aqua": ("second", {"widgets": "aqua", "size": (800, 600)}),
+    "aqua dark": ("first", {"widgets": "aqua", "theme": "midnight", "bar_side": "left"}),
+    "adwaita": ("first", {"widgets": "adwaita", "size": (800, 600)}),
+    "adwaita dark": ("second", {"widgets": "adwaita", "theme": "dusk", "title_buttons": "left"}),
     "phone": ("second", {"form": "mobile", "theme": "rose", "wallpaper": "glow", "language": "fr"}),
 }
 
@@ -32,6 +44,21 @@ def pixels_of(name: str) -> str:
     page, options = LOOKS[name]
     desk = Bench(page, **options).do(OpenApp("settings"), Key(("alt", "tab")), Wait(0))
     return hashlib.sha256(desk.desktop.perform(Wait(0)).pixels.tobytes()).hexdigest()
+
+
+def learned_pixels(config: str) -> str:
+    """What a policy of this config sees first, of eight seeds."""
+    given = yaml.safe_load((CONFIGS / f"{config}.yaml").read_text())
+    options = given["data"]["train"]["options"]["options"]
+    desktop, digest = EmuEnv(**{**options, "shown_size": None}).backend, hashlib.sha256()
+    for seed in range(8):
+        digest.update(desktop.reset({}, seed).pixels.tobytes())
+    return digest.hexdigest()
+
+
+@pytest.mark.parametrize("config", LEARNED)
+def test_what_the_learning_proofs_train_on_stays_as_it_was(config: str) -> None:
+    assert learned_pixels(config) == json.loads(PINNED.read_text())[config]
 
 
 @pytest.mark.parametrize("name", LOOKS)
@@ -47,7 +74,7 @@ def test_every_icon_and_letter_is_drawn() -> None:
                 len(set(map(tuple, icon(side, side, name, (0, 0, 0), (200, 200, 250)).reshape(-1, 3)))) > 1
             ), name
         assert emblem(24, 24, name, (0, 0, 0))[..., 3].any(), name
-    for family in FAMILIES:
+    for family in FONTS:
         for size in SIZES:
             letters = face(Font(family, size))
             assert letters.coverage("Ägypten").shape == (letters.height, letters.width("Ägypten"))
@@ -75,7 +102,7 @@ def test_text_can_be_read_on_every_theme() -> None:
         high, low = sorted((luminance(one), luminance(other)), reverse=True)
         return (high + 0.05) / (low + 0.05)
 
-    for name, p in PALETTES.items():
+    for name, p in (((f, theme), FAMILIES[f].palette(theme)) for f in FAMILIES for theme in PALETTES):
         for ink, paper in ((p.text, p.window), (p.text, p.field), (p.text, p.button), (p.text, p.selected)):
             assert contrast(ink, paper) >= 4.5, name
         assert contrast(p.title_text, p.title) >= 4.5 and contrast(p.bar_text, p.bar) >= 4.5, name
@@ -86,4 +113,5 @@ if __name__ == "__main__":
     assert sys.argv[1:] == ["--write"], "run with --write"
     with pytest.MonkeyPatch.context() as patch:
         known(patch)
-        PINNED.write_text(json.dumps({name: pixels_of(name) for name in LOOKS}, indent=2) + "\n")
+        pinned = {name: pixels_of(name) for name in LOOKS} | {name: learned_pixels(name) for name in LEARNED}
+        PINNED.write_text(json.dumps(pinned, indent=2) + "\n")

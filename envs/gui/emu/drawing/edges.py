@@ -1,0 +1,99 @@
+"""The edges of layers: their shadows, and round corners through which one sees what lies behind."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from vlrl.envs.gui.emu.drawing.rasters import disc
+from vlrl.envs.gui.emu.state import Box
+from vlrl.envs.gui.emu.widgets.base import cut
+from vlrl.types import ByteArray
+
+DARKEST = 70
+"""Share of 255 of black in a shadow at the edge of what throws it."""
+
+
+def shade(pixels: ByteArray, box: Box, shadow: int, radius: int, within: Box) -> None:
+    """Darken what lies around a box, the more the nearer.
+
+    Args:
+        pixels: [height, width, 3], of the screen.
+        box: of what throws the shadow.
+        shadow: pixels that it reaches.
+        radius: of the box's corners, behind which it is dark, too.
+        within: what of the screen is painted.
+    """
+    (x0, y0, x1, y1), r, s = box, radius, shadow
+    upright, across = _sides(s)
+    corner = _corner(s, r)
+    left, top, right, bottom = x0 - s, y0 - s, x1 + s, y1 + s
+    pieces: list[tuple[int, int, int, int, npt.NDArray[np.uint16]]] = []
+    if within[1] < y0 + r:
+        pieces.append((left, top, x0 + r, y0 + r, corner))
+        pieces.append((x0 + r, top, x1 - r, y0, upright))
+        pieces.append((x1 - r, top, right, y0 + r, corner[:, ::-1]))
+    if within[3] > y1 - r:
+        pieces.append((left, y1 - r, x0 + r, bottom, corner[::-1]))
+        pieces.append((x0 + r, y1, x1 - r, bottom, upright[::-1]))
+        pieces.append((x1 - r, y1 - r, right, bottom, corner[::-1, ::-1]))
+    if within[0] < x0:
+        pieces.append((left, y0 + r, x0, y1 - r, across))
+    if within[2] > x1:
+        pieces.append((x1, y0 + r, right, y1 - r, across[:, ::-1]))
+    for i, j, m, n, share in pieces:
+        a, b, c, d = cut((i, j, m, n), within)
+        if a < c and b < d:
+            rows = slice(b - j, d - j) if share.shape[0] > 1 else slice(None)
+            columns = slice(a - i, c - i) if share.shape[1] > 1 else slice(None)
+            area = pixels[b:d, a:c]
+            area[:] = area * share[rows, columns] >> 8
+
+
+def paste_rounded(pixels: ByteArray, source: ByteArray, at: tuple[int, int], box: Box, radius: int) -> None:
+    """Put a piece of a layer on the screen, but for what its round corners leave free.
+
+    Args:
+        pixels: [height, width, 3], of the screen.
+        source: [height, width, 3], the piece.
+        at: (x, y) of the piece on the screen.
+        box: of the whole layer.
+        radius: of its corners.
+    """
+    (x, y), (height, width) = at, source.shape[:2]
+    whole = disc(2 * radius, radius)
+    kept = []
+    for right in (0, 1):
+        for low in (0, 1):
+            x0 = box[2] - radius if right else box[0]
+            y0 = box[3] - radius if low else box[1]
+            a, b = max(x0, x), max(y0, y)
+            c, d = min(x0 + radius, x + width), min(y0 + radius, y + height)
+            if a < c and b < d:
+                i, j = right * radius - x0, low * radius - y0
+                kept.append((a, b, c, d, pixels[b:d, a:c].copy(), whole[b + j : d + j, a + i : c + i]))
+    pixels[y : y + height, x : x + width] = source
+    for a, b, c, d, behind, cover in kept:
+        share = cover.astype(np.int32)[..., None]
+        area = pixels[b:d, a:c]
+        area[:] = (behind * (255 - share) + area * share + 127) // 255
+
+
+@lru_cache(maxsize=256)
+def _sides(shadow: int) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint16]]:
+    """How much of 256 is left of the light, from the outside to the edge: [shadow, 1, 1], [1, shadow, 3]."""
+    near = (np.arange(shadow) + 0.5) / shadow
+    share = (256 - np.floor(near * near * near * DARKEST)).astype(np.uint16)
+    return share[:, None, None], np.repeat(share[None, :, None], 3, axis=2)
+
+
+@lru_cache(maxsize=256)
+def _corner(shadow: int, radius: int) -> npt.NDArray[np.uint16]:
+    """[shadow + radius, shadow + radius, 3] the same at the top left corner, some of it behind the layer."""
+    off = shadow + radius - 0.5 - np.arange(shadow + radius)
+    apart = np.sqrt((off * off)[:, None] + off * off) - radius
+    near = np.clip(shadow - apart, 0, shadow) / shadow
+    share = (256 - np.floor(near * near * near * DARKEST)).astype(np.uint16)
+    return np.repeat(share[..., None], 3, axis=2)
