@@ -15,7 +15,7 @@ from vlrl.envs.gui.x11.desktop import Desktop, Machine
 from vlrl.envs.gui.x11.pool import pool_of
 from vlrl.envs.gui.x11.sandbox.cell import Broken
 from vlrl.envs.gui.x11.sandbox.home import Tree, read_home
-from vlrl.envs.gui.x11.task import DesktopTask, Setup, judge
+from vlrl.envs.gui.x11.task import LEVELS, DesktopTask, Setup, judge
 from vlrl.errors import ConfigError
 from vlrl.seeds import derive_seed
 
@@ -30,8 +30,20 @@ class X11Backend:
     form: Form = "desktop"
     ends_at_goal = True
 
-    def __init__(self, machine: Machine, tasks: Mapping[str, DesktopTask], pool: int = 1) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        tasks: Mapping[str, DesktopTask],
+        pool: int = 1,
+        difficulty: tuple[int, int] = LEVELS,
+    ) -> None:
         """Boot `pool` desktops in the background, so many are kept ready.
+
+        Args:
+            machine: the settings of the desktops.
+            tasks: the templates, by name.
+            pool: desktops that are kept ready.
+            difficulty: the least and the greatest level that a seed draws.
 
         Raises:
             ConfigError: without tasks.
@@ -39,6 +51,7 @@ class X11Backend:
         if not tasks:
             raise ConfigError("gui/x11: there are no tasks to choose from")
         self.size, self._tasks = machine.size, dict(sorted(tasks.items()))
+        self._difficulty = difficulty
         self._pool = pool_of(machine)
         self._pool.join(self, pool)
         self._desktop: Desktop | None = None
@@ -49,13 +62,12 @@ class X11Backend:
         """Draw the task's variant and put its files on a fresh desktop.
 
         Args:
-            task: {"name": one of the tasks}, or {} for one drawn by the seed.
+            task: {"name": one of the tasks, "difficulty": 1 to 3}; what is left out follows from the seed.
             seed: of the task and its variant.
         """
-        name = self._choose(task, seed)
+        name, level = self._choose(task, seed)
         self._end_episode()
-        rng = np.random.default_rng(derive_seed("x11", name, seed))
-        self._setup = setup = self._tasks[name].make(rng)
+        self._setup = setup = self._tasks[name].make(_rng("x11", name, seed), level)
         self._desktop = desktop = self._pool.take()
         if setup.files:
             desktop.write(setup.files)
@@ -125,17 +137,17 @@ class X11Backend:
             self._ending.result()
         self._pool.leave(self)
 
-    def _choose(self, task: Mapping[str, Any], seed: int) -> str:
-        if unknown := sorted(task.keys() - {"name"}):
-            raise ConfigError(f"gui/x11: a task has no {unknown[0]!r}; it has a name")
-        if "name" not in task:
-            names = list(self._tasks)
-            return names[np.random.default_rng(derive_seed("x11-task", seed)).integers(len(names))]
-        if task["name"] not in self._tasks:
-            raise ConfigError(
-                f"gui/x11: no task is named {task['name']!r} (of those chosen: {', '.join(self._tasks)})"
-            )
-        return str(task["name"])
+    def _choose(self, task: Mapping[str, Any], seed: int) -> tuple[str, int]:
+        if unknown := sorted(task.keys() - {"name", "difficulty"}):
+            raise ConfigError(f"gui/x11: a task has no {unknown[0]!r}; it has a name and a difficulty")
+        names, (least, most) = list(self._tasks), self._difficulty
+        name = task.get("name", names[_rng("x11-task", seed).integers(len(names))])
+        level = task.get("difficulty", int(_rng("x11-level", seed).integers(least, most + 1)))
+        if name not in self._tasks:
+            raise ConfigError(f"gui/x11: no task is named {name!r} (of those chosen: {', '.join(names)})")
+        if level not in range(LEVELS[0], LEVELS[1] + 1):
+            raise ConfigError(f"gui/x11: a task has no difficulty {level!r}; give a level 1 to 3")
+        return name, level
 
     def _end_episode(self) -> None:
         desktop, self._desktop = self._desktop, None
@@ -156,3 +168,7 @@ class X11Backend:
 
 
 _FOCUSED, _PLAIN = frozenset({"focused"}), frozenset[str]()
+
+
+def _rng(*path: int | str) -> np.random.Generator:
+    return np.random.default_rng(derive_seed(*path))

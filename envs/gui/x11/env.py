@@ -13,7 +13,7 @@ from vlrl.envs.gui.env import GuiEnv, GuiRules
 from vlrl.envs.gui.x11.backend import X11Backend
 from vlrl.envs.gui.x11.desktop import Machine
 from vlrl.envs.gui.x11.sandbox.box import Sandbox
-from vlrl.envs.gui.x11.task import DesktopTask
+from vlrl.envs.gui.x11.task import LEVELS, DesktopTask
 from vlrl.envs.gui.x11.tasks import TASKS
 from vlrl.errors import ConfigError
 
@@ -25,6 +25,7 @@ class X11Env(GuiEnv):
         self,
         size: Sequence[int] = (1280, 800),
         tasks: Sequence[str] = ("*",),
+        difficulty: Sequence[int] | int = LEVELS,
         pool: int = 1,
         settle_s: float = 3.0,
         sandbox: Sandbox = "require",
@@ -35,6 +36,7 @@ class X11Env(GuiEnv):
         Args:
             size: [width, height] of the screen in pixels.
             tasks: names or patterns such as files_*.
+            difficulty: the level, 1 to 3, or [least, most].
             pool: desktops kept booted ahead for this environment, about 40 MiB each.
             settle_s: how long the screen may take to settle after an action before it is shown as it is.
             sandbox: "require", or "warn" to go on without one, loudly, where none can be made.
@@ -53,6 +55,11 @@ class X11Env(GuiEnv):
             raise ConfigError(f"env gui/x11: option settle_s={settle_s!r}; give seconds from 0 to 60")
         if sandbox not in get_args(Sandbox):
             raise ConfigError(f"env gui/x11: option sandbox={sandbox!r}; require or warn")
+        least, most = (difficulty, difficulty) if isinstance(difficulty, int) else tuple(difficulty)
+        if not LEVELS[0] <= least <= most <= LEVELS[1]:
+            raise ConfigError(
+                f"env gui/x11: option difficulty={difficulty!r}; give a level 1 to 3 or [least, most]"
+            )
         chosen = {
             name: task
             for name, task in TASKS.items()
@@ -62,7 +69,7 @@ class X11Env(GuiEnv):
             raise ConfigError(f"env gui/x11: option tasks={tasks!r} matches none of {', '.join(TASKS)}")
         chosen = answerable(chosen, str(rules.get("codec", GuiRules().codec)))
         machine = Machine((size[0], size[1]), sandbox, settle_s)
-        super().__init__(X11Backend(machine, chosen, pool), **rules)
+        super().__init__(X11Backend(machine, chosen, pool, (least, most)), **rules)
 
 
 def answerable(tasks: Mapping[str, DesktopTask], codec: str) -> dict[str, DesktopTask]:
@@ -73,7 +80,7 @@ def answerable(tasks: Mapping[str, DesktopTask], codec: str) -> dict[str, Deskto
     """
     if can_answer(codec):
         return dict(tasks)
-    left = {n: task for n, task in tasks.items() if task.make(np.random.default_rng(0)).answer is None}
+    left = {n: task for n, task in tasks.items() if task.make(np.random.default_rng(0), 1).answer is None}
     if not left:
         raise ConfigError(
             f"env gui/x11: the tasks {', '.join(tasks)} ask for an answer, which the codec {codec!r} has no "

@@ -13,6 +13,8 @@ from vlrl.envs.gui.screen import UNCLEAN, Verdict
 from vlrl.envs.gui.x11.sandbox.home import Tree, changes
 
 Predicate = Callable[[Tree], bool]
+LEVELS = (1, 3)
+"""The least and the greatest difficulty of a task: more files, longer texts, more steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +47,12 @@ class DesktopTask:
     Attributes:
         name: as in the option `tasks`.
         apps: of apps.APPS, those that its oracle uses.
-        make: draws a variant.
+        make: makes a variant from random numbers and the difficulty, 1 to 3.
     """
 
     name: str
     apps: tuple[str, ...]
-    make: Callable[[np.random.Generator], Setup]
+    make: Callable[[np.random.Generator, int], Setup]
 
 
 def judge(setup: Setup, before: Tree, after: Tree, last: Action | None) -> Verdict:

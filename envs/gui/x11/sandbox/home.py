@@ -18,6 +18,8 @@ MOST_ENTRIES, MOST_LOOKED_AT = 2000, 20_000
 _MOST_DEPTH = 12
 FOLDER, OTHER = b"\0folder", b"\0other"
 """Stand for what is not a plain file: a folder; a link, a pipe, a file too large or not to be read."""
+EXECUTABLE = "//x"
+"""What is added to a plain file's path for an entry of its own, empty: its owner may execute it."""
 
 Tree = Mapping[str, bytes]
 """Path below the home → content, FOLDER or OTHER."""
@@ -63,6 +65,8 @@ class _Reading:
                 continue
             try:
                 self.found[path] = self._content(handle)
+                if self.found[path] is not FOLDER and os.fstat(handle).st_mode & stat.S_IXUSR:
+                    self.found[path + EXECUTABLE] = b""
                 if self.found[path] is FOLDER and depth:
                     self.walk(handle, path + "/", depth - 1)
             except OSError:  # taken away while it was read

@@ -43,6 +43,7 @@ def test_an_episode_by_the_oracles_words() -> None:
         ({"size": [100, 100]}, "size"),
         ({"tasks": ["nothing_*"]}, "matches none"),
         ({"pool": -1}, "pool"),
+        ({"difficulty": [2, 4]}, "difficulty"),
         ({"settle_s": 0}, "settle_s"),
         ({"sandbox": "maybe"}, "sandbox"),
         ({"colour": 1}, "colour"),
@@ -56,7 +57,7 @@ def test_wrong_options_are_named(options: dict[str, Any], said: str) -> None:
 def test_unknown_tasks_are_named() -> None:
     env: Any = open_env("gui/x11", {"pool": 0, "tasks": "files_copy"})
     try:
-        for task in ({"name": "files_move"}, {"level": 3}):
+        for task in ({"name": "files_move"}, {"level": 3}, {"difficulty": 4}):
             with pytest.raises(ConfigError):
                 env.reset(task, 0)
     finally:
