@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from vlrl.envs.gui.x11.profiles import OFFICE
+from vlrl.envs.gui.x11.sandbox.shells import AppLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,16 +18,24 @@ class App:
     Attributes:
         title: what people call it.
         argv: what starts it; paths may follow.
-        package: Debian's package of it.
+        package: Debian's packages of it.
         icon: as the task bar finds it.
         commands: it runs any command that the agent likes, and so may be ended by the agent at any time.
+        window: the second part of its windows' WM_CLASS, in lower case.
+        limits: of each of its processes.
+        profile: files of its own in the home, path → content; their names begin with a dot.
+        optional: it is large, and on a desktop only where a task needs it.
     """
 
     title: str
     argv: tuple[str, ...]
     package: str
     icon: str
+    window: str
     commands: bool = False
+    limits: AppLimits = field(default_factory=AppLimits)
+    profile: Mapping[str, str] = field(default_factory=dict)
+    optional: bool = False
 
 
 _ICONS = "/usr/share/icons/Adwaita/48x48/legacy/{}.png"
@@ -31,20 +43,49 @@ CLICKS_MS = 80
 """Clicks that follow each other within this are a double click: of one action, never of two (`inputs`)."""
 _CLICKS = ("-xrm", f"*multiClickTime: {CLICKS_MS}")
 _SHELL = ("/bin/bash", "--norc", "--noprofile")
+_OFFICE = ("soffice", "--norestore", "--nologo", "--nolockcheck")
 APPS: Mapping[str, App] = {
-    "mousepad": App("Text Editor", ("mousepad",), "mousepad", _ICONS.format("accessories-text-editor")),
-    "pcmanfm": App(
-        "Files", ("pcmanfm", "--new-win"), "pcmanfm", _ICONS.format("system-file-manager"), commands=True
+    "mousepad": App(
+        "Text Editor", ("mousepad",), "mousepad", _ICONS.format("accessories-text-editor"), "mousepad"
     ),
-    "galculator": App("Calculator", ("galculator",), "galculator", "galculator"),
-    "mtpaint": App("Paint", ("mtpaint",), "mtpaint", "mtpaint", commands=True),
-    "gpicview": App("Image Viewer", ("gpicview",), "gpicview", "gpicview"),
+    "pcmanfm": App(
+        "Files",
+        ("pcmanfm", "--new-win"),
+        "pcmanfm",
+        _ICONS.format("system-file-manager"),
+        "pcmanfm",
+        commands=True,
+    ),
+    "galculator": App("Calculator", ("galculator",), "galculator", "galculator", "galculator"),
+    "mtpaint": App("Paint", ("mtpaint",), "mtpaint", "mtpaint", "mtpaint", commands=True),
+    "gpicview": App("Image Viewer", ("gpicview",), "gpicview", "gpicview", "gpicview"),
     "xterm": App(
         "Terminal",
         ("xterm", "-fa", "DejaVu Sans Mono", "-fs", "11", *_CLICKS, "-e", *_SHELL),
         "xterm",
         _ICONS.format("utilities-terminal"),
+        "xterm",
         commands=True,
+    ),
+    "libreoffice-calc": App(
+        "Spreadsheet",
+        (*_OFFICE, "--calc"),
+        "libreoffice-calc libreoffice-gtk3",
+        "/usr/share/icons/hicolor/48x48/apps/libreoffice-calc.png",
+        "libreoffice-calc",
+        commands=True,
+        profile=OFFICE,
+        optional=True,
+    ),
+    "libreoffice-writer": App(
+        "Word Processor",
+        (*_OFFICE, "--writer"),
+        "libreoffice-writer libreoffice-gtk3",
+        "/usr/share/icons/hicolor/48x48/apps/libreoffice-writer.png",
+        "libreoffice-writer",
+        commands=True,
+        profile=OFFICE,
+        optional=True,
     ),
 }
 
@@ -138,10 +179,23 @@ def environment(settings: str) -> dict[str, str]:
     }
 
 
-def settings_files(launcher: str, settings: str, order: Callable[[str], str]) -> dict[str, bytes]:
+def lacking(names: Iterable[str]) -> list[str]:
+    """The apps that are not on this machine."""
+    return [name for name in names if shutil.which(APPS[name].argv[0]) is None]
+
+
+def profiles(names: Iterable[str]) -> dict[str, bytes]:
+    """The files in the home that apps begin with: path → content."""
+    return {path: text.encode() for name in names for path, text in APPS[name].profile.items()}
+
+
+def settings_files(
+    names: Iterable[str], launcher: str, settings: str, order: Callable[[str], str]
+) -> dict[str, bytes]:
     """The files: path → content.
 
     Args:
+        names: of the apps that are on the desktop.
         launcher: the pipe that takes orders to start apps.
         settings: the folder that they will be in.
         order: gives the order that starts an app.
@@ -158,7 +212,8 @@ def settings_files(launcher: str, settings: str, order: Callable[[str], str]) ->
         "icewm/startup": "",
     }
     entries = ""
-    for name, app in APPS.items():
+    for name in names:
+        app = APPS[name]
         files[f"open/{name}"] = f"echo {shlex.quote(order(name))} > {shlex.quote(launcher)}\n"
         entries += f'prog "{app.title}" {app.icon} /bin/sh "{settings}/open/{name}"\n'
     files["icewm/menu"] = files["icewm/toolbar"] = entries

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from vlrl.environment.host.failure import EnvFailure
 from vlrl.envs.gui.actions import Action, Move, OpenApp
 from vlrl.envs.gui.screen import PixelBox, Screen
-from vlrl.envs.gui.x11.apps import APPS, environment, settings_files
+from vlrl.envs.gui.x11.apps import APPS, environment, profiles, settings_files
 from vlrl.envs.gui.x11.framebuffer import Framebuffer
 from vlrl.envs.gui.x11.inputs import Inputs
 from vlrl.envs.gui.x11.sandbox.box import Sandbox
@@ -39,11 +39,13 @@ class Machine:
         size: (width, height) in pixels.
         sandbox: what to do where no sandbox can be made: refuse, or warn and go on without.
         settle_s: how long a screen may take to settle after an action.
+        apps: of apps.APPS, the optional ones that are on it.
     """
 
     size: tuple[int, int] = (1280, 800)
     sandbox: Sandbox = "require"
     settle_s: float = 3.0
+    apps: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,7 @@ class Desktop:
             EnvFailure: if it does not come up.
         """
         self.machine = machine
+        self._apps = [name for name, app in APPS.items() if not app.optional or name in machine.apps]
         deadline = time.monotonic() + BOOT_S
         self._cell = cell = Cell(machine.size, machine.sandbox, environment, BOOT_S)
         self._connection: Connection | None = None
@@ -131,8 +134,8 @@ class Desktop:
             name: of APPS, or its title; nothing happens for another one.
             paths: of files, below the home.
         """
-        name = next((key for key, app in APPS.items() if name.lower() in (key, app.title.lower())), "")
-        shown = [window for window in self.windows() if window.app.lower() == name]
+        name = next((key for key in self._apps if name.lower() in (key, APPS[key].title.lower())), "")
+        shown = [window for window in self.windows() if name and window.app.lower() == APPS[name].window]
         if shown and not paths:
             self._connected.tell_root(shown[-1].id, "_NET_ACTIVE_WINDOW", _FROM_A_PAGER)
             self._connected.tell_root(shown[-1].id, "_NET_RESTACK_WINDOW", _FROM_A_PAGER, 0, _ABOVE)
@@ -206,14 +209,15 @@ class Desktop:
 
     def _order(self, name: str, *paths: str) -> str:
         app = APPS[name]
-        return self._cell.order_to_launch(name, (*app.argv, *paths), app.commands)
+        return self._cell.order_to_launch(name, (*app.argv, *paths), app.commands, app.limits)
 
     def _write_settings(self) -> None:
         cell = self._cell
         folder = os.open(cell.path(cell.settings), os.O_RDONLY | os.O_DIRECTORY)
         try:
-            files = settings_files(cell.launcher, cell.settings, self._order)
+            files = settings_files(self._apps, cell.launcher, cell.settings, self._order)
             write_files(folder, {**files, "filter": syscall_filter() or b""})
+            write_files(self.home, profiles(self._apps))
         finally:
             os.close(folder)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, get_args
@@ -10,10 +11,11 @@ import numpy as np
 
 from vlrl.envs.gui.codecs.open import can_answer
 from vlrl.envs.gui.env import GuiEnv, GuiRules
+from vlrl.envs.gui.x11.apps import APPS, lacking
 from vlrl.envs.gui.x11.backend import X11Backend
 from vlrl.envs.gui.x11.desktop import Machine
 from vlrl.envs.gui.x11.sandbox.box import Sandbox
-from vlrl.envs.gui.x11.task import LEVELS, DesktopTask
+from vlrl.envs.gui.x11.task import LEVELS, DesktopTask, optional_apps
 from vlrl.envs.gui.x11.tasks import TASKS
 from vlrl.errors import ConfigError
 
@@ -35,7 +37,8 @@ class X11Env(GuiEnv):
 
         Args:
             size: [width, height] of the screen in pixels.
-            tasks: names or patterns such as files_*.
+            tasks: names or patterns such as files_*; those whose apps are not installed are left out, with
+                a warning.
             difficulty: the level, 1 to 3, or [least, most].
             pool: desktops kept booted ahead for this environment, about 40 MiB each.
             settle_s: how long the screen may take to settle after an action before it is shown as it is.
@@ -67,9 +70,32 @@ class X11Env(GuiEnv):
         }
         if not chosen:
             raise ConfigError(f"env gui/x11: option tasks={tasks!r} matches none of {', '.join(TASKS)}")
-        chosen = answerable(chosen, str(rules.get("codec", GuiRules().codec)))
-        machine = Machine((size[0], size[1]), sandbox, settle_s)
+        chosen = answerable(installed(chosen), str(rules.get("codec", GuiRules().codec)))
+        machine = Machine((size[0], size[1]), sandbox, settle_s, optional_apps(chosen.values()))
         super().__init__(X11Backend(machine, chosen, pool, (least, most)), **rules)
+
+
+def installed(tasks: Mapping[str, DesktopTask]) -> dict[str, DesktopTask]:
+    """The tasks whose apps are on this machine; a warning names the packages that others need.
+
+    Raises:
+        ConfigError: if none is left.
+    """
+    missing = {name: lacking(task.apps) for name, task in tasks.items()}
+    left = {name: task for name, task in tasks.items() if not missing[name]}
+    if len(left) == len(tasks):
+        return left
+    packages = {package for apps in missing.values() for app in apps for package in APPS[app].package.split()}
+    command = f"apt-get install --no-install-recommends {' '.join(sorted(packages))}"
+    without = ", ".join(name for name in tasks if missing[name])
+    if not left:
+        raise ConfigError(f"gui/x11: the tasks {without} need apps that are not here. Debian: {command}")
+    warnings.warn(
+        f"gui/x11 leaves out {without}: their apps are not here. Debian: {command}",
+        RuntimeWarning,
+        stacklevel=3,
+    )
+    return left
 
 
 def answerable(tasks: Mapping[str, DesktopTask], codec: str) -> dict[str, DesktopTask]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from vlrl.envs.gui.actions import Action, Answer, Finish
 from vlrl.envs.gui.screen import UNCLEAN, Verdict
+from vlrl.envs.gui.x11.apps import APPS
 from vlrl.envs.gui.x11.sandbox.home import Tree, changes
 
 Predicate = Callable[[Tree], bool]
@@ -53,6 +54,11 @@ class DesktopTask:
     name: str
     apps: tuple[str, ...]
     make: Callable[[np.random.Generator, int], Setup]
+
+
+def optional_apps(tasks: Iterable[DesktopTask]) -> frozenset[str]:
+    """The large apps that tasks need on their desktop."""
+    return frozenset(name for task in tasks for name in task.apps if APPS[name].optional)
 
 
 def judge(setup: Setup, before: Tree, after: Tree, last: Action | None) -> Verdict:

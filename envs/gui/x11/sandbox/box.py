@@ -19,7 +19,13 @@ _UID = "1000"
 _NOBODY = 61873  # an id that no user of this machine has: root starts no apps as root
 _HOME_BYTES, _TMP_BYTES, _DEVICE_BYTES = 1 << 25, 1 << 25, 1 << 26
 _PLACES = ("/bin", "/lib", "/lib32", "/lib64", "/sbin")
-_SYSTEM_SETTINGS = ("/etc/fonts", "/etc/alternatives", "/etc/ld.so.cache", "/etc/X11/app-defaults")
+_SYSTEM_SETTINGS = (
+    "/etc/fonts",
+    "/etc/alternatives",
+    "/etc/ld.so.cache",
+    "/etc/X11/app-defaults",
+    "/etc/libreoffice",
+)
 _PACKAGE_OF = {"Xvfb": "xvfb", "icewm": "icewm", "xkbcomp": "x11-xkb-utils"}
 
 

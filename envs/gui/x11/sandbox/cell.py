@@ -115,13 +115,16 @@ class Cell:
         """Start the window manager."""
         self._order("manage")
 
-    def order_to_launch(self, name: str, argv: Sequence[str], commands: bool = False) -> str:
+    def order_to_launch(
+        self, name: str, argv: Sequence[str], commands: bool, limits: shells.AppLimits
+    ) -> str:
         """What to write to `launcher` to start an app; `commands`: it runs any command (`apps.App`)."""
         if commands:
             self._commanding.add(name)
         if self.boxed:
             argv = [*box.app_box(shells.FILTER_FD if self._filters else ""), *argv]
-        return shlex.join(["run", name, *argv])
+        data_kib, address_kib = (str(mib << 10) for mib in limits)
+        return shlex.join(["run", name, data_kib, address_kib, *argv])
 
     @property
     def filter(self) -> str:

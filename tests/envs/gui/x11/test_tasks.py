@@ -11,9 +11,9 @@ import pytest
 from vlrl.envs.gui.actions import Answer, Click, Finish
 from vlrl.envs.gui.x11.backend import X11Backend
 from vlrl.envs.gui.x11.desktop import Machine
-from vlrl.envs.gui.x11.env import answerable
+from vlrl.envs.gui.x11.env import answerable, installed
 from vlrl.envs.gui.x11.sandbox.home import FOLDER, OTHER
-from vlrl.envs.gui.x11.task import Setup, judge
+from vlrl.envs.gui.x11.task import Setup, judge, optional_apps
 from vlrl.envs.gui.x11.tasks import TASKS
 from vlrl.errors import ConfigError
 from vlrl.seeds import derive_seed
@@ -22,12 +22,17 @@ SIZE = (1024, 768)
 GUESSES = ("", "yes", "no", "0", "1", "42", "done", "txt", "the answer")
 
 
-SOME = sorted(TASKS)[::4]
+LARGE = sorted(name for name, task in TASKS.items() if optional_apps([task]))
+LIGHT = sorted(TASKS.keys() - set(LARGE))
+SOME = LIGHT[::4]
 
 
 def of_tasks(names: list[str], play: Callable[[X11Backend, str], str]) -> None:
     """Play tasks, several at once; `play` says what is wrong, or nothing."""
-    patient = Machine(SIZE, settle_s=20.0)  # on a busy machine four apps that start at once take their time
+    apps = optional_apps(TASKS[name] for name in names)
+    patient = Machine(
+        SIZE, settle_s=30.0, apps=apps
+    )  # on a busy machine four apps that start at once take their time
     backends = [X11Backend(patient, TASKS, pool=1) for _ in range(4)]
     with ThreadPoolExecutor(len(backends)) as pool:
         shares = [names[number :: len(backends)] for number in range(len(backends))]
@@ -64,7 +69,9 @@ def test_the_script_of_every_task_scores_1(level: int) -> None:
     of_tasks(sorted(TASKS), lambda backend, name: by_script(backend, name, level, 20 + level))
 
 
-@pytest.mark.parametrize("names", [SOME, pytest.param(sorted(TASKS), marks=pytest.mark.slow, id="all")])
+@pytest.mark.parametrize(
+    "names", [SOME, pytest.param(sorted(TASKS), marks=pytest.mark.slow)], ids=["some", "all"]
+)
 def test_agents_that_do_nothing_of_use_score_0(names: list[str]) -> None:
     def play(backend: X11Backend, name: str) -> str:
         backend.reset({"name": name}, 12)
@@ -150,3 +157,14 @@ def test_a_grammar_without_a_word_for_answers_is_asked_nothing() -> None:
     assert set(answerable(TASKS, "gui_r1")) == set(TASKS) - asking
     with pytest.raises(ConfigError, match="'gui_r1' has no word for"):
         answerable({name: TASKS[name] for name in asking}, "gui_r1")
+
+
+def test_tasks_whose_apps_are_missing_are_left_out_with_the_command_that_installs_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda program: None if program == "soffice" else program)
+    some = {name: TASKS[name] for name in ("calc_total", "files_move")}
+    with pytest.warns(RuntimeWarning, match=r"leaves out calc_total.*apt-get install .*libreoffice-calc"):
+        assert installed(some).keys() == {"files_move"}
+    with pytest.raises(ConfigError, match=r"calc_total need apps .*libreoffice-calc"):
+        installed({"calc_total": TASKS["calc_total"]})
