@@ -54,8 +54,11 @@ TESTED_WITH = {
     "promtool": "prometheus",  # 96 MB
 }
 """A program, a file or a folder → Debian's package of it."""
-LARGE_APPS = {"soffice": ("libreoffice-calc", "libreoffice-writer", "libreoffice-gtk3")}
-"""What slow tests of gui/x11 need as well: a program → Debian's packages of it, 106 MB to download."""
+LARGE_APPS = {
+    "soffice": ("libreoffice-calc", "libreoffice-writer", "libreoffice-gtk3"),  # 106 MB to download
+    "firefox-esr": ("firefox-esr",),  # 81 MB
+}
+"""What slow tests of gui/x11 need as well: a program → Debian's packages of it."""
 
 started = time.monotonic()
 

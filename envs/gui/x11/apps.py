@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from vlrl.envs.gui.x11.profiles import OFFICE
+from vlrl.envs.gui.x11.profiles import BROWSER, OFFICE
 from vlrl.envs.gui.x11.sandbox.shells import AppLimits
 
 
@@ -67,6 +67,16 @@ APPS: Mapping[str, App] = {
         "xterm",
         commands=True,
     ),
+    "firefox-esr": App(
+        "Web Browser",
+        ("firefox-esr", "--profile", "/home/user/.mozilla/firefox/desktop", "--no-remote"),
+        "firefox-esr",
+        "/usr/share/icons/hicolor/48x48/apps/firefox-esr.png",
+        "firefox-esr",
+        limits=AppLimits(1024, 32768),  # it reserves 20 GiB, and uses 0.3
+        profile=BROWSER,
+        optional=True,
+    ),
     "libreoffice-calc": App(
         "Spreadsheet",
         (*_OFFICE, "--calc"),
@@ -100,6 +110,8 @@ _SIMILAR_EVERYWHERE = {
     "GTK_OVERLAY_SCROLLING": "0",
     "XDG_RUNTIME_DIR": "/tmp",
     "OMP_NUM_THREADS": "1",
+    "XDG_CACHE_HOME": "/tmp/.cache",  # a browser's has 20 MiB
+    "MESA_SHADER_CACHE_DISABLE": "true",
 }
 _GTK3 = f"""[Settings]
 gtk-enable-animations = false

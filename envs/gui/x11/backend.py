@@ -14,7 +14,7 @@ from vlrl.envs.gui.screen import Element, Form, Screen, Verdict
 from vlrl.envs.gui.x11.desktop import Desktop, Machine
 from vlrl.envs.gui.x11.pool import pool_of
 from vlrl.envs.gui.x11.sandbox.cell import Broken
-from vlrl.envs.gui.x11.sandbox.home import Tree, read_home
+from vlrl.envs.gui.x11.sandbox.home import Tree, read_app_files, read_home
 from vlrl.envs.gui.x11.task import LEVELS, DesktopTask, Setup, judge
 from vlrl.errors import ConfigError
 from vlrl.seeds import derive_seed
@@ -112,7 +112,8 @@ class X11Backend:
         if self._broken:
             return Verdict(False, 0.0, side_effects=(self._broken,), ended=True, agent_error=self._broken)
         try:
-            after = read_home(desktop.home)
+            app_files = read_app_files(desktop.home, self._current.app_files)
+            after = {**read_home(desktop.home), **app_files}
         except OSError as error:
             raise EnvFailure("died", f"gui/x11: the home cannot be read: {error}") from error
         return judge(self._current, self._before, after, self._last)

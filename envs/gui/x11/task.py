@@ -29,6 +29,7 @@ class Setup:
         milestones: conditions by name, each checked on the files alone.
         answer: what has to be said, if the task is a question; then it is a milestone too.
         changed: patterns of the paths that may be added, removed or changed.
+        app_files: hidden files of apps that the milestones look at; they may change.
         max_steps: actions that the task allows for.
     """
 
@@ -38,6 +39,7 @@ class Setup:
     milestones: Mapping[str, Predicate] = field(default_factory=dict)
     answer: str | None = None
     changed: Sequence[str] = ()
+    app_files: Sequence[str] = ()
     max_steps: int = 30
 
 
@@ -77,7 +79,7 @@ def judge(setup: Setup, before: Tree, after: Tree, last: Action | None) -> Verdi
     harm = tuple(
         f"{path} was changed"
         for path in changes(before, after)
-        if not any(fnmatchcase(path, pattern) for pattern in setup.changed)
+        if not any(fnmatchcase(path, pattern) for pattern in (*setup.changed, *setup.app_files))
     )
     gave_up = isinstance(last, Finish) and not last.success
     success = all(reached.values()) and not harm and not gave_up

@@ -23,6 +23,7 @@ from vlrl.envs.gui.scratch import scratch_folder
 from vlrl.envs.gui.spawner import spawn
 from vlrl.envs.gui.x11.sandbox import box, guard, shells
 from vlrl.envs.gui.x11.sandbox.processes import end_all, name_of
+from vlrl.envs.gui.x11.sandbox.shells import AppLimits
 from vlrl.envs.process_tree import tree
 from vlrl.envs.syscall_filter import syscall_filter
 from vlrl.errors import ResourceError
@@ -115,16 +116,13 @@ class Cell:
         """Start the window manager."""
         self._order("manage")
 
-    def order_to_launch(
-        self, name: str, argv: Sequence[str], commands: bool, limits: shells.AppLimits
-    ) -> str:
+    def order_to_launch(self, name: str, argv: Sequence[str], commands: bool, limits: AppLimits) -> str:
         """What to write to `launcher` to start an app; `commands`: it runs any command (`apps.App`)."""
         if commands:
             self._commanding.add(name)
         if self.boxed:
             argv = [*box.app_box(shells.FILTER_FD if self._filters else ""), *argv]
-        data_kib, address_kib = (str(mib << 10) for mib in limits)
-        return shlex.join(["run", name, data_kib, address_kib, *argv])
+        return shlex.join(["run", name, *(str(mib << 10) for mib in limits), *argv])
 
     @property
     def filter(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from vlrl.envs.gui.x11.task import DesktopTask
-from vlrl.envs.gui.x11.tasks import editor, files, images, many, office, terminal, texts
+from vlrl.envs.gui.x11.tasks import browser, editor, files, images, many, office, terminal, texts
 
 TASKS: Mapping[str, DesktopTask] = {
     task.name: task
@@ -17,6 +17,7 @@ TASKS: Mapping[str, DesktopTask] = {
         images.TASKS,
         terminal.TASKS,
         office.TASKS,
+        browser.TASKS,
     )
     for task in tasks
 }
