@@ -50,6 +50,7 @@ TESTED_WITH = {
         program: program
         for program in ("icewm", "mousepad", "pcmanfm", "galculator", "gpicview", "mtpaint", "xterm")
     },
+    "/usr/share/themes/Arc": "arc-theme",
     "Xvfb": "xvfb",
     "promtool": "prometheus",  # 96 MB
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,14 +37,16 @@ class X11Backend:
         tasks: Mapping[str, DesktopTask],
         pool: int = 1,
         difficulty: tuple[int, int] = LEVELS,
+        themes: Sequence[str] = (),
     ) -> None:
-        """Boot `pool` desktops in the background, so many are kept ready.
+        """Boot `pool` desktops of each theme in the background, so many are kept ready.
 
         Args:
             machine: the settings of the desktops.
             tasks: the templates, by name.
-            pool: desktops that are kept ready.
+            pool: desktops of each theme that are kept ready.
             difficulty: the least and the greatest level that a seed draws.
+            themes: those that a seed draws from; none is the machine's own.
 
         Raises:
             ConfigError: without tasks.
@@ -52,8 +55,9 @@ class X11Backend:
             raise ConfigError("gui/x11: there are no tasks to choose from")
         self.size, self._tasks = machine.size, dict(sorted(tasks.items()))
         self._difficulty = difficulty
-        self._pool = pool_of(machine)
-        self._pool.join(self, pool)
+        self._pools = [pool_of(replace(machine, theme=theme)) for theme in themes or (machine.theme,)]
+        for of_theme in self._pools:
+            of_theme.join(self, pool)
         self._desktop: Desktop | None = None
         self._ending: Future[None] | None = None
         self._setup: Setup | None = None
@@ -68,6 +72,7 @@ class X11Backend:
         name, level = self._choose(task, seed)
         self._end_episode()
         self._setup = setup = self._tasks[name].make(_rng("x11", name, seed), level)
+        self._pool = self._pools[_rng("x11-theme", seed).integers(len(self._pools))]
         self._desktop = desktop = self._pool.take()
         if setup.files:
             desktop.write(setup.files)
@@ -136,7 +141,8 @@ class X11Backend:
         self._end_episode()
         if self._ending:
             self._ending.result()
-        self._pool.leave(self)
+        for of_theme in self._pools:
+            of_theme.leave(self)
 
     def _choose(self, task: Mapping[str, Any], seed: int) -> tuple[str, int]:
         if unknown := sorted(task.keys() - {"name", "difficulty"}):

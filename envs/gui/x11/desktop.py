@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from vlrl.environment.host.failure import EnvFailure
 from vlrl.envs.gui.actions import Action, Move, OpenApp
 from vlrl.envs.gui.screen import PixelBox, Screen
-from vlrl.envs.gui.x11.apps import APPS, environment, profiles, settings_files
+from vlrl.envs.gui.x11.apps import APPS, profiles
 from vlrl.envs.gui.x11.framebuffer import Framebuffer
 from vlrl.envs.gui.x11.inputs import Inputs
+from vlrl.envs.gui.x11.looks import THEMES, environment, settings_files
 from vlrl.envs.gui.x11.sandbox.box import Sandbox
 from vlrl.envs.gui.x11.sandbox.cell import Broken, Cell
 from vlrl.envs.gui.x11.sandbox.files import write_files
@@ -24,7 +25,6 @@ from vlrl.envs.process_tree import tree
 from vlrl.envs.syscall_filter import syscall_filter
 
 BOOT_S = 30.0
-_BACKGROUND = 0x3A6EA5
 _PROBE_S = 0.005
 _TOLD_S = 1.0
 """Within this the desktop says what died, after we have noticed that something did."""
@@ -40,12 +40,14 @@ class Machine:
         sandbox: what to do where no sandbox can be made: refuse, or warn and go on without.
         settle_s: how long a screen may take to settle after an action.
         apps: of apps.APPS, the optional ones that are on it.
+        theme: of looks.THEMES.
     """
 
     size: tuple[int, int] = (1280, 800)
     sandbox: Sandbox = "require"
     settle_s: float = 3.0
     apps: frozenset[str] = frozenset()
+    theme: str = "classic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ class Desktop:
                 self._write_settings()
                 self._framebuffer = Framebuffer(cell.framebuffer)
                 self._connection = Connection(cell.socket)
-                self._connection.paint_root(_BACKGROUND)
+                self._connection.paint_root(THEMES[machine.theme].background)
                 cell.manage()
                 self._await_manager(deadline)
                 self._workers = self._cell.workers()
@@ -215,7 +217,8 @@ class Desktop:
         cell = self._cell
         folder = os.open(cell.path(cell.settings), os.O_RDONLY | os.O_DIRECTORY)
         try:
-            files = settings_files(self._apps, cell.launcher, cell.settings, self._order)
+            theme = THEMES[self.machine.theme]
+            files = settings_files(theme, self._apps, cell.launcher, cell.settings, self._order)
             write_files(folder, {**files, "filter": syscall_filter() or b""})
             write_files(self.home, profiles(self._apps))
         finally:

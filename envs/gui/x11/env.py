@@ -14,6 +14,7 @@ from vlrl.envs.gui.env import GuiEnv, GuiRules
 from vlrl.envs.gui.x11.apps import APPS, lacking
 from vlrl.envs.gui.x11.backend import X11Backend
 from vlrl.envs.gui.x11.desktop import Machine
+from vlrl.envs.gui.x11.looks import THEMES, check_themes
 from vlrl.envs.gui.x11.sandbox.box import Sandbox
 from vlrl.envs.gui.x11.task import LEVELS, DesktopTask, optional_apps
 from vlrl.envs.gui.x11.tasks import TASKS
@@ -28,6 +29,7 @@ class X11Env(GuiEnv):
         size: Sequence[int] = (1280, 800),
         tasks: Sequence[str] = ("*",),
         difficulty: Sequence[int] | int = LEVELS,
+        theme: Sequence[str] | str = tuple(THEMES),
         pool: int = 1,
         settle_s: float = 3.0,
         sandbox: Sandbox = "require",
@@ -40,7 +42,8 @@ class X11Env(GuiEnv):
             tasks: names or patterns such as files_*; those whose apps are not installed are left out, with
                 a warning.
             difficulty: the level, 1 to 3, or [least, most].
-            pool: desktops kept booted ahead for this environment, about 40 MiB each.
+            theme: how windows and widgets look: classic, modern or dark, or a list that the seed draws from.
+            pool: desktops of each theme kept booted ahead for this environment, about 40 MiB each.
             settle_s: how long the screen may take to settle after an action before it is shown as it is.
             sandbox: "require", or "warn" to go on without one, loudly, where none can be made.
             rules: of every screen; see `GuiRules`.
@@ -63,6 +66,8 @@ class X11Env(GuiEnv):
             raise ConfigError(
                 f"env gui/x11: option difficulty={difficulty!r}; give a level 1 to 3 or [least, most]"
             )
+        themes = [theme] if isinstance(theme, str) else list(theme)
+        check_themes(themes)
         chosen = {
             name: task
             for name, task in TASKS.items()
@@ -72,7 +77,7 @@ class X11Env(GuiEnv):
             raise ConfigError(f"env gui/x11: option tasks={tasks!r} matches none of {', '.join(TASKS)}")
         chosen = answerable(installed(chosen), str(rules.get("codec", GuiRules().codec)))
         machine = Machine((size[0], size[1]), sandbox, settle_s, optional_apps(chosen.values()))
-        super().__init__(X11Backend(machine, chosen, pool, (least, most)), **rules)
+        super().__init__(X11Backend(machine, chosen, pool, (least, most), themes), **rules)
 
 
 def installed(tasks: Mapping[str, DesktopTask]) -> dict[str, DesktopTask]:

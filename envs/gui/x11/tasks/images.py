@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vlrl.envs.gui.actions import Action, Answer, Click, OpenApp, TypeText
+from vlrl.envs.gui.actions import Action, Answer, OpenApp, TypeText
 from vlrl.envs.gui.x11.task import DesktopTask, Setup
 from vlrl.envs.gui.x11.tasks.pixels import COLOURS, SIDE, checks, patch, png, shows, sign
 from vlrl.envs.gui.x11.tasks.words import NOUNS, draw, gone, has, holds, in_terminal, keys, new_text
@@ -16,8 +16,6 @@ _FREE_ASPECT = keys(*["tab"] * 5, "space", *["shift+tab"] * 5)
 """In the dialog for a new size: its width and height are let go of each other."""
 _SAVE_AS_JPEG = keys(*["shift+tab"] * 4, "space", "down", "enter", *["tab"] * 3, "enter")
 """In the image viewer's dialog, from the name: to the format and back to the button."""
-_ITS_MAIN_WINDOW = (400, 25)
-"""A place in the title of mtpaint's window that its tool window, which is in front, does not cover."""
 
 
 def _read_number(rng: np.random.Generator, level: int) -> Setup:
@@ -53,9 +51,9 @@ def _view(name: str) -> list[Action]:
 
 
 def _paint(name: str, work: Sequence[Action]) -> list[Action]:
-    """Open a picture in mtpaint, work, save it."""
+    """Open a picture in mtpaint, work, save it; at first its tool window has the keyboard."""
     open_it = [*keys("ctrl+o", "tab", "tab"), TypeText(name), *keys("enter")]
-    return [OpenApp("mtpaint"), Click(_ITS_MAIN_WINDOW), *open_it, *work, *keys("ctrl+s")]
+    return [OpenApp("mtpaint"), *keys("alt+tab"), *open_it, *work, *keys("ctrl+s")]
 
 
 def _flip(rng: np.random.Generator, level: int) -> Setup:
