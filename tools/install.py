@@ -51,6 +51,8 @@ TESTED_WITH = {
         for program in ("icewm", "mousepad", "pcmanfm", "galculator", "gpicview", "mtpaint", "xterm")
     },
     "/usr/share/themes/Arc": "arc-theme",
+    "dbus-daemon": "dbus-daemon",
+    "/usr/libexec/at-spi2-registryd": "at-spi2-core",
     "Xvfb": "xvfb",
     "promtool": "prometheus",  # 96 MB
 }

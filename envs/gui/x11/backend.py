@@ -129,12 +129,15 @@ class X11Backend:
         return script[self._num_done] if self._num_done < len(script) else Finish()
 
     def elements(self) -> Sequence[Element]:
-        """The windows, front one last; what is in them, apps keep to themselves."""
+        """The windows, front one last, each with the widgets in it if the machine names them."""
         windows = [] if self._broken else self._running.windows()
-        return [
-            Element("window", window.title, window.box, "", _FOCUSED if window is windows[-1] else _PLAIN)
-            for window in windows
-        ]
+        inside = self._running.widgets() if windows else {}
+        found: list[Element] = []
+        for window in windows:
+            states = _FOCUSED if window is windows[-1] else _PLAIN
+            found.append(Element("window", window.title, window.box, "", states))
+            found += [one for one in inside.pop(window.title, []) if one.role != "window"]
+        return found
 
     def close(self) -> None:
         """Free everything; safe to call twice."""

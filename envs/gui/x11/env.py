@@ -15,7 +15,7 @@ from vlrl.envs.gui.x11.apps import APPS, lacking
 from vlrl.envs.gui.x11.backend import X11Backend
 from vlrl.envs.gui.x11.desktop import Machine
 from vlrl.envs.gui.x11.looks import THEMES, check_themes
-from vlrl.envs.gui.x11.sandbox.box import Sandbox
+from vlrl.envs.gui.x11.sandbox.box import Sandbox, check_bus
 from vlrl.envs.gui.x11.task import LEVELS, DesktopTask, optional_apps
 from vlrl.envs.gui.x11.tasks import TASKS
 from vlrl.errors import ConfigError
@@ -46,7 +46,8 @@ class X11Env(GuiEnv):
             pool: desktops of each theme kept booted ahead for this environment, about 40 MiB each.
             settle_s: how long the screen may take to settle after an action before it is shown as it is.
             sandbox: "require", or "warn" to go on without one, loudly, where none can be made.
-            rules: of every screen; see `GuiRules`.
+            rules: of every screen; see `GuiRules`. With `widgets` the apps tell their widgets over a bus, and
+                `elements()` has them; else it has the windows alone.
 
         Raises:
             ConfigError: for an option out of range.
@@ -76,7 +77,15 @@ class X11Env(GuiEnv):
         if not chosen:
             raise ConfigError(f"env gui/x11: option tasks={tasks!r} matches none of {', '.join(TASKS)}")
         chosen = answerable(installed(chosen), str(rules.get("codec", GuiRules().codec)))
-        machine = Machine((size[0], size[1]), sandbox, settle_s, optional_apps(chosen.values()))
+        machine = Machine(
+            (size[0], size[1]),
+            sandbox,
+            settle_s,
+            optional_apps(chosen.values()),
+            names_widgets=bool(rules.get("widgets", False)),
+        )
+        if machine.names_widgets:
+            check_bus()
         super().__init__(X11Backend(machine, chosen, pool, (least, most), themes), **rules)
 
 

@@ -66,13 +66,13 @@ _SIMILAR_EVERYWHERE = {
     "HISTFILE": "/dev/null",
     "GSETTINGS_BACKEND": "memory",
     "DBUS_SESSION_BUS_ADDRESS": "disabled:",  # apps neither start a bus nor wait for one
-    "NO_AT_BRIDGE": "1",
     "GTK_OVERLAY_SCROLLING": "0",
     "XDG_RUNTIME_DIR": "/tmp",
     "OMP_NUM_THREADS": "1",
     "XDG_CACHE_HOME": "/tmp/.cache",  # a browser's has 20 MiB
     "MESA_SHADER_CACHE_DISABLE": "true",
 }
+_NAMED_WIDGETS = {"GTK_MODULES": "gail:atk-bridge", "GNOME_ACCESSIBILITY": "1"}
 _GTK3 = f"""[Settings]
 gtk-enable-animations = false
 gtk-cursor-blink = false
@@ -124,6 +124,14 @@ MenuActivateDelay=1
 SubmenuMenuActivateDelay=1
 """
 _ICEWM += f"MultiClickTime={CLICKS_MS}\nClickMotionDelay=0\nFocusRequestFlashInterval=0\n"
+# Our own user is unknown in the box, so the bus asks nobody who he is; nobody else reaches its socket.
+_BUS = """<busconfig><type>session</type><listen>unix:path={bus}</listen>
+<limit name="max_replies_per_connection">50000</limit>
+<auth>EXTERNAL</auth><auth>ANONYMOUS</auth><allow_anonymous/>
+<servicedir>/usr/share/dbus-1/accessibility-services</servicedir>
+<policy context="default"><allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/></policy>
+</busconfig>
+"""
 _OPENED_BY = """[Default Applications]
 image/png=gpicview.desktop
 text/plain=org.xfce.mousepad.desktop
@@ -137,10 +145,16 @@ _FONTS = "".join(
 )
 
 
-def environment(settings: str) -> dict[str, str]:
-    """Variables of every process; `settings` is the folder of `settings_files`."""
+def environment(settings: str, bus: str = "") -> dict[str, str]:
+    """Variables of every process.
+
+    Args:
+        settings: the folder of `settings_files`.
+        bus: the socket of the accessibility bus; "" for none.
+    """
     return {
         **_SIMILAR_EVERYWHERE,
+        **(_NAMED_WIDGETS | {"AT_SPI_BUS_ADDRESS": f"unix:path={bus}"} if bus else {"NO_AT_BRIDGE": "1"}),
         "XDG_CONFIG_DIRS": settings,
         "GTK2_RC_FILES": f"{settings}/gtkrc-2.0",
         "ICEWM_PRIVCFG": f"{settings}/icewm",
@@ -148,7 +162,12 @@ def environment(settings: str) -> dict[str, str]:
 
 
 def settings_files(
-    theme: Theme, names: Iterable[str], launcher: str, settings: str, order: Callable[[str], str]
+    theme: Theme,
+    names: Iterable[str],
+    launcher: str,
+    settings: str,
+    order: Callable[[str], str],
+    bus: str = "",
 ) -> dict[str, bytes]:
     """The files: path → content.
 
@@ -158,6 +177,7 @@ def settings_files(
         launcher: the pipe that takes orders to start apps.
         settings: the folder that they will be in.
         order: gives the order that starts an app.
+        bus: the socket of the accessibility bus; "" for none.
     """
     frames = f'Theme="{theme.frames}/default.theme"\n'
     gtk2_theme = f'gtk-theme-name = "{theme.gtk}"\n' if theme.gtk else ""
@@ -172,6 +192,7 @@ def settings_files(
         "icewm/keys": "",
         "icewm/programs": "",
         "icewm/startup": "",
+        "bus.conf": _BUS.format(bus=bus),
     }
     entries = ""
     for name in names:

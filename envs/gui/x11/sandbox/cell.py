@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import select
 import shlex
-import shutil
 import signal
 import subprocess
 import time
@@ -50,7 +49,7 @@ class Cell:
         self,
         size: tuple[int, int],
         sandbox: box.Sandbox,
-        environment: Callable[[str], Mapping[str, str]],
+        environment: Callable[[str, str], Mapping[str, str]],
         limit_s: float,
     ) -> None:
         """Start the server and wait until it takes connections.
@@ -72,10 +71,8 @@ class Cell:
         self._commanding: set[str] = set()
         self._condemned = ""
         self._unread, self._handles, self._display = b"", list[int](), -1
-        self._start(
-            size,
-            {**environment(self.settings), "HOME": self.home, "PATH": "/usr/bin:/bin", _MARK: self._mark},
-        )
+        variables = {**environment(self.home, self.settings), "HOME": self.home, "PATH": "/usr/bin:/bin"}
+        self._start(size, {**variables, _MARK: self._mark})
         try:
             self._connect(time.monotonic() + limit_s)
         except BaseException:
@@ -212,7 +209,7 @@ class Cell:
         for handle in handles:
             os.close(handle)
         if self._folder:
-            self._remove_plain_files()
+            box.remove_plain_files(self._folder, self._display)
 
     @property
     def _filters(self) -> bool:
@@ -290,11 +287,3 @@ class Cell:
     def _wait(self, deadline: float) -> bool:
         """Wait until a program has ended; False if none did in time."""
         return bool(select.select([self._status], [], [], max(0.0, deadline - time.monotonic()))[0])
-
-    def _remove_plain_files(self) -> None:
-        """What a killed X server without a box leaves behind, and the folder."""
-        for name in (f"/tmp/.X11-unix/X{self._display}", f"/tmp/.X{self._display}-lock"):
-            with suppress(OSError):
-                os.unlink(name)
-        assert self._folder is not None
-        shutil.rmtree(self._folder, ignore_errors=True)
