@@ -74,6 +74,7 @@ _BROWSER_SETTINGS: Mapping[str, object] = {
     "ui.prefersReducedMotion": 1,
     "ui.caretBlinkTime": 0,
     "general.smoothScroll": False,
+    "widget.gtk.overlay-scrollbars.enabled": False,  # they fade
     "dom.ipc.processCount": 1,
     "dom.ipc.processPrelaunch.enabled": False,
     "fission.autostart": False,
