@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev quickstart test test-slow cluster-test test-slow-share check reference format docs bench gpu-check gpu-bundle trl-env ecosystem-env lock check-locks vllm-source vllm-newest clean
+.PHONY: help install dev quickstart test test-slow cluster-test test-slow-share check reference format docs bench gpu-check gpu-bundle trl-env ecosystem-env large-apps lock check-locks vllm-source vllm-newest clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -24,13 +24,13 @@ quickstart: install ## train a small vision-language model on this machine and w
 test: dev ecosystem-env ## run the tests (the slow proofs apart), two files at a time
 	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
-test-slow: dev ecosystem-env trl-env ## run the slow tests (PROOFS="FILE TEST ..." for some) and record which passed
+test-slow: dev ecosystem-env trl-env large-apps ## run the slow tests (PROOFS="FILE TEST ..." for some) and record which passed
 	@$(BIN)/python tools/slow_proofs.py --record $(PROOFS)
 
 cluster-test: dev ## run the quickstart's first steps on two hosts: network namespaces, as root
 	$(BIN)/python -m pytest -m slow tests/cluster/test_two_hosts.py
 
-test-slow-share: dev ecosystem-env trl-env ## run slow tests for SLOW_MINUTES (25), the longest not run first; record nothing
+test-slow-share: dev ecosystem-env trl-env large-apps ## run slow tests for SLOW_MINUTES (25), the longest not run first; record nothing
 	@$(BIN)/python tools/slow_proofs.py --minutes $(or $(SLOW_MINUTES),25) $(PROOFS)
 
 check: dev ## ruff, mypy (strict for vlrl/, calls for the rest), and the length of new commits' subjects
@@ -66,6 +66,9 @@ trl-env: ## make .venv-trl, the environment of the peer that `make bench` measur
 
 ecosystem-env: ## make .venv-ecosystem: verifiers and OpenEnv, which cannot live beside vlrl's set, for the tests
 	@$(PYTHON) tools/install.py --lock ecosystem --venv .venv-ecosystem
+
+large-apps: ## install the large apps of gui/x11 from Debian, for the slow tests: LibreOffice, Firefox (190 MB)
+	@$(PYTHON) tools/install.py --large-apps
 
 lock: dev ## write requirements/*.lock again from requirements/*.in (UPGRADE=1: with the newest versions)
 	$(BIN)/python tools/lock.py $(if $(UPGRADE),--upgrade) cpu dev cluster cuda trl ecosystem

@@ -50,10 +50,18 @@ TESTED_WITH = {
         program: program
         for program in ("icewm", "mousepad", "pcmanfm", "galculator", "gpicview", "mtpaint", "xterm")
     },
+    "/usr/share/themes/Arc": "arc-theme",
+    "dbus-daemon": "dbus-daemon",
+    "/usr/libexec/at-spi2-registryd": "at-spi2-core",
     "Xvfb": "xvfb",
     "promtool": "prometheus",  # 96 MB
 }
 """A program, a file or a folder → Debian's package of it."""
+LARGE_APPS = {
+    "soffice": ("libreoffice-calc", "libreoffice-writer", "libreoffice-gtk3"),  # 106 MB to download
+    "firefox-esr": ("firefox-esr",),  # 81 MB
+}
+"""What slow tests of gui/x11 need as well: a program → Debian's packages of it."""
 
 started = time.monotonic()
 
@@ -101,6 +109,11 @@ def missing_test_packages() -> list[str]:
     ]
     failure = compile_stub(DISK_ACCESS)  # trainer.offload_dir
     return missing + list(failure.packages if failure else ())
+
+
+def missing_large_apps() -> list[str]:
+    """Names of the packages of the large apps that are not here."""
+    return [name for program, names in LARGE_APPS.items() if shutil.which(program) is None for name in names]
 
 
 def install_debian_packages(packages: list[str]) -> None:
@@ -232,7 +245,12 @@ def main() -> None:
     parser.add_argument("--dev", action="store_true", help="also what tests and checks need")
     parser.add_argument("--venv", type=Path, default=ROOT / ".venv")
     parser.add_argument("--lock", choices=["auto", "cpu", "cuda", *ALONE], default="auto")
+    parser.add_argument("--large-apps", action="store_true", help="only the large apps of gui/x11")
     options = parser.parse_args()
+    if options.large_apps:
+        if missing := missing_large_apps():
+            install_debian_packages(missing)
+        return
     kind = options.lock if options.lock != "auto" else ("cuda" if has_gpu() else "cpu")
     facts = lock_facts(kind)
     refuse(check_python(sys.version_info[:3], facts))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ from vlrl.envs.gui.screen import Element, Form, Screen, Verdict
 from vlrl.envs.gui.x11.desktop import Desktop, Machine
 from vlrl.envs.gui.x11.pool import pool_of
 from vlrl.envs.gui.x11.sandbox.cell import Broken
-from vlrl.envs.gui.x11.sandbox.home import Tree, read_home
-from vlrl.envs.gui.x11.task import DesktopTask, Setup, judge
+from vlrl.envs.gui.x11.sandbox.home import Tree, read_app_files, read_home
+from vlrl.envs.gui.x11.task import LEVELS, DesktopTask, Setup, judge
 from vlrl.errors import ConfigError
 from vlrl.seeds import derive_seed
 
@@ -30,8 +31,22 @@ class X11Backend:
     form: Form = "desktop"
     ends_at_goal = True
 
-    def __init__(self, machine: Machine, tasks: Mapping[str, DesktopTask], pool: int = 1) -> None:
-        """Boot `pool` desktops in the background, so many are kept ready.
+    def __init__(
+        self,
+        machine: Machine,
+        tasks: Mapping[str, DesktopTask],
+        pool: int = 1,
+        difficulty: tuple[int, int] = LEVELS,
+        themes: Sequence[str] = (),
+    ) -> None:
+        """Boot `pool` desktops of each theme in the background, so many are kept ready.
+
+        Args:
+            machine: the settings of the desktops.
+            tasks: the templates, by name.
+            pool: desktops of each theme that are kept ready.
+            difficulty: the least and the greatest level that a seed draws.
+            themes: those that a seed draws from; none is the machine's own.
 
         Raises:
             ConfigError: without tasks.
@@ -39,23 +54,27 @@ class X11Backend:
         if not tasks:
             raise ConfigError("gui/x11: there are no tasks to choose from")
         self.size, self._tasks = machine.size, dict(sorted(tasks.items()))
-        self._pool = pool_of(machine)
-        self._pool.join(self, pool)
+        self._difficulty = difficulty
+        self._pools = [pool_of(replace(machine, theme=theme)) for theme in themes or (machine.theme,)]
+        for of_theme in self._pools:
+            of_theme.join(self, pool)
         self._desktop: Desktop | None = None
         self._ending: Future[None] | None = None
         self._setup: Setup | None = None
+        self._info: dict[str, Any] = {}
 
     def reset(self, task: Mapping[str, Any], seed: int) -> Screen:
         """Draw the task's variant and put its files on a fresh desktop.
 
         Args:
-            task: {"name": one of the tasks}, or {} for one drawn by the seed.
+            task: {"name": one of the tasks, "difficulty": 1 to 3}; what is left out follows from the seed.
             seed: of the task and its variant.
         """
-        name = self._choose(task, seed)
+        name, level = self._choose(task, seed)
         self._end_episode()
-        rng = np.random.default_rng(derive_seed("x11", name, seed))
-        self._setup = setup = self._tasks[name].make(rng)
+        self._info = {"task": name, "level": level}
+        self._setup = setup = self._tasks[name].make(_rng("x11", name, seed), level)
+        self._pool = self._pools[_rng("x11-theme", seed).integers(len(self._pools))]
         self._desktop = desktop = self._pool.take()
         if setup.files:
             desktop.write(setup.files)
@@ -64,6 +83,11 @@ class X11Backend:
         self._num_done, self._broken = 0, ""
         self._screen = desktop.look()
         return self._screen
+
+    @property
+    def task_info(self) -> Mapping[str, Any]:
+        """Name and level of the task."""
+        return self._info
 
     @property
     def goal(self) -> str:
@@ -100,7 +124,8 @@ class X11Backend:
         if self._broken:
             return Verdict(False, 0.0, side_effects=(self._broken,), ended=True, agent_error=self._broken)
         try:
-            after = read_home(desktop.home)
+            app_files = read_app_files(desktop.home, self._current.app_files)
+            after = {**read_home(desktop.home), **app_files}
         except OSError as error:
             raise EnvFailure("died", f"gui/x11: the home cannot be read: {error}") from error
         return judge(self._current, self._before, after, self._last)
@@ -111,31 +136,35 @@ class X11Backend:
         return script[self._num_done] if self._num_done < len(script) else Finish()
 
     def elements(self) -> Sequence[Element]:
-        """The windows, front one last; what is in them, apps keep to themselves."""
+        """The windows, front one last, each with the widgets in it if the machine names them."""
         windows = [] if self._broken else self._running.windows()
-        return [
-            Element("window", window.title, window.box, "", _FOCUSED if window is windows[-1] else _PLAIN)
-            for window in windows
-        ]
+        inside = self._running.widgets() if windows else {}
+        found: list[Element] = []
+        for window in windows:
+            states = _FOCUSED if window is windows[-1] else _PLAIN
+            found.append(Element("window", window.title, window.box, "", states))
+            found += [one for one in inside.pop(window.title, []) if one.role != "window"]
+        return found
 
     def close(self) -> None:
         """Free everything; safe to call twice."""
         self._end_episode()
         if self._ending:
             self._ending.result()
-        self._pool.leave(self)
+        for of_theme in self._pools:
+            of_theme.leave(self)
 
-    def _choose(self, task: Mapping[str, Any], seed: int) -> str:
-        if unknown := sorted(task.keys() - {"name"}):
-            raise ConfigError(f"gui/x11: a task has no {unknown[0]!r}; it has a name")
-        if "name" not in task:
-            names = list(self._tasks)
-            return names[np.random.default_rng(derive_seed("x11-task", seed)).integers(len(names))]
-        if task["name"] not in self._tasks:
-            raise ConfigError(
-                f"gui/x11: no task is named {task['name']!r} (of those chosen: {', '.join(self._tasks)})"
-            )
-        return str(task["name"])
+    def _choose(self, task: Mapping[str, Any], seed: int) -> tuple[str, int]:
+        if unknown := sorted(task.keys() - {"name", "difficulty"}):
+            raise ConfigError(f"gui/x11: a task has no {unknown[0]!r}; it has a name and a difficulty")
+        names, (least, most) = list(self._tasks), self._difficulty
+        name = task.get("name", names[_rng("x11-task", seed).integers(len(names))])
+        level = task.get("difficulty", int(_rng("x11-level", seed).integers(least, most + 1)))
+        if name not in self._tasks:
+            raise ConfigError(f"gui/x11: no task is named {name!r} (of those chosen: {', '.join(names)})")
+        if level not in range(LEVELS[0], LEVELS[1] + 1):
+            raise ConfigError(f"gui/x11: a task has no difficulty {level!r}; give a level 1 to 3")
+        return name, level
 
     def _end_episode(self) -> None:
         desktop, self._desktop = self._desktop, None
@@ -156,3 +185,7 @@ class X11Backend:
 
 
 _FOCUSED, _PLAIN = frozenset({"focused"}), frozenset[str]()
+
+
+def _rng(*path: int | str) -> np.random.Generator:
+    return np.random.default_rng(derive_seed(*path))

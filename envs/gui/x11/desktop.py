@@ -10,21 +10,26 @@ from dataclasses import dataclass
 
 from vlrl.environment.host.failure import EnvFailure
 from vlrl.envs.gui.actions import Action, Move, OpenApp
-from vlrl.envs.gui.screen import PixelBox, Screen
-from vlrl.envs.gui.x11.apps import APPS, environment, settings_files
+from vlrl.envs.gui.screen import Element, PixelBox, Screen
+from vlrl.envs.gui.x11.accessibility.dbus import Bus, BusError
+from vlrl.envs.gui.x11.accessibility.widgets import widgets
+from vlrl.envs.gui.x11.apps import APPS, profiles
 from vlrl.envs.gui.x11.framebuffer import Framebuffer
 from vlrl.envs.gui.x11.inputs import Inputs
+from vlrl.envs.gui.x11.looks import THEMES, environment, settings_files
 from vlrl.envs.gui.x11.sandbox.box import Sandbox
 from vlrl.envs.gui.x11.sandbox.cell import Broken, Cell
 from vlrl.envs.gui.x11.sandbox.files import write_files
 from vlrl.envs.gui.x11.sandbox.processes import rest_of
+from vlrl.envs.gui.x11.sandbox.shells import AppLimits
 from vlrl.envs.gui.x11.settle import settle
 from vlrl.envs.gui.x11.wire import Connection, XError
 from vlrl.envs.process_tree import tree
 from vlrl.envs.syscall_filter import syscall_filter
 
 BOOT_S = 30.0
-_BACKGROUND = 0x3A6EA5
+BUS_S = 5.0
+"""How long apps may take to tell their widgets."""
 _PROBE_S = 0.005
 _TOLD_S = 1.0
 """Within this the desktop says what died, after we have noticed that something did."""
@@ -39,11 +44,17 @@ class Machine:
         size: (width, height) in pixels.
         sandbox: what to do where no sandbox can be made: refuse, or warn and go on without.
         settle_s: how long a screen may take to settle after an action.
+        apps: of apps.APPS, the optional ones that are on it.
+        theme: of looks.THEMES.
+        names_widgets: its apps tell their widgets over an accessibility bus.
     """
 
     size: tuple[int, int] = (1280, 800)
     sandbox: Sandbox = "require"
     settle_s: float = 3.0
+    apps: frozenset[str] = frozenset()
+    theme: str = "classic"
+    names_widgets: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +85,11 @@ class Desktop:
             EnvFailure: if it does not come up.
         """
         self.machine = machine
+        self._apps = [name for name, app in APPS.items() if not app.optional or name in machine.apps]
         deadline = time.monotonic() + BOOT_S
-        self._cell = cell = Cell(machine.size, machine.sandbox, environment, BOOT_S)
+        self._cell = cell = Cell(machine.size, machine.sandbox, self._environment, BOOT_S)
         self._connection: Connection | None = None
+        self._bus: Bus | None = None
         self._framebuffer: Framebuffer | None = None
         self.home = -1
         try:
@@ -85,7 +98,9 @@ class Desktop:
                 self._write_settings()
                 self._framebuffer = Framebuffer(cell.framebuffer)
                 self._connection = Connection(cell.socket)
-                self._connection.paint_root(_BACKGROUND)
+                if machine.names_widgets:
+                    self._start_bus(deadline)
+                self._connection.paint_root(THEMES[machine.theme].background)
                 cell.manage()
                 self._await_manager(deadline)
                 self._workers = self._cell.workers()
@@ -102,6 +117,9 @@ class Desktop:
         if self._connection:
             self._connection.close()
             self._connection = None
+        if self._bus:
+            self._bus.close()
+            self._bus = None
         if self._framebuffer:
             self._framebuffer.close()
             self._framebuffer = None
@@ -131,8 +149,8 @@ class Desktop:
             name: of APPS, or its title; nothing happens for another one.
             paths: of files, below the home.
         """
-        name = next((key for key, app in APPS.items() if name.lower() in (key, app.title.lower())), "")
-        shown = [window for window in self.windows() if window.app.lower() == name]
+        name = next((key for key in self._apps if name.lower() in (key, APPS[key].title.lower())), "")
+        shown = [window for window in self.windows() if name and window.app.lower() == APPS[name].window]
         if shown and not paths:
             self._connected.tell_root(shown[-1].id, "_NET_ACTIVE_WINDOW", _FROM_A_PAGER)
             self._connected.tell_root(shown[-1].id, "_NET_RESTACK_WINDOW", _FROM_A_PAGER, 0, _ABOVE)
@@ -167,6 +185,13 @@ class Desktop:
             if box:
                 found.append(Window(number, title.decode(errors="replace"), [*classes, ""][1], box))
         return found
+
+    def widgets(self) -> dict[str, list[Element]]:
+        """The widgets by their windows' titles; none where apps do not answer, or have no bus."""
+        try:
+            return widgets(self._bus, self.machine.size) if self._bus else {}
+        except BusError:
+            return {}
 
     def processes(self) -> list[int]:
         """Every process of it, as this machine numbers them."""
@@ -206,16 +231,39 @@ class Desktop:
 
     def _order(self, name: str, *paths: str) -> str:
         app = APPS[name]
-        return self._cell.order_to_launch(name, (*app.argv, *paths), app.commands)
+        return self._cell.order_to_launch(name, (*app.argv, *paths), app.commands, app.limits)
 
     def _write_settings(self) -> None:
         cell = self._cell
         folder = os.open(cell.path(cell.settings), os.O_RDONLY | os.O_DIRECTORY)
         try:
-            files = settings_files(cell.launcher, cell.settings, self._order)
+            theme = THEMES[self.machine.theme]
+            bus = self._bus_in(cell.home)
+            files = settings_files(theme, self._apps, cell.launcher, cell.settings, self._order, bus)
             write_files(folder, {**files, "filter": syscall_filter() or b""})
+            write_files(self.home, profiles(self._apps))
         finally:
             os.close(folder)
+
+    def _environment(self, home: str, settings: str) -> dict[str, str]:
+        return environment(settings, self._bus_in(home))
+
+    def _bus_in(self, home: str) -> str:
+        return f"{home}/.bus" if self.machine.names_widgets else ""
+
+    def _start_bus(self, deadline: float) -> None:
+        """Start the bus that apps tell their widgets on, and wait until it takes connections."""
+        config = f"--config-file={self._cell.settings}/bus.conf"
+        argv = ("dbus-daemon", "--nofork", "--nopidfile", config)
+        self._cell.launch(self._cell.order_to_launch("dbus-daemon", argv, False, AppLimits()))
+        while self._bus is None:
+            try:
+                self._bus = Bus(self._cell.path(self._bus_in(self._cell.home)), BUS_S)
+            except BusError as error:
+                if time.monotonic() > deadline:
+                    raise EnvFailure("hung", f"gui/x11: no accessibility bus: {error}") from error
+                self._cell.check()
+                time.sleep(_PROBE_S)
 
     def _await_manager(self, deadline: float) -> None:
         """A window manager is ready when it lists a window that asks for it, not when it says so."""

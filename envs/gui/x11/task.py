@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
@@ -10,9 +10,12 @@ import numpy as np
 
 from vlrl.envs.gui.actions import Action, Answer, Finish
 from vlrl.envs.gui.screen import UNCLEAN, Verdict
+from vlrl.envs.gui.x11.apps import APPS
 from vlrl.envs.gui.x11.sandbox.home import Tree, changes
 
 Predicate = Callable[[Tree], bool]
+LEVELS = (1, 3)
+"""The least and the greatest difficulty of a task: more files, longer texts, more steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,7 @@ class Setup:
         milestones: conditions by name, each checked on the files alone.
         answer: what has to be said, if the task is a question; then it is a milestone too.
         changed: patterns of the paths that may be added, removed or changed.
+        app_files: hidden files of apps that the milestones look at; they may change.
         max_steps: actions that the task allows for.
     """
 
@@ -35,6 +39,7 @@ class Setup:
     milestones: Mapping[str, Predicate] = field(default_factory=dict)
     answer: str | None = None
     changed: Sequence[str] = ()
+    app_files: Sequence[str] = ()
     max_steps: int = 30
 
 
@@ -45,12 +50,17 @@ class DesktopTask:
     Attributes:
         name: as in the option `tasks`.
         apps: of apps.APPS, those that its oracle uses.
-        make: draws a variant.
+        make: makes a variant from random numbers and the difficulty, 1 to 3.
     """
 
     name: str
     apps: tuple[str, ...]
-    make: Callable[[np.random.Generator], Setup]
+    make: Callable[[np.random.Generator, int], Setup]
+
+
+def optional_apps(tasks: Iterable[DesktopTask]) -> frozenset[str]:
+    """The large apps that tasks need on their desktop."""
+    return frozenset(name for task in tasks for name in task.apps if APPS[name].optional)
 
 
 def judge(setup: Setup, before: Tree, after: Tree, last: Action | None) -> Verdict:
@@ -69,7 +79,7 @@ def judge(setup: Setup, before: Tree, after: Tree, last: Action | None) -> Verdi
     harm = tuple(
         f"{path} was changed"
         for path in changes(before, after)
-        if not any(fnmatchcase(path, pattern) for pattern in setup.changed)
+        if not any(fnmatchcase(path, pattern) for pattern in (*setup.changed, *setup.app_files))
     )
     gave_up = isinstance(last, Finish) and not last.success
     success = all(reached.values()) and not harm and not gave_up

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import warnings
+from contextlib import suppress
 from typing import Any, Literal
 
 from vlrl.errors import ConfigError
@@ -19,7 +20,14 @@ _UID = "1000"
 _NOBODY = 61873  # an id that no user of this machine has: root starts no apps as root
 _HOME_BYTES, _TMP_BYTES, _DEVICE_BYTES = 1 << 25, 1 << 25, 1 << 26
 _PLACES = ("/bin", "/lib", "/lib32", "/lib64", "/sbin")
-_SYSTEM_SETTINGS = ("/etc/fonts", "/etc/alternatives", "/etc/ld.so.cache", "/etc/X11/app-defaults")
+_SYSTEM_SETTINGS = (
+    "/etc/fonts",
+    "/etc/alternatives",
+    "/etc/ld.so.cache",
+    "/etc/X11/app-defaults",
+    "/etc/libreoffice",
+)
+_BUS_PACKAGE_OF = {"dbus-daemon": "dbus-daemon", "/usr/libexec/at-spi2-registryd": "at-spi2-core"}
 _PACKAGE_OF = {"Xvfb": "xvfb", "icewm": "icewm", "xkbcomp": "x11-xkb-utils"}
 
 
@@ -72,6 +80,14 @@ def as_nobody() -> dict[str, Any]:
     return {"user": _NOBODY, "group": _NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
 
 
+def remove_plain_files(folder: str, display: int) -> None:
+    """Remove what a killed X server without a box leaves behind, and the folder of its desktop."""
+    for name in (f"/tmp/.X11-unix/X{display}", f"/tmp/.X{display}-lock"):
+        with suppress(OSError):
+            os.unlink(name)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 @functools.cache  # of success alone: what is raised is not kept
 def check_programs() -> None:
     """Look for what every desktop needs.
@@ -83,6 +99,19 @@ def check_programs() -> None:
     if missing:
         raise ConfigError(
             f"gui/x11 needs programs that are not here. Debian: apt-get install {' '.join(missing)}"
+        )
+
+
+def check_bus() -> None:
+    """Look for what tells the widgets of apps.
+
+    Raises:
+        ConfigError: naming what is missing.
+    """
+    if missing := sorted(package for name, package in _BUS_PACKAGE_OF.items() if shutil.which(name) is None):
+        raise ConfigError(
+            "env gui/x11: option widgets=true needs programs that are not here. Debian: apt-get install "
+            f"{' '.join(missing)} libatk-adaptor"
         )
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import select
 import shlex
-import shutil
 import signal
 import subprocess
 import time
@@ -23,6 +22,7 @@ from vlrl.envs.gui.scratch import scratch_folder
 from vlrl.envs.gui.spawner import spawn
 from vlrl.envs.gui.x11.sandbox import box, guard, shells
 from vlrl.envs.gui.x11.sandbox.processes import end_all, name_of
+from vlrl.envs.gui.x11.sandbox.shells import AppLimits
 from vlrl.envs.process_tree import tree
 from vlrl.envs.syscall_filter import syscall_filter
 from vlrl.errors import ResourceError
@@ -49,7 +49,7 @@ class Cell:
         self,
         size: tuple[int, int],
         sandbox: box.Sandbox,
-        environment: Callable[[str], Mapping[str, str]],
+        environment: Callable[[str, str], Mapping[str, str]],
         limit_s: float,
     ) -> None:
         """Start the server and wait until it takes connections.
@@ -71,10 +71,8 @@ class Cell:
         self._commanding: set[str] = set()
         self._condemned = ""
         self._unread, self._handles, self._display = b"", list[int](), -1
-        self._start(
-            size,
-            {**environment(self.settings), "HOME": self.home, "PATH": "/usr/bin:/bin", _MARK: self._mark},
-        )
+        variables = {**environment(self.home, self.settings), "HOME": self.home, "PATH": "/usr/bin:/bin"}
+        self._start(size, {**variables, _MARK: self._mark})
         try:
             self._connect(time.monotonic() + limit_s)
         except BaseException:
@@ -115,13 +113,13 @@ class Cell:
         """Start the window manager."""
         self._order("manage")
 
-    def order_to_launch(self, name: str, argv: Sequence[str], commands: bool = False) -> str:
+    def order_to_launch(self, name: str, argv: Sequence[str], commands: bool, limits: AppLimits) -> str:
         """What to write to `launcher` to start an app; `commands`: it runs any command (`apps.App`)."""
         if commands:
             self._commanding.add(name)
         if self.boxed:
             argv = [*box.app_box(shells.FILTER_FD if self._filters else ""), *argv]
-        return shlex.join(["run", name, *argv])
+        return shlex.join(["run", name, *(str(mib << 10) for mib in limits), *argv])
 
     @property
     def filter(self) -> str:
@@ -211,7 +209,7 @@ class Cell:
         for handle in handles:
             os.close(handle)
         if self._folder:
-            self._remove_plain_files()
+            box.remove_plain_files(self._folder, self._display)
 
     @property
     def _filters(self) -> bool:
@@ -289,11 +287,3 @@ class Cell:
     def _wait(self, deadline: float) -> bool:
         """Wait until a program has ended; False if none did in time."""
         return bool(select.select([self._status], [], [], max(0.0, deadline - time.monotonic()))[0])
-
-    def _remove_plain_files(self) -> None:
-        """What a killed X server without a box leaves behind, and the folder."""
-        for name in (f"/tmp/.X11-unix/X{self._display}", f"/tmp/.X{self._display}-lock"):
-            with suppress(OSError):
-                os.unlink(name)
-        assert self._folder is not None
-        shutil.rmtree(self._folder, ignore_errors=True)

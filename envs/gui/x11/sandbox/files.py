@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 _MTIME_NS = 1_600_000_000 * 10**9  # what a file manager shows is the same every time
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -31,7 +31,8 @@ def write_files(folder: int, files: Mapping[str, bytes]) -> None:
             for count in range(1, len(parents) + 1):
                 parent = "/".join(parents[:count])
                 if parent not in made:
-                    os.mkdir(parent, 0o755, dir_fd=folder)
+                    with suppress(FileExistsError):  # the folder of an app's profile
+                        os.mkdir(parent, 0o755, dir_fd=folder)
                     made.add(parent)
             if name:
                 flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -7,19 +7,23 @@ sums, a few times a second.
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
 import weakref
+from collections.abc import Iterable
 from typing import Protocol
 
-from vlrl.envs.process_tree import num_files, tree, usage_of
+from vlrl.envs.gui.x11.sandbox.shells import AppLimits
+from vlrl.envs.process_tree import num_files, read_proc, tree, usage_of
 
 MOST_MEMORY = 1 << 30
 MOST_ADDRESSES = 1 << 34
 """Bytes of address space, see `vlrl.envs.process_tree.Usage`: six apps and a terminal have 2 GiB of it."""
 MOST_FILES = 50_000
 LOOK_S = 0.2
+_BROWSER = "/usr/lib/firefox-esr/"
 _WRITABLE = ("/tmp", "/dev/shm")
 
 
@@ -80,13 +84,37 @@ def excess_of(desktop: WatchedDesktop) -> str:
     usage = usage_of(pids)
     if usage.memory > MOST_MEMORY:
         return f"its processes held more than {MOST_MEMORY >> 20} MiB of memory"
-    if usage.address > MOST_ADDRESSES:
+    if usage.address > MOST_ADDRESSES and usage_of(_countable(pids)).address > MOST_ADDRESSES:
         return f"its processes mapped more than {MOST_ADDRESSES >> 20} MiB of memory"
     if desktop.boxed:
         inside = f"/proc/{pids[-1]}/root"  # the youngest is one of the apps', or what starts them
         if any(num_files(inside + folder) > MOST_FILES for folder in (*_WRITABLE, desktop.home)):
             return f"it had more than {MOST_FILES} files"
     return ""
+
+
+def _countable(pids: Iterable[int]) -> list[int]:
+    """Processes whose address space counts: not those of a browser that was started with its own limit."""
+    return [
+        pid for pid in pids if not (_is_browser(pid) and _address_limit(pid) > AppLimits().address_mib << 20)
+    ]
+
+
+def _is_browser(pid: int) -> bool:
+    try:
+        return os.readlink(f"/proc/{pid}/exe").startswith(_BROWSER)
+    except OSError:
+        return False
+
+
+def _address_limit(pid: int) -> float:
+    """Bytes; an app's processes may only lower theirs."""
+    try:
+        lines = read_proc(f"/proc/{pid}/limits").decode().splitlines()
+    except OSError:
+        return 0
+    hard = next(line for line in lines if line.startswith("Max address space")).split()[4]
+    return float(hard) if hard.isdigit() else math.inf
 
 
 _lock = threading.Lock()

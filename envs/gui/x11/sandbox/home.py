@@ -10,14 +10,17 @@ from __future__ import annotations
 import itertools
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 MOST_BYTES, MOST_BYTES_IN_ALL = 1 << 22, 1 << 25
 MOST_ENTRIES, MOST_LOOKED_AT = 2000, 20_000
 """Of files and folders that count, and of names, hidden ones included."""
 _MOST_DEPTH = 12
+_OPENED = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 FOLDER, OTHER = b"\0folder", b"\0other"
 """Stand for what is not a plain file: a folder; a link, a pipe, a file too large or not to be read."""
+EXECUTABLE = "//x"
+"""What is added to a plain file's path for an entry of its own, empty: its owner may execute it."""
 
 Tree = Mapping[str, bytes]
 """Path below the home → content, FOLDER or OTHER."""
@@ -34,6 +37,19 @@ def read_home(home: int) -> Tree:
     """
     reading = _Reading()
     reading.walk(home, "", _MOST_DEPTH)
+    return reading.found
+
+
+def read_app_files(home: int, paths: Iterable[str]) -> Tree:
+    """Files of apps, by name; those that are not there are left out.
+
+    Args:
+        home: a handle on the folder.
+        paths: below it.
+    """
+    reading = _Reading()
+    for path in paths:
+        reading.read(home, path)
     return reading.found
 
 
@@ -57,18 +73,33 @@ class _Reading:
             path = prefix + name
             self.found[path] = OTHER
             try:
-                flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-                handle = os.open(name, flags, dir_fd=folder)
+                handle = os.open(name, _OPENED, dir_fd=folder)
             except OSError:  # a link, a socket, or gone
                 continue
             try:
                 self.found[path] = self._content(handle)
+                if self.found[path] is not FOLDER and os.fstat(handle).st_mode & stat.S_IXUSR:
+                    self.found[path + EXECUTABLE] = b""
                 if self.found[path] is FOLDER and depth:
                     self.walk(handle, path + "/", depth - 1)
             except OSError:  # taken away while it was read
                 continue
             finally:
                 os.close(handle)
+
+    def read(self, folder: int, path: str) -> None:
+        """Read one file by its path."""
+        handle = os.dup(folder)
+        try:
+            for part in path.split("/"):
+                below = os.open(part, _OPENED, dir_fd=handle)
+                os.close(handle)
+                handle = below
+            self.found[path] = self._content(handle)
+        except OSError:  # a link, or it is not there
+            return
+        finally:
+            os.close(handle)
 
     def _names(self, folder: int) -> list[str]:
         with os.scandir(folder) as entries:

@@ -5,8 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from vlrl.envs.gui.x11.task import DesktopTask
-from vlrl.envs.gui.x11.tasks import editor, files, images, terminal
+from vlrl.envs.gui.x11.tasks import browser, editor, files, images, many, office, terminal, texts
 
 TASKS: Mapping[str, DesktopTask] = {
-    task.name: task for tasks in (editor.TASKS, files.TASKS, images.TASKS, terminal.TASKS) for task in tasks
+    task.name: task
+    for tasks in (
+        editor.TASKS,
+        texts.TASKS,
+        files.TASKS,
+        many.TASKS,
+        images.TASKS,
+        terminal.TASKS,
+        office.TASKS,
+        browser.TASKS,
+    )
+    for task in tasks
 }

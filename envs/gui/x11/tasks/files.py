@@ -27,8 +27,8 @@ def _go_to(folder: str) -> list[Action]:
     return [*keys("ctrl+l"), *keys("ctrl+a"), TypeText(f"/home/user/{folder}\n")]
 
 
-def _make_folder(rng: np.random.Generator) -> Setup:
-    new, *others = names(rng, 5)
+def _make_folder(rng: np.random.Generator, level: int) -> Setup:
+    new, *others = names(rng, 1 + 4 * level)
     return Setup(
         goal=f"Make a folder named {new} in the home folder.",
         oracle=[OpenApp("pcmanfm"), *keys("ctrl+shift+n", "ctrl+a"), TypeText(f"{new}\n")],
@@ -38,8 +38,8 @@ def _make_folder(rng: np.random.Generator) -> Setup:
     )
 
 
-def _rename(rng: np.random.Generator) -> Setup:
-    old, new, *others = names(rng, 7)
+def _rename(rng: np.random.Generator, level: int) -> Setup:
+    old, new, *others = names(rng, 2 + 5 * level)
     files = _papers(rng, [old, *others])
     return Setup(
         goal=f"Rename the file {old}.txt to {new}.txt.",
@@ -53,8 +53,8 @@ def _rename(rng: np.random.Generator) -> Setup:
     )
 
 
-def _delete(rng: np.random.Generator) -> Setup:
-    old, *others = names(rng, 7)
+def _delete(rng: np.random.Generator, level: int) -> Setup:
+    old, *others = names(rng, 1 + 6 * level)
     return Setup(
         goal=f"Delete the file {old}.txt; it may go into the trash.",
         oracle=[*_select(f"{old}.txt"), *keys("delete", "enter")],
@@ -64,8 +64,8 @@ def _delete(rng: np.random.Generator) -> Setup:
     )
 
 
-def _carry(rng: np.random.Generator, verb: str, chord: str, stays: bool) -> Setup:
-    name, folder, *others = names(rng, 7)
+def _carry(rng: np.random.Generator, level: int, verb: str, chord: str, stays: bool) -> Setup:
+    name, folder, *others = names(rng, 2 + 5 * level)
     files = {f"{folder}/": b"", **_papers(rng, [name, *others])}
     there: Mapping[str, Predicate] = {"it is there": has(f"{folder}/{name}.txt", files[f"{name}.txt"])}
     left: Mapping[str, Predicate] = {} if stays else {"it is here no longer": gone(f"{name}.txt")}
@@ -78,12 +78,12 @@ def _carry(rng: np.random.Generator, verb: str, chord: str, stays: bool) -> Setu
     )
 
 
-def _move(rng: np.random.Generator) -> Setup:
-    return _carry(rng, "Move", "ctrl+x", stays=False)
+def _move(rng: np.random.Generator, level: int) -> Setup:
+    return _carry(rng, level, "Move", "ctrl+x", stays=False)
 
 
-def _copy(rng: np.random.Generator) -> Setup:
-    return _carry(rng, "Copy", "ctrl+c", stays=True)
+def _copy(rng: np.random.Generator, level: int) -> Setup:
+    return _carry(rng, level, "Copy", "ctrl+c", stays=True)
 
 
 TASKS = [

@@ -6,11 +6,11 @@ import numpy as np
 
 from vlrl.envs.gui.actions import Answer, OpenApp, TypeText
 from vlrl.envs.gui.x11.task import DesktopTask, Setup
-from vlrl.envs.gui.x11.tasks.words import NOUNS, draw, gone, has, holds, keys, sentence
+from vlrl.envs.gui.x11.tasks.words import NOUNS, draw, gone, has, holds, new_text, sentence
 
 
-def _count_lines(rng: np.random.Generator) -> Setup:
-    name, (wanted, *others) = draw(rng, NOUNS, 1)[0], draw(rng, NOUNS, 6)
+def _count_lines(rng: np.random.Generator, level: int) -> Setup:
+    name, (wanted, *others) = draw(rng, NOUNS, 1)[0], draw(rng, NOUNS, 1 + 5 * level)
     count = int(rng.integers(137, 600))
     lines = [wanted] * count + [others[i] for i in rng.integers(len(others), size=400)]
     text = "\n".join(lines[i] for i in rng.permutation(len(lines)))
@@ -24,8 +24,8 @@ def _count_lines(rng: np.random.Generator) -> Setup:
     )
 
 
-def _find_file(rng: np.random.Generator) -> Setup:
-    folder, wanted, *names = draw(rng, NOUNS, 14)
+def _find_file(rng: np.random.Generator, level: int) -> Setup:
+    folder, wanted, *names = draw(rng, NOUNS, 8 + 6 * level)
     here = names[int(rng.integers(len(names)))]
     files = {f"{folder}/": b""}
     for name in names:
@@ -39,10 +39,12 @@ def _find_file(rng: np.random.Generator) -> Setup:
     )
 
 
-def _sort_out(rng: np.random.Generator) -> Setup:
-    folder, *names = draw(rng, NOUNS, 8)
-    logs = [f"{name}.log" for name in names[:3]]
-    files = {name: f"{sentence(rng)}\n".encode() for name in (*logs, *(f"{n}.txt" for n in names[3:]))}
+def _sort_out(rng: np.random.Generator, level: int) -> Setup:
+    folder, *names = draw(rng, NOUNS, 4 + 4 * level)
+    logs = [f"{name}.log" for name in names[: 1 + 2 * level]]
+    files = {
+        name: f"{sentence(rng)}\n".encode() for name in (*logs, *(f"{n}.txt" for n in names[1 + 2 * level :]))
+    }
     return Setup(
         goal=f"Make a folder named {folder} and move every file whose name ends in .log into it.",
         oracle=[OpenApp("xterm"), TypeText(f"mkdir {folder}\n"), TypeText(f"mv *.log {folder}\n")],
@@ -56,16 +58,15 @@ def _sort_out(rng: np.random.Generator) -> Setup:
     )
 
 
-def _calculate(rng: np.random.Generator) -> Setup:
-    a, b, c = (int(n) for n in rng.integers(123, 9877, size=3))
-    result, name = str(a * b - c), f"{draw(rng, NOUNS, 1)[0]}.txt"
+def _calculate(rng: np.random.Generator, level: int) -> Setup:
+    a, b, *others = (int(n) for n in rng.integers(123, 9877, size=1 + level))
+    result, name = str(a * b - sum(others)), f"{draw(rng, NOUNS, 1)[0]}.txt"
+    terms = "".join(f"-{n}" for n in others)
+    sum_of = f"{a} × {b}{terms}".replace("-", " − ")
     return Setup(
-        goal=f"Compute {a} × {b} − {c} with the calculator and save the result, digits only, as {name} in "
-        "the home folder with the text editor.",
-        oracle=[
-            *(OpenApp("galculator"), TypeText(f"{a}*{b}-{c}\n"), OpenApp("mousepad"), TypeText(result)),
-            *(*keys("ctrl+s"), TypeText(name), *keys("enter")),
-        ],
+        goal=f"Compute {sum_of} with the calculator and save the result, digits only, as {name} in the "
+        "home folder with the text editor.",
+        oracle=[OpenApp("galculator"), TypeText(f"{a}*{b}{terms}\n"), *new_text(name, result)],
         milestones={"the file is there": has(name), "it has the result": holds(name, result)},
         changed=[name],
     )

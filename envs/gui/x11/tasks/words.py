@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -34,6 +34,16 @@ def sentence(rng: np.random.Generator) -> str:
     return f"{draw(rng, VERBS, 1)[0].capitalize()} the {one} and the {two}."
 
 
+def sentences(rng: np.random.Generator, count: int) -> list[str]:
+    """Several of them."""
+    return [sentence(rng) for _ in range(count)]
+
+
+def lines(texts: Iterable[str]) -> bytes:
+    """The content of a file of these lines."""
+    return "".join(f"{text}\n" for text in texts).encode()
+
+
 def holds(path: str, text: str) -> Predicate:
     """A file has exactly this text; whether its last line is ended does not count."""
 
@@ -56,6 +66,16 @@ def gone(path: str) -> Predicate:
 def keys(*chords: str) -> list[Action]:
     """Chords such as "ctrl+s"."""
     return [Key(tuple(chord.split("+"))) for chord in chords]
+
+
+def in_terminal(*commands: str) -> list[Action]:
+    """Start the terminal and type commands, one after the other."""
+    return [OpenApp("xterm"), *(TypeText(f"{command}\n") for command in commands)]
+
+
+def new_text(name: str, text: str) -> list[Action]:
+    """Start the editor and save a text under a name in the home folder."""
+    return [OpenApp("mousepad"), TypeText(text), *keys("ctrl+s"), TypeText(name), *keys("enter")]
 
 
 def open_in_editor(path: str) -> list[Action]:

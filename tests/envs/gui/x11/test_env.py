@@ -43,9 +43,11 @@ def test_an_episode_by_the_oracles_words() -> None:
         ({"size": [100, 100]}, "size"),
         ({"tasks": ["nothing_*"]}, "matches none"),
         ({"pool": -1}, "pool"),
+        ({"difficulty": [2, 4]}, "difficulty"),
         ({"settle_s": 0}, "settle_s"),
         ({"sandbox": "maybe"}, "sandbox"),
         ({"colour": 1}, "colour"),
+        ({"theme": ["dark", "loud"]}, "loud"),
     ],
 )
 def test_wrong_options_are_named(options: dict[str, Any], said: str) -> None:
@@ -56,11 +58,22 @@ def test_wrong_options_are_named(options: dict[str, Any], said: str) -> None:
 def test_unknown_tasks_are_named() -> None:
     env: Any = open_env("gui/x11", {"pool": 0, "tasks": "files_copy"})
     try:
-        for task in ({"name": "files_move"}, {"level": 3}):
+        for task in ({"name": "files_move"}, {"level": 3}, {"difficulty": 4}):
             with pytest.raises(ConfigError):
                 env.reset(task, 0)
     finally:
         env.close()
+
+
+def test_the_seed_draws_the_theme_and_the_option_pins_it() -> None:
+    def backgrounds(theme: dict[str, Any]) -> set[tuple[int, ...]]:
+        env: Any = open_env("gui/x11", {"size": [320, 320], "tasks": "files_copy", "pool": 0, **theme})
+        try:
+            return {tuple(env.reset({}, seed).images[0][0, 0]) for seed in range(4)}
+        finally:
+            env.close()
+
+    assert len(backgrounds({})) > 1 and backgrounds({"theme": "dark"}) == {(0x24, 0x30, 0x3C)}
 
 
 PLAIN = """

@@ -112,7 +112,7 @@ def test_others_are_untouched() -> None:
         for _ in range(20):  # a kill takes effect a moment later
             one.perform(Click((300, 300)))
     one.close()
-    for action in list(TASKS["editor_note"].make(np.random.default_rng(0)).oracle)[1:]:
+    for action in list(TASKS["editor_note"].make(np.random.default_rng(0), 1).oracle)[1:]:
         other.perform(action)
     assert len(its_desktop(other).windows()) == 1
     other.close()

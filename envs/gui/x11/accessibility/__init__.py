@@ -1,0 +1,1 @@
+"""The widgets of a desktop: what its apps tell over AT-SPI, by D-Bus."""
