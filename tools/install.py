@@ -53,6 +53,7 @@ TESTED_WITH = {
     "/usr/share/themes/Arc": "arc-theme",
     "dbus-daemon": "dbus-daemon",
     "/usr/libexec/at-spi2-registryd": "at-spi2-core",
+    "/usr/share/doc/libatk-adaptor": "libatk-adaptor",
     "Xvfb": "xvfb",
     "promtool": "prometheus",  # 96 MB
 }
