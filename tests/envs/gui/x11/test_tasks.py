@@ -30,9 +30,8 @@ SOME = LIGHT[::4]
 def of_tasks(names: list[str], play: Callable[[X11Backend, str], str]) -> None:
     """Play tasks, several at once; `play` says what is wrong, or nothing."""
     apps = optional_apps(TASKS[name] for name in names)
-    patient = Machine(
-        SIZE, settle_s=30.0, apps=apps
-    )  # on a busy machine four apps that start at once take their time
+    # On a busy machine four apps that start at once take their time.
+    patient = Machine(SIZE, settle_s=30.0, apps=apps)
     backends = [X11Backend(patient, TASKS, pool=1) for _ in range(4)]
     with ThreadPoolExecutor(len(backends)) as pool:
         shares = [names[number :: len(backends)] for number in range(len(backends))]
