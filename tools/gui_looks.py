@@ -15,19 +15,12 @@ from PIL import Image
 
 from vlrl.envs.gui.actions import Drag, OpenApp, Wait
 from vlrl.envs.gui.emu.desktop import Desktop
+from vlrl.envs.gui.emu.drawing.look import LOOK_SETTINGS
 from vlrl.envs.gui.emu.env import EmuEnv
 from vlrl.envs.gui.emu.families import FAMILIES
 
 SIZE = (640, 480)
-LOOKS = {
-    "font": "sans",
-    "font_size": 13,
-    "scale": 100,
-    "language": "en",
-    "bar_side": "bottom",
-    "menus": "bar",
-    "tools": "forward",
-    "title_buttons": "right",
+LOOKS = {name: value for name, value in LOOK_SETTINGS.items() if name not in ("form", "theme", "widgets")} | {
     "wallpaper": "glow",
     "windows": "one",
 }

@@ -44,6 +44,7 @@ class GuiEnv:
         self._marks: list[ScreenMark] = []
         self._num_steps = self._num_repaired = 0
         self._harms: tuple[str, ...] = ()
+        self._is_harm_paid = False
         self._canvas: Canvas | None = None
         for methods in (("oracle",), ("snapshot", "restore")):
             if not all(hasattr(backend, name) for name in methods):
@@ -55,7 +56,7 @@ class GuiEnv:
         self._canvas = None
         self._screen = self.backend.reset(task, seed)
         self._num_steps, self._paid, self._ended = 0, self.backend.verdict().progress, False
-        self._num_repaired, self._harms = 0, ()
+        self._num_repaired, self._harms, self._is_harm_paid = 0, (), False
         return self._show(f"Task: {self.backend.goal}")
 
     @property
@@ -141,13 +142,14 @@ class GuiEnv:
     def snapshot(self) -> Any:
         """The episode as a value, if the backend's world is one."""
         backend: Any = self.backend
-        counts = self._num_steps, self._num_repaired, self._paid, self._ended, self._harms
-        return backend.snapshot(), (self._screen, self._marks), counts
+        counts = self._num_steps, self._num_repaired, self._paid, self._ended
+        harm = self._harms, self._is_harm_paid
+        return backend.snapshot(), (self._screen, self._marks), counts, harm
 
     def restore(self, state: Any) -> None:
         """Go on from a snapshot."""
-        world, (self._screen, self._marks), counts = state
-        self._num_steps, self._num_repaired, self._paid, self._ended, self._harms = counts
+        world, (self._screen, self._marks), counts, (self._harms, self._is_harm_paid) = state
+        self._num_steps, self._num_repaired, self._paid, self._ended = counts
         backend: Any = self.backend
         backend.restore(world)
 
@@ -159,7 +161,6 @@ class GuiEnv:
     def _result(
         self, text: str, penalty: float, more: Mapping[str, Any], done: Action | None = None
     ) -> StepResult:
-        harmless_before = not self._harms
         verdict = self._verdict()
         self._ended = terminated = self._is_over(done, verdict)
         truncated = not terminated and self._num_steps >= self._max_steps
@@ -178,7 +179,8 @@ class GuiEnv:
             info["raw_reward"] = verdict.reward
         if self._harms:
             info["harms"] = "; ".join(self._harms)
-            penalty += self.rules.harm_penalty * harmless_before
+            penalty += 0.0 if self._is_harm_paid else self.rules.harm_penalty
+            self._is_harm_paid = True
         reward = self._reward(verdict, terminated) - penalty
         return StepResult(self._show(text), reward, terminated, truncated, info)
 

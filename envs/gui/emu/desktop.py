@@ -30,8 +30,7 @@ from vlrl.envs.gui.emu.strings import speak
 from vlrl.envs.gui.emu.task import TEMPLATES, Setup, Template, judge
 from vlrl.envs.gui.emu.variation import Variation
 from vlrl.envs.gui.emu.windows.elements import elements_of
-from vlrl.envs.gui.emu.windows.scene import Scene
-from vlrl.envs.gui.hits import element_at
+from vlrl.envs.gui.emu.windows.scene import Scene, widget_at
 from vlrl.envs.gui.marks import ALIKE_ANYWHERE
 from vlrl.envs.gui.screen import Element, Form, Screen, Verdict
 from vlrl.errors import ConfigError
@@ -214,8 +213,11 @@ class Desktop:
         points = points_of(action) + points_of(wanted)
         if not isinstance(action, Click | LongPress) or len(points) != 2 or _at(action, points[1:]) != wanted:
             return False
-        first, second = (element_at(self.elements(), point) for point in points)
-        return first is not None and first == second and first.role in ALIKE_ANYWHERE
+        layers = [self._scene.at(self.world, x, y) for x, y in points]
+        if layers[0] is None or layers[0] is not layers[1]:
+            return False
+        first, second = (widget_at(layers[0], x, y) for x, y in points)
+        return first is not None and first is second and first.widget.role in ALIKE_ANYWHERE
 
     def _show(self) -> Screen:
         world = self.snapshot().world

@@ -30,6 +30,12 @@ _MANIFEST = (
     '<manifest:file-entry manifest:full-path="content.xml" manifest:media-type="text/xml"/>'
     "</manifest:manifest>"
 )
+_NO_DOCUMENT = (
+    *(zipfile.BadZipFile, zlib.error, EOFError),  # damaged
+    *(KeyError, ElementTree.ParseError, ValueError),  # another kind of file
+    *(RuntimeError, OSError),  # encrypted, packed in a way that zipfile does not know, wrong offsets
+)
+"""What reading a file that an agent wrote may raise."""
 Row = Sequence[str]
 
 
@@ -119,9 +125,7 @@ def _parsed(tree: Tree, path: str, member: str) -> ElementTree.Element | None:
         if len(data) > _MOST_BYTES or b"<!" in data:
             return None
         return ElementTree.fromstring(data)
-    except (zipfile.BadZipFile, KeyError, OSError, EOFError, RuntimeError, NotImplementedError, ValueError):
-        return None
-    except (zlib.error, ElementTree.ParseError):
+    except _NO_DOCUMENT:
         return None
 
 
