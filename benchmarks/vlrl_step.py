@@ -109,8 +109,7 @@ def main() -> None:
             block = Block(pipe.next_block())
             for step in run.steps("GRPO"):
                 metrics = grpo_step(run, step)
-                run.sinks.log(step, metrics)
-                console.step(step, metrics)
+                run.log(step, metrics)
                 phases = {name: metrics[f"time_s/{name}"] for name in TIME_PARTS if name != "wait"}
                 if block.end_step(phases, rest="wait"):
                     pipe.send(block=block.as_dict())

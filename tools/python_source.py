@@ -196,8 +196,9 @@ def own_members(kind: ast.ClassDef) -> dict[str, ast.AST]:
                 if isinstance(target, ast.Name):
                     found.setdefault(target.id, node)
     for node in ast.walk(kind):
-        is_assigned = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
-        if is_assigned and isinstance(node.value, ast.Name) and node.value.id == "self":
+        if not (isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)):
+            continue
+        if isinstance(node.value, ast.Name) and node.value.id == "self":
             found.setdefault(node.attr, node)
     return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import urllib.request
 import zipfile
+from http.client import HTTPResponse
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -44,7 +45,7 @@ class RemoteFile(io.RawIOBase):
         self._position += len(part)
         return len(part)
 
-    def _ask(self, part: str) -> io.BufferedIOBase:
+    def _ask(self, part: str) -> HTTPResponse:
         answer = urllib.request.urlopen(
             urllib.request.Request(self._url, headers={"Range": part}), timeout=TIMEOUT_S
         )

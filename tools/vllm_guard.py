@@ -203,8 +203,9 @@ def of_replaced_method(ours: str, path: str, vllm: Package) -> Iterator[str]:
     method = path.rpartition(".")[2]
     for module in vllm.modules_with(f".{method}("):
         for node in ast.walk(parse(module.file)):
-            is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-            if is_call and node.func.attr == method and (reason := misfit(node, own)):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+                continue
+            if node.func.attr == method and (reason := misfit(node, own)):
                 yield f"{module.name} calls {method} otherwise than {ours} takes it: {reason}"
 
 

@@ -10,7 +10,7 @@ import subprocess
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import httpx2
 from websockets.sync.client import connect
@@ -93,7 +93,7 @@ class BrowserPage:
         """What the page looks like."""
         path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
 
-    def __enter__(self) -> BrowserPage:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

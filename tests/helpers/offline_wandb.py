@@ -18,7 +18,7 @@ def offline_files(run_dir: Path) -> list[Path]:
 
 def history(file: Path) -> list[dict[str, Any]]:
     """What was logged, a dict a step."""
-    from wandb.proto.wandb_internal_pb2 import Record
+    from wandb.proto.wandb_internal_pb2 import Record  # type: ignore[attr-defined]
 
     steps = []
     for data in _records(file.read_bytes()):
