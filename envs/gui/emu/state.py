@@ -122,11 +122,12 @@ class Held(NamedTuple):
     """What is dragged with the held button.
 
     Attributes:
-        grip: "press", "text", "thumb", "slider", "move", "resize", "stroke", "row".
+        grip: "press", "text", "thumb", "slider", "move", "resize", "stroke", "row", "band".
         window: number; 0 for the desktop itself.
         id: the widget's.
         start: where the button was pressed.
         data: what the grip needs to know of then.
+        path: where the pointer was since: all places of a stroke, both ends of a rubber band.
     """
 
     grip: str

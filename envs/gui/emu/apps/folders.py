@@ -7,7 +7,7 @@ from typing import Any
 
 from vlrl.envs.gui.emu import files
 from vlrl.envs.gui.emu.app import App, Reader, System, register
-from vlrl.envs.gui.emu.apps.parts.folders_view import TRASH, build
+from vlrl.envs.gui.emu.apps.parts.folders_view import TRASH, build, shown
 from vlrl.envs.gui.emu.input.events import Activate, Change, Command, Drop, Event, Open, Reply
 from vlrl.envs.gui.emu.strings import tr
 
@@ -18,7 +18,7 @@ class Folders:
 
     Attributes:
         folder: whose contents; `unfolded` are those whose folders the tree shows.
-        chosen: paths that are selected.
+        chosen: paths that are selected; on a phone a selection is begun by a finger that is held.
         sort: column, and whether from the last to the first.
         query: part of a name that is searched for in the folder and all that are in it.
         taken: "cut" or "copy", and the paths, until they are pasted.
@@ -38,7 +38,14 @@ def start(argument: str, reader: Reader) -> Folders:
     """Start at a folder, or at the one that a file is in."""
     if reader.is_folder(argument):
         return Folders(argument)
-    return Folders(files.parent(argument), chosen=(argument,)) if reader.exists(argument) else Folders()
+    if not reader.exists(argument):
+        return Folders()
+    return Folders(files.parent(argument), chosen=_selected(reader, argument))
+
+
+def _selected(reader: Reader, *paths: str) -> tuple[str, ...]:
+    """What is selected after something was done with it; nothing on a phone, whose taps would go on."""
+    return () if reader.is_mobile else paths
 
 
 def handle(state: Folders, event: Event, system: System) -> Folders:
@@ -58,7 +65,8 @@ def handle(state: Folders, event: Event, system: System) -> Folders:
         case Command("chosen.sort", int(column)):
             return replace(state, sort=(column, state.sort[0] == column and not state.sort[1]))
         case Drop("tree" | "chosen", str(path), str(to)) if system.is_folder(to):
-            return _put(state, "cut", (path,), to, system)
+            dragged = state.chosen if path in state.chosen else (path,)
+            return _put(state, "cut", dragged, to, system)
         case Command("up"):
             return _at(state, files.parent(state.folder))
         case Command(id):
@@ -67,7 +75,7 @@ def handle(state: Folders, event: Event, system: System) -> Folders:
             system.make_folder(_free(files.join(state.folder, name.strip()), system))
         case Reply("rename", str(name)) if _is_name(name) and name.strip() != files.base(state.asked):
             to = _free(files.join(files.parent(state.asked), name.strip()), system)
-            return replace(state, chosen=(to,)) if system.move(state.asked, to) else state
+            return replace(state, chosen=_selected(system, to)) if system.move(state.asked, to) else state
         case Reply("empty", "yes"):
             for path in system.list(TRASH):
                 system.delete(path)
@@ -86,7 +94,11 @@ def _command(state: Folders, id: str, system: System) -> Folders:
             system.prompt("rename", tr("New name"), files.base(first))
             return replace(state, asked=first)
         case "cut" | "copy" if first:
-            return replace(state, taken=(id, state.chosen))
+            return replace(state, taken=(id, state.chosen), chosen=_selected(system, *state.chosen))
+        case "select_all":
+            return replace(state, chosen=tuple(shown(state, system)))
+        case "select_none":
+            return replace(state, chosen=())
         case "paste":
             return _put(state, *state.taken, state.folder, system)
         case "delete" if first:
@@ -129,7 +141,7 @@ def _put(state: Folders, how: str, paths: tuple[str, ...], to: str, system: Syst
             break
         put.append(target)
     taken = ("", ()) if how == "cut" else state.taken
-    return replace(state, taken=taken, chosen=tuple(put) if to == state.folder else ())
+    return replace(state, taken=taken, chosen=_selected(system, *put) if to == state.folder else ())
 
 
 def _delete(state: Folders, system: System) -> Folders:

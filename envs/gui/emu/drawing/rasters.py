@@ -135,6 +135,15 @@ def dot(width: int, height: int, colour: Colour) -> ByteArray:
     return pixels
 
 
+def veil(width: int, height: int, colour: Colour) -> ByteArray:
+    """A tint of a colour with a line around it, on whatever lies behind."""
+    pixels = np.empty((height, width, 4), np.uint8)
+    pixels[..., :3] = colour
+    pixels[..., 3] = 220
+    pixels[1:-1, 1:-1, 3] = 60
+    return pixels
+
+
 def caption(width: int, height: int, text: str, font: Font, colour: Colour, shade: Colour) -> ByteArray:
     """Centred text with a shade, on whatever lies behind."""
     cover = np.zeros((height, width), np.int32)

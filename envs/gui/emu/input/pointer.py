@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from vlrl.envs.gui.actions import Pixel
 from vlrl.envs.gui.emu import limits
 from vlrl.envs.gui.emu.drawing.paint import Layer
-from vlrl.envs.gui.emu.input import editing, text
+from vlrl.envs.gui.emu.input import band, editing, text
 from vlrl.envs.gui.emu.input.events import Change
 from vlrl.envs.gui.emu.state import Box, Held, TextCursor, World
 from vlrl.envs.gui.emu.update import deliver
@@ -97,6 +96,10 @@ def _press_on(world: World, layer: Layer, placed: Placed, count: int, modifiers:
         case RowOf():
             world = editing.focus(world, number, widget.owner.id)
             held = Held("row", number, widget.id, point, (count, tuple(modifiers)))
+            if widget.is_ground(x):
+                held = band.begun(world, layer, widget.owner, count, modifiers) or held
+        case Rows() if widget.many:
+            held = band.begun(world, layer, widget, count, modifiers) or held
         case _:
             pass
     if widget.takes_focus and widget.enabled:
@@ -130,6 +133,8 @@ def move(scene: Scene, world: World, to: Pixel) -> World:
         case "stroke":
             path = held.path if len(held.path) >= limits.STROKE_POINTS else (*held.path, to)
             return world._replace(held=held._replace(path=path))
+        case "band":
+            return band.stretch(scene, world, held)
         case "text" | "slider" | "thumb":
             return _drag_within(scene, world, held, dy)
         case _:
@@ -177,8 +182,15 @@ def context(scene: Scene, world: World) -> World:
     on = None
     if isinstance(widget, RowOf):
         on = widget.line.key
+        picks = world.is_mobile and widget.owner.many  # a finger that is held begins a selection
         if on not in widget.owner.selected:
-            world = deliver(world, number, Change(widget.owner.id, selection(widget.owner, on, ())))
+            chosen = band.selection(widget.owner, on, ("ctrl",) if picks else ())
+            world = deliver(world, number, Change(widget.owner.id, chosen))
+            layer = scene.layer(world, number)
+            found = layer.view.find(widget.id) if layer else None
+            items = found.widget.menu if found else items
+        if picks:
+            return world
     elif isinstance(widget, Entry):
         items = items or menus.edit_items()
     if widget.takes_focus:
@@ -199,7 +211,9 @@ def wheel(scene: Scene, world: World, dy: int, within_page: bool = False) -> Wor
         _, top, _, bottom = layer.view.scrollers[id].box
         page = max(1, (bottom - top) * PAGE_EIGHTHS // 8)
         dy = min(max(-page, dy), page)
-    return editing.scroll_by(world, layer.number, layer.view, id, dy)
+    world = editing.scroll_by(world, layer.number, layer.view, id, dy)
+    held = world.held
+    return band.stretch(scene, world, held) if held is not None and held.grip == "band" else world
 
 
 def scroller_under(scene: Scene, world: World) -> tuple[Layer, str] | None:
@@ -214,16 +228,3 @@ def scroller_under(scene: Scene, world: World) -> tuple[Layer, str] | None:
         if scroller.last and x0 <= x < x1 and y0 <= y < y1:
             return layer, id
     return None
-
-
-def selection(owner: Rows, key: Any, modifiers: Sequence[str]) -> Any:
-    """What is selected after a click on a row: its key, or with `many` a tuple of keys."""
-    if not owner.many:
-        return key
-    keys, before = [line.key for line in owner.lines], tuple(owner.selected)
-    if "ctrl" in modifiers:
-        return tuple(k for k in before if k != key) if key in before else (*before, key)
-    if "shift" in modifiers and before and before[0] in keys:
-        first, last = sorted((keys.index(before[0]), keys.index(key)))
-        return tuple(keys[first : last + 1])
-    return (key,)

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from vlrl.envs.gui.emu.drawing.paint import Layer
+from vlrl.envs.gui.emu.input.band import selection
 from vlrl.envs.gui.emu.input.events import Change, Command, Drop, Stroke
-from vlrl.envs.gui.emu.input.pointer import selection
 from vlrl.envs.gui.emu.state import Held, World
 from vlrl.envs.gui.emu.update import deliver
 from vlrl.envs.gui.emu.widgets.base import Placed
-from vlrl.envs.gui.emu.widgets.rows import RowOf
+from vlrl.envs.gui.emu.widgets.rows import RowOf, Rows
 from vlrl.envs.gui.emu.windows import menus, wm
 from vlrl.envs.gui.emu.windows.scene import BACKDROP, Scene, on_screen, widget_at
 
@@ -33,6 +33,8 @@ def release(scene: Scene, world: World) -> World:
         return world
     if held.grip == "stroke":
         return _stroke(world, layer, held)
+    if held.grip == "band":
+        return _end_band(scene, world, layer, held)
     if held.grip not in ("press", "row"):
         return world
     placed = layer.view.find(held.id)
@@ -56,6 +58,18 @@ def _use(world: World, layer: Layer, placed: Placed, held: Held) -> World:
     return world if event is None else deliver(world, held.window, event)
 
 
+def _end_band(scene: Scene, world: World, layer: Layer, held: Held) -> World:
+    """A rubber band is gone; one that was not drawn was a click on a row, or on none."""
+    placed = layer.view.find(held.id)
+    if held.path or placed is None or not isinstance(placed.widget, Rows):
+        return world
+    under = widget_at(layer, *world.pointer)
+    if under is not None and isinstance(under.widget, RowOf):
+        return _use_row(world, layer, under, under.widget, held.data.count, held.data.modifiers)
+    is_bare = placed.widget.selected and not held.data.modifiers
+    return deliver(world, held.window, Change(held.id, ())) if is_bare else world
+
+
 def _use_row(
     world: World, layer: Layer, placed: Placed, row: RowOf, count: int, modifiers: Sequence[str]
 ) -> World:
@@ -65,9 +79,13 @@ def _use_row(
         arrow = row.arrow(placed.box, look)
         if arrow[0] <= x < arrow[2]:
             return deliver(world, number, Command(f"{owner.id}.toggle", row.line.key))
+    is_touch = look.form == "mobile" and not modifiers
+    if is_touch and owner.many:  # a tap opens; once a finger was held, it goes on with the selection
+        event = Change(owner.id, selection(owner, row.line.key, ("ctrl",))) if owner.selected else row.twice
+        return world if event is None else deliver(world, number, event)
     if count == 1:
         world = deliver(world, number, Change(owner.id, selection(owner, row.line.key, modifiers)))
-    if row.twice is not None and (count == 2 or (look.form == "mobile" and not modifiers)):
+    if row.twice is not None and (count == 2 or is_touch):
         world = deliver(world, number, row.twice)
     return world
 

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from vlrl.envs.gui import actions
 from vlrl.envs.gui.actions import Action, Click, Drag, Key, LongPress, Pixel, SystemButton, TypeText
-from vlrl.envs.gui.emu.oracle.reach import Locator, Stuck, close_menu, reach
+from vlrl.envs.gui.emu.oracle.reach import Locator, Stuck, close_menu, is_selected, reach
 from vlrl.envs.gui.emu.widgets.controls import Choice, Slider
 from vlrl.envs.gui.emu.widgets.entry import Entry
 from vlrl.envs.gui.emu.widgets.menus import MenuBar
@@ -68,8 +68,11 @@ def context(id: str, item: str) -> Intent:
     """Choose from a widget's context menu."""
 
     def intent(locator: Locator) -> tuple[Action, bool]:
-        if locator.world.popup is not None and locator.world.popup.kind == "context" and locator.offers(item):
+        popup = locator.world.popup
+        if popup is not None and (popup.kind == "context" or popup.source == "more") and locator.offers(item):
             return click(item)(locator)
+        if locator.is_mobile and is_selected(locator, id):  # what can be done with it is behind one button
+            return click("more")(locator)[0], False
         found = reach(locator, id)
         if not isinstance(found, tuple):
             return found, False

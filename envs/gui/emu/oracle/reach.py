@@ -64,6 +64,15 @@ def reach(locator: Locator, id: str) -> Pixel | Action:
     raise Stuck(f"{id!r} cannot be seen")
 
 
+def is_selected(locator: Locator, id: str) -> bool:
+    """Whether a row is selected in a list of which several may be."""
+    return any(
+        isinstance(rows, Rows) and rows.many and id in [f"{rows.id}.{key}" for key in rows.selected]
+        for layer in locator.scene.layers(locator.world)
+        for rows in (placed.widget for placed in layer.view.placed)
+    )
+
+
 def close_menu(locator: Locator) -> Action:
     """Close an open menu."""
     return SystemButton("back") if locator.is_mobile else Key(("escape",))

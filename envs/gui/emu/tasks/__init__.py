@@ -15,7 +15,7 @@ from vlrl.envs.gui.emu.tasks import (
     settings,
     sheet,
 )
-from vlrl.envs.gui.emu.tasks.files import folders, lookup
+from vlrl.envs.gui.emu.tasks.files import folders, lookup, several
 from vlrl.envs.gui.emu.tasks.mail import attachments, letters
 from vlrl.envs.gui.emu.tasks.web import browser, forms, forum
 
@@ -39,5 +39,6 @@ __all__ = [
     "paint",
     "safety",
     "settings",
+    "several",
     "sheet",
 ]

@@ -9,7 +9,7 @@ from vlrl.envs.gui.emu.drawing.look import Look
 from vlrl.envs.gui.emu.drawing.rasters import Painter, fill
 from vlrl.envs.gui.emu.drawing.theme import Colour
 from vlrl.envs.gui.emu.input.events import Event
-from vlrl.envs.gui.emu.state import Box, Interface, MenuItem
+from vlrl.envs.gui.emu.state import Box, Held, Interface, MenuItem
 
 Item: TypeAlias = tuple[int, int, int, int, Box, Painter, tuple[Any, ...]]
 """What is drawn: (x0, y0, x1, y1, clip, painter, the painter's values). Equal items look the same."""
@@ -50,8 +50,8 @@ class Scroller(NamedTuple):
 class View:
     """A widget tree laid out in a window: what is where, in the order of drawing."""
 
-    def __init__(self, look: Look, interface: Interface, is_active: bool) -> None:
-        self.look, self.interface, self.is_active = look, interface, is_active
+    def __init__(self, look: Look, interface: Interface, is_active: bool, band: Held | None = None) -> None:
+        self.look, self.interface, self.is_active, self.band = look, interface, is_active, band
         self.placed: list[Placed] = []
         self.scrollers: dict[str, Scroller] = {}
         self._items: list[Item] | None = None

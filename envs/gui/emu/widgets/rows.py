@@ -6,9 +6,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+from vlrl.envs.gui.actions import Pixel
 from vlrl.envs.gui.emu.drawing.icons import icon as icon_painter
 from vlrl.envs.gui.emu.drawing.look import Look
-from vlrl.envs.gui.emu.drawing.rasters import fill, plate
+from vlrl.envs.gui.emu.drawing.rasters import fill, plate, veil
 from vlrl.envs.gui.emu.drawing.theme import Colour, mix
 from vlrl.envs.gui.emu.input.events import Activate, Change, Command
 from vlrl.envs.gui.emu.state import Box, MenuItem
@@ -44,9 +45,10 @@ class Rows(Widget):
     """A list, a table (with `columns`) or a tree (lines with a depth).
 
     A click sends Change(id, key), a double click or enter Activate(id, key). With `many`, the value is a
-    tuple of keys; ctrl adds one and shift all between. A branch's arrow sends Command(id + ".toggle", key); a
-    column's head Command(id + ".sort", index). Dragging a row onto a row or onto any widget with an id sends
-    Drop if `drags`.
+    tuple of keys, the first of them the one that shift extends from; ctrl adds one and shift all between, and
+    a drag on empty ground selects what the rubber band touches. A branch's arrow sends
+    Command(id + ".toggle", key); a column's head Command(id + ".sort", index). Dragging a row onto a row or
+    onto any widget with an id sends Drop if `drags`.
 
     Attributes:
         columns: (title, width in pixels of font size 13, 0 for what is left) of each; () for a plain list.
@@ -109,7 +111,15 @@ class Rows(Widget):
             if y >= body[3]:
                 break
             RowOf(self, self.lines[index], edges).place(view, (body[0], y, right, y + high), inside)
+        if view.band is not None and view.band.id == self.id and len(view.band.path) == 2:
+            Band().place(view, _around(*view.band.path, body[1] - offset), inside)
         place_bar(self.id, view, body, clip)
+
+    def touched(self, first: int, last: int, look: Look) -> tuple[Any, ...]:
+        """Keys of the rows between two heights, in pixels from the top of the first row."""
+        high = self.row_height(look)
+        top, bottom = sorted((first, last))
+        return tuple(line.key for line in self.lines[max(0, top // high) : bottom // high + 1])
 
     def edges(self, left: int, right: int, look: Look) -> tuple[int, ...]:
         """Where the columns begin, and the right end."""
@@ -164,6 +174,10 @@ class RowOf(Widget):
     def drop_key(self) -> Any:
         """Its key."""
         return self.line.key
+
+    def is_ground(self, x: int) -> bool:
+        """Whether a place is empty ground: beside the first cell of a row that is not selected."""
+        return self.owner.many and not self.is_selected and len(self.edges) > 2 and x >= self.edges[1]
 
     def arrow(self, box: Box, look: Look) -> Box:
         """Where a branch is opened and closed."""
@@ -229,3 +243,23 @@ class Head(Widget):
         values = (inside, inside, None, 0, self.name, look.font, colours.muted, "left", look.unit)
         items.append((*box, clip, plate, values))
         items.append((box[0], box[3] - 1, box[2], box[3], clip, fill, (colours.border,)))
+
+
+@dataclass(slots=True)
+class Band(Widget):
+    """The rubber band while it is drawn."""
+
+    is_solid: ClassVar[bool] = False
+
+    def paint(self, items: list[Item], box: Box, clip: Box, view: View) -> None:
+        """A tint with a line around it; the rows show through."""
+        look = view.look
+        on_accent = look.family.shape is not None and look.family.shape.row == "accent"
+        colour = look.palette.muted if on_accent else look.palette.accent
+        items.append((*box, clip, veil, (colour,)))
+
+
+def _around(start: Pixel, end: Pixel, down: int) -> Box:
+    """The box between two corners, moved down."""
+    (x0, x1), (y0, y1) = sorted((start[0], end[0])), sorted((start[1], end[1]))
+    return x0, y0 + down, x1 + 1, y1 + down + 1

@@ -8,7 +8,7 @@ from typing import Any
 from vlrl.envs.gui.emu.app import APPS, Reader
 from vlrl.envs.gui.emu.drawing.look import Look, look_of
 from vlrl.envs.gui.emu.drawing.paint import Layer
-from vlrl.envs.gui.emu.state import Box, Interface, Window, World
+from vlrl.envs.gui.emu.state import Box, Held, Interface, Window, World
 from vlrl.envs.gui.emu.strings import speak
 from vlrl.envs.gui.emu.widgets.base import Placed, View, Widget
 from vlrl.envs.gui.emu.widgets.menus import MenuBar, MenuTitle
@@ -80,13 +80,15 @@ class Scene:
         app = APPS[window.app]
         size = box[2] - box[0], box[3] - box[1]
         minute = world.time_ms // 60_000 if app.shows_time else 0
-        shown = (window.state, window.interface, world.files, world.settings, world.store, minute)
+        held = world.held
+        band = held if held is not None and held.grip == "band" and held.window == window.number else None
+        shown = (window.state, window.interface, world.files, world.settings, world.store, minute, band)
 
         def make() -> View:
             content = app.build(window.state, Reader(world, app.name))
             frame = Frame(content, app.icon, bool(window.parent), window.is_maximized)
             frame.name, frame.id = app.title_of(window.state), "window.frame"
-            return _laid_out(frame, (0, 0, *size), look, window.interface, is_active)
+            return _laid_out(frame, (0, 0, *size), look, window.interface, is_active, band)
 
         return self._kept(window.number, (size, is_active, look, window.is_maximized, *shown), make)
 
@@ -147,10 +149,15 @@ def _shown_by_bars(world: World, look: Look) -> tuple[Any, ...]:
 
 
 def _laid_out(
-    widget: Widget, box: Box, look: Look, interface: Interface = NO_INTERFACE, is_active: bool = True
+    widget: Widget,
+    box: Box,
+    look: Look,
+    interface: Interface = NO_INTERFACE,
+    is_active: bool = True,
+    band: Held | None = None,
 ) -> View:
     """A widget in a layer of its own."""
-    view = View(look, interface, is_active)
+    view = View(look, interface, is_active, band)
     inside = (0, 0, box[2] - box[0], box[3] - box[1])
     place = look.family.places.get(type(widget))
     if place is None:

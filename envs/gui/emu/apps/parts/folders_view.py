@@ -21,6 +21,7 @@ from vlrl.envs.gui.emu.widgets import (
     Widget,
     tool_button,
 )
+from vlrl.envs.gui.emu.widgets.menus import MenuTitle
 from vlrl.envs.gui.emu.windows.dialogs import icon_of
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ Kind = Art = Type = Tipo
 Size = Größe = Taille = Tamaño
 Search = Suche = Recherche = Búsqueda
 selected = ausgewählt = sélectionnés = seleccionados
+Select none = Nichts auswählen = Tout désélectionner = No seleccionar nada
 items = Einträge = éléments = elementos
 Text|kind = Text = Texte = Texto
 Table|kind = Tabelle = Tableau = Tabla
@@ -55,10 +57,10 @@ TRASH = "/Trash"
 
 def build(state: Folders, reader: Reader) -> Widget:
     """Tree at the left (not on a phone), table at the right."""
-    shown = _shown(state, reader)
+    paths = shown(state, reader)
     lines = [
         Line(path, (files.base(path), _kind(reader, path), str(_size(reader, path))), icon_of(reader, path))
-        for path in shown
+        for path in paths
     ]
     narrow = reader.is_mobile
     columns = ((tr("Name"), 0), (tr("Kind"), 66 if narrow else 70), (tr("Size"), 54))
@@ -72,17 +74,18 @@ def build(state: Folders, reader: Reader) -> Widget:
         drags=True,
         menu=_row_menu(state),
     )
-    count = f"{len(shown)} {tr('items')}"
+    count = f"{len(paths)} {tr('items')}"
     if state.chosen:
         count += f", {len(state.chosen)} {tr('selected')}"
+    tools = Row(
+        tool_button("up", tr("Up"), "up", enabled=state.folder != "/"),
+        tool_button("new_folder", tr("New folder"), "plus"),
+        Label(state.folder, "muted", grow=1),
+        Entry("query", tr("Search"), state.query, hint=tr("Search"), grow=1),
+    )
     return Column(
         _menus(state),
-        Row(
-            tool_button("up", tr("Up"), "up", enabled=state.folder != "/"),
-            tool_button("new_folder", tr("New folder"), "plus"),
-            Label(state.folder, "muted", grow=1),
-            Entry("query", tr("Search"), state.query, hint=tr("Search"), grow=1),
-        ),
+        _selection_bar(state) if narrow and state.chosen else tools,
         Row(None if narrow else _tree(state, reader), table, gap=1, grow=1),
         Divider(),
         Label(count, "small"),
@@ -91,7 +94,24 @@ def build(state: Folders, reader: Reader) -> Widget:
     )
 
 
-def _shown(state: Folders, reader: Reader) -> list[str]:
+def _selection_bar(state: Folders) -> Widget:
+    """What a phone has in the place of its tools while something is selected."""
+    in_trash = state.folder == TRASH
+    return Row(
+        tool_button("select_none", tr("Select none"), "close"),
+        Label(f"{len(state.chosen)} {tr('selected')}", "bold", grow=1),
+        None if in_trash else tool_button("cut", tr("Cut"), "cut"),
+        None if in_trash else tool_button("copy", tr("Copy"), "copy"),
+        tool_button("delete", tr("Delete"), "trash"),
+        MenuTitle("more", "…", (*_row_menu(state), SEPARATOR, _select_all())),
+    )
+
+
+def _select_all() -> MenuItem:
+    return MenuItem("select_all", tr("Select all"), "ctrl+a")
+
+
+def shown(state: Folders, reader: Reader) -> list[str]:
     """Paths in the order of the table."""
     paths = reader.list(state.folder)
     if state.query.strip():
@@ -140,17 +160,18 @@ def _tree(state: Folders, reader: Reader) -> Widget:
 
 
 def _row_menu(state: Folders) -> tuple[MenuItem, ...]:
+    one = len(state.chosen) < 2
     if state.folder == TRASH:
         return MenuItem("restore", tr("Restore")), MenuItem("delete", tr("Delete"))
     return (
-        MenuItem("open", tr("Open")),
+        MenuItem("open", tr("Open"), enabled=one),
         SEPARATOR,
         MenuItem("cut", tr("Cut")),
         MenuItem("copy", tr("Copy")),
-        MenuItem("rename", tr("Rename…")),
+        MenuItem("rename", tr("Rename…"), enabled=one),
         MenuItem("delete", tr("Delete")),
         SEPARATOR,
-        MenuItem("details", tr("Details")),
+        MenuItem("details", tr("Details"), enabled=one),
     )
 
 
@@ -180,6 +201,7 @@ def _menus(state: Folders) -> MenuBar:
                 MenuItem("cut", tr("Cut"), "ctrl+x", enabled=some),
                 MenuItem("copy", tr("Copy"), "ctrl+c", enabled=some),
                 MenuItem("paste", tr("Paste"), "ctrl+v", enabled=bool(state.taken[1])),
+                _select_all(),
             ),
         ),
     )

@@ -103,7 +103,7 @@ def rename(draw: Draw) -> Setup:
     )
 
 
-def _moved(draw: Draw, pairs: Sequence[tuple[str, str]], before: dict[str, str]) -> dict[str, object]:
+def moved(draw: Draw, pairs: Sequence[tuple[str, str]], before: dict[str, str]) -> dict[str, object]:
     """Milestones and changes of files that go from one path to another."""
 
     def holds(world: World, old: str, new: str) -> bool:
@@ -129,7 +129,7 @@ def drag_into_folder(draw: Draw) -> Setup:
         files={f"{HOME}/{target}": None, f"{HOME}/{other}": None, **before},
         windows=[("files", HOME)],
         oracle=[drag(row(path), row(f"{HOME}/{target}")) for path in files],
-        **_moved(draw, pairs, before),  # type: ignore[arg-type]
+        **moved(draw, pairs, before),  # type: ignore[arg-type]
     )
 
 
@@ -155,7 +155,7 @@ def cut_and_paste(draw: Draw) -> Setup:
             double_click(row(end)),
             menu("edit", "paste"),
         ],
-        **_moved(draw, [(path, f"{end}/{base(path)}")], before),  # type: ignore[arg-type]
+        **moved(draw, [(path, f"{end}/{base(path)}")], before),  # type: ignore[arg-type]
     )
 
 

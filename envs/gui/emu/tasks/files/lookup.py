@@ -14,10 +14,10 @@ from vlrl.envs.gui.emu.tasks.content.words import FOLDERS, LINES, STEMS
 from vlrl.envs.gui.emu.tasks.files.folders import HOME, contents, opening, row
 
 
-def is_in_the_trash(path: str, text: str, world: World) -> bool:
+def is_in_the_trash(path: str, content: object, world: World) -> bool:
     """Whether a file was deleted, and can be restored to where it was."""
     trashed, origins = f"/Trash/{base(path)}", dict(world.store.get("files") or ())
-    return bool(world.read(trashed) == text and origins.get(trashed) == path)
+    return bool(world.read(trashed) == content and origins.get(trashed) == path)
 
 
 @template("files/delete", levels=(1, 2, 3))
