@@ -16,7 +16,9 @@ from vlrl.envs.gui.emu.files import empty_disk, write
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import speak
 from vlrl.envs.gui.emu.task import Draw, Setup, Template, judge
+from vlrl.envs.gui.emu.tasks.content.news import distracting
 from vlrl.envs.gui.emu.variation import Variation
+from vlrl.envs.gui.emu.windows.notices import STORE
 from vlrl.envs.gui.emu.windows.scene import Scene
 from vlrl.envs.gui.screen import Form
 from vlrl.seeds import derive_seed
@@ -91,6 +93,9 @@ def opening(
     minutes = int(np.random.default_rng(derive_seed("clock", episode.seed)).integers(6 * 60))
     world = World(files, settings, dict(setup.data), size, time_ms=START_MS + minutes * 60_000)
     world = world._replace(pointer=(size[0] // 2, size[1] // 2))
+    if looks["toasts"] == "some" and STORE not in setup.data:
+        come = distracting(episode.seed, world.time_ms)
+        world = world._replace(store={**world.store, STORE: come})
     world = _with_windows(world, setup, form, episode.seed)
     scene, compositor = Scene(), Compositor(size)
     compositor.show(scene.layers(world))

@@ -1,7 +1,8 @@
 """What a desktop holds, record by record: files, settings, and by name each letter, alarm or line of a cart.
 
 A task says by these names what may change; whatever else changes is a side effect. What leaves no trace that
-matters is not a record: that a letter was read, the calculator's tape, when a file was written.
+matters is not a record: that a letter was read or a notice dismissed, the calculator's tape, when a file was
+written.
 """
 
 from __future__ import annotations
@@ -142,6 +143,7 @@ _RECORDS: Mapping[str, Callable[[Any], Named]] = {
     "calculator": lambda data: [("data:calculator/memory", (data or calculator.Kept()).memory)],
     "files": lambda data: ((trash_record(path), origin) for path, origin in data or ()),
     "browser": lambda data: ((bookmark_record(address), True) for address in data or ()),
+    "notices": lambda data: (),
     "club": lambda data: ((member_record(one.name), one) for one in data or ()),
 }
 """What an app keeps → its records. What any other app keeps is one record, "data:" and its name."""

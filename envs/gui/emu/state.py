@@ -148,6 +148,8 @@ class World(NamedTuple):
         store: app's name → what it keeps when its windows are closed.
         said: the Answer or Finish that was given.
         next_number: of the next window.
+        shade: place of the first notice in the list while that is shown, with the quick settings; None while
+            it is not.
     """
 
     files: Files
@@ -163,11 +165,17 @@ class World(NamedTuple):
     keys: tuple[str, ...] = ()
     said: Answer | Finish | None = None
     next_number: int = 1
+    shade: int | None = None
 
     @property
     def is_mobile(self) -> bool:
         """Whether it is a phone: one app at a time, on a touch screen."""
         return bool(self.settings.get("form") == "mobile")
+
+    @property
+    def is_shade_open(self) -> bool:
+        """Whether the list of notices and the quick settings are shown."""
+        return self.shade is not None
 
     def read(self, path: str) -> Any:
         """A file's content; None if there is no such file."""

@@ -27,8 +27,11 @@ CHOICES: Mapping[str, tuple[Any, ...]] = {
     "wallpaper": WALLPAPERS,
     "widgets": tuple(FAMILIES),
     "windows": ("one", "many", "maximised", "tiled"),
+    "toasts": ("none", "some"),
 }
-"""What each may be; a seed draws from them."""
+"""What each may be; a seed draws from them, but for those of UNLESS_ASKED."""
+UNLESS_ASKED: Mapping[str, tuple[Any, ...]] = {"toasts": ("none",)}
+"""What a seed draws from where nothing else is said."""
 LEAST: Mapping[str, Mapping[int, tuple[int, int]]] = {
     "desktop": {100: (640, 480), 125: (640, 480), 150: (800, 600), 175: (896, 672), 200: (1024, 768)},
     "mobile": {100: (384, 704), 125: (384, 704), 150: (432, 800), 175: (512, 940), 200: (600, 1100)},
@@ -57,7 +60,7 @@ class Variation:
         Raises:
             ConfigError: for an unknown key or value.
         """
-        self.choices = dict(CHOICES)
+        self.choices = {**CHOICES, **UNLESS_ASKED}
         for key, given in pins.items():
             if key not in CHOICES:
                 raise ConfigError(

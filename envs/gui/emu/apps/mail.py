@@ -8,12 +8,15 @@ from vlrl.envs.gui.emu import files, limits
 from vlrl.envs.gui.emu.app import App, Reader, System, register
 from vlrl.envs.gui.emu.apps.parts.mail_view import Mail, build
 from vlrl.envs.gui.emu.apps.parts.mailbox import FOLDERS, Letter, find, letters_of
-from vlrl.envs.gui.emu.input.events import Activate, Change, Command, Drop, Event, Reply
+from vlrl.envs.gui.emu.input.events import Activate, Change, Command, Drop, Event, Open, Reply
 from vlrl.envs.gui.emu.strings import tr
 
 
 def start(argument: str, reader: Reader) -> Mail:
-    """Start at a folder."""
+    """Start at a folder, or at the letter that has a number."""
+    letter = find(letters_of(reader.data), int(argument)) if argument.isdigit() else None
+    if letter is not None:
+        return Mail(letter.folder, letter.number, is_open=True)
     return Mail(argument if argument in FOLDERS else "inbox")
 
 
@@ -22,6 +25,11 @@ def handle(state: Mail, event: Event, system: System) -> Mail:
     letters = letters_of(system.data)
     letter = find(letters, state.letter)
     match event:
+        case Open(argument):
+            opened = start(argument, system)
+            if opened.letter is not None:
+                _change(system, opened.letter, is_read=True)
+            return opened
         case Change("letter", int(number)) if not system.is_mobile:
             _change(system, number, is_read=True)
         case Activate("letter", int(number)) if system.is_mobile:

@@ -30,6 +30,7 @@ from vlrl.envs.gui.emu.widgets import (
     field_row,
     section,
 )
+from vlrl.envs.gui.emu.windows.shade import OFF_IN_FLIGHT
 
 DEFAULTS: dict[str, Any] = {
     "volume": 50,
@@ -193,8 +194,9 @@ def handle(state: Settings, event: Event, system: System) -> Settings:
         case Change("page"):
             pass
         case Change("airplane", True):
-            for key, value in (("airplane", True), ("wifi", False), ("bluetooth", False)):
-                system.set(key, value)
+            system.set("airplane", True)
+            for key in OFF_IN_FLIGHT:
+                system.set(key, False)
         case Change(key, value):
             system.set(key, value)
         case Command("reset"):

@@ -81,6 +81,7 @@ class Family:
         bars: (world, look, menus of the window in front) → the bars of a desktop, each a
             `windows.bars.BarLayer`.
         menus_on_top: whether a bar has the menus of the window in front, and windows have none.
+        corner: where notices are shown: right above, right below, in the middle above; "" beside the clock.
         radius: of a window's corners at font size 13, `menu_radius` of a menu's.
         shadow: pixels at font size 13 that a window's shadow reaches; a menu's reaches half as far.
     """
@@ -97,6 +98,7 @@ class Family:
     margins: Callable[[Any, tuple[int, int]], tuple[int, int, int, int]] | None = None
     bars: Callable[[Any, Any, Any], Any] | None = None
     menus_on_top: bool = False
+    corner: Literal["above", "below", "middle", ""] = ""
     radius: int = 0
     menu_radius: int = 0
     shadow: int = 0

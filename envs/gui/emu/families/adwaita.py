@@ -9,6 +9,7 @@ from vlrl.envs.gui.emu.families.painters import DRAWS, PLACES
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import add_words, tr
 from vlrl.envs.gui.emu.widgets.menus import MenuTitle
+from vlrl.envs.gui.emu.windows import notices
 from vlrl.envs.gui.emu.windows.bars import BarLayer, BarPart, app_icons, dock_box, pinned_apps
 from vlrl.envs.gui.emu.windows.shell import clock_text
 
@@ -29,8 +30,10 @@ def margins(look: Look, size: tuple[int, int]) -> tuple[int, int, int, int]:
 
 def bars(world: World, look: Look, menus: tuple[MenuTitle, ...]) -> list[BarLayer]:
     """The panel and the dash."""
-    time = clock_text(world)
-    panel = BarPart(id="panel", title=tr("Activities"), start="title", time=time, is_centred=True)
+    time, count = clock_text(world), len(notices.here(world))
+    panel = BarPart(
+        id="panel", title=tr("Activities"), start="title", time=time, count=count, is_centred=True
+    )
     apps = app_icons(world, pinned_apps(PINNED))
     dash = BarPart(id="taskbar", apps=apps, mark="dot")
     box = dock_box(world.size, margins(look, world.size), look.scaled(DASH), look.scaled(GAP), len(apps))
@@ -77,6 +80,7 @@ ADWAITA = register_family(
         places=PLACES,
         margins=margins,
         bars=bars,
+        corner="middle",
         radius=12,
         menu_radius=10,
         shadow=12,

@@ -10,7 +10,7 @@ from vlrl.envs.gui.emu.families.painters import DRAWS, PLACES
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.widgets.menus import MenuTitle
-from vlrl.envs.gui.emu.windows import wm
+from vlrl.envs.gui.emu.windows import notices, wm
 from vlrl.envs.gui.emu.windows.bars import BarLayer, BarPart, app_icons, dock_box, pinned_apps
 from vlrl.envs.gui.emu.windows.shell import clock_text
 
@@ -35,9 +35,9 @@ def margins(look: Look, size: tuple[int, int]) -> tuple[int, int, int, int]:
 
 def bars(world: World, look: Look, menus: tuple[MenuTitle, ...]) -> list[BarLayer]:
     """The bar with the name and the menus of the app in front, and the dock."""
-    time, front = clock_text(world), wm.front(world)
+    time, count, front = clock_text(world), len(notices.here(world)), wm.front(world)
     name = tr(APPS[front.app].label if front is not None else "Files")
-    panel = BarPart(id="panel", title=name, menus=menus, time=time)
+    panel = BarPart(id="panel", title=name, menus=menus, time=time, count=count)
     apps = app_icons(world, pinned_apps(PINNED))
     dock = BarPart(id="taskbar", apps=apps, start="first", mark="dot", tile=True)
     box = dock_box(world.size, margins(look, world.size), look.scaled(DOCK), look.scaled(GAP), len(apps) + 1)
@@ -84,6 +84,7 @@ AQUA = register_family(
         places=PLACES,
         margins=margins,
         bars=bars,
+        corner="above",
         menus_on_top=True,
         radius=10,
         menu_radius=6,

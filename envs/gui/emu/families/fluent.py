@@ -8,6 +8,7 @@ from vlrl.envs.gui.emu.drawing.theme import palette_from
 from vlrl.envs.gui.emu.families.painters import DRAWS, PLACES
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.widgets.menus import MenuTitle
+from vlrl.envs.gui.emu.windows import notices
 from vlrl.envs.gui.emu.windows.bars import BarLayer, BarPart, app_icons, pinned_apps
 from vlrl.envs.gui.emu.windows.shell import clock_text
 
@@ -26,9 +27,9 @@ def margins(look: Look, size: tuple[int, int]) -> tuple[int, int, int, int]:
 
 def bars(world: World, look: Look, menus: tuple[MenuTitle, ...]) -> list[BarLayer]:
     """One bar, as wide as the screen."""
-    (width, height), time = world.size, clock_text(world)
+    (width, height), time, count = world.size, clock_text(world), len(notices.here(world))
     apps = app_icons(world, pinned_apps(PINNED))
-    bar = BarPart(id="taskbar", apps=apps, time=time, start="first", is_centred=True)
+    bar = BarPart(id="taskbar", apps=apps, time=time, count=count, start="first", is_centred=True)
     return [BarLayer("bar", (0, height - bar_high(look, world.size), width, height), bar)]
 
 
@@ -69,6 +70,7 @@ FLUENT = register_family(
         places=PLACES,
         margins=margins,
         bars=bars,
+        corner="below",
         radius=8,
         menu_radius=7,
         shadow=10,

@@ -27,7 +27,7 @@ from vlrl.envs.gui.actions import (
 )
 from vlrl.envs.gui.emu import update
 from vlrl.envs.gui.emu.app import APPS
-from vlrl.envs.gui.emu.input import keyboard, pointer, release
+from vlrl.envs.gui.emu.input import keyboard, pointer, release, shade_touch
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.windows import menus
@@ -123,6 +123,9 @@ def _drag(scene: Scene, world: World, path: Sequence[Pixel], modifiers: Sequence
 def _finger(scene: Scene, world: World, path: Sequence[Pixel]) -> World:
     """What scrolls follows the finger; what does not is dragged."""
     path = [inside(world, point) for point in path]
+    pulled = shade_touch.pulled(scene, world, path[0], path[-1])
+    if pulled is not None:
+        return pulled
     world = pointer.move(scene, world, path[0])
     if pointer.scroller_under(scene, world) is not None:
         return pointer.wheel(scene, world, path[0][1] - path[-1][1])

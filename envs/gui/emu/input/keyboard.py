@@ -89,6 +89,10 @@ def key(scene: Scene, world: World, modifiers: Sequence[str], name: str) -> Worl
 def _of_system(scene: Scene, world: World, chord: str) -> World | None:
     front = wm.front(world)
     match chord:
+        case "escape" if world.is_shade_open:
+            return world._replace(shade=None)
+        case "super+n":
+            return world._replace(shade=None if world.is_shade_open else 0)
         case "super" | "ctrl+escape":
             layer = scene.layer(world, BAR)
             placed = layer.view.find("start") if layer else None

@@ -20,7 +20,8 @@ from vlrl.envs.gui.emu.widgets.menus import MenuTitle
 from vlrl.envs.gui.emu.widgets.rows import RowOf, Rows
 from vlrl.envs.gui.emu.windows import menus, wm
 from vlrl.envs.gui.emu.windows.frame import Frame, TitleBar
-from vlrl.envs.gui.emu.windows.scene import Scene, on_screen, widget_at
+from vlrl.envs.gui.emu.windows.scene import BAR, Scene, on_screen, widget_at
+from vlrl.envs.gui.emu.windows.shade import SHADE, scrolled
 
 PAGE_EIGHTHS = 7
 """How much of what is seen goes at most, where only a direction was said: the last rows stay in sight."""
@@ -34,6 +35,8 @@ def press(scene: Scene, world: World, count: int = 1, modifiers: Sequence[str] =
         if layer is not None and layer.is_menu:
             return world._replace(held=Held("menu", 0, "", (x, y)))
         return menus.close(world)._replace(held=Held("nothing", 0, "", (x, y)))
+    if world.shade is not None and not (layer is not None and _stays_open(world, layer)):
+        return world._replace(shade=None, held=Held("nothing", 0, "", (x, y)))
     if layer is None:
         return world
     if not isinstance(layer.key, int):
@@ -52,6 +55,11 @@ def press(scene: Scene, world: World, count: int = 1, modifiers: Sequence[str] =
     if placed is None:
         return world
     return _press_on(world, found, placed, count, modifiers)
+
+
+def _stays_open(world: World, layer: Layer) -> bool:
+    """Whether the shade stays open when one presses there: on itself, and on the buttons of a phone."""
+    return layer.key == SHADE or (world.is_mobile and layer.key == BAR)
 
 
 def _press_on(world: World, layer: Layer, placed: Placed, count: int, modifiers: Sequence[str]) -> World:
@@ -203,6 +211,9 @@ def context(scene: Scene, world: World) -> World:
 
 def wheel(scene: Scene, world: World, dy: int, within_page: bool = False) -> World:
     """Turn the wheel over what scrolls under the pointer; within_page limits it to most of its height."""
+    above = scene.at(world, *world.pointer) if world.shade is not None and dy else None
+    if above is not None and above.key == SHADE:
+        return scrolled(world, above.view.look, dy, within_page)
     found = scroller_under(scene, world)
     if found is None:
         return world

@@ -11,6 +11,7 @@ from vlrl.envs.gui.emu.input.events import Change, Command, Drop, Stroke
 from vlrl.envs.gui.emu.state import Held, World
 from vlrl.envs.gui.emu.update import deliver
 from vlrl.envs.gui.emu.widgets.base import Placed
+from vlrl.envs.gui.emu.widgets.controls import Slider
 from vlrl.envs.gui.emu.widgets.rows import RowOf, Rows
 from vlrl.envs.gui.emu.windows import menus, wm
 from vlrl.envs.gui.emu.windows.scene import BACKDROP, Scene, on_screen, widget_at
@@ -125,6 +126,9 @@ def _release_on_desktop(scene: Scene, world: World, held: Held) -> World:
     if layer is None or placed is None or placed.widget.id != held.id or isinstance(layer.key, int):
         return world
     event = placed.widget.press
+    if isinstance(placed.widget, Slider):
+        number = placed.widget.at(world.pointer[0] - layer.box[0], placed.box, layer.view.look)
+        return world._replace(settings={**world.settings, held.id: number})
     if held.data == 2 or event is not None:
         event = placed.widget.twice or event
     id = event.id if isinstance(event, Command) else placed.widget.id

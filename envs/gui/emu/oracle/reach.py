@@ -7,11 +7,12 @@ from typing import NamedTuple
 from vlrl.envs.gui.actions import Action, Click, Key, Pixel, Scroll, Swipe, SystemButton
 from vlrl.envs.gui.emu.drawing.paint import Layer
 from vlrl.envs.gui.emu.state import World
-from vlrl.envs.gui.emu.widgets.base import Placed, Scroller
+from vlrl.envs.gui.emu.widgets.base import Placed, Scroller, cut
 from vlrl.envs.gui.emu.widgets.menus import MenuBar
 from vlrl.envs.gui.emu.widgets.rows import Rows
-from vlrl.envs.gui.emu.windows import wm
-from vlrl.envs.gui.emu.windows.scene import BACKDROP, BAR, Scene, widget_at
+from vlrl.envs.gui.emu.windows import notices, wm
+from vlrl.envs.gui.emu.windows.scene import BACKDROP, BAR, Scene, on_screen, widget_at
+from vlrl.envs.gui.emu.windows.shade import SHADE, TOAST, Card
 
 
 class Stuck(Exception):
@@ -51,6 +52,9 @@ def reach(locator: Locator, id: str) -> Pixel | Action:
     layer, placed = found
     if locator.world.popup is not None and not layer.is_menu:
         return close_menu(locator)
+    above = _out_of_the_way(locator, layer, placed)
+    if above is not None:
+        return above
     point = _visible(locator, layer, placed)
     if point is not None:
         return point
@@ -76,6 +80,27 @@ def is_selected(locator: Locator, id: str) -> bool:
 def close_menu(locator: Locator) -> Action:
     """Close an open menu."""
     return SystemButton("back") if locator.is_mobile else Key(("escape",))
+
+
+def _out_of_the_way(locator: Locator, layer: Layer, placed: Placed) -> Action | None:
+    """Put away what notices show over a widget: the shade, or a toast."""
+    if locator.world.shade is None and notices.STORE not in locator.world.store:
+        return None
+    if locator.world.is_shade_open and layer.key != SHADE:
+        return close_menu(locator)
+    toast = locator.scene.layer(locator.world, TOAST)
+    if toast is None or toast is layer:
+        return None
+    x0, y0, x1, y1 = cut(on_screen(layer, placed.seen), toast.box)
+    if x0 >= x1 or y0 >= y1:
+        return None
+    left, top, right, bottom = toast.box
+    if locator.is_mobile:
+        middle = (top + bottom) // 2
+        return Swipe(((left + right) // 2, middle), (right - 8, middle))
+    button = next(one for one in toast.view.placed if one.widget.id.startswith("dismiss:"))
+    box = on_screen(toast, button.box)
+    return Click(((box[0] + box[2]) // 2, (box[1] + box[3]) // 2))
 
 
 def _visible(locator: Locator, layer: Layer, placed: Placed) -> Pixel | None:
@@ -123,6 +148,8 @@ def _turn(locator: Locator, layer: Layer, scroller: Scroller, pixels: int) -> Ac
 
 def _bring(locator: Locator, id: str) -> Action:
     """A row that is not drawn because its list has to be scrolled; menus of a window that is not in front."""
+    if id.startswith(("notice:", "dismiss:")) and locator.world.is_shade_open:
+        return _turn_list(locator, int(id.partition(":")[2]))
     for layer in reversed(locator.scene.layers(locator.world)):
         for placed in layer.view.placed:
             rows = placed.widget
@@ -136,6 +163,22 @@ def _bring(locator: Locator, id: str) -> Action:
                     wanted = keys.index(id) * high + high // 2 - middle
                     return _turn(locator, layer, scroller, wanted - scroller.offset)
     raise Stuck(f"there is no widget {id!r} on the screen")
+
+
+def _turn_list(locator: Locator, number: int) -> Action:
+    """Scroll the list of notices by one towards the one with a number."""
+    numbers = [notice.number for notice in notices.here(locator.world)]
+    if number not in numbers:
+        raise Stuck(f"there is no notice {number}")
+    layer = locator.scene.layer(locator.world, SHADE)
+    assert layer is not None
+    card = next(placed for placed in layer.view.placed if isinstance(placed.widget, Card))
+    x0, y0, x1, y1 = on_screen(layer, card.box)
+    is_below = numbers.index(number) > numbers.index(card.widget.notice.number)
+    x, high = (x0 + x1) // 2, y1 - y0
+    if not locator.is_mobile:
+        return Scroll(0, high if is_below else -high, (x, (y0 + y1) // 2))
+    return Swipe((x, y0 + high // 2), (x, y0 + high // 2 + (-high if is_below else high)))
 
 
 def _raise(locator: Locator, number: int) -> Action:

@@ -165,6 +165,7 @@ class BarPart(Widget):
     Attributes:
         apps: from left to right, or from the top to the bottom.
         time: what the clock shows; "" for no clock, and no tray.
+        count: of notices, told by the clock.
         menus: of the window in front.
         title: a word at the left; with `start` it opens the start menu.
         start: "first" or "last" among the icons, "title", or "" for none.
@@ -174,6 +175,7 @@ class BarPart(Widget):
 
     apps: tuple[AppIcon, ...] = ()
     time: str = ""
+    count: int = 0
     menus: tuple[MenuTitle, ...] = ()
     title: str = ""
     start: Literal["first", "last", "title", ""] = ""
@@ -218,7 +220,7 @@ class BarPart(Widget):
         look, side = view.look, view.look.line
         wide = look.width("00:00") + 2 * look.unit
         right = box[2]
-        clock = Clock(id="clock", name=self.time)
+        clock = Clock(id="clock", name=self.time, count=self.count)
         if self.is_centred and not self.apps:
             middle = (box[0] + box[2] - wide) // 2
             clock.place(view, (middle, box[1], middle + wide, box[3]), clip)

@@ -11,9 +11,10 @@ from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.widgets.controls import Choice
 from vlrl.envs.gui.emu.widgets.entry import Entry
 from vlrl.envs.gui.emu.widgets.menus import SEPARATOR
-from vlrl.envs.gui.emu.windows import wm
+from vlrl.envs.gui.emu.windows import notices, wm
 from vlrl.envs.gui.emu.windows.popups import MenuLine
 from vlrl.envs.gui.emu.windows.scene import Scene, widget_at
+from vlrl.envs.gui.emu.windows.shade import OFF_IN_FLIGHT
 from vlrl.envs.gui.emu.windows.shell import start_menu
 
 
@@ -142,6 +143,16 @@ def desktop_command(world: World, id: str, box: Box | None) -> World:
             if front is not None and wm.top_of(world, front.number) == int(what):
                 return wm.minimize(world, int(what))
             return wm.to_front(world, int(what))
+        case "clock":
+            return world if world.is_mobile else world._replace(shade=None if world.is_shade_open else 0)
+        case "notice":
+            return _open_notice(world, int(what))
+        case "dismiss":
+            return notices.without(world, {int(what)})
+        case "clear":
+            return notices.without(world, {notice.number for notice in notices.here(world)})
+        case "tile":
+            return _turn(world, what)
         case "system.back":
             return back(world)
         case "system.home":
@@ -150,11 +161,33 @@ def desktop_command(world: World, id: str, box: Box | None) -> World:
             return world
 
 
+def _open_notice(world: World, number: int) -> World:
+    """Open what a notice is about; it is then dismissed."""
+    notice = next((one for one in notices.kept(world) if one.number == number), None)
+    if notice is None:
+        return world
+    world = notices.without(world, {number})._replace(shade=None)
+    world = update.launch(world, notice.app)
+    return (
+        update.launch(world, notice.app, notice.opens) if notice.opens else world
+    )  # it is open: now at this
+
+
+def _turn(world: World, key: str) -> World:
+    """Turn a quick setting on or off, with what goes with it."""
+    changed = {key: not world.settings[key]}
+    if changed.get("airplane"):
+        changed |= dict.fromkeys(OFF_IN_FLIGHT, False)
+    return world._replace(settings={**world.settings, **changed})
+
+
 def back(world: World) -> World:
-    """A phone's back: the menu, the dialog, or the app goes away."""
+    """A phone's back: the menu, the shade, the dialog, or the app goes away."""
     front = wm.front(world)
     if world.popup is not None:
         return close(world)
+    if world.is_shade_open:
+        return world._replace(shade=None)
     if front is None:
         return world
     return update.request_close(world, front.number) if front.parent else wm.minimize(world, front.number)
@@ -165,4 +198,4 @@ def home(world: World) -> World:
     for window in world.windows:
         if not window.parent and not window.is_minimized:
             world = wm.minimize(world, window.number)
-    return close(world)
+    return close(world)._replace(shade=None)

@@ -12,7 +12,7 @@ from vlrl.envs.gui.emu.state import Box, Held, Interface, Window, World
 from vlrl.envs.gui.emu.strings import speak
 from vlrl.envs.gui.emu.widgets.base import Placed, View, Widget
 from vlrl.envs.gui.emu.widgets.menus import MenuBar, MenuTitle
-from vlrl.envs.gui.emu.windows import popups, shell, wm
+from vlrl.envs.gui.emu.windows import notices, popups, shade, shell, wm
 from vlrl.envs.gui.emu.windows.bars import BarLayer
 from vlrl.envs.gui.emu.windows.frame import Frame
 
@@ -27,11 +27,13 @@ class Scene:
         self._views: dict[Hashable, tuple[tuple[Any, ...], View]] = {}
         self._last: tuple[World, tuple[Layer, ...]] | None = None
         self._bars_kept: tuple[tuple[Any, ...], list[Layer]] | None = None
+        self._shade_kept: tuple[tuple[Any, ...], Layer] | None = None
 
     def copy(self) -> Scene:
         """Another that keeps the same so far."""
         other = Scene()
-        other._views, other._last, other._bars_kept = dict(self._views), self._last, self._bars_kept
+        other._views, other._last = dict(self._views), self._last
+        other._bars_kept, other._shade_kept = self._bars_kept, self._shade_kept
         return other
 
     def layers(self, world: World) -> tuple[Layer, ...]:
@@ -48,6 +50,8 @@ class Scene:
                 view = self._window(world, window, box, window is front, look)
                 layers.append(Layer(window.number, box, view, *_edges(world, window, look)))
         layers += self._bars(world, look)
+        if world.shade is not None or notices.STORE in world.store:
+            layers += self._notices(world, look)
         if world.popup is not None:
             for depth, (box, menu) in enumerate(popups.levels(world.popup, look, world.size)):
                 edges = _menu_edges(look)
@@ -105,7 +109,7 @@ class Scene:
             def make_buttons() -> View:
                 return _laid_out(shell.NavigationBar(id="navigation"), box, look)
 
-            status = self._kept(STATUS, (look, clock), make_status)
+            status = self._kept(STATUS, (look, clock, notices.here(world)), make_status)
             return [Layer(STATUS, top, status), Layer(BAR, box, self._kept(BAR, (look,), make_buttons))]
 
         def make() -> View:
@@ -122,6 +126,22 @@ class Scene:
             made = [Layer(bar.key, bar.box, _laid_out(bar.widget, bar.box, look), bar.radius) for bar in bars]
             self._bars_kept = shown, made
         return self._bars_kept[1]
+
+    def _notices(self, world: World, look: Look) -> list[Layer]:
+        """The shade, or else the toast of the newest notice."""
+        if world.shade is not None:
+            shown = look, world.settings, notices.here(world), world.shade
+            if self._shade_kept is None or self._shade_kept[0] != shown:
+                box, sheet = shade.shade(world, look)
+                edges = (0, 0) if world.is_mobile else _menu_edges(look)
+                self._shade_kept = shown, Layer(shade.SHADE, box, _laid_out(sheet, box, look), *edges)
+            return [self._shade_kept[1]]
+        notice = notices.toast(world)
+        if notice is None:
+            return []
+        box = shade.toast_box(world, look)
+        view = self._kept(shade.TOAST, (look, notice), lambda: _laid_out(shade.card(notice, look), box, look))
+        return [Layer(shade.TOAST, box, view, *_menu_edges(look))]
 
     def _menus(self, world: World, look: Look) -> tuple[MenuTitle, ...]:
         """The menus of the window in front, where they are at the top of the screen."""
@@ -145,7 +165,8 @@ def _shown_by_bars(world: World, look: Look) -> tuple[Any, ...]:
     """What the bars show: the time, and the windows with their titles."""
     titles = tuple((w.number, APPS[w.app].title_of(w.state)) for w in world.windows if not w.parent)
     front = wm.front(world)
-    return look, shell.clock_text(world), titles, wm.top_of(world, front.number) if front else 0
+    top = wm.top_of(world, front.number) if front else 0
+    return look, shell.clock_text(world), titles, top, notices.here(world)
 
 
 def _laid_out(

@@ -10,16 +10,18 @@ from vlrl.envs.gui.emu.app import APPS, app_for
 from vlrl.envs.gui.emu.drawing.icons import emblem
 from vlrl.envs.gui.emu.drawing.icons import icon as icon_painter
 from vlrl.envs.gui.emu.drawing.look import Look
-from vlrl.envs.gui.emu.drawing.rasters import caption, fill, plate
+from vlrl.envs.gui.emu.drawing.rasters import caption, dot, fill, plate
 from vlrl.envs.gui.emu.drawing.theme import mix
 from vlrl.envs.gui.emu.drawing.wallpaper import wallpaper
 from vlrl.envs.gui.emu.input.events import Command
 from vlrl.envs.gui.emu.state import Box, MenuItem, World
 from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.widgets.base import Item, View, Widget
-from vlrl.envs.gui.emu.windows import wm
+from vlrl.envs.gui.emu.windows import notices, wm
 
 MINUTES_A_DAY = 24 * 60
+SHOWN_APPS = 4
+"""Icons of apps with notices at the top of a phone."""
 
 
 def listed() -> list[str]:
@@ -32,10 +34,15 @@ def start_menu() -> tuple[MenuItem, ...]:
     return tuple(MenuItem(f"app:{name}", tr(APPS[name].label)) for name in listed())
 
 
+def time_text(time_ms: int) -> str:
+    """Hours and minutes of a time."""
+    hours, minutes = divmod(time_ms // 60_000 % MINUTES_A_DAY, 60)
+    return f"{hours:02d}:{minutes:02d}"
+
+
 def clock_text(world: World) -> str:
     """Hours and minutes of the virtual clock."""
-    hours, minutes = divmod(world.time_ms // 60_000 % MINUTES_A_DAY, 60)
-    return f"{hours:02d}:{minutes:02d}"
+    return time_text(world.time_ms)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -139,7 +146,8 @@ class Bar(Widget):
             button.place(view, _piece(box, at, length, edge, upright), clip)
             at += length + 2
         last = (box[0], box[3] - side, *box[2:]) if upright else (box[2] - clock, *box[1:])
-        Clock(id="clock", name=clock_text(self.world)).place(view, last, clip)
+        count = len(notices.here(self.world))
+        Clock(id="clock", name=clock_text(self.world), count=count).place(view, last, clip)
 
     def paint(self, items: list[Item], box: Box, clip: Box, view: View) -> None:
         """The bar."""
@@ -185,15 +193,29 @@ class BarButton(Widget):
 
 @dataclass(slots=True, kw_only=True)
 class Clock(Widget):
-    """The time of day."""
+    """The time of day, with a dot while there are notices; a click shows them.
 
+    Attributes:
+        count: of notices.
+    """
+
+    count: int = 0
     role: ClassVar[str] = "timer"
 
     def paint(self, items: list[Item], box: Box, clip: Box, view: View) -> None:
-        """The digits."""
-        colours = view.look.palette
-        values = (colours.bar, colours.bar, None, 0, self.name, view.look.font, colours.bar_text)
+        """The digits and the dot."""
+        look, colours = view.look, view.look.palette
+        values = (colours.bar, colours.bar, None, 0, self.name, look.font, colours.bar_text)
         items.append((*box, clip, plate, values))
+        if self.count:
+            side = 2 * look.scaled(2)
+            left, top = box[2] - (look.unit + side) // 2, (box[1] + box[3] - side) // 2
+            items.append((left, top, left + side, top + side, clip, dot, (colours.accent,)))
+
+    @property
+    def value(self) -> str:
+        """How many notices there are."""
+        return f"{self.count} {tr('Notifications')}" if self.count else ""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -209,9 +231,15 @@ class StatusBar(Widget):
         Clock(id="clock", name=clock_text(self.world)).place(view, (0, 0, wide, box[3]), clip)
 
     def paint(self, items: list[Item], box: Box, clip: Box, view: View) -> None:
-        """The bar and the battery."""
+        """The bar, the battery, and an icon of each app that has notices."""
         colours, side = view.look.palette, view.look.line
         items.append((*box, clip, fill, (colours.bar,)))
+        left = view.look.width("00:00") + 4 * view.look.unit
+        apps = tuple(dict.fromkeys(notice.app for notice in notices.here(self.world)))
+        for app in apps[:SHOWN_APPS]:
+            icon = (APPS[app].icon, colours.bar_text, colours.bar)
+            items.append((left, 3, left + side, 3 + side, clip, icon_painter, icon))
+            left += side + view.look.unit
         at = (box[2] - side - view.look.unit, 3, box[2] - view.look.unit, 3 + side)
         items.append((*at, clip, icon_painter, ("battery", colours.bar_text, colours.bar)))
 
