@@ -194,6 +194,7 @@ class App:
         single: whether a second start only brings its window to the front, with the event Open.
         is_listed: whether the start menu has it.
         shows_time: whether `build` depends on the clock.
+        back: state → what a phone's back goes back to within the app; None to put the app away.
     """
 
     name: str
@@ -209,6 +210,7 @@ class App:
     single: bool = True
     is_listed: bool = True
     shows_time: bool = False
+    back: Callable[[Any], Any | None] | None = None
 
     def title_of(self, state: Any) -> str:
         """What stands in the title bar."""

@@ -203,6 +203,22 @@ def title(state: Folders) -> str:
     return files.base(state.folder) or tr("Files")
 
 
+def back(state: Folders) -> Folders | None:
+    """A phone's back leaves a selection."""
+    return replace(state, chosen=()) if state.chosen else None
+
+
 FOLDERS = register(
-    App("files", "Files", "files", start, build, handle, title=title, size=(450, 320), focus="chosen")
+    App(
+        "files",
+        "Files",
+        "files",
+        start,
+        build,
+        handle,
+        title=title,
+        size=(450, 320),
+        focus="chosen",
+        back=back,
+    )
 )

@@ -14,7 +14,7 @@ from vlrl.envs.gui.emu.strings import tr
 
 def start(argument: str, reader: Reader) -> Mail:
     """Start at a folder, or at the letter that has a number."""
-    letter = find(letters_of(reader.data), int(argument)) if argument.isdigit() else None
+    letter = find(letters_of(reader.data), int(argument)) if argument.isdecimal() else None
     if letter is not None:
         return Mail(letter.folder, letter.number, is_open=True)
     return Mail(argument if argument in FOLDERS else "inbox")
@@ -27,8 +27,9 @@ def handle(state: Mail, event: Event, system: System) -> Mail:
     match event:
         case Open(argument):
             opened = start(argument, system)
-            if opened.letter is not None:
-                _change(system, opened.letter, is_read=True)
+            if opened.letter is None or state.is_writing:  # what is being written stays
+                return state
+            _change(system, opened.letter, is_read=True)
             return opened
         case Change("letter", int(number)) if not system.is_mobile:
             _change(system, number, is_read=True)

@@ -157,5 +157,5 @@ def _open_app(world: World, name: str) -> World:
     wanted = name.strip().lower()
     for app in APPS.values():
         if app.is_listed and wanted in (app.name, app.label.lower(), tr(app.label).lower()):
-            return update.launch(world._replace(popup=None), app.name)
+            return update.launch(world._replace(popup=None, shade=None), app.name)
     return world

@@ -18,13 +18,13 @@ class Ground(NamedTuple):
     """Where a rubber band begins.
 
     Attributes:
-        count: of the press, as of a click.
+        presses: 2 for the second of a double click, and so on.
         modifiers: keys that are held.
         selected: keys of the rows that were selected before.
         start: (x in the window, y from the top of the first row) in pixels.
     """
 
-    count: int
+    presses: int
     modifiers: tuple[str, ...]
     selected: tuple[Any, ...]
     start: Pixel
@@ -44,11 +44,11 @@ def selection(owner: Rows, key: Any, modifiers: Sequence[str]) -> Any:
     return (key,)
 
 
-def begun(world: World, layer: Layer, rows: Rows, count: int, modifiers: Sequence[str]) -> Held | None:
+def begun(world: World, layer: Layer, rows: Rows, presses: int, modifiers: Sequence[str]) -> Held | None:
     """The grip on a rubber band that begins at the pointer; None on a phone, whose finger scrolls."""
     if world.is_mobile:
         return None
-    ground = Ground(count, tuple(modifiers), tuple(rows.selected), _within(world, layer, rows))
+    ground = Ground(presses, tuple(modifiers), tuple(rows.selected), _within(world, layer, rows))
     return Held("band", layer.number, rows.id, world.pointer, ground)
 
 

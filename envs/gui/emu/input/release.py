@@ -66,7 +66,7 @@ def _end_band(scene: Scene, world: World, layer: Layer, held: Held) -> World:
         return world
     under = widget_at(layer, *world.pointer)
     if under is not None and isinstance(under.widget, RowOf):
-        return _use_row(world, layer, under, under.widget, held.data.count, held.data.modifiers)
+        return _use_row(world, layer, under, under.widget, held.data.presses, held.data.modifiers)
     is_bare = placed.widget.selected and not held.data.modifiers
     return deliver(world, held.window, Change(held.id, ())) if is_bare else world
 

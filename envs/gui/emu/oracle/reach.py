@@ -83,8 +83,8 @@ def close_menu(locator: Locator) -> Action:
 
 
 def _out_of_the_way(locator: Locator, layer: Layer, placed: Placed) -> Action | None:
-    """Put away what notices show over a widget: the shade, or a toast."""
-    if locator.world.shade is None and notices.STORE not in locator.world.store:
+    """Put away what notices show over a widget: the shade, or a toast; menus lie above them."""
+    if layer.is_menu or (locator.world.shade is None and notices.STORE not in locator.world.store):
         return None
     if locator.world.is_shade_open and layer.key != SHADE:
         return close_menu(locator)
@@ -172,9 +172,10 @@ def _turn_list(locator: Locator, number: int) -> Action:
         raise Stuck(f"there is no notice {number}")
     layer = locator.scene.layer(locator.world, SHADE)
     assert layer is not None
-    card = next(placed for placed in layer.view.placed if isinstance(placed.widget, Card))
-    x0, y0, x1, y1 = on_screen(layer, card.box)
-    is_below = numbers.index(number) > numbers.index(card.widget.notice.number)
+    first, box = next((p.widget, p.box) for p in layer.view.placed if isinstance(p.widget, Card))
+    assert isinstance(first, Card)
+    x0, y0, x1, y1 = on_screen(layer, box)
+    is_below = numbers.index(number) > numbers.index(first.notice.number)
     x, high = (x0 + x1) // 2, y1 - y0
     if not locator.is_mobile:
         return Scroll(0, high if is_below else -high, (x, (y0 + y1) // 2))

@@ -59,8 +59,7 @@ def pick_between(*ids: str) -> Intent:
 def _ground(locator: Locator, id: str) -> int:
     """A pixel from the left of the screen at which a row is empty ground."""
     found = locator.find(id)
-    if found is None or not isinstance(found[1].widget, RowOf):
+    row = found[1].widget if found else None
+    if found is None or not isinstance(row, RowOf):
         raise Stuck(f"there is no row {id!r} on the screen")
-    layer, placed = found
-    edges = placed.widget.edges
-    return layer.box[0] + (edges[1] + edges[2]) // 2
+    return found[0].box[0] + (row.ground + row.edges[-1]) // 2

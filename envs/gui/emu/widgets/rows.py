@@ -175,9 +175,14 @@ class RowOf(Widget):
         """Its key."""
         return self.line.key
 
+    @property
+    def ground(self) -> int:
+        """Where, from the left, the empty ground beside the first cell begins; never in the row's middle."""
+        return max(self.edges[1], (3 * self.edges[0] + 5 * self.edges[-1]) // 8)
+
     def is_ground(self, x: int) -> bool:
-        """Whether a place is empty ground: beside the first cell of a row that is not selected."""
-        return self.owner.many and not self.is_selected and len(self.edges) > 2 and x >= self.edges[1]
+        """Whether a place is empty ground, from which a rubber band is drawn and nothing is dragged."""
+        return self.owner.many and not self.is_selected and len(self.edges) > 2 and x >= self.ground
 
     def arrow(self, box: Box, look: Look) -> Box:
         """Where a branch is opened and closed."""

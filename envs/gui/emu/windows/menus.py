@@ -6,7 +6,7 @@ from vlrl.envs.gui.emu import update
 from vlrl.envs.gui.emu.app import APPS, app_for
 from vlrl.envs.gui.emu.input import editing
 from vlrl.envs.gui.emu.input.events import Change, Command
-from vlrl.envs.gui.emu.state import Box, MenuItem, Popup, World
+from vlrl.envs.gui.emu.state import Box, MenuItem, Popup, World, with_window
 from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.widgets.controls import Choice
 from vlrl.envs.gui.emu.widgets.entry import Entry
@@ -190,7 +190,13 @@ def back(world: World) -> World:
         return world._replace(shade=None)
     if front is None:
         return world
-    return update.request_close(world, front.number) if front.parent else wm.minimize(world, front.number)
+    if front.parent:
+        return update.request_close(world, front.number)
+    go_back = APPS[front.app].back
+    state = go_back(front.state) if go_back is not None else None
+    return (
+        wm.minimize(world, front.number) if state is None else with_window(world, front._replace(state=state))
+    )
 
 
 def home(world: World) -> World:

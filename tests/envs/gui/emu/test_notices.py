@@ -205,8 +205,10 @@ def test_toasts_distract_only_where_that_is_asked_for() -> None:
 
 @pytest.mark.parametrize("form", ["desktop", "mobile"])
 def test_tasks_are_done_in_spite_of_toasts(form: Form) -> None:
-    tasks = ["paint/fill", "files/rename", "mail/reply", "settings/switch"]
-    assert failures(form, tasks, 5, toasts="some") == []
+    """Toasts lie over buttons, and menus over toasts."""
+    large = {"scale": 125, "font_size": 14, "font": "roman", "language": "fr", "widgets": "fluent"}
+    assert failures(form, ["paint/fill", "files/rename", "settings/switch"], 5, toasts="some") == []
+    assert failures(form, ["mail/star", "files/copy"], 7, toasts="some", **large) == []
 
 
 def test_the_wrong_notice_dismissed_ends_the_task() -> None:

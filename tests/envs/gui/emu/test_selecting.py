@@ -7,14 +7,26 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from gallery import Bench
+from oracle_plays import failures
 
-from vlrl.envs.gui.actions import ButtonDown, ButtonUp, Click, Drag, Key, LongPress, Move, Scroll
+from vlrl.envs.gui.actions import (
+    ButtonDown,
+    ButtonUp,
+    Click,
+    Drag,
+    Key,
+    LongPress,
+    Move,
+    Scroll,
+    SystemButton,
+)
 from vlrl.envs.gui.emu.apps.folders import Folders
 from vlrl.envs.gui.emu.desktop import Desktop
 from vlrl.envs.gui.emu.drawing.family import FAMILIES
 from vlrl.envs.gui.emu.env import EmuEnv
 from vlrl.envs.gui.emu.input.events import Activate
 from vlrl.envs.gui.emu.oracle.reach import Locator
+from vlrl.envs.gui.emu.windows import wm
 from vlrl.envs.gui.screen import Form
 
 MakeBench = Callable[..., Bench]
@@ -127,6 +139,11 @@ def test_all_that_is_selected_is_dragged_deleted_and_restored() -> None:
     assert {"/Trash/a", "/Trash/c"} <= set(desktop.world.files)
 
 
+def test_the_middle_of_a_row_is_dragged_also_in_a_narrow_list() -> None:
+    large = {"scale": 125, "font_size": 14, "font": "roman", "language": "fr", "bar_side": "left"}
+    assert failures("desktop", ["files/drag"], 7, widgets="classic", **large) == []
+
+
 def test_a_context_menu_of_several_has_nothing_that_is_for_one() -> None:
     desktop = files_with(("a", "b"))
     desktop.perform(Key(("ctrl", "a")))
@@ -155,3 +172,12 @@ def test_on_a_phone_a_finger_held_begins_a_selection_and_taps_go_on_with_it() ->
     assert desktop.world.app("files").folder == "/Documents/Box"
     desktop.perform(LongPress(places["Box"]))
     assert chosen(desktop) == ()  # nothing is there
+
+
+def test_a_phone_s_back_leaves_the_selection_and_then_the_app() -> None:
+    desktop = files_with(("a", "b"), "mobile")
+    desktop.perform(LongPress(at(desktop, "chosen./Documents/a")))
+    desktop.perform(SystemButton("back"))
+    assert chosen(desktop) == () and wm.front(desktop.world) is not None
+    desktop.perform(SystemButton("back"))
+    assert wm.front(desktop.world) is None

@@ -86,7 +86,7 @@ def copy_all(draw: Draw) -> Setup:
     copies = {path: f"{end}/{base(path)}" for path in paths}
 
     def is_copied(world: World, path: str) -> bool:
-        return world.read(copies[path]) == before[path] == world.read(path)
+        return bool(world.read(copies[path]) == before[path] == world.read(path))
 
     return Setup(
         goal=f"Copy all files{but} from the folder {source} in Documents into the folder {target} beside it.",
