@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 from collections import defaultdict
 from collections.abc import Mapping
@@ -59,9 +60,8 @@ def give_back(kind: ProgramKind, program: ForeignProgram) -> None:
 
 
 def _remedy(error: str, python: str) -> str:
-    if "No module named 'browsergym" in error:
-        package = error.rpartition("'browsergym.")[2].rstrip("'").partition(".")[0]
-        wanted = "browsergym-core" if package in (error, "", "core") else f"browsergym-{package}"
+    if missing := re.search(r"No module named 'browsergym(?:\.(\w+))?'", error):
+        wanted = f"browsergym-{missing[1] or 'core'}"
         return (
             f"{python} has no {wanted}; install it in an environment of its own (python3 -m venv DIR; "
             f"DIR/bin/pip install {wanted}) and give its interpreter as the option python"
