@@ -158,7 +158,7 @@ class BrowserGymBackend:
         return self._elements
 
     def close(self) -> None:
-        """End the episode and its browser; the program is kept for the next environment."""
+        """End the episode; the program and its browser are kept for the next environment."""
         program, self._program = self._program, None
         if program is not None and program.alive:
             try:

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from vlrl.foreign.program import ForeignProgram
 
-LINGER_S = 60.0
-"""A program without an episode ends after so long."""
+LINGER_S = 20.0
+"""A program without an episode ends after so long, and its browser with it."""
 _FOLDER = Path(__file__).parent / "program"
 
 

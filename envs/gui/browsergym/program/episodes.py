@@ -31,6 +31,8 @@ BROWSERS = (
     "google-chrome",
 )
 """Looked for where Playwright's own browser is not installed."""
+MAX_EPISODES = 200
+"""A browser that has served so many is renewed."""
 ACTIONS = ("chat", "infeas", "coord", "nav", "tab")
 """Subsets of BrowserGym's actions: by coordinates, none by an element's id."""
 
@@ -49,6 +51,37 @@ class UnseenChat(Chat):  # type: ignore[misc]  # not installed beside vlrl
         """Nothing is open."""
 
 
+class KeptBrowser:
+    """One browser for one episode after the other, each in a context of its own."""
+
+    def __init__(self) -> None:
+        self._browser: Any = None
+        self._options: dict[str, Any] = {}
+        self._num_episodes = 0
+        # Playwright gives the same object each time; BrowserGym asks it for a browser at every reset.
+        chromium = browsergym.core._get_global_playwright().chromium
+        self._start = chromium.launch
+        chromium.launch = self.launch
+
+    def launch(self, **options: Any) -> Any:
+        """Give the browser, or a new one if it has died, is worn, or has other options."""
+        self._num_episodes += 1
+        if options != self._options or self._num_episodes > MAX_EPISODES or not self._is_alive():
+            self._close()
+            self._browser, self._options, self._num_episodes = self._start(**options), options, 1
+        return self._browser
+
+    def _is_alive(self) -> bool:
+        with suppress(Exception):  # what Playwright knows of it may be old: only a call tells
+            self._browser.new_browser_cdp_session().detach()
+            return True
+        return False
+
+    def _close(self) -> None:
+        with suppress(Exception):
+            self._browser.close()
+
+
 class Episodes:
     """Answers requests: each method is one, its arguments are the request's keys."""
 
@@ -57,6 +90,7 @@ class Episodes:
         self._actions = HighLevelActionSet(subsets=list(ACTIONS), multiaction=True, strict=True)
         self._thread = ThreadPoolExecutor(1)
         self._env: Any = None
+        self._browser: KeptBrowser | None = None
         self._wants_elements = False
 
     @property
@@ -79,7 +113,7 @@ class Episodes:
         return done
 
     async def close(self) -> dict[str, Any]:
-        """End the episode and its browser."""
+        """End the episode."""
         await self._in_thread(self._close)
         return {}
 
@@ -88,6 +122,7 @@ class Episodes:
 
     def _reset(self, task: str, seed: int, make: dict[str, Any], elements: bool) -> dict[str, Any]:
         self._close()
+        self._browser = self._browser or KeptBrowser()
         browser = {"executable_path": self._chromium or found_browser(), **make.pop("pw_chromium_kwargs", {})}
         self._env = gymnasium.make(
             task,
@@ -129,6 +164,7 @@ class Episodes:
     def _close(self) -> None:
         env, self._env = self._env, None
         if env is not None:
+            env.unwrapped.browser = None  # it is kept
             with suppress(Exception):  # of a browser that has died
                 env.close()
 
