@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from vlrl.envs.gui.scratch import scratch_folder
 from vlrl.foreign.program import ForeignProgram
 
 LINGER_S = 20.0
@@ -48,9 +49,8 @@ def take(kind: ProgramKind) -> ForeignProgram:
             program = _idle[kind].pop()
             if program.alive:
                 return program
-    return ForeignProgram(
-        "gui/browsergym", kind.python, _FOLDER, "BrowserGym", json.loads(kind.args), LINGER_S, _remedy
-    )
+    args = {**json.loads(kind.args), "folder": str(scratch_folder("browsergym"))}
+    return ForeignProgram("gui/browsergym", kind.python, _FOLDER, "BrowserGym", args, LINGER_S, _remedy)
 
 
 def give_back(kind: ProgramKind, program: ForeignProgram) -> None:

@@ -71,6 +71,11 @@ class KeptBrowser:
             self._browser, self._options, self._num_episodes = self._start(**options), options, 1
         return self._browser
 
+    def end(self) -> None:
+        """End the browser, and Playwright, which then removes what it has stored."""
+        self._close()
+        browsergym.core._get_global_playwright().stop()
+
     def _is_alive(self) -> bool:
         with suppress(Exception):  # what Playwright knows of it may be old: only a call tells
             self._browser.new_browser_cdp_session().detach()
@@ -117,6 +122,10 @@ class Episodes:
         await self._in_thread(self._close)
         return {}
 
+    async def end(self) -> None:
+        """End everything, the browser too."""
+        await self._in_thread(self._end)
+
     async def _in_thread(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._thread, function, *arguments)
 
@@ -161,6 +170,11 @@ class Episodes:
             "elements": tree.found if tree else [],
         }
 
+    def _end(self) -> None:
+        self._close()
+        if self._browser is not None:
+            self._browser.end()
+
     def _close(self) -> None:
         env, self._env = self._env, None
         if env is not None:
@@ -198,9 +212,11 @@ async def opened(name: str, args: Mapping[str, Any]) -> AsyncIterator[Episodes]:
 
     Args:
         name: of no use here.
-        args: packages; suites, whose packages are loaded where no other registers them; chromium; and
-            miniwob, the URL of its pages where the environment does not say it.
+        args: packages; suites, whose packages are loaded where no other registers them; chromium;
+            miniwob, the URL of its pages where the environment does not say it; and folder, for what browsers
+            store, which is removed at the end.
     """
+    os.environ["TMPDIR"] = args["folder"]
     if args["miniwob"]:
         os.environ.setdefault("MINIWOB_URL", args["miniwob"])
     browsergym_env.Chat = UnseenChat
@@ -213,4 +229,5 @@ async def opened(name: str, args: Mapping[str, Any]) -> AsyncIterator[Episodes]:
     try:
         yield episodes
     finally:
-        await episodes.close()
+        await episodes.end()
+        shutil.rmtree(args["folder"], ignore_errors=True)

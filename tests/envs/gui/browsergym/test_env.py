@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -177,3 +180,26 @@ def test_a_page_that_hangs_is_ended_with_its_browser() -> None:
     assert marked(program.mark) == []
     env.close()
     env.close()
+
+
+def test_nothing_is_left_when_vlrl_is_gone(tmp_path: Path) -> None:
+    code = f"""
+import sys
+sys.path[:0] = [{str(ROOT / "tests" / "helpers")!r}, {str(Path(__file__).parent)!r}]
+from test_env import opened
+env = opened("local.infeasible")
+env.reset({{}}, 0)
+print(env.backend._program.mark, flush=True)
+sys.stdin.readline()
+"""
+    command = [sys.executable, "-c", code]
+    told = {**os.environ, "TMPDIR": str(tmp_path)}
+    child = subprocess.Popen(command, stdin=-1, stdout=-1, text=True, cwd=ROOT, env=told)
+    assert child.stdout is not None
+    mark = child.stdout.readline().strip()
+    assert len(marked(mark)) > 2 and list(tmp_path.glob("vlrl-browsergym-*/playwright*"))
+    child.kill()
+    child.communicate()
+    while marked(mark):  # the suite's own time limit ends a wait that is in vain
+        time.sleep(0.05)
+    assert not list(tmp_path.glob("*browsergym*")) and not list(tmp_path.glob("*playwright*"))
