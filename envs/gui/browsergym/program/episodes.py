@@ -220,6 +220,8 @@ async def opened(name: str, args: Mapping[str, Any]) -> AsyncIterator[Episodes]:
     if args["miniwob"]:
         os.environ.setdefault("MINIWOB_URL", args["miniwob"])
     browsergym_env.Chat = UnseenChat
+    # At every reset it says of each option of `make` that it is not the task's.
+    browsergym_env.logger.addFilter(lambda record: not record.getMessage().startswith("Overriding"))
     for package in args["packages"]:
         load(package)
     for suite in args["suites"]:

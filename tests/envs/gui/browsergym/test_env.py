@@ -182,6 +182,7 @@ def test_a_page_that_hangs_is_ended_with_its_browser() -> None:
     env.close()
 
 
+@pytest.mark.slow
 def test_nothing_is_left_when_vlrl_is_gone(tmp_path: Path) -> None:
     code = f"""
 import sys
