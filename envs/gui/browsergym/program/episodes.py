@@ -52,29 +52,32 @@ class UnseenChat(Chat):  # type: ignore[misc]  # not installed beside vlrl
 
 
 class KeptBrowser:
-    """One browser for one episode after the other, each in a context of its own."""
+    """One browser for one episode after the other, each in a context of its own.
+
+    It takes the place of Playwright where BrowserGym's environment asks that for a browser, at every reset.
+    """
 
     def __init__(self) -> None:
+        self._playwright = browsergym.core._get_global_playwright()
+        self.selectors, self.chromium = self._playwright.selectors, self
         self._browser: Any = None
         self._options: dict[str, Any] = {}
         self._num_episodes = 0
-        # Playwright gives the same object each time; BrowserGym asks it for a browser at every reset.
-        chromium = browsergym.core._get_global_playwright().chromium
-        self._start = chromium.launch
-        chromium.launch = self.launch
+        browsergym_env._get_global_playwright = lambda: self
 
     def launch(self, **options: Any) -> Any:
         """Give the browser, or a new one if it has died, is worn, or has other options."""
         self._num_episodes += 1
         if options != self._options or self._num_episodes > MAX_EPISODES or not self._is_alive():
             self._close()
-            self._browser, self._options, self._num_episodes = self._start(**options), options, 1
+            self._browser = self._playwright.chromium.launch(**options)
+            self._options, self._num_episodes = options, 1
         return self._browser
 
     def end(self) -> None:
         """End the browser, and Playwright, which then removes what it has stored."""
         self._close()
-        browsergym.core._get_global_playwright().stop()
+        self._playwright.stop()
 
     def _is_alive(self) -> bool:
         with suppress(Exception):  # what Playwright knows of it may be old: only a call tells

@@ -72,7 +72,7 @@ def test_what_cannot_be_opened_says_why(tmp_path: Path) -> None:
         ("make has 'action_mapping'", {"make": {"action_mapping": None}}),
         ("nothing.py does not exist", {"packages": [str(tmp_path / "nothing.py")]}),
         ("give .width, height. in pixels", {"size": [640]}),
-        ("observe='picture'", {"observe": "picture"}),
+        ("observe='sound'", {"observe": "sound"}),
         ("deadlines has no 'reset'", {"deadlines": {"reset": 3}}),
     ]
     for said, options in wrong:
