@@ -61,7 +61,7 @@ class BrowserGymBackend:
         patterns = [tasks] if isinstance(tasks, str) else list(tasks)
         if wrong := sorted(set(make) & set(OWN)):
             raise ConfigError(f"{NAME}: make has {wrong[0]!r}, which vlrl sets itself")
-        self.max_steps, self._make = task_steps, dict(make)
+        self.max_steps, self._make, self._task = task_steps, dict(make), ""
         self._deadlines = Deadlines.of(deadlines)
         self._wants_elements = wants_elements
         self._kind = kind_of(
@@ -74,9 +74,13 @@ class BrowserGymBackend:
             },
         )
         self._program: ForeignProgram | None = None
-        found = self._ask("describe", self._deadlines.reset_s)
-        self.tasks = chosen_names(patterns, found["tasks"], NAME)
-        self._task_size = _size_of(self.tasks, make, size)
+        try:
+            known = self._ask("describe", self._deadlines.reset_s)["tasks"]
+            self.tasks = chosen_names(patterns, known, NAME)
+            self._task_size = _size_of(self.tasks, make, size)
+        except ConfigError:
+            self.close()
+            raise
         self._begin("")
 
     def _begin(self, task: str) -> None:
@@ -196,6 +200,7 @@ class BrowserGymBackend:
             except Gone as error:
                 if attempt or method == "step":
                     raise EnvFailure("died", str(error)) from error
+                self._program = None  # it may be on its way out, and not gone yet
             except TimeoutError as error:
                 self._program.kill()  # a page that computes for ever keeps its browser busy
                 raise EnvFailure("hung", str(error)) from error
@@ -250,6 +255,6 @@ def _remarks(said: Mapping[str, Any]) -> list[str]:
     if said["failure"]:
         found.append(f"The action failed: {said['failure'].splitlines()[0][:200]}")
     if len(said["tabs"]) > 1:
-        titles = [f"{number}. {title or 'untitled'}" for number, title in enumerate(said["tabs"], 1)]
+        titles = [f"{number}. {title[:80] or 'untitled'}" for number, title in enumerate(said["tabs"], 1)]
         found.append(f"Tabs: {', '.join(titles)}. Shown is {said['tab'] + 1}.")
     return found
