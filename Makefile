@@ -64,7 +64,7 @@ gpu-bundle: install ## pack build/gpu_bundle for a GPU machine without network: 
 trl-env: ## make .venv-trl, the environment of the peer that `make bench` measures against
 	@$(PYTHON) tools/install.py --lock trl --venv .venv-trl
 
-ecosystem-env: ## make .venv-ecosystem: verifiers and OpenEnv, which cannot live beside vlrl's set, for the tests
+ecosystem-env: ## make .venv-ecosystem: verifiers, OpenEnv and BrowserGym, which cannot live beside vlrl's set, for the tests
 	@$(PYTHON) tools/install.py --lock ecosystem --venv .venv-ecosystem
 
 large-apps: ## install the large apps of gui/x11 from Debian, for the slow tests: LibreOffice, Firefox (190 MB)

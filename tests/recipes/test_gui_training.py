@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ecosystem import python
 from recipe_twins import Recipe, say_tagged, supervised, trained
 
 from vlrl.env_play.demonstrations import demonstrate
@@ -93,4 +94,26 @@ def test_it_trains_on_a_server(
     ]
     recipe = Recipe("gui_emu", lambda data: None, say_tagged, 1.0, "", 0.0, sizes=(*TINY, *remote))
     steps = trained(recipe, recipe.config(model))
+    assert all(step["failures/failed_episodes"] == 0 for step in steps)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)  # a reset is a second of both processors
+def test_it_trains_on_browsergym(recipe_model: Path, local_ray: None) -> None:
+    """Environments in processes, BrowserGym in another for each; the form comes from gui/miniwob's oracle."""
+    model = warm(twin("gui_miniwob", *CASES["gui_miniwob"]), recipe_model)
+    told = {
+        **{"tasks": ["browsergym/miniwob.click-button"], "python": python(), "shown_size": [112, 72]},
+        **{"codec": "plain", "instructions": "Act.", "invalid_penalty": 0.5},
+        "make": {"slow_mo": 0, "pre_observation_delay": 0.1},
+    }
+    rows = [
+        f"data.{part}.options.{each}"
+        for part in ("train", "eval")
+        for each in ("env=gui/browsergym", f"options={json.dumps(told)}", "num_rows=4")
+    ]
+    env = "env={isolation: process, num_processes: 2}"
+    sizes = (*TINY, *rows, env, "rollout.prompts_per_step=2")
+    recipe = Recipe("gui_miniwob", lambda data: None, say_tagged, 1.0, "", 0.0, sizes=sizes)
+    steps = trained(recipe, recipe.config(model, "rollout.prompts_per_step=2"))
     assert all(step["failures/failed_episodes"] == 0 for step in steps)

@@ -241,6 +241,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "gui/x11": "vlrl.envs.gui.x11.env:X11Env",
         "gui/miniwob": "vlrl.envs.gui.web.env:MiniWobEnv",
         "gui/web": "vlrl.envs.gui.web.env:WebEnv",
+        "gui/browsergym": "vlrl.envs.gui.browsergym.env:BrowserGymEnv",
         "remote": "vlrl.envs.gui.remote.env:open_remote",
         "gui/osworld": "vlrl.envs.gui.remote.osworld:OSWorldEnv",
         "gui/osgym": "vlrl.envs.gui.remote.osgym:OSGymEnv",

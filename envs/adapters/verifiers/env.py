@@ -11,8 +11,9 @@ import numpy as np
 
 from vlrl.envs.adapters.contents import observation_of, sendable
 from vlrl.envs.adapters.json_values import random_value
-from vlrl.envs.adapters.verifiers.process import Gone, VerifiersProcess, process_of
+from vlrl.envs.adapters.verifiers.process import process_of
 from vlrl.errors import ConfigError
+from vlrl.foreign.program import ForeignProgram, Gone
 from vlrl.parsing.tool_calls import FORM, CallError, ParsedCall, parse_calls, thinking_ends, write_call
 from vlrl.protocols import Observation, StepResult
 from vlrl.seeds import derive_seed
@@ -53,7 +54,7 @@ class VerifiersEnv:
         self._id, self._args, self._python = id, dict(args or {}), python
         self._timeout_s, self._linger_s, self._success_above = timeout_s, linger_s, success_above
         self._episode = uuid.uuid4().hex
-        self._process: VerifiersProcess | None = None
+        self._process: ForeignProgram | None = None
         about = self._ask("describe")
         self._num_tasks: int | None = about["num_tasks"]
         self.tools: Sequence[Mapping[str, Any]] = about["tools"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import fnmatch
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -124,6 +126,23 @@ class WebBackend:
             self.close()
             raise
         return browser
+
+
+def chosen_names(patterns: Sequence[str] | str, names: Sequence[str], env: str) -> tuple[str, ...]:
+    """The names that any of the patterns matches.
+
+    Raises:
+        ConfigError: for a pattern that matches none.
+    """
+    found: set[str] = set()
+    for pattern in [patterns] if isinstance(patterns, str) else patterns:
+        matching = fnmatch.filter(names, str(pattern))
+        if not matching:
+            close = difflib.get_close_matches(str(pattern), names, 1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise ConfigError(f"env {env}: option tasks: {pattern!r} names no task{hint}")
+        found.update(matching)
+    return tuple(sorted(found))
 
 
 def drawn_name(names: Sequence[str], task: Mapping[str, Any], pick: Callable[[int], int], env: str) -> str:

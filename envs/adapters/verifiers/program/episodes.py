@@ -7,7 +7,8 @@ import importlib
 import itertools
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -49,10 +50,6 @@ class Episodes:
         port = runner.addresses[0][1]
         self._client = vf.EvalClientConfig(base_url=f"http://127.0.0.1:{port}/v1", api_key_var="VLRL_NO_KEY")
         return runner
-
-    async def ping(self) -> dict[str, Any]:
-        """Answer at once."""
-        return {}
 
     async def describe(self) -> dict[str, Any]:
         """Number of tasks (null: endless), and the tools and system prompt of the first."""
@@ -135,6 +132,21 @@ class Episodes:
         missing = None if number is None else max(0, number - len(self._tasks))
         self._tasks += itertools.islice(self._source, missing)
         return iter(self._tasks[:number])
+
+
+@asynccontextmanager
+async def opened(name: str, args: Mapping[str, Any]) -> AsyncIterator[Episodes]:
+    """The episodes of an environment, which is loaded, and the model's endpoint, while they are played."""
+    for variable in ("NO_PROXY", "no_proxy"):  # the model is on this machine
+        os.environ[variable] = ",".join(filter(None, [os.environ.get(variable), "127.0.0.1"]))
+    episodes = Episodes(load(name, args))
+    async with episodes.env.serving():
+        endpoint = await episodes.serve()
+        try:
+            yield episodes
+        finally:
+            await episodes.close_all()
+            await endpoint.cleanup()
 
 
 def load(name: str, args: Mapping[str, Any]) -> vf.Env:

@@ -6,8 +6,6 @@ the pages of the package `miniwob` are used; its Python, which drives Selenium, 
 
 from __future__ import annotations
 
-import difflib
-import fnmatch
 import functools
 import re
 from collections.abc import Mapping, Sequence
@@ -19,7 +17,7 @@ import numpy as np
 
 from vlrl.envs.gui.actions import Action
 from vlrl.envs.gui.screen import Screen, Verdict
-from vlrl.envs.gui.web.backend import WebBackend, drawn_name, quoted
+from vlrl.envs.gui.web.backend import WebBackend, chosen_names, drawn_name, quoted
 from vlrl.envs.gui.web.chromium.chrome import Sandbox
 from vlrl.envs.gui.web.chromium.gate import Gate
 from vlrl.envs.gui.web.look import Look
@@ -75,17 +73,7 @@ def chosen(patterns: Sequence[str] | str | None) -> tuple[str, ...]:
     Raises:
         ConfigError: for a pattern that names none.
     """
-    if patterns is None:
-        return task_names()
-    found: set[str] = set()
-    for pattern in [patterns] if isinstance(patterns, str) else patterns:
-        matching = fnmatch.filter(task_names(), str(pattern))
-        if not matching:
-            close = difflib.get_close_matches(str(pattern), task_names(), 1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise ConfigError(f"env gui/miniwob: option tasks: {pattern!r} names no task{hint}")
-        found.update(matching)
-    return tuple(sorted(found))
+    return task_names() if patterns is None else chosen_names(patterns, task_names(), "gui/miniwob")
 
 
 class MiniWob(WebBackend):

@@ -1,4 +1,8 @@
-"""Requests of vlrl as lines of JSON: python -P main.py NAME ARGS LINGER_S."""
+"""Requests of vlrl as lines of JSON: python -P main.py FOLDER NAME ARGS LINGER_S.
+
+The folder has episodes.py with `opened(name, args)`, an async context manager. It gives an object whose async
+methods are the requests, and which says how many episodes are under way (`num_playing`).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,8 @@ async def answer(episodes: Any, request: dict[str, Any], out: TextIO) -> None:
     """Call the method that a request names and write its answer."""
     number, method = request.pop("number"), request.pop("method")
     try:
-        reply = {"number": number, "value": await getattr(episodes, method)(**request)}
+        value = {} if method == "ping" else await getattr(episodes, method)(**request)
+        reply = {"number": number, "value": value}
     except Exception as error:  # of the environment: it is for vlrl to count
         reply = {"number": number, "error": f"{type(error).__name__}: {error}"}
     with suppress(BrokenPipeError):  # vlrl is gone, and what it asked with it
@@ -39,14 +44,12 @@ def read(loop: asyncio.AbstractEventLoop, lines: asyncio.Queue[str], patience_s:
 
 async def run(name: str, args: dict[str, Any], linger_s: float, out: TextIO) -> None:
     """Load the environment and serve until the input ends, or nothing is played for `linger_s`."""
-    from episodes import Episodes, load
+    from episodes import opened
 
-    episodes = Episodes(load(name, args))
     lines: asyncio.Queue[str] = asyncio.Queue()
-    threading.Thread(target=read, args=(asyncio.get_running_loop(), lines), daemon=True).start()
     running: set[asyncio.Task[None]] = set()
-    async with episodes.env.serving():
-        endpoint = await episodes.serve()
+    async with opened(name, args) as episodes:
+        threading.Thread(target=read, args=(asyncio.get_running_loop(), lines), daemon=True).start()
         print(json.dumps({"ready": True}), file=out, flush=True)
         while True:
             try:
@@ -60,17 +63,14 @@ async def run(name: str, args: dict[str, Any], linger_s: float, out: TextIO) -> 
             task = asyncio.create_task(answer(episodes, json.loads(line), out))
             running.add(task)
             task.add_done_callback(running.discard)
-        await episodes.close_all()
-        await endpoint.cleanup()
 
 
 def main() -> None:
     """Keep the answers' stream for answers: whatever an environment prints goes to the standard error."""
-    for name in ("NO_PROXY", "no_proxy"):  # the model is on this machine
-        os.environ[name] = ",".join(filter(None, [os.environ.get(name), "127.0.0.1"]))
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    name, args, linger_s = sys.argv[1:]
+    folder, name, args, linger_s = sys.argv[1:]
+    sys.path.insert(0, folder)
     try:
         asyncio.run(run(name, json.loads(args), float(linger_s), out))
     except Exception as error:

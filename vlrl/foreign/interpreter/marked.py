@@ -7,7 +7,7 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 
-VARIABLE = "VLRL_VERIFIERS_PROGRAM"
+VARIABLE = "VLRL_FOREIGN_PROGRAM"
 
 
 def kill_marked(mark: str) -> None:

@@ -1,0 +1,1 @@
+"""What runs where BrowserGym is installed; nothing of vlrl is there."""
