@@ -168,9 +168,9 @@ def _open_notice(world: World, number: int) -> World:
         return world
     world = notices.without(world, {number})._replace(shade=None)
     world = update.launch(world, notice.app)
-    return (
-        update.launch(world, notice.app, notice.opens) if notice.opens else world
-    )  # it is open: now at this
+    if notice.opens:  # the app is open by now: this shows it what the notice is about
+        world = update.launch(world, notice.app, notice.opens)
+    return world
 
 
 def _turn(world: World, key: str) -> World:
