@@ -91,10 +91,10 @@ class BrowserGymBackend:
         self._tab, self._num_tabs, self.remarks = 0, 1, list[str]()
 
     def reset(self, task: Mapping[str, Any], seed: int) -> Screen:
-        """Begin a task: the one that `task` names, or one that the seed draws.
+        """Begin a task: the one that `task` names, or one sampled from the seed.
 
         Args:
-            task: {}, or name; seed, which BrowserGym is given in the place of one drawn from ours; and
+            task: {}, or name; seed, which BrowserGym is given in the place of one derived from ours; and
                 task_kwargs, added to those of the option make.
             seed: of the episode.
 

@@ -39,7 +39,7 @@ class BrowserGymEnv(GuiEnv):
         """Take the options and start the program.
 
         Args:
-            tasks: names or patterns such as browsergym/miniwob.click-*; the seed draws one of them.
+            tasks: names or patterns such as browsergym/miniwob.click-*; one is sampled from the seed.
             python: the interpreter that has BrowserGym; null is the one that runs vlrl.
             packages: modules or ./files.py that register tasks, beside those that the names of tasks tell:
                 browsergym/webarena.7 is of browsergym.webarena.
