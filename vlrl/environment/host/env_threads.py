@@ -12,7 +12,7 @@ from vlrl.types import EnvTask
 
 
 class EnvThreads:
-    """At most `size` environments in threads, in use and warm, beside those that are being closed."""
+    """A pool of at most `size` environments, in use and warm, beside those that are being closed."""
 
     def __init__(self, size: int) -> None:
         self._size = size
