@@ -193,6 +193,7 @@ class App:
         opens: endings of files that it opens, ".txt".
         single: whether a second start only brings its window to the front, with the event Open.
         is_listed: whether the start menu has it.
+        forms: what it runs on; elsewhere it is neither listed nor started.
         shows_time: whether `build` depends on the clock.
         back: state → what a phone's back goes back to within the app; None to put the app away.
     """
@@ -209,6 +210,7 @@ class App:
     opens: tuple[str, ...] = ()
     single: bool = True
     is_listed: bool = True
+    forms: tuple[str, ...] = ("desktop", "mobile")
     shows_time: bool = False
     back: Callable[[Any], Any | None] | None = None
 

@@ -32,7 +32,9 @@ def deliver(world: World, number: int, event: Event) -> World:
 
 
 def launch(world: World, app: str, argument: str = "", parent: int = 0, reply: str = "") -> World:
-    """Start an app, or bring the window it has to the front."""
+    """Start an app, or bring the window it has to the front; nothing happens if it does not run here."""
+    if world.settings.get("form", "desktop") not in APPS[app].forms:
+        return world
     if APPS[app].single and not parent:
         for window in world.windows:
             if window.app == app and not window.parent:

@@ -14,6 +14,7 @@ from vlrl.envs.gui.emu.apps import (
     settings,
     spreadsheet,
 )
+from vlrl.envs.gui.emu.apps.documents import slides
 from vlrl.envs.gui.emu.windows import dialogs
 
 __all__ = [
@@ -29,5 +30,6 @@ __all__ = [
     "mail",
     "paint",
     "settings",
+    "slides",
     "spreadsheet",
 ]

@@ -16,6 +16,7 @@ from vlrl.envs.gui.emu.tasks import (
     settings,
     sheet,
 )
+from vlrl.envs.gui.emu.tasks.documents import slides
 from vlrl.envs.gui.emu.tasks.files import folders, lookup, several
 from vlrl.envs.gui.emu.tasks.mail import attachments, letters
 from vlrl.envs.gui.emu.tasks.web import browser, forms, forum
@@ -43,4 +44,5 @@ __all__ = [
     "settings",
     "several",
     "sheet",
+    "slides",
 ]

@@ -33,7 +33,7 @@ BUTTONS = {
     "discard": "Discard",
     "close": "Close",
 }
-ICONS = {".txt": "text", ".csv": "sheet", ".png": "picture"}
+ICONS = {".txt": "text", ".csv": "sheet", ".png": "picture", ".odp": "slides"}
 
 add_words("""
 Discard = Verwerfen = Ignorer = Descartar

@@ -51,7 +51,13 @@ Table|kind = Tabelle = Tableau = Tabla
 Image|kind = Bild = Image = Imagen
 Disk = Laufwerk = Disque = Disco
 """)
-KINDS = {".txt": "Text|kind", ".md": "Text|kind", ".csv": "Table|kind", ".png": "Picture|kind"}
+KINDS = {
+    ".txt": "Text|kind",
+    ".md": "Text|kind",
+    ".csv": "Table|kind",
+    ".png": "Picture|kind",
+    ".odp": "Presentation|kind",
+}
 TRASH = "/Trash"
 
 
