@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from vlrl.envs.gui.emu import files
 from vlrl.envs.gui.emu.app import Reader
+from vlrl.envs.gui.emu.apps.parts.trash import TRASH
 from vlrl.envs.gui.emu.strings import add_words, tr
 from vlrl.envs.gui.emu.widgets import (
     SEPARATOR,
@@ -57,8 +58,8 @@ KINDS = {
     ".csv": "Table|kind",
     ".png": "Picture|kind",
     ".odp": "Presentation|kind",
+    ".jpg": "Photo|kind",
 }
-TRASH = "/Trash"
 
 
 def build(state: Folders, reader: Reader) -> Widget:
