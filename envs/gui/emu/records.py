@@ -68,6 +68,11 @@ def album_record(name: str, path: str = "") -> str:
     return f"data:photos/{name}: {path}"
 
 
+def page_record(path: str, page: int) -> str:
+    """The name of a bookmark at a page of a file, counted from 0 on."""
+    return f"data:pdf/{path}: {page}"
+
+
 def bookmark_record(address: str) -> str:
     """The name of a bookmark."""
     return f"data:browser/{address}"
@@ -156,6 +161,7 @@ _RECORDS: Mapping[str, Callable[[Any], Named]] = {
     "files": lambda data: ((trash_record(path), origin) for path, origin in data or ()),
     "browser": lambda data: ((bookmark_record(address), True) for address in data or ()),
     "photos": _photos,
+    "pdf": lambda data: ((page_record(path, page), True) for path, page in data or ()),
     "notices": lambda data: (),
     "club": lambda data: ((member_record(one.name), one) for one in data or ()),
 }

@@ -14,7 +14,7 @@ from vlrl.envs.gui.emu.apps import (
     settings,
     spreadsheet,
 )
-from vlrl.envs.gui.emu.apps.documents import photos, slides
+from vlrl.envs.gui.emu.apps.documents import pdf, photos, slides
 from vlrl.envs.gui.emu.windows import dialogs
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "folders",
     "mail",
     "paint",
+    "pdf",
     "photos",
     "settings",
     "slides",

@@ -16,7 +16,7 @@ from vlrl.envs.gui.emu.tasks import (
     settings,
     sheet,
 )
-from vlrl.envs.gui.emu.tasks.documents import photos, slides
+from vlrl.envs.gui.emu.tasks.documents import pdf, photos, slides
 from vlrl.envs.gui.emu.tasks.files import folders, lookup, several
 from vlrl.envs.gui.emu.tasks.mail import attachments, letters
 from vlrl.envs.gui.emu.tasks.web import browser, forms, forum
@@ -40,6 +40,7 @@ __all__ = [
     "lookup",
     "notices",
     "paint",
+    "pdf",
     "photos",
     "safety",
     "settings",

@@ -33,7 +33,7 @@ BUTTONS = {
     "discard": "Discard",
     "close": "Close",
 }
-ICONS = {".txt": "text", ".csv": "sheet", ".png": "picture", ".odp": "slides", ".jpg": "photo"}
+ICONS = {".txt": "text", ".csv": "sheet", ".png": "picture", ".odp": "slides", ".jpg": "photo", ".pdf": "pdf"}
 
 add_words("""
 Discard = Verwerfen = Ignorer = Descartar

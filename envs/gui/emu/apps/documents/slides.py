@@ -92,7 +92,7 @@ def handle(state: Slides, event: Event, system: System) -> Slides:
         case Change("design", str(design)):
             return replace(state, design=design)
         case Change(id, str(text)) if "." in id:
-            return _written(state, *id.split("."), text, system)
+            return _written(state, id, text, system)
         case Activate(id) if id.startswith("title."):
             system.focus(f"points.{state.chosen}")
             return state
@@ -119,14 +119,19 @@ def handle(state: Slides, event: Event, system: System) -> Slides:
     return documents.handle(state, event, system)
 
 
-def _written(state: Slides, part: str, key: str, text: str, system: System) -> Slides:
-    """Another title, other points or notes of a slide."""
+def _written(state: Slides, id: str, text: str, system: System) -> Slides:
+    """Another title, other points or notes of a slide; the id has which, and the slide's key."""
+    part, _, key = id.partition(".")
     at = state.keys.index(int(key))
-    value = tuple(text.split("\n")) if part == "points" and text else () if part == "points" else text
-    slide = state.slides[at]._replace(**{part: value})
-    return _fitting(
-        state, replace(state, slides=(*state.slides[:at], slide, *state.slides[at + 1 :])), system
-    )
+    match part:
+        case "title":
+            slide = state.slides[at]._replace(title=text)
+        case "points":
+            slide = state.slides[at]._replace(points=tuple(text.split("\n")) if text else ())
+        case _:
+            slide = state.slides[at]._replace(notes=text)
+    slides = (*state.slides[:at], slide, *state.slides[at + 1 :])
+    return _fitting(state, replace(state, slides=slides), system)
 
 
 def _fitting(state: Slides, new: Slides, system: System) -> Slides:

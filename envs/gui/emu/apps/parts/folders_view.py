@@ -59,6 +59,7 @@ KINDS = {
     ".png": "Picture|kind",
     ".odp": "Presentation|kind",
     ".jpg": "Photo|kind",
+    ".pdf": "PDF|kind",
 }
 
 
