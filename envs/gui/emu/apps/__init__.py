@@ -14,6 +14,7 @@ from vlrl.envs.gui.emu.apps import (
     settings,
     spreadsheet,
 )
+from vlrl.envs.gui.emu.apps.code import app as code
 from vlrl.envs.gui.emu.apps.documents import pdf, photos, slides
 from vlrl.envs.gui.emu.windows import dialogs
 
@@ -23,6 +24,7 @@ __all__ = [
     "calculator",
     "calendar",
     "clock",
+    "code",
     "contacts",
     "dialogs",
     "editor",

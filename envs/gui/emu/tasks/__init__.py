@@ -16,7 +16,7 @@ from vlrl.envs.gui.emu.tasks import (
     settings,
     sheet,
 )
-from vlrl.envs.gui.emu.tasks.documents import pdf, photos, slides
+from vlrl.envs.gui.emu.tasks.documents import code, pdf, photos, slides
 from vlrl.envs.gui.emu.tasks.files import folders, lookup, several
 from vlrl.envs.gui.emu.tasks.mail import attachments, letters
 from vlrl.envs.gui.emu.tasks.web import browser, forms, forum
@@ -30,6 +30,7 @@ __all__ = [
     "calculator",
     "calendar",
     "clock",
+    "code",
     "contacts",
     "desktop",
     "editor",

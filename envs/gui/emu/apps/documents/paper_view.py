@@ -143,7 +143,8 @@ class PageArea(Widget):
 
 def _height(lines: int, size: int) -> int:
     """Pixels of a page with so many lines, its header and footer."""
-    return (max(LEAST_LINES, lines) + 5) * face(Font("serif", size)).height
+    line: int = face(Font("serif", size)).height
+    return (max(LEAST_LINES, lines) + 5) * line
 
 
 def _holds(line: TextLine, hit: Hit) -> bool:

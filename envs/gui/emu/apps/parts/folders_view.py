@@ -60,6 +60,7 @@ KINDS = {
     ".odp": "Presentation|kind",
     ".jpg": "Photo|kind",
     ".pdf": "PDF|kind",
+    ".py": "Program|kind",
 }
 
 

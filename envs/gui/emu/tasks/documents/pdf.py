@@ -253,7 +253,8 @@ def bookmark(draw: Draw) -> Setup:
     """Bookmark the beginning of a chapter, or the page that says something; two at level 3."""
     book = booklet(draw, 4 + draw.level)
     headings = draw.picks(tuple(book.facts)[1:], 2 if draw.level == 3 else 1)
-    pages, words, steps = [], [], []
+    pages: list[int] = []
+    words, steps = [], []
     for heading in headings:
         page, _, _, word = book.facts[heading]
         if draw.level == 1:
