@@ -13,7 +13,7 @@ from vlrl.envs.gui.emu.files import base
 from vlrl.envs.gui.emu.input.events import Activate, Command
 from vlrl.envs.gui.emu.state import Box, MenuItem
 from vlrl.envs.gui.emu.widgets.base import Item, View, Widget, cut
-from vlrl.envs.gui.emu.widgets.basic import focus_ring, surface
+from vlrl.envs.gui.emu.widgets.basic import focus_ring
 from vlrl.envs.gui.emu.widgets.containers import bar_width, place_bar
 
 DARK = (24, 25, 29)
@@ -164,5 +164,4 @@ class PhotoView(Widget):
 
     def paint(self, items: list[Item], box: Box, clip: Box, view: View) -> None:
         """The photo on a dark ground."""
-        items.append((*box, clip, fill, (surface(view),)))
         items.append((*box, clip, picture, (self.photo, DARK)))
