@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from vlrl.envs.gui.emu.apps.documents.albums import FAVOURITES, Album, albums_of, paths_in
-from vlrl.envs.gui.emu.apps.documents.scenery import HABITATS, PLACES, THINGS, TIMES, Photo
+from vlrl.envs.gui.emu.apps.documents.scenery import HABITATS, THINGS, TIMES, Photo
 from vlrl.envs.gui.emu.files import base
 from vlrl.envs.gui.emu.oracle.intents import Intent, answer, click, menu, open_app, type_into
 from vlrl.envs.gui.emu.records import album_record, trash_record
@@ -22,8 +22,8 @@ INKS = ("red", "green", "blue", "yellow", "purple")
 
 
 def photo(draw: Draw, thing: str, colour: str = "", time: str = "") -> Photo:
-    """A photo of a thing in one of the places where it may be; a place alone where `thing` is ""."""
-    place = draw.pick(HABITATS[thing] if thing else PLACES)
+    """A photo of a thing in one of the places where it may be."""
+    place = draw.pick(HABITATS[thing])
     day = f"2026-{draw.number(3, 9):02d}-{draw.number(1, 28):02d}"
     return Photo(place, time or draw.pick(TIMES), thing, colour or draw.pick(INKS), draw.number(0, 9999), day)
 
