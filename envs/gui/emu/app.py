@@ -8,9 +8,12 @@ from typing import Any
 
 from vlrl.envs.gui.emu import files, limits
 from vlrl.envs.gui.emu.input.events import Event, Reply
-from vlrl.envs.gui.emu.state import Files, Window, World
+from vlrl.envs.gui.emu.state import Files, TextCursor, Window, World
 from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.widgets import Widget
+
+ALL_TEXT = 1 << 30
+"""A place beyond the end of any text: cursors are kept within theirs."""
 
 
 class Reader:
@@ -77,7 +80,8 @@ class System(Reader):
         self.to_open: list[tuple[str, str, int, str]] = []
         self.is_closed, self.stays_open = False, False
         self.focused: str | None = None
-        self.selects = False
+        self.selection: TextCursor | None = None
+        self.is_revealed = False
 
     def write(self, path: str, content: Any) -> bool:
         """Make or overwrite a file, and the folders it is in."""
@@ -162,7 +166,11 @@ class System(Reader):
 
     def focus(self, id: str, select: bool = False) -> None:
         """Send the keys to a widget of this window; with all of its text selected, typing replaces it."""
-        self.focused, self.selects = id, select
+        self.focused, self.selection = id, TextCursor(0, ALL_TEXT) if select else None
+
+    def reveal(self, id: str, first: int, last: int) -> None:
+        """Send the keys to a text area, select some of its characters and scroll to them."""
+        self.focused, self.selection, self.is_revealed = id, TextCursor(first, last), True
 
     def _dialog(self, app: str, argument: str, id: str) -> None:
         self.to_open.append((app, argument, self.window.number, id))
@@ -193,6 +201,7 @@ class App:
         opens: endings of files that it opens, ".txt".
         single: whether a second start only brings its window to the front, with the event Open.
         is_listed: whether the start menu has it.
+        forms: what it runs on; elsewhere it is neither listed nor started.
         shows_time: whether `build` depends on the clock.
         back: state → what a phone's back goes back to within the app; None to put the app away.
     """
@@ -209,6 +218,7 @@ class App:
     opens: tuple[str, ...] = ()
     single: bool = True
     is_listed: bool = True
+    forms: tuple[str, ...] = ("desktop", "mobile")
     shows_time: bool = False
     back: Callable[[Any], Any | None] | None = None
 

@@ -9,7 +9,6 @@ import numpy as np
 from cachetools import LRUCache, cached
 
 from vlrl.envs.gui.emu import update
-from vlrl.envs.gui.emu.app import APPS
 from vlrl.envs.gui.emu.apps.settings import DEFAULTS
 from vlrl.envs.gui.emu.drawing.paint import Compositor
 from vlrl.envs.gui.emu.files import empty_disk, write
@@ -25,6 +24,11 @@ from vlrl.seeds import derive_seed
 
 START_MS = (9 * 60 + 30) * 60_000
 """The virtual clock begins at half past nine, and up to six hours later."""
+BEHIND = (
+    *("browser", "calculator", "calendar", "clock", "contacts", "editor", "files", "mail", "paint"),
+    *("settings", "spreadsheet"),
+)
+"""Apps whose windows lie behind a task's; a fixed list, so that a new app changes no seed's screen."""
 KEPT_BYTES = 96_000_000
 """Of openings that are kept, some 40 at 640×480: the episodes of a group begin alike, and most at once."""
 
@@ -60,7 +64,7 @@ def _with_windows(world: World, setup: Setup, form: Form, seed: int) -> World:
     for count in (_others(seed), 0) if world.settings["windows"] == "many" else (0,):
         opened = world
         taken = {app for app, _ in setup.windows}
-        others = [name for name, app in APPS.items() if app.is_listed and name not in taken]
+        others = [name for name in BEHIND if name not in taken]
         rng = np.random.default_rng(derive_seed("windows", seed))
         for index in rng.permutation(len(others))[:count].tolist():
             opened = update.launch(opened, others[index])

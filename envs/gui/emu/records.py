@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from vlrl.envs.gui.emu.apps import calculator
 from vlrl.envs.gui.emu.apps.calendar import Appointment
 from vlrl.envs.gui.emu.apps.contacts import people
+from vlrl.envs.gui.emu.apps.documents.albums import albums_of
 from vlrl.envs.gui.emu.apps.parts.alarms import Alarm, kept
 from vlrl.envs.gui.emu.apps.parts.mailbox import letters_of
 from vlrl.envs.gui.emu.sites import fly, forum, shop
@@ -60,6 +61,16 @@ def outbox_record(to: str, subject: str) -> str:
 def trash_record(path: str) -> str:
     """The name of where something in the trash came from."""
     return f"data:files/{path}"
+
+
+def album_record(name: str, path: str = "") -> str:
+    """The name of an album, or of a photo's being in it; the album of the favourites is called ""."""
+    return f"data:photos/{name}: {path}"
+
+
+def page_record(path: str, page: int) -> str:
+    """The name of a bookmark at a page of a file, counted from 0 on."""
+    return f"data:pdf/{path}: {page}"
 
 
 def bookmark_record(address: str) -> str:
@@ -112,6 +123,12 @@ def _clock(data: Any) -> Named:
     yield "data:clock/stopwatch", (now.watch_ms, now.watch_from, now.laps)
 
 
+def _photos(data: Any) -> Named:
+    for album in albums_of(data):
+        yield album_record(album.name), True
+        yield from ((album_record(album.name, path), True) for path in album.paths)
+
+
 def _shop(data: Any) -> Named:
     known = data if isinstance(data, shop.Shop) else shop.Shop(shop.STOCK)
     yield "data:shop/goods", known.goods
@@ -143,6 +160,8 @@ _RECORDS: Mapping[str, Callable[[Any], Named]] = {
     "calculator": lambda data: [("data:calculator/memory", (data or calculator.Kept()).memory)],
     "files": lambda data: ((trash_record(path), origin) for path, origin in data or ()),
     "browser": lambda data: ((bookmark_record(address), True) for address in data or ()),
+    "photos": _photos,
+    "pdf": lambda data: ((page_record(path, page), True) for path, page in data or ()),
     "notices": lambda data: (),
     "club": lambda data: ((member_record(one.name), one) for one in data or ()),
 }

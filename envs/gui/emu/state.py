@@ -49,7 +49,7 @@ class Interface(NamedTuple):
     Attributes:
         focus: id of the widget that keys go to; "" for none.
         cursors: text field's id → cursor.
-        scroll: scroll area's id → pixels scrolled.
+        scroll: scroll area's id → pixels scrolled; −1 − n of a text area shows character n in its middle.
         undo: earlier texts.
     """
 

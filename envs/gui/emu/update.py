@@ -8,14 +8,12 @@ from typing import Any
 from vlrl.envs.gui.emu import limits
 from vlrl.envs.gui.emu.app import APPS, Reader, System
 from vlrl.envs.gui.emu.input.events import Change, Closing, Command, Event, Open
-from vlrl.envs.gui.emu.state import TextCursor, World, with_window
+from vlrl.envs.gui.emu.state import World, with_window
 from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.windows import wm
 
 MAX_CHAIN = 32
 """Events that one event may lead to; an app that opens itself for ever is stopped here."""
-ALL_TEXT = 1 << 30
-"""A place beyond the end of any text: cursors are kept within theirs."""
 
 
 def deliver(world: World, number: int, event: Event) -> World:
@@ -32,7 +30,9 @@ def deliver(world: World, number: int, event: Event) -> World:
 
 
 def launch(world: World, app: str, argument: str = "", parent: int = 0, reply: str = "") -> World:
-    """Start an app, or bring the window it has to the front."""
+    """Start an app, or bring the window it has to the front; nothing happens if it does not run here."""
+    if world.settings.get("form", "desktop") not in APPS[app].forms:
+        return world
     if APPS[app].single and not parent:
         for window in world.windows:
             if window.app == app and not window.parent:
@@ -74,9 +74,12 @@ def _one(world: World, number: int, event: Event) -> tuple[World, list[tuple[int
         interface = window.interface
         if system.focused is not None:
             interface = interface._replace(focus=system.focused)
-        if system.focused is not None and system.selects:
-            everything = {**interface.cursors, system.focused: TextCursor(0, ALL_TEXT)}
-            interface = interface._replace(cursors=everything)
+        if system.focused is not None and system.selection is not None:
+            cursors = {**interface.cursors, system.focused: system.selection}
+            interface = interface._replace(cursors=cursors)
+        if system.is_revealed and system.focused is not None and system.selection is not None:
+            scroll = {**interface.scroll, system.focused: -1 - system.selection.anchor}
+            interface = interface._replace(scroll=scroll)
         if state is not window.state or interface is not window.interface:
             world = with_window(world, window._replace(state=state, interface=interface))
     for app, argument, parent, reply in system.to_open:

@@ -14,6 +14,8 @@ from vlrl.envs.gui.emu.apps import (
     settings,
     spreadsheet,
 )
+from vlrl.envs.gui.emu.apps.code import app as code
+from vlrl.envs.gui.emu.apps.documents import pdf, photos, slides
 from vlrl.envs.gui.emu.windows import dialogs
 
 __all__ = [
@@ -22,12 +24,16 @@ __all__ = [
     "calculator",
     "calendar",
     "clock",
+    "code",
     "contacts",
     "dialogs",
     "editor",
     "folders",
     "mail",
     "paint",
+    "pdf",
+    "photos",
     "settings",
+    "slides",
     "spreadsheet",
 ]

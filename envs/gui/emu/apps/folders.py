@@ -7,7 +7,8 @@ from typing import Any
 
 from vlrl.envs.gui.emu import files
 from vlrl.envs.gui.emu.app import App, Reader, System, register
-from vlrl.envs.gui.emu.apps.parts.folders_view import TRASH, build, shown
+from vlrl.envs.gui.emu.apps.parts.folders_view import build, shown
+from vlrl.envs.gui.emu.apps.parts.trash import TRASH, free, throw_away
 from vlrl.envs.gui.emu.input.events import Activate, Change, Command, Drop, Event, Open, Reply
 from vlrl.envs.gui.emu.strings import tr
 
@@ -72,9 +73,9 @@ def handle(state: Folders, event: Event, system: System) -> Folders:
         case Command(id):
             return _command(state, id, system)
         case Reply("folder", str(name)) if _is_name(name):
-            system.make_folder(_free(files.join(state.folder, name.strip()), system))
+            system.make_folder(free(files.join(state.folder, name.strip()), system))
         case Reply("rename", str(name)) if _is_name(name) and name.strip() != files.base(state.asked):
-            to = _free(files.join(files.parent(state.asked), name.strip()), system)
+            to = free(files.join(files.parent(state.asked), name.strip()), system)
             return replace(state, chosen=_selected(system, to)) if system.move(state.asked, to) else state
         case Reply("empty", "yes"):
             for path in system.list(TRASH):
@@ -136,7 +137,7 @@ def _put(state: Folders, how: str, paths: tuple[str, ...], to: str, system: Syst
             continue
         if to == path or to.startswith(path + "/"):
             continue
-        target = _free(files.join(to, files.base(path)), system)
+        target = free(files.join(to, files.base(path)), system)
         if not (system.move if how == "cut" else system.copy)(path, target):
             break
         put.append(target)
@@ -146,20 +147,7 @@ def _put(state: Folders, how: str, paths: tuple[str, ...], to: str, system: Syst
 
 def _delete(state: Folders, system: System) -> Folders:
     """Move the chosen files into the trash; those that are already in there are deleted for good."""
-    origins: dict[str, str] = dict(system.data or ())
-    for path in state.chosen:
-        if path == TRASH or path in files.HOME_FOLDERS:
-            continue
-        if path.startswith(TRASH + "/"):
-            system.delete(path)
-            origins.pop(path, None)
-        else:
-            to = _free(files.join(TRASH, files.base(path)), system)
-            if not system.exists(TRASH):
-                system.make_folder(TRASH)
-            system.move(path, to)
-            origins[to] = path
-    system.keep(tuple(origins.items()))
+    throw_away([path for path in state.chosen if path not in (TRASH, *files.HOME_FOLDERS)], system)
     return replace(state, chosen=())
 
 
@@ -167,7 +155,7 @@ def _restore(state: Folders, system: System) -> Folders:
     origins: dict[str, str] = dict(system.data or ())
     for path in state.chosen:
         if path in origins:
-            system.move(path, _free(origins.pop(path), system))
+            system.move(path, free(origins.pop(path), system))
     system.keep(tuple(origins.items()))
     return replace(state, chosen=())
 
@@ -181,17 +169,6 @@ def _details(path: str, system: System) -> str:
     elif isinstance(content, str):
         lines += [f"{tr('Characters')}: {len(content)}", f"{tr('Words')}: {len(content.split())}"]
     return "\n".join(lines)
-
-
-def _free(path: str, reader: Reader) -> str:
-    """The path, or with a number if there is something already."""
-    start, dot, ending = files.base(path).rpartition(".")
-    name, number = (start, 2) if dot else (ending, 2)
-    free = path
-    while reader.exists(free):
-        free = files.join(files.parent(path), f"{name} ({number}){dot}{ending if dot else ''}")
-        number += 1
-    return free
 
 
 def _is_name(name: str) -> bool:

@@ -69,7 +69,8 @@ def key(scene: Scene, world: World, modifiers: Sequence[str], name: str) -> Worl
     """One key with the modifiers that are held."""
     if world.popup is not None:
         return _in_menu(scene, world, name)
-    if "shift" in modifiers and (name in SHIFTED or (len(name) == 1 and name.isalpha())):
+    is_letter = len(name) == 1 and name.isalpha() and not {"ctrl", "alt", "super"} & set(modifiers)
+    if "shift" in modifiers and (name in SHIFTED or is_letter):
         name, modifiers = SHIFTED.get(name, name.upper()), [m for m in modifiers if m != "shift"]
     chord = "+".join((*(m for m in MODIFIERS if m in modifiers), name.lower() if modifiers else name))
     done = _of_system(scene, world, chord)

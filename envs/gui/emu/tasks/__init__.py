@@ -16,6 +16,7 @@ from vlrl.envs.gui.emu.tasks import (
     settings,
     sheet,
 )
+from vlrl.envs.gui.emu.tasks.documents import code, pdf, photos, slides
 from vlrl.envs.gui.emu.tasks.files import folders, lookup, several
 from vlrl.envs.gui.emu.tasks.mail import attachments, letters
 from vlrl.envs.gui.emu.tasks.web import browser, forms, forum
@@ -29,6 +30,7 @@ __all__ = [
     "calculator",
     "calendar",
     "clock",
+    "code",
     "contacts",
     "desktop",
     "editor",
@@ -39,8 +41,11 @@ __all__ = [
     "lookup",
     "notices",
     "paint",
+    "pdf",
+    "photos",
     "safety",
     "settings",
     "several",
     "sheet",
+    "slides",
 ]

@@ -8,7 +8,7 @@ from typing import ClassVar
 from vlrl.envs.gui.emu.drawing.glyphs import Font, text_width
 from vlrl.envs.gui.emu.drawing.look import Look
 from vlrl.envs.gui.emu.drawing.rasters import line, plate
-from vlrl.envs.gui.emu.input.text import clamped, column_at, wrap
+from vlrl.envs.gui.emu.input.text import Spans, clamped, column_at, wrap
 from vlrl.envs.gui.emu.state import Box, TextCursor
 from vlrl.envs.gui.emu.widgets.base import Item, View, Widget, cut
 from vlrl.envs.gui.emu.widgets.basic import focus_ring, surface
@@ -87,8 +87,18 @@ class Entry(Widget):
         if self.lines > 1:
             look = view.look
             spans = wrap(self.shown, self._room(box, look), self.font(look))
-            view.scroll(self.id, (box[0], box[1] + 2, box[2], box[3] - 2), len(spans) * look.line + look.unit)
+            inside = (box[0], box[1] + 2, box[2], box[3] - 2)
+            offset = view.scroll(self.id, inside, len(spans) * look.line + look.unit)
+            if offset < 0:
+                self._reveal(-1 - offset, spans, view)
             place_bar(self.id, view, box, clip)
+
+    def _reveal(self, at: int, spans: Spans, view: View) -> None:
+        """Scroll to a character, its line in the middle as far as that goes."""
+        scroller, line = view.scrollers[self.id], view.look.line
+        middle = row_of(spans, min(at, len(self.text))) * line + line // 2
+        offset = middle - (scroller.box[3] - scroller.box[1]) // 2
+        view.scrollers[self.id] = scroller._replace(offset=min(max(0, offset), scroller.last))
 
     def offset_at(self, x: int, y: int, box: Box, view: View) -> int:
         """The place in the text that is nearest to a pixel."""
@@ -112,7 +122,7 @@ class Entry(Widget):
         x = box[0] + look.unit + text_width(font, self.shown[spans[row][0] : offset])
         return x, self._top(box, view) + row * look.line + look.line // 2
 
-    def spans(self, box: Box, view: View) -> tuple[tuple[int, int], ...]:
+    def spans(self, box: Box, view: View) -> Spans:
         """(start, end) of every line as it is broken."""
         if self.lines == 1:
             return ((0, len(self.text)),)
@@ -199,7 +209,7 @@ class Entry(Widget):
         return box[1] + view.look.unit // 2 - (scroller.offset if scroller else 0)
 
 
-def row_of(spans: tuple[tuple[int, int], ...], offset: int) -> int:
+def row_of(spans: Spans, offset: int) -> int:
     """The line in which a place of the text is."""
     for row, (start, end) in enumerate(spans):
         if start <= offset <= end and not (row + 1 < len(spans) and spans[row + 1][0] == offset):

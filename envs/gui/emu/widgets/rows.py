@@ -89,6 +89,10 @@ class Rows(Widget):
         """Height of a line."""
         return look.row - 2
 
+    def row(self, line: Line, edges: tuple[int, ...]) -> RowOf:
+        """The widget of a line."""
+        return RowOf(self, line, edges)
+
     def place(self, view: View, box: Box, clip: Box) -> None:
         """The heads, then the lines that are seen."""
         view.add(self, box, clip)
@@ -110,7 +114,7 @@ class Rows(Widget):
             y = body[1] + index * high - offset
             if y >= body[3]:
                 break
-            RowOf(self, self.lines[index], edges).place(view, (body[0], y, right, y + high), inside)
+            self.row(self.lines[index], edges).place(view, (body[0], y, right, y + high), inside)
         if view.band is not None and view.band.id == self.id and len(view.band.path) == 2:
             Band().place(view, _around(*view.band.path, body[1] - offset), inside)
         place_bar(self.id, view, body, clip)

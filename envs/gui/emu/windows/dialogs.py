@@ -33,7 +33,15 @@ BUTTONS = {
     "discard": "Discard",
     "close": "Close",
 }
-ICONS = {".txt": "text", ".csv": "sheet", ".png": "picture"}
+ICONS = {
+    ".txt": "text",
+    ".csv": "sheet",
+    ".png": "picture",
+    ".odp": "slides",
+    ".jpg": "photo",
+    ".pdf": "pdf",
+    ".py": "program",
+}
 
 add_words("""
 Discard = Verwerfen = Ignorer = Descartar

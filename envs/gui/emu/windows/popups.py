@@ -14,22 +14,29 @@ from vlrl.envs.gui.emu.widgets.base import Item, View, Widget
 
 @dataclass(slots=True, kw_only=True)
 class Menu(Widget):
-    """One level of an open menu; `marked` is the line under the pointer, -1 for none."""
+    """One level of an open menu; `marked` is the line under the pointer, -1 for none.
+
+    Attributes:
+        columns: in which the lines are, more than one where they are higher than the screen.
+    """
 
     items: tuple[MenuItem, ...]
     kind: str
     depth: int
     marked: int
+    columns: int = 1
     role: ClassVar[str] = "menu"
 
     def place(self, view: View, box: Box, clip: Box) -> None:
         """The lines."""
         view.add(self, box, clip)
-        top = box[1] + 3
+        top, left, wide = box[1] + 3, box[0] + 3, (box[2] - box[0] - 6) // self.columns
         for index, item in enumerate(self.items):
+            if index and index % _rows(self.items, self.columns) == 0:
+                top, left = box[1] + 3, left + wide
             high = line_height(item, view.look)
             line = MenuLine(self, index, item)
-            line.place(view, (box[0] + 3, top, box[2] - 3, top + high), clip)
+            line.place(view, (left, top, left + wide, top + high), clip)
             top += high
 
     def paint(self, items: list[Item], box: Box, clip: Box, view: View) -> None:
@@ -123,19 +130,26 @@ def levels(popup: Popup, look: Look, size: tuple[int, int]) -> list[tuple[Box, M
     items, anchor, beside = popup.items, popup.box, False
     for depth in range(len(popup.trail) + 1):
         marked = popup.trail[depth] if depth < len(popup.trail) else -1
-        box = _fit(_size(items, popup, look, depth), anchor, beside, size)
-        found.append(
-            (box, Menu(items=items, kind=popup.kind, depth=depth, marked=marked, id=f"popup.{depth}"))
-        )
+        columns = -(-(sum(line_height(item, look) for item in items) + 6) // size[1])
+        box = _fit(_size(items, popup, look, depth, columns), anchor, beside, size)
+        menu = Menu(items=items, kind=popup.kind, depth=depth, marked=marked, columns=columns)
+        menu.id = f"popup.{depth}"
+        found.append((box, menu))
         if marked < 0 or not items[marked].items or not items[marked].enabled:
             break
-        top = box[1] + 3 + sum(line_height(item, look) for item in items[:marked])
+        column = marked - marked % _rows(items, columns)
+        top = box[1] + 3 + sum(line_height(item, look) for item in items[column:marked])
         bottom = top + line_height(items[marked], look)
         anchor, beside, items = (box[0], top, box[2], bottom), True, items[marked].items
     return found
 
 
-def _size(items: tuple[MenuItem, ...], popup: Popup, look: Look, depth: int) -> tuple[int, int]:
+def _rows(items: tuple[MenuItem, ...], columns: int) -> int:
+    """Lines of a column."""
+    return -(-len(items) // columns)
+
+
+def _size(items: tuple[MenuItem, ...], popup: Popup, look: Look, depth: int, columns: int) -> tuple[int, int]:
     wide = 0
     for item in items:
         keys = shown_keys(item.keys) or ("▸" if item.items else "")
@@ -143,7 +157,11 @@ def _size(items: tuple[MenuItem, ...], popup: Popup, look: Look, depth: int) -> 
     wide += 4 * look.unit + (look.line if any(item.checked is not None for item in items) else 0)
     if popup.kind == "choice" and depth == 0:
         wide = max(wide, popup.box[2] - popup.box[0])
-    return max(wide, 6 * look.line), sum(line_height(item, look) for item in items) + 6
+    rows = _rows(items, columns)
+    heights = (
+        sum(line_height(item, look) for item in items[rows * n : rows * (n + 1)]) for n in range(columns)
+    )
+    return max(wide, 6 * look.line) * columns, max(heights) + 6
 
 
 def _fit(wanted: tuple[int, int], anchor: Box, beside: bool, size: tuple[int, int]) -> Box:

@@ -24,9 +24,9 @@ SHOWN_APPS = 4
 """Icons of apps with notices at the top of a phone."""
 
 
-def listed() -> list[str]:
-    """The apps of the start menu."""
-    return [app.name for app in APPS.values() if app.is_listed]
+def listed(form: str = "desktop") -> list[str]:
+    """The apps of the start menu, or of a phone's home screen."""
+    return [app.name for app in APPS.values() if app.is_listed and form in app.forms]
 
 
 def start_menu() -> tuple[MenuItem, ...]:
@@ -60,7 +60,7 @@ class Backdrop(Widget):
         if look.form == "mobile":
             across = max(3, (area[2] - area[0]) // (6 * look.line))
             wide = (area[2] - area[0]) // across
-            for index, name in enumerate(listed()):
+            for index, name in enumerate(listed("mobile")):
                 row, column = divmod(index, across)
                 left, top = area[0] + column * wide, area[1] + 2 * look.unit + row * (high + look.unit)
                 self._icon(

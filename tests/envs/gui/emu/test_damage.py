@@ -12,6 +12,8 @@ import pytest
 from vlrl.envs.gui.emu.apps.calculator import Kept as Memory
 from vlrl.envs.gui.emu.apps.calendar import Appointment
 from vlrl.envs.gui.emu.apps.contacts import Contact
+from vlrl.envs.gui.emu.apps.documents.albums import Album
+from vlrl.envs.gui.emu.apps.documents.pdf import Bookmark
 from vlrl.envs.gui.emu.apps.parts.alarms import Alarm, Kept
 from vlrl.envs.gui.emu.apps.parts.canvas import Bitmap, blank, changed, rectangle, stroke
 from vlrl.envs.gui.emu.apps.parts.mailbox import WELCOME, Letter
@@ -40,6 +42,8 @@ DAMAGE: Mapping[str, Any] = {
     "clock": Kept((Alarm(333, "Not asked for"),)),
     "contacts": (Contact("A Stranger"),),
     "calendar": (Appointment("2026-03-03", "11:00", "Not asked for"),),
+    "photos": (Album("Not asked for", ("/Pictures/x.jpg",)),),
+    "pdf": (Bookmark("/Documents/x.pdf", 3),),
     "calculator": Memory("4321"),
     "files": (("/Trash/gone.txt", "/gone.txt"),),
     "browser": ("wiki.example/not-asked-for",),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from vlrl.envs.gui.emu import files
 from vlrl.envs.gui.emu.app import Reader
+from vlrl.envs.gui.emu.apps.parts.trash import TRASH
 from vlrl.envs.gui.emu.strings import add_words, tr
 from vlrl.envs.gui.emu.widgets import (
     SEPARATOR,
@@ -51,8 +52,16 @@ Table|kind = Tabelle = Tableau = Tabla
 Image|kind = Bild = Image = Imagen
 Disk = Laufwerk = Disque = Disco
 """)
-KINDS = {".txt": "Text|kind", ".md": "Text|kind", ".csv": "Table|kind", ".png": "Picture|kind"}
-TRASH = "/Trash"
+KINDS = {
+    ".txt": "Text|kind",
+    ".md": "Text|kind",
+    ".csv": "Table|kind",
+    ".png": "Picture|kind",
+    ".odp": "Presentation|kind",
+    ".jpg": "Photo|kind",
+    ".pdf": "PDF|kind",
+    ".py": "Program|kind",
+}
 
 
 def build(state: Folders, reader: Reader) -> Widget:

@@ -1,0 +1,1 @@
+"""An editor of programs: a project's files, tabs, a list of problems."""

@@ -1,0 +1,1 @@
+"""Tasks with documents of their own kinds."""
