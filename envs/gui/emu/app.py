@@ -10,7 +10,7 @@ from vlrl.envs.gui.emu import files, limits
 from vlrl.envs.gui.emu.input.events import Event, Reply
 from vlrl.envs.gui.emu.state import Files, Window, World
 from vlrl.envs.gui.emu.strings import tr
-from vlrl.envs.gui.emu.widgets import Widget
+from vlrl.envs.gui.emu.widgets import View, Widget
 
 
 class Reader:
@@ -194,6 +194,8 @@ class App:
         single: whether a second start only brings its window to the front, with the event Open.
         is_listed: whether the start menu has it.
         shows_time: whether `build` depends on the clock.
+        tick: (state, reader, view of its window or None) → state, after the clock has gone on; called where
+            pages are dense.
         back: state → what a phone's back goes back to within the app; None to put the app away.
     """
 
@@ -210,6 +212,7 @@ class App:
     single: bool = True
     is_listed: bool = True
     shows_time: bool = False
+    tick: Callable[[Any, Reader, View | None], Any] | None = None
     back: Callable[[Any], Any | None] | None = None
 
     def title_of(self, state: Any) -> str:

@@ -18,7 +18,7 @@ from vlrl.envs.gui.emu.tasks import (
 )
 from vlrl.envs.gui.emu.tasks.files import folders, lookup, several
 from vlrl.envs.gui.emu.tasks.mail import attachments, letters
-from vlrl.envs.gui.emu.tasks.web import browser, forms, forum
+from vlrl.envs.gui.emu.tasks.web import browser, dense, forms, forum
 
 __all__ = [
     "across",
@@ -30,6 +30,7 @@ __all__ = [
     "calendar",
     "clock",
     "contacts",
+    "dense",
     "desktop",
     "editor",
     "folders",
