@@ -27,7 +27,7 @@ from vlrl.envs.gui.actions import (
 )
 from vlrl.envs.gui.emu import update
 from vlrl.envs.gui.emu.app import APPS, Reader
-from vlrl.envs.gui.emu.input import keyboard, pointer, release, shade_touch
+from vlrl.envs.gui.emu.input import keyboard, pointer, release, screen_keys, shade_touch
 from vlrl.envs.gui.emu.state import World, with_window
 from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.windows import menus
@@ -42,7 +42,9 @@ def act(scene: Scene, world: World, action: Action) -> World:
     """The world after an action."""
     if world.said is not None:
         return world
-    world = _act(scene, world, action)
+    before, world = world, _act(scene, world, action)
+    if world.settings.get("keyboard") == "screen" and world.is_mobile:
+        world = screen_keys.shown(scene, before, world, action)
     passed = min(max(0, action.duration_ms), MAX_WAIT_MS) if isinstance(action, Wait) else ACTION_MS
     world = world._replace(time_ms=world.time_ms + passed)
     return world if world.settings.get("pages") != "dense" else _ticked(scene, world)

@@ -19,6 +19,8 @@ __all__ = ["Locator", "Stuck", "close_menu", "is_selected", "reach", "reach_clic
 def reach(locator: Locator, id: str) -> Pixel | Action:
     """A pixel at which the widget is visible; or the action that has to come before."""
     found = locator.find(id)
+    if locator.world.keyboard is not None and (found is None or visible(locator, *found) is None):
+        return close_menu(locator)  # before all else, since one cannot scroll by the keyboard
     if found is None:
         return _bring(locator, id)
     layer, placed = found

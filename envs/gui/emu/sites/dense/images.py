@@ -80,7 +80,8 @@ def shapes(width: int, height: int, paper: Colour, ink: Colour, style: int) -> B
     """A slope of the paper's colour with discs and a band in a mixture with the ink's."""
     share = (np.arange(height)[:, None] * 40 + np.arange(width)[None, :] * 30) // max(1, width + height)
     low, high = np.array(paper), np.array(mix(paper, ink, 35))
-    pixels = ((low * (100 - share[..., None]) + high * share[..., None]) // 100).astype(np.uint8)
+    slope = (low * (100 - share[..., None]) + high * share[..., None]) // 100
+    pixels: ByteArray = slope.astype(np.uint8)
     rng = np.random.default_rng(style)
     for _ in range(3):
         side = max(4, int(rng.integers(height // 4 + 1, height + 2)) // 2 * 2)
