@@ -30,12 +30,14 @@ CHOICES: Mapping[str, tuple[Any, ...]] = {
     "toasts": ("none", "some"),
     "pages": ("plain", "dense"),
     "keyboard": ("none", "screen"),
+    "choices": ("menu", "sheet"),
 }
 """What each may be; a seed draws from them, but for those of UNLESS_ASKED."""
 UNLESS_ASKED: Mapping[str, tuple[Any, ...]] = {
     "toasts": ("none",),
     "pages": ("plain",),
     "keyboard": ("none",),
+    "choices": ("menu",),
 }
 """What a seed draws from where nothing else is said."""
 LEAST: Mapping[str, Mapping[int, tuple[int, int]]] = {

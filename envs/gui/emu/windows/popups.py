@@ -7,27 +7,37 @@ from typing import ClassVar
 
 from vlrl.envs.gui.emu.drawing.look import Look
 from vlrl.envs.gui.emu.drawing.rasters import fill, plate
-from vlrl.envs.gui.emu.drawing.theme import Colour
+from vlrl.envs.gui.emu.drawing.theme import Colour, mix
 from vlrl.envs.gui.emu.state import Box, MenuItem, Popup
 from vlrl.envs.gui.emu.widgets.base import Item, View, Widget
+from vlrl.envs.gui.emu.windows import wm
 
 
 @dataclass(slots=True, kw_only=True)
 class Menu(Widget):
-    """One level of an open menu; `marked` is the line under the pointer, -1 for none."""
+    """One level of an open menu; `marked` is the line under the pointer, -1 for none.
+
+    Attributes:
+        room: pixels above the lines of a sheet; 0 of a menu that is none.
+    """
 
     items: tuple[MenuItem, ...]
     kind: str
     depth: int
     marked: int
+    room: int = 0
     role: ClassVar[str] = "menu"
 
     def place(self, view: View, box: Box, clip: Box) -> None:
         """The lines."""
         view.add(self, box, clip)
-        top = box[1] + 3
+        top, more = box[1] + 3 + self.room, 0
+        if self.room:
+            middle, half = (box[0] + box[2]) // 2, view.look.line
+            Handle().place(view, (middle - half, box[1] + 6, middle + half, box[1] + 10), clip)
+            more = view.look.unit
         for index, item in enumerate(self.items):
-            high = line_height(item, view.look)
+            high = line_height(item, view.look) + more
             line = MenuLine(self, index, item)
             line.place(view, (box[0] + 3, top, box[2] - 3, top + high), clip)
             top += high
@@ -36,6 +46,18 @@ class Menu(Widget):
         """The paper."""
         colours = view.look.palette
         items.append((*box, clip, plate, (colours.border, colours.field, colours.border, 0)))
+
+
+@dataclass(slots=True)
+class Handle(Widget):
+    """What a sheet is pulled by."""
+
+    is_solid: ClassVar[bool] = False
+
+    def paint(self, items: list[Item], box: Box, clip: Box, view: View) -> None:
+        """A short thick line."""
+        colours = view.look.palette
+        items.append((*box, clip, plate, (colours.field, mix(colours.field, colours.muted, 60), None, 2)))
 
 
 @dataclass(slots=True, init=False)
@@ -117,8 +139,19 @@ def line_height(item: MenuItem, look: Look) -> int:
     return look.unit + 1 if item.id == "-" else look.row - 2
 
 
-def levels(popup: Popup, look: Look, size: tuple[int, int]) -> list[tuple[Box, Menu]]:
-    """Where every open level is, the first one first, and what is in it."""
+def levels(popup: Popup, look: Look, size: tuple[int, int], is_sheet: bool = False) -> list[tuple[Box, Menu]]:
+    """Where every open level is, the first one first, and what is in it.
+
+    Args:
+        popup: what is open.
+        look: fonts and measures.
+        size: (width, height) of the screen in pixels.
+        is_sheet: whether lists and context menus are sheets at the bottom, if they fit there.
+    """
+    if is_sheet and popup.kind != "menu":
+        sheet = _sheet(popup, look, size)
+        if sheet is not None:
+            return [sheet]
     found: list[tuple[Box, Menu]] = []
     items, anchor, beside = popup.items, popup.box, False
     for depth in range(len(popup.trail) + 1):
@@ -133,6 +166,17 @@ def levels(popup: Popup, look: Look, size: tuple[int, int]) -> list[tuple[Box, M
         bottom = top + line_height(items[marked], look)
         anchor, beside, items = (box[0], top, box[2], bottom), True, items[marked].items
     return found
+
+
+def _sheet(popup: Popup, look: Look, size: tuple[int, int]) -> tuple[Box, Menu] | None:
+    """All lines across the bottom of a phone; None if one leads to others, or there is no room."""
+    room, bottom = look.line, size[1] - wm.bar_size(look)
+    high = room + 6 + sum(line_height(item, look) + look.unit for item in popup.items)
+    if high > bottom - look.line or any(item.items for item in popup.items):
+        return None
+    marked = popup.trail[0] if popup.trail else -1
+    menu = Menu(items=popup.items, kind=popup.kind, depth=0, marked=marked, room=room, id="popup.0")
+    return (0, bottom - high, size[0], bottom), menu
 
 
 def _size(items: tuple[MenuItem, ...], popup: Popup, look: Look, depth: int) -> tuple[int, int]:

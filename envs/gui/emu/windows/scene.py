@@ -57,7 +57,9 @@ class Scene:
         if world.shade is not None or notices.STORE in world.store:
             layers += self._notices(world, look)
         if world.popup is not None:
-            for depth, (box, menu) in enumerate(popups.levels(world.popup, look, world.size)):
+            is_sheet = world.is_mobile and world.settings.get("choices") == "sheet"
+            opened = popups.levels(world.popup, look, world.size, is_sheet)
+            for depth, (box, menu) in enumerate(opened):
                 edges = _menu_edges(look)
                 layers.append(Layer(f"popup.{depth}", box, _laid_out(menu, box, look), *edges))
         numbers = {layer.key for layer in layers}
