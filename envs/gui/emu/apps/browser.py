@@ -20,13 +20,14 @@ from vlrl.envs.gui.emu.apps.parts.browsing import (
 )
 from vlrl.envs.gui.emu.drawing.icon_shapes import ICONS
 from vlrl.envs.gui.emu.input.events import Activate, Change, Command, Event, KeyPress, Open
-from vlrl.envs.gui.emu.sites.dense.images import Skeleton
+from vlrl.envs.gui.emu.sites.dense.images import Coming
 from vlrl.envs.gui.emu.sites.dense.loading import (
     MORE_ROWS,
     NEWSLETTER_MS,
     READY,
     ROWS_MS,
     SKELETON,
+    Loaded,
     delay_ms,
     has_answered,
     stage_after,
@@ -147,7 +148,8 @@ def _page(id: str, tab: Tab, reader: Reader) -> Widget:
     if site is not None and is_dense(reader) and not site.is_bare:
         main = content(site, path, fields, reader)
         if isinstance(main, Column):
-            return dense_page(id, main, site, path, fields, reader, tab)
+            loaded = Loaded(tab.stage, tab.rows, tab.is_asked)
+            return dense_page(id, main, site, path, fields, reader, loaded)
     found = site.build(path, fields, reader) if site else None
     return ScrollArea(id, _page_of_browser(tab, reader) if found is None else found)
 
@@ -268,7 +270,7 @@ def _seen(tab: Tab, reader: Reader, view: View) -> Tab:
         if now - tab.more_ms < delay_ms(f"rows {tab.rows}", ROWS_MS, visits.seed, tab.address):
             return tab
         return replace(tab, rows=tab.rows + MORE_ROWS, more_ms=None)
-    is_at_end = any(isinstance(one.widget, Skeleton) and one.seen[1] < one.seen[3] for one in view.placed)
+    is_at_end = any(isinstance(one.widget, Coming) and one.seen[1] < one.seen[3] for one in view.placed)
     if is_at_end and has_more(site, path, dict(tab.fields), reader, tab.rows):
         return replace(tab, more_ms=now)
     return tab

@@ -6,7 +6,7 @@ from vlrl.envs.gui.actions import Action, Wait
 from vlrl.envs.gui.emu.apps.parts.browsing import Browser
 from vlrl.envs.gui.emu.drawing.paint import Layer
 from vlrl.envs.gui.emu.oracle.locator import Locator, turn
-from vlrl.envs.gui.emu.sites.dense.images import Skeleton
+from vlrl.envs.gui.emu.sites.dense.images import Coming
 from vlrl.envs.gui.emu.sites.dense.loading import SKELETON
 from vlrl.envs.gui.emu.sites.dense.sheet import Overlay
 from vlrl.envs.gui.emu.widgets.base import Placed, cut
@@ -56,9 +56,9 @@ def awaited(locator: Locator, id: str) -> Action | str | None:
     if browser.shown.more_ms is not None or id.startswith("news."):
         return A_WHILE
     page = f"page:{browser.shown.address}"
-    if page in layer.view.scrollers and any(isinstance(one.widget, Skeleton) for one in layer.view.placed):
+    if page in layer.view.scrollers and any(isinstance(one.widget, Coming) for one in layer.view.placed):
         scroller = layer.view.scrollers[page]
-        coming = next(one for one in layer.view.placed if isinstance(one.widget, Skeleton))
+        coming = next(one for one in layer.view.placed if isinstance(one.widget, Coming))
         return turn(locator, layer, scroller, coming.box[3] - scroller.box[3] + 8)
     return None
 

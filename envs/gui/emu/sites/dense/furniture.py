@@ -103,7 +103,7 @@ def sides(site: Site, reader: Reader, seed: int, has_ads: bool) -> tuple[Column,
         Link(f"side.{index}", title, press=Command(f"go:{site.host}/about"))
         for index, title in enumerate(titles)
     ]
-    ads = adverts(site.host, seed, "side", 2, COLUMN_AD) if has_ads else [Space(grow=0), Space(grow=0)]
+    ads = adverts(site.host, seed, "side", 2, COLUMN_AD) if has_ads else (None, None)
     right = Column(Label("Most read", "bold"), *read, ads[0], width=SIDE_WIDTH, pad=1)
     if reader.is_mobile:
         return (right,)

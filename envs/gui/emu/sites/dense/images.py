@@ -163,3 +163,9 @@ class Skeleton(Widget):
         colours = view.look.palette
         grey = mix(colours.window, colours.border, 55)
         items.append((box[0], box[1] + 2, box[2], box[3] - 2, clip, plate, (colours.window, grey, None, 3)))
+
+
+class Coming(Skeleton):
+    """A grey row at the end of a list of which more is to come."""
+
+    __slots__ = ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from vlrl.seeds import derive_seed
 
 SKELETON, TEXT, READY = 0, 1, 2
@@ -12,6 +14,20 @@ NEWSLETTER_MS = (3000, 9000)
 """Until a page puts its newsletter in front."""
 FIRST_ROWS, MORE_ROWS = 8, 8
 """Parts of a long list that a page begins with, and that each scroll to its end brings."""
+
+
+class Loaded(NamedTuple):
+    """How much of a page is there.
+
+    Attributes:
+        stage: of the page.
+        rows: how many parts of a long list.
+        is_asked: whether the page has put its newsletter in front.
+    """
+
+    stage: int
+    rows: int
+    is_asked: bool
 
 
 def delay_ms(kind: str, limits: tuple[int, int], seed: int, address: str) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 from vlrl.envs.gui.emu.app import Reader, System
 from vlrl.envs.gui.emu.input.events import Activate, Command, Event
-from vlrl.envs.gui.emu.sites.dense.sheet import Overlay
+from vlrl.envs.gui.emu.sites.dense.sheet import Overlay, Place
 from vlrl.envs.gui.emu.sites.dense.visits import OPTIONAL, allow, put_away, visits_of
 from vlrl.envs.gui.emu.sites.site import Fields, Site, paragraph
 from vlrl.envs.gui.emu.widgets import Button, ButtonRow, Check, Entry, Label, Row, Space, Widget
@@ -37,9 +37,9 @@ def cookie_banner(site: Site, reader: Reader) -> Overlay:
     reject = None if kind == "settings" else Button("cookies.reject", "Reject")
     buttons: list[Widget] = [one for one in (accept, reject, settings) if one is not None]
     way_out = "cookies.accept" if reject is None else "cookies.reject"
-    at = "middle" if kind == "dialog" else "below"
+    at: Place = "middle" if kind == "dialog" else "below"
     words = Label(title, "bold"), paragraph(text, reader)
-    return Overlay("cookies", title, at, way_out, *words, Row(*buttons, Space()))  # type: ignore[arg-type]
+    return Overlay("cookies", title, at, way_out, *words, Row(*buttons, Space()))
 
 
 def cookie_settings(site: Site, fields: Mapping[str, Any], reader: Reader) -> Overlay:

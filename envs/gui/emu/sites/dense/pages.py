@@ -8,8 +8,8 @@ from typing import Any
 from vlrl.envs.gui.emu.app import Reader, System
 from vlrl.envs.gui.emu.input.events import Activate, Command, Event
 from vlrl.envs.gui.emu.sites.dense import furniture, overlays
-from vlrl.envs.gui.emu.sites.dense.images import Photo, Skeleton
-from vlrl.envs.gui.emu.sites.dense.loading import READY, SKELETON
+from vlrl.envs.gui.emu.sites.dense.images import Coming, Photo, Skeleton
+from vlrl.envs.gui.emu.sites.dense.loading import READY, SKELETON, Loaded
 from vlrl.envs.gui.emu.sites.dense.sheet import Document
 from vlrl.envs.gui.emu.sites.dense.visits import visits_of
 from vlrl.envs.gui.emu.sites.site import Fields, Site
@@ -32,23 +32,25 @@ def content(site: Site, path: str, fields: Mapping[str, Any], reader: Reader) ->
 
 
 def dense_page(
-    id: str, main: Column, site: Site, path: str, fields: Mapping[str, Any], reader: Reader, tab: Any
+    id: str, main: Column, site: Site, path: str, fields: Mapping[str, Any], reader: Reader, loaded: Loaded
 ) -> Widget:
-    """A page as far as it is loaded: `tab` says its stage and its rows."""
+    """A page in its furniture, as far as it is loaded."""
     seed = visits_of(reader).seed
-    has_images = tab.stage == READY
-    if tab.stage == SKELETON:
+    has_images = loaded.stage == READY
+    if loaded.stage == SKELETON:
         main = _grey()
     else:
         parts = main.children
-        if is_list(site.host + path) and len(parts) > tab.rows:
-            parts = (*parts[: tab.rows], *(Skeleton() for _ in range(COMING)))
+        if is_list(site.host + path) and len(parts) > loaded.rows:
+            parts = (*parts[: loaded.rows], *(Coming() for _ in range(COMING)))
         if not has_images:
             parts = tuple(_without_images(part) for part in parts)
         else:
             parts = furniture.with_advert(parts, site.host, seed)
         main = Column(*parts, pad=2, gap=2)
-    over = overlays.overlay(site, fields, reader, tab.is_asked) if tab.stage != SKELETON else None
+    over = None
+    if loaded.stage != SKELETON:
+        over = overlays.overlay(site, fields, reader, loaded.is_asked)
     head = furniture.head(site, fields, reader, seed, has_images)
     columns = furniture.sides(site, reader, seed, has_images)
     return Document(id, head, main, columns, furniture.foot(site, reader), over)
