@@ -56,11 +56,13 @@ def awaited(locator: Locator, id: str) -> Action | str | None:
     if browser.shown.more_ms is not None or id.startswith("news."):
         return A_WHILE
     page = f"page:{browser.shown.address}"
-    if page in layer.view.scrollers and any(isinstance(one.widget, Coming) for one in layer.view.placed):
-        scroller = layer.view.scrollers[page]
-        coming = next(one for one in layer.view.placed if isinstance(one.widget, Coming))
-        return turn(locator, layer, scroller, coming.box[3] - scroller.box[3] + 8)
-    return None
+    coming = next((one for one in layer.view.placed if isinstance(one.widget, Coming)), None)
+    if coming is None:
+        return None
+    scroller = layer.view.scrollers[page]
+    if coming.seen[1] < coming.seen[3]:
+        return A_WHILE
+    return turn(locator, layer, scroller, coming.box[3] - scroller.box[3] + (coming.box[3] - coming.box[1]))
 
 
 def _overlay(layer: Layer) -> tuple[Placed, int] | None:
