@@ -9,6 +9,7 @@ import argparse
 import statistics
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -18,6 +19,7 @@ from vlrl.envs.gui.emu.desktop import Desktop
 from vlrl.envs.gui.emu.drawing.look import LOOK_SETTINGS
 from vlrl.envs.gui.emu.env import EmuEnv
 from vlrl.envs.gui.emu.families import FAMILIES
+from vlrl.types import ByteArray
 
 SIZE = (640, 480)
 LOOKS = {name: value for name, value in LOOK_SETTINGS.items() if name not in ("form", "theme", "widgets")} | {
@@ -71,7 +73,34 @@ def cell(boxes: list[tuple[int, int]]) -> str:
 
 def pair(light: Desktop, dark: Desktop) -> Image.Image:
     """Both screens side by side."""
-    screens = [desktop.perform(Wait(0)).pixels for desktop in (light, dark)]
+    return beside(*(desktop.perform(Wait(0)).pixels for desktop in (light, dark)))
+
+
+def played(name: str, level: int, num_steps: int, **options: Any) -> ByteArray:
+    """What is seen of a task in which the oracle has done some steps."""
+    desktop = EmuEnv(**{**LOOKS, "widgets": "fluent", "theme": "daylight", **options}).backend
+    assert isinstance(desktop, Desktop)
+    desktop.reset({"name": name, "difficulty": level}, 3)
+    for _ in range(num_steps):
+        desktop.perform(desktop.oracle())
+    return desktop.perform(Wait(0)).pixels
+
+
+def pages() -> Image.Image:
+    """A page with its cookies' banner, and the same with its images and without the banner."""
+    return beside(*(played("forms/cart", 1, steps, size=SIZE, pages="dense") for steps in (7, 8)))
+
+
+def phones() -> Image.Image:
+    """The keyboard of a phone: in a form, in a note, over a page's newsletter."""
+    phone = {"form": "mobile", "keyboard": "screen"}
+    other = {**phone, "widgets": "aqua", "theme": "midnight"}
+    note = played("editor/replace_text", 1, 3, **other)
+    return beside(played("contacts/add", 1, 4, **phone), note, played("web/newsletter", 1, 9, **phone))
+
+
+def beside(*screens: ByteArray) -> Image.Image:
+    """Screens side by side."""
     return Image.fromarray(np.concatenate(screens, axis=1))
 
 
@@ -86,6 +115,8 @@ def main() -> None:
         light, dark = desktop_of(family, "daylight"), desktop_of(family, "midnight")
         columns[family] = boxes_by_role(light)
         pair(light, dark).save(folder / f"gui_looks_{family}.png", optimize=True)
+    pages().save(folder / "gui_looks_pages.png", optimize=True)
+    phones().save(folder / "gui_looks_keyboard.png", optimize=True)
     print(f"| role | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")
     totals = (str(sum(map(len, boxes.values()))) for boxes in columns.values())
     print(f"| all that can be seen | {' | '.join(totals)} |")

@@ -10,7 +10,7 @@ from vlrl.envs.gui.emu import files, limits
 from vlrl.envs.gui.emu.input.events import Event, Reply
 from vlrl.envs.gui.emu.state import Files, TextCursor, Window, World
 from vlrl.envs.gui.emu.strings import tr
-from vlrl.envs.gui.emu.widgets import Widget
+from vlrl.envs.gui.emu.widgets import View, Widget
 
 ALL_TEXT = 1 << 30
 """A place beyond the end of any text: cursors are kept within theirs."""
@@ -203,6 +203,8 @@ class App:
         is_listed: whether the start menu has it.
         forms: what it runs on; elsewhere it is neither listed nor started.
         shows_time: whether `build` depends on the clock.
+        tick: (state, reader, view of its window or None) → state, after the clock has gone on; called where
+            pages are dense.
         back: state → what a phone's back goes back to within the app; None to put the app away.
     """
 
@@ -220,6 +222,7 @@ class App:
     is_listed: bool = True
     forms: tuple[str, ...] = ("desktop", "mobile")
     shows_time: bool = False
+    tick: Callable[[Any, Reader, View | None], Any] | None = None
     back: Callable[[Any], Any | None] | None = None
 
     def title_of(self, state: Any) -> str:

@@ -24,6 +24,7 @@ from vlrl.envs.gui.emu.drawing.paint import Compositor, paste_clipped
 from vlrl.envs.gui.emu.drawing.pointer_shape import DOUBLED_FROM, SIZE, arrow
 from vlrl.envs.gui.emu.input import acts
 from vlrl.envs.gui.emu.opening import Episode, Opening, opening
+from vlrl.envs.gui.emu.oracle.intents import next_of
 from vlrl.envs.gui.emu.oracle.reach import Locator, Stuck
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import speak
@@ -152,10 +153,8 @@ class Desktop:
             Stuck: if what it looks for is not on the screen, or it is through.
         """
         now = self.snapshot()
-        if now.position >= len(self.setup.oracle):
-            raise Stuck("the oracle has done all that it wanted to do")
         speak(now.world.settings["language"])
-        return self.setup.oracle[now.position](Locator(self._scene, now.world))[0]
+        return next_of(self.setup.oracle[now.position :], Locator(self._scene, now.world))[0]
 
     @property
     def task_info(self) -> Mapping[str, Any]:
@@ -199,10 +198,11 @@ class Desktop:
     def _is_oracle_done(self, action: Action) -> bool:
         """Whether this action is the last of the intent that the oracle is at."""
         now = self.snapshot()
-        if now.position >= len(self.setup.oracle):
+        left = self.setup.oracle[now.position :]
+        if not left:
             return False
         try:
-            wanted, is_last = self.setup.oracle[now.position](Locator(self._scene, now.world))
+            wanted, is_last = next_of(left, Locator(self._scene, now.world))
         except Stuck:
             return False
         is_as_wanted = wanted == action or _is_as_written(action, wanted)

@@ -33,7 +33,9 @@ class EmuEnv(GuiEnv):
     The seed draws the task, its difficulty and variant, and the looks of the desktop: theme, font, font_size,
     scale, language, bar_side, menus, tools, title_buttons, wallpaper, widgets, windows. An option of
     that name pins each to a value or to a list to draw from; what is drawn of scales fits the screen. With
-    toasts="some" notices that have nothing to do with the task come meanwhile; the default is "none".
+    toasts="some" notices that have nothing to do with the task come meanwhile; the default is "none". With
+    pages="dense" the browser's pages are like real ones; with keyboard="screen" phones have a keyboard on the
+    screen, with choices="sheet" their lists come from below. The defaults are "plain", "none" and "menu".
     """
 
     def __init__(

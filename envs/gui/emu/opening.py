@@ -12,6 +12,8 @@ from vlrl.envs.gui.emu import update
 from vlrl.envs.gui.emu.apps.settings import DEFAULTS
 from vlrl.envs.gui.emu.drawing.paint import Compositor
 from vlrl.envs.gui.emu.files import empty_disk, write
+from vlrl.envs.gui.emu.sites.dense.visits import STORE as WEB
+from vlrl.envs.gui.emu.sites.dense.visits import Visits
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import speak
 from vlrl.envs.gui.emu.task import Draw, Setup, Template, judge
@@ -100,6 +102,8 @@ def opening(
     if looks["toasts"] == "some" and STORE not in setup.data:
         come = distracting(episode.seed, world.time_ms)
         world = world._replace(store={**world.store, STORE: come})
+    if settings["pages"] == "dense" and WEB not in setup.data:
+        world = world._replace(store={**world.store, WEB: Visits(derive_seed("pages", episode.seed))})
     world = _with_windows(world, setup, form, episode.seed)
     scene, compositor = Scene(), Compositor(size)
     compositor.show(scene.layers(world))

@@ -17,9 +17,12 @@ from vlrl.envs.gui.emu.apps.contacts import people
 from vlrl.envs.gui.emu.apps.documents.albums import albums_of
 from vlrl.envs.gui.emu.apps.parts.alarms import Alarm, kept
 from vlrl.envs.gui.emu.apps.parts.mailbox import letters_of
-from vlrl.envs.gui.emu.sites import fly, forum, shop
+from vlrl.envs.gui.emu.sites import fly, forum, market, power, shop
+from vlrl.envs.gui.emu.sites.dense.visits import Visits
 from vlrl.envs.gui.emu.state import World
 
+READINGS = "data:power/readings"
+"""What was given to the supplier of electricity."""
 Named: TypeAlias = Iterable[tuple[str, Any]]
 """(name within the app, value); several values under one name differ by their number."""
 
@@ -98,6 +101,16 @@ def member_record(name: str) -> str:
     return f"data:club/{name}"
 
 
+def newsletter_record(host: str) -> str:
+    """The name of a newsletter that was subscribed to."""
+    return f"data:web/newsletter {host}"
+
+
+def listing_record(number: int) -> str:
+    """The name of what somebody sells, with whether it is saved."""
+    return f"data:market/{number}"
+
+
 def thread_record(number: int) -> str:
     """The name of a thread's title."""
     return f"data:forum/{number}"
@@ -148,6 +161,14 @@ def _forum(data: Any) -> Iterator[tuple[str, Any]]:
         yield from ((post_record(thread.number, n), post) for n, post in enumerate(thread.posts))
 
 
+def _power(data: Any) -> Named:
+    """A password that was wrong is no record, an account that is locked is one."""
+    account = power.account_of(data)
+    yield "data:power/customer", (account.user, account.password, account.bills)
+    yield "data:power/lock", account.is_locked
+    yield READINGS, account.readings
+
+
 _RECORDS: Mapping[str, Callable[[Any], Named]] = {
     "mail": _mail,
     "outbox": _outbox,
@@ -163,6 +184,9 @@ _RECORDS: Mapping[str, Callable[[Any], Named]] = {
     "photos": _photos,
     "pdf": lambda data: ((page_record(path, page), True) for path, page in data or ()),
     "notices": lambda data: (),
+    "market": lambda data: ((listing_record(one.number), one) for one in data or market.STOCK),
+    "power": _power,
+    "web": lambda data: ((newsletter_record(host), email) for host, email in (data or Visits()).subscribed),
     "club": lambda data: ((member_record(one.name), one) for one in data or ()),
 }
 """What an app keeps → its records. What any other app keeps is one record, "data:" and its name."""

@@ -138,6 +138,18 @@ class Held(NamedTuple):
     path: tuple[Pixel, ...] = ()
 
 
+class Keyboard(NamedTuple):
+    """The keyboard on a phone's screen.
+
+    Attributes:
+        page: of its keys: "lower", "upper", "symbols", "more".
+        pan: pixels by which the window in front is moved up, so that one sees what one types.
+    """
+
+    page: str = "lower"
+    pan: int = 0
+
+
 class World(NamedTuple):
     """The whole state of a desktop.
 
@@ -150,6 +162,7 @@ class World(NamedTuple):
         next_number: of the next window.
         shade: place of the first notice in the list while that is shown, with the quick settings; None while
             it is not.
+        keyboard: on a phone's screen while it is shown, where there is one.
     """
 
     files: Files
@@ -166,6 +179,7 @@ class World(NamedTuple):
     said: Answer | Finish | None = None
     next_number: int = 1
     shade: int | None = None
+    keyboard: Keyboard | None = None
 
     @property
     def is_mobile(self) -> bool:

@@ -28,9 +28,17 @@ CHOICES: Mapping[str, tuple[Any, ...]] = {
     "widgets": tuple(FAMILIES),
     "windows": ("one", "many", "maximised", "tiled"),
     "toasts": ("none", "some"),
+    "pages": ("plain", "dense"),
+    "keyboard": ("none", "screen"),
+    "choices": ("menu", "sheet"),
 }
 """What each may be; a seed draws from them, but for those of UNLESS_ASKED."""
-UNLESS_ASKED: Mapping[str, tuple[Any, ...]] = {"toasts": ("none",)}
+UNLESS_ASKED: Mapping[str, tuple[Any, ...]] = {
+    "toasts": ("none",),
+    "pages": ("plain",),
+    "keyboard": ("none",),
+    "choices": ("menu",),
+}
 """What a seed draws from where nothing else is said."""
 LEAST: Mapping[str, Mapping[int, tuple[int, int]]] = {
     "desktop": {100: (640, 480), 125: (640, 480), 150: (800, 600), 175: (896, 672), 200: (1024, 768)},

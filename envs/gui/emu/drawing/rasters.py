@@ -144,6 +144,12 @@ def veil(width: int, height: int, colour: Colour) -> ByteArray:
     return pixels
 
 
+def dim(width: int, height: int) -> ByteArray:
+    """A shade on whatever lies behind."""
+    shade = np.array([[[16, 18, 24, 110]]], np.uint8)
+    return np.broadcast_to(shade, (height, width, 4))
+
+
 def caption(width: int, height: int, text: str, font: Font, colour: Colour, shade: Colour) -> ByteArray:
     """Centred text with a shade, on whatever lies behind."""
     cover = np.zeros((height, width), np.int32)

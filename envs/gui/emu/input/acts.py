@@ -26,9 +26,9 @@ from vlrl.envs.gui.actions import (
     Wait,
 )
 from vlrl.envs.gui.emu import update
-from vlrl.envs.gui.emu.app import APPS
-from vlrl.envs.gui.emu.input import keyboard, pointer, release, shade_touch
-from vlrl.envs.gui.emu.state import World
+from vlrl.envs.gui.emu.app import APPS, Reader
+from vlrl.envs.gui.emu.input import keyboard, pointer, release, screen_keys, shade_touch
+from vlrl.envs.gui.emu.state import World, with_window
 from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.windows import menus
 from vlrl.envs.gui.emu.windows.scene import Scene
@@ -42,9 +42,24 @@ def act(scene: Scene, world: World, action: Action) -> World:
     """The world after an action."""
     if world.said is not None:
         return world
-    world = _act(scene, world, action)
+    before, world = world, _act(scene, world, action)
+    if world.settings.get("keyboard") == "screen" and world.is_mobile:
+        world = screen_keys.shown(scene, before, world, action)
     passed = min(max(0, action.duration_ms), MAX_WAIT_MS) if isinstance(action, Wait) else ACTION_MS
-    return world._replace(time_ms=world.time_ms + passed)
+    world = world._replace(time_ms=world.time_ms + passed)
+    return world if world.settings.get("pages") != "dense" else _ticked(scene, world)
+
+
+def _ticked(scene: Scene, world: World) -> World:
+    """The world after what apps do by themselves as the clock goes on."""
+    for window in world.windows:
+        app = APPS[window.app]
+        if app.tick is not None:
+            layer = scene.layer(world, window.number)
+            state = app.tick(window.state, Reader(world, app.name), layer.view if layer else None)
+            if state is not window.state:
+                world = with_window(world, window._replace(state=state))
+    return world
 
 
 def _act(scene: Scene, world: World, action: Action) -> World:

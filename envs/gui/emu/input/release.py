@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from vlrl.envs.gui.emu.drawing.paint import Layer
+from vlrl.envs.gui.emu.input import screen_keys
 from vlrl.envs.gui.emu.input.band import selection
 from vlrl.envs.gui.emu.input.events import Change, Command, Drop, Stroke
 from vlrl.envs.gui.emu.state import Held, World
@@ -15,6 +16,7 @@ from vlrl.envs.gui.emu.widgets.controls import Slider
 from vlrl.envs.gui.emu.widgets.rows import RowOf, Rows
 from vlrl.envs.gui.emu.windows import menus, wm
 from vlrl.envs.gui.emu.windows.scene import BACKDROP, Scene, on_screen, widget_at
+from vlrl.envs.gui.emu.windows.screen_keyboard import KEYBOARD
 
 
 def release(scene: Scene, world: World) -> World:
@@ -125,6 +127,8 @@ def _release_on_desktop(scene: Scene, world: World, held: Held) -> World:
     placed = widget_at(layer, *world.pointer) if layer else None
     if layer is None or placed is None or placed.widget.id != held.id or isinstance(layer.key, int):
         return world
+    if layer.key == KEYBOARD:
+        return screen_keys.tapped(scene, world, held.id)
     event = placed.widget.press
     if isinstance(placed.widget, Slider):
         number = placed.widget.at(world.pointer[0] - layer.box[0], placed.box, layer.view.look)

@@ -6,12 +6,13 @@ finds widgets by their ids, scrolls to them, brings their window to the front, o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from vlrl.envs.gui import actions
 from vlrl.envs.gui.actions import Action, Click, Drag, Key, LongPress, Pixel, SystemButton, TypeText
+from vlrl.envs.gui.emu.oracle import at_pages
 from vlrl.envs.gui.emu.oracle.reach import Locator, Stuck, close_menu, is_selected, reach
 from vlrl.envs.gui.emu.widgets.controls import Choice, Slider
 from vlrl.envs.gui.emu.widgets.entry import Entry
@@ -39,6 +40,19 @@ class Needing:
     def __call__(self, locator: Locator) -> tuple[Action, bool]:
         """See `Intent`."""
         return self.does(locator)
+
+
+def next_of(intents: Sequence[Intent], locator: Locator) -> tuple[Action, bool]:
+    """What the first of some intents wants next; until the page in front has come, to wait.
+
+    Raises:
+        Stuck: if there are none, or what it looks for is not on the screen.
+    """
+    if at_pages.is_loading(locator):
+        return at_pages.A_WHILE, False
+    if not intents:
+        raise Stuck("the oracle has done all that it wanted to do")
+    return intents[0](locator)
 
 
 A_DRAG = Drag(((40, 40), (90, 70)))

@@ -2,51 +2,25 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from vlrl.envs.gui.actions import Action, Click, Key, Pixel, Scroll, Swipe, SystemButton
 from vlrl.envs.gui.emu.drawing.paint import Layer
-from vlrl.envs.gui.emu.state import World
-from vlrl.envs.gui.emu.widgets.base import Placed, Scroller, cut
+from vlrl.envs.gui.emu.oracle import at_pages
+from vlrl.envs.gui.emu.oracle.locator import Locator, Stuck, turn, visible
+from vlrl.envs.gui.emu.widgets.base import Placed, cut
 from vlrl.envs.gui.emu.widgets.menus import MenuBar
 from vlrl.envs.gui.emu.widgets.rows import Rows
 from vlrl.envs.gui.emu.windows import notices, wm
-from vlrl.envs.gui.emu.windows.scene import BACKDROP, BAR, Scene, on_screen, widget_at
+from vlrl.envs.gui.emu.windows.scene import BACKDROP, BAR, on_screen
 from vlrl.envs.gui.emu.windows.shade import SHADE, TOAST, Card
 
-
-class Stuck(Exception):
-    """The oracle cannot go on from here; the message says why."""
-
-
-class Locator(NamedTuple):
-    """Finds widgets on a desktop for an oracle."""
-
-    scene: Scene
-    world: World
-
-    @property
-    def is_mobile(self) -> bool:
-        """Whether there is a finger in the place of a pointer."""
-        return self.world.is_mobile
-
-    def find(self, id: str) -> tuple[Layer, Placed] | None:
-        """The widget with an id, in the front window that has it, an open menu first."""
-        for layer in reversed(self.scene.layers(self.world)):
-            placed = layer.view.find(id)
-            if placed is not None:
-                return layer, placed
-        return None
-
-    def offers(self, id: str) -> bool:
-        """Whether an open menu has a line with this id."""
-        layers = self.scene.layers(self.world)
-        return any(layer.is_menu and layer.view.find(id) for layer in layers)
+__all__ = ["Locator", "Stuck", "close_menu", "is_selected", "reach", "reach_click"]
 
 
 def reach(locator: Locator, id: str) -> Pixel | Action:
     """A pixel at which the widget is visible; or the action that has to come before."""
     found = locator.find(id)
+    if locator.world.keyboard is not None and (found is None or visible(locator, *found) is None):
+        return close_menu(locator)  # before all else, since one cannot scroll by the keyboard
     if found is None:
         return _bring(locator, id)
     layer, placed = found
@@ -55,9 +29,12 @@ def reach(locator: Locator, id: str) -> Pixel | Action:
     above = _out_of_the_way(locator, layer, placed)
     if above is not None:
         return above
-    point = _visible(locator, layer, placed)
+    point = visible(locator, layer, placed)
     if point is not None:
         return point
+    way_out = at_pages.way_out(layer, placed)
+    if way_out:
+        return reach_click(locator, way_out)
     scrolled = _scroll_to(locator, layer, placed)
     if scrolled is not None:
         return scrolled
@@ -66,6 +43,12 @@ def reach(locator: Locator, id: str) -> Pixel | Action:
     if isinstance(layer.key, int):
         return _raise(locator, layer.key)
     raise Stuck(f"{id!r} cannot be seen")
+
+
+def reach_click(locator: Locator, id: str) -> Action:
+    """A click on a widget, or what has to come before it."""
+    found = reach(locator, id)
+    return Click(found) if isinstance(found, tuple) else found
 
 
 def is_selected(locator: Locator, id: str) -> bool:
@@ -103,23 +86,6 @@ def _out_of_the_way(locator: Locator, layer: Layer, placed: Placed) -> Action | 
     return Click(((box[0] + box[2]) // 2, (box[1] + box[3]) // 2))
 
 
-def _visible(locator: Locator, layer: Layer, placed: Placed) -> Pixel | None:
-    x0, y0, x1, y1 = placed.seen
-    if x0 >= x1 or y0 >= y1:
-        return None
-    for part in (4, 2, 6, 1, 7, 3, 5):
-        for across in (4, 2, 6, 1, 7, 3, 5):
-            x = layer.box[0] + x0 + (x1 - x0) * across // 8
-            y = layer.box[1] + y0 + (y1 - y0) * part // 8
-            if 0 <= x < locator.world.size[0] and 0 <= y < locator.world.size[1]:
-                top = locator.scene.at(locator.world, x, y)
-                if top is not None and top.key == layer.key:
-                    under = widget_at(top, x, y)
-                    if under is not None and under.widget is placed.widget:
-                        return x, y
-    return None
-
-
 def _scroll_to(locator: Locator, layer: Layer, placed: Placed) -> Action | None:
     """Scroll what the widget is in, if that is why it is not seen."""
     top, bottom = placed.box[1], placed.box[3]
@@ -132,18 +98,8 @@ def _scroll_to(locator: Locator, layer: Layer, placed: Placed) -> Action | None:
             and (top < y0 or bottom > y1)
             and not (bottom <= y0 and not scroller.offset)
         ):
-            return _turn(locator, layer, scroller, (top + bottom) // 2 - (y0 + y1) // 2)
+            return turn(locator, layer, scroller, (top + bottom) // 2 - (y0 + y1) // 2)
     return None
-
-
-def _turn(locator: Locator, layer: Layer, scroller: Scroller, pixels: int) -> Action:
-    x0, y0, x1, y1 = scroller.box
-    x, y = layer.box[0] + (x0 + x1) // 2, layer.box[1] + (y0 + y1) // 2
-    if not locator.is_mobile:
-        return Scroll(0, pixels, (x, y))
-    half = (y1 - y0) // 2 - 2
-    step = min(max(-2 * half, pixels), 2 * half)
-    return Swipe((x, y + step // 2), (x, y + step // 2 - step))
 
 
 def _bring(locator: Locator, id: str) -> Action:
@@ -161,7 +117,12 @@ def _bring(locator: Locator, id: str) -> Action:
                     scroller, high = layer.view.scrollers[rows.id], rows.row_height(layer.view.look)
                     middle = (scroller.box[3] - scroller.box[1]) // 2
                     wanted = keys.index(id) * high + high // 2 - middle
-                    return _turn(locator, layer, scroller, wanted - scroller.offset)
+                    return turn(locator, layer, scroller, wanted - scroller.offset)
+    awaited = at_pages.awaited(locator, id)
+    if isinstance(awaited, str):
+        return reach_click(locator, awaited)
+    if awaited is not None:
+        return awaited
     raise Stuck(f"there is no widget {id!r} on the screen")
 
 
@@ -185,7 +146,7 @@ def _turn_list(locator: Locator, number: int) -> Action:
 def _raise(locator: Locator, number: int) -> Action:
     bar = locator.scene.layer(locator.world, BAR)
     placed = bar.view.find(f"task:{wm.top_of(locator.world, number)}") if bar else None
-    point = _visible(locator, bar, placed) if bar and placed else None
+    point = visible(locator, bar, placed) if bar and placed else None
     if point is None:
         raise Stuck(f"window {number} is covered and has no button in the task bar")
     return Click(point)

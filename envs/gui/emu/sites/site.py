@@ -25,6 +25,8 @@ class Site:
         build: (path, fields, reader) → the page; None if there is no such page.
         handle: (path, event, fields, system) → the path to be at then. It may change the fields, which are
             forgotten when the path is another.
+        is_dense: whether it belongs to the dense web alone.
+        is_bare: whether its pages have no furniture there.
     """
 
     host: str
@@ -32,6 +34,8 @@ class Site:
     icon: str
     build: Callable[[str, Mapping[str, Any], Reader], Widget | None]
     handle: Callable[[str, Event, Fields, System], str]
+    is_dense: bool = False
+    is_bare: bool = False
 
 
 SITES: dict[str, Site] = {}
@@ -44,9 +48,12 @@ def site(
     icon: str,
     build: Callable[[str, Mapping[str, Any], Reader], Widget | None],
     handle: Callable[[str, Event, Fields, System], str],
+    *,
+    is_dense: bool = False,
+    is_bare: bool = False,
 ) -> Site:
     """Make a site known."""
-    SITES[host] = Site(host, title, icon, build, handle)
+    SITES[host] = Site(host, title, icon, build, handle, is_dense, is_bare)
     return SITES[host]
 
 
@@ -61,10 +68,10 @@ def page(title: str, *parts: Widget | None) -> Column:
 
 
 def paragraph(text: str, reader: Reader) -> Paragraph:
-    """Text as wide as a page."""
+    """Text as wide as a page; narrower where there are columns beside it."""
     size = int(reader.setting("font_size") or 13) * int(reader.setting("scale") or 100)
     room = (reader.world.size[0] - 50) * 1300 // size
-    return Paragraph(text, min(room, 450))
+    return Paragraph(text, min(room, 310 if reader.setting("pages") == "dense" else 450))
 
 
 def problem(fields: Mapping[str, Any]) -> Label | None:

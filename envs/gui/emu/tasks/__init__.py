@@ -19,7 +19,7 @@ from vlrl.envs.gui.emu.tasks import (
 from vlrl.envs.gui.emu.tasks.documents import code, pdf, photos, slides
 from vlrl.envs.gui.emu.tasks.files import folders, lookup, several
 from vlrl.envs.gui.emu.tasks.mail import attachments, letters
-from vlrl.envs.gui.emu.tasks.web import browser, forms, forum
+from vlrl.envs.gui.emu.tasks.web import browser, dense, forms, forum
 
 __all__ = [
     "across",
@@ -32,6 +32,7 @@ __all__ = [
     "clock",
     "code",
     "contacts",
+    "dense",
     "desktop",
     "editor",
     "folders",

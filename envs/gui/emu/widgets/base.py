@@ -133,6 +133,8 @@ class Widget:
     is_solid: ClassVar[bool] = True
     """Whether a click on it stays with it, rather than going through to what lies behind."""
     takes_focus: ClassVar[bool] = False
+    covers: ClassVar[bool] = False
+    """Whether it lies over what was placed before it in its window."""
     fills_width: ClassVar[bool] = False
     fills_height: ClassVar[bool] = False
 

@@ -23,7 +23,11 @@ def elements_of(scene: Scene, world: World) -> list[Element]:
             states = frozenset({"focused"} if layer.view.is_active else ())
             found.append(Element(role, title, layer.box, "", states))
             path = (title,)
-        found += [_element(layer, placed, above, path) for placed in layer.view.placed if placed.widget.role]
+        covers = [(n, on_screen(layer, p.seen)) for n, p in enumerate(layer.view.placed) if p.widget.covers]
+        for index, placed in enumerate(layer.view.placed):
+            if placed.widget.role:
+                over = [box for place, box in covers if place > index] if covers else []
+                found.append(_element(layer, placed, [*over, *above], path))
     return found
 
 

@@ -182,12 +182,14 @@ def _turn(world: World, key: str) -> World:
 
 
 def back(world: World) -> World:
-    """A phone's back: the menu, the shade, the dialog, or the app goes away."""
+    """A phone's back: the menu, the shade, the keyboard, the dialog, or the app goes away."""
     front = wm.front(world)
     if world.popup is not None:
         return close(world)
     if world.is_shade_open:
         return world._replace(shade=None)
+    if world.keyboard is not None:
+        return world._replace(keyboard=None)
     if front is None:
         return world
     if front.parent:

@@ -7,9 +7,10 @@ from typing import ClassVar
 
 from vlrl.envs.gui.emu.drawing.look import Look
 from vlrl.envs.gui.emu.drawing.rasters import fill, plate
-from vlrl.envs.gui.emu.drawing.theme import Colour
+from vlrl.envs.gui.emu.drawing.theme import Colour, mix
 from vlrl.envs.gui.emu.state import Box, MenuItem, Popup
 from vlrl.envs.gui.emu.widgets.base import Item, View, Widget
+from vlrl.envs.gui.emu.windows import wm
 
 
 @dataclass(slots=True, kw_only=True)
@@ -18,6 +19,7 @@ class Menu(Widget):
 
     Attributes:
         columns: in which the lines are, more than one where they are higher than the screen.
+        room: pixels above the lines of a sheet; 0 of a menu that is none.
     """
 
     items: tuple[MenuItem, ...]
@@ -25,16 +27,22 @@ class Menu(Widget):
     depth: int
     marked: int
     columns: int = 1
+    room: int = 0
     role: ClassVar[str] = "menu"
 
     def place(self, view: View, box: Box, clip: Box) -> None:
         """The lines."""
         view.add(self, box, clip)
-        top, left, wide = box[1] + 3, box[0] + 3, (box[2] - box[0] - 6) // self.columns
+        top, left, wide = box[1] + 3 + self.room, box[0] + 3, (box[2] - box[0] - 6) // self.columns
+        more = 0
+        if self.room:
+            middle, half = (box[0] + box[2]) // 2, view.look.line
+            Handle().place(view, (middle - half, box[1] + 6, middle + half, box[1] + 10), clip)
+            more = view.look.unit
         for index, item in enumerate(self.items):
             if index and index % _rows(self.items, self.columns) == 0:
                 top, left = box[1] + 3, left + wide
-            high = line_height(item, view.look)
+            high = line_height(item, view.look) + more
             line = MenuLine(self, index, item)
             line.place(view, (left, top, left + wide, top + high), clip)
             top += high
@@ -43,6 +51,18 @@ class Menu(Widget):
         """The paper."""
         colours = view.look.palette
         items.append((*box, clip, plate, (colours.border, colours.field, colours.border, 0)))
+
+
+@dataclass(slots=True)
+class Handle(Widget):
+    """What a sheet is pulled by."""
+
+    is_solid: ClassVar[bool] = False
+
+    def paint(self, items: list[Item], box: Box, clip: Box, view: View) -> None:
+        """A short thick line."""
+        colours = view.look.palette
+        items.append((*box, clip, plate, (colours.field, mix(colours.field, colours.muted, 60), None, 2)))
 
 
 @dataclass(slots=True, init=False)
@@ -124,8 +144,19 @@ def line_height(item: MenuItem, look: Look) -> int:
     return look.unit + 1 if item.id == "-" else look.row - 2
 
 
-def levels(popup: Popup, look: Look, size: tuple[int, int]) -> list[tuple[Box, Menu]]:
-    """Where every open level is, the first one first, and what is in it."""
+def levels(popup: Popup, look: Look, size: tuple[int, int], is_sheet: bool = False) -> list[tuple[Box, Menu]]:
+    """Where every open level is, the first one first, and what is in it.
+
+    Args:
+        popup: what is open.
+        look: fonts and measures.
+        size: (width, height) of the screen in pixels.
+        is_sheet: whether lists and context menus are sheets at the bottom, if they fit there.
+    """
+    if is_sheet and popup.kind != "menu":
+        sheet = _sheet(popup, look, size)
+        if sheet is not None:
+            return [sheet]
     found: list[tuple[Box, Menu]] = []
     items, anchor, beside = popup.items, popup.box, False
     for depth in range(len(popup.trail) + 1):
@@ -142,6 +173,17 @@ def levels(popup: Popup, look: Look, size: tuple[int, int]) -> list[tuple[Box, M
         bottom = top + line_height(items[marked], look)
         anchor, beside, items = (box[0], top, box[2], bottom), True, items[marked].items
     return found
+
+
+def _sheet(popup: Popup, look: Look, size: tuple[int, int]) -> tuple[Box, Menu] | None:
+    """All lines across the bottom of a phone; None if one leads to others, or there is no room."""
+    room, bottom = look.line, size[1] - wm.bar_size(look)
+    high = room + 6 + sum(line_height(item, look) + look.unit for item in popup.items)
+    if high > bottom - look.line or any(item.items for item in popup.items):
+        return None
+    marked = popup.trail[0] if popup.trail else -1
+    menu = Menu(items=popup.items, kind=popup.kind, depth=0, marked=marked, room=room, id="popup.0")
+    return (0, bottom - high, size[0], bottom), menu
 
 
 def _rows(items: tuple[MenuItem, ...], columns: int) -> int:

@@ -8,11 +8,11 @@ from typing import Any
 from vlrl.envs.gui.emu.app import APPS, Reader
 from vlrl.envs.gui.emu.drawing.look import Look, look_of
 from vlrl.envs.gui.emu.drawing.paint import Layer
-from vlrl.envs.gui.emu.state import Box, Held, Interface, Window, World
+from vlrl.envs.gui.emu.state import Box, Held, Interface, Keyboard, Window, World
 from vlrl.envs.gui.emu.strings import speak
 from vlrl.envs.gui.emu.widgets.base import Placed, View, Widget
 from vlrl.envs.gui.emu.widgets.menus import MenuBar, MenuTitle
-from vlrl.envs.gui.emu.windows import notices, popups, shade, shell, wm
+from vlrl.envs.gui.emu.windows import notices, popups, screen_keyboard, shade, shell, wm
 from vlrl.envs.gui.emu.windows.bars import BarLayer
 from vlrl.envs.gui.emu.windows.frame import Frame
 
@@ -47,13 +47,19 @@ class Scene:
         for window in world.windows:
             if not wm.is_hidden(world, window):
                 box = wm.box_of(world, window)
+                if world.keyboard is not None and window is front:
+                    box = box[0], box[1] - world.keyboard.pan, box[2], box[3] - world.keyboard.pan
                 view = self._window(world, window, box, window is front, look)
                 layers.append(Layer(window.number, box, view, *_edges(world, window, look)))
+        if world.keyboard is not None and world.shade is None:
+            layers.append(self._keyboard(world.keyboard, world.size, look))
         layers += self._bars(world, look)
         if world.shade is not None or notices.STORE in world.store:
             layers += self._notices(world, look)
         if world.popup is not None:
-            for depth, (box, menu) in enumerate(popups.levels(world.popup, look, world.size)):
+            is_sheet = world.is_mobile and world.settings.get("choices") == "sheet"
+            opened = popups.levels(world.popup, look, world.size, is_sheet)
+            for depth, (box, menu) in enumerate(opened):
                 edges = _menu_edges(look)
                 layers.append(Layer(f"popup.{depth}", box, _laid_out(menu, box, look), *edges))
         numbers = {layer.key for layer in layers}
@@ -126,6 +132,16 @@ class Scene:
             made = [Layer(bar.key, bar.box, _laid_out(bar.widget, bar.box, look), bar.radius) for bar in bars]
             self._bars_kept = shown, made
         return self._bars_kept[1]
+
+    def _keyboard(self, shown: Keyboard, size: tuple[int, int], look: Look) -> Layer:
+        """The keyboard of a phone."""
+        box = screen_keyboard.keyboard_box(look, size)
+
+        def make() -> View:
+            return _laid_out(screen_keyboard.keyboard(shown.page, look.language), box, look)
+
+        view = self._kept(screen_keyboard.KEYBOARD, (look, shown.page), make)
+        return Layer(screen_keyboard.KEYBOARD, box, view)
 
     def _notices(self, world: World, look: Look) -> list[Layer]:
         """The shade, or else the toast of the newest notice."""

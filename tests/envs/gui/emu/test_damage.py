@@ -23,6 +23,9 @@ from vlrl.envs.gui.emu.files import delete
 from vlrl.envs.gui.emu.input.events import Change, Command
 from vlrl.envs.gui.emu.records import changed_records
 from vlrl.envs.gui.emu.sites.club import Member
+from vlrl.envs.gui.emu.sites.dense.market import Listing
+from vlrl.envs.gui.emu.sites.dense.power import Account
+from vlrl.envs.gui.emu.sites.dense.visits import Visits
 from vlrl.envs.gui.emu.sites.fly import Airline, Booking
 from vlrl.envs.gui.emu.sites.forum import FIRST, Post, Thread
 from vlrl.envs.gui.emu.sites.shop import STOCK, Order, Shop
@@ -51,6 +54,10 @@ DAMAGE: Mapping[str, Any] = {
     "fly": Airline((), (Booking("XX 1", "A Stranger", "aisle", False),)),
     "club": (Member("A Stranger", "a@b.example", "password1", 1990, "Egypt", "free"),),
     "forum": (*FIRST, Thread(999, "Garden", "Not asked for", (Post("you", "Hello"),))),
+    "market": (Listing(999, "Not asked for", "Ely", 100, True),),
+    "power": Account("a.stranger", "password1", is_in=True),
+    "web": Visits(subscribed=(("else.example", "a@b.example"),)),
+    "ads": ("/offer/1",),
     "dialog.message": "not asked for",
     "board": ("not asked for",),
 }
@@ -117,6 +124,10 @@ def more(data: Any, new: Any) -> Any:
             return data._replace(memory=new.memory)
         case Shop():
             return dataclasses.replace(data, cart=(*data.cart, *new.cart), orders=(*data.orders, *new.orders))
+        case Account():
+            return dataclasses.replace(data, readings=(*data.readings, 1))
+        case Visits():
+            return dataclasses.replace(data, subscribed=(*data.subscribed, *new.subscribed))
         case Airline():
             return dataclasses.replace(data, bookings=(*data.bookings, *new.bookings))
         case _:
