@@ -99,9 +99,9 @@ def test_no_task_is_offered_that_a_grammar_cannot_say() -> None:
     drags = {"paint/connect", "paint/erase", "paint/frame"}
     pulls = {"notices/dismiss", "notices/quick_setting", "notices/read"}
     assert phone - offered["androidworld"] == drags | pulls and len(offered["androidworld"]) == 127
-    assert len(offered["gui_r1"]) == 101  # without questions and drags
+    assert len(offered["gui_r1"]) == 99  # without questions and drags
     desktop = {template.name for template in EmuEnv(codec="gui_r1").backend.templates}  # type: ignore[attr-defined]
-    assert len(desktop) == 115 and desktop.isdisjoint(drags | {"calendar/drag", "files/drag"})
+    assert len(desktop) == 113 and desktop.isdisjoint(drags | {"calendar/drag", "files/drag"})
     with pytest.raises(ConfigError, match="'androidworld' has no word for, such as Drag"):
         EmuEnv(form="mobile", tasks="paint/frame", codec="androidworld")
 
