@@ -11,10 +11,14 @@ gives the command that does it (`revert`); which machine answers is known by a m
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -23,13 +27,18 @@ from vlrl.environment.images import pixels_of
 from vlrl.envs.gui.actions import Action, Finish
 from vlrl.envs.gui.env import GuiEnv
 from vlrl.envs.gui.remote.backend import READ_ATTEMPTS, SERVER_ERRORS, RemoteBackend, text_of
+from vlrl.envs.gui.remote.evaluators.package import MachineAddress, OSWorldPackage, downloads_folder
 from vlrl.envs.gui.remote.osworld_program import calls_of, command
-from vlrl.envs.gui.remote.osworld_task import check_evaluator, score, set_up
+from vlrl.envs.gui.remote.osworld_setup import TaskMachine, check_steps, set_up
+from vlrl.envs.gui.remote.osworld_task import check_evaluator, score
+from vlrl.envs.gui.scratch import scratch_folder
 from vlrl.envs.gui.screen import Screen
 from vlrl.errors import ConfigError
 
 _QUIET_S = 0.1
 """Two screenshots this far apart are the same: the screen has settled."""
+CHROMIUM_PORT, VLC_PORT = 9222, 8080
+"""Of a machine whose address does not say them."""
 
 
 class OSWorldEnv(GuiEnv):
@@ -44,12 +53,17 @@ class OSWorldEnv(GuiEnv):
         settle_s: float = 2.0,
         verify: Literal["end", "step"] = "end",
         deadlines: Mapping[str, float] | None = None,
+        evaluators: str | None = None,
+        downloads: str | None = None,
+        password: str = "password",
         **rules: Any,
     ) -> None:
         """Take the options.
 
         Args:
-            urls: a machine's server each, such as http://127.0.0.1:5000; episodes at once need one each.
+            urls: a machine's server each, such as http://127.0.0.1:5000; episodes at once need one each. With
+                other ports than 9222 for Chrome and 8080 for VLC it is, as OSWorld writes it,
+                HOST:SERVER:CHROMIUM:VNC:VLC.
             revert: the command on this host that puts a machine back, as [docker, restart, osworld-{index}],
                 {index} being the machine's place in urls; [] says that the tasks do not need it.
             size: [width, height] of the screens.
@@ -57,6 +71,12 @@ class OSWorldEnv(GuiEnv):
             settle_s: longest wait for the screen to stop changing; 0 takes it as it is.
             verify: "end", when the agent says that it is done, or "step", after every action.
             deadlines: seconds by phase; see `vlrl.envs.gui.remote.http.Deadlines`.
+            evaluators: an interpreter that has OSWorld's package desktop_env, which then verifies the tasks;
+            null
+                leaves the few evaluators that vlrl has itself.
+            downloads: folder in which files that evaluators download are kept; null is vlrl/osworld in the
+                user's cache.
+            password: of the user in the machines, where a task's commands need it.
             **rules: see `vlrl.envs.gui.rules.GuiRules`.
         """
         if revert is None or isinstance(revert, str):
@@ -66,6 +86,8 @@ class OSWorldEnv(GuiEnv):
             )
         backend = OSWorldBackend(urls, size, task_steps, verify, deadlines)
         backend.revert, backend.settle_s = tuple(revert), settle_s
+        backend.package = OSWorldPackage(evaluators) if evaluators else None
+        backend.downloads, backend.password = Path(downloads or downloads_folder()).absolute(), password
         super().__init__(backend, **rules)
 
 
@@ -75,17 +97,34 @@ class OSWorldBackend(RemoteBackend):
     name = "gui/osworld"
     revert: tuple[str, ...] = ()
     settle_s = 2.0
+    package: OSWorldPackage | None = None
+    downloads = Path()
+    password = ""
+    _files: Path | None = None
+
+    def __init__(self, urls: Sequence[str], *options: Any) -> None:
+        """Take the machines, and what every `RemoteBackend` takes."""
+        known = dict(map(_ports_of, [] if isinstance(urls, str) else urls))
+        super().__init__(list(known), *options)
+        self._ports = known
 
     def _begin(self, task: Mapping[str, Any], seed: int) -> Screen:
         self.goal = text_of(task, "instruction", self.name)
         self._evaluator = task.get("evaluator")
-        check_evaluator(self._evaluator)
+        check_evaluator(self._evaluator, self.package)
+        check_steps(task.get("config", ()), self.package)
         until = time.monotonic() + self.deadlines.reset_s
         self._revert(until)
         self._await(until)
         self._run([], begin=True)
-        set_up(task.get("config", ()), lambda path, body: self._post(path, body, until - time.monotonic()))
+        self._files = scratch_folder("osworld")
+        set_up(task.get("config", ()), self._machine(until))
         return self._shown()
+
+    def _end(self) -> None:
+        if self._files is not None:
+            shutil.rmtree(self._files, ignore_errors=True)
+            self._files = None
 
     def _act(self, action: Action) -> Screen:
         self._run(calls_of(action))
@@ -95,9 +134,32 @@ class OSWorldBackend(RemoteBackend):
         self._run([])  # still the same machine
         gave_up = isinstance(self._done, Finish) and not self._done.success
         assert isinstance(self._evaluator, Mapping)
-        return score(
-            self._evaluator, gave_up, lambda path, body: self._post(path, body, self.deadlines.verify_s)
+        return score(self._evaluator, gave_up, self._machine(time.monotonic() + self.deadlines.verify_s))
+
+    def _machine(self, until: float) -> TaskMachine:
+        """The machine, for calls that end before a point in time."""
+
+        def post(
+            path: str,
+            body: Mapping[str, Any],
+            *,
+            files: Mapping[str, bytes] | None = None,
+            lenient: bool = False,
+        ) -> Any:
+            return self._post(path, body, until - time.monotonic(), files=files, lenient=lenient)
+
+        parts, (chromium, vlc) = urlsplit(self.caller.url), self._ports[self.caller.url]
+        address = MachineAddress(
+            ip=str(parts.hostname),
+            server_port=parts.port or 80,
+            chromium_port=chromium,
+            vlc_port=vlc,
+            cache_dir=str(self._files),
+            downloads=str(self.downloads),
+            password=self.password,
+            size=self.size,
         )
+        return TaskMachine(post, address, self.package, max(until - time.monotonic(), 0.1))
 
     def _revert(self, until: float) -> None:
         if not self.revert:
@@ -145,8 +207,21 @@ class OSWorldBackend(RemoteBackend):
         except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
             raise EnvFailure("raised", f"{where}: the program's answer is {answer!r:.300}") from error
 
-    def _post(self, path: str, body: Mapping[str, Any], limit_s: float) -> Any:
-        answer = self.caller.call("POST", path, max(limit_s, 0.1), json=dict(body)).good()
+    def _post(
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        limit_s: float,
+        *,
+        files: Mapping[str, bytes] | None = None,
+        lenient: bool = False,
+    ) -> Any:
+        sent: dict[str, Any] = (
+            {"json": dict(body)} if files is None else {"data": dict(body), "files": dict(files)}
+        )
+        answer = self.caller.call("POST", path, max(limit_s, 0.1), **sent)
+        if not lenient:
+            answer.good()
         is_json = "json" in answer.headers.get("content-type", "")
         return answer.json() if is_json else answer.body.decode(errors="replace")
 
@@ -166,3 +241,10 @@ class OSWorldBackend(RemoteBackend):
             "GET", "/screenshot", self.deadlines.step_s, attempts=READ_ATTEMPTS, retried=SERVER_ERRORS
         )
         return pixels_of(answer.good().body, answer.where)
+
+
+def _ports_of(url: str) -> tuple[str, tuple[int, int]]:
+    """A machine's (URL, (port of Chrome, port of VLC))."""
+    if found := re.fullmatch(r"([^:/]+):(\d+):(\d+):(\d+):(\d+)", url):
+        return f"http://{found[1]}:{found[2]}", (int(found[3]), int(found[5]))
+    return url.rstrip("/"), (CHROMIUM_PORT, VLC_PORT)
