@@ -17,6 +17,8 @@ from machine_tasks import PRINTS, QUICK, SIZE, TASK, say
 
 from vlrl.environment.host.failure import EnvFailure
 from vlrl.envs.gui import actions as a
+from vlrl.envs.gui.remote.evaluators.package import described
+from vlrl.envs.gui.remote.evaluators.table import evaluators_table
 from vlrl.envs.gui.remote.osworld import OSWorldEnv
 from vlrl.errors import ConfigError
 
@@ -251,6 +253,12 @@ def test_an_interpreter_without_the_package_is_named(machine: OSWorld) -> None:
     env = OSWorldEnv([machine.server.url], revert=[], size=SIZE, evaluators=sys.executable)
     with pytest.raises(ConfigError, match=r"has no desktop_env.*docs/gui_remote\.md"):
         env.reset(TASK, 0)
+
+
+def test_the_docs_count_the_evaluators_of_the_package() -> None:
+    counts, _, lacking = evaluators_table(described(python())).split("\n\n")
+    assert counts in (ROOT / "docs" / "gui_remote.md").read_text()
+    assert "| metrics | compare_image_text | easyocr |" in lacking
 
 
 def test_set_up_steps(task: Task, files: Path) -> None:
