@@ -153,15 +153,16 @@ def _ask(python: str, method: str, timeout_s: float, **request: Any) -> Any:
 
 def _names(evaluator: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The ("metrics" or "getters", name) of an evaluator. Raises ConfigError if it is not one."""
+    func, result, expected = evaluator["func"], evaluator.get("result"), evaluator.get("expected")
+    if not isinstance(func, list):
+        func, result, expected = [func], [result], [expected]
     try:
-        is_list = isinstance(evaluator["func"], list)
-        results, expected = evaluator["result"], evaluator.get("expected")
-        yield from (
-            ("metrics", str(name)) for name in (evaluator["func"] if is_list else [evaluator["func"]])
-        )
-        configs = [*results, *(expected or ())] if is_list else [results, expected]
-        yield from (("getters", str(config["type"])) for config in configs if config)
-    except (KeyError, TypeError) as error:
+        for name, brought, wanted in zip(func, result or (), expected or [None] * len(func), strict=True):
+            yield "metrics", str(name)
+            yield "getters", str(brought["type"])
+            if wanted:
+                yield "getters", str(wanted["type"])
+    except (KeyError, TypeError, ValueError) as error:
         raise ConfigError(
             f"{NAME}: the task's evaluator is not one: {error!r}: {evaluator!r:.300}"
         ) from error

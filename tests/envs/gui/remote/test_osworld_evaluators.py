@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from vlrl.envs.gui import actions as a
 from vlrl.envs.gui.remote.evaluators.package import described
 from vlrl.envs.gui.remote.evaluators.table import evaluators_table
 from vlrl.envs.gui.remote.osworld import OSWorldEnv
+from vlrl.envs.gui.remote.osworld_rows import osworld_rows
 from vlrl.errors import ConfigError
 
 HOME = "/home/user"
@@ -238,6 +240,7 @@ def test_what_the_agent_wrote_is_never_run(task: Task, tmp_path: Path) -> None:
         ({"func": "exact_match", "result": {"type": "vm_files"}}, "no getter 'vm_files'"),
         ({"func": "exact_match", "result": {"type": "googledrive_file"}}, "needs .*pydrive"),
         ({"func": "exact_match"}, "evaluator is not one"),
+        ({"func": ["exact_match"] * 2, "result": [PRINTS]}, "evaluator is not one"),
         ({"func": "infeasible", "postconfig": [{"type": "replay"}]}, "no set-up step 'replay'"),
     ],
 )
@@ -259,6 +262,18 @@ def test_the_docs_count_the_evaluators_of_the_package() -> None:
     counts, _, lacking = evaluators_table(described(python())).split("\n\n")
     assert counts in (ROOT / "docs" / "gui_remote.md").read_text()
     assert "| metrics | compare_image_text | easyocr |" in lacking
+
+
+def test_rows_are_what_the_interpreter_can_verify(tmp_path: Path) -> None:
+    evaluators = [FONT, {**FONT, "func": "compare_image_text"}, {"func": "infeasible"}]
+    for number, evaluator in enumerate(evaluators):
+        (tmp_path / f"{number}.json").write_text(
+            json.dumps({**TASK, "id": str(number), "evaluator": evaluator})
+        )
+    (tmp_path / "3.json").write_text(json.dumps({**TASK, "evaluator": FONT, "config": [{"type": "proxy"}]}))
+    rows, survey = osworld_rows(tmp_path, {"evaluators": python()}, infeasible_share=1.0)
+    assert [row["id"] for row in rows] == ["0", "2"] and survey.verified == 2
+    assert osworld_rows(tmp_path, {}, infeasible_share=1.0)[1].verified == 1
 
 
 def test_set_up_steps(task: Task, files: Path) -> None:
