@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ecosystem import ROOT, python
+from ecosystem import ROOT, free_port, python
 from faulty_http import Asked, FaultyServer, HttpReply
 from gui_servers import OSWorld
 from machine_tasks import PRINTS, QUICK, SIZE, TASK, say
@@ -34,6 +36,12 @@ FONT: dict[str, Any] = {
 }
 COUNT = {"sql": "select count(*) from mails where starred"}
 PHOTO = "check_brightness_decrease_and_structure_sim"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def imported() -> None:
+    """The package, imported once for all: it takes seconds."""
+    assert described(python())["version"] == "1.0.2"
 
 
 @pytest.fixture(scope="module")
@@ -68,9 +76,9 @@ class Task:
 
     def __init__(self, machine: OSWorld, files: Path, downloads: Path, **options: Any) -> None:
         self.machine, self.files = machine, files
-        given = {"revert": [], "size": SIZE, "settle_s": 0.0, "deadlines": QUICK, **options}
+        given = {"urls": [machine.server.url], "revert": [], "size": SIZE, "settle_s": 0.0, **options}
         self.env = OSWorldEnv(
-            [machine.server.url], evaluators=python(), downloads=str(downloads), password="secret", **given
+            evaluators=python(), downloads=str(downloads), password="secret", deadlines=QUICK, **given
         )
 
     def ends(self, evaluator: Any, left: str = "", *, success: bool = True, config: Any = ()) -> float:
@@ -216,6 +224,35 @@ def test_a_metric_that_raises_gives_no_score(task: Task) -> None:
     chrome = {"func": "is_expected_tabs", "result": {"type": "open_tabs_info"}, "expected": rule({})}
     with pytest.raises(EnvFailure, match="Chrome's debugging port cannot be reached"):
         task.ends(chrome)
+
+
+@pytest.fixture
+def chrome(tmp_path: Path) -> Iterator[int]:
+    """The debugging port of a browser."""
+    port = free_port()
+    program = ["chromium-headless-shell", f"--remote-debugging-port={port}", "--no-sandbox"]
+    program += [f"--user-data-dir={tmp_path / 'profile'}", "about:blank"]
+    with subprocess.Popen(program, stderr=subprocess.DEVNULL) as process:
+        with socket.socket() as probe:
+            while probe.connect_ex(("127.0.0.1", port)):
+                assert process.poll() is None
+                time.sleep(0.05)
+        yield port
+        process.kill()
+
+
+def test_tabs_are_opened_and_verified_in_a_real_browser(
+    machine: OSWorld, files: Path, web: FaultyServer, tmp_path: Path, chrome: int
+) -> None:
+    address = f"127.0.0.1:{machine.server.server_address[1]}:{chrome}:1:1"
+    task = Task(machine, files, tmp_path / "downloads", urls=[address])
+    pages = [f"{web.url}/done/note.txt", f"{web.url}/done/table.csv"]
+    config = [{"type": "chrome_open_tabs", "parameters": {"urls_to_open": pages}}]
+    tabs = {"func": "is_expected_tabs", "result": {"type": "open_tabs_info"}}
+    shown = {**tabs, "expected": rule({"type": "url", "urls": pages})}
+    assert task.ends(shown, config=config) == 1.0
+    assert task.ends({**tabs, "expected": rule({"type": "url", "urls": pages[:1]})}) == 0.0
+    task.env.close()
 
 
 def test_what_the_agent_wrote_is_never_run(task: Task, tmp_path: Path) -> None:
