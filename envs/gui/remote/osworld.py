@@ -155,7 +155,7 @@ class OSWorldBackend(RemoteBackend):
             password=self.password,
             size=self.size,
         )
-        return TaskMachine(post, address, self.package, max(until - time.monotonic(), 0.1))
+        return TaskMachine(post, address, self.package, until)
 
     def _await(self, until: float, starts: bool) -> None:
         """Wait until the machine shows a screen, if it starts; else it must show one now."""
@@ -197,7 +197,7 @@ class OSWorldBackend(RemoteBackend):
             {"json": dict(body)} if files is None else {"data": dict(body), "files": dict(files)}
         )
         answer = self.caller.call("POST", path, max(limit_s, 0.1), **sent)
-        if not lenient:
+        if not lenient or answer.status > 500:
             answer.good()
         is_json = "json" in answer.headers.get("content-type", "")
         return answer.json() if is_json else answer.body.decode(errors="replace")

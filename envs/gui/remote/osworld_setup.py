@@ -50,7 +50,7 @@ class Post(Protocol):
             path: of the call.
             body: of JSON, or the form's fields beside files.
             files: contents by field.
-            lenient: an answer of any status will do.
+            lenient: the server's answer that it failed will do; a proxy's that there is no server will not.
 
         Raises:
             EnvFailure: if there is no answer, or it says that the call failed.
@@ -65,13 +65,18 @@ class TaskMachine:
         post: calls its server.
         address: it, as OSWorld's package sees it.
         package: that, if there is an interpreter that has it.
-        limit_s: longest time for a step of the package's.
+        until: when all of it must be done, of `time.monotonic`.
     """
 
     post: Post
     address: MachineAddress
     package: OSWorldPackage | None
-    limit_s: float
+    until: float
+
+    @property
+    def limit_s(self) -> float:
+        """Seconds that are left."""
+        return max(self.until - time.monotonic(), 0.1)
 
 
 def check_steps(steps: Sequence[Mapping[str, Any]], package: OSWorldPackage | None) -> None:

@@ -121,7 +121,7 @@ class OSWorldPackage:
 
 @cache
 def described(python: str) -> Mapping[str, Any]:
-    """What an interpreter's desktop_env has: {"version"} and, by name, "metrics", "getters" and "steps".
+    """What an interpreter's desktop_env has: {"version"} and by name "metrics", "getters", "steps".
 
     Each is {"missing": package → why it cannot be imported, "packages", "wants"}: what it needs beside
     files and the machine's server, of chrome, vlc, network, google drive, code.
@@ -129,7 +129,7 @@ def described(python: str) -> Mapping[str, Any]:
     Raises:
         ConfigError: if there is no such interpreter, or it has no desktop_env.
     """
-    found: Mapping[str, Any] = _ask(python, "describe", START_S)
+    found: Mapping[str, Any] = _ask(python, "describe", START_S, steps=STEPS)
     return found
 
 

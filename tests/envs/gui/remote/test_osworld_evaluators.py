@@ -233,10 +233,12 @@ def chrome(tmp_path: Path) -> Iterator[int]:
     program = ["chromium-headless-shell", f"--remote-debugging-port={port}", "--no-sandbox"]
     program += [f"--user-data-dir={tmp_path / 'profile'}", "about:blank"]
     with subprocess.Popen(program, stderr=subprocess.DEVNULL) as process:
-        with socket.socket() as probe:
-            while probe.connect_ex(("127.0.0.1", port)):
-                assert process.poll() is None
-                time.sleep(0.05)
+        while True:
+            assert process.poll() is None
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.05)
         yield port
         process.kill()
 

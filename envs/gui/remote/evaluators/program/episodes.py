@@ -6,6 +6,7 @@ import ast
 import asyncio
 import logging
 import os
+import tarfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, redirect_stdout
@@ -29,18 +30,17 @@ class Episodes:
         # It reads a setting of the machine with eval; the setting is a list of texts.
         load("evaluators.metrics.basic_os").eval = ast.literal_eval
         self._metrics, self._getters = load("evaluators.metrics"), load("evaluators.getters")
-        self._controller = getattr(load("controllers.setup"), "SetupController")  # noqa: B009 (a stand-in's)
+        self._controller = load("controllers.setup").SetupController
         self._wants = {name: reach.wants for name, reach in self._getters_reach().items()}
 
-    async def describe(self) -> dict[str, Any]:
-        """The version, and what each metric, getter and set-up step needs."""
+    async def describe(self, steps: list[str]) -> dict[str, Any]:
+        """The version, and what each metric, each getter and some set-up steps need."""
         rows = {
             "metrics": {name: reach_of(value) for name, value in _functions(self._metrics)},
             "getters": self._getters_reach(),
             "steps": {
-                name.removeprefix("_").removesuffix("_setup"): reach_of(value, self._controller)
-                for name, value in _functions(self._controller)
-                if name.endswith("_setup")
+                step: reach_of(getattr(self._controller, f"_{step}_setup"), self._controller)
+                for step in steps
             },
         }
         described = {
@@ -109,11 +109,10 @@ def _watched(machine: dict[str, Any], limit_s: float, do: Callable[[Any, Any], A
         return do(Desktop(machine), wire)
 
 
-def _functions(owner: Any) -> list[tuple[str, Any]]:
-    """What a module or a class has of functions, those that stand-ins take the place of among them."""
-    if isinstance(owner, StandIn):
-        return []
-    return [(name, value) for name, value in vars(owner).items() if isinstance(value, FunctionType | StandIn)]
+def _functions(module: Any) -> list[tuple[str, Any]]:
+    """A module's functions, those that stand-ins take the place of among them."""
+    values = vars(module).items()
+    return [(name, value) for name, value in values if isinstance(value, FunctionType | StandIn)]
 
 
 def _row(reach: Reach) -> dict[str, Any]:
@@ -126,4 +125,6 @@ async def opened(name: str, args: Mapping[str, Any]) -> AsyncIterator[Episodes]:
     import desktop_env  # noqa: F401 (an error names it, if it is not installed)
 
     logging.disable(logging.CRITICAL)  # it logs whole files
+    # It unpacks the agent's archives: nothing of a tar file is to be written elsewhere.
+    tarfile.TarFile.extraction_filter = staticmethod(tarfile.data_filter)
     yield Episodes()

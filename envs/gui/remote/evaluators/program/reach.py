@@ -85,7 +85,7 @@ def _read(function: FunctionType, reach: Reach, owner: type | None) -> Iterator[
             reach.attributes.add(name)
             yield methods.get(name)
             reach.runs_code |= name == "exec_module"
-        elif instruction.opname == "LOAD_CONST" and type(instruction.argval) is int:
+        elif instruction.opname.startswith("LOAD_") and type(instruction.argval) is int:
             level = instruction.argval
         elif instruction.opname == "IMPORT_NAME" and level == 0:
             top = name.split(".")[0]

@@ -46,6 +46,8 @@ class MissingPackage(Exception):
 class StandIn:
     """Takes the place of a module that cannot be imported, and of all that is in it."""
 
+    __iter__ = None  # by __getitem__ it would have no end
+
     def __init__(self, package: str, why: str) -> None:
         """Take what pip installs, and the import's error."""
         self.missing = MissingPackage(package, why)
@@ -78,7 +80,7 @@ def stand_ins() -> Iterator[None]:
                 raise
             if isinstance(error, MissingPackage):  # in another file of desktop_env
                 return StandIn(error.package, error.why)
-            module = name.split(".")[0]
+            module = PACKAGE if level else name.split(".")[0]
             return StandIn(DISTRIBUTIONS.get(module, module), str(error))
 
     builtins.__import__ = lenient
