@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 import sqlite3
+import tarfile
 import zipfile
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -18,7 +20,7 @@ from stand_ins import MissingPackage
 
 UNREADABLE = (
     *(UnicodeDecodeError, json.JSONDecodeError, SyntaxError, EOFError),
-    *(zipfile.BadZipFile, sqlite3.DatabaseError, csv.Error),
+    *(zipfile.BadZipFile, tarfile.TarError, shutil.ReadError, sqlite3.DatabaseError, csv.Error),
 )
 UNREADABLE_NAMES = frozenset(
     {
