@@ -67,7 +67,7 @@ trl-env: ## make .venv-trl, the environment of the peer that `make bench` measur
 ecosystem-env: ## make .venv-ecosystem: verifiers, OpenEnv and BrowserGym, which cannot live beside vlrl's set, for the tests
 	@$(PYTHON) tools/install.py --lock ecosystem --venv .venv-ecosystem
 
-large-apps: ## install the large apps of gui/x11 from Debian, for the slow tests: LibreOffice, Firefox (190 MB)
+large-apps: ## install the large apps of gui/x11 from Debian, for the slow tests: LibreOffice, Firefox, Claws Mail (190 MB)
 	@$(PYTHON) tools/install.py --large-apps
 
 lock: dev ## write requirements/*.lock again from requirements/*.in (UPGRADE=1: with the newest versions)

@@ -36,7 +36,7 @@ TASKS = {"digits": 2, "three_digits": 3}
 SETTINGS: Mapping[str, Mapping[str, object]] = {
     "remax": {"rollout.prompts_per_step": 64, "rollout.group_size": 1},
     "gdpo": {
-        "algorithm.credit.options.rewards": "[answer_exact, think_answer_format]",
+        "algorithm.credit.options.rewards": "{answer_exact: 1, think_answer_format: 0.1}",
         "rewards": "[{name: answer_exact}, {name: think_answer_format, weight: 0.1}]",
     },
     # Ten times the policy's, as verl has them. The default, 1e-5, is for models of billions.

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from vlrl.environment.host.answers import checked
+from vlrl.environment.kept import KeptEnvs
 from vlrl.environment.observe import message_of
 from vlrl.environment.plain import PlainEnv
 from vlrl.errors import ConfigError, DataError
 from vlrl.processors.messages import message_of as text_message
+from vlrl.protocols import Observation
 from vlrl.registry.objects import label_of
 from vlrl.seeds import derive_seed
 from vlrl.types import Row
@@ -58,7 +61,8 @@ class EnvTasks:
         self._env, self._options, self._tasks = env, dict(options or {}), [dict(task) for task in tasks]
         self._num_rows, self._split, self._seed = num_rows, split, seed
         self._demonstrations, self._max_turns = demonstrations, max_turns
-        with PlainEnv(env, self._options, several=True) as opened:
+        self._envs = KeptEnvs(env, self._options)
+        with self._envs.episode() as opened:
             self._agents = opened.agents
             if demonstrations and not opened.has("oracle"):
                 raise ConfigError(f"{where}: it has no oracle to demonstrate it; set demonstrations: false")
@@ -87,10 +91,10 @@ class EnvTasks:
         if self._agents:  # each is told and shown its own when it is played
             messages.append(text_message("user", f"Played by {', '.join(self._agents)}."))
             return row
-        with PlainEnv(self._env, self._options) as env:
+        with self._envs.episode() as env:
             if env.system_prompt:
                 messages.append(text_message("system", env.system_prompt))
-            messages.append(message_of(env.reset(task, seed)))
+            messages.append(_message(env.reset(task, seed)))
             if info := dict(getattr(env.env, "task_info", None) or {}):
                 row["metadata"] = info
             if env.tools:
@@ -109,14 +113,14 @@ class EnvTasks:
         agent = self._agents[number]
         name = f"{self._label}/{self._split}/{episode}/{agent}"
         task, seed = self._tasks[episode % len(self._tasks)], self.episode_seed(episode)
-        with PlainEnv(self._env, self._options, several=True) as env:
+        with self._envs.episode() as env:
             prompt = getattr(env.env, "system_prompts", {}).get(agent, "")
             messages = [text_message("system", prompt)] if prompt else []
             views, target = env.call("reset", task, seed), None
             for _ in range(self._max_turns):
                 if agent in views:
                     messages += [] if target is None else [text_message("assistant", target)]
-                    messages.append(message_of(views[agent]))
+                    messages.append(_message(views[agent]))
                 actions = {each: str(env.call("oracle", each)) for each in views}
                 target = actions.get(agent, target)
                 results = env.call("step", actions)
@@ -141,5 +145,10 @@ class EnvTasks:
                 if not result.info.get("success", True):
                     raise DataError(f"sample {name!r}: the oracle's episode ends without success")
                 return action
-            messages += [text_message("assistant", action), message_of(result.observation)]
+            messages += [text_message("assistant", action), _message(result.observation)]
         raise DataError(f"sample {name!r}: {self._unended}")
+
+
+def _message(observation: Observation) -> dict[str, Any]:
+    """What is shown, copied: the environment may draw its next image into the same memory."""
+    return message_of(checked("reset", observation))

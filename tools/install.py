@@ -63,6 +63,7 @@ TESTED_WITH = {
 LARGE_APPS = {
     "soffice": ("libreoffice-calc", "libreoffice-writer", "libreoffice-gtk3"),  # 106 MB to download
     "firefox-esr": ("firefox-esr",),  # 81 MB
+    "claws-mail": ("claws-mail",),  # 2 MB
 }
 """What slow tests of gui/x11 need as well: a program → Debian's packages of it."""
 

@@ -195,6 +195,8 @@ class Env(Protocol):
                                          evaluations are grouped
         seen(canvases)                   how the last observation's images were given to the model, a
                                          vlrl.coordinates.Canvas each; called before the step
+        end_episode()                    the episode is over, wherever it stood, and the environment may be
+                                         kept for another: give back what others wait for, such as a machine
     """
 
     def reset(self, task: Mapping[str, Any], seed: int) -> Observation | Awaitable[Observation]:

@@ -46,7 +46,7 @@ class GuiEnv:
         self._harms: tuple[str, ...] = ()
         self._is_harm_paid = False
         self._canvas: Canvas | None = None
-        for methods in (("oracle",), ("snapshot", "restore")):
+        for methods in (("oracle",), ("snapshot", "restore"), ("end_episode",)):
             if not all(hasattr(backend, name) for name in methods):
                 for name in methods:
                     setattr(self, name, None)  # callers ask whether it is callable
@@ -152,6 +152,12 @@ class GuiEnv:
         self._num_steps, self._num_repaired, self._paid, self._ended = counts
         backend: Any = self.backend
         backend.restore(world)
+
+    def end_episode(self) -> None:
+        """Have the backend give back what only the episode needs."""
+        backend: Any = self.backend
+        self._screen = None
+        backend.end_episode()
 
     def close(self) -> None:
         """Free the backend."""

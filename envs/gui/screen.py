@@ -87,6 +87,7 @@ class Backend(Protocol):
         elements() -> Sequence[Element]         the accessibility tree, front windows last
         snapshot() -> Any, restore(Any)         its state as a value
         task_info: Mapping                      name and level of the task that the seed drew
+        end_episode()                           give back what only the episode needs
     """
 
     size: tuple[int, int]

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hostile_envs import FILE
 
 from vlrl.config.data import DatasetConfig
 from vlrl.data import open_dataset
 from vlrl.envs.tasks import EnvTasks
 from vlrl.errors import ConfigError, DataError
 from vlrl.protocols import Observation, StepResult
+from vlrl.registry import resolve
 
 ODD = str(Path(__file__).parents[2] / "examples" / "odd_one_out.py") + ":OddOneOut"
 HERE = __file__
@@ -167,15 +172,39 @@ def test_a_row_of_several_agents_names_them() -> None:
     assert row["env"]["name"] == f"{HERE}:Crowd"
 
 
-def test_every_environment_is_closed() -> None:
-    from vlrl.registry import resolve
-
+def test_rows_are_read_from_one_environment_a_thread_that_is_closed_with_the_dataset() -> None:
     corridor = resolve("envs", f"{HERE}:Corridor")
     before = corridor.num_open
-    EnvTasks(f"{HERE}:Corridor", {"length": 9})[0]
-    with pytest.raises(DataError):
-        EnvTasks(f"{HERE}:Corridor", {"length": 9}, demonstrations=True, max_turns=2)[0]
+    rows = EnvTasks(f"{HERE}:Corridor", {"length": 9})
+    both = threading.Barrier(2)
+
+    def read(rows: EnvTasks, number: int) -> None:
+        both.wait()
+        assert rows[number]["env"]["name"] == f"{HERE}:Corridor"
+
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(read, [rows] * 16, range(16)))
+    assert 2 <= corridor.num_open - before <= 3, "this thread's, which looked for agents, and two more"
+    del rows
+    gc.collect()
     assert corridor.num_open == before
+
+
+def test_an_environment_whose_demonstration_failed_is_closed() -> None:
+    corridor = resolve("envs", f"{HERE}:Corridor")
+    before = corridor.num_open
+    rows = EnvTasks(f"{HERE}:Corridor", {"length": 9}, demonstrations=True, max_turns=2)
+    with pytest.raises(DataError):
+        rows[0]
+    assert corridor.num_open == before
+
+
+@pytest.mark.parametrize("kind", ["array", "pil"])
+def test_an_image_stays_as_it_was_when_the_next_row_is_read(kind: str) -> None:
+    rows = EnvTasks(f"{FILE}:Images", {"kind": kind}, num_rows=2)
+    rows.episode_seed = lambda index: index + 1  # type: ignore[method-assign]
+    shown = [row["messages"][0]["content"][0]["image"] for row in (rows[0], rows[1])]
+    assert [np.asarray(image).max() for image in shown] == [1, 2]
 
 
 def test_a_row_says_what_its_seed_drew() -> None:

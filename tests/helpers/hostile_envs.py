@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import itertools
 import os
 import re
 import threading
@@ -20,6 +21,7 @@ from vlrl.protocols import Observation, StepResult, Video
 
 FILE = Path(__file__)
 FRAME = Observation("frame")
+NUMBERS = itertools.count()
 
 
 def misbehave(what: str) -> Any:
@@ -77,7 +79,7 @@ class Faulty:
     def __init__(self, at_start: str = "", level: int = 1, closed: str = "") -> None:
         misbehave(at_start)
         self.level, self.closed = level, closed
-        self.thread = threading.get_ident()
+        self.thread, self.number = threading.get_ident(), next(NUMBERS)
 
     def reset(self, task: Mapping[str, Any], seed: int) -> Any:
         self.task, self.seed, self.num_steps = task, seed, 0
@@ -86,7 +88,7 @@ class Faulty:
             task["spoilt"].append(1)
         if (returned := misbehave(task.get("reset", ""))) is not None or task.get("reset") == "nothing":
             return returned
-        return Observation(f"seed {seed}", summary=f"process {os.getpid()}")
+        return Observation(f"seed {seed}", summary=f"process {os.getpid()}, environment {self.number}")
 
     def step(self, action: str) -> Any:
         what = self.task.get("steps", {}).get(str(self.num_steps), "")
@@ -127,6 +129,19 @@ class AsyncFaulty(Faulty):
 
     async def close(self) -> None:
         super().close()
+
+
+class EndsEpisodes(Faulty):
+    """Notes in a file each episode that it is told is over; fails there if its task says so."""
+
+    def reset(self, task: Mapping[str, Any], seed: int) -> Any:
+        self.notes = Path(task["notes"])
+        return super().reset(task, seed)
+
+    def end_episode(self) -> None:
+        with self.notes.open("a") as file:
+            file.write(f"{self.seed}\n")
+        misbehave(self.task.get("end", ""))
 
 
 class Images:

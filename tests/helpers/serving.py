@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -20,17 +20,15 @@ COUNTING = f"{Path(__file__).resolve()}:Counting"
 
 
 class Counting:
-    """Counts its steps, and says in an image and a text how many; alive lists those that are not closed.
+    """Counts its steps, and says in an image and a text how many.
 
     Actions: "raise", "sleep"; anything else counts.
     """
 
-    alive: ClassVar[set[int]] = set()
     system_prompt = "Count."
 
     def __init__(self, name: str = "") -> None:
         self.name, self._canvases = name, ""
-        Counting.alive.add(id(self))
 
     def reset(self, task: Mapping[str, Any], seed: int) -> Observation:
         if task.get("raise"):
@@ -52,7 +50,7 @@ class Counting:
         )
 
     def close(self) -> None:
-        Counting.alive.discard(id(self))
+        """Nothing to free."""
 
     def _shown(self) -> Observation:
         return Observation(f"{self.name}{self.count}", [np.full((6, 8, 3), self.count, np.uint8)])

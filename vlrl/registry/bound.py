@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from vlrl.errors import ConfigError
 from vlrl.registry.lookup import resolve, singular
-from vlrl.registry.signature import named, require_options
+from vlrl.registry.signature import named, require_options, typed_options
 
 
 class Bound(NamedTuple):
@@ -52,7 +52,7 @@ def bind(
 
     Raises:
         ConfigError: for an unknown name, a file that fails, what is no such function, an option that it would
-            never see, and one that it cannot do without.
+            never see, one of another type than it says, and one that it cannot do without.
     """
     function, what = resolve(kind, name), f"{singular(kind)} {name!r}"
     if not callable(function):
@@ -71,4 +71,5 @@ def bind(
         is_rest = p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
         if p.default is p.empty and not is_rest and p.name not in {*options, *read, *wanted}:
             raise ConfigError(f"{what} needs the option {p.name!r}")
-    return Bound(function, {**{key: shared[key] for key in read}, **options}, wanted, read)
+    given_options = typed_options(what, function, options)
+    return Bound(function, {**{key: shared[key] for key in read}, **given_options}, wanted, read)

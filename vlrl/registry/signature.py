@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
+
+from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter, ValidationError
 
 from vlrl.errors import ConfigError
 
@@ -43,3 +45,40 @@ def require_options(what: str, options: Iterable[str], parameters: Sequence[insp
                 f"{what} takes no option {key!r}; its parameters are "
                 f"{', '.join(p.name for p in parameters) or 'none'}{hint}"
             )
+
+
+def typed_options(what: str, function: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as a function's annotations want them: a mistake is told before anything runs.
+
+    An option without an annotation, or with one that only a type checker understands, stays as it is.
+
+    Args:
+        what: has the options, for the message: "reward 'math'".
+        function: that gets them by name.
+        options: of names that it takes.
+
+    Raises:
+        ConfigError: for a value that is no such thing.
+    """
+    try:
+        parameters = inspect.signature(function, eval_str=True).parameters
+    except (NameError, AttributeError, TypeError, ValueError):  # names under TYPE_CHECKING, no signature
+        return dict(options)
+    return {key: _typed(what, key, value, parameters.get(key)) for key, value in options.items()}
+
+
+def _typed(what: str, key: str, value: Any, parameter: inspect.Parameter | None) -> Any:
+    wanted = inspect.Parameter.empty if parameter is None else parameter.annotation
+    if wanted is inspect.Parameter.empty or isinstance(wanted, str):  # of a signature that was put together
+        return value
+    try:
+        adapter: TypeAdapter[Any] = TypeAdapter(wanted)
+    except (PydanticSchemaGenerationError, PydanticUserError):  # a class that pydantic does not know
+        return value
+    try:
+        return adapter.validate_python(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = "".join(f"[{part!r}]" for part in first["loc"])
+        problem = first["msg"][:1].lower() + first["msg"][1:]
+        raise ConfigError(f"{what}: its option {key}={value!r}: {key}{place}: {problem}") from None

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from vlrl.errors import ConfigError
 from vlrl.foreign.failure import MESSAGE_CHARS, Failure, finite
 from vlrl.registry import resolve
-from vlrl.registry.signature import is_async, named, require_options
+from vlrl.registry.signature import is_async, named, require_options, typed_options
 from vlrl.rounding import summed
 from vlrl.scoring.adapters import Adapter, adapt
 from vlrl.scoring.author import Declaration, Scored, declaration
@@ -137,7 +137,8 @@ def find_reward(
         adapter: whose convention the function follows.
 
     Raises:
-        ConfigError: for an unknown name, a file that fails, or an option that it would never see.
+        ConfigError: for an unknown name, a file that fails, an option that it would never see, or one of
+            another type than it says.
     """
     options = dict(options or {})
     found = resolve("rewards", name)
@@ -151,7 +152,8 @@ def find_reward(
         order, parameters = _filled(found, name, batched=declared.batched)
         names, takes_rest = named(parameters)
         filled, waits = frozenset(order), is_async(found)
-        wanted, invoke = names - filled, _plain(found, order, options)
+        wanted = names - filled
+        invoke = _plain(found, order, typed_options(f"reward {name!r}", found, options))
         required = wanted & {p.name for p in parameters if p.default is p.empty}
     else:
         filled = required = frozenset()  # what a missing column means is for the function to say

@@ -61,14 +61,14 @@ class RemoteBackend(ABC):
             ConfigError: for a wrong task.
             EnvFailure: if there is no machine, or it fails.
         """
-        self._leave()
+        self.end_episode()
         url = self._machines.take(seed, self.deadlines.reset_s)
         self._caller, self._episode = self._callers[url], secrets.token_hex(8)
         self._done, self._pointer = None, (0, 0)
         try:
             return self._begin(task, seed)
         except BaseException:
-            self._leave()
+            self.end_episode()
             raise
 
     def perform(self, action: Action) -> Screen:
@@ -93,11 +93,12 @@ class RemoteBackend(ABC):
 
     def close(self) -> None:
         """Give the machine back; safe to call twice."""
-        self._leave()
+        self.end_episode()
         for caller in self._callers.values():
             caller.close()
 
-    def _leave(self) -> None:
+    def end_episode(self) -> None:
+        """Give the machine back: others may wait for it."""
         if self._caller is not None:
             try:
                 self._end()

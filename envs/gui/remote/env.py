@@ -58,7 +58,7 @@ class _Remote:
         self._canvases: Sequence[Canvas] = ()
 
     def _begin(self, task: Mapping[str, Any], seed: int) -> Any:
-        self._leave()
+        self.end_episode()
         self._session, shown = self._servers.begin(task, seed)
         return shown
 
@@ -70,10 +70,11 @@ class _Remote:
 
     def close(self) -> None:
         """End the episode, which frees the server's environment, and the connection; safe to call twice."""
-        self._leave()
+        self.end_episode()
         self._servers.close()
 
-    def _leave(self) -> None:
+    def end_episode(self) -> None:
+        """Free the server's environment for others."""
         self._canvases = ()
         if self._session is not None:
             session, self._session = self._session, None

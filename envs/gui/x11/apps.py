@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from vlrl.envs.gui.x11.profiles import BROWSER, OFFICE
+from vlrl.envs.gui.x11.profiles import BROWSER, MAIL, OFFICE
 from vlrl.envs.gui.x11.sandbox.shells import AppLimits
 
 
@@ -74,6 +74,16 @@ APPS: Mapping[str, App] = {
         "firefox-esr",
         limits=AppLimits(1024, 32768),  # it reserves 20 GiB, and uses 0.3
         profile=BROWSER,
+        optional=True,
+    ),
+    "claws-mail": App(
+        "Mail",
+        ("claws-mail", "--offline"),
+        "claws-mail",
+        "/usr/share/icons/hicolor/48x48/apps/claws-mail.png",
+        "claws-mail",
+        commands=True,
+        profile=MAIL,
         optional=True,
     ),
     "libreoffice-calc": App(

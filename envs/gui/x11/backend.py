@@ -71,7 +71,7 @@ class X11Backend:
             seed: of the task and its variant.
         """
         name, level = self._choose(task, seed)
-        self._end_episode()
+        self.end_episode()
         self._info = {"task": name, "level": level}
         self._setup = setup = self._tasks[name].make(_rng("x11", name, seed), level)
         self._pool = self._pools[_rng("x11-theme", seed).integers(len(self._pools))]
@@ -148,7 +148,7 @@ class X11Backend:
 
     def close(self) -> None:
         """Free everything; safe to call twice."""
-        self._end_episode()
+        self.end_episode()
         if self._ending:
             self._ending.result()
         for of_theme in self._pools:
@@ -166,7 +166,8 @@ class X11Backend:
             raise ConfigError(f"gui/x11: a task has no difficulty {level!r}; give a level 1 to 3")
         return name, level
 
-    def _end_episode(self) -> None:
+    def end_episode(self) -> None:
+        """End the desktop, in the background."""
         desktop, self._desktop = self._desktop, None
         if desktop:
             self._ending = self._pool.end(desktop)

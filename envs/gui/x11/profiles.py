@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 _OFFICE_SETTINGS = {
     "Common/Misc": {"FirstRun": "false", "ShowTipOfTheDay": "false", "CrashReport": "false"},
@@ -98,3 +98,53 @@ BROWSER: Mapping[str, str] = {
     )
 }
 """Firefox: an empty page first, one content process, no network, no animation, downloads into the home."""
+
+OWNER = "Quinn Oxley <quinn@example.org>"
+"""Of the mailbox. Addresses that begin as theirs does are completed while they are typed."""
+_MAIL_SETTINGS: Mapping[str, object] = {
+    "config_version": 4,
+    "work_offline": 1,
+    "enable_aspell": 0,
+    "mainwin_maximised": 1,
+    "show_searchbar": 0,
+    "autosave": 0,
+    "warn_queued_on_exit": 0,
+    "address_search_wildcard": 0,
+    # Large enough for two recipients.
+    "compose_width": 720,
+    "compose_height": 600,
+    "compose_notebook_height": 190,
+}
+_ACCOUNT: Mapping[str, object] = {
+    "account_name": "quinn@example.org",
+    "is_default": 1,
+    "name": "Quinn Oxley",
+    "address": "quinn@example.org",
+    "protocol": 6,  # it only sends
+    "smtp_server": "localhost",
+}
+_KINDS_OF_FOLDERS = {"inbox": "inbox", "sent": "outbox", "draft": "draft", "queue": "queue", "trash": "trash"}
+
+
+def folder_list(num_mails: int, folders: Sequence[str]) -> dict[str, bytes]:
+    """Claws Mail's list of folders, with so many unread mails in the inbox, and folders beside its own."""
+    items = "".join(
+        f'<folderitem type="{kind}" name="{name}" path="{name}" sort_key="date" sort_type="ascending" '
+        f'threaded="0" total="{count}" unread="{count}"/>\n'
+        for name, kind in {**_KINDS_OF_FOLDERS, **dict.fromkeys(folders, "normal")}.items()
+        for count in (num_mails if kind == "inbox" else 0,)
+    )
+    mailbox = f'<folder type="mh" name="Mailbox" path="Mail" collapsed="0">\n{items}</folder>'
+    text = f'<folderlist config_version="4">\n{mailbox}\n</folderlist>\n'
+    return {".claws-mail/folderlist.xml": f'<?xml version="1.0" encoding="UTF-8"?>\n{text}'.encode()}
+
+
+def _lines(settings: Mapping[str, object]) -> str:
+    return "".join(f"{name}={value}\n" for name, value in settings.items())
+
+
+MAIL: Mapping[str, str] = {
+    ".claws-mail/accountrc": f"[Account: 1]\n{_lines(_ACCOUNT)}",
+    ".claws-mail/clawsrc": f"[Common]\n{_lines(_MAIL_SETTINGS)}",
+}
+"""Claws Mail: an account that is offline, no assistant, no spelling, nothing saved by itself."""

@@ -196,15 +196,35 @@ def test_what_cannot_be_sent_to_a_process_is_a_wrong_setting() -> None:
                 asyncio.run(play(on, episode))
 
 
-def test_a_warm_process_serves_the_same_options_only() -> None:
-    async def processes(*options: Mapping[str, Any]) -> list[str]:
+@pytest.mark.parametrize("isolation", ["thread", "process"])
+def test_a_warm_environment_serves_the_same_options_only(isolation: Isolation) -> None:
+    async def served_by(*options: Mapping[str, Any]) -> list[str]:
         return [(await play(on, spec(options=each)))[0].summary for each in options]
 
-    with host(max_open=1) as on:
-        a, b, c, d = asyncio.run(processes({"level": 1}, {"level": 1}, {"level": 1.0}, {"level": 1}))
+    with host(isolation, max_open=1) as on:
+        a, b, c, d = asyncio.run(served_by({"level": 1}, {"level": 1}, {"level": 1.0}, {"level": 1}))
         assert a == b
         assert len({b, c, d}) == 3
-        assert asyncio.run(processes({"level": 1})) == [d]  # in another event loop
+        assert asyncio.run(served_by({"level": 1})) == [d]  # in another event loop
+
+
+@pytest.mark.parametrize("isolation", ["thread", "process"])
+def test_an_environment_that_failed_serves_no_other_episode(isolation: Isolation) -> None:
+    async def served_by() -> str:
+        return (await play(on, spec()))[0].summary
+
+    with host(isolation, max_open=1) as on:
+        first = asyncio.run(served_by())
+        asyncio.run(failure_of(on, spec(steps={"1": "raise"})))
+        assert asyncio.run(served_by()) != first
+
+
+def test_options_that_cannot_be_compared_are_served_in_threads_by_an_environment_each() -> None:
+    async def served_by() -> str:
+        return (await play(on, spec(options={"level": lambda: 1})))[0].summary
+
+    with host("thread", max_open=1) as on:
+        assert asyncio.run(served_by()) != asyncio.run(served_by())
 
 
 @pytest.mark.parametrize("num_slots", [1, 3])
@@ -334,7 +354,25 @@ def test_environments_are_closed_when_they_are_done_with(tmp_path: Path) -> None
                 episode = spec(options={"closed": str(file)}, **task)
                 asyncio.run(failure_of(on, episode) if task else play(on, episode))  # type: ignore[arg-type]
         closed = len(file.read_text().split())
-        assert closed == (2 if isolation == "process" else 3), isolation
+        assert closed == (3 if isolation == "inline" else 2), isolation
+
+
+@pytest.mark.parametrize("isolation", ISOLATIONS)
+def test_an_environment_is_told_that_its_episode_is_over(isolation: Isolation, tmp_path: Path) -> None:
+    """It may hold what others wait for. One that fails there is not kept; its episode stands."""
+
+    def episode(seed: int, **task: Any) -> EnvTask:
+        return spec(seed, "EndsEpisodes", notes=str(tmp_path / "notes"), **task)
+
+    with host(isolation, max_open=1) as on:
+        first, steps = asyncio.run(play(on, episode(1)))
+        with pytest.warns(UserWarning, match=r"seed 2, in end_episode: ValueError: the env is broken"):
+            _, stands = asyncio.run(play(on, episode(2, end="raise")))
+        last, _ = asyncio.run(play(on, episode(3)))
+        asyncio.run(failure_of(on, episode(4, steps={"0": "raise"})))
+    assert [len(steps), len(stands)] == [2, 2]
+    assert last.summary != first.summary
+    assert (tmp_path / "notes").read_text().split() == ["1", "2", "3"]
 
 
 def test_what_an_environment_prints_does_not_reach_stdout(capfd: pytest.CaptureFixture[str]) -> None:

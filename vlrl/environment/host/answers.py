@@ -29,6 +29,8 @@ class Traits(NamedTuple):
     """True of an environment that wants to know how its images were shown."""
     snapshots: bool = False
     """True of an environment whose state can be taken and restored."""
+    ends_episodes: bool = False
+    """True of an environment that wants to know when an episode is over."""
 
 
 def traits_of(env: Any) -> Traits:
@@ -48,20 +50,21 @@ def traits_of(env: Any) -> Traits:
             of_agents,
             sees=callable(getattr(env, "seen", None)),
             snapshots=all(callable(getattr(env, name, None)) for name in ("snapshot", "restore")),
+            ends_episodes=callable(getattr(env, "end_episode", None)),
         )
     except (TypeError, ValueError) as error:
         raise EnvFailure("raised", f"tools are not a list of JSON schemas: {error}") from error
 
 
 def checked(method: str, returned: Any, *, for_agents: bool = False) -> Any:
-    """What `reset`, `step`, `snapshot` or `close` returned; of a `MultiAgentEnv`, for each agent.
+    """What `reset`, `step`, `snapshot` or any other method returned; of a `MultiAgentEnv`, for each agent.
 
     A snapshot is given as bytes: it may be of a class that only the environment's own process knows.
 
     Raises:
         EnvFailure: saying what is wrong with it.
     """
-    if for_agents and isinstance(returned, Mapping) and method != "close":
+    if for_agents and isinstance(returned, Mapping) and method in ("reset", "step"):
         return {str(agent): checked(method, of_one) for agent, of_one in returned.items()}
     match method:
         case "reset":

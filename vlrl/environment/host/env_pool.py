@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 
 from vlrl.environment.host.inline import CLOSE_LIMIT_S
-from vlrl.environment.host.process import EnvProcess, key_of
+from vlrl.environment.host.key import key_of
+from vlrl.environment.host.process import EnvProcess
 from vlrl.errors import ResourceError
 from vlrl.types import EnvTask
 

@@ -3,8 +3,8 @@
     async with a slot: open(spec) ──► HostedEnv.reset, step, step, … ──► close: the slot is free again
 
 A failure of an environment is an `EnvFailure`, a wrong setting a `ConfigError`; neither is ever a reward.
-Of environments in processes, those that ended an episode well are kept for the next one with the same name
-and options; in threads and in the event loop they are made again.
+Those in processes and in threads that ended an episode well are kept for the next one with the same name and
+options; in the event loop they are made again.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from vlrl.config.rollout import EnvConfig
 from vlrl.coordinates import Canvas
 from vlrl.environment.host.answers import Traits
 from vlrl.environment.host.env_pool import EnvPool
+from vlrl.environment.host.env_threads import EnvThreads
 from vlrl.environment.host.failure import EnvFailure
-from vlrl.environment.host.inline import EnvInLoop
+from vlrl.environment.host.inline import CLOSE_LIMIT_S, EnvInLoop
 from vlrl.environment.host.slots import Slots
-from vlrl.environment.host.thread import EnvInThread
 from vlrl.errors import InternalError
 from vlrl.types import EnvTask
 
@@ -115,7 +115,7 @@ class EnvHost:
         self.num_slots = slots
         self._config, self._around = config, around or (lambda method: nullcontext())
         self._slots = Slots(slots)
-        self._pool = EnvPool(slots, config.memory_gib)
+        self._pool, self._threads = EnvPool(slots, config.memory_gib), EnvThreads(slots)
         self._homes: dict[_SlottedEnv, Home] = {}
         self._closed = False
 
@@ -156,15 +156,14 @@ class EnvHost:
         for home in self._homes.values():
             home.end()
         self._pool.close()
+        self._threads.close()
 
     async def _settle(self, spec: EnvTask) -> Home:
         limit_s = self._config.reset_timeout_s
         if self._config.isolation == "process":
             return await self._pool.take(spec, limit_s)
-        if self._config.isolation == "thread":
-            in_thread = EnvInThread(spec)
-            if await in_thread.open(limit_s):
-                return in_thread
+        if self._config.isolation == "thread" and (in_thread := await self._threads.take(spec, limit_s)):
+            return in_thread
         in_loop = EnvInLoop(spec)
         in_loop.open()
         return in_loop
@@ -185,7 +184,8 @@ class _SlottedEnv:
         give_back: Callable[[_SlottedEnv], None],
         around: AroundFn,
     ) -> None:
-        self.system_prompt, self.tools, self.system_prompts, self.sees, self.snapshots = home.traits
+        self.system_prompt, self.tools, self.system_prompts, *flags = home.traits
+        self.sees, self.snapshots, self._ends_episodes = flags
         self._spec, self._home, self._config, self._give_back = spec, home, config, give_back
         self._healthy, self._closed, self._num_steps, self._around = True, False, 0, around
 
@@ -217,11 +217,29 @@ class _SlottedEnv:
             return
         self._closed = True
         try:
-            await self._home.leave(self._healthy)
-        except EnvFailure as failure:  # of an episode that is over: its result stands
-            warnings.warn(str(_located(failure, self._spec, "in close")), stacklevel=2)
+            await self._end_episode()
         finally:
-            self._give_back(self)
+            try:
+                await self._home.leave(self._healthy)
+            except EnvFailure as failure:
+                self._warn(failure, "in close")
+            finally:
+                self._give_back(self)
+
+    async def _end_episode(self) -> None:
+        """Have it give back what it holds for this episode alone."""
+        if not (self._ends_episodes and self._healthy):
+            return
+        self._healthy = False
+        try:
+            await self._home.perform("end_episode", (), CLOSE_LIMIT_S)
+            self._healthy = True
+        except EnvFailure as failure:
+            self._warn(failure, "in end_episode")
+
+    def _warn(self, failure: EnvFailure, where: str) -> None:
+        """Tell what failed in an episode that is over: its result stands."""
+        warnings.warn(str(_located(failure, self._spec, where)), stacklevel=2)
 
     async def _call(self, method: str, arguments: tuple[Any, ...]) -> Any:
         if self._closed or not self._healthy:

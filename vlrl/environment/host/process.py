@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +11,7 @@ from vlrl.environment.host.answers import Traits
 from vlrl.environment.host.calls import result
 from vlrl.environment.host.failure import HOST_CLOSED, EnvFailure, FailureKind
 from vlrl.environment.host.frames import loads
+from vlrl.environment.host.key import key_of
 from vlrl.errors import ConfigError, ResourceError
 from vlrl.foreign.worker_process import WorkerProcess
 from vlrl.types import EnvTask
@@ -111,18 +111,6 @@ class EnvProcess:
             f"env {self._spec.name!r}: its options or its task cannot be sent to a process ({error}); "
             "give plain values, or set env.isolation=thread"
         )
-
-
-def key_of(spec: EnvTask) -> tuple[str, str]:
-    """Equal for specs that one environment can serve; ConfigError for options that cannot be sent."""
-    try:
-        options = json.dumps(dict(spec.options), sort_keys=True, default=lambda v: pickle.dumps(v).hex())
-    except Exception as error:  # of a stranger's classes
-        raise ConfigError(
-            f"env {spec.name!r}: its options cannot be sent to a process ({error}); give plain values, "
-            "or set env.isolation=thread"
-        ) from error
-    return spec.name, options
 
 
 class _Watch:

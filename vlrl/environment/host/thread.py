@@ -28,7 +28,8 @@ class WorkThread:
         self._queue: SimpleQueue[_Work | None] = SimpleQueue()
         self._future: asyncio.Future[Outcome] | None = None
         self._num_begun = self._num_done = 0
-        threading.Thread(target=self._serve, name=name, daemon=True).start()
+        self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
+        self._thread.start()
 
     @property
     def busy(self) -> bool:
@@ -48,6 +49,10 @@ class WorkThread:
         """Let the thread end after the call that runs and `last`."""
         self._queue.put((last, None))
         self._queue.put(None)
+
+    def join(self, limit_s: float) -> None:
+        """Wait until it has ended, or for that long."""
+        self._thread.join(limit_s)
 
     def fail(self, outcome: Outcome) -> None:
         """Give this outcome to the call that is awaited."""
@@ -70,13 +75,26 @@ def _settle(future: asyncio.Future[Outcome], outcome: Outcome) -> None:
 
 
 class EnvInThread:
-    """One environment and its thread."""
+    """One environment and its thread, which serve episode after episode.
+
+    Attributes:
+        key: of all specs that it can serve; None for this episode's alone.
+    """
 
     traits = Traits("", (), {})
 
-    def __init__(self, spec: EnvTask) -> None:
-        """Start the thread."""
-        self._spec = spec
+    def __init__(
+        self, spec: EnvTask, key: tuple[str, str] | None, keep: Callable[[EnvInThread, bool], bool]
+    ) -> None:
+        """Start the thread.
+
+        Args:
+            spec: its name and options.
+            key: of the spec.
+            keep: asked when an episode ends, well or not: whether it is kept for another one.
+        """
+        self.key = key
+        self._spec, self._keep = spec, keep
         self._thread = WorkThread(f"env {spec.name}")
         self._env: Any = None
         self._calls = LoopCalls()
@@ -94,13 +112,15 @@ class EnvInThread:
                 self.traits, is_open = traits, True
         finally:
             if not is_open:
-                self._dismiss()
+                self.dismiss()
         return is_open
 
     def _make(self) -> Traits | None:
         if is_async(resolve("envs", self._spec.name)):
             return None
         self._env = open_env(self._spec.name, options_of(self._spec.options))
+        if is_async(type(self._env)):  # of a factory: what it awaits belongs to the event loop of one episode
+            self.key = None
         return traits_of(self._env)
 
     async def perform(self, method: str, arguments: tuple[Any, ...], limit_s: float) -> Any:
@@ -118,17 +138,25 @@ class EnvInThread:
         return result(outcome)
 
     async def leave(self, healthy: bool) -> None:
-        """Close it, in its thread; if that is busy, whenever it is done."""
+        """End an episode: it is kept, or closed in its thread; if that is busy, whenever it is done."""
+        kept = False
         try:
             await self._calls.ended()
-            if not self._thread.busy:
+            kept = self._keep(self, healthy and not self._thread.busy)
+            if not kept and not self._thread.busy:
                 env, self._env = self._env, None
                 await self._perform(env, "close", (), CLOSE_LIMIT_S)
         finally:
-            self._dismiss()
+            if not kept:
+                self.dismiss()
 
-    def _dismiss(self) -> None:
+    def dismiss(self) -> None:
+        """Close it and end the thread, after the call that runs."""
         self._thread.dismiss(self._close)
+
+    def join(self, limit_s: float) -> None:
+        """Wait until it is closed, or for that long."""
+        self._thread.join(limit_s)
 
     def _close(self) -> Outcome:
         return None if self._env is None else perform(self._env, "close", ())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from vlrl.envs.gui.x11.task import DesktopTask
-from vlrl.envs.gui.x11.tasks import browser, editor, files, images, many, office, terminal, texts
+from vlrl.envs.gui.x11.tasks import browser, editor, files, images, mail, many, office, terminal, texts
 
 TASKS: Mapping[str, DesktopTask] = {
     task.name: task
@@ -18,6 +18,7 @@ TASKS: Mapping[str, DesktopTask] = {
         terminal.TASKS,
         office.TASKS,
         browser.TASKS,
+        mail.TASKS,
     )
     for task in tasks
 }

@@ -23,7 +23,7 @@ from vlrl.environment.host.host import EnvHost
 from vlrl.environment.observe import message_of
 from vlrl.environment.open import open_env
 from vlrl.errors import ConfigError
-from vlrl.registry import BUILT_IN, resolve
+from vlrl.registry import BUILT_IN
 from vlrl.types import EnvTask
 
 DEADLINES = {"connect_s": 5.0, "health_s": 10.0, "reset_s": 20.0, "step_s": 20.0, "close_s": 2.0}
@@ -198,19 +198,24 @@ def test_a_wrong_token_and_a_wrong_environment_are_wrong_settings(
 
 
 def test_a_silent_client_loses_its_environment_and_is_told_why() -> None:
-    alive = resolve("envs", COUNTING).alive
-    with serving(lease_s=0.2) as url:
-        before = len(alive)
-        env = remote(url)
+    with serving(lease_s=0.2, max_sessions=1) as url, closing(remote(url)) as env:
         env.reset({}, 0)
-        assert len(alive) == before + 1
-        until = time.monotonic() + 60
-        while len(alive) > before and time.monotonic() < until:
-            time.sleep(0.02)
-        assert len(alive) == before, "its environment was closed"
+        with closing(remote(url)) as other:
+            until = time.monotonic() + 60
+            while not (is_free := begins(other)) and time.monotonic() < until:
+                time.sleep(0.02)
+            assert is_free, "the only environment serves another client"
         with pytest.raises(EnvFailure, match=r"lease of 0\.2 s expired"):
             env.step("a")
-        env.close()
+
+
+def begins(env: Any) -> bool:
+    try:
+        env.reset({}, 0)
+    except EnvFailure as failure:
+        assert "--max-sessions" in str(failure)
+        return False
+    return True
 
 
 def test_sessions_are_limited_and_episodes_spread_over_servers() -> None:
@@ -224,6 +229,20 @@ def test_sessions_are_limited_and_episodes_spread_over_servers() -> None:
         assert envs[2].reset({}, 0).text == "0", "there is room again"
         for env in envs:
             env.close()
+
+
+@pytest.mark.parametrize("isolation", ["thread", "process"])
+def test_an_environment_that_is_kept_for_another_episode_keeps_no_session(isolation: Any) -> None:
+    """A run that evaluates with other options would else wait for what its own idle environments hold."""
+
+    async def play(host: EnvHost) -> None:
+        for options in ({"images": "raw"}, {"images": "png"}, {"images": "raw"}):
+            env = await host.open(EnvTask("remote", {"url": url, "deadlines": DEADLINES, **options}, {}, 5))
+            assert (await env.reset()).text == "0"
+            await env.close()
+
+    with serving(max_sessions=1) as url, EnvHost(EnvConfig(isolation=isolation), max_open=3) as host:
+        asyncio.run(play(host))
 
 
 def test_two_urls_must_serve_the_same(url: str) -> None:
