@@ -41,6 +41,8 @@ ALONE = ("trl", "ecosystem")
 
 TESTED_WITH = {
     "bwrap": "bubblewrap",
+    "qemu-img": "qemu-utils",
+    "qemu-system-x86_64": "qemu-system-x86",
     "chromium-headless-shell": "chromium-headless-shell",  # gui/miniwob and gui/web; with what it needs 80 MB
     "/usr/share/fonts/truetype/liberation": "fonts-liberation",
     "/usr/share/fonts/opentype/ipafont-gothic": "fonts-ipafont-gothic",

@@ -39,7 +39,7 @@ PYTHONS = ("3.11", "3.12", "3.13")
 THIS = f"{sys.version_info[0]}.{sys.version_info[1]}"
 ARCHITECTURE, SYSTEM = "x86_64", "manylinux_2_31"
 """The oldest glibc of which every package has a wheel: llguidance, which vLLM needs, begins there."""
-OF_SOURCE = ("deepspeed", "docopt")
+OF_SOURCE = ("deepspeed", "docopt", "odfpy")
 """Packages that ship as source."""
 
 LEFT_OUT = {

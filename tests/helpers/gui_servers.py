@@ -13,8 +13,10 @@ import os
 import re
 import subprocess
 import sys
+from email import message_from_bytes
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import numpy as np
 from faulty_http import Asked, FaultyServer, HttpReply
@@ -49,7 +51,10 @@ def _json(value: Any, status: int = 200) -> HttpReply:
 
 
 class OSWorld:
-    """The server inside a machine. `folder` stands for its disk: the mark is there."""
+    """The server inside a machine. `folder` stands for its disk: the mark is there, and home/user."""
+
+    windows: tuple[str, ...] = ()
+    tree = "<desktop-frame/>"
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(exist_ok=True)
@@ -65,23 +70,58 @@ class OSWorld:
     def answer(self, asked: Asked) -> HttpReply:
         if asked.path == "/screenshot":
             return HttpReply(200, "image/png", png(len(self.calls()) % 256))
+        if asked.path == "/accessibility":
+            return _json({"AT": self.tree})
+        if asked.path == "/file":
+            return self._file(self.disk(parse_qs(asked.body.decode())["file_path"][0]))
+        if asked.path == "/setup/upload":
+            return self._upload(asked)
         body = json.loads(asked.body)
         if asked.path in ("/execute", "/setup/execute"):
             return self._execute(body)
         if asked.path == "/setup/launch":
             return HttpReply(200, "text/html", b"launched successfully")
+        if asked.path in ("/setup/activate_window", "/setup/close_window"):
+            is_there = body["window_name"] in self.windows
+            return HttpReply(200 if is_there else 404, "text/html", b"a window")
         return HttpReply(404, "text/html", b"not found")
+
+    def disk(self, path: str) -> Path:
+        """Where a path of the machine is; one that a command printed is already there."""
+        return Path(path) if path.startswith(str(self.folder)) else self.folder / path.lstrip("/")
+
+    def _file(self, path: Path) -> HttpReply:
+        if not path.exists():
+            return _json({"error": "File not found"}, 404)
+        return HttpReply(200, "application/octet-stream", path.read_bytes())
+
+    def _upload(self, asked: Asked) -> HttpReply:
+        head = f"Content-Type: {asked.headers['Content-Type']}\r\n\r\n".encode()
+        parts = message_from_bytes(head + asked.body).get_payload()
+        assert isinstance(parts, list)
+        path, data = (part.get_payload(decode=True) for part in parts)
+        file = self.disk(path.decode())
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+        return HttpReply(200, "text/html", b"File Uploaded")
 
     def _execute(self, body: Any) -> HttpReply:
         command, shell = body["command"], body["shell"]
         if command[0] == "python":
             assert not shell
             self.programs.add(command[2])
-            asked = json.loads(command[3])
-            asked["file"] = str(self.folder / "mark")
-            command = [sys.executable, "-S", "-c", command[2], json.dumps(asked)]
+            given = []
+            if command[3:]:
+                asked = json.loads(command[3])
+                asked["file"] = str(self.folder / "mark")
+                given = [json.dumps(asked)]
+            command = [sys.executable, "-S", "-c", command[2], *given]
         path = {"PYTHONPATH": str(self.folder), "PYAUTOGUI_LOG": str(self.log), "PATH": os.environ["PATH"]}
-        done = subprocess.run(command, shell=shell, env=path, capture_output=True, text=True, timeout=20)
+        path["HOME"] = str(self.folder / "home" / "user")
+        try:
+            done = subprocess.run(command, shell=shell, env=path, capture_output=True, text=True, timeout=20)
+        except OSError as error:
+            return _json({"status": "error", "message": str(error)}, 500)
         said = {"output": done.stdout, "error": done.stderr, "returncode": done.returncode}
         return _json({"status": "success", **said})
 

@@ -248,6 +248,10 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "gui/androidworld": "vlrl.envs.gui.remote.androidworld:AndroidWorldEnv",
     },
     "agents": {},
+    "providers": {
+        "docker": "vlrl.envs.gui.remote.providers.docker:DockerProvider",
+        "qemu": "vlrl.envs.gui.remote.providers.qemu:QemuProvider",
+    },
     "tools": {
         "crop": "vlrl.envs.tools.images:Crop",
         "zoom": "vlrl.envs.tools.images:Zoom",

@@ -15,12 +15,13 @@ from vlrl.environment.images import pixels_of
 from vlrl.envs.adapters.contents import observation_of
 from vlrl.envs.gui.actions import Action, Pixel
 from vlrl.envs.gui.browsergym.calls import Standing, calls_of, pointer_after
-from vlrl.envs.gui.browsergym.programs import give_back, kind_of, take
+from vlrl.envs.gui.browsergym.programs import programs
 from vlrl.envs.gui.remote.http import Deadlines
 from vlrl.envs.gui.screen import Element, Form, Screen, Verdict
 from vlrl.envs.gui.web.backend import chosen_names, drawn_name
 from vlrl.envs.gui.web.miniwob.pages import pages_folder
 from vlrl.errors import ConfigError
+from vlrl.foreign.pool import kind_of
 from vlrl.foreign.program import ForeignProgram, Gone
 from vlrl.seeds import derive_seed
 
@@ -170,7 +171,7 @@ class BrowserGymBackend:
             except (Gone, TimeoutError, RuntimeError):
                 program.kill()
             else:
-                give_back(self._kind, program)
+                programs.give_back(self._kind, program)
 
     def _shown(self, said: Mapping[str, Any]) -> Screen:
         self._elements = [_element(each) for each in said["elements"]]
@@ -192,7 +193,7 @@ class BrowserGymBackend:
         """
         for attempt in range(2):
             if method != "step" and (self._program is None or not self._program.alive):
-                self._program = take(self._kind)
+                self._program = programs.take(self._kind)
             if self._program is None:
                 raise RuntimeError("no episode is under way; call reset first")
             try:

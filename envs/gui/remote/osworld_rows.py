@@ -1,7 +1,8 @@
 """OSWorld's task files as rows of data: those that can be verified, and not too many that cannot be done.
 
-Of OSWorld's tasks, gui/osworld verifies few, and among these the infeasible ones are the majority: whoever
-always says that a task cannot be done wins them. So of those, no more are taken than a share of all.
+Without OSWorld's package gui/osworld verifies few of its tasks, and among these the infeasible ones are the
+majority: whoever always says that a task cannot be done wins them. So of those, no more are taken than a
+share of all.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from vlrl.envs.gui.remote.evaluators.package import OSWorldPackage
+from vlrl.envs.gui.remote.osworld_setup import check_steps
 from vlrl.envs.gui.remote.osworld_task import check_evaluator
 from vlrl.errors import ConfigError, DataError
 from vlrl.seeds import derive_seed
@@ -43,7 +46,7 @@ def osworld_rows(
 
     Args:
         folder: with a JSON file a task, in folders by application.
-        options: of the environment gui/osworld.
+        options: of the environment gui/osworld; its evaluators say what can be verified.
         infeasible_share: most of the rows that cannot be done; 1 takes all.
         seed: of the choice among those.
 
@@ -57,7 +60,8 @@ def osworld_rows(
     tasks = [task for task in map(_task, files) if task is not None]
     if not tasks:
         raise DataError(f"{folder} has no task file of OSWorld; give its evaluation_examples/examples")
-    known = [task for task in tasks if _is_known(task)]
+    package = OSWorldPackage(options["evaluators"]) if options.get("evaluators") else None
+    known = [task for task in tasks if _is_known(task, package)]
     hopeless = [number for number, task in enumerate(known) if task["evaluator"]["func"] == "infeasible"]
     num_feasible = len(known) - len(hopeless)
     most = len(hopeless)
@@ -79,9 +83,10 @@ def _task(file: Path) -> dict[str, Any] | None:
     return found if isinstance(found, dict) and {"id", "instruction", "evaluator"} <= found.keys() else None
 
 
-def _is_known(task: Mapping[str, Any]) -> bool:
+def _is_known(task: Mapping[str, Any], package: OSWorldPackage | None) -> bool:
     try:
-        check_evaluator(task["evaluator"])
+        check_evaluator(task["evaluator"], package)
+        check_steps(task.get("config", ()), package)
     except ConfigError:
         return False
     return True

@@ -1,88 +1,68 @@
-"""OSWorld's task files: setting up, and verifying, as far as the machine's own server can do it.
+"""How OSWorld's tasks are verified: by a few evaluators here, by all of them in OSWorld's package.
 
-A task is {"id", "instruction", "config", "evaluator"} as in evaluation_examples/examples. Setting up is a
-list of {"type", "parameters"}; those below are calls of its server (desktop_env/controllers/setup.py).
-OSWorld has no call that verifies: its 134 evaluators are Python of its own (desktop_env/evaluators). Those
-that compare what a command prints are here; for the others use a server that evaluates, such as OSGym's.
+A task is {"id", "instruction", "config", "evaluator"} as in evaluation_examples/examples. OSWorld's server
+has no call that verifies: its evaluators are Python of its own (desktop_env/evaluators). Those that compare
+what a command prints are here; the others need an interpreter that has the package.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from vlrl.environment.host.failure import EnvFailure
+from vlrl.envs.gui.remote.evaluators.package import OSWorldPackage
+from vlrl.envs.gui.remote.osworld_setup import TaskMachine, check_steps, set_up
 from vlrl.errors import ConfigError
 
-_SETUP = {
-    "launch": "/setup/launch",
-    "execute": "/setup/execute",
-    "command": "/setup/execute",
-    "open": "/setup/open_file",
-    "activate_window": "/setup/activate_window",
-    "close_window": "/setup/close_window",
-    "change_wallpaper": "/setup/change_wallpaper",
-}
-Post = Callable[[str, Mapping[str, Any]], Any]
-"""(path, body) → the answer's JSON or text."""
 
-
-def set_up(steps: Sequence[Mapping[str, Any]], post: Post) -> None:
-    """Carry a task's config out.
-
-    Raises:
-        ConfigError: for a step that is not known.
-        EnvFailure: for one that fails.
-    """
-    for step in steps:
-        kind, parameters = step.get("type"), dict(step.get("parameters", {}))
-        match kind:
-            case "sleep":
-                time.sleep(float(parameters["seconds"]))
-            case "download":
-                for file in parameters["files"]:
-                    post("/setup/download_file", {"url": file["url"], "path": file["path"]})
-            case str() if kind in _SETUP:
-                post(_SETUP[kind], parameters)
-            case _:
-                known = ", ".join(sorted([*_SETUP, "sleep", "download"]))
-                raise ConfigError(f"gui/osworld: no set-up step {kind!r}; known: {known}")
-
-
-def check_evaluator(evaluator: Any) -> None:
+def check_evaluator(evaluator: Any, package: OSWorldPackage | None = None) -> None:
     """Refuse, before anything is played, what cannot be verified.
+
+    Args:
+        evaluator: of a task.
+        package: OSWorld's own evaluators; None if there is no interpreter that has them.
 
     Raises:
         ConfigError: naming it.
     """
     if not isinstance(evaluator, Mapping) or "func" not in evaluator:
         raise ConfigError("gui/osworld: the task needs an 'evaluator' with a 'func'")
+    check_steps(evaluator.get("postconfig", ()), package)
     if evaluator["func"] == "infeasible":
+        return
+    if package is not None:
+        package.check(evaluator)
         return
     for func, result, expected in _parts(evaluator):
         if func not in _METRICS or result.get("type") != "vm_command_line" or expected.get("type") != "rule":
             raise ConfigError(
                 f"gui/osworld: evaluator {func!r} of {result.get('type')!r} is not known; known: "
-                f"infeasible, and {', '.join(_METRICS)} of vm_command_line by rule. Use gui/osgym for others"
+                f"infeasible, and {', '.join(_METRICS)} of vm_command_line by rule. For OSWorld's own "
+                "give the option evaluators (docs/gui_remote.md), or use gui/osgym"
             )
 
 
-def score(evaluator: Mapping[str, Any], gave_up: bool, post: Post) -> float:
+def score(evaluator: Mapping[str, Any], gave_up: bool, machine: TaskMachine) -> float:
     """What the evaluator gives, 0 to 1.
 
     Args:
         evaluator: checked.
         gave_up: the agent said last that the task cannot be done.
-        post: to the machine.
+        machine: as the agent left it.
+
+    Raises:
+        EnvFailure: if it cannot be verified.
     """
     if evaluator["func"] == "infeasible" or gave_up:
         return float(evaluator["func"] == "infeasible" and gave_up)
-    for step in evaluator.get("postconfig", ()):
-        set_up([step], post)
+    set_up(evaluator.get("postconfig", ()), machine, after_agent=True)
+    if machine.package is not None:
+        return machine.package.score(evaluator, machine.address, machine.limit_s)
     found = []
     for func, result, expected in _parts(evaluator):
-        answer = post("/execute", {"command": result["command"], "shell": bool(result.get("shell", False))})
+        command = {"command": result["command"], "shell": bool(result.get("shell", False))}
+        answer = machine.post("/execute", command)
         if not isinstance(answer, Mapping) or not isinstance(answer.get("output"), str):
             raise EnvFailure("raised", f"gui/osworld: {result['command']!r} gave no output: {answer!r:.200}")
         found.append(_METRICS[func](answer["output"], expected["rules"]))
