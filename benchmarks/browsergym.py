@@ -52,7 +52,7 @@ def figures(python: str, make: dict[str, Any], num: int) -> dict[str, Any]:
     env.reset({}, 0)
     action = env.codec.format(Move((400, 300)), env.view)
     assert env.backend._program is not None
-    root = env.backend._program._process.pid
+    root = env.backend._program.pid
     found: dict[str, Any] = {"reset": measured(root, num, lambda seed: env.reset({}, seed))}
     found["step"] = measured(root, num, lambda number: env.step(action))
     found["memory_mib"] = usage_of(tree(root)).memory >> 20

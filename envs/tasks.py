@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any, Literal
 
-from vlrl.environment.host.answers import checked
 from vlrl.environment.kept import KeptEnvs
 from vlrl.environment.observe import message_of
 from vlrl.environment.plain import PlainEnv
@@ -151,4 +151,4 @@ class EnvTasks:
 
 def _message(observation: Observation) -> dict[str, Any]:
     """What is shown, copied: the environment may draw its next image into the same memory."""
-    return message_of(checked("reset", observation))
+    return message_of(deepcopy(observation))

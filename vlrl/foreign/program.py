@@ -91,6 +91,11 @@ class ForeignProgram:
         threading.Thread(target=self._listen, name=f"{adapter} answers", daemon=True).start()
 
     @property
+    def pid(self) -> int:
+        """Of its process."""
+        return self._process.pid
+
+    @property
     def alive(self) -> bool:
         """False once it has ended."""
         return self._process.poll() is None

@@ -174,7 +174,7 @@ env.reset({{"index": 0}}, 0)
 try:
     env.step("hello")
 except RuntimeError as error:
-    print(env._process._process.pid, error, flush=True)
+    print(env._process.pid, error, flush=True)
 sys.stdin.readline()
 """
     command = [sys.executable, "-c", code]

@@ -159,7 +159,7 @@ def test_what_dies_is_a_failure_and_then_replaced(victim: str, local: BrowserGym
     begin(local, "infeasible")
     program = local.backend._program
     assert program is not None
-    os.kill(browser_of(local) if victim == "browser" else program._process.pid, signal.SIGKILL)
+    os.kill(browser_of(local) if victim == "browser" else program.pid, signal.SIGKILL)
     with pytest.raises(EnvFailure) as failed:
         do(local, a.Move((20, 20)))
     assert failed.value.kind == "died"
