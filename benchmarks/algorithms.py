@@ -162,7 +162,7 @@ def table(results: Sequence[Result]) -> list[dict[str, Any]]:
     budget = (1 + TOLERANCE) * min(result["evaluations"][-1]["num_tokens"] for result in results)
     rows = []
     for preset in dict.fromkeys(result["preset"] for result in results):
-        runs = [result for result in results if result["preset"] == preset]
+        runs = sorted((r for r in results if r["preset"] == preset), key=lambda run: run["seed"])
         equal = [within(run["evaluations"], budget) for run in runs]
         greedy, sampled = ([found[name] for found in equal] for name in (GREEDY, SAMPLED))
         low, high = wilson(statistics.fmean(greedy), sum(run["num_heldout"] for run in runs))
