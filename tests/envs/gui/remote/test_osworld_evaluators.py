@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -232,7 +234,8 @@ def chrome(tmp_path: Path) -> Iterator[int]:
     port = free_port()
     program = ["chromium-headless-shell", f"--remote-debugging-port={port}", "--no-sandbox"]
     program += [f"--user-data-dir={tmp_path / 'profile'}", "about:blank"]
-    with subprocess.Popen(program, stderr=subprocess.DEVNULL) as process:
+    # The program is a script that starts the browser: both are of one group.
+    with subprocess.Popen(program, stderr=subprocess.DEVNULL, start_new_session=True) as process:
         while True:
             assert process.poll() is None
             with socket.socket() as probe:
@@ -240,7 +243,7 @@ def chrome(tmp_path: Path) -> Iterator[int]:
                     break
             time.sleep(0.05)
         yield port
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def test_tabs_are_opened_and_verified_in_a_real_browser(
