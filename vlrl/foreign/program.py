@@ -92,7 +92,7 @@ class ForeignProgram:
 
     @property
     def pid(self) -> int:
-        """Of its process."""
+        """Number of its process."""
         return self._process.pid
 
     @property
