@@ -208,6 +208,21 @@ def test_a_warm_environment_serves_the_same_options_only(isolation: Isolation) -
         assert asyncio.run(served_by({"level": 1})) == [d]  # in another event loop
 
 
+def test_what_is_kept_makes_room_for_those_that_are_opened_at_once(tmp_path: Path) -> None:
+    first, others = spec(options={"closed": str(tmp_path / "closed")}), spec(options={"level": 2})
+
+    async def both_open() -> None:
+        seats = await asyncio.gather(on.open(others), on.open(others))
+        while not (tmp_path / "closed").exists():
+            await asyncio.sleep(0.01)
+        for seat in seats:
+            await seat.close()
+
+    with host("thread", max_open=2) as on:
+        asyncio.run(play(on, first))
+        asyncio.run(asyncio.wait_for(both_open(), 20))
+
+
 @pytest.mark.parametrize("isolation", ["thread", "process"])
 def test_an_environment_that_failed_serves_no_other_episode(isolation: Isolation) -> None:
     async def served_by() -> str:

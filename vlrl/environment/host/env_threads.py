@@ -35,10 +35,14 @@ class EnvThreads:
         if self._warm and len(self._in_use) + len(self._warm) >= self._size:
             self._warm.pop(0).dismiss()
         env = EnvInThread(spec, key, self._keep)
-        if not await env.open(limit_s):
-            return None
-        self._in_use.add(env)
-        return env
+        self._in_use.add(env)  # before it is open: others may ask meanwhile
+        is_open = False
+        try:
+            is_open = await env.open(limit_s)
+        finally:
+            if not is_open:
+                self._in_use.discard(env)
+        return env if is_open else None
 
     def _keep(self, env: EnvInThread, healthy: bool) -> bool:
         self._in_use.discard(env)

@@ -1,1 +1,1 @@
-"""Apps for one kind of document each: slides, pictures, PDF files, programs."""
+"""Apps for one kind of document each: slides, photos, PDF files, programs."""

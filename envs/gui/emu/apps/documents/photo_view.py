@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from vlrl.envs.gui.emu.apps.documents.scenery import Photo, picture
+from vlrl.envs.gui.emu.apps.documents.scenery import Photo, rendered
 from vlrl.envs.gui.emu.drawing.icons import emblem
 from vlrl.envs.gui.emu.drawing.rasters import fill, plate
 from vlrl.envs.gui.emu.drawing.theme import mix
@@ -111,7 +111,7 @@ class Tile(Widget):
         items.append((*box, clip, fill, (inside,)))
         edge = look.scaled(6) if self.is_marked else 0
         at = (x0 + edge, y0 + edge, x1 - edge, foot - edge)
-        items.append((*at, clip, picture, (self.photo, mix(colours.field, colours.text, 12))))
+        items.append((*at, clip, rendered, (self.photo, mix(colours.field, colours.text, 12))))
         if self.is_starred:
             side = look.scaled(14)
             star = (at[2] - side - 2, at[3] - side - 2, at[2] - 2, at[3] - 2)
@@ -164,4 +164,4 @@ class PhotoView(Widget):
 
     def paint(self, items: list[Item], box: Box, clip: Box, view: View) -> None:
         """The photo on a dark ground."""
-        items.append((*box, clip, picture, (self.photo, DARK)))
+        items.append((*box, clip, rendered, (self.photo, DARK)))

@@ -1,4 +1,4 @@
-"""Photos as values, and what they show: a place, a time of day, a thing. All is drawn, nothing is stored.
+"""Photos as values, and what they show: a place, a time of day, a thing. All is rendered, nothing is stored.
 
 Whole numbers only, so that the same photo has the same pixels on every machine.
 """
@@ -146,7 +146,7 @@ THING_HIGH: Mapping[str, int] = {
 """Height of each thing in percent of the photo's."""
 
 
-def picture(width: int, height: int, photo: Photo, behind: Colour) -> ByteArray:
+def rendered(width: int, height: int, photo: Photo, behind: Colour) -> ByteArray:
     """A painter: the photo as large as there is room, on one colour."""
     pixels = np.empty((height, width, 3), np.uint8)
     pixels[:] = behind

@@ -90,8 +90,8 @@ def adverts(host: str, seed: int, where: str, count: int, size: tuple[int, int])
     """Some advertisements of a page, in pixels of font size 13."""
     found = []
     for index in range(count):
-        drawn = derive_seed("advert", host, where, index, seed)
-        found.append(Advert(f"ad.{where}.{index}", drawn % len(OFFERS), drawn // 64 % 100, *size))
+        number = derive_seed("advert", host, where, index, seed)
+        found.append(Advert(f"ad.{where}.{index}", number % len(OFFERS), number // 64 % 100, *size))
     return found
 
 

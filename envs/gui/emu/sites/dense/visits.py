@@ -22,7 +22,7 @@ class Visits:
     """What sites know.
 
     Attributes:
-        seed: of everything that is drawn for the episode's pages.
+        seed: of everything that is sampled for the episode's pages.
         consents: (host, kinds of optional cookies that are allowed) of each site that was answered.
         put_away: hosts whose newsletter is not put in front any more.
         subscribed: (host, e-mail) of each newsletter.

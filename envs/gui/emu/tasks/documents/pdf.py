@@ -116,7 +116,7 @@ TITLES = ("User manual", "Instructions", "Owner's guide", "Handbook")
 
 
 class Booklet(NamedTuple):
-    """A PDF file drawn for a task.
+    """A PDF file sampled for a task.
 
     Attributes:
         facts: heading → (page from 0 on, question, answer, word that finds it).

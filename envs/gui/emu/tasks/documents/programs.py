@@ -1,4 +1,4 @@
-"""Programs drawn for tasks: small projects, and slips of the pen in them."""
+"""Programs sampled for tasks: small projects, and slips of the pen in them."""
 
 from __future__ import annotations
 

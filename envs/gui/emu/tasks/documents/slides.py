@@ -62,7 +62,7 @@ NAMES = ("festival", "meeting", "spring-fair", "anniversary", "open-day", "conce
 
 
 class Given(NamedTuple):
-    """A presentation drawn for a task."""
+    """A presentation sampled for a task."""
 
     path: str
     slides: tuple[Slide, ...]

@@ -14,7 +14,7 @@ from vlrl.envs.gui.actions import Click, Key, SystemButton
 from vlrl.envs.gui.emu import update
 from vlrl.envs.gui.emu.apps.documents.albums import Album
 from vlrl.envs.gui.emu.apps.documents.photo_view import ON
-from vlrl.envs.gui.emu.apps.documents.scenery import HABITATS, PLACES, THINGS, TIMES, Photo, picture
+from vlrl.envs.gui.emu.apps.documents.scenery import HABITATS, PLACES, THINGS, TIMES, Photo, rendered
 from vlrl.envs.gui.emu.desktop import Desktop
 from vlrl.envs.gui.emu.drawing.theme import TONES
 from vlrl.envs.gui.emu.env import EmuEnv
@@ -65,27 +65,27 @@ def test_a_photo_is_the_same_on_every_machine() -> None:
     for index, (place, time, blurred) in enumerate(product(PLACES, TIMES, (False, True))):
         thing = tuple(THINGS)[index % len(THINGS)]
         photo = Photo(place, time, thing, tuple(TONES)[index % 6], index, turns=index % 4, is_blurred=blurred)
-        digest.update(picture(90, 64, photo, BEHIND).tobytes())
+        digest.update(rendered(90, 64, photo, BEHIND).tobytes())
     assert digest.hexdigest() == "358ebbebc5806d9738d83c75c8f90c45e5ab88e7dda92e985cfae1749fd855c9"
 
 
 def test_a_photo_shows_what_it_says() -> None:
     """Every colour, place and time of day changes the image; a turn only turns it; blurred has no edges."""
     seen = {
-        picture(90, 60, Photo(place, time, thing, colour, 7), BEHIND).tobytes()
+        rendered(90, 60, Photo(place, time, thing, colour, 7), BEHIND).tobytes()
         for thing, colour, time in product(THINGS, TONES, TIMES)
         for place in HABITATS[thing]
     }
     assert len(seen) == sum(len(TONES) * len(TIMES) * len(places) for places in HABITATS.values())
-    upright = picture(90, 60, BOAT, BEHIND)
-    assert np.array_equal(picture(60, 90, BOAT._replace(turns=1), BEHIND), np.rot90(upright, -1))
-    assert np.array_equal(picture(90, 60, BOAT._replace(turns=2), BEHIND), upright[::-1, ::-1])
+    upright = rendered(90, 60, BOAT, BEHIND)
+    assert np.array_equal(rendered(60, 90, BOAT._replace(turns=1), BEHIND), np.rot90(upright, -1))
+    assert np.array_equal(rendered(90, 60, BOAT._replace(turns=2), BEHIND), upright[::-1, ::-1])
     sharp, soft = (
-        np.abs(np.diff(picture(90, 60, BOAT._replace(is_blurred=b), BEHIND).astype(int), axis=1)).max()
+        np.abs(np.diff(rendered(90, 60, BOAT._replace(is_blurred=b), BEHIND).astype(int), axis=1)).max()
         for b in (False, True)
     )
     assert soft * 3 < sharp
-    assert picture(2, 2, BOAT, BEHIND).max() == 0  # no room
+    assert rendered(2, 2, BOAT, BEHIND).max() == 0  # no room
 
 
 def test_photos_are_turned_starred_put_together_and_renamed() -> None:
