@@ -6,17 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from emu_documents import after, desktop_with
 from oracle_plays import failures
 
 from vlrl.envs.gui.actions import Click, Key, TypeText, Wait
-from vlrl.envs.gui.emu import limits, update
+from vlrl.envs.gui.emu import limits
 from vlrl.envs.gui.emu.apps.code.lint import problems
 from vlrl.envs.gui.emu.apps.code.text import DARK, LIGHT, WRONG
 from vlrl.envs.gui.emu.desktop import Desktop
-from vlrl.envs.gui.emu.env import EmuEnv
-from vlrl.envs.gui.emu.files import write
-from vlrl.envs.gui.emu.input.events import Activate, Change, Closing, Command, Event, Open, Reply
-from vlrl.envs.gui.emu.state import World
+from vlrl.envs.gui.emu.input.events import Activate, Change, Closing, Command, Open, Reply
 from vlrl.envs.gui.emu.task import Draw
 from vlrl.envs.gui.emu.tasks.documents.programs import project, slip
 
@@ -31,22 +29,7 @@ FILES = {
 
 
 def opened(argument: str = ROOT, **options: Any) -> Desktop:
-    looks = {"widgets": "classic", "windows": "one", "theme": "daylight", "language": "en", **options}
-    desktop = EmuEnv(tasks="desktop/open_app", **looks).backend
-    assert isinstance(desktop, Desktop)
-    desktop.reset({}, 0)
-    files = desktop.world.files
-    for path, text in FILES.items():
-        files = write(files, path, text, 0)
-    world = update.launch(desktop.world._replace(files=files), "code", argument)
-    desktop.restore(desktop.snapshot()._replace(world=world))
-    return desktop
-
-
-def after(world: World, *events: Event) -> World:
-    for event in events:
-        world = update.deliver(world, 1, event)
-    return world
+    return desktop_with("code", FILES, argument, **options)
 
 
 def press(desktop: Desktop, *chords: str) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from emu_documents import after, desktop_with
 from oracle_plays import failures
 
 from vlrl.envs.gui.actions import Key, Scroll, SystemButton, TypeText
@@ -14,10 +15,8 @@ from vlrl.envs.gui.emu.apps.documents.paper import Hit, Page, Paper, found
 from vlrl.envs.gui.emu.apps.documents.paper_view import FOUND, FOUND_NOW
 from vlrl.envs.gui.emu.apps.documents.pdf import Bookmark
 from vlrl.envs.gui.emu.desktop import Desktop
-from vlrl.envs.gui.emu.env import EmuEnv
 from vlrl.envs.gui.emu.files import write
-from vlrl.envs.gui.emu.input.events import Activate, Change, Command, Event
-from vlrl.envs.gui.emu.state import World
+from vlrl.envs.gui.emu.input.events import Activate, Change, Command
 from vlrl.envs.gui.emu.task import Draw
 from vlrl.envs.gui.emu.tasks.documents.pdf import CHAPTERS, OFTEN, SENTENCES, booklet
 from vlrl.types import ByteArray
@@ -35,19 +34,7 @@ PAPER = Paper(
 
 
 def opened(**options: Any) -> Desktop:
-    looks = {"widgets": "classic", "windows": "one", "theme": "daylight", "language": "en", **options}
-    desktop = EmuEnv(tasks="desktop/open_app", **looks).backend
-    assert isinstance(desktop, Desktop)
-    desktop.reset({}, 0)
-    world = desktop.world._replace(files=write(desktop.world.files, PATH, PAPER, 0))
-    desktop.restore(desktop.snapshot()._replace(world=update.launch(world, "pdf", PATH)))
-    return desktop
-
-
-def after(world: World, *events: Event) -> World:
-    for event in events:
-        world = update.deliver(world, 1, event)
-    return world
+    return desktop_with("pdf", {PATH: PAPER}, PATH, **options)
 
 
 def press(desktop: Desktop, *chords: str) -> ByteArray:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from emu_documents import after, desktop_with
 from oracle_plays import failures
 
 from vlrl.envs.gui.actions import Click, Key, SystemButton
@@ -17,10 +18,7 @@ from vlrl.envs.gui.emu.apps.documents.photo_view import ON
 from vlrl.envs.gui.emu.apps.documents.scenery import HABITATS, PLACES, THINGS, TIMES, Photo, rendered
 from vlrl.envs.gui.emu.desktop import Desktop
 from vlrl.envs.gui.emu.drawing.theme import TONES
-from vlrl.envs.gui.emu.env import EmuEnv
-from vlrl.envs.gui.emu.files import write
-from vlrl.envs.gui.emu.input.events import Activate, Change, Command, Event, Reply
-from vlrl.envs.gui.emu.state import World
+from vlrl.envs.gui.emu.input.events import Activate, Change, Command, Reply
 from vlrl.envs.gui.emu.task import Draw
 from vlrl.envs.gui.emu.tasks.documents.photos import others
 from vlrl.seeds import derive_seed
@@ -36,23 +34,8 @@ BEHIND = (0, 0, 0)
 
 
 def opened(argument: str = "", **options: Any) -> Desktop:
-    desktop = EmuEnv(
-        tasks="desktop/open_app", language="en", widgets="classic", windows="one", **options
-    ).backend
-    assert isinstance(desktop, Desktop)
-    desktop.reset({}, 0)
-    files = desktop.world.files
-    for path, photo in zip(PATHS, (BOAT, TENT, BLURRED), strict=True):
-        files = write(files, path, photo, 0)
-    world = update.launch(desktop.world._replace(files=files), "photos", argument)
-    desktop.restore(desktop.snapshot()._replace(world=world))
-    return desktop
-
-
-def after(world: World, *events: Event) -> World:
-    for event in events:
-        world = update.deliver(world, world.windows[-1].number, event)
-    return world
+    files = dict(zip(PATHS, (BOAT, TENT, BLURRED), strict=True))
+    return desktop_with("photos", files, argument, **options)
 
 
 def middle(desktop: Desktop, role: str, name: str) -> tuple[int, int]:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from emu_documents import after, desktop_with
 from oracle_plays import failures
 
 from vlrl.envs.gui.actions import Click, Drag, Key, TypeText
-from vlrl.envs.gui.emu import limits, update
+from vlrl.envs.gui.emu import limits
 from vlrl.envs.gui.emu.apps.documents.deck import DESIGNS, Deck, Slide
 from vlrl.envs.gui.emu.apps.documents.slides import MOST_SLIDES, UNDO_STEPS
 from vlrl.envs.gui.emu.desktop import Desktop
 from vlrl.envs.gui.emu.env import EmuEnv
-from vlrl.envs.gui.emu.files import write
-from vlrl.envs.gui.emu.input.events import Change, Command, Drop, Event
+from vlrl.envs.gui.emu.input.events import Change, Command, Drop
 from vlrl.envs.gui.emu.state import World
 from vlrl.errors import ConfigError
 
@@ -24,20 +24,7 @@ NAMES = ["slides/add_point", "slides/new_slide", "slides/reorder"]
 
 
 def opened(deck: Deck = DECK, **options: Any) -> Desktop:
-    desktop = EmuEnv(
-        tasks="desktop/open_app", language="en", widgets="classic", windows="one", **options
-    ).backend
-    assert isinstance(desktop, Desktop)
-    desktop.reset({}, 0)
-    world = desktop.world._replace(files=write(desktop.world.files, PATH, deck, 0))
-    desktop.restore(desktop.snapshot()._replace(world=update.launch(world, "slides", PATH)))
-    return desktop
-
-
-def after(world: World, *events: Event) -> World:
-    for event in events:
-        world = update.deliver(world, world.windows[-1].number, event)
-    return world
+    return desktop_with("slides", {PATH: deck}, PATH, **options)
 
 
 def titles(world: World) -> list[str]:
