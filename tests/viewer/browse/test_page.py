@@ -116,12 +116,12 @@ def test_a_rollout_by_keyboard(page: ViewPage) -> None:
     page.go("#rollouts?kind=failed")
     page.until("location.hash.startsWith('#rollout/grpo_s0/39/23') && document.querySelector('.episode')")
     page.key("j")
-    page.until("location.hash.startsWith('#rollout/grpo_s0/38/23') && document.querySelector('.rollout h2')")
+    page.until("location.hash.startsWith('#rollout/grpo_s0/38/23')")
+    page.until("document.querySelector('.rollout').ariaLabel.endsWith('step 38')")
     page.key("k")
-    page.until(
-        "location.hash.startsWith('#rollout/grpo_s0/39/23') && "
-        "document.querySelector('.turn-at')?.textContent === 'Turn 1 of 4'"
-    )
+    page.until("location.hash.startsWith('#rollout/grpo_s0/39/23')")
+    page.until("document.querySelector('.rollout').ariaLabel.endsWith('step 39')")
+    assert page.text(".turn-at") == "Turn 1 of 4"
     assert "exit code 139" in page.text(".failure") and page.text(".score b") == "no score"
     page.key("ArrowRight")
     page.until("document.querySelector('.turn-at').textContent === 'Turn 2 of 4'")
@@ -145,6 +145,23 @@ def test_a_rollout_by_keyboard(page: ViewPage) -> None:
     page.until("!document.querySelector('#keys').open")
     page.key("1")
     page.until("document.body.dataset.page === 'curves'")
+
+
+def test_back_before_the_next_was_loaded_keeps_the_turn_that_was_reached(page: ViewPage) -> None:
+    page.go("#rollout/grpo_s0/20/23?kind=failed")
+    page.until("document.querySelector('.episode') && document.querySelectorAll('.list .row').length > 1")
+    page.key("ArrowRight")
+    page.until("document.querySelector('.turn-at').textContent === 'Turn 2 of 4'")
+    page.value("window.quick = fetch; window.fetch = () => new Promise(() => {}); 0")  # nothing arrives
+    try:
+        page.key("j")
+        page.until("document.querySelector('.detail').ariaBusy === 'true'")
+        page.key("k")
+        page.until("document.querySelector('.detail').ariaBusy !== 'true'")
+    finally:
+        page.value("window.fetch = window.quick; 0")
+    page.key("ArrowRight")
+    page.until("document.querySelector('.turn-at').textContent === 'Turn 3 of 4'")
 
 
 def test_a_click_on_a_member_opens_it(page: ViewPage) -> None:

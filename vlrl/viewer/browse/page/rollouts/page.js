@@ -24,6 +24,7 @@
       );
       main.replaceChildren(h("h2", { class: "sr" }, "Rollouts"), this.box);
       this.shown = "";
+      this.view = this.viewId = null;
       this.ask = {};
     }
 
@@ -203,9 +204,9 @@
     async showRollout() {
       if (this.id === this.shown && this.detail.childNodes.length) return;
       this.shown = this.id;
-      this.view = null;
       if (!this.id) {
-        this.detail.replaceChildren(
+        this.put(
+          null,
           h(
             "p",
             { class: "empty" },
@@ -220,19 +221,27 @@
       }
       const id = this.id,
         [key, step, row] = id.split("/");
-      this.detail.setAttribute("aria-busy", "true");
-      try {
-        const view = await vlrl.rolloutView(key, Number(step), Number(row), { ask: vlrl.writeAsk(this.ask) });
-        if (id !== this.id) return;
-        this.view = view;
-        this.detail.replaceChildren(view);
-        this.detail.scrollTop = 0;
-        if (this.box.classList.contains("reading") && window.matchMedia("(max-width: 899px)").matches) window.scrollTo(0, 0);
-      } catch (error) {
-        if (id === this.id)
-          this.detail.replaceChildren(h("p", { class: "empty" }, `This rollout cannot be shown: ${error.message}`));
+      // Back to a rollout before the next one was loaded: it stays, at the turn that was reached.
+      if (id !== this.viewId) {
+        this.detail.setAttribute("aria-busy", "true");
+        try {
+          const view = await vlrl.rolloutView(key, Number(step), Number(row), { ask: vlrl.writeAsk(this.ask) });
+          if (id !== this.id || id === this.viewId) return;
+          this.put(id, view);
+          this.detail.scrollTop = 0;
+          if (this.box.classList.contains("reading") && window.matchMedia("(max-width: 899px)").matches) window.scrollTo(0, 0);
+        } catch (error) {
+          if (id === this.id) this.put(null, h("p", { class: "empty" }, `This rollout cannot be shown: ${error.message}`));
+        }
       }
       this.detail.removeAttribute("aria-busy");
+    }
+
+    // What the detail holds: the view of a rollout, or words (then `id` is null). Keys go to the view.
+    put(id, element) {
+      this.viewId = id;
+      this.view = id === null ? null : element;
+      this.detail.replaceChildren(element);
     }
 
     keys(event) {
