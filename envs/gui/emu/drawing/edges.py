@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from vlrl.envs.gui.emu.drawing.rasters import disc
+from vlrl.envs.gui.emu.drawing.rasters import blend, disc
 from vlrl.envs.gui.emu.state import Box
 from vlrl.envs.gui.emu.widgets.base import cut
 from vlrl.types import ByteArray
@@ -76,9 +76,9 @@ def paste_rounded(pixels: ByteArray, source: ByteArray, at: tuple[int, int], box
                 kept.append((a, b, c, d, pixels[b:d, a:c].copy(), whole[b + j : d + j, a + i : c + i]))
     pixels[y : y + height, x : x + width] = source
     for a, b, c, d, behind, cover in kept:
-        share = cover.astype(np.int32)[..., None]
         area = pixels[b:d, a:c]
-        area[:] = (behind * (255 - share) + area * share + 127) // 255
+        blend(behind, cover, area)
+        area[:] = behind
 
 
 @lru_cache(maxsize=256)

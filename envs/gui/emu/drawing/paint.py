@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vlrl.envs.gui.emu.drawing.edges import paste_rounded, shade
-from vlrl.envs.gui.emu.drawing.rasters import Painter, raster
+from vlrl.envs.gui.emu.drawing.rasters import Painter, blend, raster
 from vlrl.envs.gui.emu.state import Box
 from vlrl.envs.gui.emu.widgets.base import Item, View, cut
 from vlrl.types import ByteArray
@@ -95,18 +95,22 @@ class Surface:
         if boxes and self._is_shared:
             self.pixels, self._is_shared = self.pixels.copy(), False
         for box in boxes:
-            for item in items:
-                if item[0] < box[2] and box[0] < item[2] and item[1] < box[3] and box[1] < item[3]:
-                    self._draw(item, box)
+            self._repaint(box)
         return boxes
 
-    def _draw(self, item: Item, within: Box) -> None:
-        left, top, right, bottom, clip, painter, values = item
-        x0, y0, x1, y1 = cut(cut((max(left, 0), max(top, 0), right, bottom), clip), within)
-        if x0 >= x1 or y0 >= y1:
-            return
-        source = raster(painter, right - left, bottom - top, values)
-        paste(self.pixels, source[y0 - top : y1 - top, x0 - left : x1 - left], x0, y0)
+    def _repaint(self, box: Box) -> None:
+        """Draw what is seen in a box: from the front back to what fills it, and then the other way."""
+        pieces = []
+        for left, top, right, bottom, clip, painter, values in reversed(self.items):
+            if left < box[2] and box[0] < right and top < box[3] and box[1] < bottom:
+                part = x0, y0, x1, y1 = cut(cut((max(left, 0), max(top, 0), right, bottom), clip), box)
+                if x0 < x1 and y0 < y1:
+                    source = raster(painter, right - left, bottom - top, values)
+                    pieces.append((source[y0 - top : y1 - top, x0 - left : x1 - left], x0, y0))
+                    if part == box and source.shape[2] == 3:
+                        break
+        for source, x, y in reversed(pieces):
+            paste(self.pixels, source, x, y)
 
 
 class Compositor:
@@ -132,6 +136,8 @@ class Compositor:
 
     def show(self, layers: Sequence[Layer]) -> ByteArray:
         """Bring the screen up to date; the array given is overwritten by the next call."""
+        if layers is self._shown:
+            return self.pixels
         width, height = self.size
         changed = _moved(self._shown, layers)
         for key in {layer.key for layer in self._shown} - {layer.key for layer in layers}:
@@ -190,17 +196,17 @@ def paste(target: ByteArray, source: ByteArray, x: int, y: int) -> None:
     if source.shape[2] == 3:
         area[:] = source
     else:
-        share = source[..., 3:].astype(np.int32)
-        area[:] = (area * (255 - share) + source[..., :3] * share + 127) // 255
+        blend(area, source[..., 3], source[..., :3])
 
 
 def paste_clipped(target: ByteArray, painter: Painter, size: tuple[int, int], at: tuple[int, int]) -> None:
-    """Put what a painter gives on an image, as far as it lies on it."""
+    """Put what a painter of whole pixels, covered or not, gives on an image, as far as it lies on it."""
     height, width = target.shape[:2]
     x, y = at
     x0, y0, x1, y1 = max(0, x), max(0, y), min(width, x + size[0]), min(height, y + size[1])
     if x0 < x1 and y0 < y1:
-        paste(target, raster(painter, *size, ())[y0 - y : y1 - y, x0 - x : x1 - x], x0, y0)
+        source = raster(painter, *size, ())[y0 - y : y1 - y, x0 - x : x1 - x]
+        np.copyto(target[y0:y1, x0:x1], source[..., :3], where=source[..., 3:] == 255)
 
 
 def _changes(before: list[Item], after: list[Item]) -> list[Box]:

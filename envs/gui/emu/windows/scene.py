@@ -38,7 +38,7 @@ class Scene:
 
     def layers(self, world: World) -> tuple[Layer, ...]:
         """Layers from the back to the front: wallpaper, windows, task bar, open menus."""
-        if self._last is not None and self._last[0] is world:
+        if self._last is not None and _look_alike(self._last[0], world):
             return self._last[1]
         look = look_of(world.settings)
         speak(look.language)
@@ -90,8 +90,8 @@ class Scene:
         app = APPS[window.app]
         size = box[2] - box[0], box[3] - box[1]
         minute = world.time_ms // 60_000 if app.shows_time else 0
-        held = world.held
-        band = held if held is not None and held.grip == "band" and held.window == window.number else None
+        band = _band_of(world)
+        band = band if band is not None and band.window == window.number else None
         shown = (window.state, window.interface, world.files, world.settings, world.store, minute, band)
 
         def make() -> View:
@@ -175,6 +175,32 @@ class Scene:
         view: View = make()
         self._views[key] = shown, view
         return view
+
+
+def _look_alike(one: World, other: World) -> bool:
+    """Whether they differ in what no layer shows alone: pointer, keys, clipboard, seconds, most grips."""
+    if one is other:
+        return True
+    is_same_time = one.time_ms == other.time_ms or (
+        notices.STORE not in one.store and one.time_ms // 60_000 == other.time_ms // 60_000
+    )
+    return (
+        is_same_time
+        and one.windows is other.windows
+        and one.popup is other.popup
+        and one.settings is other.settings
+        and one.store is other.store
+        and one.files is other.files
+        and one.size == other.size
+        and one.shade == other.shade
+        and one.keyboard == other.keyboard
+        and _band_of(one) is _band_of(other)
+    )
+
+
+def _band_of(world: World) -> Held | None:
+    """The rubber band that is being drawn."""
+    return world.held if world.held is not None and world.held.grip == "band" else None
 
 
 def _shown_by_bars(world: World, look: Look) -> tuple[Any, ...]:
