@@ -33,7 +33,16 @@ from vlrl.trainer.driver import Trainer
 from vlrl.types import Group, Sample, Sampling, Score
 
 TOLERANCE = 1e-4  # nats; measured: below 1e-5 for each
-SLOW = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "internvl", "llava_onevision", "smolvlm")
+SLOW = (
+    "qwen3_5",
+    "qwen3_5_moe",
+    "qwen2_vl",
+    "qwen2_5_vl",
+    "qwen3_vl",
+    "internvl",
+    "llava_onevision",
+    "smolvlm",
+)
 FAMILIES = [
     "qwen3_vl_moe",
     *(pytest.param(name, marks=pytest.mark.slow(together=True)) for name in SLOW),

@@ -63,7 +63,7 @@ class Family:
         )
 
 
-@pytest.fixture(scope="module", params=["qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe"])
+@pytest.fixture(scope="module", params=["qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5"])
 def family(request: pytest.FixtureRequest, tiny_family: Callable[[str], Path]) -> Family:
     from transformers import AutoProcessor
 

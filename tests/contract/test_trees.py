@@ -45,7 +45,7 @@ NOT_ORDERED_ON_CUDA = re.compile(
     r"_?upsample_(linear1d|bilinear2d|bicubic2d|trilinear3d)(_aa)?_backward|reflection_pad\dd_backward|nll_loss|"
     r"_ctc_loss_backward|_embedding_bag|put_|bincount|median|grid_sampler_\dd_backward)"
 )
-VIDEO_FAMILIES = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe")
+VIDEO_FAMILIES = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe")
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,16 @@ def build_qwen3_vl_moe(path: Path) -> Path:
     return build_tiny_qwen_vl("qwen3_vl_moe", path, CORPUS, num_layers=NUM_LAYERS, vision_depth=2)
 
 
+def build_qwen3_5(path: Path) -> Path:
+    """Qwen3.5: a gated delta rule in one layer of two, and of the next one's heads a quarter is rotated."""
+    return build_tiny_qwen_vl("qwen3_5", path, CORPUS, num_layers=NUM_LAYERS, vision_depth=2)
+
+
+def build_qwen3_5_moe(path: Path) -> Path:
+    """Qwen3.5 with 4 experts of which 2 answer, and one that always does."""
+    return build_tiny_qwen_vl("qwen3_5_moe", path, CORPUS, num_layers=NUM_LAYERS, vision_depth=2)
+
+
 # InternVL3: ChatML; an image is its own line, cut into tiles of which each is 16 tokens.
 
 INTERNVL_TOKENS = (*QWEN_TOKENS[:7], "<img>", "</img>", "<IMG_CONTEXT>", "<video>")
@@ -246,6 +256,8 @@ BUILDERS: dict[str, Callable[[Path], Path]] = {
     "qwen2_5_vl": build_qwen2_5_vl,
     "qwen3_vl": build_qwen3_vl,
     "qwen3_vl_moe": build_qwen3_vl_moe,
+    "qwen3_5": build_qwen3_5,
+    "qwen3_5_moe": build_qwen3_5_moe,
     "internvl": build_internvl,
     "smolvlm": build_smolvlm,
     "llava_onevision": build_llava_onevision,

@@ -8,6 +8,7 @@ from typing import Any
 
 from vlrl.config import Config
 from vlrl.config.engine import GeneratorConfig
+from vlrl.model.recurrent.layers import has_state
 from vlrl.storage.model_cache import local_model
 
 REUSED_MEMORY: Mapping[str, str] = {
@@ -37,9 +38,9 @@ def engine_arguments(
         on_gpu: whether the engine runs on GPUs.
         takes_turns: whether it gives its GPUs' memory up for the trainer.
     """
-    generator = config.generator
+    generator, model = config.generator, local_model(config.model.path)
     return {
-        "model": local_model(config.model.path),
+        "model": model,
         "dtype": config.model.dtype,
         "seed": config.run.seed,
         "max_model_len": generator.max_model_len,
@@ -53,7 +54,8 @@ def engine_arguments(
         # With it a batch is in flight whenever the engine's thread looks, also when weights are replaced.
         "async_scheduling": False,
         "enable_sleep_mode": takes_turns and on_gpu,
-        "enable_prefix_caching": True,
+        # The states of layers that have one are kept at the ends of partial prefills alone.
+        "enable_prefix_caching": on_gpu or not _has_state(model, config),
         # vLLM rewinds a seeded generator after a partial prefill; a CPU one cannot be rewound.
         "enable_chunked_prefill": on_gpu,
         "generation_config": "vllm",  # nothing hidden: no sampling defaults from the model's folder
@@ -65,6 +67,13 @@ def engine_arguments(
         "worker_extension_cls": "vlrl.engine.weight_receiver.WeightReceiver",
         "disable_log_stats": config.logging.prometheus_port is None,
     }
+
+
+def _has_state(model: str, config: Config) -> bool:
+    from transformers import AutoConfig
+
+    found = AutoConfig.from_pretrained(model, trust_remote_code=config.processor.trust_remote_code)
+    return has_state(found.get_text_config())
 
 
 def memory_share(generator: GeneratorConfig, *, on_gpu: bool) -> float:

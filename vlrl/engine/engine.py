@@ -20,6 +20,7 @@ from vlrl.config import Config
 from vlrl.engine.arguments import engine_arguments
 from vlrl.engine.choices import engine_choices
 from vlrl.engine.client.shared_media import fetch_media
+from vlrl.engine.gated_delta_cpu import compute_float32
 from vlrl.engine.lora import adapter_arguments, adapter_requests, require_places
 from vlrl.engine.patches import keep_images_of_cached_prompts
 from vlrl.engine.requests import (
@@ -133,12 +134,15 @@ class Engine:
         from vllm import EngineArgs
         from vllm.v1.engine.llm_engine import LLMEngine
 
+        on_gpu = torch.cuda.is_available()
         keep_images_of_cached_prompts()
+        if not on_gpu:
+            compute_float32()
         arguments = engine_arguments(
             self._config,
             self._banned_token_ids,
             self._engine_options,
-            on_gpu=torch.cuda.is_available(),
+            on_gpu=on_gpu,
             takes_turns=self._takes_turns,
         )
         if self._lora is not None:

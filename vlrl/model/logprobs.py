@@ -21,10 +21,12 @@ from vlrl.model.head_logprobs import CHUNK_BYTES, HeadLogprobs
 from vlrl.model.kernels.spans import SpanKind
 from vlrl.model.kernels.spans import install as install_spans
 from vlrl.model.policies.masks import PolicyMasks
+from vlrl.model.recurrent import layers as recurrent_layers
+from vlrl.model.recurrent.shared import SharedRecurrence
+from vlrl.model.recurrent.tree import RecurrentTree
 from vlrl.model.scored.files import is_scored
 from vlrl.model.scored.head import ScoreHead
-from vlrl.model.sequence_parallel import SharedAttention
-from vlrl.model.tree_attention import TreeAttention
+from vlrl.model.sequence_parallel import Exchange, SharedAttention
 from vlrl.packing.layout import PixelsFn
 
 
@@ -82,6 +84,9 @@ class TreeModel(nn.Module):
         self.model: Any = model
         install(model)
         install_spans(model, spans)
+        self._has_state = recurrent_layers.has_state(model.get_decoder().config)
+        if self._has_state:
+            recurrent_layers.install(model)
         self._attention = KINDS[attention]
         self._features, self._sharers = features, sharers
         self._masks = PolicyMasks.of(model)
@@ -119,19 +124,24 @@ class TreeModel(nn.Module):
                 input_ids=ids,
                 position_ids=positions if hasattr(core, "get_rope_index") else positions[0],
                 attention_mask=no_mask,
-                tree=self._tree(batch),
                 use_cache=False,
+                **self._trees(batch),
                 **images,
             )
         hidden: Tensor = output.last_hidden_state
         unused = getattr(features, "blank", None if batch.media_order else features)
         return hidden if unused is None else hidden + 0.0 * sum_of(unused).to(hidden.dtype)
 
-    def _tree(self, batch: DeviceBatch) -> TreeAttention:
-        whole = self._attention(batch.seen_until)
+    def _trees(self, batch: DeviceBatch) -> dict[str, Any]:
+        """What layers that attend, and layers with a state, take by keyword."""
+        trees: dict[str, Any] = {"tree": self._attention(batch.seen_until)}
+        if self._has_state:
+            trees["states"] = RecurrentTree(batch.seen_until)
         if self._sharers is None:
-            return whole
-        return SharedAttention(whole, batch.slice_lengths, self._sharers)
+            return trees
+        exchange = Exchange(batch.slice_lengths, self._sharers)
+        shared = {"tree": SharedAttention, "states": SharedRecurrence}
+        return {name: shared[name](whole, exchange) for name, whole in trees.items()}
 
 
 class TreeLogprobs(TreeModel):

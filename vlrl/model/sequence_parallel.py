@@ -24,13 +24,15 @@ from vlrl.errors import ConfigError
 from vlrl.model.tree_attention import TreeAttention
 
 
-def require_heads(num_heads: int, size: int) -> None:
-    """Raise ConfigError if the heads cannot be shared out evenly."""
-    if num_heads % size:
-        raise ConfigError(
-            f"trainer.sequence_parallel={size} does not divide the language model's {num_heads} attention "
-            "heads; give a divisor of them"
-        )
+def require_heads(text_config: Any, size: int) -> None:
+    """Raise ConfigError if a language model's heads, by its config, cannot be shared out evenly."""
+    for kind, name in (("attention", "num_attention_heads"), ("delta rule", "linear_num_value_heads")):
+        num_heads = getattr(text_config, name, None) or 0
+        if num_heads % size:
+            raise ConfigError(
+                f"trainer.sequence_parallel={size} does not divide the language model's {num_heads} {kind} "
+                "heads; give a divisor of them"
+            )
 
 
 def join_group(size: int) -> dist.ProcessGroup | None:
@@ -77,31 +79,21 @@ def later_sums(group: dist.ProcessGroup, values: Tensor, sequence_ids: Tensor) -
     return later[sequence_ids]
 
 
-class SharedAttention:
-    """A TreeAttention of the whole sequence, called with this rank's tokens."""
+class Exchange:
+    """The all-to-all of one sequence, from some tokens with all heads to all tokens with some heads and back.
 
-    def __init__(self, whole: TreeAttention, slice_lengths: Sequence[int], group: dist.ProcessGroup) -> None:
-        """Share it.
+    Attributes:
+        num_ranks: ranks that share the sequence.
+        rank: this one among them.
+    """
 
-        Args:
-            whole: made of the whole sequence's `seen_until`.
-            slice_lengths: tokens of each rank of the group, in order.
-            group: the ranks.
-        """
-        self._whole, self._lengths, self._group = whole, list(slice_lengths), group
-        self._mine = self._lengths[dist.get_rank(group)]
+    def __init__(self, slice_lengths: Sequence[int], group: dist.ProcessGroup) -> None:
+        """Of ranks whose slices have so many tokens each, in order."""
+        self._lengths, self._group = list(slice_lengths), group
+        self.num_ranks, self.rank = len(self._lengths), dist.get_rank(group)
+        self._mine = self._lengths[self.rank]
 
-    def attend(
-        self, query: Tensor, key: Tensor, value: Tensor, *, scale: float | None, window: int | None
-    ) -> Tensor:
-        """Query [1, heads, t, d], key and value [1, key_value_heads, t, d] to [1, heads, t, d]."""
-        if key.shape[1] % len(self._lengths):  # too few to share out: each is sent to several ranks
-            repeats = query.shape[1] // key.shape[1]
-            key, value = (x.repeat_interleave(repeats, dim=1) for x in (key, value))
-        query, key, value = (self._all_tokens(x) for x in (query, key, value))
-        return self._all_heads(self._whole.attend(query, key, value, scale=scale, window=window))
-
-    def _all_tokens(self, mine: Tensor) -> Tensor:
+    def all_tokens(self, mine: Tensor) -> Tensor:
         """[1, heads, t, d] of this rank's tokens to [1, heads / ranks, T, d]."""
         _, num_heads, _, width = mine.shape
         num_mine = num_heads // len(self._lengths)
@@ -113,7 +105,7 @@ class SharedAttention:
         ]
         return torch.cat(shaped, dim=2)
 
-    def _all_heads(self, whole: Tensor) -> Tensor:
+    def all_heads(self, whole: Tensor) -> Tensor:
         """[1, heads / ranks, T, d] to [1, heads, t, d]."""
         _, num_mine, _, width = whole.shape
         pieces = torch.cat([piece.reshape(-1) for piece in torch.split(whole, self._lengths, dim=2)])
@@ -128,3 +120,21 @@ class SharedAttention:
         exchange: Any = all_to_all_single
         exchanged: Tensor = exchange(output, flat, list(received), list(sent), self._group)
         return exchanged
+
+
+class SharedAttention:
+    """A TreeAttention of the whole sequence, called with this rank's tokens."""
+
+    def __init__(self, whole: TreeAttention, exchange: Exchange) -> None:
+        """Share the attention that was made of the whole sequence's `seen_until`."""
+        self._whole, self._exchange = whole, exchange
+
+    def attend(
+        self, query: Tensor, key: Tensor, value: Tensor, *, scale: float | None, window: int | None
+    ) -> Tensor:
+        """Query [1, heads, t, d], key and value [1, key_value_heads, t, d] to [1, heads, t, d]."""
+        if key.shape[1] % self._exchange.num_ranks:  # too few to share out: each is sent to several ranks
+            repeats = query.shape[1] // key.shape[1]
+            key, value = (x.repeat_interleave(repeats, dim=1) for x in (key, value))
+        query, key, value = (self._exchange.all_tokens(x) for x in (query, key, value))
+        return self._exchange.all_heads(self._whole.attend(query, key, value, scale=scale, window=window))

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from vlrl.model.hf_names import save_as_published
 
-QwenFamily = Literal["qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe"]
+QwenFamily = Literal["qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe"]
 
 SPECIAL_TOKENS = (
     "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|object_ref_start|>", "<|object_ref_end|>",
@@ -180,20 +180,38 @@ def _text_config(family: QwenFamily, text: Mapping[str, Any], *, num_pairs: int)
         side = 3 * num_pairs // 8  # of time, height and width: 1:1.5:1.5
         rope["mrope_section"] = [num_pairs - 2 * side, side, side]
         return {"max_window_layers": text["num_hidden_layers"], "rope_parameters": rope}
+    own: dict[str, Any] = {"head_dim": 2 * num_pairs}
+    if family.startswith("qwen3_5"):
+        rope["partial_rotary_factor"] = 0.25  # of the published models
+        num_pairs //= 4
+        own |= _delta_rule(text)
     side = 5 * num_pairs // 16  # 6:5:5, every third pair in turn
     rope["mrope_section"] = [num_pairs - 2 * side, side, side]
-    own: dict[str, Any] = {
-        "head_dim": 2 * num_pairs,
-        "rope_parameters": {**rope, "mrope_interleaved": True},
-    }
-    if family == "qwen3_vl_moe":
-        own |= {
-            "num_experts": 4,
-            "num_experts_per_tok": 2,
-            "moe_intermediate_size": 3 * text["hidden_size"] // 4,
-            "norm_topk_prob": True,
-        }
+    own["rope_parameters"] = {**rope, "mrope_interleaved": True}
+    if family.endswith("_moe"):
+        width = 3 * text["hidden_size"] // 4
+        own |= {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": width}
+        own |= (
+            {"norm_topk_prob": True}
+            if family == "qwen3_vl_moe"
+            else {"shared_expert_intermediate_size": width}
+        )
     return own
+
+
+def _delta_rule(text: Mapping[str, Any]) -> dict[str, Any]:
+    """Three layers with a state for each that attends, as in the published models; the last one attends."""
+    num_layers, size = text["num_hidden_layers"], 32
+    return {
+        "layer_types": [
+            "full_attention" if (num_layers - 1 - layer) % 4 == 0 else "linear_attention"
+            for layer in range(num_layers)
+        ],
+        "linear_num_key_heads": text["num_key_value_heads"],
+        "linear_num_value_heads": text["num_attention_heads"],
+        "linear_key_head_dim": size,
+        "linear_value_head_dim": size,
+    }
 
 
 def _vision_config(family: QwenFamily, width: int, depth: int, out_width: int) -> dict[str, Any]:
@@ -215,7 +233,8 @@ def _vision_config(family: QwenFamily, width: int, depth: int, out_width: int) -
     if family == "qwen2_5_vl":
         return {**vision, "fullatt_block_indexes": [depth - 1], "window_size": 112}
     # Fewer places than the original's 48 per side; positions in between are interpolated there too.
-    return {**vision, "num_position_embeddings": 16**2, "deepstack_visual_indexes": [0]}
+    vision["num_position_embeddings"] = 16**2
+    return vision if family.startswith("qwen3_5") else {**vision, "deepstack_visual_indexes": [0]}
 
 
 def _qwen_config(
@@ -251,13 +270,10 @@ def _qwen_processor(family: QwenFamily, tokenizer: Any) -> Any:
             "image_mean": [0.5] * 3,
             "image_std": [0.5] * 3,
         }
-    processors = {
+    whole, video = {
         "qwen2_vl": (transformers.Qwen2VLProcessor, transformers.Qwen2VLVideoProcessor),
         "qwen2_5_vl": (transformers.Qwen2_5_VLProcessor, transformers.Qwen2VLVideoProcessor),
-        "qwen3_vl": (transformers.Qwen3VLProcessor, transformers.Qwen3VLVideoProcessor),
-        "qwen3_vl_moe": (transformers.Qwen3VLProcessor, transformers.Qwen3VLVideoProcessor),
-    }
-    whole, video = processors[family]
+    }.get(family, (transformers.Qwen3VLProcessor, transformers.Qwen3VLVideoProcessor))
     return whole(
         image_processor=transformers.Qwen2VLImageProcessor(**image),
         tokenizer=tokenizer,

@@ -136,6 +136,8 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "qwen2_5_vl": "vlrl.processors.qwen_vl:Qwen25VLProcessor",
         "qwen3_vl": "vlrl.processors.qwen_vl:Qwen3VLProcessor",
         "qwen3_vl_moe": "vlrl.processors.qwen_vl:Qwen3VLProcessor",
+        "qwen3_5": "vlrl.processors.qwen_vl:Qwen3VLProcessor",
+        "qwen3_5_moe": "vlrl.processors.qwen_vl:Qwen3VLProcessor",
         "internvl": "vlrl.processors.internvl:InternVLProcessor",
         "smolvlm": "vlrl.processors.smolvlm:SmolVLMProcessor",
         "llava_onevision": "vlrl.processors.llava_onevision:LlavaOnevisionProcessor",

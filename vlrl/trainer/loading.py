@@ -86,7 +86,7 @@ def load_second(
     options = deepspeed_config(config, device.type)
     try:
         model = load_split(config, options)
-        require_heads(model.get_decoder().config.num_attention_heads, config.trainer.sequence_parallel)
+        require_heads(model.get_decoder().config, config.trainer.sequence_parallel)
     except ConfigError as error:
         raise ConfigError(f"algorithm.{key}: {error}") from error
     chosen = choose_for(model, config, device)

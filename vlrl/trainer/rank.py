@@ -104,7 +104,7 @@ class TrainerRank:
         options = deepspeed_config(self._config, self._device.type)
         model = load_split(self._config, options)
         size = self._config.trainer.sequence_parallel
-        require_heads(model.get_decoder().config.num_attention_heads, size)
+        require_heads(model.get_decoder().config, size)
         self._chosen = choose_for(model, self._config, self._device)
         self._sharers = join_group(size)
         self._sums: SumsFn = sequence_sums if self._sharers is None else partial(shared_sums, self._sharers)
