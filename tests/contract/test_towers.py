@@ -192,6 +192,19 @@ def test_experts_are_multiplied_in_one_product_and_it_is_said(tiny_family: Calla
     assert choices._experts_choice(load(tiny_family("qwen3_vl")), CPU) is None
 
 
+@pytest.mark.parametrize("is_installed", [False, True])
+def test_on_a_gpu_it_is_said_how_states_are_computed(
+    tiny_family: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, is_installed: bool
+) -> None:
+    monkeypatch.setattr(choices, "find_spec", lambda name: object() if is_installed else None)
+    model = load(tiny_family("qwen3_5"))
+    choice = choices._state_choice(model, CUDA)
+    assert choice is not None and choice.is_slower is not is_installed
+    assert is_installed or "flash-linear-attention is not installed" in choice.reason
+    assert choices._state_choice(model, CPU) is None
+    assert choices._state_choice(load(tiny_family("qwen3_vl")), CUDA) is None
+
+
 def test_on_a_gpu_whose_trial_passes_it_is_one_call(
     tiny_family: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

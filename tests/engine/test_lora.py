@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,11 @@ def test_room_is_the_least_that_vllm_permits(tiny_model: Path, rank: int, room: 
 def test_a_rank_that_vllm_does_not_serve_is_refused(tiny_model: Path) -> None:
     with pytest.raises(ConfigError, match=r"lora\.rank=513.*512 at most; set lora\.sync=merged"):
         handed(tiny_model, rank=513)
+
+
+def test_layers_with_a_state_take_no_adapters_on_a_cpu(tiny_family: Callable[[str], Path]) -> None:
+    with pytest.raises(ConfigError, match=r"with a state take no adapters on a CPU; set lora\.sync=merged"):
+        handed(tiny_family("qwen3_5"))
 
 
 def test_only_targets_get_room(tiny_model: Path) -> None:

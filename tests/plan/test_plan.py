@@ -15,6 +15,8 @@ from tiny_families import BUILDERS
 from vlrl.errors import ConfigError
 from vlrl.model.attention import install
 from vlrl.model.parts import part_of
+from vlrl.model.recurrent import layers as recurrent_layers
+from vlrl.model.recurrent.tree import RecurrentTree
 from vlrl.model.tree_attention import BlockAttention, block_sizes
 from vlrl.plan.changes import fitting_changes
 from vlrl.plan.machine import PlannedMachine
@@ -23,7 +25,7 @@ from vlrl.plan.memory import (
     MAX_LIVE_PARAMS,
     UPDATED_PARAMS,
     key_values,
-    layer_values,
+    stack_bytes,
 )
 from vlrl.plan.predict import GIB, predict
 from vlrl.plan.shapes import read_shape
@@ -271,14 +273,14 @@ def test_changes_that_are_suggested_fit_and_a_hopeless_case_has_none(tiny_model:
     assert "lora.sync=adapter" in [key for key, _ in fitting_changes(lora, PROMPTS, tight).fitting]
 
 
-@pytest.mark.parametrize("family", ["qwen2_5_vl", "qwen3_vl", "internvl"])
+@pytest.mark.parametrize("family", ["qwen2_5_vl", "qwen3_vl", "qwen3_5", "internvl"])
 def test_saved_values_of_a_layer_are_what_autograd_keeps(family: str, tmp_path: Path) -> None:
     """The formula against a real decoder, every saved tensor counted once by its storage."""
     from transformers import AutoModelForImageTextToText
 
     folder = BUILDERS[family](tmp_path / family)
     model: Any = AutoModelForImageTextToText.from_pretrained(folder, attn_implementation="sdpa")
-    shape, num_tokens = read_shape(make_config(folder)), 256
+    shape, num_tokens = read_shape(make_config(folder)), 512
     sizes: dict[int, int] = {}
 
     def keep(tensor: torch.Tensor) -> torch.Tensor:
@@ -288,15 +290,22 @@ def test_saved_values_of_a_layer_are_what_autograd_keeps(family: str, tmp_path: 
 
     kept: list[torch.Tensor] = []  # alive, so that no storage is counted for another
     install(model)
-    seen_until = torch.tensor([160] * 96 + [128] * 32 + [160] * 32 + [256] * 96)  # two trees
+    recurrent_layers.install(model)
+    seen_until = torch.tensor([320] * 192 + [256] * 64 + [320] * 64 + [512] * 192)  # two trees
     embeds = model.get_input_embeddings()(torch.zeros(1, num_tokens, dtype=torch.long))
     ignored = torch.zeros(1, 1, 1, 1)  # of four dimensions: transformers makes none itself
     tree = BlockAttention(seen_until)
     weights = {p.untyped_storage().data_ptr() for p in model.parameters()}
     with torch.autograd.graph.saved_tensors_hooks(lambda t: (kept.append(t), keep(t))[1], lambda t: t):
-        model.get_decoder()(inputs_embeds=embeds, attention_mask=ignored, tree=tree, use_cache=False)
+        model.get_decoder()(
+            inputs_embeds=embeds,
+            attention_mask=ignored,
+            tree=tree,
+            use_cache=False,
+            **({"states": RecurrentTree(seen_until)} if shape.language.recurrence else {}),
+        )
     pairs, num_keys = block_sizes(seen_until.numpy())
     saved = sum(size for place, size in sizes.items() if place not in weights) - pairs  # the masks
     stack = shape.language
     keys = key_values(stack, num_keys, repeated=False)
-    assert saved == pytest.approx(stack.num_layers * (layer_values(stack) * num_tokens + keys), rel=0.15)
+    assert saved * 4 == pytest.approx(stack_bytes(stack, num_tokens, keys, 4, False), rel=0.15)

@@ -28,6 +28,7 @@ def engine_arguments(
     *,
     on_gpu: bool,
     takes_turns: bool = False,
+    has_state: bool = False,
 ) -> dict[str, Any]:
     """Arguments of vLLM's EngineArgs.
 
@@ -37,10 +38,11 @@ def engine_arguments(
         engine_options: the processor's, for vLLM's own.
         on_gpu: whether the engine runs on GPUs.
         takes_turns: whether it gives its GPUs' memory up for the trainer.
+        has_state: whether layers carry a state from token to token, see `model_has_state`.
     """
-    generator, model = config.generator, local_model(config.model.path)
+    generator = config.generator
     return {
-        "model": model,
+        "model": local_model(config.model.path),
         "dtype": config.model.dtype,
         "seed": config.run.seed,
         "max_model_len": generator.max_model_len,
@@ -55,7 +57,7 @@ def engine_arguments(
         "async_scheduling": False,
         "enable_sleep_mode": takes_turns and on_gpu,
         # The states of layers that have one are kept at the ends of partial prefills alone.
-        "enable_prefix_caching": on_gpu or not _has_state(model, config),
+        "enable_prefix_caching": on_gpu or not has_state,
         # vLLM rewinds a seeded generator after a partial prefill; a CPU one cannot be rewound.
         "enable_chunked_prefill": on_gpu,
         "generation_config": "vllm",  # nothing hidden: no sampling defaults from the model's folder
@@ -69,11 +71,12 @@ def engine_arguments(
     }
 
 
-def _has_state(model: str, config: Config) -> bool:
+def model_has_state(config: Config) -> bool:
+    """Whether layers of the config's model carry a state from token to token."""
     from transformers import AutoConfig
 
-    found = AutoConfig.from_pretrained(model, trust_remote_code=config.processor.trust_remote_code)
-    return has_state(found.get_text_config())
+    path, remote = local_model(config.model.path), config.processor.trust_remote_code
+    return has_state(AutoConfig.from_pretrained(path, trust_remote_code=remote).get_text_config())
 
 
 def memory_share(generator: GeneratorConfig, *, on_gpu: bool) -> float:

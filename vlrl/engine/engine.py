@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from vlrl.choices import MachineChoice
 from vlrl.config import Config
-from vlrl.engine.arguments import engine_arguments
+from vlrl.engine.arguments import engine_arguments, model_has_state
 from vlrl.engine.choices import engine_choices
 from vlrl.engine.client.shared_media import fetch_media
 from vlrl.engine.gated_delta_cpu import compute_float32
@@ -144,6 +144,7 @@ class Engine:
             self._engine_options,
             on_gpu=on_gpu,
             takes_turns=self._takes_turns,
+            has_state=model_has_state(self._config),
         )
         if self._lora is not None:
             targets = adapter_targets(empty_model(self._config), self._lora)

@@ -17,6 +17,7 @@ from vlrl.engine.lora_cpu import use_plain_products
 from vlrl.errors import ConfigError, EngineError
 from vlrl.model.hf_names import PublishedLayout
 from vlrl.model.parts import VISION_PARTS, part_of
+from vlrl.model.recurrent.layers import has_state
 
 FIRST_ID = 1
 """Of the adapters: vLLM counts from 1."""
@@ -36,17 +37,25 @@ def adapter_arguments(
         num_adapters: one a policy.
 
     Raises:
-        ConfigError: if the rank is larger than any that vLLM serves, or it serves none for the model.
+        ConfigError: if the rank is larger than any that vLLM serves, or it serves none for the model, or none
+            for its layers with a state on this device.
     """
     from vllm import EngineArgs
     from vllm.config.lora import MaxLoRARanks
     from vllm.model_executor.model_loader.utils import get_model_cls
     from vllm.model_executor.models import supports_lora
+    from vllm.platforms import current_platform
 
-    model_class = get_model_cls(EngineArgs(**arguments).create_model_config())
+    model_config = EngineArgs(**arguments).create_model_config()
+    model_class = get_model_cls(model_config)
     if not supports_lora(model_class):
         require_places(targets, arguments["model"])
 
+    if has_state(model_config.hf_text_config) and current_platform.is_cpu():
+        raise ConfigError(
+            "lora.sync=adapter, but vLLM's layers with a state take no adapters on a CPU; set "
+            "lora.sync=merged"
+        )
     ranks = sorted(get_args(MaxLoRARanks))
     room = next((rank for rank in ranks if rank >= options.rank), None)
     if room is None:

@@ -20,6 +20,8 @@ from vlrl.trainer.choices import fuses_update
 FLOAT32 = 4
 MAX_LIVE_PARAMS = 1_000_000_000
 """Parameters that ZeRO-3 keeps gathered at most (DeepSpeed's stage3_max_live_parameters)."""
+DELTA_CHUNK = 64
+"""Tokens that transformers' gated delta rule reads at once."""
 BUCKET_PARAMS = 500_000_000
 """Gradients that DeepSpeed reduces at a time (reduce_bucket_size); the buffer is reserved whole on a GPU."""
 UPDATED_PARAMS = 1_000_000_000
@@ -202,6 +204,20 @@ def layer_values(stack: Stack) -> int:
     return norms + 3 * stack.heads + (4 if stack.num_gates == 3 else 2) * stack.inner
 
 
+def state_layer_bytes(stack: Stack, size: int) -> int:
+    """Bytes a token that autograd saves in one layer with a state.
+
+    The norms and the MLP as in a layer that attends, and of every channel its value before and after the
+    convolution. transformers' own delta rule is computed in float32, in chunks of 64: five products of a
+    chunk with itself, 21 arrays as large as the values, and the state at each chunk's end.
+    """
+    assert stack.recurrence is not None
+    rule = stack.recurrence
+    values = 6 * stack.hidden + 2 * rule.channels + (4 if stack.num_gates == 3 else 2) * stack.inner
+    of_rule = rule.num_heads * (5 * DELTA_CHUNK + 21 * rule.value + rule.key * rule.value // DELTA_CHUNK)
+    return values * size + of_rule * FLOAT32
+
+
 def key_values(stack: Stack, num_keys: int, *, repeated: bool) -> int:
     """Values that autograd saves in one layer of keys and values.
 
@@ -213,11 +229,22 @@ def key_values(stack: Stack, num_keys: int, *, repeated: bool) -> int:
     return 2 * (stack.heads if repeated else stack.key_heads) * num_keys
 
 
-def _stack_bytes(stack: Stack, num_tokens: int, keys: int, size: int, checkpointed: bool) -> int:
-    whole = (layer_values(stack) * num_tokens + keys) * size
+def stack_bytes(stack: Stack, num_tokens: int, keys: int, size: int, checkpointed: bool) -> int:
+    """Bytes that autograd saves in a stack.
+
+    Args:
+        stack: the layers.
+        num_tokens: that go through it.
+        keys: values of keys and values that a layer saves, see `key_values`.
+        size: bytes of a value.
+        checkpointed: whether layers are computed again in the backward pass.
+    """
+    attending = (layer_values(stack) * num_tokens + keys) * size
+    carrying = state_layer_bytes(stack, size) * num_tokens if stack.recurrence else 0
     if not checkpointed:
-        return stack.num_layers * whole
-    return stack.num_layers * stack.hidden * num_tokens * size + whole  # inputs, and one layer made again
+        return stack.num_attending * attending + (stack.num_layers - stack.num_attending) * carrying
+    inputs = stack.num_layers * stack.hidden * num_tokens * size
+    return inputs + max(attending, carrying)  # one layer is made again
 
 
 def _language_activations(shape: ModelShape, work: Workload, config: Config, device: str) -> int:
@@ -234,7 +261,7 @@ def _language_activations(shape: ModelShape, work: Workload, config: Config, dev
     repeated = (device == "cuda" and kind != "flex") or shape.language.num_key_heads % num_slices > 0
     keys = key_values(shape.language, num_keys, repeated=repeated) // num_slices
     recomputed = recomputes(config.trainer.gradient_checkpointing, "language")
-    saved = _stack_bytes(shape.language, tokens, keys, size, recomputed)
+    saved = stack_bytes(shape.language, tokens, keys, size, recomputed)
     holes = _adapter_holes(shape, "language_layers", tokens, recomputed, device)
     return saved + holes + mask * size + 3 * tokens * shape.language.hidden * size
 
@@ -259,7 +286,7 @@ def _vision_activations(shape: ModelShape, work: Workload, config: Config, devic
         return pixels + (layer_values(shape.vision) * patches + keys) * size
     recomputed = recomputes(config.trainer.gradient_checkpointing, "vision")
     holes = _adapter_holes(shape, "vision_tower", patches, recomputed, device)
-    return pixels + holes + _stack_bytes(shape.vision, patches, keys, size, recomputed)
+    return pixels + holes + stack_bytes(shape.vision, patches, keys, size, recomputed)
 
 
 def _update_tensors(config: Config, device: str) -> int:

@@ -130,8 +130,8 @@ def engine_memory(shape: ModelShape, config: Config, machine_bytes: int, device:
 
 
 def kv_bytes_per_token(shape: ModelShape) -> int:
-    """Bytes of a token in the engine's cache: keys and values of all layers."""
-    return 2 * shape.language.num_layers * shape.language.key_heads * shape.weight_bytes
+    """Bytes of a token in the engine's cache: keys and values of all layers that attend."""
+    return 2 * shape.language.num_attending * shape.language.key_heads * shape.weight_bytes
 
 
 def gpu_memories(

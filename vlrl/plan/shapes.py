@@ -9,8 +9,28 @@ from typing import Any
 
 from vlrl.config import Config
 from vlrl.errors import ConfigError
+from vlrl.model.recurrent.layers import RECURRENT
 
 BYTES = {"float32": 4, "bfloat16": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Recurrence:
+    """The layers of a stack that carry a state in place of attending: gated delta rules.
+
+    Attributes:
+        num_layers: of them.
+        channels: features of a token that go through the short convolution.
+        num_heads: heads of the rule.
+        key: features of a head's keys.
+        value: features of a head's values.
+    """
+
+    num_layers: int
+    channels: int
+    num_heads: int
+    key: int
+    value: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +48,7 @@ class Stack:
         norms_heads: whether queries and keys are normalised (Qwen3).
         num_heads: query heads.
         num_key_heads: key heads.
+        recurrence: of its layers, those that carry a state.
     """
 
     num_layers: int
@@ -40,6 +61,12 @@ class Stack:
     norms_heads: bool = False
     num_heads: int = 1
     num_key_heads: int = 1
+    recurrence: Recurrence | None = None
+
+    @property
+    def num_attending(self) -> int:
+        """Layers that attend, and keep keys and values."""
+        return self.num_layers - (self.recurrence.num_layers if self.recurrence else 0)
 
     @property
     def matmul_params(self) -> int:
@@ -202,7 +229,16 @@ def _stack(model: Any, part: str, config: Any) -> Stack:
         norms_heads=any(name.endswith(".q_norm") for name, _ in layers[0].named_modules()),
         num_heads=heads,
         num_key_heads=key_heads,
+        recurrence=_recurrence(config),
     )
+
+
+def _recurrence(config: Any) -> Recurrence | None:
+    if (kinds := getattr(config, "layer_types", None)) is None or RECURRENT not in kinds:
+        return None
+    keys, values = config.linear_num_key_heads, config.linear_num_value_heads
+    key, value = config.linear_key_head_dim, config.linear_value_head_dim
+    return Recurrence(kinds.count(RECURRENT), 2 * keys * key + values * value, values, key, value)
 
 
 def _side(size: Any) -> int:

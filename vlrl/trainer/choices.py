@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -12,8 +13,10 @@ from vlrl.config import Config
 from vlrl.model import attention
 from vlrl.model.cpu_matmul import choose_products
 from vlrl.model.kernels import spans
+from vlrl.model.recurrent.layers import has_state
 
 FUSED = "fused AdamW"
+STATE_COST = "transformers measured more than ten times the seconds of the kernels on an H100"
 GROUPED_PRODUCTS_FROM = (8, 0)
 """Compute capability of the oldest GPUs whose products of experts torch groups into one kernel."""
 
@@ -41,7 +44,10 @@ def choose_for(model: Any, config: Config, device: torch.device) -> RankChoices:
     heads = attention.heads_of(model, trainer.sequence_parallel)
     kind, of_language = attention.choose(trainer.attention, device, heads)
     spans_kind, of_vision = spans.choose(model, device)
-    found = [of_language, of_vision, optimizer_choice(config, device.type), _experts_choice(model, device)]
+    found = [
+        *(of_language, of_vision, optimizer_choice(config, device.type)),
+        *(_experts_choice(model, device), _state_choice(model, device)),
+    ]
     if device.type == "cpu":
         found.append(choose_products())
     return RankChoices(device.type, kind, spans_kind, tuple(choice for choice in found if choice is not None))
@@ -72,6 +78,17 @@ def optimizer_choice(config: Config, device_type: str) -> MachineChoice:
         "trainer.offload_optimizer keeps its states there",
         "12 bytes of states for each trained parameter go through the host's memory in every step",
     )
+
+
+def _state_choice(model: Any, device: torch.device) -> MachineChoice | None:
+    """How layers with a state are computed; None without any, and on a CPU, where there is one way."""
+    if device.type != "cuda" or not has_state(model.get_decoder().config):
+        return None
+    name, wanted = "layers with a state", "flash-linear-attention's kernels"
+    if find_spec("fla") is None:
+        reason = "flash-linear-attention is not installed"
+        return MachineChoice(name, wanted, "torch's operations", reason, STATE_COST)
+    return MachineChoice.as_wanted(name, wanted, "installed; untried by vlrl on a GPU")
 
 
 def _experts_choice(model: Any, device: torch.device) -> MachineChoice | None:

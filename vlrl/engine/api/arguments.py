@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vlrl.engine.api.options import ModelServerOptions
-from vlrl.engine.arguments import engine_arguments, engine_environment
+from vlrl.engine.arguments import engine_arguments, engine_environment, model_has_state
 from vlrl.errors import ConfigError
 
 OF_TRAINING = (
@@ -35,7 +35,13 @@ def server_arguments(options: ModelServerOptions, *, on_gpu: bool, extra: Sequen
 
     config = options.read_config()
     processor = open_processor(config)
-    arguments = engine_arguments(config, processor.banned_token_ids, processor.engine_options, on_gpu=on_gpu)
+    arguments = engine_arguments(
+        config,
+        processor.banned_token_ids,
+        processor.engine_options,
+        on_gpu=on_gpu,
+        has_state=model_has_state(config),
+    )
     kept = {name: value for name, value in arguments.items() if name not in OF_TRAINING}
     kept |= {
         "served_model_name": options.name,
