@@ -1,4 +1,4 @@
-"""SmolVLM and SmolVLM2: turns named in words, images cut into tiles that are named by row and column."""
+"""SmolVLM, SmolVLM2, Idefics 3: turns named in words, images in tiles that are named by row and column."""
 
 from __future__ import annotations
 
@@ -45,3 +45,9 @@ class SmolVLMProcessor(FamilyProcessor):
         """Rows and columns of the tiling; (0, 0) for an image that is one tile."""
         _, rows, columns = self._hf.image_processor.get_number_of_image_patches(*shape.size, {})
         return int(rows), int(columns)
+
+
+class Idefics3Processor(SmolVLMProcessor):
+    """Idefics 3, of which SmolVLM is the small form: the same prompt, on a Llama."""
+
+    end_tokens = ("<|end_of_text|>",)

@@ -42,6 +42,8 @@ SLOW = (
     "internvl",
     "llava_onevision",
     "smolvlm",
+    "idefics3",
+    "mistral3",
 )
 FAMILIES = [
     "qwen3_vl_moe",

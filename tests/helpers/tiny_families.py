@@ -121,8 +121,31 @@ def build_smolvlm(path: Path) -> Path:
     """SmolVLM2, tiles of 64 pixels, 4 tokens each, images enlarged to 128 pixels."""
     from transformers import SmolVLMImageProcessor, SmolVLMProcessor, SmolVLMVideoProcessor
 
+    config, tokenizer = _idefics("smolvlm", SMOLVLM_TOKENS, "<|im_end|>")
+    image = SmolVLMImageProcessor(size={"longest_edge": 128}, max_image_size={"longest_edge": 64})
+    video = SmolVLMVideoProcessor(size={"longest_edge": 64}, max_image_size={"longest_edge": 64})
+    processor = SmolVLMProcessor(image, tokenizer, video, image_seq_len=4, chat_template=SMOLVLM_TEMPLATE)
+    return write_model(path, config, processor, seed=0)
+
+
+IDEFICS3_TOKENS = ("<|begin_of_text|>", "<|end_of_text|>", *SMOLVLM_TOKENS[3:])
+IDEFICS3_TEMPLATE = SMOLVLM_TEMPLATE.replace("<|im_start|>", "<|begin_of_text|>")
+
+
+def build_idefics3(path: Path) -> Path:
+    """Idefics 3, with images as SmolVLM has them."""
+    from transformers import Idefics3ImageProcessor, Idefics3Processor
+
+    config, tokenizer = _idefics("idefics3", IDEFICS3_TOKENS, "<|end_of_text|>")
+    image = Idefics3ImageProcessor(size={"longest_edge": 128}, max_image_size={"longest_edge": 64})
+    processor = Idefics3Processor(image, tokenizer, image_seq_len=4, chat_template=IDEFICS3_TEMPLATE)
+    return write_model(path, config, processor, seed=0)
+
+
+def _idefics(model_type: str, tokens: Sequence[str], pad_token: str) -> tuple[Any, Any]:
+    """Config and tokenizer of SmolVLM and Idefics 3."""
     tokenizer = train_tokenizer(
-        CORPUS, 384, SMOLVLM_TOKENS, eos_token="<end_of_utterance>", pad_token="<|im_end|>",
+        CORPUS, 384, tokens, eos_token="<end_of_utterance>", pad_token=pad_token,
         model_specific_special_tokens={
             "fake_image_token": "<fake_token_around_image>",
             "image_token": "<image>",
@@ -131,7 +154,7 @@ def build_smolvlm(path: Path) -> Path:
         },
     )  # fmt: skip
     config = _config(
-        "smolvlm",
+        model_type,
         text_config={"model_type": "llama", **_text(tokenizer, tie_word_embeddings=False), "head_dim": 32},
         vision_config={
             "hidden_size": 64,
@@ -146,9 +169,62 @@ def build_smolvlm(path: Path) -> Path:
         pad_token_id=tokenizer.pad_token_id,
         tie_word_embeddings=False,
     )
-    image = SmolVLMImageProcessor(size={"longest_edge": 128}, max_image_size={"longest_edge": 64})
-    video = SmolVLMVideoProcessor(size={"longest_edge": 64}, max_image_size={"longest_edge": 64})
-    processor = SmolVLMProcessor(image, tokenizer, video, image_seq_len=4, chat_template=SMOLVLM_TEMPLATE)
+    return config, tokenizer
+
+
+# Mistral Small 3.1: turns in brackets, rows of patches that end with tokens of their own.
+
+MISTRAL3_TOKENS = (
+    "<unk>", "<s>", "</s>", "[INST]", "[/INST]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[IMG]",
+    "[IMG_BREAK]", "[IMG_END]", "<pad>",
+)  # fmt: skip
+MISTRAL3_TEMPLATE = (
+    "{{ bos_token }}{% for message in messages %}"
+    "{% set name = {'system': 'SYSTEM_PROMPT', 'user': 'INST'}.get(message.role) %}"
+    "{% if name %}[{{ name }}]{% endif %}"
+    "{% if message.content is string %}{{ message.content }}{% else %}"
+    "{% for part in message.content %}"
+    "{% if part.type == 'image' %}[IMG]{% else %}{{ part.text }}{% endif %}{% endfor %}{% endif %}"
+    "{% if name %}[/{{ name }}]{% else %}{{ eos_token }}{% endif %}{% endfor %}"
+)
+
+
+def build_mistral3(path: Path) -> Path:
+    """Mistral Small 3.1: patches of 8 pixels, four of them a token, images of up to 160 pixels."""
+    from transformers import PixtralImageProcessor, PixtralProcessor
+
+    tokenizer = train_tokenizer(
+        CORPUS, 384, MISTRAL3_TOKENS, eos_token="</s>", pad_token="<pad>", bos_token="<s>"
+    )
+    config = _config(
+        "mistral3",
+        text_config={
+            "model_type": "mistral",
+            **_text(tokenizer, tie_word_embeddings=False),
+            "head_dim": 32,
+            "sliding_window": None,
+        },
+        vision_config={
+            "model_type": "pixtral",
+            "hidden_size": 64,
+            "intermediate_size": 128,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "head_dim": 16,
+            "image_size": 160,
+            "patch_size": 8,
+        },
+        image_token_index=tokenizer.convert_tokens_to_ids("[IMG]"),
+        spatial_merge_size=2,
+        tie_word_embeddings=False,
+    )
+    processor = PixtralProcessor(
+        PixtralImageProcessor(size={"longest_edge": 160}, patch_size={"height": 8, "width": 8}),
+        tokenizer,
+        patch_size=8,
+        spatial_merge_size=2,
+        chat_template=MISTRAL3_TEMPLATE,
+    )
     return write_model(path, config, processor, seed=0)
 
 
@@ -260,6 +336,8 @@ BUILDERS: dict[str, Callable[[Path], Path]] = {
     "qwen3_5_moe": build_qwen3_5_moe,
     "internvl": build_internvl,
     "smolvlm": build_smolvlm,
+    "idefics3": build_idefics3,
+    "mistral3": build_mistral3,
     "llava_onevision": build_llava_onevision,
     "gemma3": build_gemma3,
 }

@@ -179,7 +179,7 @@ def _read_shape(config: Config, fetch: bool) -> ModelShape:
             adapters += count * config.lora.rank * sum(shape)
             outputs[part] += count * shape[0]
     text, vision = found.get_text_config(), found.vision_config
-    merge = getattr(vision, "spatial_merge_size", None)
+    merge = getattr(vision, "spatial_merge_size", None) or getattr(found, "spatial_merge_size", None)
     return ModelShape(
         params=dict(params),
         trained=dict(trained),

@@ -139,7 +139,9 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "qwen3_5": "vlrl.processors.qwen_vl:Qwen3VLProcessor",
         "qwen3_5_moe": "vlrl.processors.qwen_vl:Qwen3VLProcessor",
         "internvl": "vlrl.processors.internvl:InternVLProcessor",
+        "mistral3": "vlrl.processors.mistral3:Mistral3Processor",
         "smolvlm": "vlrl.processors.smolvlm:SmolVLMProcessor",
+        "idefics3": "vlrl.processors.smolvlm:Idefics3Processor",
         "llava_onevision": "vlrl.processors.llava_onevision:LlavaOnevisionProcessor",
     },
     "filters": {
