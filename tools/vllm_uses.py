@@ -16,6 +16,7 @@ WORKERS = ("vllm.v1.worker.gpu_worker.Worker", "vllm.v1.worker.cpu_worker.CPUWor
 SCHEDULER = "vllm.v1.core.sched.scheduler.Scheduler"
 ADAPTERS = "vllm.lora.worker_manager.LRUCacheWorkerLoRAManager"
 ADAPTER_MODEL = "vllm.lora.model_manager.LRUCacheLoRAModelManager"
+DELTA_RULE = "vllm.model_executor.layers.mamba.gdn.qwen_gdn_linear_attn.QwenGatedDeltaNetAttention"
 
 CLASSES: Mapping[str, Mapping[str, Sequence[str]]] = {
     "engine.py": {
@@ -45,6 +46,16 @@ CLASSES: Mapping[str, Mapping[str, Sequence[str]]] = {
         "s": ["vllm.outputs.WeightVersionSpan"],
     },
     "weight_receiver.py": {"self.model_runner": RUNNERS},
+    "gated_delta_cpu.py": {
+        "context": ["vllm.forward_context.ForwardContext"],
+        "layer": [DELTA_RULE],
+        "layer.A_log": [],
+        "layer.A_log.float()": [],
+        "self._layer": [DELTA_RULE],
+        "found": ["vllm.v1.attention.backends.gdn_attn.GDNAttentionMetadata"],
+        "found.non_spec_state_indices_tensor": [],
+        "found.non_spec_query_start_loc": [],
+    },
     "lora.py": {
         "model_runner": RUNNERS[:2],
         "model_runner.lora_manager": [ADAPTERS],

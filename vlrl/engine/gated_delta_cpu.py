@@ -7,7 +7,6 @@ transformers' functions, on the states that vLLM keeps for each request.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
 from inspect import signature
 from typing import Any
 
@@ -18,19 +17,15 @@ from torch import Tensor
 
 def compute_float32() -> None:
     """Have vLLM compute float32 models as well; those of bfloat16 stay with its kernels."""
+    from vllm.forward_context import get_forward_context
     from vllm.model_executor.layers.mamba.ops.cpu import gdn_attention
+    from vllm.utils.torch_utils import _resolve_layer_name
 
     own = gdn_attention.cpu_gdn_attention_core
-    if not hasattr(own, "__wrapped__"):  # an engine that starts again in the same process
-        gdn_attention.cpu_gdn_attention_core = _with_float32(own)
+    if hasattr(own, "__signature__"):  # replaced for an engine of this process before
+        return
 
-
-def _with_float32(own: Callable[..., None]) -> Callable[..., None]:
-    @wraps(own)
     def core(mixed_qkv: Tensor, b: Tensor, a: Tensor, core_attn_out: Tensor, layer_name: Any) -> None:
-        from vllm.forward_context import get_forward_context
-        from vllm.utils.torch_utils import _resolve_layer_name
-
         context = get_forward_context()
         if mixed_qkv.dtype != torch.float32 or context.attn_metadata is None:
             own(mixed_qkv, b, a, core_attn_out, layer_name)
@@ -40,7 +35,7 @@ def _with_float32(own: Callable[..., None]) -> Callable[..., None]:
 
     # vLLM reads the operator's schema from it: types, where the function itself has their names.
     core.__signature__ = signature(own, eval_str=True)  # type: ignore[attr-defined]
-    return core
+    gdn_attention.cpu_gdn_attention_core = core
 
 
 class _Requests:

@@ -44,14 +44,13 @@ def adapter_arguments(
     from vllm.config.lora import MaxLoRARanks
     from vllm.model_executor.model_loader.utils import get_model_cls
     from vllm.model_executor.models import supports_lora
-    from vllm.platforms import current_platform
 
     model_config = EngineArgs(**arguments).create_model_config()
     model_class = get_model_cls(model_config)
     if not supports_lora(model_class):
         require_places(targets, arguments["model"])
 
-    if has_state(model_config.hf_text_config) and current_platform.is_cpu():
+    if has_state(model_config.hf_text_config) and not torch.cuda.is_available():
         raise ConfigError(
             "lora.sync=adapter, but vLLM's layers with a state take no adapters on a CPU; set "
             "lora.sync=merged"
