@@ -11,9 +11,10 @@ import ray
 from builders import make_config
 
 from vlrl.config.engine import GeneratorConfig
-from vlrl.engine.arguments import engine_arguments, engine_environment
+from vlrl.engine.arguments import BREAKS, SET_BY, _names_of_vllm, engine_arguments, engine_environment
+from vlrl.errors import ConfigError
 
-OURS = {"mode", "num_replicas", "max_restarts", "max_concurrency", "cpu_kv_cache_gib", "cpus"}
+OURS = {"mode", "num_replicas", "max_restarts", "max_concurrency", "cpu_kv_cache_gib", "cpus", "engine"}
 """Of the generator's options those that say how many engines there are, where, and when they generate."""
 
 OTHER: dict[str, Any] = {
@@ -33,6 +34,29 @@ def test_an_option_of_the_engine_reaches_it_under_its_name(name: str) -> None:
 
     assert handed(**{name: OTHER[name]})[name] == OTHER[name]
     assert handed()[name] != OTHER[name]
+
+
+def handed_further(**engine: Any) -> dict[str, Any]:
+    return engine_arguments(make_config("m", generator={"engine": engine}), [], {}, on_gpu=False)
+
+
+def test_further_arguments_reach_vllm_and_slips_are_named() -> None:
+    handed = handed_further(block_size=32, enable_prefix_caching=False)
+    assert handed["block_size"] == 32 and handed["enable_prefix_caching"] is False
+    with pytest.raises(ConfigError, match=r"generator\.engine\.blok_size: .* did you mean block_size\?"):
+        handed_further(blok_size=32)
+    with pytest.raises(ConfigError, match=r"EngineArgs has no such argument$"):
+        handed_further(qqq=1)
+
+
+def test_what_other_keys_say_or_a_law_forbids_is_refused() -> None:
+    """Every argument that vlrl sets, but the one that may be taken away from it."""
+    with pytest.raises(ConfigError, match=r"generator\.engine\.seed: give run\.seed instead"):
+        handed_further(seed=3)
+    with pytest.raises(ConfigError, match=r"generator\.engine\.quantization would break law 6: "):
+        handed_further(quantization="fp8")
+    assert set(handed_further()) - {"enable_prefix_caching"} <= {*SET_BY, *BREAKS}
+    assert {*SET_BY, *BREAKS} <= _names_of_vllm()
 
 
 def test_what_is_no_option_is_as_the_laws_want_it() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -46,6 +46,9 @@ class GeneratorConfig(Section):
     """Skip compilation and CUDA graphs: starts sooner, decodes slower. Null skips them on CPUs only."""
     cpus: float = Field(1.0, gt=0)
     """Cores each engine's actor reserves in Ray."""
+    engine: dict[str, Any] = Field(default_factory=dict)
+    """Further arguments of vLLM's EngineArgs by their names there, such as {block_size: 32}. Those that other
+    options set, and those that break one of the ten laws, are refused with the key or the law."""
 
 
 Transport = Literal["auto", "shared_memory", "disk", "broadcast"]

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import difflib
 import os
 from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from vlrl.config import Config
 from vlrl.config.engine import GeneratorConfig
+from vlrl.errors import ConfigError
 from vlrl.model.recurrent.layers import has_state
 from vlrl.storage.model_cache import local_model
 
@@ -19,6 +25,82 @@ REUSED_MEMORY: Mapping[str, str] = {
 }
 """For glibc: memory that was freed is kept and given out again. On a CPU every load makes new tensors, whose
 pages the kernel would clear first; that took most of a load's time."""
+
+
+SET_BY: Mapping[str, str] = {
+    **{name: "model.path" for name in ("model", "tokenizer", "hf_config_path", "revision", "model_weights")},
+    "dtype": "model.dtype",
+    "seed": "run.seed",
+    **{
+        name: f"generator.{name}"
+        for name in (
+            *("max_model_len", "max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization"),
+            *("tensor_parallel_size", "enforce_eager"),
+        )
+    },
+    **{name: "generator.num_replicas" for name in ("data_parallel_size", "pipeline_parallel_size")},
+    "distributed_executor_backend": "generator.tensor_parallel_size",
+    "mm_processor_kwargs": "processor",
+    "trust_remote_code": "processor.trust_remote_code",
+    **{
+        name: "lora"
+        for name in (
+            *("enable_lora", "max_loras", "max_cpu_loras", "max_lora_rank", "lora_target_modules"),
+            "enable_tower_connector_lora",
+        )
+    },
+    "enable_sleep_mode": "placement",
+    "disable_log_stats": "logging.prometheus_port",
+}
+"""vLLM's argument → the key of the config that says it."""
+BREAKS: Mapping[str, str] = {
+    "logits_processors": "law 3: the one that is there keeps media tokens from being generated",
+    "additional_config": "law 3: it names the media tokens that are not generated",
+    "logprobs_mode": "law 5: log-probabilities are those of the distribution that was sampled from",
+    "speculative_config": "law 5: its log-probabilities have not been compared with the trainer's",
+    "quantization": "law 6: an update would have to quantise the weights as a start does, which is untried",
+    "load_format": "law 6: weights come from the model's folder, and then from the trainer",
+    "worker_extension_cls": "law 6: the one that is there receives the trainer's weights",
+    "weight_transfer_config": "law 6: vlrl sends the weights itself, see the section weights",
+    "async_scheduling": "law 6: a batch would be in flight while weights are replaced",
+    "enable_chunked_prefill": "law 8: on a CPU a seeded generator cannot be rewound after a partial prefill; "
+    "on GPUs it is on",
+    "generation_config": "law 9: sampling has no defaults but the config's",
+    "override_generation_config": "law 9: sampling has no defaults but the config's",
+}
+"""vLLM's argument → the law that it breaks, and why."""
+
+
+def further_arguments(config: Config) -> dict[str, Any]:
+    """The arguments of generator.engine.
+
+    Raises:
+        ConfigError: for a name that vLLM does not have, one that another key says, or one that breaks a law.
+    """
+    given = config.generator.engine
+    for name in given:
+        place = f"generator.engine.{name}"
+        if name in SET_BY:
+            raise ConfigError(f"{place}: give {SET_BY[name]} instead, which is read by more than the engine")
+        if name in BREAKS:
+            raise ConfigError(f"{place} would break {BREAKS[name]}")
+        known = _names_of_vllm()
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise ConfigError(f"{place}: vLLM's EngineArgs has no such argument{hint}")
+    return dict(given)
+
+
+@cache
+def _names_of_vllm() -> frozenset[str]:
+    """Names of EngineArgs' fields, read from source: importing vLLM takes ten seconds."""
+    found = find_spec("vllm")
+    assert found is not None and found.origin is not None, "vLLM is one of vlrl's own requirements"
+    tree = ast.parse((Path(found.origin).parent / "engine" / "arg_utils.py").read_text("utf-8"))
+    [args] = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "EngineArgs"]
+    fields = (node.target for node in args.body if isinstance(node, ast.AnnAssign))
+    return frozenset(target.id for target in fields if isinstance(target, ast.Name))
 
 
 def engine_arguments(
@@ -39,6 +121,9 @@ def engine_arguments(
         on_gpu: whether the engine runs on GPUs.
         takes_turns: whether it gives its GPUs' memory up for the trainer.
         has_state: whether layers carry a state from token to token, see `model_has_state`.
+
+    Raises:
+        ConfigError: see `further_arguments`.
     """
     generator = config.generator
     return {
@@ -68,6 +153,7 @@ def engine_arguments(
         "trust_remote_code": config.processor.trust_remote_code,
         "worker_extension_cls": "vlrl.engine.weight_receiver.WeightReceiver",
         "disable_log_stats": config.logging.prometheus_port is None,
+        **further_arguments(config),
     }
 
 

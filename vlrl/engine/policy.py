@@ -11,7 +11,7 @@ from typing import Any
 from vlrl import cluster
 from vlrl.choices import MachineChoice, merged
 from vlrl.config import Config
-from vlrl.engine.arguments import engine_environment
+from vlrl.engine.arguments import engine_environment, further_arguments
 from vlrl.engine.client.client import EngineClient
 from vlrl.engine.engine import Engine
 from vlrl.engine.joint_batches import JointBatches
@@ -105,6 +105,7 @@ class VllmPolicy(EngineClient):
         reservation: cluster.Reservation | None = None,
     ) -> None:
         """Start the engines, at a reservation's places or on this node; `wait_ready` waits for them."""
+        further_arguments(config)  # refused before anything is started
         generator = config.generator
         num_replicas = generator.num_replicas or 1
         here = cluster.driver_place(num_replicas, generator.cpus)
