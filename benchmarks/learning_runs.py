@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vlrl.config import Config, load_config
+from vlrl.model.tiny import QwenFamily
 from vlrl.tracking.console import TrainConsole
 
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
@@ -23,7 +24,13 @@ def quickstart_config(file: str, overrides: Mapping[str, object]) -> Config:
 
 
 def warm_start(
-    seed: int, out: Path, *, json_mode: bool, num_steps: int | None = None, num_digits: object = 2
+    seed: int,
+    out: Path,
+    *,
+    json_mode: bool,
+    num_steps: int | None = None,
+    num_digits: object = 2,
+    family: QwenFamily = "qwen2_5_vl",
 ) -> Path:
     """The model that all runs of a seed begin with, the quickstart's; made once.
 
@@ -33,9 +40,10 @@ def warm_start(
         json_mode: stdout stays free for JSON.
         num_steps: of the supervised run; the quickstart's if None.
         num_digits: digits that are added, see `digit_sum`.
+        family: of the model.
     """
     from vlrl import sft
-    from vlrl.model.tiny import build_tiny_qwen2_5_vl
+    from vlrl.model.tiny import build_tiny_qwen_vl
     from vlrl.registry import resolve
 
     values: dict[str, object] = {
@@ -51,7 +59,8 @@ def warm_start(
     if not (config.run_dir / "summary.json").is_file():
         shutil.rmtree(config.run_dir, ignore_errors=True)  # of a run that was cut short
         shutil.rmtree(config.model.path, ignore_errors=True)
-        build_tiny_qwen2_5_vl(config.model.path, resolve("datasets", "digit_sum")().corpus(), seed=seed)
+        corpus = resolve("datasets", "digit_sum")().corpus()
+        build_tiny_qwen_vl(family, config.model.path, corpus, seed=seed)
         with TrainConsole(f"warm start {seed}", config.num_steps, json_mode=json_mode) as console:
             sft.train(config, console)
     return config.run_dir / "model"

@@ -27,7 +27,7 @@ class Mistral3Processor(FamilyProcessor):
         self._longest = int(self._hf.image_processor.size["longest_edge"])
 
     def fit(self, height: int, width: int, min_pixels: int, max_pixels: int) -> tuple[int, int]:
-        """Within max_pixels and the processor's longest side."""
+        """The next larger sides that max_pixels and the processor's longest side allow, or smaller ones."""
         side = self._token_side
         larger = -(-height // side) * side, -(-width // side) * side
         if larger[0] * larger[1] <= max_pixels and max(larger) <= self._longest:

@@ -88,7 +88,7 @@ class Exchange:
     """
 
     def __init__(self, slice_lengths: Sequence[int], group: dist.ProcessGroup) -> None:
-        """Of ranks whose slices have so many tokens each, in order."""
+        """Exchange among a group's ranks, whose slices have so many tokens each, in order."""
         self._lengths, self._group = list(slice_lengths), group
         self.num_ranks, self.rank = len(self._lengths), dist.get_rank(group)
         self._mine = self._lengths[self.rank]

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from vlrl.errors import ConfigError
 from vlrl.model.recurrent import layers
-from vlrl.model.recurrent.tree import MAX_PADDING, SHORT_TOKENS, Node, RecurrentTree, nodes_of
+from vlrl.model.recurrent.tree import MAX_PADDING, SHORT_TOKENS, PackedNode, RecurrentTree, nodes_of
 
 Tree = tuple[int, list[Any]]
 """Tokens of a node, and its children."""
@@ -114,13 +114,13 @@ def test_padding_is_bounded(trees: list[Tree]) -> None:
 def test_nodes_go_on_from_their_parents() -> None:
     # Two tokens, then branches of one, of two and of one; then another tree.
     assert nodes_of(np.array([6, 6, 3, 5, 5, 6, 8, 8])) == [
-        Node(0, 2, -1, 0),
-        Node(2, 3, 0, 1),
-        Node(3, 5, 0, 1),
-        Node(5, 6, 0, 1),
-        Node(6, 8, -1, 0),
+        PackedNode(0, 2, -1, 0),
+        PackedNode(2, 3, 0, 1),
+        PackedNode(3, 5, 0, 1),
+        PackedNode(5, 6, 0, 1),
+        PackedNode(6, 8, -1, 0),
     ]
-    assert nodes_of(np.array([6])) == [Node(0, 1, -1, 0)]
+    assert nodes_of(np.array([6])) == [PackedNode(0, 1, -1, 0)]
 
 
 def test_a_kind_of_layer_that_is_not_known_is_refused() -> None:
@@ -132,7 +132,7 @@ def test_a_kind_of_layer_that_is_not_known_is_refused() -> None:
 
 
 def test_layers_that_reach_their_tokens_otherwise_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a later version of transformers may, whose functions would read the pack as one row."""
+    """A later version of transformers may do so, and would read the pack as one row."""
     layer = torch.nn.Module()
     layer.A_log = torch.nn.Parameter(torch.zeros(1))
     decoder = torch.nn.Module()

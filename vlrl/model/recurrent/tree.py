@@ -30,7 +30,7 @@ Rule = Callable[..., tuple[Tensor, Tensor | None]]
 of [batch, num_tokens, …] to outputs [batch, num_tokens, …] and the state after the last token."""
 
 
-class Node(NamedTuple):
+class PackedNode(NamedTuple):
     """Tokens [start, end) of the pack.
 
     Attributes:
@@ -44,15 +44,15 @@ class Node(NamedTuple):
     depth: int
 
 
-def nodes_of(seen_until: IntArray) -> list[Node]:
+def nodes_of(seen_until: IntArray) -> list[PackedNode]:
     """The nodes of packed trees, in order; `seen_until` is [num_tokens], see `vlrl.batch.MicroBatch`."""
     edges = [0, *(np.flatnonzero(np.diff(seen_until)) + 1).tolist(), len(seen_until)]
-    nodes: list[Node] = []
+    nodes: list[PackedNode] = []
     path: list[int] = []
     for start, end in pairwise(edges):
         while path and seen_until[nodes[path[-1]].start] <= start:
             path.pop()
-        nodes.append(Node(start, end, path[-1] if path else -1, len(path)))
+        nodes.append(PackedNode(start, end, path[-1] if path else -1, len(path)))
         path.append(len(nodes) - 1)
     return nodes
 
@@ -153,47 +153,45 @@ class RecurrentTree:
         return torch.cat(outputs)[self._to_pack][None]
 
     def _read_levels(self) -> list[list[_SideBySide]]:
-        """The nodes by depth, and of each depth those that are read at once."""
-        has_children = {node.parent for node in self._nodes}
-        state_of: dict[int, int] = {}
+        """The nodes by depth, and of each depth those that are read at once: first those with children."""
+        inner = {node.parent for node in self._nodes}
         levels: list[list[_SideBySide]] = []
+        states_above: dict[int, int] = {}  # node → place of its last state among those of its depth
         for depth in range(1 + max(node.depth for node in self._nodes)):
             numbers = [number for number, node in enumerate(self._nodes) if node.depth == depth]
-            level, known = [], dict(state_of)
-            state_of = {}
-            for group in self._of_like_length(numbers):
-                is_inner = any(number in has_children for number in group)
-                level.append(self._side_by_side(group, known if depth else None, is_inner))
-                if is_inner:
-                    state_of |= {number: len(state_of) + place for place, number in enumerate(group)}
+            level, states = list[_SideBySide](), dict[int, int]()
+            for is_inner in (True, False):
+                for group in self._of_like_length([n for n in numbers if (n in inner) is is_inner]):
+                    level.append(self._side_by_side(group, states_above, is_inner))
+                    if is_inner:
+                        states |= {number: len(states) + place for place, number in enumerate(group)}
             levels.append(level)
+            states_above = states
         return levels
 
     def _of_like_length(self, numbers: Sequence[int]) -> Iterator[list[int]]:
-        """Nodes in groups without much padding; those with children apart, as only their states are kept."""
-        inner = {node.parent for node in self._nodes}
+        """Nodes in groups without much padding."""
 
         def length(number: int) -> int:
             return self._nodes[number].end - self._nodes[number].start
 
-        for has_children in (True, False):
-            group: list[int] = []
-            for number in sorted((n for n in numbers if (n in inner) is has_children), key=length):
-                if group and length(number) > max(SHORT_TOKENS, MAX_PADDING * length(group[0])):
-                    yield group
-                    group = []
-                group.append(number)
-            if group:
+        group: list[int] = []
+        for number in sorted(numbers, key=length):
+            if group and length(number) > max(SHORT_TOKENS, MAX_PADDING * length(group[0])):
                 yield group
+                group = []
+            group.append(number)
+        if group:
+            yield group
 
     def _side_by_side(
-        self, group: Sequence[int], state_of: Mapping[int, int] | None, is_inner: bool
+        self, group: Sequence[int], states_above: Mapping[int, int], is_inner: bool
     ) -> _SideBySide:
         spans = [self._nodes[number][:2] for number in group]
         places = np.full((len(spans), max(end - start for start, end in spans)), self._size, np.int64)
         for row, (start, end) in zip(places, spans, strict=True):
             row[: end - start] = np.arange(start, end)
-        parents = None if state_of is None else [state_of[self._nodes[number].parent] for number in group]
+        parents = [states_above[self._nodes[number].parent] for number in group] if states_above else None
         return _SideBySide(
             self._tensor(places),
             self._tensor(np.flatnonzero(places.ravel() < self._size)),
