@@ -230,15 +230,7 @@ def key_values(stack: Stack, num_keys: int, *, repeated: bool) -> int:
 
 
 def stack_bytes(stack: Stack, num_tokens: int, keys: int, size: int, checkpointed: bool) -> int:
-    """Bytes that autograd saves in a stack.
-
-    Args:
-        stack: the layers.
-        num_tokens: that go through it.
-        keys: values of keys and values that a layer saves, see `key_values`.
-        size: bytes of a value.
-        checkpointed: whether layers are computed again in the backward pass.
-    """
+    """Bytes that autograd saves in a stack; `keys` are `key_values`, `size` is the bytes of a value."""
     attending = (layer_values(stack) * num_tokens + keys) * size
     carrying = state_layer_bytes(stack, size) * num_tokens if stack.recurrence else 0
     if not checkpointed:
