@@ -14,6 +14,7 @@ _TAGS = re.compile(r"(?:<([A-Za-z][\w-]*)>\s*(?:</\1>\s*)?)+\Z")
 """Tags that end a text: opened, as a template that has the model think writes them, or empty."""
 _SAID = "Xq7"
 """What no template writes by itself."""
+_ASKED: Mapping[str, Any] = {"role": "user", "content": [{"type": "text", "text": "?"}]}
 
 
 class ChatTemplate:
@@ -56,21 +57,28 @@ class ChatTemplate:
         Templates of models that think write "<think>" there, or an empty thought where they are not to: the
         message begins with it, and the model goes on from there. Only tags count, opened or empty.
         """
-        start = text.rfind(self._header) if self._header else -1
+        if self._header:
+            start = text.rfind(self._header)
+        else:  # nothing but the end of the user's turn stands before the message, as in Mistral's templates
+            start = len(text) - len(self._opening) if text.endswith(self._opening) else -1
         tail = text[start + len(self._header) :].lstrip() if start >= 0 else ""
         return tail if _TAGS.match(tail) else ""
 
     @cached_property
+    def _opening(self) -> str:
+        """What the template writes where the assistant is to speak."""
+        closed, opening = (self._rendered([_ASKED], (), is_open) for is_open in (False, True))
+        pairs = enumerate(zip(closed, opening, strict=False))
+        return opening[next((i for i, (a, b) in pairs if a != b), len(closed)) :]
+
+    @cached_property
     def _header(self) -> str:
         """What opens the assistant's turn, without the beginning of the message and blanks before it."""
-        asked = {"role": "user", "content": [{"type": "text", "text": "?"}]}
-        closed, opening = (self._rendered([asked], (), is_open) for is_open in (False, True))
-        pairs = enumerate(zip(closed, opening, strict=False))
-        written = opening[next((i for i, (a, b) in pairs if a != b), len(closed)) :]
+        written = self._opening
         if (tags := _TAGS.search(written)) is None:
             return written.rstrip()
         answer = {"role": "assistant", "content": [{"type": "text", "text": _SAID}]}
-        after = self._rendered([asked, answer, asked], (), False).rpartition(_SAID)[2]
+        after = self._rendered([_ASKED, answer, _ASKED], (), False).rpartition(_SAID)[2]
         end = tags.start()
         for tag in _TAG.finditer(written, end):
             if f"</{tag[1]}>" in after:  # the template closes it around every message: it is the header's
@@ -84,18 +92,14 @@ class ChatTemplate:
     @cached_property
     def _closed(self) -> str:
         """What is written behind the assistant's last message."""
-        asked, answer = (
-            {"role": role, "content": [{"type": "text", "text": text}]}
-            for role, text in (("user", "?"), ("assistant", _SAID))
-        )
-        return self._rendered([asked, answer], (), False).rpartition(_SAID)[2]
+        answer = {"role": "assistant", "content": [{"type": "text", "text": _SAID}]}
+        return self._rendered([_ASKED, answer], (), False).rpartition(_SAID)[2]
 
     @cached_property
     def _offers_tools(self) -> bool:
         """Whether tools change what is written."""
         tool = {"type": "function", "function": {"name": "probe", "description": "", "parameters": {}}}
-        asked = [{"role": "user", "content": [{"type": "text", "text": "?"}]}]
-        return self._rendered(asked, (), True) != self._rendered(asked, (tool,), True)
+        return self._rendered([_ASKED], (), True) != self._rendered([_ASKED], (tool,), True)
 
     def _rendered(
         self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]], opening: bool
