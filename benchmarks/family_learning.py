@@ -27,7 +27,7 @@ def main() -> None:
     )
     parser.add_argument("--family", choices=get_args(QwenFamily), default="qwen3_5")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--warm-steps", type=int, default=400)
+    parser.add_argument("--warm-steps", type=int, default=200)
     parser.add_argument("--steps", type=int, default=120)
     parser.add_argument("--out", type=Path, default=Path("runs/family_learning"), help="folder of the runs")
     args = parse_with_json(parser)

@@ -78,23 +78,24 @@ def test_every_path_is_read_as_a_row_of_its_own(trees: list[Tree]) -> None:
     def random(*shape: int) -> Tensor:
         return torch.randn(shape, generator=generator, dtype=torch.float64)
 
-    inputs = [random(1, size, 2, 3).requires_grad_() for _ in range(3)]
+    query, key, value = (random(1, size, 2, 3).requires_grad_() for _ in range(3))
     decays = -random(1, size, 2).abs()
     weight = random(5, 4).requires_grad_()
     hidden = random(1, 5, size).requires_grad_()
-    outputs = tree.scan(decaying, *inputs, {"g": decays})
+    outputs = tree.scan(decaying, query, key, value, {"g": decays})
     smooth = tree.convolve(convolved, hidden, weight)
     expected: Any = [None] * size
     expected_smooth: Any = [None] * size
     for path in paths:
-        rows, _ = decaying(*(x[:, path] for x in inputs), g=decays[:, path], initial_state=None)
+        q, k, v = (x[:, path] for x in (query, key, value))
+        rows, _ = decaying(q, k, v, g=decays[:, path], initial_state=None)
         columns = convolved(hidden[..., path], weight)
         for place, row, column in zip(path, rows[0], columns[0].T, strict=True):
             expected[place], expected_smooth[place] = row, column
     rows, columns = torch.stack(expected)[None], torch.stack(expected_smooth).T[None]
     assert torch.allclose(outputs, rows) and torch.allclose(smooth, columns)
     factors = random(*rows.shape), random(*columns.shape)
-    leaves = [*inputs, hidden, weight]
+    leaves = [query, key, value, hidden, weight]
     found, wanted = (
         torch.autograd.grad(sum((f * o).sum() for f, o in zip(factors, both, strict=True)), leaves)
         for both in ((outputs, smooth), (rows, columns))
