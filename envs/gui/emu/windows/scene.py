@@ -178,7 +178,7 @@ class Scene:
 
 
 def _look_alike(one: World, other: World) -> bool:
-    """Whether they differ in what no layer shows alone: pointer, keys, clipboard, seconds, most grips."""
+    """Whether they differ at most in what no layer shows: pointer, keys, clipboard, seconds, most grips."""
     if one is other:
         return True
     is_same_time = one.time_ms == other.time_ms or (
@@ -199,7 +199,7 @@ def _look_alike(one: World, other: World) -> bool:
 
 
 def _band_of(world: World) -> Held | None:
-    """The rubber band that is being drawn."""
+    """The rubber band that is being stretched."""
     return world.held if world.held is not None and world.held.grip == "band" else None
 
 
