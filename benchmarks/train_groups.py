@@ -109,6 +109,6 @@ def training_flops(config: Mapping[str, Any], micro_batches: Sequence[MicroBatch
         pairs = int((places - gone + 1).sum())
         size = len(batch.input_ids)
         total += language_flops(text, size, pairs // size, len(batch.target_ids))
-        for _, height, width in batch.media_inputs["image_grid_thw"].tolist():
-            total += vision_flops(vision, height * width, height * width // MERGE**2)
+        grids = [] if batch.media_inputs is None else batch.media_inputs["image_grid_thw"].tolist()
+        total += sum(vision_flops(vision, h * w, h * w // MERGE**2) for _, h, w in grids)
     return 3.0 * total

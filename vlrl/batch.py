@@ -84,8 +84,9 @@ class MicroBatch(TrainedTokens[npt.NDArray[Any]]):
         seen_until: [T] int32, the end of what lies beneath the token's node. Of ranks that share a sequence
             each has that of all tokens, and a slice of all else; places are counted from the slice's start.
         media_inputs: the vision tower's, each distinct image or video once, in the order in which they
-            first occur; of a blank image, or no media at all, if there is none. Without
-            those that a later micro-batch of the rank shows too, see `vlrl.model.features`.
+            first occur; of a blank image, or no media at all, if there is none; None if no
+            rank has any in its micro-batch of this number. Without those that a later micro-batch of the
+            rank shows too, see `vlrl.model.features`.
         media_keys: [num_distinct] the content key of each; none if there is no image.
         media_order: [num_media] int64, which of them stands at each placeholder; empty for none.
         media_here: [num_here] int64, which of the distinct ones are in media_inputs.
@@ -113,7 +114,7 @@ class MicroBatch(TrainedTokens[npt.NDArray[Any]]):
     input_ids: IntArray
     position_ids: IntArray
     seen_until: npt.NDArray[np.int32]
-    media_inputs: MediaInputs
+    media_inputs: MediaInputs | None
     media_keys: tuple[str, ...]
     media_order: IntArray
     media_parts: IntArray

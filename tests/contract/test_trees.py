@@ -7,33 +7,28 @@ experts; episodes that part at any token, branch from each other, or share only 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from builders import family_config, make_generation, observe, random_image
+from forked_episodes import FORKED, Family, Turn
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sharers import Sharers
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from vlrl.algorithm.credit import group_with_advantages
 from vlrl.batch import MicroBatch
 from vlrl.model import tree_attention
 from vlrl.model.attention import Kind
 from vlrl.model.logprobs import DeviceBatch, TreeLogprobs
 from vlrl.packing.layout import slices_of
-from vlrl.packing.options import PackOptions
-from vlrl.packing.pack import branches_of, pack
+from vlrl.packing.pack import branches_of
 from vlrl.packing.prefix_tree import Keys
-from vlrl.processors.auto import open_processor
 from vlrl.registry import BUILT_IN
-from vlrl.rollout.session import Session
-from vlrl.types import Group, Ledger, Score
+from vlrl.types import Group
 
 TOLERANCE = 1e-5
 CPU = torch.device("cpu")
@@ -45,16 +40,6 @@ NOT_ORDERED_ON_CUDA = re.compile(
     r"_?upsample_(linear1d|bilinear2d|bicubic2d|trilinear3d)(_aa)?_backward|reflection_pad\dd_backward|nll_loss|"
     r"_ctc_loss_backward|_embedding_bag|put_|bincount|median|grid_sampler_\dd_backward)"
 )
-VIDEO_FAMILIES = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe")
-
-
-@dataclass(frozen=True)
-class Turn:
-    """An episode that goes on from an earlier one: what it sees next, and what it says."""
-
-    after: int
-    image: int | None
-    generated: list[int]
 
 
 TURNS = st.builds(
@@ -66,108 +51,14 @@ TURNS = st.builds(
 EPISODES = st.tuples(st.sampled_from(["", "image", "video"]), st.lists(TURNS, min_size=2, max_size=5))
 
 
-@dataclass
-class Family:
-    """One family's processor and model."""
-
-    name: str
-    ours: Any
-    model: Any
-
-    def groups(self, specs: Sequence[tuple[str, list[Turn]]]) -> list[Group]:
-        """A group of episodes for each; all begin with the same system prompt."""
-        return [
-            self._group(number, *spec, rng=np.random.default_rng(number)) for number, spec in enumerate(specs)
-        ]
-
-    def _group(self, number: int, begins: str, turns: list[Turn], rng: np.random.Generator) -> Group:
-        content: list[dict[str, Any]] = [{"type": "text", "text": f"Task {number}."}]
-        if begins == "video" and self.name in VIDEO_FAMILIES:
-            frames = [random_image(64, 96, seed=i) for i in range(4)]
-            content.insert(0, {"type": "video", "video": frames, "fps": 2.0})
-        elif begins:
-            content.insert(0, {"type": "image", "image": random_image(64, 96, seed=1)})
-        messages = [{"role": "system", "content": "Do it."}, {"role": "user", "content": content}]
-        sample = self.ours.sample({"id": f"g{number}", "messages": messages})
-        sessions = [Session(sample, 0)]
-        self.ours.act(sessions[0], make_generation([40, 41]))
-        for index, turn in enumerate(turns, start=1):
-            session = sessions[turn.after % len(sessions)].branch(index)
-            images = [] if turn.image is None else [random_image(64, 64, seed=turn.image)]
-            observe(self.ours, session, "next", images)
-            self.ours.act(session, make_generation(turn.generated))
-            sessions.append(session)
-        trajectories = [session.trajectory("", "ok", 0.0) for session in sessions]
-        for trajectory in trajectories:
-            trajectory.score = Score(0.0, {})
-        group = group_with_advantages(trajectories, rng.normal(size=len(trajectories)).tolist())
-        for credit in group.credits:  # ledgers are told apart by their advantages
-            for number, advantages in enumerate(credit.advantages):
-                advantages *= 1 + number / 8
-        return group
-
-    def plain_logprobs(self, ledger: Ledger) -> torch.Tensor:
-        """transformers' own forward of one ledger, of every token but the first."""
-        core = self.model.model
-        ids = torch.tensor(ledger.token_ids)[None]
-        if self.name in VIDEO_FAMILIES:  # a video's patches go in as an image's
-            ids = ids.masked_fill(ids == core.config.video_token_id, core.config.image_token_id)
-        positions = torch.tensor(ledger.position_ids)[:, None]
-        options: dict[str, Any] = {}
-        if ledger.media:
-            pixels = {name: torch.tensor(v) for name, v in self.ours.pixels(ledger.media).items()}
-            options["mm_encoder_outputs"] = {"image": core.get_image_features(**pixels, return_dict=True)}
-        output = core(
-            input_ids=ids,
-            position_ids=positions if hasattr(core, "get_rope_index") else positions[0],
-            attention_mask=torch.ones_like(ids),
-            use_cache=False,
-            **options,
-        )
-        logits = self.model.lm_head(output.last_hidden_state)[0, :-1].float()
-        logits[:, list(self.ours.banned_token_ids)] = -torch.inf
-        return torch.log_softmax(logits, -1).gather(1, torch.tensor(ledger.token_ids)[1:, None])[:, 0]
-
-    def gradients(self, loss: torch.Tensor) -> dict[str, torch.Tensor]:
-        self.model.zero_grad()
-        loss.backward()
-        found = {n: p.grad.clone() for n, p in self.model.named_parameters() if p.grad is not None}
-        self.model.zero_grad()
-        return found
-
-    def checkpointed(self, on: bool) -> None:
-        if on:
-            options = {"use_reentrant": False}
-            self.model.gradient_checkpointing_enable(gradient_checkpointing_kwargs=options)
-        else:
-            self.model.gradient_checkpointing_disable()
-        self.model.train(on)
-
-
 @pytest.fixture(scope="module", params=sorted(BUILT_IN["processors"]))
 def family(request: pytest.FixtureRequest, tiny_family: Callable[[str], Path]) -> Family:
-    from transformers import AutoModelForImageTextToText
-
-    folder = tiny_family(request.param)
-    model = AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32)
-    video = {"min_pixels": 32 * 32, "max_pixels": 96 * 96}
-    config = family_config(folder, processor={"min_pixels": 4096, "max_pixels": 160 * 160, "video": video})
-    return Family(request.param, open_processor(config), model.eval())
+    return Family.open(request.param, tiny_family(request.param))
 
 
 def check(family: Family, groups: list[Group], max_tokens: int, attention: Kind = "blocks") -> int:
     """Hold packed to plain; returns how many tokens packing saved."""
-    [micro_batches] = pack(
-        groups,
-        family.ours.pixels,
-        PackOptions(
-            num_ranks=1,
-            max_tokens=max_tokens,
-            aggregation="token",
-            max_completion_tokens=8,
-            keep_zero_advantage=True,
-        ),
-    )
+    [micro_batches] = family.packed(groups, max_tokens=max_tokens)
     wrapped = TreeLogprobs(
         family.model, temperature=1.0, banned_token_ids=family.ours.banned_token_ids, attention=attention
     )
@@ -211,14 +102,6 @@ def sharers() -> Iterator[Sharers]:
         yield started
 
 
-FORKED: list[tuple[str, list[Turn]]] = [
-    # Equal twice over, then apart: after one generated token, before an image, at another image.
-    ("image", [Turn(0, 0, [40, 41, 42]), Turn(0, 0, [40, 41, 43]), Turn(1, 1, [41]), Turn(1, 2, [41, 42])]),
-    ("image", [Turn(0, None, [42, 42]), Turn(0, None, [42, 42])]),
-    ("video", [Turn(0, 1, [43, 40]), Turn(1, None, [41, 40, 42])]),
-]
-
-
 @pytest.mark.parametrize("checkpointed", [False, True])
 def test_a_tree_equals_plain_rows(
     family: Family, checkpointed: bool, monkeypatch: pytest.MonkeyPatch
@@ -246,12 +129,9 @@ def test_any_tree_equals_plain_rows(
 
 def test_slices_of_two_ranks_add_up_to_the_whole(family: Family, sharers: Sharers) -> None:
     """Ulysses: each rank has half of the tokens, and in attention all tokens and half of the heads."""
-    options: dict[str, Any] = {
-        "max_tokens": 4096, "aggregation": "token", "max_completion_tokens": 8, "keep_zero_advantage": True
-    }  # fmt: skip
     groups, banned = family.groups(FORKED), family.ours.banned_token_ids
-    [[whole]] = pack(groups, family.ours.pixels, PackOptions(num_ranks=1, **options))
-    shared = pack(groups, family.ours.pixels, PackOptions(num_ranks=2, sequence_parallel=2, **options))
+    [[whole]] = family.packed(groups)
+    shared = family.packed(groups, num_ranks=2, sequence_parallel=2)
     slices = [part for [part] in shared]
     assert all(part.slice_lengths == tuple(len(p.input_ids) for p in slices) for part in slices)
     wrapped = TreeLogprobs(family.model, temperature=1.0, banned_token_ids=banned)
@@ -289,17 +169,7 @@ class Operations(TorchDispatchMode):
 
 def test_every_operation_of_both_passes_has_an_ordered_algorithm_on_cuda(family: Family) -> None:
     """PyTorch refuses the others there with trainer.deterministic, and law 8 cannot hold without it."""
-    [[batch]] = pack(
-        family.groups(FORKED),
-        family.ours.pixels,
-        PackOptions(
-            num_ranks=1,
-            max_tokens=4096,
-            aggregation="token",
-            max_completion_tokens=8,
-            keep_zero_advantage=True,
-        ),
-    )
+    [[batch]] = family.packed(family.groups(FORKED))
     wrapped = TreeLogprobs(family.model, temperature=1.0, banned_token_ids=family.ours.banned_token_ids)
     with Operations() as operations:
         logprobs, entropy = wrapped(DeviceBatch.of(batch, CPU))

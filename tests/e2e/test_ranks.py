@@ -121,7 +121,8 @@ def group(
 
 
 def batches(groups: Sequence[Group], processor: Any, max_tokens: int) -> list[Batch]:
-    """Batches: each micro-batch for itself on one rank; on two, the tower runs images with gradient once.
+    """Batches: on one rank each micro-batch for itself, and the tower in all of them, on blank images too; on
+    two, it runs images with gradient once, and only where there are any.
 
     As of a step's second update: the proximal policy is another than the one that learns.
     """
@@ -137,6 +138,7 @@ def batches(groups: Sequence[Group], processor: Any, max_tokens: int) -> list[Ba
                 keep_zero_advantage=True,
                 sequence_parallel=shared,
                 images_once=ranks == 2,
+                tower_always=ranks == 1,
             ),
         )
         for ranks, shared in RANKS
@@ -165,6 +167,7 @@ MIXES = {
     "a video here, nothing there": [("j", [], [6, 2], 6), ("k", [], [3, 3])],
     "an image and a video in one": [("l", [(64, 64)], [5, 5], 4), ("m", [], [2, 2], 4)],
     "an image in several micro-batches": [("n", [(96, 96)], [9] * 12), ("o", [], [3, 3])],
+    "images after text alone": [("p", [], [14] * 6), ("q", [], [14] * 6), ("r", [(56, 56)], [3, 3])],
     "one rank without work": [("g", [(56, 84)], [4, 4, 2])],
 }
 
@@ -196,6 +199,11 @@ def test_two_ranks_take_the_same_step_as_one(
     work = [any(len(m.target_ids) for m in rank) for rank in packed[TWO]]
     if mix == "one rank without images" or (mix == "a video here, nothing there" and max_tokens > 64):
         assert sorted(images) == [False, True]
+    runs = [m.media_inputs is not None for m in packed[TWO][0]]
+    if mix == "no images at all":
+        assert not any(runs)
+    if mix == "images after text alone" and max_tokens == 64:
+        assert any(runs) and not runs[0]
     if mix == "one rank without work" and max_tokens > 64:
         assert sorted(work) == [False, True]
     before = weights(trainers[ONE])

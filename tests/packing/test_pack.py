@@ -336,6 +336,23 @@ def test_a_group_s_image_is_laid_out_once_and_in_the_order_of_the_groups() -> No
     assert batch.media_order.tolist() == [0, 1, 2]
 
 
+@pytest.mark.parametrize("images_once", [False, True])
+def test_the_tower_runs_where_any_rank_has_an_image_to_compute(images_once: bool) -> None:
+    """Rank 0 has text in its first micro-batch and an image in the next, rank 1 has text in both."""
+    images = {"c": (medium(1),)}
+    groups = [
+        make_group([size], sample=make_sample([1], id=name, media=images.get(name, ())), seed=size)
+        for name, size in (("a", 40), ("b", 41), ("c", 30), ("d", 31))
+    ]
+    options: dict[str, Any] = {"num_ranks": 2, "max_tokens": 60, "images_once": images_once}
+    batch = lay_out(groups, pixels=media_marks, **options)
+    assert sum(len(m.media_order) for of_rank in batch for m in of_rank) == 1
+    for of_rank in batch:
+        assert [m.media_inputs is not None for m in of_rank] == [False, True]
+    always = lay_out(groups, pixels=media_marks, **options, tower_always=True)
+    assert all(m.media_inputs is not None for of_rank in always for m in of_rank)
+
+
 def test_micro_batches_stay_within_the_pixels_that_were_given() -> None:
     # 1 to 4 images of 784 pixels; those shown again are not counted again
     marks = [[*range(10 * i, 10 * i + i + 1), 10 * i] for i in range(4)]

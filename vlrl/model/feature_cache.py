@@ -53,7 +53,8 @@ class FeatureCache:
         found = {key: kept.get(key) or self._get(key) for key in keys}
         self._num_asked += len(keys)
         self._num_found += sum(piece is not None for piece in found.values())
-        if self._agree(any(piece is None for piece in found.values())):
+        missing = any(piece is None for piece in found.values())
+        if batch.media_inputs is not None and self._agree(missing):
             with torch.no_grad():
                 ran = run_ahead(core, batch)
                 ran |= pieces_here(core.get_image_features(**batch.media_inputs, return_dict=True), batch)

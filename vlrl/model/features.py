@@ -4,7 +4,7 @@ An image is computed without gradient where a step shows it first, and again, wi
 it last. In between its features are leaves whose gradients are added up, and the last pass sends the sum into
 the tower with its own. So an image costs two forward passes and one backward pass however often it is shown,
 no activations of the tower outlive their micro-batch, and the ranks of ZeRO-3 call the tower in the same
-places. `vlrl.packing.pack` says what runs where.
+places, and none where no rank has an image to compute. `vlrl.packing.pack` says what runs where.
 """
 
 from __future__ import annotations
@@ -83,7 +83,13 @@ _with_gradient: Callable[[Tensor, Tensor], Tensor] = _WithGradient.apply
 
 
 def tower_features(core: Any, batch: DeviceBatch, kept: StepFeatures) -> Any:
-    """Features of a micro-batch's distinct images, from the tower and projector of `core`."""
+    """Features of a micro-batch's distinct images, from the tower and projector of `core`.
+
+    Without media_inputs they are those that were kept, and the tower is not called.
+    """
+    if batch.media_inputs is None:
+        known = [piece for key in batch.media_keys if (piece := kept.get(key)) is not None]
+        return join_pieces(known, batch.input_ids.device)
     ahead = run_ahead(core, batch)
     features = core.get_image_features(**batch.media_inputs, return_dict=True)
     if len(batch.media_here) == len(batch.media_keys) and not any(map(kept.get, batch.media_keys)):

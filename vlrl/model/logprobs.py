@@ -37,7 +37,7 @@ class DeviceBatch(TrainedTokens[Tensor]):
     input_ids: Tensor
     position_ids: Tensor
     seen_until: Tensor
-    media_inputs: Mapping[str, Tensor]
+    media_inputs: Mapping[str, Tensor] | None
     media_keys: tuple[str, ...]
     slice_lengths: tuple[int, ...]
     media_order: Sequence[int]
@@ -52,7 +52,8 @@ class DeviceBatch(TrainedTokens[Tensor]):
         """Move a micro-batch to a device; `pixels` is the processor's function, for one that has media."""
         # Copied: arrays that came through Ray are read-only memory shared with other processes.
         values: dict[str, Any] = {name: getattr(batch, name) for name in ("media_keys", "slice_lengths")}
-        values |= {"ahead_inputs": None, "origins": None}  # origins are read on the host alone
+        values |= {"media_inputs": None, "ahead_inputs": None}
+        values["origins"] = None  # read on the host alone
         for name in ("media_inputs", "ahead_inputs"):
             inputs = getattr(batch, name)
             if isinstance(inputs, tuple):
@@ -105,10 +106,10 @@ class TreeModel(nn.Module):
     def _hidden(self, batch: DeviceBatch, kept: StepFeatures) -> Tensor:
         """Last hidden states [1, T, hidden_size].
 
-        The tower, or the cache of a frozen one, is called once with gradient, whether or not the micro-batch
-        has an image and whatever it has of videos, and always before the rest: under ZeRO-3 ranks whose
-        calls differ wait for each other forever. A video's patches are an image's with more time, so its
-        pads may stand for an image's.
+        If any rank's micro-batch of this number has an image or a video, the tower is called once with
+        gradient, whatever this one has, and always before the rest: under ZeRO-3 ranks whose calls differ
+        wait for each other forever. A video's patches are an image's with more time, so its pads may stand
+        for an image's.
         """
         core: Any = self.model.model
         if self._masks is not None:

@@ -44,11 +44,13 @@ class Elsewhere:
         before: in earlier ones.
         later: in later ones.
         runs_ahead: whether the tower is to run ahead in this micro-batch, on any rank.
+        runs: whether it is to run in this micro-batch at all, on any rank.
     """
 
     before: Set[Identity] = frozenset()
     later: Set[Identity] = frozenset()
     runs_ahead: bool = False
+    runs: bool = True
 
 
 ALONE = Elsewhere()
@@ -99,7 +101,7 @@ class Slice:
             input_ids=sequence.input_ids[self.start : self.end],
             position_ids=sequence.position_ids[:, self.start : self.end],
             seen_until=sequence.seen_until,
-            media_inputs=pixels([shown[key] for key in here]),
+            media_inputs=pixels([shown[key] for key in here]) if elsewhere.runs else None,
             media_keys=tuple("/".join(map(str, key)) for key in shown),
             media_order=np.array([numbers[identity(m)] for m in self.media], np.int64),
             media_here=np.array([numbers[key] for key in here], np.int64),

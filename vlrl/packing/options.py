@@ -34,6 +34,7 @@ class PackOptions:
         images_once: an image that several micro-batches of a rank show runs through the tower with
             gradient once; they must then be computed in order, with one `StepFeatures`. Else each
             micro-batch is for itself.
+        tower_always: the vision tower runs in every micro-batch, on a blank image if no rank has one.
         sequence_parallel: ranks in a row that get a slice each of the same micro-batches.
         keeps_origins: say of each trained token which one of the step's rollouts it is (logging.rollouts).
         numbers_steps: say of each trained token where it is in its episode, for a critic.
@@ -49,6 +50,7 @@ class PackOptions:
     max_turns: int = 1
     max_pixels: int | None = None
     images_once: bool = False
+    tower_always: bool = False
     sequence_parallel: int = 1
     numbers_steps: bool = False
     keeps_origins: bool = False
@@ -74,6 +76,8 @@ class PackOptions:
             max_turns=config.episodes.max_turns,
             max_pixels=config.trainer.max_pixels_per_micro_batch,
             images_once=True,
+            # DeepSpeed gives an offloaded optimizer the gradients that a step's last micro-batch computes.
+            tower_always=config.trainer.offload_optimizer or config.trainer.offload_parameters,
             sequence_parallel=config.trainer.sequence_parallel,
             numbers_steps=algorithm is not None and algorithm.critic is not None,
             keeps_origins=algorithm is not None and config.logging.rollouts.every > 0,

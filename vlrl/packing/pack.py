@@ -13,7 +13,7 @@ from vlrl.batch import Batch
 from vlrl.errors import DataError
 from vlrl.ledger import IntArray
 from vlrl.packing.branches import branches_of, counted, numbered, policies_of
-from vlrl.packing.layout import ALONE, Elsewhere, PixelsFn, Slice, slices_of
+from vlrl.packing.layout import Elsewhere, PixelsFn, Slice, slices_of
 from vlrl.packing.options import PackOptions
 from vlrl.packing.prefix_tree import Branch, Identity, Keys, distinct, grow, preorder
 from vlrl.packing.token_weights import weights_by_policy
@@ -109,30 +109,34 @@ def pack(
             for bin_ in bins
         ]
         ranks += [list(of_rank) for of_rank in zip(*cut, strict=True)]
-    elsewhere = _elsewhere(ranks) if options.images_once else [[ALONE] * num_micro_batches] * num_ranks
     return [
         [part.micro_batch(pixels, others) for part, others in zip(parts, of_rank, strict=True)]
-        for parts, of_rank in zip(ranks, elsewhere, strict=True)
+        for parts, of_rank in zip(ranks, _elsewhere(ranks, options), strict=True)
     ]
 
 
-def _elsewhere(ranks: Sequence[Sequence[Slice]]) -> list[list[Elsewhere]]:
+def _elsewhere(ranks: Sequence[Sequence[Slice]], options: PackOptions) -> list[list[Elsewhere]]:
     """What the other micro-batches of each rank show: [num_ranks][num_micro_batches]."""
     shown = [[set(part.shown) for part in parts] for parts in ranks]
+    others = shown if options.images_once else [[] for _ in shown]
     found = [
         [
             (set[Identity]().union(*of_rank[:i]), set[Identity]().union(*of_rank[i + 1 :]))
-            for i in range(len(of_rank))
+            for i in range(len(shown[0]))
         ]
-        for of_rank in shown
+        for of_rank in others
     ]
-    # One rank's tower runs ahead: all ranks' do, on a blank image if need be, or they wait forever.
+    # One rank's tower runs, or runs ahead: all ranks' do, on a blank image if need be, or they wait forever.
+    columns = list(enumerate(zip(*found, strict=True)))
     ahead = [
         any((shown[rank][i] & later) - before for rank, (before, later) in enumerate(column))
-        for i, column in enumerate(zip(*found, strict=True))
+        for i, column in columns
     ]
+    here = [any(shown[rank][i] - later for rank, (_, later) in enumerate(column)) for i, column in columns]
+    runs = [options.tower_always or any(either) for either in zip(ahead, here, strict=True)]
     return [
-        [Elsewhere(before, later, ahead[i]) for i, (before, later) in enumerate(of_rank)] for of_rank in found
+        [Elsewhere(before, later, ahead[i], runs[i]) for i, (before, later) in enumerate(of_rank)]
+        for of_rank in found
     ]
 
 

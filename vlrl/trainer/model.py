@@ -150,6 +150,20 @@ def deepspeed_config(config: Config, device_type: str) -> Mapping[str, Any]:
     }
 
 
+def begin_gradients(engine: Any, tower_runs: bool) -> None:
+    """Forget the last step's gradients, before a step whose first micro-batch may not compute all of them.
+
+    DeepSpeed overwrites a gradient in the first micro-batch and adds to it in the others, so that what is
+    first computed in a later one would be added to the last step's.
+
+    Args:
+        engine: of the module that is trained.
+        tower_runs: whether the first micro-batch runs the vision tower, and with it all parameters.
+    """
+    if not tower_runs:
+        engine.optimizer.grad_partitions_flat_buffer.zero_()
+
+
 def make_optimizer(
     parameters: Iterable[torch.nn.Parameter], config: Config, device_type: str
 ) -> torch.optim.Optimizer:

@@ -33,6 +33,7 @@ from vlrl.trainer.frozen.model import open_teacher
 from vlrl.trainer.group import join_ranks
 from vlrl.trainer.loading import load_split
 from vlrl.trainer.model import (
+    begin_gradients,
     deepspeed_config,
     feature_cache,
     make_leaves,
@@ -213,6 +214,8 @@ class TrainerRank:
         held = self._regularizers if objective != "sft" else None
         if held:
             held.begin(self._on_device(micro_batch, frames) for micro_batch in micro_batches)
+        if train:
+            begin_gradients(self._engine, micro_batches[0].media_inputs is not None)
         for index, micro_batch in enumerate(micro_batches):
             self._engine.set_gradient_accumulation_boundary(index == len(micro_batches) - 1)
             batch = self._on_device(micro_batch, frames)

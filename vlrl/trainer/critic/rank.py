@@ -17,7 +17,7 @@ from vlrl.model.features import StepFeatures
 from vlrl.model.logprobs import DeviceBatch
 from vlrl.model.values import TreeValues
 from vlrl.trainer.loading import load_second
-from vlrl.trainer.model import make_leaves, make_optimizer
+from vlrl.trainer.model import begin_gradients, make_leaves, make_optimizer
 from vlrl.trainer.objective import ValueTargets
 from vlrl.trainer.offload import correct_offload
 from vlrl.trainer.regularizers.gather import sums_of_ranks
@@ -107,6 +107,8 @@ class RankCritic:
         for _ in range(self._options.num_updates):
             kept = StepFeatures()
             for index, (batch, target) in enumerate(zip(batches(), targets, strict=True)):
+                if index == 0:
+                    begin_gradients(self.engine, batch.media_inputs is not None)
                 self.engine.set_gradient_accumulation_boundary(index == len(targets) - 1)
                 values = self.engine(batch, kept)
                 per_token, held = value_loss(values, target.old_values, target.returns, self._options.clip)
