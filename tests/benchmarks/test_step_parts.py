@@ -352,13 +352,14 @@ def test_episodes_that_act_alike_share_more(alike: float) -> None:
     assert len(batch.media_keys) < 8 * 6
 
 
-def test_text_alone_brings_a_blank_image() -> None:
+def test_text_alone_brings_no_image_and_nothing_a_blank_one() -> None:
     groups, one_rank = (importlib.import_module(name) for name in ("train_groups", "one_rank"))
     case = dataclasses.replace(cases.CASES["b"], images=0, groups=2, group_size=3)
     [batch] = one_rank.packed(groups.make_groups(case), case, 10**6)
-    assert (batch.media_keys, len(batch.media_order)) == ((), 0)
-    assert batch.media_inputs["image_grid_thw"].tolist() == [[1, 2, 2]]
-    assert batch.media_inputs["pixel_values"].shape == (4, 3 * 2 * 14**2)
+    assert (batch.media_keys, len(batch.media_order), batch.media_inputs) == ((), 0, None)
+    blank = groups.random_pixels([])
+    assert blank["image_grid_thw"].tolist() == [[1, 2, 2]]
+    assert blank["pixel_values"].shape == (4, 3 * 2 * 14**2)
 
 
 @pytest.mark.parametrize(("shape", "millions"), [("wide", 543), ("3b", 3755), ("7b", 8292)])
