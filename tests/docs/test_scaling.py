@@ -80,14 +80,14 @@ def test_the_sentences_about_the_tables_hold() -> None:
 def test_the_sentences_about_published_figures_hold() -> None:
     areal = [numbers(row[1:]) for row in rows_of("Against published figures", "AReaL")]
     ratios = [ratio for _, _, ratio in areal]
-    assert (round(min(ratios), 1), round(max(ratios), 1)) == (1.2, 2.1)
+    assert (round(min(ratios), 1), round(max(ratios), 1)) == (1.2, 2.3)
     small, small_async, large, large_async = areal
-    assert [round(small[n] / small_async[n], 1) for n in (0, 1)] == [2.8, 2.0]
-    assert [round(large[n] / large_async[n], 1) for n in (0, 1)] == [2.3, 1.9]
+    assert [round(small[n] / small_async[n], 1) for n in (0, 1)] == [2.8, 1.9]
+    assert [round(large[n] / large_async[n], 1) for n in (0, 1)] == [2.3, 1.8]
     easyr1 = [numbers(row[1:])[2] for row in rows_of("Against published figures", "EasyR1")]
     assert easyr1 == sorted(easyr1)
     share_of_peak = MATMUL["cuda"].value * REACHED["cuda"].value / 989e12
-    assert share_of_peak == pytest.approx(0.28, abs=0.005)
+    assert share_of_peak == pytest.approx(0.26, abs=0.005)
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ from vlrl.types import (
 SAMPLING = Sampling(temperature=1.0, max_tokens=8, seed=0)
 
 
-def make_config(model: str | Path = "unused", **sections: Any) -> Config:
+def make_config(model: str | Path = "unused", /, **sections: Any) -> Config:
     """A config for the digit task; keyword sections are merged over it."""
     tree: dict[str, Any] = {
         "model": {"path": str(model)},
