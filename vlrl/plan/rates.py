@@ -61,7 +61,7 @@ OBJECT_PUSH = Rate(1.5e9, "bytes/s from a worker's node to others", "estimate fo
 
 SEGMENT_WRITE = Rate(24e9, "bytes/s of a rank into shared memory", f"{CHECK} training: 24 to 27", True)
 SEGMENT_LOAD = Rate(
-    9.7e9, "bytes/s of a GPU out of shared memory", f"{CHECK} facts: a copy from pageable memory", True
+    9.7e9, "bytes/s of a GPU out of shared memory", f"estimate: pageable copies of {CHECK} facts"
 )
 TENSOR = Rate(
     3.5e-4, "s a tensor and update in the engine", "benchmarks/weight_sync.py: 26.5 ms for 76", True
