@@ -318,7 +318,7 @@ def test_one_that_can_is_not_refused_and_neither_is_a_question() -> None:
 
 def test_a_run_says_so_before_an_engine_starts(tiny_model: Path, tmp_path: Path) -> None:
     config = config_of(
-        model=tiny_model,
+        model={"path": str(tiny_model)},
         data={"train": {"name": "env", "options": {"env": f"{FILE}:Plain", "num_rows": 8}}},
         run={"dir": str(tmp_path)},
     )
