@@ -16,10 +16,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from vlrl.errors import DataError
-from vlrl.types import Media
+
+if TYPE_CHECKING:
+    from vlrl.types import Media
 
 CoordinateFrame = Literal["original_pixels", "resized_pixels", "per_1000", "per_999", "unit"]
 """original_pixels: of the file, upright, before resizing; extent its width and height.

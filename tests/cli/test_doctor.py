@@ -37,7 +37,7 @@ def test_this_machine_is_fit(vlrl: Any) -> None:
 
 def test_what_fails_is_exit_code_1_with_a_remedy(vlrl: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     bad = [CheckResult("ray", "failed", "not installed", "install it"), CheckResult("GPU", "ok", "none")]
-    monkeypatch.setattr("vlrl.cli.commands.doctor.run_checks", lambda _: bad)
+    monkeypatch.setattr("vlrl.cli.checks.run_checks", lambda _: bad)
     result = vlrl("doctor")
     assert result.code == 1
     assert result.out == "✗ ray           not installed → install it\n✓ GPU           none\n"
@@ -45,7 +45,7 @@ def test_what_fails_is_exit_code_1_with_a_remedy(vlrl: Any, monkeypatch: pytest.
     assert result.code == 1
     assert result.json["ok"] is False
     monkeypatch.setattr(
-        "vlrl.cli.commands.doctor.run_checks",
+        "vlrl.cli.checks.run_checks",
         lambda _: [CheckResult("disk", "warning", "3 GiB", "free some")],
     )
     assert vlrl("doctor").code == 0

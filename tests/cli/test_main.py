@@ -83,6 +83,23 @@ def test_the_schema_is_json(vlrl: Any) -> None:
     assert schema == vlrl("config", "schema", "--json").json
 
 
+def test_help_is_shown_without_the_config() -> None:
+    """Importing the config's sections and numpy takes more time than all the rest of `vlrl --help`."""
+    code = """
+import sys
+sys.argv = ["vlrl", "--help"]
+from vlrl.cli.main import main
+try:
+    main()
+except SystemExit as stopped:
+    assert not stopped.code
+print(*sorted({"numpy", "pydantic", "yaml", "vlrl.config"} & set(sys.modules)))
+"""
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert child.returncode == 0, child.stderr
+    assert child.stdout.splitlines()[-1] == ""
+
+
 def test_a_config_is_shown_without_a_framework() -> None:
     """Help, config and their errors come at once; torch alone takes seconds to import."""
     code = f"""
@@ -130,7 +147,7 @@ def failing(vlrl: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
         def fail(*_: object) -> None:
             raise error
 
-        monkeypatch.setattr(config_command, "load_config", fail)
+        monkeypatch.setattr(config_command, "read_config", fail)
         return vlrl("config", "show", "x.yaml", *options)
 
     return run

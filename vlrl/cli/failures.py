@@ -11,10 +11,12 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from vlrl.config import Config
 from vlrl.errors import EngineError, InternalError, Interrupted, ResourceError, VlrlError
-from vlrl.run.checkpoint import checkpoints
+
+if TYPE_CHECKING:
+    from vlrl.config import Config
 
 RESUME = "; continue with --resume"
 """End of what a run says when it was stopped; the command line puts the whole command in its place."""
@@ -33,6 +35,8 @@ def resumable_run(config: Config) -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, Interrupted) as error:
+        from vlrl.run.checkpoint import checkpoints
+
         said = str(error).removesuffix(RESUME) or "interrupted; what was not checkpointed is lost"
         if checkpoints(config.run_dir):
             raise Interrupted(f"{said}; continue with: {resume_command(sys.argv[1:])}") from error

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from vlrl.errors import ConfigError
 from vlrl.process.json_stdout import print_json
+
+if TYPE_CHECKING:
+    from vlrl.config import Config
 
 ConfigArgument = Annotated[Path, typer.Argument(help="YAML file, for instance configs/quickstart.yaml.")]
 OverridesArgument = Annotated[
@@ -19,6 +22,13 @@ JsonOption = Annotated[
 ]
 DebugOption = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
 ResumeOption = Annotated[bool, typer.Option("--resume", help="Continue from the run's last checkpoint.")]
+
+
+def read_config(path: Path, overrides: list[str] | None) -> Config:
+    """The config that a command was given; a command that reads none is spared the import of all sections."""
+    from vlrl.config import load_config
+
+    return load_config(path, overrides or [])
 
 
 def print_result(result: dict[str, Any], as_json: bool) -> None:

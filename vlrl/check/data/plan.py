@@ -8,7 +8,8 @@ from pathlib import Path
 
 import yaml
 
-from vlrl.check.data.records import CheckedSource, Job, Split, Splits
+from vlrl.check.data.records import CheckedSource, Job
+from vlrl.check.splits import Split, Splits
 from vlrl.config import Config, load_config, parse_config
 from vlrl.config.paths import looks_like_a_folder
 from vlrl.config.strict_yaml import load_yaml

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from vlrl.check.data.nulls import AskedRow
+from vlrl.check.splits import Split
 from vlrl.config import Config
 from vlrl.config.data import DatasetConfig
-
-Split = Literal["train", "eval"]
-Splits = Literal["train", "eval", "all"]
 
 Reason = Literal[
     "unreadable row",

@@ -6,10 +6,15 @@ import json as jsonlib
 from typing import Annotated
 
 import typer
-import yaml
 
-from vlrl.cli.shared import ConfigArgument, DebugOption, JsonOption, OverridesArgument, print_result
-from vlrl.config import Config, load_config
+from vlrl.cli.shared import (
+    ConfigArgument,
+    DebugOption,
+    JsonOption,
+    OverridesArgument,
+    print_result,
+    read_config,
+)
 
 app = typer.Typer(help="Show options and configs.", no_args_is_help=True)
 
@@ -22,7 +27,9 @@ def show(
     debug: DebugOption = False,
 ) -> None:
     """Print a config with its defaults and overrides: `vlrl config show configs/quickstart.yaml`."""
-    tree = load_config(config, overrides or []).model_dump(mode="json")
+    import yaml
+
+    tree = read_config(config, overrides).model_dump(mode="json")
     print_result(tree, json)
     if not json:
         typer.echo(yaml.safe_dump(tree, sort_keys=False))
@@ -42,6 +49,8 @@ def schema(
 
         typer.echo(options_page(), nl=False)
         return
+    from vlrl.config import Config
+
     tree = Config.model_json_schema()
     print_result(tree, json)
     if not json:

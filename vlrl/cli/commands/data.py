@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from vlrl.check.data.records import Split, Splits
+from vlrl.check.splits import Split, Splits
 from vlrl.cli.shared import (
     ConfigArgument,
     DebugOption,
@@ -20,8 +20,8 @@ from vlrl.cli.shared import (
     OverridesArgument,
     print_result,
     print_verdict,
+    read_config,
 )
-from vlrl.config import load_config
 from vlrl.coordinates import CoordinateFrame
 from vlrl.errors import ConfigError
 
@@ -146,7 +146,7 @@ def rate(
     from vlrl.run.players.rate import rate_rows
     from vlrl.tracking.console import TrainConsole
 
-    loaded = load_config(config, overrides or [])
+    loaded = read_config(config, overrides)
     with TrainConsole(f"rate {loaded.model.path}", 1, json_mode=json) as console:
         rated = [source.summary() for source in rate_rows(loaded, samples, out, console)]
     Console(stderr=json, highlight=False).print(rates_table(rated))

@@ -7,12 +7,9 @@ from typing import Annotated
 
 import typer
 
-from vlrl.cli.checks import run_checks
 from vlrl.cli.shared import DebugOption, JsonOption, print_result
-from vlrl.config.options import RunConfig
 from vlrl.machine.result import CheckResult, Status
 
-RUNS: Path = RunConfig.model_fields["dir"].default
 MARKS: dict[Status, tuple[str, str]] = {
     "ok": ("✓", typer.colors.GREEN),
     "warning": ("!", typer.colors.YELLOW),
@@ -21,7 +18,7 @@ MARKS: dict[Status, tuple[str, str]] = {
 
 
 def command(
-    run_dir: Annotated[Path, typer.Option(help="Folder that runs will be written to.")] = RUNS,
+    run_dir: Annotated[Path, typer.Option(help="Folder that runs will be written to.")] = Path("runs"),
     json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
@@ -29,6 +26,8 @@ def command(
 
     ✓: works, !: works with a limitation, ✗: must be fixed before training (exit code 1).
     """
+    from vlrl.cli.checks import run_checks
+
     checks = run_checks(run_dir)
     for check in checks:
         typer.echo(_line(check), err=json)

@@ -8,8 +8,14 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from vlrl.cli.shared import ConfigArgument, DebugOption, JsonOption, OverridesArgument, print_result
-from vlrl.config import load_config
+from vlrl.cli.shared import (
+    ConfigArgument,
+    DebugOption,
+    JsonOption,
+    OverridesArgument,
+    print_result,
+    read_config,
+)
 from vlrl.errors import ConfigError
 from vlrl.tracking.console import TrainConsole
 
@@ -29,7 +35,7 @@ def command(
     killed one was. The folder then has samples.jsonl (as `vlrl rollout` writes it), table.csv (one line per
     sample), summary.json and samples.html.
     """
-    loaded = load_config(config, overrides or [])
+    loaded = read_config(config, overrides)
     if not loaded.data.eval:
         raise ConfigError(f"{config}: data.eval is not set; name the held-out rows there")
 

@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from vlrl.cli.shared import ConfigArgument, DebugOption, JsonOption, OverridesArgument, print_result
-from vlrl.config import load_config
+from vlrl.cli.shared import (
+    ConfigArgument,
+    DebugOption,
+    JsonOption,
+    OverridesArgument,
+    print_result,
+    read_config,
+)
 from vlrl.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -77,7 +83,7 @@ def command(
     Nothing is loaded: a hub model's config.json is enough, and vlrl ships those of common models. Exit
     code 1 if the run does not fit, with changes that would make it fit.
     """
-    loaded = load_config(config, overrides or [])
+    loaded = read_config(config, overrides)
     generates = method == "train"
 
     from vlrl.plan.changes import Changes, fitting_changes

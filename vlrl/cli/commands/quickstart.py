@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vlrl.cli.commands.training.train import require_target
-from vlrl.cli.shared import DebugOption, JsonOption, OverridesArgument, print_result
-from vlrl.config import Config, load_config
-from vlrl.config.paths import absolute
+from vlrl.cli.shared import DebugOption, JsonOption, OverridesArgument, print_result, read_config
 from vlrl.errors import ConfigError
-from vlrl.processors.messages import text_of
 from vlrl.run.lock import LOCK_FILE, require_unlocked
 from vlrl.tracking.console import TrainConsole
+
+if TYPE_CHECKING:
+    from vlrl.config import Config
 
 NUM_CORPUS_ROWS = 200
 
@@ -67,11 +67,13 @@ def command(
 
     Overrides apply to the SFT warm start too.
     """
+    from vlrl.config.paths import absolute
+
     name = CONFIGS[task]
     out = absolute(out or Path("runs") / name)
     given = [*(overrides or ()), f"run.seed={seed}", f"run.dir={out.parent}"]
-    warm = load_config(configs / f"{name}_sft.yaml", given)
-    main = load_config(configs / f"{name}.yaml", given)
+    warm = read_config(configs / f"{name}_sft.yaml", given)
+    main = read_config(configs / f"{name}.yaml", given)
     warm = _placed(warm, f"{out.name}-sft", out.parent / f"{out.name}-init")
     main = _placed(main, out.name, warm.run_dir / "model")
     summary, report = run(warm, main, corpus_of(task, warm), json_mode=json)
@@ -87,6 +89,7 @@ def corpus_of(task: QuickstartTask, warm: Config) -> list[str]:
         corpus: list[str] = resolve("datasets", "digit_sum")().corpus()
         return corpus
     from vlrl.data import open_source
+    from vlrl.processors.messages import text_of
 
     rows = open_source(warm.data.train[0], "data.train")
     return [

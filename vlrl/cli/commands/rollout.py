@@ -7,8 +7,14 @@ from typing import Annotated
 
 import typer
 
-from vlrl.cli.shared import ConfigArgument, DebugOption, JsonOption, OverridesArgument, print_result
-from vlrl.config import load_config
+from vlrl.cli.shared import (
+    ConfigArgument,
+    DebugOption,
+    JsonOption,
+    OverridesArgument,
+    print_result,
+    read_config,
+)
 from vlrl.tracking.console import TrainConsole
 
 
@@ -22,7 +28,7 @@ def command(
     debug: DebugOption = False,
 ) -> None:
     """Generate and score one batch: `vlrl rollout configs/quickstart.yaml --out out.jsonl`."""
-    loaded = load_config(config, overrides or [])
+    loaded = read_config(config, overrides)
 
     from vlrl.algorithm.credit import assign_credit
     from vlrl.config.learning.policies import require_one_policy

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from vlrl.cli.failures import resumable_run
 from vlrl.cli.shared import print_result
-from vlrl.config import Config
 from vlrl.tracking.console import TrainConsole
+
+if TYPE_CHECKING:
+    from vlrl.config import Config
 
 
 def run_page(

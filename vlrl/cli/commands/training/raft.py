@@ -7,8 +7,14 @@ from typing import Annotated
 import typer
 
 from vlrl.cli.commands.training.pages import run_page
-from vlrl.cli.shared import ConfigArgument, DebugOption, JsonOption, OverridesArgument, ResumeOption
-from vlrl.config import load_config
+from vlrl.cli.shared import (
+    ConfigArgument,
+    DebugOption,
+    JsonOption,
+    OverridesArgument,
+    ResumeOption,
+    read_config,
+)
 
 
 def command(
@@ -31,7 +37,7 @@ def command(
     It is `vlrl rollout` and `vlrl sft` in one: rollout.group_size completions of each prompt, of which the
     best by reward are the targets. The rollouts stay in RUN/rollouts/raft.jsonl.
     """
-    loaded = load_config(config, overrides or [])
+    loaded = read_config(config, overrides)
 
     from vlrl import raft
 

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from vlrl.cli.commands.training.pages import run_page
-from vlrl.cli.shared import ConfigArgument, DebugOption, JsonOption, OverridesArgument, ResumeOption
-from vlrl.config import load_config
+from vlrl.cli.shared import (
+    ConfigArgument,
+    DebugOption,
+    JsonOption,
+    OverridesArgument,
+    ResumeOption,
+    read_config,
+)
 
 
 def command(
@@ -18,7 +24,7 @@ def command(
 
     RUN/model is a sequence classifier of transformers and of vLLM, which `classifier` uses as a reward.
     """
-    loaded = load_config(config, overrides or [])
+    loaded = read_config(config, overrides)
 
     from vlrl import preferences
 

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from vlrl.cli.commands.training.pages import run_page
-from vlrl.cli.shared import ConfigArgument, DebugOption, JsonOption, OverridesArgument, ResumeOption
-from vlrl.config import load_config
+from vlrl.cli.shared import (
+    ConfigArgument,
+    DebugOption,
+    JsonOption,
+    OverridesArgument,
+    ResumeOption,
+    read_config,
+)
 
 
 def command(
@@ -15,7 +21,7 @@ def command(
     debug: DebugOption = False,
 ) -> None:
     """Supervised training on the rows' targets: `vlrl sft configs/quickstart_sft.yaml num_steps=100`."""
-    loaded = load_config(config, overrides or [])
+    loaded = read_config(config, overrides)
 
     from vlrl import sft
 

@@ -10,8 +10,8 @@ from vlrl.cli.shared import (
     OverridesArgument,
     ResumeOption,
     print_result,
+    read_config,
 )
-from vlrl.config import load_config
 from vlrl.errors import VlrlError
 from vlrl.tracking.console import TrainConsole
 
@@ -28,7 +28,7 @@ def command(
     debug: DebugOption = False,
 ) -> None:
     """Train a model with GRPO: `vlrl train configs/quickstart.yaml run.name=mine optim.lr=1e-4`."""
-    loaded = load_config(config, overrides or [])
+    loaded = read_config(config, overrides)
 
     from vlrl import grpo
     from vlrl.viewer.pages.report import write_report
