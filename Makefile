@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev quickstart test test-slow cluster-test test-slow-share check reference format docs bench gpu-check gpu-bundle trl-env ecosystem-env large-apps lock check-locks vllm-source vllm-newest clean
+.PHONY: help install dev quickstart test test-times test-slow cluster-test test-slow-share check reference format docs bench gpu-check gpu-bundle trl-env ecosystem-env large-apps lock check-locks vllm-source vllm-newest clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -22,7 +22,10 @@ quickstart: install ## train a small vision-language model on this machine and w
 	@$(BIN)/vlrl quickstart
 
 test: dev ecosystem-env ## run the tests (the slow proofs apart), two files at a time
-	@$(BIN)/python -m pytest -n 2 --dist loadfile
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --junitxml=build/tests.xml
+
+test-times: ## list the slowest tests and files of the last `make test`
+	@$(PYTHON) tools/test_times.py
 
 test-slow: dev ecosystem-env trl-env large-apps ## run the slow tests (PROOFS="FILE TEST ..." for some) and record which passed
 	@$(BIN)/python tools/slow_proofs.py --record $(PROOFS)
