@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 
 import torch
@@ -9,7 +12,8 @@ import torch
 
 def join_ranks(timeout_s: float) -> torch.device:
     """Join the group that RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT name; the device to train on."""
-    import deepspeed
+    with _hidden("mlflow"):  # which DeepSpeed's autotuner imports where it is installed, in two seconds
+        import deepspeed
 
     on_gpu = torch.cuda.is_available()
     if not on_gpu:
@@ -18,3 +22,16 @@ def join_ranks(timeout_s: float) -> torch.device:
     backend, timeout = "nccl" if on_gpu else "gloo", timedelta(seconds=timeout_s)
     deepspeed.init_distributed(dist_backend=backend, timeout=timeout, verbose=False)
     return torch.device("cuda", 0) if on_gpu else torch.device("cpu")
+
+
+@contextmanager
+def _hidden(package: str) -> Iterator[None]:
+    """Have importing a package fail as if it were not installed, unless it has been imported already."""
+    if package in sys.modules:
+        yield
+        return
+    sys.modules[package] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules[package]

@@ -97,9 +97,9 @@ class TrainerRank:
             shared.require(self._rank)
         if self._config.trainer.offload_dir is not None:
             require_disk_access(torch.cuda.is_available())
+        self._device = join_ranks(self._config.trainer.timeout_s)
         import deepspeed
 
-        self._device = join_ranks(self._config.trainer.timeout_s)
         choose_ordered(self._config.trainer.deterministic)
         require_device(self._config.trainer.attention, self._device)
         options = deepspeed_config(self._config, self._device.type)
