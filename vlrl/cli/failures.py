@@ -32,11 +32,11 @@ def resumable_run(config: Config) -> Iterator[None]:
     Raises:
         Interrupted: in place of KeyboardInterrupt as well.
     """
+    from vlrl.run.checkpoint import checkpoints
+
     try:
         yield
     except (KeyboardInterrupt, Interrupted) as error:
-        from vlrl.run.checkpoint import checkpoints
-
         said = str(error).removesuffix(RESUME) or "interrupted; what was not checkpointed is lost"
         if checkpoints(config.run_dir):
             raise Interrupted(f"{said}; continue with: {resume_command(sys.argv[1:])}") from error
