@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import shutil
@@ -14,7 +15,9 @@ from typing import Any
 import pytest
 
 from vlrl.cli import checks, gpu_checks, package_checks
+from vlrl.cli.commands import doctor
 from vlrl.cli.package_checks import TESTED, Probe
+from vlrl.config.options import RunConfig
 from vlrl.machine.checks import GIB
 from vlrl.machine.locks import lock_facts
 from vlrl.machine.result import CheckResult
@@ -24,6 +27,11 @@ NAMES = [
     "qwen-vl-utils", "GPU", "memory", "shared memory", "disk", "C compiler", "Hugging Face",
 ]  # fmt: skip
 GPU = ["NVIDIA L4, 23034 MiB, 570.10"]
+
+
+def test_the_folder_it_looks_at_is_that_of_runs() -> None:
+    default = inspect.signature(doctor.command).parameters["run_dir"].default
+    assert default == RunConfig.model_fields["dir"].default
 
 
 def test_this_machine_is_fit(vlrl: Any) -> None:
