@@ -51,7 +51,8 @@ def terminal(desktop: Desktop) -> Callable[[str], str]:
             desktop.settle(60)
             x0, y0, x1, y1 = next(each.box for each in desktop.windows() if each.app.lower() == "xterm")
             desktop.perform(Click(((x0 + x1) // 2, (y0 + y1) // 2)))
-            desktop.perform(Key(("ctrl", "u")))
+            # Ctrl+C, for half a line that was entered: bash may wait for the end of its group or quote.
+            desktop.perform(Key(("ctrl", "c")))
             desktop.perform(TypeText(f"{{ {command}; }} > {said} 2>&1; touch {done}\n"))
             if appears(said, within_s=10):
                 break

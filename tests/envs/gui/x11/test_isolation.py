@@ -67,6 +67,12 @@ def test_the_screens_memory_and_the_launcher_are_hidden(in_shared_terminal: InTe
     assert "Xvfb_screen0" not in in_shared_terminal("find / -name 'Xvfb_screen0' -not -path '/proc/*'")
 
 
+def test_a_line_that_lost_its_end_stops_no_later_command(desktop: Desktop, in_terminal: InTerminal) -> None:
+    """The fixture's own: keys are lost while no window has the focus."""
+    desktop.perform(TypeText("{ ls > .part; echo 'half\n"))
+    assert in_terminal("echo whole") == "whole\n"
+
+
 def test_an_app_cannot_be_killed_from_the_terminal(desktop: Desktop, in_terminal: InTerminal) -> None:
     desktop.perform(OpenApp("mousepad"))
     desktop.perform(OpenApp("xterm"))
