@@ -7,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 
+
+@pytest.mark.slow
 def test_every_isolation_is_measured(root: Path) -> None:
     short = ["--num-steps", "10", "--rounds", "1", "--at-once", "2"]
     command = [sys.executable, "benchmarks/env_hosts.py", *short, "--json"]

@@ -7,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 
+
+@pytest.mark.slow
 def test_it_prints_its_figures(root: Path) -> None:
     command = [
         sys.executable,

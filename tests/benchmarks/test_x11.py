@@ -7,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 
+
+@pytest.mark.slow
 def test_it_prints_its_figures(root: Path) -> None:
     small = ["--desktops", "1", "--launches", "1", "--repeats", "1", "--seconds", "0.2"]
     command = [sys.executable, root / "benchmarks" / "x11.py", "--json", *small]

@@ -243,6 +243,7 @@ def test_tokens_are_counted_against_the_budget(vlrl: Any, tmp_path: Path, tiny_m
     assert "Prompts by length" in result.err
 
 
+@pytest.mark.slow
 def test_pairs_are_checked_as_dpo_uses_them(vlrl: Any, tmp_path: Path, tiny_model: Path) -> None:
     """A prompt may have several pairs; a pair of one answer, a repeated one, and no pair at all are found."""
     answers = [("3", "4"), ("3", "5"), ("3", "3"), ("3", "4")]

@@ -198,6 +198,7 @@ def test_score_compares_with_what_was_logged(vlrl: Any, mine: Path) -> None:
     assert vlrl("reward", "score", "numeric", "gone.jsonl").code == 2
 
 
+@pytest.mark.slow
 def test_an_installed_package_is_listed_tested_and_tests_itself(tmp_path: Path) -> None:
     """examples/reward_plugin, installed as it is."""
     plugin, site = Path(__file__).parents[2] / "examples" / "reward_plugin", tmp_path / "site"

@@ -78,6 +78,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return values
 
 
+@pytest.mark.slow(together=True)
 @pytest.mark.parametrize("node", ["own", "other"])
 def test_each_node_has_every_gauge(found: dict[str, Any], node: str) -> None:
     prefix = found[node]
@@ -93,6 +94,7 @@ def test_each_node_has_every_gauge(found: dict[str, Any], node: str) -> None:
     assert (gauges["object_store_used"] > 0.19) == (node == "own")  # 60 of 300 MB are held there
 
 
+@pytest.mark.slow(together=True)
 def test_a_node_that_leaves_and_comes_back_is_told(found: dict[str, Any]) -> None:
     name = found["other"].removeprefix("nodes/").rstrip("/")
     told = [(event["event"], event["text"]) for event in found["events"] if name in event["text"]]
@@ -103,6 +105,7 @@ def test_a_node_that_leaves_and_comes_back_is_told(found: dict[str, Any]) -> Non
     assert "node monitor" not in found["threads"]
 
 
+@pytest.mark.slow(together=True)
 def test_one_node_costs_no_process_and_next_to_no_time(found: dict[str, Any]) -> None:
     assert found["readers"] == 0
     assert found["cpu_s"] < 0.05  # of 30 s between two readings

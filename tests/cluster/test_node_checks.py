@@ -86,6 +86,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return values | {"folder": str(folder)}
 
 
+@pytest.mark.slow(together=True)
 def test_a_node_without_the_model_is_named(found: dict[str, Any]) -> None:
     host = socket.gethostname()
     assert found["model"].startswith(
@@ -94,6 +95,7 @@ def test_a_node_without_the_model_is_named(found: dict[str, Any]) -> None:
     )
 
 
+@pytest.mark.slow(together=True)
 def test_nodes_that_cannot_reach_each_other_are_named(found: dict[str, Any]) -> None:
     text = found["network"]
     assert text.startswith("node 127.0.0.1 cannot connect to 192.0.2.7 (")
@@ -101,6 +103,7 @@ def test_nodes_that_cannot_reach_each_other_are_named(found: dict[str, Any]) -> 
     assert "every TCP port must be open between the nodes: look for a firewall" in text
 
 
+@pytest.mark.slow(together=True)
 def test_a_gpu_that_two_nodes_count_is_named_with_both(found: dict[str, Any]) -> None:
     (first, address), (second, _) = found["nodes"]
     assert found["gpu"].startswith(

@@ -136,6 +136,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return values | {"elsewhere": str(elsewhere)}
 
 
+@pytest.mark.slow(together=True)
 @pytest.mark.parametrize("process", ["sent", "actor"])
 def test_every_kind_of_plug_in_is_found_where_nothing_of_it_is(found: dict[str, Any], process: str) -> None:
     values, modules, package, folder, home, has_token = found[process]
@@ -147,6 +148,7 @@ def test_every_kind_of_plug_in_is_found_where_nothing_of_it_is(found: dict[str, 
     assert not has_token
 
 
+@pytest.mark.slow(together=True)
 def test_where_all_nodes_have_the_folders_nothing_is_sent(found: dict[str, Any]) -> None:
     (value,), _, package, _, home, _ = found["not_sent"]
     assert value.startswith("plug-in file my_reward.py does not exist")
@@ -154,6 +156,7 @@ def test_where_all_nodes_have_the_folders_nothing_is_sent(found: dict[str, Any])
     assert home == "/of/the/driver"
 
 
+@pytest.mark.slow(together=True)
 def test_a_node_with_another_version_is_named_with_both(found: dict[str, Any]) -> None:
     torch = version("torch").partition("+")[0]
     assert found["versions"].startswith(f"node 127.0.0.2 has torch 99.1, the driver {torch}. A run computes")

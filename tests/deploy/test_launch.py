@@ -155,6 +155,7 @@ def submit(folder: Path, free_port: int) -> Iterator[Submit]:
         job.close()
 
 
+@pytest.mark.slow
 def test_a_slurm_job_uses_all_nodes_saves_and_is_queued_again(submit: Submit, folder: Path) -> None:
     job = submit(*ARGUMENTS, env={"SLURM_FAKE_ONCE": "1"})
     text = job.wait_for(lambda text: "driver: train" in text)

@@ -83,6 +83,7 @@ def test_presets_and_a_strangers_loss_train(
     assert all("baseline/greedy_reward" not in step for step in runs["gspo"])
 
 
+@pytest.mark.slow
 def test_what_holds_a_policy_back_is_in_the_metrics(tiny_model: Path, folder: Path, local_ray: None) -> None:
     """A reference that is reset after each update is the policy again at the next one's begin: KL is 0."""
     held = {

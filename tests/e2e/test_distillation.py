@@ -121,6 +121,7 @@ def packed(processor: Any, max_tokens: int) -> list[Batch]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("max_tokens", [64, 2048])
 def test_a_step_is_that_of_the_formula_on_any_number_of_ranks(
     trainers: list[Trainer], processor: Any, student: Path, teacher: Path, max_tokens: int
@@ -156,6 +157,7 @@ def test_a_step_is_that_of_the_formula_on_any_number_of_ranks(
         assert metrics["optim/grad_norm"] == pytest.approx(norm, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_a_teacher_that_cannot_be_loaded_is_named_by_its_key(student: Path, tmp_path: Path) -> None:
     config = make_config(student, algorithm={"teacher": {"path": str(tmp_path)}})
     trainer = Trainer(config, [])
@@ -196,6 +198,7 @@ def uninterrupted(new_run: Any, local_ray: None) -> Config:
     return config
 
 
+@pytest.mark.slow
 def test_without_rewards_every_group_is_trained(uninterrupted: Config) -> None:
     found = metrics(uninterrupted)
     assert [step["step"] for step in found] == list(range(NUM_STEPS))
@@ -220,6 +223,7 @@ def test_stopping_and_resuming_gives_the_same_metrics_and_weights(
     assert one == two
 
 
+@pytest.mark.slow
 def test_it_goes_on_while_it_generates_in_bfloat16_with_corrections(new_run: Any, local_ray: None) -> None:
     config = new_run(
         "async",

@@ -95,6 +95,7 @@ def test_it_learns_as_float32_does_in_a_quarter_of_the_memory(
     assert sum(v.dtype == torch.uint8 for v in large) == 2
 
 
+@pytest.mark.slow
 def test_a_checkpoint_brings_8_bit_moments_back(
     trainers: dict[str, Trainer], batch: Batch, tmp_path: Path
 ) -> None:

@@ -102,6 +102,7 @@ def equal(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> bo
     return all(torch.equal(tensor, second[name]) for name, tensor in first.items())
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_two_policies_learn_beside_an_older_self_and_a_resumed_run_is_the_same(
     tiny_model: Path, tmp_path: Path, local_ray: None

@@ -63,6 +63,7 @@ def new_run(tiny_model: Path, local_ray: None, tmp_path_factory: pytest.TempPath
     return make
 
 
+@pytest.mark.slow
 def test_dpo_tells_heldout_pairs_apart(new_run: Any) -> None:
     config = new_run("dpo")
     summary = run(config, preferences.train)

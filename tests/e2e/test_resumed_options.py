@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from builders import make_config, make_group, open_tiny, row
 
@@ -45,6 +46,7 @@ def weights(trainer: Trainer) -> dict[str, torch.Tensor]:
     return {name: tensor.clone() for name, tensor in Segment(trainer.manifest)}
 
 
+@pytest.mark.slow
 def test_the_config_s_decay_holds_after_a_resume_and_the_change_is_said(
     tiny_model: Path, local_ray: None, tmp_path: Path
 ) -> None:

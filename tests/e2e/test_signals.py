@@ -79,6 +79,7 @@ def begun(folder: Path, count: int = 2) -> Callable[[], bool]:
     return lambda: len(steps(folder)) >= count
 
 
+@pytest.mark.slow
 def test_sigterm_saves_and_resume_finishes(start: Start, file: Path, tmp_path: Path) -> None:
     run = start("sft", str(file))
     run.wait_until(begun(tmp_path))
@@ -178,6 +179,7 @@ def test_sigterm_while_ray_and_the_engines_start(start: Start, file: Path, tmp_p
     assert not (tmp_path / "runs" / "a" / "checkpoints").exists()
 
 
+@pytest.mark.slow
 def test_a_second_run_in_the_same_folder_is_refused(start: Start, file: Path, tmp_path: Path) -> None:
     run = start("sft", str(file))
     run.wait_until(begun(tmp_path))

@@ -137,10 +137,9 @@ def num_replaced(steps: list[dict[str, Any]]) -> float:
     return sum(step.pop("failures/replaced_workers") for step in steps)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    ("num_replicas", "numbers"), [(1, [0, 3]), pytest.param(2, [0, 1, 3], marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize(("num_replicas", "numbers"), [(1, [0, 3]), (2, [0, 1, 3])])
 def test_the_same_numbers_however_many_workers_play(
     tiny_model: Path, tmp_path: Path, local_ray: None, num_replicas: int, numbers: list[int]
 ) -> None:

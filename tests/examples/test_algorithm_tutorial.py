@@ -23,6 +23,7 @@ def test_every_block_is_run_and_a_loss_is_short() -> None:
     assert all(text.count("\n") < 30 for language, _, text in blocks(TUTORIAL) if language == "python")
 
 
+@pytest.mark.slow
 def test_the_tutorial_but_for_training(tmp_path: Path, environment: dict[str, str]) -> None:
     assert follow(TUTORIAL, tmp_path, environment, slow=False) >= 6
 

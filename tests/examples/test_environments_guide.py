@@ -24,6 +24,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_environment_is_whole_and_its_rows_are_read(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 
 
+@pytest.mark.slow
 def test_it_trains_on_its_rows_with_its_reward(tmp_path: Path, local_ray: None) -> None:
     spec = importlib.util.spec_from_file_location("own_data", EXAMPLES / "own_data.py")
     assert spec is not None and spec.loader is not None

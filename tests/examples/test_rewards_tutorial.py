@@ -32,6 +32,7 @@ def test_every_block_is_run() -> None:
     assert all(list(commands(text)) for language, _, text in blocks(TUTORIAL) if language == "console")
 
 
+@pytest.mark.slow
 def test_the_tutorial_but_for_training(tmp_path: Path, environment: dict[str, str]) -> None:
     folder = tmp_path / "empty"
     folder.mkdir()

@@ -42,6 +42,7 @@ def totals(rewards: list[RewardConfig], *said: tuple[Sample, str]) -> list[float
         return asyncio.run(score(reward))
 
 
+@pytest.mark.slow(together=True)
 def test_the_data_check_passes(recipe: Recipe, recipe_model: Path) -> None:
     """`vlrl data check configs/RECIPE.yaml`, with the tiny model's tokens."""
     job, notes = plan_check(recipe.config(recipe_model))

@@ -118,6 +118,7 @@ def assert_same(found: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
     assert [name for name in expected if not torch.equal(found[name], expected[name])] == []
 
 
+@pytest.mark.slow
 def test_it_learns_what_a_prompt_is_worth_and_the_policy_waits(one: RankProcesses, tiny_model: Path) -> None:
     config = config_of(tiny_model, 1, critic={"warmup_steps": 2})
     steps = [batch_of(tiny_model, config, seed) for seed in range(12)]
@@ -202,6 +203,7 @@ def test_a_checkpoint_without_a_critic_says_so(one: RankProcesses, tiny_model: P
     assert answer.said == ["the checkpoint has no critic: it begins at its own model again"]
 
 
+@pytest.mark.slow
 def test_offloaded_and_frozen_and_beside_adapters(one: RankProcesses, tiny_model: Path) -> None:
     """Offloaded to host memory it is the same; what the policy leaves as it is, the critic does too."""
     config = config_of(tiny_model, 1)

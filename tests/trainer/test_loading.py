@@ -259,6 +259,7 @@ def test_features_of_a_frozen_tower_are_found_again_by_other_numbers_of_ranks(
     assert found == [expected.name] * NUM_RANKS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_rank_needs_less_than_half_of_the_model_to_start(
     ranks: Ranks, large_model: Path, tiny_family: Callable[[str], Path], dtype: str

@@ -23,6 +23,7 @@ from vlrl.preferences import preference_groups
 
 NUM_PAIRS = 5
 LAYOUTS = {"one": (1, 1), "two": (2, 1), "sliced": (2, 2)}
+SLOW = pytest.mark.slow(together=True)
 
 
 def stepped(
@@ -83,7 +84,9 @@ def run(
     return sums, found[0][1], whole
 
 
-@pytest.fixture(scope="module", params=["dpo", "kto", "bradley_terry"])
+@pytest.fixture(
+    scope="module", params=["dpo", *(pytest.param(loss, marks=SLOW) for loss in ("kto", "bradley_terry"))]
+)
 def options(request: pytest.FixtureRequest) -> PreferencesConfig:
     return PreferencesConfig(loss=request.param)
 

@@ -142,6 +142,7 @@ def test_a_screen_of_one_turn_is_a_strip_too(tmp_path: Path, tiny_model: Path) -
     assert tags(page.frames[0], "circle", "ink")
 
 
+@pytest.mark.slow
 def test_two_hundred_episodes_are_one_file_to_send(tmp_path: Path, tiny_model: Path) -> None:
     """Screens full of detail, too many to be shown as they are: under 20 MB."""
     groups = play_toy(tiny_model, lambda env, turn: env.oracle(), num_rows=1, tasks=[{"kind": "form"}])

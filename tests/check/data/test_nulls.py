@@ -102,6 +102,7 @@ def measured(dataset: Any, num_rows: int) -> dict[str, Null]:
     return {null.name: null for null in null_policies([asked for asked in found if asked])}
 
 
+@pytest.mark.slow
 def test_grounding_cannot_be_won_without_looking() -> None:
     """Where the launcher was named in 40 % of rows, one fixed click was right in 0.40."""
     found = measured(GuiGrounding(num_rows=4096), 250)

@@ -70,6 +70,8 @@ OF_BENCHMARKS = {
 }
 
 NOT_TRIED = NEED_A_SERVER | NEED_AN_EPISODE | OF_GROUPS | OF_STEPS | OF_IMAGES | ALIASES | OF_BENCHMARKS
+FIRST = {"answer_exact", "box_iou", "cosine_length", "math", "tag_format"}
+"""One of every kind, for `make test`."""
 
 
 def plain_clicks() -> list[Sample]:
@@ -121,7 +123,13 @@ def test_it_is_sound_in_a_codec(name: str) -> None:
     assert trial.profile == "answer"
 
 
-@pytest.mark.parametrize("name", sorted(BUILT_IN["rewards"].keys() - NOT_TRIED))
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in FIRST else pytest.param(name, marks=pytest.mark.slow(together=True))
+        for name in sorted(BUILT_IN["rewards"].keys() - NOT_TRIED)
+    ],
+)
 def test_it_is_sound(name: str) -> None:
     function = find_reward(name, OPTIONS.get(name, {}))
     trial = run_trial(function, own_samples(name), "", timeout_s=10, seed=1, limit=4)

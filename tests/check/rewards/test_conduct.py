@@ -113,7 +113,9 @@ def test_a_batch_with_too_few_values_is_found(mine: Path) -> None:
     assert found["batches"].status == "fail" and "values for" in found["batches"].found
 
 
-@pytest.mark.parametrize(("name", "status"), [("blocks", "warn"), ("waits", "ok")])
+@pytest.mark.parametrize(
+    ("name", "status"), [pytest.param("blocks", "warn", marks=pytest.mark.slow), ("waits", "ok")]
+)
 def test_an_async_reward_that_blocks_is_found(mine: Path, name: str, status: str) -> None:
     one = SMALL[:1] if name == "blocks" else SMALL
     assert checks_of(mine, name, one)["event loop"].status == status

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+import pytest
 from judge_server import JudgeServer, Reply, Seen
 
 from vlrl.check.rewards.checks import run_checks
@@ -27,6 +28,7 @@ def generous(seen: Seen) -> Reply:
     return Reply(json.dumps({"reason": "it says so", "score": 10})) if believed else honest(seen)
 
 
+@pytest.mark.slow
 def test_a_judge_is_as_sound_as_its_model() -> None:
     with JudgeServer().running() as server:
         endpoint = {"base_url": server.url, "model": "local", "images": False}

@@ -35,11 +35,13 @@ def test_trl(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "['guess', 'look']\n"
 
 
+@pytest.mark.slow
 def test_openenv(lights: str, capsys: pytest.CaptureFixture[str]) -> None:
     run(shown("OpenEnv", "python").replace("http://127.0.0.1:8000", lights))
     assert "Which light is switched." in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_verifiers(capsys: pytest.CaptureFixture[str]) -> None:
     run(shown("verifiers", "python"))
     printed = capsys.readouterr().out

@@ -64,6 +64,7 @@ def soon(true: Callable[[], bool]) -> bool:
     return true()
 
 
+@pytest.mark.slow
 def test_single_turn_with_an_image_and_named_rewards(env_of: Callable[..., Any]) -> None:
     env = env_of(EXAMPLE, success_above=0.5)
     assert (env.num_tasks(), env.tools, env.system_prompt) == (32, [], "You count with care.")
@@ -94,6 +95,7 @@ def test_the_seed_draws_the_task_and_an_index_is_checked(env_of: Callable[..., A
         env.reset({"indx": 1}, 0)
 
 
+@pytest.mark.slow
 def test_many_episodes_at_once_share_one_program_from_its_start() -> None:
     def play(index: int) -> float:
         env = open_env("verifiers", {"id": str(EXAMPLE), "python": python(), "linger_s": 30.0})
@@ -107,6 +109,7 @@ def test_many_episodes_at_once_share_one_program_from_its_start() -> None:
         assert list(pool.map(play, range(24))) == [1.1 if index % 2 else 0.1 for index in range(24)]
 
 
+@pytest.mark.slow
 def test_several_turns_and_a_program_that_lingers_and_hangs(env_of: Callable[..., Any]) -> None:
     env = env_of(f"{ENVS}/guessing.py:load_environment", args={"highest": 5}, linger_s=0.5)
     with pytest.raises(ConfigError, match="without end; give each task its index"):
@@ -137,6 +140,7 @@ def test_several_turns_and_a_program_that_lingers_and_hangs(env_of: Callable[...
     assert soon(lambda: not env._process.alive)
 
 
+@pytest.mark.slow
 def test_tools_and_what_breaks(env_of: Callable[..., Any]) -> None:
     env = env_of(f"{ENVS}/scale.py")
     (tool,) = env.tools
@@ -165,6 +169,7 @@ def test_tools_and_what_breaks(env_of: Callable[..., Any]) -> None:
     assert marked(process) == []
 
 
+@pytest.mark.slow
 def test_two_agents_of_one_model_are_refused_and_the_program_ends_with_its_starter() -> None:
     code = f"""
 import sys

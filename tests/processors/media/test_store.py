@@ -254,6 +254,7 @@ for index in np.random.default_rng(int(seed)).permutation(len(paths) * 6) % len(
 """
 
 
+@pytest.mark.slow
 def test_several_processes_share_a_folder_that_is_too_small(tmp_path: Path, cache: Path) -> None:
     """They write, read and drop the same entries at the same time."""
     paths = [str(photo(tmp_path, seed)) for seed in range(12)]

@@ -114,6 +114,7 @@ def test_the_list_of_targets_is_kept_in_both_places_and_removed(tmp_path: Path) 
     assert not own.exists() and not shared.exists()
 
 
+@pytest.mark.slow
 def test_alerts_of_a_hanging_environment_a_full_disk_and_silence(start: Start, tmp_path: Path) -> None:
     now = [0.0]
     exporter = start(clock=lambda: now[0])

@@ -19,6 +19,8 @@ from vlrl.config import Config
 from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack
 
+pytestmark = pytest.mark.slow(together=True)
+
 NUM_RANKS, NUM_STEPS = 2, 4
 ADAPTIVE = {
     "kl_in": "reward",

@@ -152,6 +152,7 @@ def fuzzed(number: int) -> dict[str, int]:
     return outcomes
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_spoilt_texts() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # Python's parser must not talk of a model's backslashes

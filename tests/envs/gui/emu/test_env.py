@@ -85,6 +85,7 @@ def test_a_grammar_without_a_word_for_answers_is_asked_nothing() -> None:
         EmuEnv(tasks="mail/secret", codec="gui_r1")
 
 
+@pytest.mark.slow
 def test_no_task_is_offered_that_a_grammar_cannot_say() -> None:
     """AndroidWorld's has no drag from place to place, GUI-R1's neither; the rest they play."""
     offered = {}
