@@ -172,6 +172,87 @@ def _idefics(model_type: str, tokens: Sequence[str], pad_token: str) -> tuple[An
     return config, tokenizer
 
 
+# GLM-4.1V: headers without an end, images in brackets, four patches of 8 pixels a token.
+
+GLM4V_TOKENS = (
+    "<|endoftext|>", "[gMASK]", "<sop>", "<|system|>", "<|user|>", "<|assistant|>", "<|observation|>",
+    "<|begin_of_image|>", "<|end_of_image|>", "<|begin_of_video|>", "<|end_of_video|>", "<|image|>",
+    "<|video|>",
+)  # fmt: skip
+GLM4V_TEMPLATE = (
+    "[gMASK]<sop>{% for message in messages %}<|{{ message.role }}|>\n"
+    "{% if message.content is string %}{{ message.content }}{% else %}"
+    "{% for part in message.content %}"
+    "{% if part.type == 'image' %}<|begin_of_image|><|image|><|end_of_image|>"
+    "{% elif part.type == 'video' %}<|begin_of_video|><|video|><|end_of_video|>"
+    "{% else %}{{ part.text }}{% endif %}{% endfor %}{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
+)
+
+
+def build_glm4v(path: Path) -> Path:
+    """GLM-4.1V."""
+    return _glm("glm4v", "Glm4v", path)
+
+
+def build_glm46v(path: Path) -> Path:
+    """GLM-4.6V-Flash: GLM-4.1V with other times of frames."""
+    return _glm("glm46v", "Glm46V", path)
+
+
+def build_glm4v_moe(path: Path) -> Path:
+    """GLM-4.5V: a plain layer, then 4 experts of which 2 answer, and one that always does."""
+    experts = {
+        "n_routed_experts": 4,
+        "num_experts_per_tok": 2,
+        "n_shared_experts": 1,
+        "moe_intermediate_size": 96,
+        "first_k_dense_replace": 1,
+        "attention_bias": True,
+        "use_qk_norm": False,
+    }
+    return _glm("glm4v_moe", "Glm4v", path, **experts)
+
+
+def _glm(model_type: str, processor_name: str, path: Path, **text: Any) -> Path:
+    import transformers
+
+    tokenizer = train_tokenizer(CORPUS, 384, GLM4V_TOKENS, eos_token="<|user|>", pad_token="<|endoftext|>")
+    ids = {name: tokenizer.convert_tokens_to_ids(name) for name in GLM4V_TOKENS}
+    rope = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}
+    config = _config(
+        model_type,
+        text_config={
+            **_text(tokenizer, tie_word_embeddings=False),
+            "rope_parameters": {**rope, "mrope_section": [2, 3, 3]},
+            **text,
+        },
+        vision_config={
+            "depth": 2,
+            "hidden_size": 64,
+            "num_heads": 4,
+            "image_size": 64,
+            "patch_size": 8,
+            "out_hidden_size": 128,
+            "intermediate_size": 128,
+        },
+        image_token_id=ids["<|image|>"],
+        video_token_id=ids["<|video|>"],
+        image_start_token_id=ids["<|begin_of_image|>"],
+        image_end_token_id=ids["<|end_of_image|>"],
+        video_start_token_id=ids["<|begin_of_video|>"],
+        video_end_token_id=ids["<|end_of_video|>"],
+        tie_word_embeddings=False,
+    )
+    whole, image, video = (
+        getattr(transformers, processor_name + part)
+        for part in ("Processor", "ImageProcessor", "VideoProcessor")
+    )
+    limits = {"patch_size": 8, "size": {"shortest_edge": 2 * 16**2, "longest_edge": 2 * 160**2}}
+    processor = whole(image(**limits), tokenizer, video(**limits), chat_template=GLM4V_TEMPLATE)
+    return write_model(path, config, processor, seed=0)
+
+
 # Mistral Small 3.1: turns in brackets, rows of patches that end with tokens of their own.
 
 MISTRAL3_TOKENS = (
@@ -334,6 +415,9 @@ BUILDERS: dict[str, Callable[[Path], Path]] = {
     "qwen3_vl_moe": build_qwen3_vl_moe,
     "qwen3_5": build_qwen3_5,
     "qwen3_5_moe": build_qwen3_5_moe,
+    "glm4v": build_glm4v,
+    "glm4v_moe": build_glm4v_moe,
+    "glm46v": build_glm46v,
     "internvl": build_internvl,
     "smolvlm": build_smolvlm,
     "idefics3": build_idefics3,
