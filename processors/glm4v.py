@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from vlrl.processors.qwen_vl import Qwen3VLProcessor
 
@@ -25,6 +26,17 @@ class Glm4vProcessor(Qwen3VLProcessor):
         super().__init__(config)
         # GLM-4.6V's writes tenths of seconds, where vLLM 0.32 writes whole ones: other prompts.
         self.takes_video = type(self._hf).__name__ == "Glm4vProcessor"
+
+    @property
+    def engine_options(self) -> Mapping[str, Any]:
+        """Media are resized and frames chosen already; the largest size is for the engine's buffers."""
+        image, video = self.config, self.config.video
+        longest = max(self.frame_multiple * image.max_pixels, video.total_pixels if self.takes_video else 0)
+        return {
+            "size": {"shortest_edge": self.frame_multiple * image.min_pixels, "longest_edge": longest},
+            "images_kwargs": {"do_resize": False},
+            "videos_kwargs": {"do_resize": False, "do_sample_frames": False},
+        }
 
     def fit(self, height: int, width: int, min_pixels: int, max_pixels: int) -> tuple[int, int]:
         """GLM's smart_resize, which counts an image as a pair of frames."""

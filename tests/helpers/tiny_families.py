@@ -208,7 +208,7 @@ def build_glm4v_moe(path: Path) -> Path:
         "n_shared_experts": 1,
         "moe_intermediate_size": 96,
         "first_k_dense_replace": 1,
-        "attention_bias": True,
+        "head_dim": 32,
         "use_qk_norm": False,
     }
     return _glm("glm4v_moe", "Glm4v", path, **experts)
@@ -225,6 +225,7 @@ def _glm(model_type: str, processor_name: str, path: Path, **text: Any) -> Path:
         text_config={
             **_text(tokenizer, tie_word_embeddings=False),
             "rope_parameters": {**rope, "mrope_section": [2, 3, 3]},
+            "attention_bias": True,  # vLLM goes by it; transformers' dense model has biases all the same
             **text,
         },
         vision_config={
