@@ -139,8 +139,7 @@ class FamilyProcessor(ABC):
     def num_tokens(self, row: Row) -> int:
         """Prompt tokens of a row, counted from its media's headers; nothing is decoded."""
         messages, plans, where = self._planned(row)
-        shapes = [plan.shape for plan in plans]
-        return len(self._encode(messages, shapes, row.get("tools") or (), where).token_ids)
+        return len(self._encode(messages, [p.shape for p in plans], row.get("tools") or (), where).token_ids)
 
     def encode(
         self,
@@ -186,11 +185,12 @@ class FamilyProcessor(ABC):
         """Bring the ledger to what the policy is to see next; see the protocol."""
         where, tools = f"sample {session.sample.id!r}", session.sample.tools
         spelled = self.template.render([said.message for said in session.shown], tools, opening=True)
-        last = session.last_turn
-        if last is not None and last.action[1] == len(session.token_ids):
-            said = last.text.removeprefix(self.template.opened(spelled))
-            spelled += said + (self.end_of_turn if session.token_ids[-1] == self._end_of_turn else "")
         full = self.template.render([said.message for said in seen], tools, opening=True)
+        if (last := session.last_turn) is not None and last.action[1] == len(session.token_ids):
+            spelled += last.text.removeprefix(self.template.opened(spelled))
+            [end] = self.token_texts(np.asarray(session.token_ids[-1:]))
+            is_header = end in self.end_tokens and full.startswith(spelled + end)  # GLM's, of a tool's answer
+            spelled += end if end == self.end_of_turn or is_header else ""
         media, known = [m for said in seen for m in said.media], [m.sha256 for m in session.media]
         if full.startswith(spelled) and [m.sha256 for m in media[: len(known)]] == known:
             media = media[len(known) :]

@@ -31,9 +31,9 @@ class QwenVLProcessor(FamilyProcessor):
     """Qwen2-VL: sides in whole merged patches, frames in pairs, a video's time counted in steps of one."""
 
     end_of_turn = "<|im_end|>"
-    end_tokens = ("<|endoftext|>",)
-    media_tokens = MEDIA_TOKENS
-    text_tokens = GROUNDING_TOKENS
+    end_tokens: tuple[str, ...] = ("<|endoftext|>",)
+    media_tokens: tuple[str, ...] = MEDIA_TOKENS
+    text_tokens: tuple[str, ...] = GROUNDING_TOKENS
     takes_video = True
 
     def __init__(self, config: Config) -> None:

@@ -180,7 +180,8 @@ GLM4V_TOKENS = (
     "<|video|>",
 )  # fmt: skip
 GLM4V_TEMPLATE = (
-    "[gMASK]<sop>{% for message in messages %}<|{{ message.role }}|>\n"
+    "[gMASK]<sop>{% for message in messages %}"
+    "<|{{ 'observation' if message.role == 'tool' else message.role }}|>\n"
     "{% if message.content is string %}{{ message.content }}{% else %}"
     "{% for part in message.content %}"
     "{% if part.type == 'image' %}<|begin_of_image|><|image|><|end_of_image|>"

@@ -195,12 +195,14 @@ def num_sent(shape: ModelShape, config: Config) -> int:
 def layer_values(stack: Stack) -> int:
     """Values a token that autograd saves in one layer, keys and values aside.
 
-    Each of two norms: its input, the normalised input and its output (3 · hidden), and so for queries and
+    Each norm, mostly two: its input, the normalised input and its output (3 · hidden), and so for queries and
     keys where they are normalised; queries, the attention's output and that output made contiguous
     (3 · heads); of the MLP the inner products (gate, up, activation, their product: 4 · inner; without
     gate 2).
     """
-    norms = 6 * stack.hidden + (3 * (stack.heads + stack.key_heads) if stack.norms_heads else 0)
+    norms = 3 * stack.num_norms * stack.hidden + (
+        3 * (stack.heads + stack.key_heads) if stack.norms_heads else 0
+    )
     return norms + 3 * stack.heads + (4 if stack.num_gates == 3 else 2) * stack.inner
 
 
@@ -213,7 +215,11 @@ def state_layer_bytes(stack: Stack, size: int) -> int:
     """
     assert stack.recurrence is not None
     rule = stack.recurrence
-    values = 6 * stack.hidden + 2 * rule.channels + (4 if stack.num_gates == 3 else 2) * stack.inner
+    values = (
+        3 * stack.num_norms * stack.hidden
+        + 2 * rule.channels
+        + (4 if stack.num_gates == 3 else 2) * stack.inner
+    )
     of_rule = rule.num_heads * (5 * DELTA_CHUNK + 21 * rule.value + rule.key * rule.value // DELTA_CHUNK)
     return values * size + of_rule * FLOAT32
 

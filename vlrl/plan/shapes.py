@@ -49,6 +49,7 @@ class Stack:
         num_heads: query heads.
         num_key_heads: key heads.
         recurrence: of its layers, those that carry a state.
+        num_norms: norms of a layer, those of queries and keys aside: 4 where what is added is normalised too.
     """
 
     num_layers: int
@@ -62,6 +63,7 @@ class Stack:
     num_heads: int = 1
     num_key_heads: int = 1
     recurrence: Recurrence | None = None
+    num_norms: int = 2
 
     @property
     def num_attending(self) -> int:
@@ -214,10 +216,13 @@ def _stack(model: Any, part: str, config: Any) -> Stack:
     key_heads = int(getattr(config, "num_key_value_heads", None) or heads)
     experts = int(getattr(config, "num_experts_per_tok", None) or 0)
     if experts:
-        inner = experts * int(config.moe_intermediate_size)
+        expert = int(config.moe_intermediate_size)
+        shared = getattr(config, "shared_expert_intermediate_size", None)
+        inner = experts * expert + int(shared or expert * getattr(config, "n_shared_experts", 0))
     else:
         inner = int(getattr(config, "intermediate_size", None) or config.mlp_ratio * hidden)
-    gated = any(name.endswith("gate_proj") or "experts" in name for name, _ in layers[0].named_modules())
+    names = [name for name, _ in layers[0].named_modules()]
+    gated = any(name.endswith(("gate_proj", "gate_up_proj", "experts")) for name in names)
     return Stack(
         num_layers=len(layers),
         hidden=hidden,
@@ -226,10 +231,11 @@ def _stack(model: Any, part: str, config: Any) -> Stack:
         inner=inner,
         num_gates=3 if gated else 2,
         largest_layer=max(sum(p.numel() for p in layer.parameters()) for layer in layers),
-        norms_heads=any(name.endswith(".q_norm") for name, _ in layers[0].named_modules()),
+        norms_heads=any(name.endswith(".q_norm") for name in names),
         num_heads=heads,
         num_key_heads=key_heads,
         recurrence=_recurrence(config),
+        num_norms=max(2, sum(name.endswith("layernorm") for name in names)),
     )
 
 
