@@ -45,8 +45,6 @@ SLOW = (
     "idefics3",
     "mistral3",
     "glm4v",
-    "glm4v_moe",
-    "glm46v",
 )
 FAMILIES = [
     "qwen3_vl_moe",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from builders import family_config, make_generation, random_image, row
+from tiny_families import build_glm4v
 
 from vlrl.config.rollout import ContextConfig
 from vlrl.errors import DataError
@@ -42,8 +43,8 @@ def test_a_header_that_the_policy_wrote_stands_once(
     assert len(session.trajectory("", "ok", 0.0).ledgers) == forks + 1
 
 
-def test_videos_of_glm_4_6v_are_refused(tiny_family: Callable[[str], Path]) -> None:
-    processor: Any = open_processor(family_config(tiny_family("glm46v")))
+def test_videos_of_glm_4_6v_are_refused(tmp_path: Path) -> None:
+    processor: Any = open_processor(family_config(build_glm4v(tmp_path / "model", "Glm46V")))
     video = {"type": "video", "video": [random_image(64, 64)] * 4, "fps": 1.0}
     with pytest.raises(DataError, match="takes no video; give its frames as images"):
         processor.sample({"id": "r", "messages": [{"role": "user", "content": [video]}]})

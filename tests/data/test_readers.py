@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import pickle
 import shutil
 from collections.abc import Callable
@@ -125,6 +126,17 @@ def test_a_file_that_is_cut_off_is_named(write: Write) -> None:
             list(opened(written))
         names = (written.file.name, written.options.get("path", written.name))
         assert any(name in str(caught.value) for name in names)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "json_list", "tar"])
+def test_a_file_that_is_cut_off_while_it_is_open_is_named(kind: str, tmp_path: Path) -> None:
+    """Whoever writes over the data of a run ends it with an error; a mapped file would by SIGBUS."""
+    written = WRITERS[kind](tmp_path, logical_rows(NUM_ROWS))
+    assert written.file is not None
+    rows = opened(written)
+    os.truncate(written.file, 5)
+    with pytest.raises(DataError, match=f"{written.file.name} has become shorter"):
+        list(rows)
 
 
 def plain(**fields: Any) -> dict[str, Any]:

@@ -106,7 +106,6 @@ def weights(trainer: Trainer) -> dict[str, torch.Tensor]:
     return {name: tensor.clone() for name, tensor in Segment(trainer.manifest)}
 
 
-@pytest.mark.slow
 def test_ranks_stay_in_step_whatever_each_of_them_knows(trainers: list[Trainer], processor: Any) -> None:
     """All unknown, all known, one rank's known and the other's not, none on one rank."""
     before = [weights(trainer) for trainer in trainers]

@@ -191,43 +191,19 @@ GLM4V_TEMPLATE = (
 )
 
 
-def build_glm4v(path: Path) -> Path:
-    """GLM-4.1V."""
-    return _glm("glm4v", "Glm4v", path)
-
-
-def build_glm46v(path: Path) -> Path:
-    """GLM-4.6V-Flash: GLM-4.1V with other times of frames."""
-    return _glm("glm46v", "Glm46V", path)
-
-
-def build_glm4v_moe(path: Path) -> Path:
-    """GLM-4.5V: a plain layer, then 4 experts of which 2 answer, and one that always does."""
-    experts = {
-        "n_routed_experts": 4,
-        "num_experts_per_tok": 2,
-        "n_shared_experts": 1,
-        "moe_intermediate_size": 96,
-        "first_k_dense_replace": 1,
-        "head_dim": 32,
-        "use_qk_norm": False,
-    }
-    return _glm("glm4v_moe", "Glm4v", path, **experts)
-
-
-def _glm(model_type: str, processor_name: str, path: Path, **text: Any) -> Path:
+def build_glm4v(path: Path, version: str = "Glm4v") -> Path:
+    """GLM-4.1V; as "Glm46V" with the processor of GLM-4.6V-Flash."""
     import transformers
 
     tokenizer = train_tokenizer(CORPUS, 384, GLM4V_TOKENS, eos_token="<|user|>", pad_token="<|endoftext|>")
     ids = {name: tokenizer.convert_tokens_to_ids(name) for name in GLM4V_TOKENS}
     rope = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}
     config = _config(
-        model_type,
+        "glm4v",
         text_config={
             **_text(tokenizer, tie_word_embeddings=False),
             "rope_parameters": {**rope, "mrope_section": [2, 3, 3]},
-            "attention_bias": True,  # vLLM goes by it; transformers' dense model has biases all the same
-            **text,
+            "attention_bias": True,  # vLLM goes by it; transformers' has biases all the same
         },
         vision_config={
             "depth": 2,
@@ -247,8 +223,7 @@ def _glm(model_type: str, processor_name: str, path: Path, **text: Any) -> Path:
         tie_word_embeddings=False,
     )
     whole, image, video = (
-        getattr(transformers, processor_name + part)
-        for part in ("Processor", "ImageProcessor", "VideoProcessor")
+        getattr(transformers, version + part) for part in ("Processor", "ImageProcessor", "VideoProcessor")
     )
     limits = {"patch_size": 8, "size": {"shortest_edge": 2 * 16**2, "longest_edge": 2 * 160**2}}
     processor = whole(image(**limits), tokenizer, video(**limits), chat_template=GLM4V_TEMPLATE)
@@ -418,8 +393,6 @@ BUILDERS: dict[str, Callable[[Path], Path]] = {
     "qwen3_5": build_qwen3_5,
     "qwen3_5_moe": build_qwen3_5_moe,
     "glm4v": build_glm4v,
-    "glm4v_moe": build_glm4v_moe,
-    "glm46v": build_glm46v,
     "internvl": build_internvl,
     "smolvlm": build_smolvlm,
     "idefics3": build_idefics3,

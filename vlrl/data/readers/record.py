@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import mmap
+import io
+import os
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -48,31 +49,53 @@ class Reader(Protocol):
         ...
 
 
-class MappedFile:
-    """A file's bytes by position, mapped into memory on first use; pickles as its path."""
+class OpenedFile:
+    """A file's bytes by position, opened on first use; pickles as its path.
+
+    It is read and not mapped: a file that is cut off under a map ends the process by SIGBUS.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._data: mmap.mmap | bytes | None = None
+        self._file: io.FileIO | None = None
 
-    @property
-    def data(self) -> mmap.mmap | bytes:
-        """All bytes; nothing is read until sliced."""
-        if self._data is None:
+    def __len__(self) -> int:
+        """Bytes of the file, now."""
+        return os.fstat(self._opened().fileno()).st_size
+
+    def read(self, begin: int, end: int) -> bytes:
+        """The bytes from begin up to end; safe in threads.
+
+        Raises:
+            DataError: if the file cannot be read, or has no such bytes any more.
+        """
+        try:
+            pieces, position = [], begin
+            while position < end and (piece := os.pread(self._opened().fileno(), end - position, position)):
+                pieces.append(piece)
+                position += len(piece)
+        except OSError as error:
+            raise DataError(f"{self.path} cannot be read: {error}") from error
+        if position < end:
+            raise DataError(
+                f"{self.path} has become shorter than it was when it was opened; write changed data to "
+                "another file, or rename it to this one, and start again"
+            )
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def _opened(self) -> io.FileIO:
+        if self._file is None:
             try:
-                with self.path.open("rb") as file:
-                    # An empty file cannot be mapped.
-                    empty = self.path.stat().st_size == 0
-                    self._data = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                self._file = self.path.open("rb", buffering=0)
             except OSError as error:
                 raise DataError(f"{self.path} cannot be read: {error}") from error
-        return self._data
+        return self._file
 
     def __getstate__(self) -> Path:
         return self.path
 
     def __setstate__(self, path: Path) -> None:
-        self.path, self._data = path, None
+        self.path, self._file = path, None
 
 
 class Concatenation:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vlrl.data.readers.record import MappedFile, Record
+from vlrl.data.readers.record import OpenedFile, Record
 from vlrl.errors import DataError, DatasetMissing
 from vlrl.types import IntArray
 
@@ -27,11 +27,13 @@ class JsonlReader:
     """A file of one JSON row a line; media paths are relative to `image_root` or else the file's folder."""
 
     def __init__(self, path: str, image_root: str | None = None) -> None:
-        self._file = MappedFile(existing_file(path))
+        self._file = OpenedFile(existing_file(path))
         self._root = Path(image_root) if image_root else self._file.path.parent
-        starts = _line_starts(self._file)
-        kept = ~_blank(self._file, starts)
-        self._starts, self._numbers = starts[kept], np.flatnonzero(kept).astype(np.int32) + 1
+        starts, firsts = _lines(self._file)
+        ends = np.append(starts[1:], len(self._file))
+        kept = ~_blank(self._file, starts, ends, firsts)
+        self._starts, self._ends = starts[kept], ends[kept]
+        self._numbers = np.flatnonzero(kept).astype(np.int32) + 1
 
     def __len__(self) -> int:
         """Number of rows; empty lines do not count."""
@@ -43,10 +45,8 @@ class JsonlReader:
         Raises:
             DataError: naming the file and the line.
         """
-        start, data = int(self._starts[index]), self._file.data
-        end = data.find(b"\n", start)
+        line = self._file.read(int(self._starts[index]), int(self._ends[index]))
         place = f"{self._file.path.name}:{self._numbers[index]}"
-        line = data[start : end if end >= 0 else len(data)]
         return Record(parse_object(line, f"{self._file.path}:{self._numbers[index]}"), place, self._root)
 
 
@@ -54,11 +54,11 @@ class JsonReader:
     """A JSON file that is a list of rows, or an object one of whose values is (`key` says which)."""
 
     def __init__(self, path: str, image_root: str | None = None, key: str | None = None) -> None:
-        self._file = MappedFile(existing_file(path))
+        self._file = OpenedFile(existing_file(path))
         self._root = Path(image_root) if image_root else self._file.path.parent
         starts, ends = _row_spans(self._file, key)
         self._starts, self._ends = starts, ends
-        lines = np.searchsorted(_line_starts(self._file), starts, side="right")
+        lines = np.searchsorted(_lines(self._file)[0], starts, side="right")
         # Rows that share a line differ by their number in the list.
         self._lines = lines if len(np.unique(lines)) == len(lines) else None
 
@@ -73,7 +73,7 @@ class JsonReader:
             DataError: naming the file and the line.
         """
         where = f"[{index}]" if self._lines is None else f":{self._lines[index]}"
-        text = self._file.data[int(self._starts[index]) : int(self._ends[index])]
+        text = self._file.read(int(self._starts[index]), int(self._ends[index]))
         return Record(
             parse_object(text, f"{self._file.path}{where}"), f"{self._file.path.name}{where}", self._root
         )
@@ -149,36 +149,44 @@ def parse_object(text: bytes, where: str) -> dict[str, Any]:
     return fields
 
 
-def _line_starts(file: MappedFile) -> IntArray:
-    """[num_lines] int64 byte at which each line begins."""
-    data = file.data
-    pieces = [np.zeros(1, np.int64)]
-    for begin in range(0, len(data), BLOCK):
-        block = np.frombuffer(data[begin : begin + BLOCK], np.uint8)
-        pieces.append(np.flatnonzero(block == ord("\n")) + (begin + 1))
-    starts = np.concatenate(pieces)
-    if data[: len(BYTE_ORDER_MARK)] == BYTE_ORDER_MARK:
-        starts[0] = len(BYTE_ORDER_MARK)
-    return starts[starts < len(data)]
+def _lines(file: OpenedFile) -> tuple[IntArray, npt.NDArray[np.uint8]]:
+    """([num_lines] int64 byte at which each line begins, [num_lines] its first byte)."""
+    size, is_open = len(file), True
+    starts, firsts = [np.zeros(0, np.int64)], [np.zeros(0, np.uint8)]
+    for begin in range(0, size, BLOCK):
+        block = np.frombuffer(file.read(begin, min(begin + BLOCK, size)), np.uint8)
+        here = np.flatnonzero(block == ord("\n")) + 1
+        if is_open:  # a line begins where the block does
+            mark = len(BYTE_ORDER_MARK) if not begin and _is_marked(block[:3].tobytes()) else 0
+            here = np.concatenate([[mark], here])
+        is_open = len(here) > 0 and here[-1] == len(block)
+        here = here[here < len(block)]
+        starts.append(here + begin)
+        firsts.append(block[here])
+    return np.concatenate(starts), np.concatenate(firsts)
 
 
-def _blank(file: MappedFile, starts: IntArray) -> npt.NDArray[np.bool_]:
+def _is_marked(begin: bytes) -> bool:
+    return begin[: len(BYTE_ORDER_MARK)] == BYTE_ORDER_MARK
+
+
+def _blank(
+    file: OpenedFile, starts: IntArray, ends: IntArray, firsts: npt.NDArray[np.uint8]
+) -> npt.NDArray[np.bool_]:
     """[num_lines] bool, True where a line is white space alone."""
-    data = file.data
-    blank = np.isin(np.frombuffer(data, np.uint8)[starts], np.frombuffer(b" \t\r\n", np.uint8))
+    blank = np.isin(firsts, np.frombuffer(b" \t\r\n", np.uint8))
     for index in np.flatnonzero(blank):  # few: a row begins with its brace, nearly always
-        end = data.find(b"\n", int(starts[index]))
-        blank[index] = not data[int(starts[index]) : end if end >= 0 else len(data)].strip()
+        blank[index] = not file.read(int(starts[index]), int(ends[index])).strip()
     return blank
 
 
-def _row_spans(file: MappedFile, key: str | None) -> tuple[IntArray, IntArray]:
+def _row_spans(file: OpenedFile, key: str | None) -> tuple[IntArray, IntArray]:
     """([num_rows] int64, [num_rows] int64): the bytes at which each row of a JSON file begins and ends.
 
     The file is parsed once, as Latin-1 so that a character is a byte, and the values are thrown away.
     """
-    text = str(file.data[:], "latin-1")
-    begin = len(BYTE_ORDER_MARK) if file.data[: len(BYTE_ORDER_MARK)] == BYTE_ORDER_MARK else 0
+    data = file.read(0, len(file))
+    text, begin = str(data, "latin-1"), len(BYTE_ORDER_MARK) if _is_marked(data) else 0
     try:
         lists = _lists(text, _skip_space(text, begin))
     except (json.JSONDecodeError, RecursionError) as error:

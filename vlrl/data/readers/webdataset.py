@@ -16,7 +16,7 @@ import numpy as np
 
 from vlrl.data.readers.files import expand
 from vlrl.data.readers.media_folder import VIDEO_SUFFIXES
-from vlrl.data.readers.record import MappedFile, Record
+from vlrl.data.readers.record import OpenedFile, Record
 from vlrl.errors import DataError
 from vlrl.types import IntArray
 
@@ -50,7 +50,7 @@ class WebDatasetReader:
             DataError: for a missing, broken or compressed archive, or one that holds pickled objects.
         """
         files = sorted(Path(path).rglob("*.tar")) if Path(path).is_dir() else expand(path)
-        self._shards = [MappedFile(file) for file in files]
+        self._shards = [OpenedFile(file) for file in files]
         self._root = Path(image_root) if image_root else None
         with ThreadPoolExecutor(8) as executor:
             self._offsets = list(executor.map(_record_offsets, files))
@@ -71,7 +71,7 @@ class WebDatasetReader:
         shard = bisect_right(self._starts, index) - 1
         file, offsets = self._shards[shard], self._offsets[shard]
         begin, end = offsets[index - self._starts[shard] :][:2].tolist()
-        members = dict(_members(file.data[begin:end]))
+        members = dict(_members(file.read(begin, end)))
         key = _key(next(iter(members)))
         place = f"{file.path.name}/{key}"
         return Record(_fields(members, place), place, self._root or file.path.parent)
@@ -98,7 +98,8 @@ def _record_offsets(path: Path) -> IntArray:
         raise DataError(f"{path} is not a tar archive, or is compressed or cut off: {error}") from error
     # tarfile takes a header that it cannot read for the end of the archive; the true end is zeros.
     after = -(-end // BLOCK) * BLOCK
-    if any(MappedFile(path).data[after : after + BLOCK]):
+    file = OpenedFile(path)
+    if after < len(file) and any(file.read(after, min(after + BLOCK, len(file)))):
         raise DataError(f"{path} is broken after byte {end}, where the next file should begin")
     return np.asarray([*offsets, end], dtype=np.int64)
 
