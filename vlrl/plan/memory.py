@@ -200,10 +200,12 @@ def layer_values(stack: Stack) -> int:
     (3 · heads); of the MLP the inner products (gate, up, activation, their product: 4 · inner; without
     gate 2).
     """
-    norms = 3 * stack.num_norms * stack.hidden + (
-        3 * (stack.heads + stack.key_heads) if stack.norms_heads else 0
-    )
-    return norms + 3 * stack.heads + (4 if stack.num_gates == 3 else 2) * stack.inner
+    of_heads = stack.heads + stack.key_heads if stack.norms_heads else 0
+    return 3 * (stack.num_norms * stack.hidden + of_heads + stack.heads) + _mlp_values(stack)
+
+
+def _mlp_values(stack: Stack) -> int:
+    return (4 if stack.num_gates == 3 else 2) * stack.inner
 
 
 def state_layer_bytes(stack: Stack, size: int) -> int:
@@ -215,11 +217,7 @@ def state_layer_bytes(stack: Stack, size: int) -> int:
     """
     assert stack.recurrence is not None
     rule = stack.recurrence
-    values = (
-        3 * stack.num_norms * stack.hidden
-        + 2 * rule.channels
-        + (4 if stack.num_gates == 3 else 2) * stack.inner
-    )
+    values = 3 * stack.num_norms * stack.hidden + 2 * rule.channels + _mlp_values(stack)
     of_rule = rule.num_heads * (5 * DELTA_CHUNK + 21 * rule.value + rule.key * rule.value // DELTA_CHUNK)
     return values * size + of_rule * FLOAT32
 

@@ -27,7 +27,7 @@ def install(model: Any) -> None:
 def _forward(
     embeddings: Any, hidden: Tensor, lengths: Any, shapes: Tensor, rows: Tensor, columns: Tensor
 ) -> Tensor:
-    """As Glm4vVisionEmbeddings: patches [T, hidden] and what is known of their places."""
+    """Patches [T, hidden] with their embeddings added, as Glm4vVisionEmbeddings.forward returns them."""
     lengths = torch.as_tensor(lengths, device=hidden.device)
     sizes = shapes.repeat_interleave(lengths, dim=0, output_size=len(hidden))
     table = embeddings.position_embedding.weight
