@@ -7,11 +7,11 @@ As a library: `from vlrl import GRPO` (docs/library.md). Its names are imported 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from vlrl.library import DPO, GRPO, SFT, TrainResult, episodes
+    from vlrl.library import DPO, GRPO, SFT, TrainingClient, TrainResult, episodes
 
 __version__ = "0.1.0"
 
-__all__ = ["DPO", "GRPO", "SFT", "TrainResult", "__version__", "episodes"]
+__all__ = ["DPO", "GRPO", "SFT", "TrainResult", "TrainingClient", "__version__", "episodes"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""docs/library.md: its programs run up to the training, which tests/e2e/test_library.py does."""
+"""docs/library.md and own_loop.md: programs run up to the training; tests/e2e trains."""
 
 from __future__ import annotations
 
@@ -9,21 +9,27 @@ from typing import Any
 import pytest
 from documents import blocks
 
+from vlrl import TrainingClient
 from vlrl.data import open_dataset
 from vlrl.registry import resolve
 
 ROOT = Path(__file__).parents[2]
-GUIDE = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
+GUIDE, OWN_LOOP = (
+    (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("library.md", "own_loop.md")
+)
 
 
-@pytest.fixture
-def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
-    """What each block defines, after those before it."""
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def programs_of(guide: str) -> dict[str, dict[str, Any]]:
+    """What each block defines, after those before it."""
     names: dict[str, Any] = {"__name__": "__main__"}
     found = {}
-    for language, mark, text in blocks(GUIDE):
+    for language, mark, text in blocks(guide):
         assert language == "python" and mark
         if mark == "slow":
             compile(text, mark, "exec")
@@ -33,7 +39,8 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[
     return found
 
 
-def test_every_program_is_right_up_to_the_training(programs: dict[str, dict[str, Any]]) -> None:
+def test_every_program_is_right_up_to_the_training() -> None:
+    programs = programs_of(GUIDE)
     assert GUIDE.count("\n```") == 2 * len(blocks(GUIDE))
     (source,) = programs["train.py"]["trainer"].config.data.train
     assert [row["answer"] for row in open_dataset(source, "rows")] == ["0", "blue"]
@@ -47,6 +54,16 @@ def test_every_program_is_right_up_to_the_training(programs: dict[str, dict[str,
     assert [env.step(str(guess)).reward for guess in range(1, 6)].count(1.0) == 1
     algorithm = programs["algorithm.py"]["trainer"].config.algorithm
     assert algorithm.credit.options == {"margin": 0.1}
+
+
+def test_an_own_loop_is_right_up_to_the_training() -> None:
+    programs = programs_of(OWN_LOOP)
+    assert OWN_LOOP.count("\n```") == 2 * len(blocks(OWN_LOOP))
+    assert programs["with_rewards"]["client"].config.algorithm.loss.name == "gspo"
+    tasks = programs["episodes"]["tasks"]
+    assert len(tasks) == 64 and tasks[0]["env"]["name"] == "visual/mazes"
+    for name in ("sample", "forward_backward", "forward_backward_targets", "optim_step", "logprobs"):
+        assert f"| `{name}(" in OWN_LOOP and callable(getattr(TrainingClient, name))
 
 
 @pytest.mark.parametrize("name", ["own_data", "own_reward", "gui_agent"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from vlrl.trainer.rank_state import random_states, set_random_states
+from vlrl.trainer.state.rank_state import random_states, set_random_states
 
 
 class Generator:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vlrl.errors import EngineError
-from vlrl.trainer.reslice import SavedRanks, count_ranks, cut_state, places_of
+from vlrl.trainer.state.reslice import SavedRanks, count_ranks, cut_state, places_of
 
 KINDS = ("fp32", "exp_avg", "exp_avg_sq")
 Group = list[tuple[str, int]]

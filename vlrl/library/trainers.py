@@ -62,15 +62,19 @@ class _Trainer(ABC):
         """Train and return the summary."""
 
     def _named(self, resume: bool) -> Config:
-        run = self.config.run
-        if "name" in run.model_fields_set:
-            return self.config
-        if resume:
+        if resume and "name" not in self.config.run.model_fields_set:
             raise ConfigError("resume=True needs the run's name; give run={'name': …}")
-        base = type(self).__name__.lower()
-        names = (base if number == 1 else f"{base}-{number}" for number in count(1))
-        name = next(name for name in names if not (run.dir / name).exists())
-        return self.config.model_copy(update={"run": run.model_copy(update={"name": name})})
+        return first_free(self.config, type(self).__name__.lower())
+
+
+def first_free(config: Config, base: str) -> Config:
+    """The config with the first free name of a run, such as grpo-2, where it was given none."""
+    run = config.run
+    if "name" in run.model_fields_set:
+        return config
+    names = (base if number == 1 else f"{base}-{number}" for number in count(1))
+    name = next(name for name in names if not (run.dir / name).exists())
+    return config.model_copy(update={"run": run.model_copy(update={"name": name})})
 
 
 class GRPO(_Trainer):
@@ -114,8 +118,7 @@ class GRPO(_Trainer):
             ConfigError: for a wrong value, an unknown key (naming the nearest), and an object that cannot be
                 sent to other processes.
         """
-        given = rewards if isinstance(rewards, Sequence) and not isinstance(rewards, str) else [rewards]
-        tree = {**_tree(model, rows, eval_rows, sections), "rewards": list(given)}
+        tree = {**_tree(model, rows, eval_rows, sections), "rewards": reward_list(rewards)}
         super().__init__(tree, Callbacks(on_step, on_rollouts, on_eval))
 
     def _run(self, config: Config, console: TrainConsole, resume: bool) -> dict[str, object]:
@@ -179,5 +182,14 @@ def _tree(model: Model, rows: Source | None, eval_rows: Source | None, sections:
             data[split] = source_of(given)
     if "train" not in data:
         raise ConfigError("there are no rows to train on; give rows, or data={'train': …}")
-    place = {"path": str(model)} if isinstance(model, str | Path) else model
-    return {**sections, "model": place, "data": data}
+    return {**sections, "model": model_section(model), "data": data}
+
+
+def model_section(model: Model) -> Mapping[str, Any] | ModelConfig:
+    """The section `model` of what was given for it."""
+    return {"path": str(model)} if isinstance(model, str | Path) else model
+
+
+def reward_list(rewards: Reward | Sequence[Reward]) -> list[Reward]:
+    """The entries of `rewards`: one, or several."""
+    return list(rewards) if isinstance(rewards, Sequence) and not isinstance(rewards, str) else [rewards]

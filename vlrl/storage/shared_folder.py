@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from vlrl.errors import ConfigError
+from vlrl.errors import ConfigError, EngineError, ResourceError
 
 REMEDY = (
     "every host has a folder of its own there; set run.dir to one that all hosts share (NFS, Lustre, a "
     "mounted bucket), or keep the trainer on the driver's host"
 )
+
+NO_SPACE = ("No space left", "Disk quota", "unexpected pos", "failed writing file")
+"""What a process that could not write says: safetensors and the system in words; torch counts the bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +87,17 @@ def require_seen(folder: Path, of_ranks: Sequence[WrittenFiles]) -> dict[str, in
                     f"on host {socket.gethostname()} does not see it: {REMEDY}"
                 )
     return {name: size for written in of_ranks for name, size in written.sizes.items()}
+
+
+@contextmanager
+def naming_full_disk(folder: Path) -> Iterator[None]:
+    """Raise ResourceError, naming the folder, where processes that write there fail for lack of space."""
+    try:
+        yield
+    except EngineError as error:
+        if any(words in str(error) for words in NO_SPACE):
+            raise ResourceError(
+                f"the disk is full: {folder} could not be written; free some space, or set run.dir to "
+                "another disk; the checkpoints before it are whole"
+            ) from error
+        raise

@@ -16,10 +16,10 @@ from vlrl.algorithm.ordered import ENVIRONMENT
 from vlrl.batch import Batch, StepBatch, StoredBatch, TokenValues, num_targets, parts_of
 from vlrl.choices import MachineChoice, merged
 from vlrl.config import Config
-from vlrl.errors import EngineError, ResourceError
+from vlrl.errors import EngineError
 from vlrl.model.lora import sent_alone
-from vlrl.storage.shared_folder import SharedFile, require_seen
-from vlrl.trainer.objective import Objective, objective_metrics
+from vlrl.storage.shared_folder import SharedFile, naming_full_disk, require_seen
+from vlrl.trainer.objective import Objective, accounted
 from vlrl.trainer.offload import OffloadFolder, require_disk_access, with_folder
 from vlrl.trainer.rank import TrainerRank
 from vlrl.trainer.result import RankStepResult, StepSums, optimizer_metrics
@@ -152,19 +152,29 @@ class Trainer:
         """
         if not num_targets(batch):
             # Moments and weight decay would move the weights by what earlier steps saw; no rank is asked.
-            return optimizer_metrics([], lr), LogprobDifferences()
+            return {"policy/loss": 0.0, **optimizer_metrics([], lr)}, LogprobDifferences()
+        results = self._results("step", [(part, objective, lr, *frames) for part, *frames in parts_of(batch)])
+        metrics, differences = accounted(results, objective, self._config)
+        return metrics | optimizer_metrics(results, lr), differences
+
+    def accumulate(
+        self, batch: StepBatch, objective: Objective
+    ) -> tuple[dict[str, float], LogprobDifferences]:
+        """Add a batch's gradients to those since the last `update`; metrics and differences as of `step`."""
+        if not num_targets(batch):
+            return {"policy/loss": 0.0}, LogprobDifferences()
+        parts = [(part, objective, *frames) for part, *frames in parts_of(batch)]
+        return accounted(self._results("accumulate", parts), objective, self._config)
+
+    def update(self, lr: float) -> dict[str, float]:
+        """The optimizer's step along what `accumulate` has added up: its metrics."""
+        return optimizer_metrics(self._results("update", [(lr,)] * len(self._ranks)), lr)
+
+    def _results(self, method: str, parts: Sequence[tuple[Any, ...]]) -> list[RankStepResult]:
         self._written = False
-        results: list[RankStepResult] = cluster.fetch_all(
-            cluster.begin_with(
-                self._ranks, "step", [(part, objective, lr, *frames) for part, *frames in parts_of(batch)]
-            )
-        )
-        sums = sum((r.sums for r in results), StepSums())
-        metrics = optimizer_metrics(results, lr) | objective_metrics(sums, objective, self._config)
-        self._values += [r.values for r in results if r.values is not None]
-        if sums.num_media:
-            metrics["vision/cached_share"] = sums.num_media_cached / sums.num_media
-        return metrics, sum((r.differences for r in results), LogprobDifferences())
+        results: list[RankStepResult] = cluster.fetch_all(cluster.begin_with(self._ranks, method, parts))
+        self._values += [result.values for result in results if result.values is not None]
+        return results
 
     def take_token_values(self) -> TokenValues:
         """What ranks computed of tokens since this was called last, where origins are known."""
@@ -269,18 +279,9 @@ class Trainer:
         return changes[0]
 
     def _save(self, method: str, folder: Path, *arguments: Any) -> dict[str, int]:
-        try:
+        with naming_full_disk(folder):
             values = (str(folder), *arguments)
             written = cluster.call(self._ranks, method, *([value] * len(self._ranks) for value in values))
-        except EngineError as error:
-            # safetensors and the system say so in words; torch only counts the bytes that are missing.
-            words = ("No space left", "Disk quota", "unexpected pos", "failed writing file")
-            if any(word in str(error) for word in words):
-                raise ResourceError(
-                    f"the disk is full: {folder} could not be written; free some space, or set run.dir to "
-                    "another disk; the checkpoints before it are whole"
-                ) from error
-            raise
         return require_seen(folder, written)
 
     def death_message(self) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import torch
 
 from vlrl.algorithm.by_policy import Sums, no_sums, policy_metrics, policy_sums
+from vlrl.algorithm.differences import LogprobDifferences
 from vlrl.algorithm.distillation import teacher_advantages
 from vlrl.algorithm.loss import MAX_LOG_RATIO, kl_k3, negative_log_likelihood
 from vlrl.algorithm.off_policy import SumsFn, corrected_surrogate
@@ -17,7 +19,7 @@ from vlrl.config import Config
 from vlrl.config.algorithm import AlgorithmConfig, bound_kl
 from vlrl.errors import ConfigError
 from vlrl.model.logprobs import DeviceBatch
-from vlrl.trainer.result import StepSums
+from vlrl.trainer.result import RankStepResult, StepSums
 
 Objective: TypeAlias = Literal["grpo", "sft"] | PreferenceObjective
 
@@ -178,3 +180,14 @@ def objective_metrics(sums: StepSums, objective: Objective, config: Config) -> d
     names, has_reference = tuple(config.policies), config.has_reference
     found |= policy_metrics(sums.by_policy, names, has_reference=has_reference)
     return found | staleness_metrics(sums.by_staleness)
+
+
+def accounted(
+    results: Sequence[RankStepResult], objective: Objective, config: Config
+) -> tuple[dict[str, float], LogprobDifferences]:
+    """What ranks have noted of their micro-batches, as one: metrics, and differences of fresh tokens."""
+    sums = sum((result.sums for result in results), StepSums())
+    metrics = {"policy/loss": sums.loss} | objective_metrics(sums, objective, config)
+    if sums.num_media:
+        metrics["vision/cached_share"] = sums.num_media_cached / sums.num_media
+    return metrics, sum((result.differences for result in results), LogprobDifferences())

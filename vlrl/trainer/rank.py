@@ -6,25 +6,20 @@ import os
 import socket
 import time
 from collections.abc import Iterator, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import torch
 
-from vlrl.algorithm.differences import LogprobDifferences
-from vlrl.algorithm.loss import weighted_sum
 from vlrl.algorithm.off_policy import SumsFn, sequence_sums
 from vlrl.algorithm.ordered import choose_ordered, ordered
-from vlrl.batch import Frames, MicroBatch, TokenValues, with_frames
+from vlrl.batch import Frames, MicroBatch
 from vlrl.choices import MachineChoice
 from vlrl.config import Config
 from vlrl.model.attention import require_device
-from vlrl.model.features import StepFeatures
-from vlrl.model.logprobs import DeviceBatch, TreeLogprobs
+from vlrl.model.logprobs import TreeLogprobs
 from vlrl.model.lora import adapter_shards, adapter_state, layout_of, merged_shards, sent_alone
 from vlrl.model.sequence_parallel import join_group, require_heads, shared_sums
-from vlrl.processors.auto import open_processor
-from vlrl.protocols import Processor
 from vlrl.storage.shared_folder import SharedFile, WrittenFiles
 from vlrl.trainer.choices import choose_for
 from vlrl.trainer.critic.rank import RankCritic
@@ -33,21 +28,21 @@ from vlrl.trainer.frozen.model import open_teacher
 from vlrl.trainer.group import join_ranks
 from vlrl.trainer.loading import load_split
 from vlrl.trainer.model import (
-    begin_gradients,
     deepspeed_config,
     feature_cache,
     make_leaves,
     make_optimizer,
     with_logprobs,
 )
-from vlrl.trainer.objective import Objective, Terms, sums_by_policy, token_losses
+from vlrl.trainer.objective import Objective
 from vlrl.trainer.offload import correct_offload, require_disk_access
+from vlrl.trainer.passes import RankPasses
 from vlrl.trainer.profile import StepProfiler
-from vlrl.trainer.rank_state import load_state, save_model, save_state
 from vlrl.trainer.regularizers.copies import AdapterCopies
 from vlrl.trainer.regularizers.rank import RankRegularizers
 from vlrl.trainer.regularizers.reference import build_reference
-from vlrl.trainer.result import RankStepResult, StepSums, fresh_differences, token_values
+from vlrl.trainer.result import RankStepResult, StepAccount, StepSums
+from vlrl.trainer.state.rank_state import load_state, save_model, save_state
 from vlrl.types import FloatArray
 from vlrl.weights.manifest import Checksum, Manifest
 from vlrl.weights.sender import WeightSender
@@ -108,7 +103,6 @@ class TrainerRank:
         require_heads(model.get_decoder().config, size)
         self._chosen = choose_for(model, self._config, self._device)
         self._sharers = join_group(size)
-        self._sums: SumsFn = sequence_sums if self._sharers is None else partial(shared_sums, self._sharers)
         self._cache = feature_cache(model, self._config, self._device)
         module = self._wrapped(model)
         make_leaves(module)
@@ -128,6 +122,8 @@ class TrainerRank:
             critic = RankCritic(config, self._device, self._sharers, self._chosen.all, self._cache)
         others = (self._reference, self._teacher, critic)
         self._regularizers = RankRegularizers(config, self._engine, self._reference, self._sharers, critic)
+        sums: SumsFn = sequence_sums if self._sharers is None else partial(shared_sums, self._sharers)
+        self._passes = RankPasses(self._engine, config, self._device, self._regularizers, self._teacher, sums)
         self._copies = AdapterCopies(self._engine, config.policies)
         self._sender = WeightSender(self._rank, self._world, self._device, self._nodes)
         self._memory = DeviceMemory(
@@ -181,65 +177,42 @@ class TrainerRank:
     ) -> RankStepResult:
         critic = self._regularizers.critic if objective == "grpo" else None
         learns = critic is None or not critic.learns_alone
-        for group in self._engine.optimizer.param_groups:
-            group["lr"] = lr
-        sums, differences, values = self._passes(micro_batches, objective, frames, train=learns)
-        norm, metrics = 0.0, dict[str, float]()
+        account = self._passes.over(micro_batches, objective, frames, train=learns)
         self._profiler.mark("optimizer")
-        if learns:
-            self._engine.step()
-            norm = float(self._engine.get_global_grad_norm() or 0.0)
-            metrics |= self._regularizers.end(sums) if objective == "grpo" else {}
+        norm, metrics = self._update(lr) if learns else (0.0, dict[str, float]())
         self._profiler.mark("rest")
         if critic is not None:
-            batches = partial(map, partial(self._on_device, frames=frames), micro_batches)
+            batches = partial(map, partial(self._passes.on_device, frames=frames), micro_batches)
             metrics |= critic.update(batches, self._regularizers.targets)
         if self._cache is not None:
-            sums.num_media, sums.num_media_cached = self._cache.take_counts()
-        return RankStepResult(
-            sums, norm, differences, metrics, TokenValues.joined(values) if values else None
-        )
+            account.sums.num_media, account.sums.num_media_cached = self._cache.take_counts()
+        return account.result(norm, metrics)
+
+    def accumulate(
+        self, micro_batches: Sequence[MicroBatch], objective: Objective, *frames: Frames
+    ) -> RankStepResult:
+        """Add gradients to those that there are since the last update; `update` follows them."""
+        with ordered():
+            return self._passes.over(micro_batches, objective, frames, train=True).result()
+
+    def update(self, lr: float) -> RankStepResult:
+        """The optimizer's step along the gradients that `accumulate` has added up."""
+        with ordered():
+            return StepAccount().result(*self._update(lr))
+
+    def _update(self, lr: float) -> tuple[float, dict[str, float]]:
+        """(norm of the gradient before it is clipped, coefficients that adapt)."""
+        for group in self._engine.optimizer.param_groups:
+            group["lr"] = lr
+        self._engine.step()
+        regularized = self._passes.take_regularized()
+        metrics = {} if regularized is None else self._regularizers.end(regularized)
+        return float(self._engine.get_global_grad_norm() or 0.0), dict(metrics)
 
     def measure(self, micro_batches: Sequence[MicroBatch], objective: Objective, *frames: Frames) -> StepSums:
         """The sums of a step that is not taken, without gradient."""
         with torch.no_grad(), ordered():
-            return self._passes(micro_batches, objective, frames, train=False)[0]
-
-    def _passes(
-        self, micro_batches: Sequence[MicroBatch], objective: Objective, frames: Sequence[Frames], train: bool
-    ) -> tuple[StepSums, LogprobDifferences, list[TokenValues]]:
-        """Forward, and to train backward, over each micro-batch."""
-        sums, differences, values = StepSums(), LogprobDifferences(), list[TokenValues]()
-        kept, kept_of_teacher = StepFeatures(), StepFeatures()
-        held = self._regularizers if objective != "sft" else None
-        if held:
-            held.begin(self._on_device(micro_batch, frames) for micro_batch in micro_batches)
-        if train:
-            begin_gradients(self._engine, micro_batches[0].media_inputs is not None)
-        for index, micro_batch in enumerate(micro_batches):
-            self._engine.set_gradient_accumulation_boundary(index == len(micro_batches) - 1)
-            batch = self._on_device(micro_batch, frames)
-            # Before the policy's own pass: ZeRO-3 follows an engine's calls, and LoRA has one for both.
-            terms = held.terms(index, batch) if held else Terms(advantages=batch.advantages)
-            if self._teacher is not None and objective == "grpo":
-                terms.teacher_logprobs = self._teacher.logprobs(batch, kept_of_teacher)
-            with torch.set_grad_enabled(train):
-                trainer_logprobs, entropy = self._engine(batch, kept)
-            per_token, micro_sums = token_losses(
-                batch, trainer_logprobs, entropy, terms, objective, self._config.algorithm, self._sums
-            )
-            loss = weighted_sum(per_token, batch.weights)
-            if train:  # ZeRO averages gradients over ranks; the weights already average over the whole batch
-                self._engine.backward(loss * self._world)
-            micro_sums.by_policy = sums_by_policy(batch, trainer_logprobs, entropy, terms, self._config)
-            micro_sums.num_tokens = len(micro_batch.target_ids)
-            micro_sums.loss = float(loss.detach())
-            micro_sums.entropy = float(entropy.detach().sum())
-            sums += micro_sums
-            host_logprobs = trainer_logprobs.detach().float().cpu().numpy()
-            differences += fresh_differences(host_logprobs, micro_batch)
-            values += token_values(micro_batch, host_logprobs, entropy)
-        return sums, differences, values
+            return self._passes.over(micro_batches, objective, frames, train=False).sums
 
     def with_proximal(self, micro_batches: Sequence[MicroBatch], *frames: Frames) -> Sequence[MicroBatch]:
         """The micro-batches with the present weights' logprobs noted, to be given back to `step`."""
@@ -250,19 +223,8 @@ class TrainerRank:
 
     def logprobs(self, micro_batches: Sequence[MicroBatch], *frames: Frames) -> list[FloatArray]:
         """Trainer logprobs of each micro-batch's trained tokens, without gradient: [M] float32 each."""
-        kept = StepFeatures()
         with torch.no_grad(), ordered():
-            batches = (self._on_device(micro_batch, frames) for micro_batch in micro_batches)
-            return [self._engine(batch, kept)[0].float().cpu().numpy() for batch in batches]
-
-    def _on_device(self, micro_batch: MicroBatch, frames: Sequence[Frames]) -> DeviceBatch:
-        return DeviceBatch.of(
-            micro_batch, self._device, lambda media: self._processor.pixels(with_frames(media, frames))
-        )
-
-    @cached_property
-    def _processor(self) -> Processor:
-        return open_processor(self._config)
+            return self._passes.logprobs(micro_batches, frames)
 
     def save_model(self, path: str, manifest: Manifest) -> WrittenFiles:
         """Write the model on rank 0, in Hugging Face format, adapters merged and beside it.

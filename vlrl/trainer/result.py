@@ -57,11 +57,40 @@ class RankStepResult:
     values: TokenValues | None = None
 
 
+@dataclass(slots=True)
+class StepAccount:
+    """What a rank notes of the micro-batches that it passes through, in their order.
+
+    Attributes:
+        sums: over their trained tokens.
+        differences: of their fresh tokens' logprobs.
+        values: of tokens whose origins are known.
+    """
+
+    sums: StepSums = field(default_factory=StepSums)
+    differences: LogprobDifferences = field(default_factory=LogprobDifferences)
+    values: list[TokenValues] = field(default_factory=list)
+
+    def add(
+        self, batch: MicroBatch, sums: StepSums, trainer_logprobs: torch.Tensor, entropy: torch.Tensor
+    ) -> None:
+        """Note a micro-batch: what the loss counted, and its tokens' logprobs and entropies, [M] each."""
+        host_logprobs = trainer_logprobs.detach().float().cpu().numpy()
+        sums.num_tokens, sums.entropy = len(batch.target_ids), float(entropy.detach().sum())
+        self.sums += sums
+        self.differences += fresh_differences(host_logprobs, batch)
+        self.values += token_values(batch, host_logprobs, entropy)
+
+    def result(self, grad_norm: float = 0.0, metrics: Mapping[str, float] | None = None) -> RankStepResult:
+        """It as the driver is told, with the update's norm and metrics if there was one."""
+        values = TokenValues.joined(self.values) if self.values else None
+        return RankStepResult(self.sums, grad_norm, self.differences, metrics or {}, values)
+
+
 def optimizer_metrics(results: Sequence[RankStepResult], lr: float) -> dict[str, float]:
     """Metrics of an optimizer step by what all ranks report; none do where there was no token to train."""
     norm = results[0].grad_norm if results else 0.0
     return {
-        "policy/loss": sum(result.sums.loss for result in results),
         "optim/grad_norm": norm,
         "optim/skipped_fraction": float(not math.isfinite(norm)),  # by DeepSpeed, without a message
         "optim/empty_fraction": float(not results),

@@ -22,7 +22,7 @@ from vlrl.trainer.choices import fuses_update
 from vlrl.trainer.model import set_fused, set_options
 from vlrl.trainer.offload import bring_back, states_in_memory
 from vlrl.trainer.regularizers.rank import RankRegularizers
-from vlrl.trainer.reslice import count_ranks, load_from_other_ranks
+from vlrl.trainer.state.reslice import count_ranks, load_from_other_ranks
 
 ZERO = "zero"
 """The folder of the ranks' files in that of their state."""
