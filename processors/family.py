@@ -21,7 +21,7 @@ from vlrl.processors.media.plan import MediaPlan, plan_media, resolve_media
 from vlrl.processors.media.store import MediaStore
 from vlrl.processors.messages import media_parts, message_of, split_parts, text_of
 from vlrl.processors.mrope import text_positions
-from vlrl.processors.template import ChatTemplate, without_opened
+from vlrl.processors.template import ChatTemplate, TextPieces, without_opened
 from vlrl.rollout.session import MediaMessage
 from vlrl.types import (
     EnvTask,
@@ -46,8 +46,8 @@ BLANK_SIDE_PIXELS = 112
 class FamilyProcessor(ABC):
     """A `vlrl.protocols.Processor` in terms of a few properties of the model's family."""
 
-    end_of_turn: str
-    """The token that ends an assistant's turn."""
+    end_of_turn: str = ""
+    """The token that ends an assistant's turn; empty where it follows from the model's own template."""
     end_tokens: tuple[str, ...] = ()
     """Other tokens that end what the assistant says."""
     answer_prefix: str = ""
@@ -72,17 +72,18 @@ class FamilyProcessor(ABC):
                 f"model.path={path!r}: no processor found ({error}); "
                 "give a folder in Hugging Face format or a hub name"
             ) from error
-        self.config = config.processor
-        self.store = MediaStore(config.media)
+        self.config, self.store = config.processor, MediaStore(config.media)
         self._tokenizer = self._hf.tokenizer
+        self._pieces = TextPieces(self._tokenizer)
+        special = {*self._tokenizer.all_special_tokens, *self.media_tokens} - {*self.text_tokens}
+        self.template = ChatTemplate(self._hf, special)
+        self.end_of_turn = self.end_of_turn or self.template.end_of_turn()
         self._end_of_turn = self._id(self.end_of_turn)
         self.stop_token_ids = (self._end_of_turn, *(self._id(token) for token in self.end_tokens))
         self.banned_token_ids = tuple(self._id(token) for token in self.media_tokens)
         self._placeholders = {"image": self._id(self._hf.image_token)}
         if self.takes_video:
             self._placeholders["video"] = self._id(self._hf.video_token)
-        special = {*self._tokenizer.all_special_tokens, *self.media_tokens} - {*self.text_tokens}
-        self.template = ChatTemplate(self._hf, special)
         self._expansion = lru_cache(maxsize=4096)(self._expand_ids)
 
     @property
@@ -152,19 +153,19 @@ class FamilyProcessor(ABC):
 
     def encode_target(self, text: str, opened: str = "", *, closed: bool = False) -> IntArray:
         """Tokens of an assistant's turn and the token that ends it: [num_tokens] int64; see the protocol."""
-        parts = (self.answer_prefix + without_opened(text, opened), self.template.closing(self.end_of_turn))
-        ids, end = (self._tokenizer.encode(part, add_special_tokens=False) for part in parts)
-        return np.asarray([*ids, self._end_of_turn, *(end if closed else ())], dtype=np.int64)
+        ids = self._pieces.encode(self.answer_prefix + without_opened(text, opened))
+        end = self._pieces.encode(self.template.closing(self.end_of_turn), self.end_of_turn) if closed else []
+        return np.asarray([*ids, self._end_of_turn, *end], dtype=np.int64)
 
     def decode(self, token_ids: IntArray) -> str:
         """Text of generated tokens without the one that ends the turn; other special tokens are shown."""
         ids = token_ids.tolist()
         ids = ids[:-1] if ids and ids[-1] in self.stop_token_ids else ids
-        return str(self._tokenizer.decode(ids, skip_special_tokens=False))
+        return self._pieces.decode(ids)
 
     def token_texts(self, token_ids: IntArray) -> list[str]:
         """Each token's own text, special tokens shown."""
-        return [self._tokenizer.decode([i], skip_special_tokens=False) for i in token_ids.tolist()]
+        return [self._pieces.decode([i]) for i in token_ids.tolist()]
 
     def message(self, role: str, parts: Sequence[Mapping[str, Any]], where: str) -> MediaMessage:
         """What an environment says, its media resolved and the model's special tokens in it broken up."""
@@ -217,7 +218,7 @@ class FamilyProcessor(ABC):
                 )
             count = sum(len(media_parts(m)) for m in messages[start:index])
             shapes = [m.shape for m in media[:count]]
-            context = self._tokenize(opened[len(written) :], shapes, where, position)
+            context = self._tokenize(opened[len(written) :], shapes, where, position, opened)
             said = without_opened(text_of(message), context.opened)
             action_ids = self.encode_target(said)
             turns.append(ReferenceTurn(context, tuple(media[:count]), action_ids))
@@ -259,7 +260,8 @@ class FamilyProcessor(ABC):
         self, text: str, shapes: Sequence[MediaShape], where: str, position: int, whole: str = ""
     ) -> Prompt:
         """Tokens of a rendered text, the last part of `whole`; positions go on from `position`."""
-        engine_ids = np.asarray(self._tokenizer.encode(text, add_special_tokens=False), dtype=np.int64)
+        after = self.end_of_turn if len(text) < len(whole) else ""
+        engine_ids = np.asarray(self._pieces.encode(text, after), dtype=np.int64)
         places = np.flatnonzero(self.is_placeholder(engine_ids))
         wanted = [self._placeholders[shape.kind] for shape in shapes]
         if engine_ids[places].tolist() != wanted:
@@ -282,7 +284,7 @@ class FamilyProcessor(ABC):
         return np.any([token_ids == i for i in self._placeholders.values()], axis=0)  # type: ignore[no-any-return]
 
     def _expand_ids(self, shape: MediaShape) -> IntArray:
-        return np.asarray(self._tokenizer.encode(self.expand(shape), add_special_tokens=False), np.int64)
+        return np.asarray(self._pieces.encode(self.expand(shape)), np.int64)
 
     def _blank(self) -> Media:
         """A black image, for a micro-batch that has none."""
@@ -294,7 +296,5 @@ class FamilyProcessor(ABC):
     def _id(self, token: str) -> int:
         token_id = self._tokenizer.convert_tokens_to_ids(token)
         if token_id is None or token_id == self._tokenizer.unk_token_id:
-            raise ConfigError(
-                f"the model's tokenizer lacks {token}, which every model of {type(self).__name__} has"
-            )
+            raise ConfigError(f"the model's tokenizer lacks {token}, which {type(self).__name__} needs")
         return int(token_id)

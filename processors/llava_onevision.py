@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,20 +20,26 @@ class LlavaOnevisionProcessor(FamilyProcessor):
     """
 
     end_of_turn = "<|im_end|>"
-    end_tokens = ("<|endoftext|>",)
-    media_tokens = ("<image>", "<video>")
+    end_tokens: tuple[str, ...] = ("<|endoftext|>",)
+    media_tokens: tuple[str, ...] = ("<image>", "<video>")
+
+    @property
+    def tile(self) -> Mapping[str, int]:
+        """Height and width of a tile in pixels."""
+        size: Mapping[str, int] = self._hf.image_processor.size
+        return size
 
     def grid(self, shape: MediaShape) -> tuple[int, int, int]:
         """Tiles, the whole image included."""
         from transformers.image_processing_utils import select_best_resolution
 
-        tile = self._hf.image_processor.size
+        tile = self.tile
         height, width = select_best_resolution(shape.size, self._hf.image_processor.image_grid_pinpoints)
         return height // tile["height"] * (width // tile["width"]) + 1, 1, 1
 
     def expand(self, shape: MediaShape) -> str:
         """Pads for the whole image, for the tiles without their margins, and for each row's end."""
-        tile = self._hf.image_processor.size
+        tile = self.tile
         inputs = {
             "batch_num_images": [1],
             "image_sizes": [shape.size],

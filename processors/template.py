@@ -18,7 +18,11 @@ _ASKED: Mapping[str, Any] = {"role": "user", "content": [{"type": "text", "text"
 
 
 class ChatTemplate:
-    """Messages to text; text from elsewhere is kept from looking like the template's own."""
+    """Messages to text; text from elsewhere is kept from looking like the template's own.
+
+    A text begins with the token that the tokenizer puts before every text, if the template writes none, as
+    LLaVA-NeXT's do: transformers' own rule.
+    """
 
     def __init__(self, hf_processor: Any, special_tokens: Collection[str]) -> None:
         """Wrap a transformers processor.
@@ -28,6 +32,9 @@ class ChatTemplate:
             special_tokens: what text may not hold.
         """
         self._hf = hf_processor
+        tokenizer = hf_processor.tokenizer
+        adds = tokenizer.bos_token and tokenizer.encode("x")[:1] == [tokenizer.bos_token_id]
+        self._beginning: str = tokenizer.bos_token if adds else ""
         self._special = re.compile("|".join(re.escape(token) for token in sorted(special_tokens)))
 
     def render(
@@ -87,13 +94,26 @@ class ChatTemplate:
 
     def closing(self, end_of_turn: str) -> str:
         """What is written behind the token that ends the assistant's last message."""
-        return self._closed.partition(end_of_turn)[2]
+        return self._around_answer[1].partition(end_of_turn)[2]
+
+    def answer_prefix(self) -> str:
+        """A blank, if that is what stands between the assistant's opening and its message, or nothing."""
+        opened = self._rendered([_ASKED], (), True)
+        return " " if self._around_answer[0] == opened + " " else ""
+
+    def end_of_turn(self) -> str:
+        """The first special token behind the assistant's last message; the tokenizer's, if there is none."""
+        tokenizer = self._hf.tokenizer
+        special = [token.content for token in tokenizer.added_tokens_decoder.values() if token.special]
+        found = re.search("|".join(map(re.escape, special)), self._around_answer[1])
+        return found.group() if found else str(tokenizer.eos_token)
 
     @cached_property
-    def _closed(self) -> str:
-        """What is written behind the assistant's last message."""
+    def _around_answer(self) -> tuple[str, str]:
+        """What is written before the assistant's last message, and behind it."""
         answer = {"role": "assistant", "content": [{"type": "text", "text": _SAID}]}
-        return self._rendered([_ASKED, answer], (), False).rpartition(_SAID)[2]
+        before, _, behind = self._rendered([_ASKED, answer], (), False).rpartition(_SAID)
+        return before, behind
 
     @cached_property
     def _offers_tools(self) -> bool:
@@ -105,11 +125,12 @@ class ChatTemplate:
         self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]], opening: bool
     ) -> str:
         offered = {"tools": list(tools)} if tools else {}
-        return str(
+        text = str(
             self._hf.apply_chat_template(
                 list(messages), tokenize=False, add_generation_prompt=opening, **offered
             )
         )
+        return text if text.startswith(self._beginning) else self._beginning + text
 
     def checked(self, text: Any, where: str) -> Any:
         """The text, if it holds none of the model's special tokens.
@@ -138,3 +159,34 @@ def without_opened(text: str, opened: str) -> str:
         return text[len(opened) :]
     tag = opened.rstrip()
     return text[len(tag) :].lstrip() if text.startswith(tag) else text
+
+
+class TextPieces:
+    """Tokens of a part of a text, as they are in the whole.
+
+    Tokenizers of the SentencePiece kind put a blank before what they are given, and take one from what they
+    decode. A part that follows other text is therefore tokenized behind a line break, which joins no word.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        """Wrap a transformers tokenizer."""
+        self._tokenizer = tokenizer
+        self._adds_blank = tokenizer.tokenize("x")[0].startswith("▁")
+
+    def encode(self, text: str, after: str = "\n") -> list[int]:
+        """Token ids of a text behind another: a special token, a line break for any other text, or none."""
+        if not self._adds_blank:
+            return self._encode(text)
+        return self._encode(after + text)[len(self._encode(after)) :]
+
+    def decode(self, token_ids: list[int]) -> str:
+        """Text of tokens that stand behind others; special tokens are shown."""
+        if not self._adds_blank:
+            return self._decode(token_ids)
+        return self._decode([*self._encode("\n"), *token_ids]).removeprefix("\n")
+
+    def _encode(self, text: str) -> list[int]:
+        return list(self._tokenizer.encode(text, add_special_tokens=False))
+
+    def _decode(self, token_ids: list[int]) -> str:
+        return str(self._tokenizer.decode(token_ids, skip_special_tokens=False))

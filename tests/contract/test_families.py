@@ -56,13 +56,14 @@ class Family:
         messages = [dict(m) for m in sample.messages]
         text = self.theirs.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         images = [Image.fromarray(m.frames[0]) for m in sample.media]
+        begun = text.startswith(self.theirs.tokenizer.bos_token or "\0")
         resized = "images_kwargs" in self.ours.engine_options
         return dict(
             self.theirs(
                 text=[text],
                 images=[images] if images else None,
                 return_tensors="pt",
-                text_kwargs={"add_special_tokens": False},  # the template wrote them
+                text_kwargs={"add_special_tokens": not begun},  # as transformers' apply_chat_template has it
                 images_kwargs={"do_resize": False} if resized else {},
             )
         )

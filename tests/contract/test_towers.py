@@ -118,7 +118,9 @@ def test_a_tower_attends_once_a_layer_whatever_its_images_are(
     num_layers = sum(
         1
         for module in model.modules()
-        if type(module).__name__.endswith(("VisionAttention", "SiglipAttention", "PixtralAttention"))
+        if type(module).__name__.endswith(
+            ("VisionAttention", "SiglipAttention", "PixtralAttention", "CLIPAttention")
+        )
     )
     calls = 0
     original = F.scaled_dot_product_attention

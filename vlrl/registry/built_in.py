@@ -143,6 +143,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "mistral3": "vlrl.processors.mistral3:Mistral3Processor",
         "smolvlm": "vlrl.processors.smolvlm:SmolVLMProcessor",
         "idefics3": "vlrl.processors.smolvlm:Idefics3Processor",
+        "llava_next": "vlrl.processors.llava_next:LlavaNextProcessor",
         "llava_onevision": "vlrl.processors.llava_onevision:LlavaOnevisionProcessor",
     },
     "filters": {
