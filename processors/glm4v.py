@@ -1,4 +1,4 @@
-"""GLM-4.1V and GLM-4.6V-Flash: Qwen's patches and positions; a turn ends with the next one's header."""
+"""GLM-4.1V, GLM-4.5V and GLM-4.6V: Qwen's patches and positions; a turn ends with the next one's header."""
 
 from __future__ import annotations
 

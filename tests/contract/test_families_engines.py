@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from vlrl.algorithm.credit import group_with_advantages
 from vlrl.batch import Batch
 from vlrl.config import Config
 from vlrl.engine.policy import VllmPolicy
+from vlrl.model.lora import persistent_buffers
 from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack
 from vlrl.processors.auto import open_processor
@@ -31,6 +32,7 @@ from vlrl.run.parity import logprob_differences
 from vlrl.sft import supervised_group
 from vlrl.trainer.driver import Trainer
 from vlrl.types import Group, Sample, Sampling, Score
+from vlrl.weights.manifest import Segment
 
 TOLERANCE = 1e-4  # nats; measured: below 1e-5 for each
 SLOW = (
@@ -46,6 +48,7 @@ SLOW = (
     "idefics3",
     "mistral3",
     "glm4v",
+    "glm4v_moe",
 )
 # LLaVA's features are taken before the tower's last norm, LLaVA-NeXT's before the last layer too.
 UNUSED = {
@@ -165,6 +168,15 @@ def test_a_step_changes_every_weight_of_the_model(
     assert same == unused
 
 
+def test_a_step_leaves_buffers_as_they_were(engines: Engines) -> None:
+    """A router's correction too: nothing in transformers follows the experts' load."""
+    before, after = (
+        dict(model_of(folder).named_buffers()) for folder in (Path(engines.config.model.path), engines.folder)
+    )
+    assert before.keys() == after.keys()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+
+
 def first_tokens(groups: Sequence[Group]) -> list[tuple[int, float]]:
     """The first token generated for each prompt, and its logprob."""
     firsts = [(t, int(np.flatnonzero(t.ledgers[0].loss_mask)[0])) for g in groups for t in g.trajectories[:1]]
@@ -228,6 +240,24 @@ def test_after_an_update_both_agree_again(engines: Engines) -> None:
     } == {engines.version}
     changes = zip(first_tokens(before), first_tokens(groups[len(samples) :]), strict=True)
     assert all(old[0] != new[0] or abs(old[1] - new[1]) > 1e-3 for old, new in changes)
+
+
+def test_an_engine_computes_with_each_tensor_that_it_is_sent(engines: Engines) -> None:
+    """Buffers too: values that no training made, and that the engine's own folder does not have."""
+    engines.trainer.write_weights()
+    manifest = replace(engines.trainer.manifest, checked=False, checksums=())
+    model, generator = model_of(engines.folder), torch.Generator().manual_seed(0)
+    buffers = dict(persistent_buffers(model))
+    for name, tensor in (segment := Segment(manifest)):
+        tensor += torch.randn(tensor.shape, generator=generator) * (0.5 if name in buffers else 0.02)
+    assert not model.load_state_dict(dict(segment), strict=False).unexpected_keys
+    engines.version += 1
+    engines.policy.load_weights(manifest, engines.version)
+    groups = engines.generate(engines.samples())
+    assert largest_difference(model, engines.processor, groups, 1.0) < TOLERANCE
+    for buffer in buffers.values():
+        buffer.zero_()
+        assert largest_difference(model, engines.processor, groups, 1.0) > 10 * TOLERANCE
 
 
 def test_a_grpo_step_is_measured_against_the_starting_model(engines: Engines) -> None:

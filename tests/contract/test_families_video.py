@@ -65,7 +65,7 @@ class Family:
 
 @pytest.fixture(
     scope="module",
-    params=["qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "glm4v"],
+    params=["qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "glm4v", "glm4v_moe"],
 )
 def family(request: pytest.FixtureRequest, tiny_family: Callable[[str], Path]) -> Family:
     from transformers import AutoProcessor

@@ -23,7 +23,9 @@ from vlrl.registry import BUILT_IN
 from vlrl.trainer import choices
 
 FAMILIES = sorted(BUILT_IN["processors"])
-WITH_SPANS = ("qwen2_5_vl", "qwen2_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe", "glm4v")
+WITH_SPANS = (
+    "qwen2_5_vl", "qwen2_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe", "glm4v", "glm4v_moe",
+)  # fmt: skip
 TOLERANCE = 1e-5
 CUDA, CPU = torch.device("cuda"), torch.device("cpu")
 

@@ -25,10 +25,19 @@ class Adapted(nn.Module):
         self.scaling = {ADAPTER: SCALE}
 
 
+class Router(nn.Module):
+    """A layer with a buffer that belongs to its weights, and one that is computed from its config."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.correction = nn.Buffer(torch.tensor([0.1, 0.2, 0.3], dtype=torch.float64))
+        self.table = nn.Buffer(torch.zeros(5), persistent=False)
+
+
 def model_of(num_ranks: int, rank: int) -> tuple[nn.Module, dict[str, Tensor]]:
     """A model whose parameters are split as ZeRO-3 does it, and its adapters' whole weights."""
     torch.manual_seed(0)
-    model = nn.ModuleDict({"proj": Adapted(5, 3), "norm": nn.LayerNorm(4)})
+    model = nn.ModuleDict({"proj": Adapted(5, 3), "norm": nn.LayerNorm(4), "router": Router()})
     for parameter in model.parameters():
         size = -(-parameter.numel() // num_ranks)
         padded = torch.zeros(size * num_ranks)
@@ -51,11 +60,13 @@ def test_slices_side_by_side_are_the_merged_weight(num_ranks: int) -> None:
         model, adapters = model_of(num_ranks, rank)
         for name, shard in merged_shards(model, adapters, rank, torch.device("cpu")):
             pieces.setdefault(name, []).append(shard)
-    assert list(pieces) == ["proj.weight", "norm.weight", "norm.bias"]
+    assert list(pieces) == ["proj.weight", "norm.weight", "norm.bias", "router.correction"]
     base = dict(model.named_parameters())["proj.base_layer.weight"].detach()
     expected = base + SCALE * adapters["proj.lora_B.weight"] @ adapters["proj.lora_A.weight"]
     assert torch.allclose(torch.cat(pieces["proj.weight"])[:15].view(5, 3), expected)
     assert torch.equal(torch.cat(pieces["norm.weight"])[:4], torch.ones(4))
+    whole = torch.tensor([0.1, 0.2, 0.3], dtype=torch.float64)
+    assert torch.equal(torch.cat(pieces["router.correction"])[:3], whole)
 
 
 def test_the_rank_s_device_adds_also_where_slices_and_adapters_are_on_the_host() -> None:
@@ -66,4 +77,5 @@ def test_the_rank_s_device_adds_also_where_slices_and_adapters_are_on_the_host()
         "proj.weight": "meta",
         "norm.weight": "cpu",
         "norm.bias": "cpu",
+        "router.correction": "cpu",
     }

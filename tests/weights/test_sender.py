@@ -1,4 +1,7 @@
-"""Slices of any number of ranks, gathered in buckets, are the parameters again: real gathers."""
+"""Slices of any number of ranks, gathered in buckets, are the parameters again: real gathers.
+
+A buffer is whole on every rank, and rank 0's is sent.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ LAYOUT = [
     ("b", "bfloat16", (3,)),
     ("c", "float32", (1,)),
     ("d", "bfloat16", (9, 11)),
+    ("buffer", "float32", (4,)),
 ]
 
 
@@ -58,6 +62,9 @@ def rank_main(rank: int, num_ranks: int, port: int, folder: Path, bucket_bytes: 
         )
     slices = []
     for name, whole in parameters().items():  # as ZeRO-3 cuts: equal parts, the last one padded
+        if name == "buffer":
+            slices.append((name, whole if rank == 0 else torch.full_like(whole, 9.0)))
+            continue
         size = -(-whole.numel() // num_ranks)
         padded = torch.full((size * num_ranks,), 9.0, dtype=whole.dtype)
         padded[: whole.numel()] = whole.flatten()
@@ -70,7 +77,7 @@ def rank_main(rank: int, num_ranks: int, port: int, folder: Path, bucket_bytes: 
     if rank == 0:
         assert [c.name for c in checksums] == [name for name, _, _ in LAYOUT]
         # While a bucket is written, the next one is gathered.
-        assert order[:6] == ["gather", "gather", "write", "gather", "write", "write"]
+        assert order[:8] == ["gather", *["gather", "write"] * 3, "write"]
         assert all(torch.equal(state[name], whole) for name, whole in parameters().items())
     else:
         assert not checksums
@@ -80,13 +87,13 @@ def rank_main(rank: int, num_ranks: int, port: int, folder: Path, bucket_bytes: 
 @pytest.mark.parametrize("num_ranks", [1, 3])
 def test_gathered_buckets_are_the_parameters(tmp_path: Path, num_ranks: int) -> None:
     manifest = manifest_at(tmp_path / "weights", 128)
-    assert len(buckets_of(manifest)) == 3
+    assert len(buckets_of(manifest)) == 4
     arguments = (num_ranks, rendezvous_port(None), tmp_path / "weights", 128)
     if num_ranks == 1:
         rank_main(0, *arguments)
     else:
         multiprocessing.start_processes(rank_main, arguments, nprocs=num_ranks, start_method="fork")
-    files = [tmp_path / "weights" / bucket_file(number) for number in range(3)]
+    files = [tmp_path / "weights" / bucket_file(number) for number in range(4)]
     found = {name: tensor for file in files for name, tensor in load_file(file).items()}
     assert found.keys() == parameters().keys()
     for name, whole in parameters().items():

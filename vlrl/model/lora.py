@@ -148,14 +148,28 @@ def layout_of(model: nn.Module, *, of_adapters: bool) -> list[tuple[str, str, tu
 
     Args:
         model: with adapters or without.
-        of_adapters: their weights, by peft's names; else all others, by their names without adapters.
+        of_adapters: their weights, by peft's names; else all parameters but these, by their names without
+            adapters, and then the persistent buffers.
     """
     named: Iterable[tuple[str, Any]] = model.named_parameters()
     if of_adapters:
         chosen = _own_parameters(model)
     else:
         chosen = [(name, p) for name, p in ((base_name(n), p) for n, p in named) if name is not None]
-    return [(name, str(p.dtype).removeprefix("torch."), tuple(p.ds_shape)) for name, p in chosen]
+    found = [(name, p.dtype, p.ds_shape) for name, p in chosen]
+    if not of_adapters:
+        found += [(name, buffer.dtype, buffer.shape) for name, buffer in persistent_buffers(model)]
+    return [(name, str(dtype).removeprefix("torch."), tuple(shape)) for name, dtype, shape in found]
+
+
+def persistent_buffers(model: nn.Module) -> list[tuple[str, Tensor]]:
+    """(name without adapters, tensor) of each buffer that a model's file has, such as a router's correction.
+
+    ZeRO-3 leaves them whole, and equal, on every rank.
+    """
+    in_file = model.state_dict().keys()
+    named = ((base_name(name), buffer) for name, buffer in model.named_buffers() if name in in_file)
+    return [(name, buffer) for name, buffer in named if name is not None]
 
 
 def adapter_shards(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
@@ -181,7 +195,10 @@ def slice_of(parameter: Any) -> torch.Tensor:
 def merged_shards(
     model: nn.Module, adapters: Mapping[str, Tensor], rank: int, device: torch.device
 ) -> Iterator[tuple[str, Tensor]]:
-    """(name without adapters, this rank's flat slice with them added) of every parameter.
+    """(name without adapters, this rank's flat slice with them added) of every parameter, then the buffers.
+
+    A persistent buffer is yielded whole by every rank: it is rank 0's slice, and those of the others lie past
+    its end, where nothing is taken from them.
 
     Args:
         model: partitioned by ZeRO-3.
@@ -203,6 +220,8 @@ def merged_shards(
             start = rank * shard.numel()
             shard = _added(shard.to(device), low.to(device), high.to(device), scale, start)
         yield published, shard
+    for name, buffer in persistent_buffers(model):
+        yield name, buffer.detach().flatten()
 
 
 def save_adapters(model: Any, adapters: Mapping[str, Tensor], folder: Path) -> None:

@@ -216,8 +216,9 @@ def _stack(model: Any, part: str, config: Any) -> Stack:
     key_heads = int(getattr(config, "num_key_value_heads", None) or heads)
     experts = int(getattr(config, "num_experts_per_tok", None) or 0)
     if experts:
-        shared = int(getattr(config, "shared_expert_intermediate_size", 0))
-        inner = experts * int(config.moe_intermediate_size) + shared
+        expert = int(config.moe_intermediate_size)
+        shared = getattr(config, "shared_expert_intermediate_size", None)
+        inner = experts * expert + int(shared or expert * getattr(config, "n_shared_experts", 0))
     else:
         inner = int(getattr(config, "intermediate_size", None) or config.mlp_ratio * hidden)
     names = [name for name, _ in layers[0].named_modules()]

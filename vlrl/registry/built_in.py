@@ -139,6 +139,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "qwen3_5": "vlrl.processors.qwen_vl:Qwen3VLProcessor",
         "qwen3_5_moe": "vlrl.processors.qwen_vl:Qwen3VLProcessor",
         "glm4v": "vlrl.processors.glm4v:Glm4vProcessor",
+        "glm4v_moe": "vlrl.processors.glm4v:Glm4vProcessor",
         "internvl": "vlrl.processors.internvl:InternVLProcessor",
         "mistral3": "vlrl.processors.mistral3:Mistral3Processor",
         "smolvlm": "vlrl.processors.smolvlm:SmolVLMProcessor",

@@ -94,7 +94,7 @@ def _state_choice(model: Any, device: torch.device) -> MachineChoice | None:
 def _experts_choice(model: Any, device: torch.device) -> MachineChoice | None:
     """How transformers multiplies the experts of a mixture; it says nothing itself. None without experts."""
     config = model.get_decoder().config
-    if not getattr(config, "num_experts", 0):
+    if not (getattr(config, "num_experts", 0) or getattr(config, "num_local_experts", 0)):
         return None
     wanted, used = "one grouped product", str(config._experts_implementation)
     cost = "one product for each expert in place of one for all"

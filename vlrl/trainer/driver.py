@@ -130,7 +130,7 @@ class Trainer:
 
     @property
     def num_parameters(self) -> int:
-        """Parameters of the policy without adapters, tied ones once; after wait_ready."""
+        """Parameters and buffers of the policy's file without adapters, tied ones once; after wait_ready."""
         return sum(int(np.prod(shape)) for _, _, shape in self._layout)
 
     def choices(self) -> list[MachineChoice]:

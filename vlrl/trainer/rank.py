@@ -145,7 +145,7 @@ class TrainerRank:
         return sum(others, self._chosen.all)
 
     def parameters(self) -> list[tuple[str, str, tuple[int, ...]]]:
-        """(name in Hugging Face format, dtype, whole shape) of every parameter; tied ones once."""
+        """(name in Hugging Face format, dtype, whole shape) of each parameter, tied ones once, and buffer."""
         return layout_of(self._engine.module.model, of_adapters=False)
 
     def adapters(self) -> list[tuple[str, str, tuple[int, ...]]]:
@@ -256,7 +256,7 @@ class TrainerRank:
         return with_logprobs(model, self._config, self._banned, self._chosen, self._cache, self._sharers)
 
     def _slices(self) -> Iterator[tuple[str, torch.Tensor]]:
-        """This rank's flat slice of every parameter, a lone adapter merged; every rank must call it."""
+        """This rank's flat slices of what is published, a lone adapter merged; every rank must call it."""
         model = self._engine.module.model
         self._adapters = adapter_state(model)
         return merged_shards(model, {} if self._config.policies else self._adapters, self._rank, self._device)

@@ -43,7 +43,7 @@ class WeightPlaces:
 
         Args:
             config: the run's; its weights section says how they travel.
-            layout: (name in Hugging Face format, dtype, whole shape) of every parameter.
+            layout: (name in Hugging Face format, dtype, whole shape) of every parameter and buffer.
             address: "host:port" for a broadcast's rendezvous.
             keepers: of the segments, one a node; by default of this node alone.
 

@@ -27,7 +27,7 @@ FinishGather = Callable[[], list[list[torch.Tensor]]]
 
 Slices = Iterable[tuple[str, torch.Tensor]]
 """(name, this rank's flat slice) of every parameter in the manifest's order: ZeRO-3's, equally long on every
-rank, the last ones padded."""
+rank, the last ones padded. Of a buffer, which every rank has whole, rank 0's is sent, the rest padding."""
 
 
 class WeightSender:

@@ -12,7 +12,7 @@ from pathlib import Path
 from tiny_families.gemma import build_gemma3
 from tiny_families.llava import build_llava_next, build_llava_onevision
 from tiny_families.parts import CORPUS
-from tiny_families.patches import build_glm4v, build_mistral3
+from tiny_families.patches import build_glm4v, build_glm4v_moe, build_mistral3
 from tiny_families.qwen import (
     build_qwen2_5_vl,
     build_qwen2_vl,
@@ -33,6 +33,7 @@ BUILDERS: dict[str, Callable[[Path], Path]] = {
     "qwen3_5": build_qwen3_5,
     "qwen3_5_moe": build_qwen3_5_moe,
     "glm4v": build_glm4v,
+    "glm4v_moe": build_glm4v_moe,
     "internvl": build_internvl,
     "smolvlm": build_smolvlm,
     "idefics3": build_idefics3,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from tiny_families.parts import CORPUS, family_model_config, text_config
 from vlrl.model.tiny import train_tokenizer, write_model
@@ -28,17 +29,49 @@ GLM4V_TEMPLATE = (
 
 def build_glm4v(path: Path, version: str = "Glm4v") -> Path:
     """GLM-4.1V; as "Glm46V" with the processor of GLM-4.6V-Flash."""
+    return _glm("glm4v", version, path)
+
+
+def build_glm4v_moe(path: Path, version: str = "Glm4v") -> Path:
+    """GLM-4.5V: a plain layer, then four experts of which two answer, and one that always does.
+
+    As "Glm46V" with the processor of GLM-4.6V. The correction bias, which transformers begins at zero, is
+    random and not exact in bfloat16: one that is lost or rounded is seen.
+    """
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    experts = {
+        "n_routed_experts": 4,
+        "num_experts_per_tok": 2,
+        "n_shared_experts": 1,
+        "moe_intermediate_size": 96,
+        "first_k_dense_replace": 1,
+        "head_dim": 32,
+        "use_qk_norm": False,
+    }
+    _glm("glm4v_moe", version, path, **experts)
+    weights, generator = load_file(path / "model.safetensors"), torch.Generator().manual_seed(0)
+    for name in sorted(weights):
+        if name.endswith("e_score_correction_bias"):
+            weights[name] = torch.randn(weights[name].shape, generator=generator) / 4
+    save_file(weights, path / "model.safetensors", metadata={"format": "pt"})
+    return path
+
+
+def _glm(model_type: str, version: str, path: Path, **text: Any) -> Path:
     import transformers
 
     tokenizer = train_tokenizer(CORPUS, 384, GLM4V_TOKENS, eos_token="<|user|>", pad_token="<|endoftext|>")
     ids = {name: tokenizer.convert_tokens_to_ids(name) for name in GLM4V_TOKENS}
     rope = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}
     config = family_model_config(
-        "glm4v",
+        model_type,
         text_config={
             **text_config(tokenizer, tie_word_embeddings=False),
             "rope_parameters": {**rope, "mrope_section": [2, 3, 3]},
-            "attention_bias": True,  # vLLM goes by it; transformers' has biases all the same
+            "attention_bias": True,  # vLLM goes by it; transformers' dense one has biases all the same
+            **text,
         },
         vision_config={
             "depth": 2,
