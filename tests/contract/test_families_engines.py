@@ -248,8 +248,8 @@ def test_an_engine_computes_with_each_tensor_that_it_is_sent(engines: Engines) -
     manifest = replace(engines.trainer.manifest, checked=False, checksums=())
     model, generator = model_of(engines.folder), torch.Generator().manual_seed(0)
     buffers = dict(persistent_buffers(model))
-    for name, tensor in (segment := Segment(manifest)):
-        tensor += torch.randn(tensor.shape, generator=generator) * (0.5 if name in buffers else 0.02)
+    for _, tensor in (segment := Segment(manifest)):
+        tensor += torch.randn(tensor.shape, generator=generator) / 50
     assert not model.load_state_dict(dict(segment), strict=False).unexpected_keys
     engines.version += 1
     engines.policy.load_weights(manifest, engines.version)

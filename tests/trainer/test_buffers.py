@@ -16,7 +16,6 @@ import pytest
 import torch
 from builders import make_config
 from rank_processes import RankProcesses, free_port
-from safetensors import safe_open
 from safetensors.torch import load_file
 from tiny_families import BUILDERS
 
@@ -39,8 +38,14 @@ def manifests(layout: Any, folder: Path) -> dict[str, Manifest]:
     return {**found, "disk": replace(found["disk"], transport="disk")}
 
 
-def sent(config: Config, rank: int, port: int, folder: Path) -> tuple[Any, dict[str, list[Checksum]]]:
-    """Bring a rank's part of the weights everywhere; the layout, and this rank's checksums of each."""
+def sent(
+    config: Config, rank: int, port: int, folder: Path
+) -> tuple[Any, dict[str, list[Checksum]], torch.Tensor]:
+    """Bring a rank's part of the weights everywhere.
+
+    Returns:
+        The layout, this rank's checksums of each transport, and the bias that it reads from its state.
+    """
     from vlrl.trainer.rank import TrainerRank
 
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"
@@ -56,7 +61,11 @@ def sent(config: Config, rank: int, port: int, folder: Path) -> tuple[Any, dict[
         checksums[name] = sender.send(running._slices(), manifest)
         torch.distributed.barrier()
     running.save_model(str(folder / "model"), manifests(layout, folder)["shared_memory"])
-    return layout, checksums
+    running.save_state(str(folder / "state"))
+    torch.distributed.barrier()
+    bias = running._engine.module.model.get_buffer(BIAS).zero_()
+    running.load_state(str(folder / "state"))
+    return layout, checksums, bias.clone()
 
 
 @dataclass
@@ -68,12 +77,14 @@ class Sent:
         layout: (name, dtype, shape) of all that is sent.
         checksums: of each transport, those of all ranks.
         folder: with a segment or folder of each transport, and the saved model.
+        resumed: the bias of each rank after it has read the state that it had written.
     """
 
     expected: torch.Tensor
     layout: list[tuple[str, str, tuple[int, ...]]]
     checksums: dict[str, list[Checksum]]
     folder: Path
+    resumed: list[torch.Tensor]
 
     def arrived(self, transport: str) -> dict[str, torch.Tensor]:
         if transport != "disk":
@@ -105,8 +116,9 @@ def ranks(
     config.model.freeze = ["vision_tower"] if lora else []
     port = free_port()
     found = processes.run(sent, [(config, rank, port, folder) for rank in range(NUM_RANKS)])
-    checksums = {name: [c for _, of_rank in found for c in of_rank[name]] for name in TRANSPORTS}
-    return Sent(load_file(model / "model.safetensors")[BIAS], found[0][0], checksums, folder)
+    checksums = {name: [c for _, of_rank, _ in found for c in of_rank[name]] for name in TRANSPORTS}
+    expected = load_file(model / "model.safetensors")[BIAS]
+    return Sent(expected, found[0][0], checksums, folder, [bias for *_, bias in found])
 
 
 @SLOW
@@ -129,6 +141,11 @@ def test_a_buffer_arrives_whole_from_one_rank(ranks: Sent, transport: str) -> No
 
 
 @SLOW
+def test_ranks_resume_with_the_buffer(ranks: Sent) -> None:
+    assert all(torch.equal(bias, ranks.expected) for bias in ranks.resumed)
+
+
+@SLOW
 @pytest.mark.parametrize("shard_bytes", [2**30, 2**20])
 def test_an_exported_model_has_the_buffer(ranks: Sent, tmp_path: Path, shard_bytes: int) -> None:
     """In one file and in several; transformers loads it as it loads the model that the run began with."""
@@ -137,8 +154,8 @@ def test_an_exported_model_has_the_buffer(ranks: Sent, tmp_path: Path, shard_byt
     copy_merged(ranks.folder / "model", tmp_path, shard_bytes)
     files = sorted(tmp_path.glob("*.safetensors"))
     assert (len(files) > 1) == (shard_bytes == 2**20)
-    holders = [file for file in files if BIAS in safe_open(file, framework="pt").keys()]  # noqa: SIM118
-    assert [load_file(file)[BIAS].dtype for file in holders] == [torch.float32]
+    found = [tensor for file in files for name, tensor in load_file(file).items() if name == BIAS]
+    assert [tensor.dtype for tensor in found] == [torch.float32]
     model = AutoModelForImageTextToText.from_pretrained(tmp_path, dtype=torch.bfloat16)
     assert torch.equal(model.get_buffer(BIAS), ranks.expected)
 
