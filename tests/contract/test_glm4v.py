@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from builders import family_config, make_generation, random_image, row
-from tiny_families import build_glm4v
+from tiny_families import build_glm4v, build_glm4v_moe
 
 from vlrl.config.rollout import ContextConfig
 from vlrl.errors import DataError
@@ -43,8 +43,10 @@ def test_a_header_that_the_policy_wrote_stands_once(
     assert len(session.trajectory("", "ok", 0.0).ledgers) == forks + 1
 
 
-def test_videos_of_glm_4_6v_are_refused(tmp_path: Path) -> None:
-    processor: Any = open_processor(family_config(build_glm4v(tmp_path / "model", "Glm46V")))
+@pytest.mark.parametrize("build", [build_glm4v, build_glm4v_moe])
+def test_videos_of_glm_4_6v_are_refused(tmp_path: Path, build: Callable[[Path, str], Path]) -> None:
+    """The small one, and the mixture of experts."""
+    processor: Any = open_processor(family_config(build(tmp_path / "model", "Glm46V")))
     video = {"type": "video", "video": [random_image(64, 64)] * 4, "fps": 1.0}
     with pytest.raises(DataError, match="takes no video; give its frames as images"):
         processor.sample({"id": "r", "messages": [{"role": "user", "content": [video]}]})

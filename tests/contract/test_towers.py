@@ -190,10 +190,13 @@ def test_what_is_chosen_is_said_with_its_cost(family: tuple[str, Path]) -> None:
     assert spans.choose(eager, CUDA) == ("each", None)
 
 
-def test_experts_are_multiplied_in_one_product_and_it_is_said(tiny_family: Callable[[str], Path]) -> None:
-    choice = choices._experts_choice(load(tiny_family("qwen3_vl_moe")), CPU)
+@pytest.mark.parametrize("dense", ["qwen3_vl", "qwen3_5", "glm4v"])
+def test_experts_are_multiplied_in_one_product_and_it_is_said(
+    tiny_family: Callable[[str], Path], dense: str
+) -> None:
+    choice = choices._experts_choice(load(tiny_family(f"{dense}_moe")), CPU)
     assert choice is not None and not choice.is_slower and "grouped_mm" in choice.reason
-    assert choices._experts_choice(load(tiny_family("qwen3_vl")), CPU) is None
+    assert choices._experts_choice(load(tiny_family(dense)), CPU) is None
 
 
 @pytest.mark.parametrize("is_installed", [False, True])

@@ -60,7 +60,7 @@ class Manifest:
 
     Attributes:
         path: the segment file; for disk the folder of files; for broadcast "host:port" of the rendezvous.
-        entries: the parameters in the order in which they lie, or are sent.
+        entries: the parameters, and then buffers, in the order in which they lie, or are sent.
         num_bytes: of all, alignment included.
         transport: how it travels.
         bucket_bytes: most bytes of a bucket.
