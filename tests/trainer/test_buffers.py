@@ -148,7 +148,7 @@ def test_ranks_resume_with_the_buffer(ranks: Sent) -> None:
 @SLOW
 @pytest.mark.parametrize("shard_bytes", [2**30, 2**20])
 def test_an_exported_model_has_the_buffer(ranks: Sent, tmp_path: Path, shard_bytes: int) -> None:
-    """In one file and in several; transformers loads it as it loads the model that the run began with."""
+    """One file or several; transformers loads it as it loads the model that the run began with."""
     from transformers import AutoModelForImageTextToText
 
     copy_merged(ranks.folder / "model", tmp_path, shard_bytes)
