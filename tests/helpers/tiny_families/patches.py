@@ -36,7 +36,7 @@ def build_glm4v_moe(path: Path, version: str = "Glm4v") -> Path:
     """GLM-4.5V: a plain layer, then four experts of which two answer, and one that always does.
 
     As "Glm46V" with the processor of GLM-4.6V. The correction bias, which transformers begins at zero, is
-    random and not exact in bfloat16: one that is lost or rounded is seen.
+    random, as wide as the scores that it corrects, and not exact in bfloat16: one that is lost is seen.
     """
     import torch
     from safetensors.torch import load_file, save_file
@@ -54,7 +54,7 @@ def build_glm4v_moe(path: Path, version: str = "Glm4v") -> Path:
     weights, generator = load_file(path / "model.safetensors"), torch.Generator().manual_seed(0)
     for name in sorted(weights):
         if name.endswith("e_score_correction_bias"):
-            weights[name] = torch.randn(weights[name].shape, generator=generator) / 4
+            weights[name] = torch.randn(weights[name].shape, generator=generator) / 20
     save_file(weights, path / "model.safetensors", metadata={"format": "pt"})
     return path
 
