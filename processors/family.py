@@ -74,16 +74,16 @@ class FamilyProcessor(ABC):
             ) from error
         self.config, self.store = config.processor, MediaStore(config.media)
         self._tokenizer = self._hf.tokenizer
-        self._pieces = TextPieces(self._tokenizer)
+        self._pieces = TextPieces(self._tokenizer, type(self).__name__)
         special = {*self._tokenizer.all_special_tokens, *self.media_tokens} - {*self.text_tokens}
         self.template = ChatTemplate(self._hf, special)
         self.end_of_turn = self.end_of_turn or self.template.end_of_turn()
-        self._end_of_turn = self._id(self.end_of_turn)
-        self.stop_token_ids = (self._end_of_turn, *(self._id(token) for token in self.end_tokens))
-        self.banned_token_ids = tuple(self._id(token) for token in self.media_tokens)
-        self._placeholders = {"image": self._id(self._hf.image_token)}
+        self._end_of_turn = self._pieces.id_of(self.end_of_turn)
+        self.stop_token_ids = (self._end_of_turn, *map(self._pieces.id_of, self.end_tokens))
+        self.banned_token_ids = tuple(map(self._pieces.id_of, self.media_tokens))
+        self._placeholders = {"image": self._pieces.id_of(self._hf.image_token)}
         if self.takes_video:
-            self._placeholders["video"] = self._id(self._hf.video_token)
+            self._placeholders["video"] = self._pieces.id_of(self._hf.video_token)
         self._expansion = lru_cache(maxsize=4096)(self._expand_ids)
 
     @property
@@ -107,6 +107,10 @@ class FamilyProcessor(ABC):
     @abstractmethod
     def expand(self, shape: MediaShape) -> str:
         """The text that a medium's placeholder stands for."""
+
+    def number(self, index: int) -> str:
+        """What the text of a prompt's image begins with; `index` counts them from 0."""
+        return ""
 
     @abstractmethod
     def pixels(self, media: Sequence[Media]) -> dict[str, npt.NDArray[Any]]:
@@ -244,7 +248,7 @@ class FamilyProcessor(ABC):
 
     def _resolve(self, plan: MediaPlan, where: str) -> Media:
         frame = FAMILY_FRAMES.get(self._model_config.model_type, "")
-        tokens = len(self._expansion(plan.shape))
+        tokens = len(self._expansion(plan.shape, self.number(0)))
         return resolve_media(plan, self.store, self.grid(plan.shape), tokens, frame, where)
 
     def _encode(
@@ -260,8 +264,8 @@ class FamilyProcessor(ABC):
         self, text: str, shapes: Sequence[MediaShape], where: str, position: int, whole: str = ""
     ) -> Prompt:
         """Tokens of a rendered text, the last part of `whole`; positions go on from `position`."""
-        after = self.end_of_turn if len(text) < len(whole) else ""
-        engine_ids = np.asarray(self._pieces.encode(text, after), dtype=np.int64)
+        before = whole[: -len(text)]
+        engine_ids = np.asarray(self._pieces.encode(text, self.end_of_turn if before else ""), np.int64)
         places = np.flatnonzero(self.is_placeholder(engine_ids))
         wanted = [self._placeholders[shape.kind] for shape in shapes]
         if engine_ids[places].tolist() != wanted:
@@ -270,8 +274,9 @@ class FamilyProcessor(ABC):
                 "another order; does it know image and video parts?"
             )
         pieces, starts, cursor = [], [], 0
-        for place, shape in zip(places, shapes, strict=True):
-            pieces += [engine_ids[cursor:place], self._expansion(shape)]
+        first = before.count(self._hf.image_token)
+        for index, (place, shape) in enumerate(zip(places, shapes, strict=True), first):
+            pieces += [engine_ids[cursor:place], self._expansion(shape, self.number(index))]
             starts.append(sum(map(len, pieces[:-1])))
             cursor = int(place) + 1
         token_ids = np.concatenate([*pieces, engine_ids[cursor:]])
@@ -283,18 +288,11 @@ class FamilyProcessor(ABC):
         """Which tokens stand for an image or a video; quicker than np.isin."""
         return np.any([token_ids == i for i in self._placeholders.values()], axis=0)  # type: ignore[no-any-return]
 
-    def _expand_ids(self, shape: MediaShape) -> IntArray:
-        return np.asarray(self._pieces.encode(self.expand(shape)), np.int64)
+    def _expand_ids(self, shape: MediaShape, number: str) -> IntArray:
+        return np.asarray(self._pieces.encode(number + self.expand(shape)), np.int64)
 
     def _blank(self) -> Media:
-        """A black image, for a micro-batch that has none."""
+        """A black image, for a micro-batch that has none; it stands in no prompt."""
         size = self.fit(BLANK_SIDE_PIXELS, BLANK_SIDE_PIXELS, self.config.min_pixels, self.config.max_pixels)
         shape = MediaShape("image", size)
-        frames = np.zeros((1, *size, 3), np.uint8)
-        return Media("image", "blank", frames, size, self.grid(shape), len(self._expansion(shape)))
-
-    def _id(self, token: str) -> int:
-        token_id = self._tokenizer.convert_tokens_to_ids(token)
-        if token_id is None or token_id == self._tokenizer.unk_token_id:
-            raise ConfigError(f"the model's tokenizer lacks {token}, which {type(self).__name__} needs")
-        return int(token_id)
+        return Media("image", "blank", np.zeros((1, *size, 3), np.uint8), size, self.grid(shape), 0)

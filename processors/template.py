@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from vlrl.errors import DataError
+from vlrl.errors import ConfigError, DataError
 
 _TAG = re.compile(r"<([A-Za-z][\w-]*)>")
 _TAGS = re.compile(r"(?:<([A-Za-z][\w-]*)>\s*(?:</\1>\s*)?)+\Z")
@@ -168,9 +168,9 @@ class TextPieces:
     decode. A part that follows other text is therefore tokenized behind a line break, which joins no word.
     """
 
-    def __init__(self, tokenizer: Any) -> None:
-        """Wrap a transformers tokenizer."""
-        self._tokenizer = tokenizer
+    def __init__(self, tokenizer: Any, needed_by: str) -> None:
+        """Wrap a transformers tokenizer; `needed_by` is whose tokens it must have."""
+        self._tokenizer, self._needed_by = tokenizer, needed_by
         self._adds_blank = tokenizer.tokenize("x")[0].startswith("▁")
 
     def encode(self, text: str, after: str = "\n") -> list[int]:
@@ -184,6 +184,17 @@ class TextPieces:
         if not self._adds_blank:
             return self._decode(token_ids)
         return self._decode([*self._encode("\n"), *token_ids]).removeprefix("\n")
+
+    def id_of(self, token: str) -> int:
+        """The id of one token.
+
+        Raises:
+            ConfigError: if the tokenizer has none such.
+        """
+        token_id = self._tokenizer.convert_tokens_to_ids(token)
+        if token_id is None or token_id == self._tokenizer.unk_token_id:
+            raise ConfigError(f"the model's tokenizer lacks {token}, which {self._needed_by} needs")
+        return int(token_id)
 
     def _encode(self, text: str) -> list[int]:
         return list(self._tokenizer.encode(text, add_special_tokens=False))

@@ -40,6 +40,7 @@ FAMILY_FRAMES: Mapping[str, CoordinateFrame] = {
     "internvl": "per_1000",  # InternVL's documentation, "Chat Data Format"
     "glm4v": "per_1000",  # zai-org/GLM-V: x = round(x_pixel / width · 1000)
     "glm4v_moe": "per_1000",
+    "minicpmv4_6": "per_1000",  # OpenBMB/MiniCPM-V issue 982, of 4.5
     "kimi_vl": "unit",  # MoonshotAI/Kimi-VL issue 56
 }
 """model_type → the frame its published weights were taught. A family that is not here was taught none that is

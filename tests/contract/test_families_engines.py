@@ -46,6 +46,7 @@ SLOW = (
     "llava_next",
     "smolvlm",
     "idefics3",
+    "minicpmv4_6",
     "mistral3",
     "glm4v",
     "glm4v_moe",

@@ -23,9 +23,8 @@ from vlrl.registry import BUILT_IN
 from vlrl.trainer import choices
 
 FAMILIES = sorted(BUILT_IN["processors"])
-WITH_SPANS = (
-    "qwen2_5_vl", "qwen2_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe", "glm4v", "glm4v_moe",
-)  # fmt: skip
+QWEN = ("qwen2_5_vl", "qwen2_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe")
+WITH_SPANS = (*QWEN, "glm4v", "glm4v_moe", "minicpmv4_6")
 TOLERANCE = 1e-5
 CUDA, CPU = torch.device("cuda"), torch.device("cpu")
 

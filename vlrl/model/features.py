@@ -127,11 +127,21 @@ def _named(features: Any, batch: DeviceBatch, places: Sequence[int]) -> dict[str
     return dict(zip(keys, _pieces(features, parts), strict=True))
 
 
+def of_each(pooled: Tensor | Sequence[Tensor], media_parts: Sequence[int]) -> Sequence[Tensor]:
+    """Each image's features, given all tiles' in one tensor, each tile's (MiniCPM-V's), or each image's."""
+    if isinstance(pooled, Tensor):
+        return torch.split(pooled, list(media_parts))
+    if len(pooled) == len(media_parts):
+        return pooled
+    tiles = iter(pooled)
+    return [torch.cat([next(tiles) for _ in range(part)]) for part in media_parts]
+
+
 def _pieces(features: Any, media_parts: Sequence[int]) -> Iterator[Piece]:
     """What the tower put out, image by image."""
     pooled, levels = features.pooler_output, getattr(features, "deepstack_features", None) or []
     tiles = isinstance(pooled, Tensor)
-    for index, part in enumerate(torch.split(pooled, list(media_parts)) if tiles else pooled):
+    for index, part in enumerate(of_each(pooled, media_parts)):
         stack = {f"deepstack.{i}": level[index] for i, level in enumerate(levels)}
         yield {"tiles" if tiles else "pooled": part, **stack}
 

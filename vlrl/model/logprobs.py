@@ -16,7 +16,7 @@ from torch.distributed import ProcessGroup
 from vlrl.algorithm.ordered import rows_of
 from vlrl.batch import MicroBatch, TrainedTokens
 from vlrl.model.attention import KINDS, Kind, install
-from vlrl.model.features import StepFeatures, sum_of, tower_features
+from vlrl.model.features import StepFeatures, of_each, sum_of, tower_features
 from vlrl.model.head_logprobs import CHUNK_BYTES, HeadLogprobs
 from vlrl.model.kernels import interpolation
 from vlrl.model.kernels.spans import SpanKind
@@ -208,7 +208,7 @@ def _placed(features: Any, batch: DeviceBatch) -> Any:
     if list(batch.media_order) == list(range(len(batch.media_parts))):
         return features
     pooled = features.pooler_output  # of each image, or of all tiles in one tensor
-    pieces = torch.split(pooled, list(batch.media_parts)) if isinstance(pooled, Tensor) else pooled
+    pieces = of_each(pooled, batch.media_parts)
     placed = [pieces[place] for place in batch.media_order]
     features.pooler_output = torch.cat(placed) if isinstance(pooled, Tensor) else tuple(placed)
     if deepstack := getattr(features, "deepstack_features", None):

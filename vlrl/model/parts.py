@@ -12,11 +12,12 @@ from vlrl.errors import ConfigError
 Part: TypeAlias = Literal["vision_tower", "projector", "embeddings", "language_layers", "head"]
 
 # In transformers' names: Qwen-VL's merger lies inside its tower, the other families' projectors beside it.
+# MiniCPM-V's vit_merger is a layer of its tower.
 _PARTS: tuple[tuple[Part, re.Pattern[str]], ...] = (
     (
         "projector",
         re.compile(
-            r"(^|\.)(visual\.(merger|deepstack_merger_list)|multi_modal_projector|connector|image_newline)(\.|$)"
+            r"(^|\.)(merger|deepstack_merger_list|multi_modal_projector|connector|image_newline)(\.|$)"
         ),
     ),
     ("vision_tower", re.compile(r"(^|\.)(visual|vision_tower|vision_model)\.")),

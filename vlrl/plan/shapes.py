@@ -252,7 +252,9 @@ def _side(size: Any) -> int:
 
 
 def _shuffled(config: Any) -> int:
-    """Patches a token where the projector folds neighbours together: InternVL's share, SmolVLM's factor."""
+    """Patches a token where neighbours are folded: InternVL's share, SmolVLM's factor, MiniCPM-V's "16x"."""
+    if mode := getattr(config, "downsample_mode", None):
+        return int(mode.removesuffix("x"))
     share, factor = getattr(config, "downsample_ratio", None), getattr(config, "scale_factor", None)
     if share:
         return int(1 / share**2 + 0.5)

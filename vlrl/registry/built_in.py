@@ -141,6 +141,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "glm4v": "vlrl.processors.glm4v:Glm4vProcessor",
         "glm4v_moe": "vlrl.processors.glm4v:Glm4vProcessor",
         "internvl": "vlrl.processors.internvl:InternVLProcessor",
+        "minicpmv4_6": "vlrl.processors.minicpmv:MiniCPMVProcessor",
         "mistral3": "vlrl.processors.mistral3:Mistral3Processor",
         "smolvlm": "vlrl.processors.smolvlm:SmolVLMProcessor",
         "idefics3": "vlrl.processors.smolvlm:Idefics3Processor",

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tiny_families.gemma import build_gemma3
 from tiny_families.llava import build_llava_next, build_llava_onevision
+from tiny_families.minicpmv import build_minicpmv4_6
 from tiny_families.parts import CORPUS
 from tiny_families.patches import build_glm4v, build_glm4v_moe, build_mistral3
 from tiny_families.qwen import (
@@ -37,6 +38,7 @@ BUILDERS: dict[str, Callable[[Path], Path]] = {
     "internvl": build_internvl,
     "smolvlm": build_smolvlm,
     "idefics3": build_idefics3,
+    "minicpmv4_6": build_minicpmv4_6,
     "mistral3": build_mistral3,
     "llava_next": build_llava_next,
     "llava_onevision": build_llava_onevision,
