@@ -34,6 +34,7 @@ from vlrl.engine.requests import (
 from vlrl.errors import EngineError
 from vlrl.model.lora import adapter_targets, sent_alone
 from vlrl.model.meta_model import empty_model
+from vlrl.process.imports import large_imports
 from vlrl.types import Generation
 from vlrl.weights.manifest import Manifest
 
@@ -130,9 +131,10 @@ class Engine:
     def build(self) -> float:
         """Start vLLM; seconds it took."""
         begin = time.perf_counter()
-        import torch
-        from vllm import EngineArgs
-        from vllm.v1.engine.llm_engine import LLMEngine
+        with large_imports():
+            import torch
+            from vllm import EngineArgs
+            from vllm.v1.engine.llm_engine import LLMEngine
 
         on_gpu = torch.cuda.is_available()
         keep_images_of_cached_prompts()
