@@ -205,3 +205,32 @@ def test_the_systems_errors_name_the_file(failing: Any, number: int, words: str)
     assert result.code == 1
     assert result.json["kind"] == "ResourceError"
     assert words in result.err
+
+
+@pytest.mark.parametrize(
+    ("command", "page", "title"),
+    [
+        ("train", "grpo", "GRPO quickstart"),
+        ("sft", "sft", "SFT quickstart"),
+        ("dpo", "preferences", "DPO quickstart"),
+        ("reward-model", "preferences", "reward model quickstart"),
+        ("raft", "raft", "RAFT quickstart"),
+    ],
+)
+def test_a_run_says_its_name_before_it_imports_its_page(command: str, page: str, title: str) -> None:
+    """The page imports torch and Ray, which takes seconds."""
+    code = f"""
+import sys
+
+class Page:
+    def find_spec(self, name, *_):
+        if name == "vlrl.{page}":
+            raise SystemExit(7)
+
+sys.meta_path.insert(0, Page())
+sys.argv = ["vlrl", "{command}", {str(QUICKSTART)!r}]
+from vlrl.cli.main import main
+main()
+"""
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (child.returncode, child.stdout) == (7, f"{title}\n"), child.stderr

@@ -149,6 +149,19 @@ def test_phases_end_with_their_seconds_and_a_failed_one_says_so():
     assert "✗ warm start" in out.getvalue()
 
 
+def test_a_title_that_was_announced_is_not_repeated():
+    out = io.StringIO()
+    display = TrainConsole("digits", 1, console=Console(file=out, force_terminal=True))
+    display.announce()
+    assert "digits" in out.getvalue()
+    assert "\x1b[?25l" not in out.getvalue(), (
+        "the cursor is hidden, which a signal during an import leaves so"
+    )
+    with display:
+        display.note("here")
+    assert out.getvalue().split("here")[0].count("digits\x1b[0m\n") == 1
+
+
 def test_failed_rewards_are_said():
     assert "2 could not be scored" in run(1, range(1), values=STEP | {"failures/reward": 2.0})
     assert "could not be scored" not in run(1, range(1), values=STEP | {"failures/reward": 0.0})

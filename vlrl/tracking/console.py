@@ -130,8 +130,8 @@ class TrainConsole:
         self._last_line_at, self._last_step_line_at = clock(), -math.inf
         self._num_done = 0
         self._ended = threading.Event()
-        self._heading = ""
-        self._lines_since_heading = 0
+        self._heading, self._lines_since_heading = "", 0
+        self._announced = False
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("[bold]{task.description}"),
@@ -148,8 +148,15 @@ class TrainConsole:
         )
         self._task = self._progress.add_task(title, total=total_steps, left="")
 
+    def announce(self) -> Self:
+        """Print the title before libraries are imported, which takes seconds; it is not printed again."""
+        if not self._announced:
+            self._announced = True
+            self._console.print(Text(self._title, style="bold"))
+        return self
+
     def __enter__(self) -> Self:
-        self._console.print(Text(self._title, style="bold"))
+        self.announce()
         self._progress.start()
         if not self._console.is_terminal:
             threading.Thread(target=self._break_silence, name="console", daemon=True).start()

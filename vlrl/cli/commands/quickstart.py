@@ -102,14 +102,16 @@ def run(
     warm: Config, main: Config, corpus: Sequence[str], *, json_mode: bool
 ) -> tuple[dict[str, object], Path]:
     """SFT with `warm`, then GRPO with `main`, in one Ray, on a tiny model that spells `corpus` well."""
+    for folder in (Path(warm.model.path), warm.run_dir, main.run_dir):
+        _remove_run(folder)
+    announced = TrainConsole("quickstart", warm.num_steps, json_mode=json_mode).announce()
+
     from vlrl import grpo, sft
     from vlrl.cluster import cluster
     from vlrl.model.tiny import build_tiny_qwen2_5_vl
     from vlrl.viewer.pages.report import write_report
 
-    for folder in (Path(warm.model.path), warm.run_dir, main.run_dir):
-        _remove_run(folder)
-    with TrainConsole("quickstart", warm.num_steps, json_mode=json_mode) as console:
+    with announced as console:
         console.phase("building a tiny Qwen2.5-VL")
         build_tiny_qwen2_5_vl(warm.model.path, corpus, seed=warm.run.seed)
         with cluster(main):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vlrl.cli.commands.training.pages import run_page
+from vlrl.cli.commands.training.pages import TrainFn, run_page
 from vlrl.cli.shared import (
     ConfigArgument,
     DebugOption,
@@ -23,6 +23,9 @@ def command(
     """Preference learning on rows: `vlrl dpo my.yaml preferences.loss=ipo`; also kto."""
     loaded = read_config(config, overrides)
 
-    from vlrl import preferences
+    def open_page() -> TrainFn:
+        from vlrl import preferences
 
-    run_page("DPO", loaded, lambda console: preferences.train(loaded, console, resume=resume), json)
+        return lambda console: preferences.train(loaded, console, resume=resume)
+
+    run_page("DPO", loaded, open_page, json)

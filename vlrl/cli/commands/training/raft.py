@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from vlrl.cli.commands.training.pages import run_page
+from vlrl.cli.commands.training.pages import TrainFn, run_page
 from vlrl.cli.shared import (
     ConfigArgument,
     DebugOption,
@@ -39,12 +39,10 @@ def command(
     """
     loaded = read_config(config, overrides)
 
-    from vlrl import raft
+    def open_page() -> TrainFn:
+        from vlrl import raft
 
-    chosen = raft.Rejection(prompts or loaded.rollout.prompts_per_step, min_reward, best_of)
-    run_page(
-        "RAFT",
-        loaded,
-        lambda console: raft.train(loaded, console, rejection=chosen, resume=resume),
-        json,
-    )
+        chosen = raft.Rejection(prompts or loaded.rollout.prompts_per_step, min_reward, best_of)
+        return lambda console: raft.train(loaded, console, rejection=chosen, resume=resume)
+
+    run_page("RAFT", loaded, open_page, json)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vlrl.cli.commands.training.pages import run_page
+from vlrl.cli.commands.training.pages import TrainFn, run_page
 from vlrl.cli.shared import (
     ConfigArgument,
     DebugOption,
@@ -26,11 +26,9 @@ def command(
     """
     loaded = read_config(config, overrides)
 
-    from vlrl import preferences
+    def open_page() -> TrainFn:
+        from vlrl import preferences
 
-    run_page(
-        "reward model",
-        loaded,
-        lambda console: preferences.train_reward_model(loaded, console, resume=resume),
-        json,
-    )
+        return lambda console: preferences.train_reward_model(loaded, console, resume=resume)
+
+    run_page("reward model", loaded, open_page, json)

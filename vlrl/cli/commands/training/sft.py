@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vlrl.cli.commands.training.pages import run_page
+from vlrl.cli.commands.training.pages import TrainFn, run_page
 from vlrl.cli.shared import (
     ConfigArgument,
     DebugOption,
@@ -23,6 +23,9 @@ def command(
     """Supervised training on the rows' targets: `vlrl sft configs/quickstart_sft.yaml num_steps=100`."""
     loaded = read_config(config, overrides)
 
-    from vlrl import sft
+    def open_page() -> TrainFn:
+        from vlrl import sft
 
-    run_page("SFT", loaded, lambda console: sft.train(loaded, console, resume=resume), json)
+        return lambda console: sft.train(loaded, console, resume=resume)
+
+    run_page("SFT", loaded, open_page, json)

@@ -30,13 +30,12 @@ def command(
     """Train a model with GRPO: `vlrl train configs/quickstart.yaml run.name=mine optim.lr=1e-4`."""
     loaded = read_config(config, overrides)
 
+    announced = TrainConsole(f"GRPO {loaded.run.name}", loaded.num_steps, json_mode=json).announce()
+
     from vlrl import grpo
     from vlrl.viewer.pages.report import write_report
 
-    with (
-        resumable_run(loaded),
-        TrainConsole(f"GRPO {loaded.run.name}", loaded.num_steps, json_mode=json) as console,
-    ):
+    with resumable_run(loaded), announced as console:
         summary = grpo.train(loaded, console, resume=resume)
         report = write_report(loaded.run_dir)
         console.note(f"report: {report}")
