@@ -171,7 +171,7 @@ class TextPieces:
     def __init__(self, tokenizer: Any, needed_by: str) -> None:
         """Wrap a transformers tokenizer; `needed_by` is whose tokens it must have."""
         self._tokenizer, self._needed_by = tokenizer, needed_by
-        self._adds_blank = tokenizer.tokenize("x")[0].startswith("▁")
+        self._adds_blank = tokenizer.convert_ids_to_tokens(self._encode("x"))[0].startswith("▁")
 
     def encode(self, text: str, after: str = "\n") -> list[int]:
         """Token ids of a text behind another: a special token, a line break for any other text, or none."""

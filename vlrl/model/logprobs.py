@@ -18,7 +18,7 @@ from vlrl.batch import MicroBatch, TrainedTokens
 from vlrl.model.attention import KINDS, Kind, install
 from vlrl.model.features import StepFeatures, of_each, sum_of, tower_features
 from vlrl.model.head_logprobs import CHUNK_BYTES, HeadLogprobs
-from vlrl.model.kernels import interpolation
+from vlrl.model.kernels import interpolation, tiles
 from vlrl.model.kernels.spans import SpanKind
 from vlrl.model.kernels.spans import install as install_spans
 from vlrl.model.policies.masks import PolicyMasks
@@ -87,6 +87,7 @@ class TreeModel(nn.Module):
         install(model)
         install_spans(model, spans)
         interpolation.install(model)
+        tiles.install(model)
         self._has_state = recurrent_layers.has_state(model.get_decoder().config)
         if self._has_state:
             recurrent_layers.install(model)

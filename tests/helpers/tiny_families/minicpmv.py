@@ -28,7 +28,7 @@ TEMPLATE = (
 )
 
 
-def build_minicpmv4_6(path: Path) -> Path:
+def build_minicpmv4_6(path: Path, tower_width: int = 64) -> Path:
     """MiniCPM-V 4.6: slices of about 56 pixels a side, 4 tokens each, at most 4 of them."""
     from transformers import (
         MiniCPMV4_6ImageProcessor,
@@ -53,7 +53,7 @@ def build_minicpmv4_6(path: Path) -> Path:
             "linear_key_head_dim": 32,
             "linear_value_head_dim": 32,
         },
-        vision_config=tower_config(image_size=56, patch_size=7),
+        vision_config={**tower_config(image_size=56, patch_size=7), "hidden_size": tower_width},
         insert_layer_id=0,
         image_size=56,
         image_token_id=tokenizer.image_token_id,
