@@ -23,7 +23,7 @@ def install(model: Any) -> None:
 
 
 def _features(core: Any, pixel_values: Tensor, target_sizes: Tensor, **options: Any) -> Any:
-    """As MiniCPMV4_6Model's, of which the projector's output is split here, outside of it."""
+    """What MiniCPMV4_6Model returns; the projector's output is split here, outside of it."""
     output = type(core).get_image_features(core, pixel_values, target_sizes, **options)
     num_patches = target_sizes.prod(1)
     patches_per_token = int(num_patches.sum()) // len(output.pooler_output)
