@@ -24,7 +24,7 @@ from vlrl.weights.manifest import Segment
 
 NUM_TURNS = 12
 WIDE = 96
-"""Of a tower whose projector has more weights than ZeRO-3 keeps whole on every rank (100,000)."""
+"""Width of a tower whose projector has more weights than ZeRO-3 keeps whole on every rank (100,000)."""
 
 
 @pytest.fixture(scope="module")

@@ -43,7 +43,7 @@ def _forward(merger: Any, hidden_states: Tensor, target_sizes: Tensor) -> Tensor
 
 
 def _blocks(sizes: list[tuple[int, int]], high: int, wide: int) -> list[Tensor]:
-    """Of each tile the indices of its patches, those that become one side by side."""
+    """Each tile's indices of patches, those that become one side by side."""
     found, start = [], 0
     for rows, columns in sizes:
         cells = torch.arange(start, start + rows * columns).view(rows // high, high, columns // wide, wide)
