@@ -34,7 +34,7 @@ with TrainingClient(tiny, rollout=rollout, generator=generator) as client:
         client.optim_step(1e-3)
 
     # It is rewarded for the right one.
-    for step in range(60):
+    for step in range(300):
         groups = client.sample([row(color) for color in COLORS * 2])
         rewards = [
             [float(t.completion.strip() == t.sample.answer) for t in group.trajectories] for group in groups
@@ -44,6 +44,8 @@ with TrainingClient(tiny, rollout=rollout, generator=generator) as client:
         )
         client.optim_step(5e-4)
         print(step, np.mean(rewards))
+        if np.mean(rewards) > 0.95:
+            break
 
     answers = client.sample([row(color) for color in COLORS], 1, greedy=True)
     accuracy = np.mean(

@@ -66,8 +66,8 @@ class Trainer:
         )
         master = cluster.meeting_point(self._rank_places, config.trainer.master_port)
         node_ids = [place.node_id for place in self._rank_places]
-        env = {name: os.environ.get(name, value) for name, value in ENVIRONMENT.items()}
-        env = env if config.trainer.deterministic else {}
+        ordered = ENVIRONMENT if config.trainer.deterministic else {}
+        env = {name: os.environ.get(name, value) for name, value in ordered.items()}
         self._ranks = [
             cluster.spawn(
                 TrainerRank,
@@ -85,7 +85,7 @@ class Trainer:
         self._starting = cluster.begin(self._ranks, "start", [shared] * num_ranks)
         self._places: WeightPlaces | None = None
         self._sending: list[Any] = []
-        self._written = False
+        self._written = self._has_gradients = False
         self._values: list[TokenValues] = []
         self._adapters_alone = sent_alone(config) is not None
 
@@ -164,11 +164,13 @@ class Trainer:
         if not num_targets(batch):
             return {"policy/loss": 0.0}, LogprobDifferences()
         parts = [(part, objective, *frames) for part, *frames in parts_of(batch)]
+        self._has_gradients = True
         return accounted(self._results("accumulate", parts), objective, self._config)
 
     def update(self, lr: float) -> dict[str, float]:
-        """The optimizer's step along what `accumulate` has added up: its metrics."""
-        return optimizer_metrics(self._results("update", [(lr,)] * len(self._ranks)), lr)
+        """The optimizer's step along what `accumulate` has added up: its metrics; none as for `step`."""
+        asked, self._has_gradients = len(self._ranks) if self._has_gradients else 0, False
+        return optimizer_metrics(self._results("update", [(lr,)] * asked) if asked else [], lr)
 
     def _results(self, method: str, parts: Sequence[tuple[Any, ...]]) -> list[RankStepResult]:
         self._written = False
