@@ -40,7 +40,7 @@ check: dev ## ruff, mypy (strict for vlrl/, calls for the rest), and the length 
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/mypy examples/library.py
+	$(BIN)/mypy examples/library.py examples/own_loop.py
 	$(BIN)/mypy --config-file tests/mypy.ini tests benchmarks tools deploy examples
 	$(BIN)/python tools/commit_subjects.py
 
