@@ -68,6 +68,16 @@ def test_arguments_are_the_keys_of_a_config_and_nothing_has_started() -> None:
         client.sample([{"prompt": "a", "answer": "b"}])
 
 
+@pytest.mark.parametrize("method", ["save_state", "export"])
+def test_what_lies_in_a_folder_is_not_replaced(method: str) -> None:
+    Path("mine").mkdir()
+    Path("mine/thesis.tex").write_text("all of it")
+    for folder in ("mine", "mine/thesis.tex", "."):
+        with pytest.raises(ConfigError, match="with other files than are to be written"):
+            getattr(TrainingClient("m"), method)(folder)
+    assert Path("mine/thesis.tex").read_text() == "all of it"
+
+
 def test_rows_of_a_file_are_read_as_for_training() -> None:
     Path("rows.jsonl").write_text('{"prompt": "1+1?", "answer": "2"}\n' * 3)
     rows = TrainingClient("m").rows("rows.jsonl")

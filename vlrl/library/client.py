@@ -24,9 +24,12 @@ if TYPE_CHECKING:
 
 UNREAD = ("num_steps", "batch", "asynchronous", "eval", "checkpoint", "preferences", "policies")
 """Sections that only a loop of vlrl's own reads."""
+UNREAD_OF_OPTIM = ("schedule", "warmup_steps", "min_lr_ratio")
+
+CLIENT_FILE = "client.json"
+"""The file with the counts, in a state's folder."""
 COUNTS = ("num_updates", "num_sample_calls", "num_sampled_rows")
 """What a saved state says of the client; the seeds of what is sampled follow from it."""
-UNREAD_OF_OPTIM = ("schedule", "warmup_steps", "min_lr_ratio")
 
 
 class TrainingClient:
@@ -190,13 +193,14 @@ class TrainingClient:
         """Write weights, optimizer and counts, from which `load_state` goes on; FOLDER/model is a model.
 
         Raises:
-            ConfigError: between forward_backward() and optim_step(): gradients are no part of it.
+            ConfigError: between forward_backward() and optim_step(): gradients are no part of it; for a
+                folder with other files.
             ResourceError: if the disk is full.
         """
         if self._has_gradients:
             raise ConfigError("save_state() keeps no gradients; call it after optim_step()")
         counts = (self.num_updates, self._num_calls, self._num_rows)
-        folder = Path(folder).absolute()
+        folder = _replaceable(folder, CLIENT_FILE)
         self._call("save", folder, json.dumps(dict(zip(COUNTS, counts, strict=True))))
         return folder
 
@@ -206,8 +210,6 @@ class TrainingClient:
         Raises:
             CheckpointError: if it is not there, or not whole.
         """
-        from vlrl.library.client_run import CLIENT_FILE
-
         folder = Path(folder).absolute()
         try:
             counts = json.loads((folder / CLIENT_FILE).read_text(encoding="utf-8"))
@@ -218,8 +220,13 @@ class TrainingClient:
         self._has_gradients = False
 
     def export(self, folder: str | Path) -> Path:
-        """Write the model alone, in Hugging Face format, for transformers, vLLM and another run."""
-        folder = Path(folder).absolute()
+        """Write the model alone, in Hugging Face format, for transformers, vLLM and another run.
+
+        Raises:
+            ConfigError: for a folder with other files.
+            ResourceError: if the disk is full.
+        """
+        folder = _replaceable(folder, "config.json")
         self._call("export", folder)
         return folder
 
@@ -269,3 +276,17 @@ def _require_own_loop(config: Config, sections: Sections) -> None:
             f"rollout.num_workers={config.rollout.num_workers}: a TrainingClient plays episodes in the "
             "program's process; leave it out"
         )
+
+
+def _replaceable(folder: str | Path, mark: str) -> Path:
+    """The absolute path of a folder to be written, which replaces one that has the file `mark`.
+
+    Raises:
+        ConfigError: if there is something else.
+    """
+    path = Path(folder).absolute()
+    if path.exists() and not (path / mark).is_file() and (not path.is_dir() or any(path.iterdir())):
+        raise ConfigError(
+            f"{path} is there, with other files than are to be written; give a folder of its own"
+        )
+    return path

@@ -17,6 +17,7 @@ from vlrl.data.run_data import require_targets
 from vlrl.environment.host.host import EnvHost
 from vlrl.errors import ConfigError
 from vlrl.library.advantages import Advantage, by_episode, with_advantages
+from vlrl.library.client import CLIENT_FILE
 from vlrl.library.sources import RowList
 from vlrl.packing.layout import media_themselves
 from vlrl.packing.options import PackOptions
@@ -42,9 +43,6 @@ from vlrl.tracking.console import TrainConsole
 from vlrl.tracking.events import Events
 from vlrl.trainer.objective import Objective
 from vlrl.types import FloatArray, Group, Sample
-
-CLIENT_FILE = "client.json"
-"""In a state's folder: the client's counts."""
 
 
 class ClientRun:
