@@ -206,6 +206,28 @@ def test_the_engines_follow_the_weights_and_logprobs_are_the_trainers(
     assert greedy[0].action_ids == greedy[1].action_ids
 
 
+def test_the_baseline_of_remax_is_sampled_beside_each_group(
+    tiny_model: Path, tmp_path: Path, local_ray: None
+) -> None:
+    alone = {**SECTIONS, "rollout": {"group_size": 1, "max_tokens": 8}}
+    with TrainingClient(
+        tiny_model, vowels, algorithm="remax", run={"dir": tmp_path}, optim={"lr": 1e-3}, **alone
+    ) as client:
+        groups = client.sample([RED, TEXT] * 4)
+        assert all(len(group.trajectories) == len(group.greedy or ()) == 1 for group in groups)
+        client.forward_backward(groups)
+        gains = [
+            t.score.total - greedy.score.total
+            for group in groups
+            for t, greedy in zip(group.trajectories, group.greedy or (), strict=True)
+            if t.score is not None and greedy.score is not None
+        ]
+        trained = [float(group.credits[0].advantages[0][group.credits[0].trained[0]][0]) for group in groups]
+        assert trained == pytest.approx(gains) and any(gains)
+        assert client.optim_step()["optim/grad_norm"] > 0
+        assert all(group.greedy is None for group in client.sample([RED], greedy=True))
+
+
 def test_the_example_learns_to_see(tmp_path: Path, local_ray: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     spec = importlib.util.spec_from_file_location("own_loop_example", ROOT / "examples" / "own_loop.py")

@@ -114,13 +114,14 @@ class ClientRun:
         seed_paths: Sequence[SeedPath],
         version: int,
     ) -> tuple[list[Group], list[RewardFailure]]:
-        options = self._config.episodes
+        options, baseline = self._config.episodes, self._config.algorithm.has_greedy_baseline
         result = await rollout_groups(
             samples,
             self._context,
             seed_paths=seed_paths,
             group_size=num_samples,
             greedy=greedy,
+            greedy_beside=baseline and not greedy,
             stragglers=options.stragglers,
             branching=options.branching,
         )
