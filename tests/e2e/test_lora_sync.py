@@ -66,13 +66,15 @@ def train(config: Config, *, resume: bool = False) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (config.run_dir / "metrics.jsonl").read_text().splitlines()]
 
 
-def run_config(model: Path, folder: Path, targets: list[str], **sections: Any) -> Config:
+def run_config(
+    model: Path, folder: Path, targets: list[str], *, rslora: bool = False, **sections: Any
+) -> Config:
     (folder / "reward.py").write_text(REWARD)
     return make_config(
         model,
         run={"name": "run", "dir": str(folder)},
         rewards=[{"name": f"{folder}/reward.py:parity"}],
-        lora=lora(targets),
+        lora=lora(targets, rslora=rslora),
         optim={"lr": 3e-2},
         logging={"tensorboard": False},
         **{"num_steps": 2, **sections},
@@ -88,6 +90,7 @@ def test_a_run_keeps_parity(
         tiny_model,
         tmp_path,
         targets,
+        rslora=transport == "disk",  # trainer and engine each compute the scale
         generator={"mode": mode, "num_replicas": num_replicas, "cpus": 0.5},
         weights={
             "transport": transport,

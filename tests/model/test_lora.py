@@ -9,7 +9,8 @@ import torch
 from deepspeed.runtime.swap_tensor.partitioned_param_swapper import PartitionedParamStatus
 from torch import Tensor, nn
 
-from vlrl.model.lora import ADAPTER, merged_shards
+from vlrl.config.memory import LoraConfig
+from vlrl.model.lora import ADAPTER, add_adapters, merged_shards
 
 RANK, SCALE = 2, 1.5
 
@@ -79,3 +80,15 @@ def test_the_rank_s_device_adds_also_where_slices_and_adapters_are_on_the_host()
         "norm.bias": "cpu",
         "router.correction": "cpu",
     }
+
+
+@pytest.mark.parametrize(("rslora", "scale"), [(False, 32 / 16), (True, 32 / 4)])
+def test_the_scale_is_alpha_by_the_rank_or_by_its_root(rslora: bool, scale: float) -> None:
+    model = nn.ModuleDict({"layers": nn.ModuleDict({"up": nn.Linear(8, 8)})})
+    add_adapters(model, LoraConfig(rank=16, alpha=32, targets=["*.up.weight"], rslora=rslora), seed=0)
+    layer: Any = model.get_submodule("layers.up")
+    assert layer.scaling == {ADAPTER: scale}
+    layer.lora_B[ADAPTER].weight.data.fill_(0.5)
+    given = torch.randn(3, 8, generator=torch.Generator().manual_seed(0))
+    added = given @ layer.lora_A[ADAPTER].weight.T @ layer.lora_B[ADAPTER].weight.T
+    assert torch.allclose(layer(given), layer.base_layer(given) + scale * added, atol=1e-5)

@@ -20,6 +20,8 @@ class LoraConfig(Section):
     """Inner width of an adapter."""
     alpha: float = Field(32.0, gt=0)
     """An adapter is scaled by alpha / rank."""
+    rslora: bool = False
+    """Scale it by alpha / √rank, with which adapters of a large rank learn as much as small ones."""
     targets: list[str] = Field(["language_layers"], min_length=1)
     """Linear layers that get an adapter: language_layers, vision_tower, projector, or fnmatch patterns of
     names."""

@@ -62,6 +62,7 @@ ALIASES: Mapping[str, str] = {
     "use_peft": "lora",
     "lora_r": "lora.rank",
     "lora_alpha": "lora.alpha",
+    "use_rslora": "lora.rslora",
     "lora_target_modules": "lora.targets",
     "teacher_model_name_or_path": "algorithm.teacher.path",
     # verl

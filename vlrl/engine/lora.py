@@ -127,7 +127,7 @@ class AdapterSlots:
         Args:
             tensors: A [rank, in] and B [out, rank] of every layer, by "LAYER.lora_A.weight" and "…lora_B.…",
                 of several policies by "LAYER.lora_A.POLICY.weight"; not kept.
-            options: their rank, and alpha.
+            options: their rank and scale.
 
         Raises:
             EngineError: if it is not one adapter of each policy for each of the layers.
@@ -156,9 +156,14 @@ class AdapterSlots:
 
         made = LoRAModel.from_lora_tensors(
             adapter_id,
-            # Copies: vLLM multiplies B with alpha / rank in place, and these may be views of shared memory.
+            # Copies: vLLM multiplies B with the scale in place, and these may be views of shared memory.
             {name: tensor.to("cpu", copy=True) for name, tensor in tensors.items()},
-            PEFTHelper(r=options.rank, lora_alpha=options.alpha, target_modules=list(self._layers)),
+            PEFTHelper(
+                r=options.rank,
+                lora_alpha=options.alpha,
+                use_rslora=options.rslora,
+                target_modules=list(self._layers),
+            ),
             device="cpu",
             dtype=self._worker.lora_config.lora_dtype,
             weights_mapper=self._mapper,

@@ -1,6 +1,7 @@
 """Low-rank adapters (LoRA, arXiv 2106.09685) by peft: trained alone; merged, or as they are, for the engine.
 
-W' = W + alpha/rank · B·A (Eq. 3, scaled as in §4.1). The saved model gets W', the engine W' too or A and B
+W' = W + alpha/rank · B·A (Eq. 3, scaled as in §4.1), or with lora.rslora alpha/√rank (rsLoRA, arXiv
+2312.03732, Eq. 4). The saved model gets W', the engine W' too or A and B
 alone (lora.sync); a rank adds only the rows that its slice of W holds, so nobody gathers W. The model with
 its adapters off is the starting one, which makes a second copy as the KL term's reference needless.
 
@@ -56,7 +57,13 @@ def add_adapters(
     except ImportError as error:
         raise ConfigError("lora needs peft: pip install 'vlrl[lora]', or remove the section") from error
     targets = adapter_targets(model, options)
-    config = PeftConfig(r=options.rank, lora_alpha=options.alpha, target_modules=targets, bias="none")
+    config = PeftConfig(
+        r=options.rank,
+        lora_alpha=options.alpha,
+        use_rslora=options.rslora,
+        target_modules=targets,
+        bias="none",
+    )
     seeds = {name: derive_seed(seed, "policy", name) for name in policies or ()} or {ADAPTER: seed}
     for name, own in seeds.items():
         with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
@@ -253,7 +260,7 @@ def _added(shard: Tensor, low: Tensor, high: Tensor, scale: float, start: int) -
         shard: [n], padded past W's end, on the device that adds.
         low: [rank, in], A.
         high: [out, rank], B.
-        scale: alpha / rank.
+        scale: alpha / rank, or alpha / √rank.
         start: index into W flattened.
     """
     width, total = low.shape[1], len(high) * low.shape[1]

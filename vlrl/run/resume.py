@@ -81,6 +81,7 @@ FIXED: Mapping[str, str] = {
     "lora": "the checkpoint has the adapters of the one shape alone",
     "lora.rank": "the checkpoint has adapters of that rank",
     "lora.alpha": "the same adapters would count differently",
+    "lora.rslora": "the same adapters would count differently",
     "lora.targets": "the checkpoint has the adapters of those layers alone",
     "policies": "the checkpoint has the adapters of those policies alone",
     "optim.state": "the optimizer's state is kept otherwise",
