@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -47,12 +48,13 @@ def open_folder(tmp_path: Path) -> Iterator[Callable[..., WebFolder]]:
 
 def renderers() -> set[int]:
     """Processes of pages."""
-    return {
-        process.pid
-        for shared in browser.running()
-        for process in psutil.Process(shared.pid).children(recursive=True)
-        if "--type=renderer" in process.cmdline()
-    }
+    found = set()
+    for shared in browser.running():
+        for process in psutil.Process(shared.pid).children(recursive=True):
+            with suppress(psutil.NoSuchProcess):  # it ended meanwhile
+                if "--type=renderer" in process.cmdline():
+                    found.add(process.pid)
+    return found
 
 
 @pytest.mark.parametrize("loop", LOOPS)
