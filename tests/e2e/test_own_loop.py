@@ -195,8 +195,9 @@ def test_the_engines_follow_the_weights_and_logprobs_are_the_trainers(
     assert largest() < 1e-5, "the new ones are of the new weights"
     fresh = client.forward_backward(groups, equal(groups, 1.0))
     assert fresh["off_policy/staleness_mean"] == 0.0 and fresh["parity/max_abs_logprob_diff"] < 1e-5
-    with pytest.raises(ConfigError, match=r"call it after optim_step\(\)"):
-        client.save_state("nowhere")
+    for refused in (client.save_state, client.load_state):
+        with pytest.raises(ConfigError, match=r"call it after optim_step\(\)"):
+            refused("nowhere")
     client.optim_step(0.0)
     with pytest.raises(ConfigError, match=r"follows forward_backward\(\)"):
         client.optim_step()

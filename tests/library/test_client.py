@@ -18,13 +18,6 @@ from vlrl.rollout.session import Session
 from vlrl.types import Group, Trajectory
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr("vlrl.registry.objects._given", {})
-    monkeypatch.chdir(tmp_path)
-
-
 def score(completion: str, answer: str) -> float:
     return float(completion == answer)
 

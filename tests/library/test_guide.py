@@ -19,12 +19,6 @@ GUIDE, OWN_LOOP = (
 )
 
 
-@pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-
 def programs_of(guide: str) -> dict[str, dict[str, Any]]:
     """What each block defines, after those before it."""
     names: dict[str, Any] = {"__name__": "__main__"}

@@ -29,13 +29,6 @@ from vlrl.registry.objects import label_of
 ROWS = [{"prompt": "Which color?", "image": Image.new("RGB", (60, 60), "red"), "answer": "red"}] * 2
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr("vlrl.registry.objects._given", {})
-    monkeypatch.chdir(tmp_path)
-
-
 def score(completion: str, answer: str) -> float:
     return float(completion == answer)
 

@@ -60,6 +60,21 @@ def test_everything_is_given_up_and_comes_back() -> None:
     assert module.a.ds_tensor.untyped_storage().data_ptr() == module.b.ds_tensor.untyped_storage().data_ptr()
 
 
+def test_gradients_that_wait_for_their_step_come_back_too() -> None:
+    """A program may sample between forward_backward and optim_step."""
+    engine = engine_of()
+    gradients, memory = engine.optimizer.grad_partitions_flat_buffer, DeviceMemory([engine], CPU)
+    before = gradients.clone()
+    for _ in range(2):
+        assert memory.give_up(keep_gradients=True) == 4 * (12 + 3 + 12 + 2 * 12 + 1 + 12 + 5)
+        assert gradients.untyped_storage().nbytes() == 0
+        memory.take_back()
+        assert torch.equal(gradients, before)
+    memory.give_up()
+    memory.take_back()
+    assert not gradients.any()
+
+
 def test_a_reference_without_an_optimizer_is_given_up_too() -> None:
     engine = engine_of()
     engine.optimizer = SimpleNamespace()

@@ -11,9 +11,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from vlrl.config import Config, parse_config
-from vlrl.errors import CheckpointError, ConfigError
+from vlrl.errors import CheckpointError, ConfigError, EngineError
 from vlrl.library.sections import Sections
-from vlrl.library.sources import RowList, Source, source_of
+from vlrl.library.sources import Source, source_of
 from vlrl.library.trainers import Model, Reward, first_free, model_section, reward_list
 from vlrl.process.event_loop import beside_event_loop
 
@@ -121,10 +121,10 @@ class TrainingClient:
             DataError: for a row that cannot be read, or does not fit into generator.max_model_len.
             ScoringError, EnvError: if more episodes than may could not be scored, or failed.
         """
-        asked, calls, before = RowList(rows), self._num_calls, self._num_rows
-        seed_paths = [(self.config.run.seed, calls, before + number) for number in range(len(asked))]
-        groups: list[Group] = self._call("sample", asked, num_samples, greedy, seed_paths, self.num_updates)
-        self._num_calls, self._num_rows = calls + 1, before + len(asked)
+        calls, before = self._num_calls, self._num_rows
+        seed_paths = [(self.config.run.seed, calls, before + number) for number in range(len(rows))]
+        groups: list[Group] = self._call("sample", rows, num_samples, greedy, seed_paths, self.num_updates)
+        self._num_calls, self._num_rows = calls + 1, before + len(rows)
         return groups
 
     def forward_backward(
@@ -158,10 +158,14 @@ class TrainingClient:
         Returns:
             `policy/loss`, in nats a token.
         """
-        return self._gradients("likelihood", RowList(rows), self.num_updates)
+        return self._gradients("likelihood", rows, self.num_updates)
 
     def _gradients(self, method: str, *arguments: Any) -> dict[str, float]:
-        metrics: dict[str, float] = self._call(method, *arguments)
+        try:
+            metrics: dict[str, float] = self._call(method, *arguments)
+        except EngineError:  # of parity, say: the gradients are there
+            self._has_gradients = True
+            raise
         self._has_gradients = True
         return metrics
 
@@ -209,7 +213,10 @@ class TrainingClient:
 
         Raises:
             CheckpointError: if it is not there, or not whole.
+            ConfigError: between forward_backward() and optim_step(): gradients would be added to others.
         """
+        if self._has_gradients:
+            raise ConfigError("load_state() would keep gradients of before; call it after optim_step()")
         folder = Path(folder).absolute()
         try:
             counts = json.loads((folder / CLIENT_FILE).read_text(encoding="utf-8"))
@@ -217,7 +224,6 @@ class TrainingClient:
             raise CheckpointError(f"{folder} holds no state of a TrainingClient: {error}") from error
         self._call("load", folder)
         self.num_updates, self._num_calls, self._num_rows = (counts[name] for name in COUNTS)
-        self._has_gradients = False
 
     def export(self, folder: str | Path) -> Path:
         """Write the model alone, in Hugging Face format, for transformers, vLLM and another run.

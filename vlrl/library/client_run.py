@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from vlrl.algorithm.credit import assign_credit
 from vlrl.batch import Batch
@@ -18,7 +19,6 @@ from vlrl.environment.host.host import EnvHost
 from vlrl.errors import ConfigError
 from vlrl.library.advantages import Advantage, by_episode, with_advantages
 from vlrl.library.client import CLIENT_FILE
-from vlrl.library.sources import RowList
 from vlrl.packing.layout import media_themselves
 from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack
@@ -81,7 +81,7 @@ class ClientRun:
 
     def sample(
         self,
-        rows: RowList,
+        rows: Sequence[Mapping[str, Any]],
         num_samples: int | None,
         greedy: bool,
         seed_paths: Sequence[SeedPath],
@@ -102,9 +102,9 @@ class ClientRun:
         require_scored(failures, num_scored, self._config.scoring.max_failed_share)
         return groups
 
-    def _samples(self, rows: RowList) -> list[Sample]:
+    def _samples(self, rows: Sequence[Mapping[str, Any]]) -> list[Sample]:
         with ThreadPoolExecutor(self._config.data.num_workers) as executor:
-            return list(executor.map(self._processor.sample, Rows(rows, RowMaker(), "rows")))
+            return list(executor.map(self._processor.sample, Rows(list(rows), RowMaker(), "rows")))
 
     async def _played(
         self,
@@ -146,7 +146,7 @@ class ClientRun:
         options = replace(PackOptions.of(self._config, algorithm), keeps_origins=False)
         return self._accumulate(pack(groups, media_themselves, options, version), "grpo", version)
 
-    def likelihood(self, rows: RowList, version: int) -> dict[str, float]:
+    def likelihood(self, rows: Sequence[Mapping[str, Any]], version: int) -> dict[str, float]:
         """See `TrainingClient.forward_backward`."""
         samples = self._samples(rows)
         require_targets(samples)

@@ -13,7 +13,7 @@ class DeviceMemory:
 
     Storages are emptied and filled again in place, so that every view of them (ZeRO-3 has several of each)
     stays valid; DeepSpeed's own `offload_states` takes no optimizer but its fused Adam, and no frozen
-    parameters. Gradients are not kept: between two steps nobody reads them.
+    parameters. Gradients are kept only where a program has added some up and taken no step yet.
     """
 
     def __init__(self, engines: Sequence[Any], device: torch.device) -> None:
@@ -22,11 +22,20 @@ class DeviceMemory:
         self._host: dict[int, torch.Tensor] = {}
         self._given_up: list[tuple[torch.UntypedStorage, torch.Tensor | int]] = []
 
-    def give_up(self) -> int:
-        """Move everything to host memory, between two steps; bytes that were freed on the device."""
+    def give_up(self, *, keep_gradients: bool = False) -> int:
+        """Move everything to host memory; bytes that were freed on the device.
+
+        Args:
+            keep_gradients: they wait for their optimizer step; else they come back as zeros.
+        """
         gradients = _storages(_gradients(self._engines), self._device)
+        dropped = _storages(_buckets(self._engines), self._device)
         kept = _storages(_states(self._engines), self._device)
-        self._given_up = [(storage, storage.nbytes()) for storage in gradients]
+        if keep_gradients:
+            kept += gradients
+        else:
+            dropped += gradients
+        self._given_up = [(storage, storage.nbytes()) for storage in dropped]
         self._given_up += [(storage, self._copied(number, storage)) for number, storage in enumerate(kept)]
         freed = sum(storage.nbytes() for storage, _ in self._given_up)
         for storage, _ in self._given_up:
@@ -70,11 +79,16 @@ def _states(engines: Sequence[Any]) -> Iterator[torch.Tensor]:
 
 
 def _gradients(engines: Sequence[Any]) -> Iterator[torch.Tensor]:
-    """The flat gradients, and the buckets that they are reduced in."""
+    """The flat gradients of each engine that has an optimizer."""
+    found = (getattr(engine.optimizer, "grad_partitions_flat_buffer", None) for engine in engines)
+    yield from (flat for flat in found if flat is not None)
+
+
+def _buckets(engines: Sequence[Any]) -> Iterator[torch.Tensor]:
+    """What gradients are reduced in."""
     for engine in engines:
-        flat = getattr(engine.optimizer, "grad_partitions_flat_buffer", None)
         buckets = getattr(engine.optimizer, "ipg_buckets", {}).values()
-        yield from (t for t in (flat, *(bucket.buffer for bucket in buckets)) if t is not None)
+        yield from (bucket.buffer for bucket in buckets if bucket.buffer is not None)
 
 
 def _storages(tensors: Iterable[torch.Tensor], device: torch.device) -> list[torch.UntypedStorage]:

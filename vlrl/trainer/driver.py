@@ -164,16 +164,15 @@ class Trainer:
         if not num_targets(batch):
             return {"policy/loss": 0.0}, LogprobDifferences()
         parts = [(part, objective, *frames) for part, *frames in parts_of(batch)]
-        self._has_gradients = True
         return accounted(self._results("accumulate", parts), objective, self._config)
 
     def update(self, lr: float) -> dict[str, float]:
         """The optimizer's step along what `accumulate` has added up: its metrics; none as for `step`."""
-        asked, self._has_gradients = len(self._ranks) if self._has_gradients else 0, False
-        return optimizer_metrics(self._results("update", [(lr,)] * asked) if asked else [], lr)
+        results = self._results("update", [(lr,)] * len(self._ranks)) if self._has_gradients else []
+        return optimizer_metrics(results, lr)
 
     def _results(self, method: str, parts: Sequence[tuple[Any, ...]]) -> list[RankStepResult]:
-        self._written = False
+        self._written, self._has_gradients = False, method == "accumulate"
         results: list[RankStepResult] = cluster.fetch_all(cluster.begin_with(self._ranks, method, parts))
         self._values += [result.values for result in results if result.values is not None]
         return results

@@ -25,7 +25,11 @@ from vlrl.types import FloatArray
 
 
 class RankPasses:
-    """Takes micro-batches through the policy; gradients add up until the optimizer takes its step."""
+    """Takes micro-batches through the policy; gradients add up until the optimizer takes its step.
+
+    Attributes:
+        has_gradients: there are some that wait for that step.
+    """
 
     def __init__(
         self,
@@ -48,7 +52,7 @@ class RankPasses:
         """
         self._engine, self._config, self._device = engine, config, device
         self._regularizers, self._teacher, self._sums = regularizers, teacher, sums
-        self._has_gradients = False
+        self.has_gradients = False
         self._regularized: StepSums | None = None
 
     def over(
@@ -66,7 +70,7 @@ class RankPasses:
         held = self._regularizers if objective != "sft" else None
         if held:
             held.begin(self.on_device(micro_batch, frames) for micro_batch in micro_batches)
-        if train and not self._has_gradients:
+        if train and not self.has_gradients:
             begin_gradients(self._engine, micro_batches[0].media_inputs is not None)
         for index, micro_batch in enumerate(micro_batches):
             self._engine.set_gradient_accumulation_boundary(index == len(micro_batches) - 1)
@@ -87,14 +91,14 @@ class RankPasses:
             sums.loss = float(loss.detach())
             account.add(micro_batch, sums, trainer_logprobs, entropy)
         if train:
-            self._has_gradients = True
+            self.has_gradients = True
             if objective == "grpo":
                 self._regularized = account.sums + (self._regularized or StepSums())
         return account
 
     def take_regularized(self) -> StepSums | None:
         """The optimizer has taken its step; the sums behind its gradients, if regularizers had a part."""
-        regularized, self._regularized, self._has_gradients = self._regularized, None, False
+        regularized, self._regularized, self.has_gradients = self._regularized, None, False
         return regularized
 
     def logprobs(self, micro_batches: Sequence[MicroBatch], frames: Sequence[Frames]) -> list[FloatArray]:

@@ -133,7 +133,7 @@ class TrainerRank:
 
     def sleep(self) -> int:
         """Give the device's memory up for an engine; bytes freed."""
-        return self._memory.give_up()
+        return self._memory.give_up(keep_gradients=self._passes.has_gradients)
 
     def wake(self) -> None:
         """Take the device's memory back; until then nothing else may be asked of this rank."""
