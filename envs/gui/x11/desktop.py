@@ -34,6 +34,7 @@ _PROBE_S = 0.005
 _TOLD_S = 1.0
 """Within this the desktop says what died, after we have noticed that something did."""
 _FROM_A_PAGER, _ABOVE = 2, 0
+_NORMAL = 1  # a WM_STATE (ICCCM 4.1.3.1): neither withdrawn nor minimised
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +136,14 @@ class Desktop:
             EnvFailure: naming what died.
         """
         with self.watched():
+            self._give_focus()
             if isinstance(action, OpenApp):
                 self.open(action.name)
             else:
                 self._inputs.perform(action)
             settled = self.settle()
+            if self._give_focus():
+                settled = self.settle()
             return self.look(settled)
 
     def open(self, name: str, *paths: str) -> None:
@@ -222,6 +226,23 @@ class Desktop:
                 raise Broken("died", f"gui/x11: the X server, taken by a program on it, {error}") from error
             raise EnvFailure("died", f"gui/x11: the X server {error}") from error
         self._cell.check()
+
+    def _give_focus(self) -> bool:
+        """Give the keyboard to the front window where the window manager kept it; whether it did.
+
+        While a window closes as it opens, icewm 3.3.1 at times takes the focus for itself and believes that
+        another window has it: then neither a click inside that one nor a pager's message brings it back.
+        """
+        connection = self._connected
+        if any(connection.cardinals(connection.root, "_NET_ACTIVE_WINDOW")):
+            return False
+        manager = connection.cardinals(connection.root, "_NET_SUPPORTING_WM_CHECK")
+        if not manager or not connection.same_client(connection.focus(), manager[0]):
+            return False
+        shown = [w.id for w in self.windows() if connection.cardinals(w.id, "WM_STATE")[:1] == (_NORMAL,)]
+        if shown:
+            connection.give_focus(shown[-1])
+        return bool(shown)
 
     @property
     def _connected(self) -> Connection:

@@ -18,6 +18,7 @@ _ANY_PROPERTY_TYPE = 0
 _INPUT_OUTPUT = 1
 _BACKGROUND_PIXEL = 2
 _MOST_UNSENT = 1 << 15
+_REVERT_TO_PARENT = 2
 _SUBSTRUCTURE = 1 << 19 | 1 << 20  # SubstructureNotify and SubstructureRedirect
 
 
@@ -131,6 +132,19 @@ class Connection:
         event = struct.pack("<BBHIIIIIII", 33, 32, 0, window, self.atom(name), *values)
         self._send(25, 0, struct.pack("<II", self.root, _SUBSTRUCTURE) + event)
 
+    def focus(self) -> int:
+        """The window that keys go to; 0 and 1 are the protocol's None and PointerRoot."""
+        return int(struct.unpack_from("<I", self._ask(43, 0, b""), 8)[0])
+
+    def give_focus(self, window: int) -> None:
+        """Let keys go to a window, later to its parent; nothing happens if it is not on the screen."""
+        self._send(42, _REVERT_TO_PARENT, struct.pack("<II", window, 0))
+        self.sync()
+
+    def same_client(self, one: int, other: int) -> bool:
+        """Whether two windows were made by the same program."""
+        return (one ^ other) & ~self._id_mask == 0
+
     def keyboard(self) -> list[tuple[int, ...]]:
         """The keysyms of every key from the first, by shift level; 0 where there is none."""
         first, last = self.keycodes
@@ -152,7 +166,9 @@ class Connection:
         data = self._read(length * 4)
         if accepted != 1:
             raise XError(f"refused: {data[:reason_length].decode(errors='replace')}")
-        self._id_base = struct.unpack_from("<I", data, 4)[0]
+        self._id_base: int
+        self._id_mask: int
+        self._id_base, self._id_mask = struct.unpack_from("<II", data, 4)
         vendor_length, num_formats = struct.unpack_from("<H", data, 16)[0], data[21]
         self.keycodes = data[26], data[27]
         self.root = struct.unpack_from("<I", data, 32 + (vendor_length + 3) // 4 * 4 + 8 * num_formats)[0]

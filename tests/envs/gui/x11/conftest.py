@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from x11_traces import MACHINE
 
-from vlrl.envs.gui.actions import Click, Key, OpenApp, TypeText
+from vlrl.envs.gui.actions import Key, OpenApp, TypeText
 from vlrl.envs.gui.x11.desktop import Desktop
 
 
@@ -46,11 +46,8 @@ def terminal(desktop: Desktop) -> Callable[[str], str]:
         said, done = f".said{number}", f".done{number}"
         for _ in range(3):
             # A window that the command before opened takes the focus as it closes, on a busy machine after
-            # the desktop seemed at rest; keys that come before go nowhere, all or some of a line. Sometimes
-            # no window gets the focus back, until it is clicked.
+            # the desktop seemed at rest; keys that come before go nowhere, all or some of a line.
             desktop.settle(60)
-            x0, y0, x1, y1 = next(each.box for each in desktop.windows() if each.app.lower() == "xterm")
-            desktop.perform(Click(((x0 + x1) // 2, (y0 + y1) // 2)))
             # Ctrl+C, for half a line that was entered: bash may wait for the end of its group or quote.
             desktop.perform(Key(("ctrl", "c")))
             desktop.perform(TypeText(f"{{ {command}; }} > {said} 2>&1; touch {done}\n"))

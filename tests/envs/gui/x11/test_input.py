@@ -30,6 +30,9 @@ from vlrl.envs.gui.x11.desktop import Desktop, Window
 from vlrl.envs.gui.x11.inputs import Inputs
 from vlrl.envs.gui.x11.sandbox.home import read_home
 
+MANAGERS_WINDOW = 4194312
+"""Where icewm leaves the focus when no window has it."""
+
 STRANGE = "Größe Łódź Привет 你好 → ½ “q” ~`^\\|{}[]<>@#$%&*()_+ 'x' \"y\""
 
 
@@ -89,6 +92,33 @@ def test_keys_and_buttons_are_held(desktop: Desktop) -> None:
     desktop.perform(ButtonUp())
     after = front(desktop).box
     assert (after[0] - before[0], after[1] - before[1]) == (60, 50)
+
+
+LOSE_FOCUS = r"""
+use IO::Socket::UNIX;
+my $x = IO::Socket::UNIX->new("/tmp/.X11-unix/X0");
+sub get { my $data; read $x, $data, $_[0]; $data }
+sub ask { print $x pack($_[0], @_[1 .. $#_]); $x->flush; unpack("x8 V", get(32)) }
+print $x pack("a2 v5", "l", 11, 0, 0, 0, 0); $x->flush;
+my $setup = get(4 * unpack("x6 v", get(8)));
+my ($vendor, $formats) = unpack("x16 v x3 C", $setup);
+my $root = unpack("V", substr($setup, 32 + 4 * int(($vendor + 3) / 4) + 8 * $formats));
+my $active = ask("CCvvxxa20", 16, 0, 7, 18, "_NET_ACTIVE_WINDOW");
+print $x pack("CCvVVVCx3VV", 18, 0, 7, $root, $active, 33, 32, 1, 0);  # ChangeProperty: nobody
+print $x pack("CCvVV", 42, 0, 3, $ARGV[0], 0);  # SetInputFocus
+my $focus = ask("CCv", 43, 0, 1);  # GetInputFocus
+open my $file, ">", "lost.txt"; print $file $focus;
+"""
+
+
+def test_a_window_gets_the_keyboard_that_the_window_manager_kept(desktop: Desktop) -> None:
+    """icewm 3.3.1 leaves it so when a window closes as it opens: after one in 30 of `xterm -e true`."""
+    desktop.write({"lose.pl": LOSE_FOCUS.encode()})
+    desktop.perform(OpenApp("xterm"))
+    desktop.perform(TypeText(f"perl lose.pl {MANAGERS_WINDOW}\n"))
+    assert read_home(desktop.home)["lost.txt"].decode() == str(MANAGERS_WINDOW)
+    desktop.perform(TypeText("touch found\n"))
+    assert "found" in read_home(desktop.home)
 
 
 class BusyApp:
