@@ -69,7 +69,7 @@ def estimated(config: Config, rank: int, port: int, batches: Sequence[MicroBatch
     """Steps [M, 3], values, returns, advantages and weights of each micro-batch's tokens before a step."""
     running = loaded_ranks._started(config, rank, port)
     held, found = running._regularizers, []
-    held.begin(running._on_device(batch, ()) for batch in batches)
+    held.begin(running._passes.on_device(batch, ()) for batch in batches)
     for batch, terms in zip(batches, held._surveyed, strict=True):
         arrays = (terms.targets.old_values, terms.targets.returns, terms.advantages, terms.targets.weights)
         names = ("values", "returns", "advantages", "weights")
