@@ -32,7 +32,7 @@ NOT = {
     r"class Balance": "Router",
     r"letting_go": "release",
     r"Stock": "EnvPool",
-    r"one_adapter": "lora_cpu",
+    r"one_adapter": "lora_products",
     r"cpu_products": "cpu_matmul",
     r"told of|\w+_told_of\w*": "reported",
     r"without a word|in silence": "without a message, silently",

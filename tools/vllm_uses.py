@@ -46,7 +46,17 @@ CLASSES: Mapping[str, Mapping[str, Sequence[str]]] = {
         "s": ["vllm.outputs.WeightVersionSpan"],
     },
     "weight_receiver.py": {"self.model_runner": RUNNERS},
-    "gated_delta_cpu.py": {
+    "routed_experts.py": {
+        "runner": RUNNERS[:2],
+        "runner.get_model()": [],
+        "runner.model_config": ["vllm.config.model.ModelConfig"],
+        "self.model_runner": RUNNERS[:2],
+        "self.model_runner.input_batch": [],
+        "router": ["vllm.model_executor.layers.fused_moe.router.base_router.BaseRouter"],
+        "batch": ["vllm.v1.worker.gpu_input_batch.InputBatch"],
+        "scheduled": ["vllm.v1.core.sched.output.SchedulerOutput"],
+    },
+    "gated_delta.py": {
         "context": ["vllm.forward_context.ForwardContext"],
         "layer": [DELTA_RULE],
         "layer.A_log": [],
@@ -78,11 +88,16 @@ SUBCLASSES: Mapping[str, Sequence[str]] = {
 }
 """A class of vlrl → those that vLLM's loaders want it to derive from."""
 
-MIXED_IN: Mapping[str, Sequence[str]] = {"weight_receiver.py:WeightReceiver": WORKERS}
+MIXED_IN: Mapping[str, Sequence[str]] = {
+    "weight_receiver.py:WeightReceiver": WORKERS,
+    "cpu/routed_experts.py:ExpertRecorder": WORKERS,
+}
 """A class of vlrl → vLLM's classes that get it as a further base."""
 
 REPLACED_METHODS: Mapping[str, str] = {
-    "lora_cpu.py:_add_products": "vllm.lora.punica_wrapper.punica_cpu.PunicaWrapperCPU.add_lora_linear"
+    "cpu/lora_products.py:_add_products": (
+        "vllm.lora.punica_wrapper.punica_cpu.PunicaWrapperCPU.add_lora_linear"
+    )
 }
 """A function of vlrl → the method that it is put in place of."""
 

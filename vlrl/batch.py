@@ -99,6 +99,8 @@ class MicroBatch(TrainedTokens[npt.NDArray[Any]]):
         slice_lengths: tokens of each rank that has a slice of the sequence; one entry if it is not shared.
         policy_ids: [T] int64, number of the policy whose adapter acts on a token, -1 for none; None where
             there is one policy, and without a ledger. A tree is of one policy.
+        routed_experts: [T, num_layers, top_k] int16, the experts that the engine chose, -1 where it is not
+            known; None where nothing is. Where branches share a token, it has the first one's.
 
     The last token of a completion is predicted but predicts nothing: it is a target, and no input.
 
@@ -124,6 +126,7 @@ class MicroBatch(TrainedTokens[npt.NDArray[Any]]):
     token_sample_ids: tuple[str, ...]
     slice_lengths: tuple[int, ...]
     policy_ids: IntArray | None = None
+    routed_experts: npt.NDArray[np.int16] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 IntArray: TypeAlias = npt.NDArray[np.int64]
 FloatArray: TypeAlias = npt.NDArray[np.float32]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
+ExpertArray: TypeAlias = npt.NDArray[np.unsignedinteger[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +38,15 @@ class Generation:
             was sampled from (temperature and banned tokens applied), in nats.
         version_spans: weight versions, covering [0, num_tokens).
         finished: True if it ended by a stop token, False if cut at max_tokens.
+        routed_experts: [num_inputs, num_layers, top_k], the experts chosen for each token of the prompt and
+            for those generated but the last, which was no input; None without generator.routing_replay.
     """
 
     token_ids: IntArray
     sampler_logprobs: FloatArray
     version_spans: tuple[VersionSpan, ...]
     finished: bool
+    routed_experts: ExpertArray | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +101,7 @@ class Ledger:
         turns: spans of each exchange; they tile the ledger.
         media: in the order of their placeholders.
         media_starts: of each medium the index of its placeholder's first token.
+        routed_experts: [num_tokens - 1, num_layers, top_k], see `Generation`.
 
     Example: prompt P0 P1, action A0 A1, observation O0, action A2:
         token_ids  P0 P1 A0 A1 O0 A2
@@ -112,6 +117,7 @@ class Ledger:
     turns: tuple[Turn, ...]
     media: tuple[Media, ...]
     media_starts: tuple[int, ...] = ()
+    routed_experts: ExpertArray | None = None
 
     @property
     def versions(self) -> IntArray:

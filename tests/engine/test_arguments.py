@@ -14,8 +14,12 @@ from vlrl.config.engine import GeneratorConfig
 from vlrl.engine.arguments import BREAKS, SET_BY, _names_of_vllm, engine_arguments, engine_environment
 from vlrl.errors import ConfigError
 
-OURS = {"mode", "num_replicas", "max_restarts", "max_concurrency", "cpu_kv_cache_gib", "cpus", "engine"}
-"""Of the generator's options those that say how many engines there are, where, and when they generate."""
+OURS = {
+    *("mode", "num_replicas", "max_restarts", "max_concurrency", "cpu_kv_cache_gib", "cpus", "engine"),
+    "routing_replay",
+}
+"""Of the generator's options those that say how many engines there are, where, and when they generate, and
+those that go by another name there."""
 
 OTHER: dict[str, Any] = {
     "max_model_len": 777,
@@ -117,3 +121,26 @@ def test_an_engine_s_processes_are_its_own_in_a_placement_group(
     chosen = vllms.ParallelConfig(**{name: handed[name] for name in names})
     left_alone = vllms.ParallelConfig(tensor_parallel_size=parallel)
     assert (chosen.use_ray, left_alone.use_ray) == (False, parallel > 1)
+
+
+def test_choices_of_experts_are_vllms_to_return_on_a_gpu_and_recorded_on_a_cpu() -> None:
+    config = make_config("m", generator={"routing_replay": True})
+    on_gpu, on_cpu = (engine_arguments(config, [], {}, on_gpu=where) for where in (True, False))
+    assert (on_gpu["enable_return_routed_experts"], on_gpu["enable_prefix_caching"]) == (True, True)
+    assert (on_cpu["enable_return_routed_experts"], on_cpu["enable_prefix_caching"]) == (False, False)
+    plain = engine_arguments(make_config("m"), [], {}, on_gpu=True)
+    assert plain["enable_return_routed_experts"] is False
+
+
+@pytest.mark.parametrize(
+    ("generator", "named"),
+    [
+        ({"enforce_eager": False}, "calls no router; leave generator.enforce_eager out"),
+        ({"engine": {"enable_prefix_caching": True}}, "leave generator.engine.enable_prefix_caching out"),
+    ],
+)
+def test_what_leaves_choices_of_experts_unrecorded_is_refused(generator: dict[str, Any], named: str) -> None:
+    config = make_config("m", generator={"routing_replay": True, **generator})
+    with pytest.raises(ConfigError, match=named):
+        engine_arguments(config, [], {}, on_gpu=False)
+    engine_arguments(config, [], {}, on_gpu=True)

@@ -13,7 +13,7 @@ from vllm.v1.attention.backends.flash_attn import FlashAttentionBackend
 from vllm.v1.attention.backends.triton_attn import TritonAttentionBackend
 
 from vlrl.engine.choices import engine_choices
-from vlrl.engine.lora_cpu import use_plain_products
+from vlrl.engine.cpu.lora_products import use_plain_products
 
 
 class Layer:

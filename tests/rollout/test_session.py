@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vlrl.errors import DataError
+from vlrl.ledger import ExpertArray
 from vlrl.rollout.session import Session
 from vlrl.types import Generation, Media, VersionSpan
 
@@ -53,6 +55,26 @@ def test_the_ledger_only_grows_and_the_mask_is_the_turns(episode: list[tuple[lis
     assert (trajectory.ledgers[0].position_ids == np.arange(len(expected_ids))).all()
     for span, turn in zip(trajectory.ledgers[0].version_spans, trajectory.turns, strict=True):
         assert (span.start, span.end) == turn.action
+
+
+def test_each_token_keeps_the_choice_of_experts_under_which_it_was_first_seen() -> None:
+    """Later turns add theirs; a ledger of which one turn recorded nothing has none."""
+
+    def rows(count: int, turn: int) -> ExpertArray:
+        return np.full((count, 2, 1), turn, np.uint8)
+
+    session = Session(make_sample([10, 11]), group_index=0)
+    session.append_action(replace(make_generation([20, 21]), routed_experts=rows(3, 1)))
+    twin = session.branch(1)
+    for number, each in enumerate((session, twin)):
+        each.append_observation(text_prompt([12], each.next_position), ())
+        last = replace(make_generation([22]), routed_experts=None if number else rows(5, 2))
+        each.append_action(last)
+    [ledger] = session.trajectory("", "ok", 0.0).ledgers
+    assert ledger.routed_experts is not None
+    assert ledger.routed_experts[:, 0, 0].tolist() == [1, 1, 1, 2, 2]
+    [ledger] = twin.trajectory("", "ok", 0.0).ledgers
+    assert ledger.routed_experts is None
 
 
 def test_the_worked_example_of_trajectory() -> None:

@@ -150,7 +150,7 @@ CHANGES = {
         "lora/layers/base_linear.py",
         "self.punica_wrapper.add_lora_linear(",
         "self.punica_wrapper.add_lora_linear(1, ",
-        "calls add_lora_linear otherwise than lora_cpu.py",
+        "calls add_lora_linear otherwise than cpu/lora_products.py",
     ),
     "environment": (
         "envs.py",

@@ -44,6 +44,10 @@ class GeneratorConfig(Section):
     """GPUs of one node that a replica is split over."""
     enforce_eager: bool | None = None
     """Skip compilation and CUDA graphs: starts sooner, decodes slower. Null skips them on CPUs only."""
+    routing_replay: bool = False
+    """For a mixture of experts: the engines record which experts they chose for each token, and the trainer's
+    passes of the policy compute with these (R3, arXiv 2510.11370). Else a near tie of two experts that falls
+    otherwise in the trainer puts its log-probabilities apart from the sampler's."""
     cpus: float = Field(1.0, gt=0)
     """Cores each engine's actor reserves in Ray."""
     engine: dict[str, Any] = Field(default_factory=dict)

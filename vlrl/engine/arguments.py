@@ -50,6 +50,7 @@ SET_BY: Mapping[str, str] = {
         )
     },
     "enable_sleep_mode": "placement",
+    "enable_return_routed_experts": "generator.routing_replay",
     "disable_log_stats": "logging.prometheus_port",
 }
 """vLLM's argument → the key of the config that says it."""
@@ -126,6 +127,8 @@ def engine_arguments(
         ConfigError: see `further_arguments`.
     """
     generator = config.generator
+    if generator.routing_replay and not on_gpu:
+        _require_recording(config)
     return {
         "model": local_model(config.model.path),
         "dtype": config.model.dtype,
@@ -142,7 +145,9 @@ def engine_arguments(
         "async_scheduling": False,
         "enable_sleep_mode": takes_turns and on_gpu,
         # The states of layers that have one are kept at the ends of partial prefills alone.
-        "enable_prefix_caching": on_gpu or not has_state,
+        # On a CPU choices of experts are recorded as each request's tokens are computed.
+        "enable_prefix_caching": on_gpu or not (has_state or generator.routing_replay),
+        "enable_return_routed_experts": on_gpu and generator.routing_replay,
         # vLLM rewinds a seeded generator after a partial prefill; a CPU one cannot be rewound.
         "enable_chunked_prefill": on_gpu,
         "generation_config": "vllm",  # nothing hidden: no sampling defaults from the model's folder
@@ -151,10 +156,22 @@ def engine_arguments(
         "additional_config": {"banned_token_ids": list(banned_token_ids)},
         "mm_processor_kwargs": dict(engine_options),
         "trust_remote_code": config.processor.trust_remote_code,
-        "worker_extension_cls": "vlrl.engine.weight_receiver.WeightReceiver",
+        "worker_extension_cls": "vlrl.engine.worker.WorkerExtension",
         "disable_log_stats": config.logging.prometheus_port is None,
         **further_arguments(config),
     }
+
+
+def _require_recording(config: Config) -> None:
+    """What recording the choices of experts takes on a CPU: routers that are called, for every token."""
+    begin = "generator.routing_replay on a CPU"
+    if not is_eager(config, on_gpu=False):
+        raise ConfigError(f"{begin}: a compiled engine calls no router; leave generator.enforce_eager out")
+    if config.generator.engine.get("enable_prefix_caching"):
+        raise ConfigError(
+            f"{begin}: of a cached prompt no choices are recorded; leave "
+            "generator.engine.enable_prefix_caching out"
+        )
 
 
 def model_has_state(config: Config) -> bool:

@@ -17,7 +17,7 @@ def engine_choices(vllm_config: Any, unknown_lora_products: str) -> list[Machine
 
     Args:
         vllm_config: as it is when the engine has started.
-        unknown_lora_products: see `vlrl.engine.lora_cpu.use_plain_products`; empty without adapters.
+        unknown_lora_products: see `vlrl.engine.cpu.lora_products.use_plain_products`; empty without adapters.
     """
     found = []
     if vllm_config.device_config.device_type == "cuda":

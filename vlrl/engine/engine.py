@@ -20,7 +20,7 @@ from vlrl.config import Config
 from vlrl.engine.arguments import engine_arguments, model_has_state
 from vlrl.engine.choices import engine_choices
 from vlrl.engine.client.shared_media import fetch_media
-from vlrl.engine.gated_delta_cpu import compute_float32
+from vlrl.engine.cpu.gated_delta import compute_float32
 from vlrl.engine.lora import adapter_arguments, adapter_requests, require_places
 from vlrl.engine.patches import keep_images_of_cached_prompts
 from vlrl.engine.requests import (
@@ -32,6 +32,7 @@ from vlrl.engine.requests import (
     sampling_params,
 )
 from vlrl.errors import EngineError
+from vlrl.ledger import ExpertArray
 from vlrl.model.lora import adapter_targets, sent_alone
 from vlrl.model.meta_model import empty_model
 from vlrl.process.imports import large_imports
@@ -63,6 +64,7 @@ class Engine:
         self._stop_token_ids = list(stop_token_ids)
         self._engine_options = dict(engine_options)
         self._takes_turns, self._sleeps = takes_turns, False
+        self._records_experts = False
         self._lora = sent_alone(config)
         self._adapters: Sequence[Any] = ()
         self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
@@ -137,6 +139,7 @@ class Engine:
             from vllm.v1.engine.llm_engine import LLMEngine
 
         on_gpu = torch.cuda.is_available()
+        self._records_experts = self._config.generator.routing_replay and not on_gpu
         keep_images_of_cached_prompts()
         if not on_gpu:
             compute_float32()
@@ -157,6 +160,8 @@ class Engine:
             missing = self._engine.collective_rpc("open_adapters", args=(targets, policies))
             require_places(missing[0], self._config.model.path)
             self._adapters = adapter_requests(policies)
+        if self._records_experts:
+            self._engine.collective_rpc("record_experts")
         self._engine.set_weight_version("0")
         if self._config.generator.tensor_parallel_size == 1:
             self._engine.collective_rpc("remove_rendezvous")
@@ -273,10 +278,17 @@ class Engine:
             if output.finished and output.request_id in self._running:
                 request, done = self._running.pop(output.request_id)
                 try:
-                    result: GenerationResult = generation_of(output, request)
+                    result: GenerationResult = generation_of(output, request, self._experts_of(request))
                 except EngineError as error:
                     result = error
                 done(result)
+
+    def _experts_of(self, request: EngineRequest) -> ExpertArray | None:
+        """What was recorded of a request that is done; None where vLLM returns it, or nobody asked."""
+        if not self._records_experts:
+            return None
+        [found], *_ = self._engine.collective_rpc("take_experts", args=([request.name],))
+        return found  # type: ignore[no-any-return]
 
     def _give_up(self, names: Sequence[str]) -> None:
         self._drop(names, EngineError("the request was given up"))

@@ -13,7 +13,7 @@ from typing import Any, get_args
 import torch
 
 from vlrl.config.memory import LoraConfig
-from vlrl.engine.lora_cpu import use_plain_products
+from vlrl.engine.cpu.lora_products import use_plain_products
 from vlrl.errors import ConfigError, EngineError
 from vlrl.model.hf_names import PublishedLayout
 from vlrl.model.parts import VISION_PARTS, part_of

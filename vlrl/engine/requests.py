@@ -10,6 +10,7 @@ import numpy as np
 from PIL import Image
 
 from vlrl.errors import EngineError
+from vlrl.ledger import ExpertArray
 from vlrl.processors.media.video_metadata import video_metadata
 from vlrl.types import Generation, IntArray, Media, Sampling, VersionSpan
 
@@ -110,8 +111,16 @@ def _engine_item(medium: Media) -> Any:
     return medium.frames, video_metadata(medium.shape)
 
 
-def generation_of(output: Any, request: EngineRequest) -> Generation:
-    """An output of vLLM as ours, after the check that both engines saw the same prompt."""
+def generation_of(
+    output: Any, request: EngineRequest, routed_experts: ExpertArray | None = None
+) -> Generation:
+    """An output of vLLM as ours, after the check that both engines saw the same prompt.
+
+    Args:
+        output: of a request that is done.
+        request: the request.
+        routed_experts: recorded beside it where vLLM does not return them itself.
+    """
     if not np.array_equal(np.asarray(output.prompt_token_ids), request.expected_ids):
         raise EngineError(
             f"sample {request.sample_id!r}: the engine's prompt has {len(output.prompt_token_ids)} tokens, "
@@ -124,4 +133,5 @@ def generation_of(output: Any, request: EngineRequest) -> Generation:
         sampler_logprobs=np.asarray(completion.logprobs.logprobs, dtype=np.float32),
         version_spans=tuple(VersionSpan(int(s.version), s.start, s.end) for s in completion.weight_versions),
         finished=completion.finish_reason == "stop",
+        routed_experts=completion.routed_experts if routed_experts is None else routed_experts,
     )

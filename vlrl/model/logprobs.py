@@ -21,6 +21,7 @@ from vlrl.model.head_logprobs import CHUNK_BYTES, HeadLogprobs
 from vlrl.model.kernels import interpolation, tiles
 from vlrl.model.kernels.spans import SpanKind
 from vlrl.model.kernels.spans import install as install_spans
+from vlrl.model.mixture.replay import RoutingReplay
 from vlrl.model.policies.masks import PolicyMasks
 from vlrl.model.recurrent import layers as recurrent_layers
 from vlrl.model.recurrent.shared import SharedRecurrence
@@ -47,6 +48,7 @@ class DeviceBatch(TrainedTokens[Tensor]):
     media_ahead: Sequence[int]
     ahead_inputs: Mapping[str, Tensor] | None
     policy_ids: Tensor | None = None
+    routed_experts: Tensor | None = None
 
     @classmethod
     def of(cls, batch: MicroBatch, device: torch.device, pixels: PixelsFn | None = None) -> DeviceBatch:
@@ -81,6 +83,7 @@ class TreeModel(nn.Module):
         spans: SpanKind = "each",
         features: Callable[[Any, DeviceBatch, StepFeatures], Any] = tower_features,
         sharers: ProcessGroup | None = None,
+        replays_routing: bool = False,
     ) -> None:
         super().__init__()
         self.model: Any = model
@@ -94,6 +97,7 @@ class TreeModel(nn.Module):
         self._attention = KINDS[attention]
         self._features, self._sharers = features, sharers
         self._masks = PolicyMasks.of(model)
+        self._replay = RoutingReplay(model) if replays_routing else None
 
     def predicting(self, batch: DeviceBatch, kept: StepFeatures | None) -> Tensor:
         """Last hidden states [M, hidden_size] of the tokens that predict the trained ones.
@@ -117,6 +121,8 @@ class TreeModel(nn.Module):
         core: Any = self.model.model
         if self._masks is not None:
             self._masks.set(batch.policy_ids, len(batch.input_ids), len(batch.target_ids))
+        if self._replay is not None:
+            self._replay.set(batch.routed_experts)
         features = self._features(core, batch, kept)
         ids, video_token_id = batch.input_ids[None], getattr(core.config, "video_token_id", None)
         if video_token_id is not None:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlrl.batch import MediaInputs, MicroBatch, TrainedTokens
-from vlrl.ledger import IntArray
+from vlrl.ledger import IntArray, Ledger
 from vlrl.packing.prefix_tree import Branch, Identity, distinct, grow, identity, preorder
 from vlrl.types import Media
 
@@ -34,6 +34,7 @@ class _Sequence:
     media_starts: IntArray
     places: dict[Branch, IntArray]
     policy_ids: IntArray | None = None
+    routed_experts: npt.NDArray[np.int16] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +112,13 @@ class Slice:
             **{**own, "source_index": own["source_index"] - self.start},
             token_sample_ids=self.sample_ids,
             slice_lengths=self.lengths,
-            policy_ids=None if sequence.policy_ids is None else sequence.policy_ids[self.start : self.end],
+            policy_ids=self._of(sequence.policy_ids),
+            routed_experts=self._of(sequence.routed_experts),
         )
+
+    def _of(self, tokens: npt.NDArray[Any] | None) -> npt.NDArray[Any] | None:
+        """This slice of an array of the sequence's tokens, if there is one."""
+        return None if tokens is None else tokens[self.start : self.end]
 
 
 def slices_of(branches: Sequence[Branch], version: int | None = None, num_slices: int = 1) -> list[Slice]:
@@ -215,6 +221,9 @@ def _add_ignored(sequence: _Sequence, count: int) -> None:
     sequence.seen_until = np.append(sequence.seen_until, ends.astype(np.int32))
     if sequence.policy_ids is not None:
         sequence.policy_ids = np.append(sequence.policy_ids, np.full(count, -1))
+    if sequence.routed_experts is not None:
+        unknown = np.full((count, *sequence.routed_experts.shape[1:]), -1, np.int16)
+        sequence.routed_experts = np.concatenate([sequence.routed_experts, unknown])
 
 
 def _sequence_of(branches: Sequence[Branch]) -> _Sequence:
@@ -249,6 +258,7 @@ def _sequence_of(branches: Sequence[Branch]) -> _Sequence:
         media_starts=np.array([start for _, start in shown], np.int64),
         places=places,
         policy_ids=_policy_ids([node.branch for node, _ in nodes], sizes),
+        routed_experts=_routed_experts(spans),
     )
 
 
@@ -256,6 +266,21 @@ def _policy_ids(branches: Sequence[Branch], sizes: IntArray) -> IntArray | None:
     """The policy of each token, of nodes of these branches and sizes; None where there is one."""
     policies = [branch.policy for branch in branches if branch.policy is not None]
     return np.repeat(np.array(policies, np.int64), sizes) if len(policies) == len(branches) else None
+
+
+def _routed_experts(spans: Sequence[tuple[Ledger, slice]]) -> npt.NDArray[np.int16] | None:
+    """The choices of experts for the tokens of these nodes; None if there are none for any."""
+    of_nodes = [None if of.routed_experts is None else of.routed_experts[span] for of, span in spans]
+    known = next((rows for rows in of_nodes if rows is not None), None)
+    if known is None:
+        return None
+    found = []
+    for rows, (_, span) in zip(of_nodes, spans, strict=True):
+        whole = np.full((span.stop - span.start, *known.shape[1:]), -1, np.int16)
+        if rows is not None:
+            whole[: len(rows)] = rows
+        found.append(whole)
+    return np.concatenate(found)
 
 
 def _joined(pieces: Sequence[npt.NDArray[Any]], dtype: type[np.generic]) -> npt.NDArray[Any]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from vlrl.algorithm.mask import loss_mask
 from vlrl.coordinates import Canvas
+from vlrl.ledger import ExpertArray
 from vlrl.types import Generation, Ledger, Media, Outcome, Prompt, Sample, Trajectory, Turn, VersionSpan
 
 
@@ -55,6 +56,7 @@ class Session:
             self.conversation = (*self.conversation[:-1], replace(self.conversation[-1], seen=seen))
         self.state = "start"
         self._ledgers: list[Ledger] = []
+        self._routed_experts: ExpertArray | None
         self._context_start: int
         self._num_media_seen: int
         self._begin(self.conversation, sample.prompt, sample.media)
@@ -106,6 +108,7 @@ class Session:
         self._position_ids.append(np.tile(positions, (3, 1)))
         self.next_position += count
         self._logprobs += generation.sampler_logprobs.tolist()
+        self._routed_experts = _longer(self._routed_experts, generation.routed_experts)
         self._version_spans += [
             VersionSpan(s.version, start + s.start, start + s.end) for s in generation.version_spans
         ]
@@ -195,6 +198,7 @@ class Session:
         self._logprobs: list[float] = []
         self._version_spans: list[VersionSpan] = []
         self._turns: list[Turn] = []
+        self._routed_experts = None
         self._context_start = 0
         self._num_media_seen = 0  # by the last action
         self.append_observation(prompt, media, shown)
@@ -210,7 +214,15 @@ class Session:
             turns=tuple(self._turns),
             media=tuple(self.media[: self._num_media_seen]),
             media_starts=tuple(self._media_starts[: self._num_media_seen]),
+            routed_experts=self._routed_experts,
         )
+
+
+def _longer(known: ExpertArray | None, found: ExpertArray | None) -> ExpertArray | None:
+    """Choices of experts with those of later tokens; a token keeps those under which it was first seen."""
+    if known is None or found is None:
+        return found
+    return np.concatenate([known, found[len(known) :]])
 
 
 def conversation_of(sample: Sample) -> tuple[MediaMessage, ...]:

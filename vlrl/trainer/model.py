@@ -71,6 +71,7 @@ def with_logprobs(
     chosen: RankChoices,
     cache: FeatureCache | None,
     sharers: ProcessGroup | None,
+    replays_routing: bool = False,
 ) -> TreeLogprobs:
     """The model wrapped for the loss, as was chosen; `cache` stands in for a frozen tower."""
     return TreeLogprobs(
@@ -82,6 +83,7 @@ def with_logprobs(
         chunk_bytes=chunk_bytes_on(chosen.device_type, config.trainer.logits_chunk_mib),
         **({"features": cache} if cache is not None else {}),
         sharers=sharers,
+        replays_routing=replays_routing,
     )
 
 

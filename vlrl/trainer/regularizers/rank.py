@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -135,4 +136,5 @@ class RankRegularizers:
         if self._reference is not None:
             return self._reference.logprobs(batch, self._kept)
         with torch.no_grad(), adapters_off(self._engine.module):
-            return self._engine(batch, self._kept)[0]  # type: ignore[no-any-return]
+            chooses_itself = replace(batch, routed_experts=None)  # as a reference of its own does
+            return self._engine(chooses_itself, self._kept)[0]  # type: ignore[no-any-return]

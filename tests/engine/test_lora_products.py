@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from vlrl.engine.lora_cpu import use_plain_products
+from vlrl.engine.cpu.lora_products import use_plain_products
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
