@@ -69,6 +69,7 @@ class FakeVllm:
         completion = SimpleNamespace(
             token_ids=[7], logprobs=SimpleNamespace(logprobs=[-1.0]), weight_versions=[], finish_reason="stop"
         )
+        completion.routed_experts = None
         prompt = self._prompts[name]
         return SimpleNamespace(request_id=name, finished=True, prompt_token_ids=prompt, outputs=[completion])
 
@@ -157,3 +158,18 @@ def test_a_prompt_that_cannot_be_prepared_fails_alone(engine_of: Any) -> None:
     generation = results.wait("good")
     assert isinstance(generation, Generation)
     assert generation.token_ids.tolist() == [7]
+
+
+def test_an_output_that_cannot_be_read_fails_its_request_alone(
+    engine_of: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vllm, results = FakeVllm(num_steps=2), Results()
+    engine = engine_of(vllm)
+    vllm.may_prepare.set()
+    whole = vllm._output
+    monkeypatch.setattr(vllm, "_output", lambda name: SimpleNamespace(finished=True, request_id=name))
+    engine.submit([request("bad", 1)], {}, results.of("bad")).result(PATIENCE_S)
+    assert isinstance(results.wait("bad"), AttributeError)
+    monkeypatch.setattr(vllm, "_output", whole)
+    engine.submit([request("good", 1)], {}, results.of("good")).result(PATIENCE_S)
+    assert isinstance(results.wait("good"), Generation)

@@ -63,8 +63,7 @@ class Engine:
         self._banned_token_ids = list(banned_token_ids)
         self._stop_token_ids = list(stop_token_ids)
         self._engine_options = dict(engine_options)
-        self._takes_turns, self._sleeps = takes_turns, False
-        self._records_experts = False
+        self._takes_turns, self._sleeps, self._records_experts = takes_turns, False, False
         self._lora = sent_alone(config)
         self._adapters: Sequence[Any] = ()
         self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
@@ -279,7 +278,7 @@ class Engine:
                 request, done = self._running.pop(output.request_id)
                 try:
                     result: GenerationResult = generation_of(output, request, self._experts_of(request))
-                except EngineError as error:
+                except Exception as error:  # handed on to whoever waits for it
                     result = error
                 done(result)
 
