@@ -8,7 +8,6 @@ from pydantic import AfterValidator, Field, model_validator
 
 from vlrl.config.paths import model_place
 from vlrl.config.section import Section
-from vlrl.types import SMALLEST_GROUP
 
 if TYPE_CHECKING:
     from vlrl.config.algorithm import AlgorithmConfig
@@ -86,6 +85,8 @@ def require_place_for_critic(config: Config) -> None:
     critic, size = config.algorithm.critic, config.rollout.group_size
     if critic is None:
         return
+    from vlrl.types import SMALLEST_GROUP  # here: it brings numpy along
+
     if size < SMALLEST_GROUP and any(chosen.name == "zero_variance" for chosen in config.batch.filters):
         raise ValueError(
             f"batch.filters=zero_variance with rollout.group_size={size} drops every group; leave the filter "
