@@ -7,10 +7,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 from torch import nn
 
 from vlrl.engine.cpu.routed_experts import ExpertRecorder
+from vlrl.engine.requests import EngineRequest, generation_of
+from vlrl.errors import ConfigError, EngineError
+from vlrl.types import Sampling
 
 NUM_LAYERS = 3
 WITH_EXPERTS = (1, 2)
@@ -110,3 +114,32 @@ def test_requests_that_are_given_up_are_forgotten() -> None:
     worker.step({}, finished={"a-aaaaaaaa"})
     worker.step({"b-bbbbbbbb": (4, 5), "a-cccccccc": (0, 2)})
     assert [len(rows) for rows in worker.take_experts(["a", "b"])] == [2, 5]
+
+
+def test_a_model_without_experts_is_refused() -> None:
+    worker = Worker()
+    for number in WITH_EXPERTS:
+        del worker.model_runner.get_model().layers[number].mlp  # type: ignore[union-attr]
+    with pytest.raises(ConfigError, match="the model has no experts"):
+        worker.record_experts()
+
+
+@pytest.mark.parametrize("num_rows", [4, 5, 3, 6])
+def test_choices_that_vllm_returns_must_be_of_every_input(num_rows: int) -> None:
+    """A row for the last token, which was no input, does no harm."""
+    ids = np.array([5, 6, 7])
+    request = EngineRequest("a", "a", ids, ids, (), Sampling(temperature=1.0, max_tokens=2, seed=0))
+    completion = SimpleNamespace(
+        token_ids=[8, 9],
+        logprobs=SimpleNamespace(logprobs=[-1.0, -2.0]),
+        weight_versions=[],
+        finish_reason="stop",
+        routed_experts=np.arange(num_rows, dtype=np.uint8).reshape(-1, 1, 1),
+    )
+    output = SimpleNamespace(prompt_token_ids=[5, 6, 7], outputs=[completion])
+    if num_rows not in (4, 5):
+        with pytest.raises(EngineError, match=f"choices of experts for {num_rows} of 4 tokens"):
+            generation_of(output, request)
+        return
+    found = generation_of(output, request).routed_experts
+    assert found is not None and found.ravel().tolist() == [0, 1, 2, 3]

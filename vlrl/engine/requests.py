@@ -120,6 +120,9 @@ def generation_of(
         output: of a request that is done.
         request: the request.
         routed_experts: recorded beside it where vLLM does not return them itself.
+
+    Raises:
+        EngineError: if the prompts differ, or choices of experts are missing for some tokens.
     """
     if not np.array_equal(np.asarray(output.prompt_token_ids), request.expected_ids):
         raise EngineError(
@@ -133,5 +136,22 @@ def generation_of(
         sampler_logprobs=np.asarray(completion.logprobs.logprobs, dtype=np.float32),
         version_spans=tuple(VersionSpan(int(s.version), s.start, s.end) for s in completion.weight_versions),
         finished=completion.finish_reason == "stop",
-        routed_experts=completion.routed_experts if routed_experts is None else routed_experts,
+        routed_experts=_whole(
+            completion.routed_experts if routed_experts is None else routed_experts,
+            len(request.expected_ids) + len(completion.token_ids) - 1,
+            request,
+        ),
     )
+
+
+def _whole(routed_experts: ExpertArray | None, num_inputs: int, request: EngineRequest) -> ExpertArray | None:
+    """Choices of experts for every input; without those of the last token, which was none."""
+    if routed_experts is None:
+        return None
+    if len(routed_experts) not in (num_inputs, num_inputs + 1):
+        raise EngineError(
+            f"sample {request.sample_id!r}: the engine returned choices of experts for {len(routed_experts)} "
+            f"of {num_inputs} tokens; the trainer would replay them at the wrong places. Report this, and "
+            "leave generator.routing_replay out"
+        )
+    return routed_experts[:num_inputs]
