@@ -1,4 +1,4 @@
-"""InternVL3 in Hugging Face format: ChatML, images cut into square tiles of equal numbers of tokens."""
+"""InternVL3 and 3.5 in Hugging Face format: ChatML, images cut into square tiles of as many tokens each."""
 
 from __future__ import annotations
 

@@ -42,6 +42,8 @@ SLOW = (
     "qwen2_5_vl",
     "qwen3_vl",
     "internvl",
+    "internvl3_5",
+    "internvl3_5_moe",
     "llava_onevision",
     "llava_next",
     "smolvlm",

@@ -51,7 +51,7 @@ TURNS = st.builds(
 EPISODES = st.tuples(st.sampled_from(["", "image", "video"]), st.lists(TURNS, min_size=2, max_size=5))
 
 
-@pytest.fixture(scope="module", params=sorted(BUILT_IN["processors"]))
+@pytest.fixture(scope="module", params=[*sorted(BUILT_IN["processors"]), "internvl3_5", "internvl3_5_moe"])
 def family(request: pytest.FixtureRequest, tiny_family: Callable[[str], Path]) -> Family:
     return Family.open(request.param, tiny_family(request.param))
 

@@ -131,3 +131,13 @@ def test_ranks_that_share_a_sequence_have_a_share_of_the_heads(
     config = SimpleNamespace(num_attention_heads=8, num_key_value_heads=num_keys, hidden_size=512)
     model = SimpleNamespace(get_decoder=lambda: SimpleNamespace(config=config), dtype=torch.float32)
     assert heads_of(model, num_slices) == HeadShape(queries, keys, 64, torch.float32)
+
+
+@pytest.mark.parametrize(("option", "named"), [("s_aux", "attention sinks"), ("softcap", "soft caps")])
+def test_attention_of_another_kind_is_refused_and_not_left_out(option: str, named: str) -> None:
+    """gpt-oss, of which InternVL3.5 has one, would be trained without what its weights were made for."""
+    tree = DenseAttention(torch.tensor([3, 3, 3], dtype=torch.int32))
+    given = {"s_aux": torch.zeros(HEADS), "softcap": 50.0}[option]
+    with pytest.raises(ConfigError, match=f"Identity: vlrl does not train language models with {named}"):
+        attention.attend(torch.nn.Identity(), *inputs_of(3), None, tree=tree, **{option: given})
+    attention.attend(torch.nn.Identity(), *inputs_of(3), None, tree=tree, **{option: None})

@@ -32,6 +32,8 @@ ATTENTION = "attention of the language model"
 BLOCKS_COST = (
     f"in each layer a call for every {BLOCK_TOKENS} tokens in place of one for all; unmeasured on a GPU"
 )
+NOT_IN_TREES = {"s_aux": "attention sinks (gpt-oss)", "softcap": "soft caps on attention's scores (Gemma 2)"}
+"""What transformers passes to an attention function → what it stands for."""
 TRIAL_TREE = (350,) * 150 + (250,) * 100 + (350,) * 100
 """The tree of the trial, as `seen_until`: blocks that are seen whole, in part and not at all."""
 
@@ -125,12 +127,18 @@ def attend(
         attention_mask: of a forward pass without a tree.
         tree: the micro-batch's, passed through the model by keyword.
         options: scaling, and sliding_window in layers that have one.
+
+    Raises:
+        ConfigError: if the model attends in a way that no tree does.
     """
     if tree is None:
         from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
         found: Tensor = sdpa_attention_forward(module, query, key, value, attention_mask, **options)[0]
         return found, None
+    for option, name in NOT_IN_TREES.items():
+        if options.get(option) is not None:
+            raise ConfigError(f"{type(module).__name__}: vlrl does not train language models with {name}")
     output = tree.attend(
         query, key, value, scale=options.get("scaling"), window=options.get("sliding_window")
     )

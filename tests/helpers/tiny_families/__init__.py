@@ -22,7 +22,13 @@ from tiny_families.qwen import (
     build_qwen3_vl,
     build_qwen3_vl_moe,
 )
-from tiny_families.tiles import build_idefics3, build_internvl, build_smolvlm
+from tiny_families.tiles import (
+    build_idefics3,
+    build_internvl,
+    build_internvl3_5,
+    build_internvl3_5_moe,
+    build_smolvlm,
+)
 
 __all__ = ["BUILDERS", "CORPUS", "build_glm4v", "build_qwen2_5_vl", "build_qwen3_vl"]
 
@@ -36,6 +42,8 @@ BUILDERS: dict[str, Callable[[Path], Path]] = {
     "glm4v": build_glm4v,
     "glm4v_moe": build_glm4v_moe,
     "internvl": build_internvl,
+    "internvl3_5": build_internvl3_5,
+    "internvl3_5_moe": build_internvl3_5_moe,
     "smolvlm": build_smolvlm,
     "idefics3": build_idefics3,
     "minicpmv4_6": build_minicpmv4_6,

@@ -23,7 +23,23 @@ INTERNVL_TEMPLATE = (
 )
 
 
-def build_internvl(path: Path) -> Path:
+def build_internvl3_5(path: Path) -> Path:
+    """InternVL3.5 in Hugging Face format: InternVL3 with Qwen3 as its language model."""
+    return build_internvl(path, "qwen3", head_dim=32)
+
+
+def build_internvl3_5_moe(path: Path) -> Path:
+    """InternVL3.5 with a Qwen3 of 4 experts of which 2 answer."""
+    experts = {
+        "num_experts": 4,
+        "num_experts_per_tok": 2,
+        "moe_intermediate_size": 96,
+        "norm_topk_prob": True,
+    }
+    return build_internvl(path, "qwen3_moe", head_dim=32, **experts)
+
+
+def build_internvl(path: Path, language_model: str = "qwen2", **language_options: Any) -> Path:
     """InternVL3 in Hugging Face format, tiles of 56 pixels, at most 4 of them."""
     from transformers import GotOcr2ImageProcessor, InternVLProcessor, InternVLVideoProcessor
 
@@ -39,7 +55,11 @@ def build_internvl(path: Path) -> Path:
     )
     config = family_model_config(
         "internvl",
-        text_config={"model_type": "qwen2", **text_config(tokenizer, tie_word_embeddings=False)},
+        text_config={
+            "model_type": language_model,
+            **text_config(tokenizer, tie_word_embeddings=False),
+            **language_options,
+        },
         vision_config={
             "hidden_size": 64,
             "num_hidden_layers": 2,

@@ -23,7 +23,7 @@ CPU = torch.device("cpu")
 TOLERANCE = 1e-5
 
 
-@pytest.fixture(scope="module", params=["qwen3_vl_moe", "qwen3_5_moe", "glm4v_moe"])
+@pytest.fixture(scope="module", params=["qwen3_vl_moe", "qwen3_5_moe", "glm4v_moe", "internvl3_5_moe"])
 def family(request: pytest.FixtureRequest, tiny_family: Callable[[str], Path]) -> Family:
     return Family.open(request.param, tiny_family(request.param))
 

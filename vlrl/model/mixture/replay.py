@@ -21,9 +21,11 @@ WeightsFn: TypeAlias = Callable[[Any, Tensor, Tensor], Tensor]
 
 
 def _softmax(router: Any, logits: Tensor, experts: Tensor) -> Tensor:
-    """Probabilities of the chosen, so that they add up to 1."""
+    """Qwen's: probabilities of the chosen, which add up to 1 unless a config says otherwise."""
     chosen = torch.softmax(logits, dim=-1, dtype=torch.float32).gather(-1, experts)
-    return (chosen / chosen.sum(dim=-1, keepdim=True)).to(logits.dtype)
+    if getattr(router, "norm_topk_prob", True):
+        chosen = chosen / chosen.sum(dim=-1, keepdim=True)
+    return chosen.to(logits.dtype)
 
 
 def _sigmoid(router: Any, logits: Tensor, experts: Tensor) -> Tensor:
@@ -36,6 +38,7 @@ def _sigmoid(router: Any, logits: Tensor, experts: Tensor) -> Tensor:
 
 WEIGHTS: Mapping[str, WeightsFn] = {
     "Qwen3VLMoeTextTopKRouter": _softmax,
+    "Qwen3MoeTopKRouter": _softmax,
     "Qwen3_5MoeTopKRouter": _softmax,
     "Glm4vMoeTextTopkRouter": _sigmoid,
 }
