@@ -273,7 +273,13 @@ def test_changes_that_are_suggested_fit_and_a_hopeless_case_has_none(tiny_model:
     assert "lora.sync=adapter" in [key for key, _ in fitting_changes(lora, PROMPTS, tight).fitting]
 
 
-@pytest.mark.parametrize("family", ["qwen2_5_vl", "qwen3_vl", "qwen3_5", "internvl", "glm4v", "glm4v_moe"])
+@pytest.mark.parametrize(
+    "family",
+    [
+        *("qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe"),
+        *("internvl", "internvl3_5", "internvl3_5_moe", "glm4v", "glm4v_moe"),
+    ],
+)
 def test_saved_values_of_a_layer_are_what_autograd_keeps(family: str, tmp_path: Path) -> None:
     """The formula against a real decoder, every saved tensor counted once by its storage."""
     from transformers import AutoModelForImageTextToText

@@ -197,15 +197,15 @@ def layer_values(stack: Stack) -> int:
 
     Each norm, mostly two: its input, the normalised input and its output (3 · hidden), and so for queries and
     keys where they are normalised; queries, the attention's output and that output made contiguous
-    (3 · heads); of the MLP the inner products (gate, up, activation, their product: 4 · inner; without
-    gate 2).
+    (3 · heads); of the MLP the inner products (gate, up, activation, their product: 4 · inner; without gate
+    2); a token's copy for each of its experts, and that expert's answer (2 · experts · hidden).
     """
     of_heads = stack.heads + stack.key_heads if stack.norms_heads else 0
     return 3 * (stack.num_norms * stack.hidden + of_heads + stack.heads) + _mlp_values(stack)
 
 
 def _mlp_values(stack: Stack) -> int:
-    return (4 if stack.num_gates == 3 else 2) * stack.inner
+    return (4 if stack.num_gates == 3 else 2) * stack.inner + 2 * stack.num_experts * stack.hidden
 
 
 def state_layer_bytes(stack: Stack, size: int) -> int:

@@ -50,6 +50,7 @@ class Stack:
         num_key_heads: key heads.
         recurrence: of its layers, those that carry a state.
         num_norms: norms of a layer, those of queries and keys aside: 4 where what is added is normalised too.
+        num_experts: that answer a token, those of a mixture which all tokens share aside; 0 without one.
     """
 
     num_layers: int
@@ -64,6 +65,7 @@ class Stack:
     num_key_heads: int = 1
     recurrence: Recurrence | None = None
     num_norms: int = 2
+    num_experts: int = 0
 
     @property
     def num_attending(self) -> int:
@@ -236,6 +238,7 @@ def _stack(model: Any, part: str, config: Any) -> Stack:
         num_key_heads=key_heads,
         recurrence=_recurrence(config),
         num_norms=max(2, sum(name.endswith("layernorm") for name in names)),
+        num_experts=experts,
     )
 
 
