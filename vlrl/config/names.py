@@ -104,6 +104,8 @@ ALIASES: Mapping[str, str] = {
     "project_name": "logging.wandb_project",
     "default_local_dir": "run.dir",
     "tensor_model_parallel_size": "generator.tensor_parallel_size",
+    "router_replay": "generator.routing_replay",
+    "enable_rollout_routing_replay": "generator.routing_replay",
     "ulysses_sequence_parallel_size": "trainer.sequence_parallel",
     "param_offload": "trainer.offload_parameters",
     "optimizer_offload": "trainer.offload_optimizer",
