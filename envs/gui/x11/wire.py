@@ -59,7 +59,7 @@ class Connection:
 
     def sync(self) -> None:
         """Return when the server has done everything sent before."""
-        self._ask(43, 0, b"")  # GetInputFocus
+        self.focus()
 
     def fake(self, kind: int, detail: int = 0, x: int = 0, y: int = 0) -> None:
         """One event of XTEST: KEY_PRESS … MOTION; detail is the key, the button, or 0 for a place."""
@@ -134,7 +134,7 @@ class Connection:
 
     def focus(self) -> int:
         """The window that keys go to; 0 and 1 are the protocol's None and PointerRoot."""
-        return int(struct.unpack_from("<I", self._ask(43, 0, b""), 8)[0])
+        return int(struct.unpack_from("<I", self._ask(43, 0, b""), 8)[0])  # GetInputFocus
 
     def give_focus(self, window: int) -> None:
         """Let keys go to a window, later to its parent; nothing happens if it is not on the screen."""
