@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
-import os
 import sys
 import threading
 import time
@@ -18,6 +17,7 @@ from typing import Any
 import pytest
 from builders import ScriptedPolicy, TextProcessor, make_config, make_context, make_sample
 from endpoints import generated_in, spell
+from open_files import left_open, open_files
 
 from vlrl.algorithm.credit import assign_credit
 from vlrl.errors import ConfigError
@@ -315,11 +315,9 @@ def test_a_run_says_so_before_an_engine_starts(tiny_model: Path, tmp_path: Path)
 def test_no_descriptor_is_left() -> None:
     samples = [sample_of("countdown"), sample_of(PROGRAM, id="p")]
 
-    def descriptors() -> int:
-        gc.collect()  # the scaffold does not close its clients
-        return len(os.listdir("/proc/self/fd"))
-
     play(samples, say("-"))  # what is loaded once
-    before = descriptors()
+    gc.collect()
+    before = open_files()
     play(samples, say("-"))
-    assert descriptors() <= before
+    gc.collect()  # the scaffold does not close its clients
+    assert left_open(before) == {}

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from builders import ScriptedPolicy, TextProcessor, make_config, make_context, text_prompt
+from open_files import left_open, open_files
 
 from vlrl.algorithm.credit import assign_credit
 from vlrl.rollout.groups import RolloutResult, rollout_groups, score_groups
@@ -72,10 +73,10 @@ def test_a_step_with_failing_episodes_completes(num_groups: int) -> None:
     async def score(trajectories: list[Trajectory], step: int, groups: list[int]) -> list[Score]:
         return [Score(t.episode_return, {}) for t in trajectories]
 
-    before = children(), set(os.listdir("/proc/self/fd"))
+    processes, files = children(), open_files()
     generated = asyncio.run(step())
-    left = children() - before[0], set(os.listdir("/proc/self/fd")) - before[1]
-    assert left == (set(), set())  # what other tests had open may be closed meanwhile
+    assert children() <= processes  # what other tests had open may be closed meanwhile
+    assert left_open(files) == {}
 
     expected = Counter(KINDS[fault.partition(":")[0]] for fault in faults if fault)
     num_failed = GROUP_SIZE * sum(expected.values())

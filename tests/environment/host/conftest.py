@@ -2,22 +2,11 @@ from __future__ import annotations
 
 import gc
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-
-def open_files() -> dict[str, str]:
-    folder = Path("/proc/self/fd")
-    found = {}
-    for name in os.listdir(folder):
-        try:
-            found[name] = os.readlink(folder / name)
-        except OSError:  # of the listing itself
-            continue
-    return found
+from open_files import left_open, open_files
 
 
 def children() -> set[int]:
@@ -42,8 +31,4 @@ def nothing_is_left() -> Iterator[None]:
     yield
     gc.collect()
     assert children() <= processes
-    # Threads of earlier tests of this process, Ray's for instance, have files open for a moment.
-    end = time.monotonic() + 60
-    while (left := open_files().items() - files.items()) and time.monotonic() < end:
-        time.sleep(0.05)
-    assert {name for name, _ in left} <= files.keys(), left
+    assert left_open(files) == {}

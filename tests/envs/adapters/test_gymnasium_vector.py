@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
-import os
 import threading
 from collections.abc import Coroutine
 from typing import Any, ClassVar, TypeVar
@@ -13,6 +12,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
+from open_files import left_open, open_files
 
 from vlrl.config.rollout import EnvConfig
 from vlrl.environment.host.failure import EnvFailure
@@ -261,14 +261,14 @@ def test_nothing_is_left_after_the_last_member() -> None:
         await env.close()
 
     run(play("async"))  # what Python keeps for starting processes stays
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_files()
     for mode in ("async", "sync"):
         run(play(mode))
     for thread in threading.enumerate():
         if thread.name == "vector env FrozenLake-v1":
             thread.join(10)
             assert not thread.is_alive()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert left_open(before) == {}
     assert not multiprocessing.active_children()
 
 

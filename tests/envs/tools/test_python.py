@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from open_files import left_open, open_files
 from PIL import Image
 
 from vlrl.envs.tools import sandbox
@@ -352,13 +353,13 @@ def test_programs_run_side_by_side(python: Tool) -> None:
         results.append(said(python.run({"code": f"print({number})"})))
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(6)]
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_files()
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert sorted(results) == [str(number) for number in range(6)]
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert left_open(before) == {}
 
 
 def test_without_a_sandbox_it_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from open_files import left_open, open_files
 from processes import descendants
 
 from vlrl.envs.gui.actions import Click, Wait
@@ -141,7 +142,7 @@ def test_nothing_is_left_of_a_driver_that_was_killed(tmp_path: Path) -> None:
 def test_resets_leave_nothing(num_resets: int, open_page: Open) -> None:
     web = open_page("<script>const big = new Uint8Array(4e6).fill(1)</script><button>x</button>")
 
-    def state() -> tuple[int, int, int]:
+    def state() -> tuple[int, int]:
         pids = running(descendants(shared().pid))
         kib = sum(
             int(line.split()[1])
@@ -149,18 +150,18 @@ def test_resets_leave_nothing(num_resets: int, open_page: Open) -> None:
             for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
             if line.startswith("Pss:")
         )
-        return len(pids), len(os.listdir("/proc/self/fd")), kib // 1024
+        return len(pids), kib // 1024
 
     for seed in range(6):
         web.reset({}, seed)
-    begin, num_threads = state(), threading.active_count()
+    begin, opened, num_threads = state(), open_files(), threading.active_count()
     for seed in range(num_resets):
         web.reset({}, seed)
         web.perform(Click((20, 20)))
     end = state()
     assert end[0] <= begin[0]
-    assert end[1] <= begin[1]
-    assert end[2] - begin[2] < 60, (begin, end)  # MiB: of a leak, every reset would add 4
+    assert left_open(opened) == {}
+    assert end[1] - begin[1] < 60, (begin, end)  # MiB: of a leak, every reset would add 4
     assert threading.active_count() <= num_threads
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from open_files import left_open, open_files
 from x11_traces import MACHINE, descendants, traces
 
 from vlrl.environment.host.failure import EnvFailure
@@ -137,11 +139,6 @@ def test_a_shell_that_is_killed_from_within_is_the_agents_doing() -> None:
     backend.close()
 
 
-def held() -> tuple[int, int]:
-    """This process's descriptors and threads."""
-    return len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))
-
-
 def resident_mib() -> float:
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
@@ -159,11 +156,13 @@ def play(episodes: int) -> None:
 @pytest.mark.parametrize("episodes", [20, pytest.param(200, marks=pytest.mark.slow)])
 def test_resets_leave_nothing(episodes: int) -> None:
     play(3)
-    processes, files, begin, begin_mib = descendants(), traces(), held(), resident_mib()
+    processes, files, opened = descendants(), traces(), open_files()
+    num_threads, begin_mib = threading.active_count(), resident_mib()
     play(episodes)
     assert descendants() <= processes
     assert traces() == files
-    assert held() <= begin
+    assert left_open(opened) == {}
+    assert threading.active_count() <= num_threads
     assert resident_mib() < begin_mib + 32
 
 
