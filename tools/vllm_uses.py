@@ -45,6 +45,12 @@ CLASSES: Mapping[str, Mapping[str, Sequence[str]]] = {
         "completion.logprobs": ["vllm.logprobs.FlatLogprobs"],
         "s": ["vllm.outputs.WeightVersionSpan"],
     },
+    "structured.py": {
+        "engine": ["vllm.v1.engine.llm_engine.LLMEngine"],
+        "engine.engine_core": ["vllm.v1.engine.core_client.InprocClient"],
+        "engine.engine_core.engine_core": ["vllm.v1.engine.core.EngineCore"],
+        "manager": ["vllm.v1.structured_output.StructuredOutputManager"],
+    },
     "weight_receiver.py": {"self.model_runner": RUNNERS},
     "routed_experts.py": {
         "runner": RUNNERS[:2],

@@ -28,7 +28,7 @@ A = TypeVar("A")
 class TrainedTokens(Generic[A]):
     """An array for everything that the loss takes of a trained token; M of them, ledger by ledger.
 
-    A further one is a field here, is filled by `vlrl.packing.layout`, and is read by the loss; all that lies
+    A further one is a field here, is filled by `vlrl.packing.targets`, and is read by the loss; all that lies
     between goes by the fields' names.
 
     Attributes:
@@ -50,6 +50,8 @@ class TrainedTokens(Generic[A]):
         steps: [M, 3] int64, where a trained token is in its episode, for a critic: number of the episode
             among those of the optimizer step, of the turn in it, and of the token in it. None without a
             critic; with one, `advantages` are rewards of whole turns, until the ranks know the values.
+        action_places: [M, 2] int64, with rollout.structured_outputs: number of a trained token's action among
+            `MicroBatch.actions`, and its place in that. None without.
     """
 
     source_index: A
@@ -63,6 +65,7 @@ class TrainedTokens(Generic[A]):
     group_ids: A | None = None
     steps: A | None = None
     origins: A | None = None
+    action_places: A | None = None
 
     def trained_tokens(self) -> dict[str, A]:
         """The arrays by name, without those that are None."""
@@ -101,6 +104,8 @@ class MicroBatch(TrainedTokens[npt.NDArray[Any]]):
             there is one policy, and without a ledger. A tree is of one policy.
         routed_experts: [T, num_layers, top_k] int16, the experts that the engine chose, -1 where it is not
             known; None where nothing is. Where branches share a token, it has the first one's.
+        actions: token ids of each action that `action_places` names: what was generated before a token
+            decides which ones could follow.
 
     The last token of a completion is predicted but predicts nothing: it is a target, and no input.
 
@@ -127,6 +132,7 @@ class MicroBatch(TrainedTokens[npt.NDArray[Any]]):
     slice_lengths: tuple[int, ...]
     policy_ids: IntArray | None = None
     routed_experts: npt.NDArray[np.int16] | None = None
+    actions: tuple[IntArray, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

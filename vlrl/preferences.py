@@ -109,7 +109,7 @@ def preference_step(run: Run, step: int) -> dict[str, float]:
     with clock.measure("wait"):
         groups = preference_groups(run.stream.batch(step), run.processor, options_of(run))
     with clock.measure("train"):
-        batch = pack(groups, media_themselves, PackOptions.of(config))
+        batch = pack(groups, media_themselves, PackOptions.of(config, generated=False))
         lr = learning_rate(config.optim, step, config.num_steps)
         objective = objective_of(run, batch)
         update, _ = run.trainer.step(batch, objective, lr)
@@ -219,4 +219,4 @@ def _heldout_batches(run: Run, samples: Sequence[Sample]) -> Iterator[Batch]:
     size = options_of(run).batch_size
     for start in range(0, len(samples), size):
         groups = preference_groups(samples[start : start + size], run.processor, options_of(run))
-        yield pack(groups, media_themselves, PackOptions.of(run.config))
+        yield pack(groups, media_themselves, PackOptions.of(run.config, generated=False))

@@ -91,7 +91,7 @@ def sft_step(run: Run, step: int) -> dict[str, float]:
         require_targets(samples)
         groups = [supervised_group(sample, run.processor, config.sft.train_on) for sample in samples]
     with clock.measure("train"):
-        batch = pack(groups, media_themselves, PackOptions.of(config))
+        batch = pack(groups, media_themselves, PackOptions.of(config, generated=False))
         lr = learning_rate(config.optim, step, config.num_steps)
         update, _ = run.trainer.step(batch, "sft", lr)
     num_tokens = sum(g.trajectories[0].num_action_tokens for g in groups)

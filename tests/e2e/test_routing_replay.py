@@ -11,24 +11,18 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
-from builders import family_config, make_config, make_context, observe, random_image
+from builders import family_config, make_config, observe, random_image
+from engine_pairs import EnginePair, open_pair
 from safetensors.torch import load_file, save_file
 from whole_runs import metrics, run
 
-from vlrl.algorithm.differences import LogprobDifferences
-from vlrl.config import Config
-from vlrl.engine.policy import VllmPolicy
 from vlrl.errors import EngineError
-from vlrl.processors.auto import open_processor
-from vlrl.rollout.groups import rollout_groups
 from vlrl.rollout.session import Session
-from vlrl.run.parity import logprob_differences, require_parity
-from vlrl.trainer.driver import Trainer
-from vlrl.types import Group, Sample, Sampling
+from vlrl.run.parity import require_parity
+from vlrl.types import Group, Sampling
 
 
 @dataclass(frozen=True)
@@ -51,39 +45,16 @@ FAMILIES = [
 ]
 
 
-@dataclass
-class Engines:
-    """A trainer, and an engine whose routers are a little off."""
-
-    off: Off
-    config: Config
-    processor: Any
-    trainer: Trainer
-    policy: VllmPolicy
-
-    def sample(self, row_id: str, parts: Sequence[Any]) -> Sample:
-        content = [
-            {"type": "text", "text": p} if isinstance(p, str) else {"type": "image", "image": p}
-            for p in parts
-        ]
-        row = {"id": row_id, "messages": [{"role": "user", "content": content}]}
-        sample: Sample = self.processor.sample(row)
-        return sample
-
-    def generate(self) -> list[Group]:
-        """Groups of three, of prompts with and without images."""
-        image = random_image(70, 150, 1)
-        shown = [
+def generate(pair: EnginePair) -> list[Group]:
+    """Groups of three, of prompts with and without images."""
+    image = random_image(70, 150, 1)
+    return pair.generate(
+        [
             ["Add 3 and 4."],
             [image, "Which?"],
             ["left ", image, " right ", random_image(120, 64, 2), "?"],
         ]
-        samples = [self.sample(str(number), parts) for number, parts in enumerate(shown)]
-        context = make_context(self.policy, self.processor, self.config)
-        return asyncio.run(rollout_groups(samples, context, seed_path=(0, 0))).groups
-
-    def differences(self, groups: Sequence[Group]) -> LogprobDifferences:
-        return logprob_differences(groups, self.trainer, self.processor.pixels, self.config)
+    )
 
 
 def without_choices(groups: Sequence[Group]) -> list[Group]:
@@ -105,7 +76,7 @@ def engines(
     tiny_family: Callable[[str], Path],
     local_ray: None,
     tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Engines]:
+) -> Iterator[tuple[EnginePair, Off]]:
     start, off = tiny_family(request.param), OFF[request.param]
     folder = tmp_path_factory.mktemp("off") / "model"
     shutil.copytree(start, folder)
@@ -117,49 +88,42 @@ def engines(
     config = family_config(
         start, rollout={"group_size": 3, "max_tokens": 16}, generator={"routing_replay": True}
     )
-    processor = open_processor(config)
-    trainer = Trainer(config, processor.banned_token_ids)
-    try:
-        trainer.wait_ready()
-        other = config.model_copy(update={"model": config.model.model_copy(update={"path": str(folder)})})
-        policy = VllmPolicy(other, processor)
-        try:
-            policy.wait_ready()
-            yield Engines(off, config, processor, trainer, policy)
-        finally:
-            policy.close()
-    finally:
-        trainer.close()
+    with open_pair(config, folder) as pair:
+        yield pair, off
 
 
-def test_with_the_engines_choices_both_agree_and_without_they_do_not(engines: Engines) -> None:
-    groups = engines.generate()
-    replayed, own = engines.differences(groups), engines.differences(without_choices(groups))
+def test_with_the_engines_choices_both_agree_and_without_they_do_not(
+    engines: tuple[EnginePair, Off],
+) -> None:
+    pair, off = engines
+    groups = generate(pair)
+    replayed, own = pair.differences(groups), pair.differences(without_choices(groups))
     print(f"nats apart: {replayed.largest:.1e} with replay, {own.largest:.1e} without")
     assert 10 * replayed.largest < own.largest
-    parity = engines.config.parity.model_copy(update={"tolerance": engines.off.tolerance})
-    config = engines.config.model_copy(update={"parity": parity})
+    parity = pair.config.parity.model_copy(update={"tolerance": off.tolerance})
+    config = pair.config.model_copy(update={"parity": parity})
     require_parity(replayed, config, when="with replay")
     with pytest.raises(EngineError, match="disagree"):
         require_parity(own, config, when="without")
 
 
-def test_later_turns_and_their_images_are_replayed_too(engines: Engines) -> None:
+def test_later_turns_and_their_images_are_replayed_too(engines: tuple[EnginePair, Off]) -> None:
+    pair, off = engines
     first, later = random_image(70, 150, 1), random_image(120, 64, 2)
     groups = []
     for number in range(12):
-        session = Session(engines.sample(str(number), [first, "Which?"]), 0)
+        session = Session(pair.sample(str(number), [first, "Which?"]), 0)
         for turn, seen in enumerate(([later], [], None)):
             sampling = Sampling(temperature=1.0, max_tokens=8, seed=10 * number + turn)
-            engines.processor.act(session, asyncio.run(engines.policy.generate(session, sampling)))
+            pair.processor.act(session, asyncio.run(pair.policy.generate(session, sampling)))
             if seen is not None:
-                observe(engines.processor, session, "And this?", seen)
+                observe(pair.processor, session, "And this?", seen)
         groups.append(Group([session.trajectory("", "ok", 0.0)]))
     [ledger] = groups[0].trajectories[0].ledgers
     assert ledger.routed_experts is not None
     assert len(ledger.routed_experts) == len(ledger.token_ids) - 1
-    replayed, own = engines.differences(groups), engines.differences(without_choices(groups))
-    assert replayed.largest < engines.off.tolerance < own.largest
+    replayed, own = pair.differences(groups), pair.differences(without_choices(groups))
+    assert replayed.largest < off.tolerance < own.largest
 
 
 @pytest.mark.slow

@@ -18,10 +18,11 @@ def plain(
     targets: Tensor,
     temperature: float,
     banned: list[int],
+    allowed: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     logits = nn.functional.linear(hidden, weight, bias).float() / temperature
-    mask = torch.zeros(len(weight), dtype=torch.bool)
-    mask[banned] = True
+    mask = torch.zeros_like(logits, dtype=torch.bool) if allowed is None else ~allowed
+    mask[:, banned] = True
     logprobs = torch.log_softmax(logits.masked_fill(mask, -torch.inf), dim=-1)
     entropy = -(logprobs.exp() * logprobs.masked_fill(mask, 0.0)).sum(-1)
     return logprobs.gather(1, targets[:, None])[:, 0], entropy
@@ -114,6 +115,61 @@ def test_a_banned_target_is_impossible_and_pulls_nothing() -> None:
     assert weight.grad[5].eq(0).all()
     assert hidden.grad is not None
     assert hidden.grad[0].eq(0).all()
+
+
+def words_of(allowed: Tensor) -> Tensor:
+    """[M, V] bool to [M, words] int32, the lowest bit of a word first, as vLLM and xgrammar have them."""
+    num_words = -(-allowed.shape[1] // 32)
+    bits = torch.zeros(len(allowed), 32 * num_words, dtype=torch.int64)
+    bits[:, : allowed.shape[1]] = allowed
+    words = (bits.view(len(allowed), num_words, 32) << torch.arange(32)).sum(-1)
+    return torch.where(words >= 2**31, words - 2**32, words).to(torch.int32)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    num_tokens=st.integers(1, 9),
+    vocab=st.integers(20, 140),
+    num_logits=st.integers(1, 1500),
+    with_bias=st.booleans(),
+    seed=st.integers(0, 1000),
+)
+def test_what_a_grammar_refuses_is_impossible_at_its_token_alone(
+    num_tokens: int, vocab: int, num_logits: int, with_bias: bool, seed: int
+) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    allowed = torch.rand(num_tokens, vocab, generator=generator) < 0.3
+    banned = [int(torch.randint(vocab - 1, (1,), generator=generator))]
+    targets = torch.randint(vocab, (num_tokens,), generator=generator)
+    targets[targets == banned[0]] = vocab - 1
+    allowed[torch.arange(num_tokens), targets] = True
+    results = []
+    for chunked in (True, False):
+        hidden, weight, bias = inputs(num_tokens, 8, vocab, torch.float32, with_bias=with_bias, seed=seed)
+        if chunked:
+            logprobs, entropy = token_logprobs(
+                hidden, weight, bias, targets, temperature=0.7, banned_token_ids=banned,
+                num_logits=num_logits, allowed=words_of(allowed),
+            )  # fmt: skip
+        else:
+            logprobs, entropy = plain(hidden, weight, bias, targets, 0.7, banned, allowed.clone())
+        (logprobs @ torch.linspace(-1, 2, num_tokens) + entropy.sum()).backward()
+        of_bias = [] if bias is None else [bias.grad]
+        results.append([logprobs, entropy, hidden.grad, weight.grad, *of_bias])
+    for ours, theirs in zip(*results, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
+
+
+def test_a_token_beyond_the_grammars_vocabulary_is_impossible() -> None:
+    """A teacher's head may be padded to more rows than the policy's."""
+    hidden, weight, _ = inputs(3, 8, 70, torch.float32, with_bias=False)
+    allowed = words_of(torch.ones(3, 32, dtype=torch.bool))
+    targets = torch.tensor([0, 31, 5])
+    found, _ = token_logprobs(
+        hidden, weight, None, targets, temperature=1.0, banned_token_ids=[], num_logits=10**6, allowed=allowed
+    )
+    expected = torch.log_softmax(hidden @ weight[:32].T, -1).gather(1, targets[:, None])[:, 0]
+    torch.testing.assert_close(found, expected)
 
 
 def test_a_frozen_head_gets_no_gradient_and_hidden_states_do() -> None:

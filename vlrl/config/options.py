@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from vlrl.config.chat import ChatEndpoint
 from vlrl.config.section import Name, named_list
 from vlrl.config.section import Section as Section
+from vlrl.config.structured import StructuredOutputs
 
 
 def _interval(ends: tuple[float, float] | None) -> tuple[float, float] | None:
@@ -134,6 +135,7 @@ class RolloutConfig(Section):
     """Divisor of the logits, in the engines and in the trainer."""
     max_tokens: int = Field(256, ge=1)
     """Most tokens of one completion."""
+    structured_outputs: StructuredOutputs | None = None
     num_workers: int | None = Field(None, ge=0)
     """Processes that play episodes near the engines: each runs the environments, scores, packs, and has
     its part of episodes.max_episodes, scoring.num_workers and env.num_processes. 0: the driver plays.

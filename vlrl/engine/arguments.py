@@ -13,6 +13,7 @@ from typing import Any
 
 from vlrl.config import Config
 from vlrl.config.engine import GeneratorConfig
+from vlrl.engine import structured
 from vlrl.errors import ConfigError
 from vlrl.model.recurrent.layers import has_state
 from vlrl.storage.model_cache import local_model
@@ -50,6 +51,7 @@ SET_BY: Mapping[str, str] = {
         )
     },
     "enable_sleep_mode": "placement",
+    "structured_outputs_config": "rollout.structured_outputs",
     "enable_return_routed_experts": "generator.routing_replay",
     "disable_log_stats": "logging.prometheus_port",
 }
@@ -158,6 +160,7 @@ def engine_arguments(
         "trust_remote_code": config.processor.trust_remote_code,
         "worker_extension_cls": "vlrl.engine.worker.WorkerExtension",
         "disable_log_stats": config.logging.prometheus_port is None,
+        **({} if config.rollout.structured_outputs is None else structured.ARGUMENTS),
         **further_arguments(config),
     }
 

@@ -31,6 +31,7 @@ from vlrl.engine.requests import (
     prompt_of,
     sampling_params,
 )
+from vlrl.engine.structured import prepare_structured
 from vlrl.errors import EngineError
 from vlrl.ledger import ExpertArray
 from vlrl.model.lora import adapter_targets, sent_alone
@@ -60,11 +61,10 @@ class Engine:
     ) -> None:
         """Make the engine with this number among the run's; does it take turns with a trainer on its GPUs?"""
         self._config, self._number = config, number
-        self._banned_token_ids = list(banned_token_ids)
-        self._stop_token_ids = list(stop_token_ids)
+        self._banned_token_ids, self._stop_token_ids = list(banned_token_ids), list(stop_token_ids)
         self._engine_options = dict(engine_options)
         self._takes_turns, self._sleeps, self._records_experts = takes_turns, False, False
-        self._lora = sent_alone(config)
+        self._lora, self._structured = sent_alone(config), config.rollout.structured_outputs
         self._adapters: Sequence[Any] = ()
         self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
         self._running: dict[str, tuple[EngineRequest, Callable[[GenerationResult], None]]] = {}
@@ -161,6 +161,7 @@ class Engine:
             self._adapters = adapter_requests(policies)
         if self._records_experts:
             self._engine.collective_rpc("record_experts")
+        prepare_structured(self._engine, self._structured)
         self._engine.set_weight_version("0")
         if self._config.generator.tensor_parallel_size == 1:
             self._engine.collective_rpc("remove_rendezvous")
@@ -212,7 +213,7 @@ class Engine:
             )
         try:
             for index, (request, prompt) in enumerate(zip(requests, prompts, strict=True)):
-                params = sampling_params(request.sampling, self._stop_token_ids)
+                params = sampling_params(request.sampling, self._stop_token_ids, self._structured)
                 adapter = self._adapters[request.policy] if self._adapters else None
                 self._engine.add_request(request.name, prompt, params, lora_request=adapter)
                 self._running[request.name] = (request, partial(done, index))
@@ -286,8 +287,7 @@ class Engine:
         """What was recorded of a request that is done; None where vLLM returns it, or nobody asked."""
         if not self._records_experts:
             return None
-        [found], *_ = self._engine.collective_rpc("take_experts", args=([request.name],))
-        return found  # type: ignore[no-any-return]
+        return self._engine.collective_rpc("take_experts", args=([request.name],))[0][0]  # type: ignore[no-any-return]
 
     def _give_up(self, names: Sequence[str]) -> None:
         self._drop(names, EngineError("the request was given up"))

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from vlrl.config.structured import StructuredOutputs
+from vlrl.engine.structured import structured_params
 from vlrl.errors import EngineError
 from vlrl.ledger import ExpertArray
 from vlrl.processors.media.video_metadata import video_metadata
@@ -86,7 +88,9 @@ def prompt_of(request: EngineRequest, media: Mapping[str, Media]) -> dict[str, A
     return prompt
 
 
-def sampling_params(sampling: Sampling, stop_token_ids: Sequence[int]) -> Any:
+def sampling_params(
+    sampling: Sampling, stop_token_ids: Sequence[int], structured: StructuredOutputs | None = None
+) -> Any:
     """Parameters of one request for vLLM; stop tokens are the processor's alone."""
     from vllm import SamplingParams
     from vllm.sampling_params import RequestOutputKind
@@ -101,6 +105,7 @@ def sampling_params(sampling: Sampling, stop_token_ids: Sequence[int]) -> Any:
         flat_logprobs=True,
         detokenize=False,
         output_kind=RequestOutputKind.FINAL_ONLY,
+        structured_outputs=None if structured is None else structured_params(structured),
     )
 
 

@@ -35,6 +35,7 @@ SETTINGS_FILE = "evaluation.json"
 ASKED = (
     *("config.processor", "config.data.eval", "config.data.max_prompt_tokens", "config.data.overlong"),
     *("config.data.on_broken", "config.rewards", "config.rollout.temperature", "config.rollout.max_tokens"),
+    "config.rollout.structured_outputs",
     *("config.env", "config.episodes", "config.generator.max_model_len", "config.eval.num_answers"),
     *("config.eval.endpoint.base_url", "config.eval.endpoint.model", "config.eval.endpoint.extra_body"),
     *("config.eval.endpoint.image_format", "config.eval.endpoint.max_image_pixels"),

@@ -151,7 +151,7 @@ class ClientRun:
         samples = self._samples(rows)
         require_targets(samples)
         groups = [supervised_group(s, self._processor, self._config.sft.train_on) for s in samples]
-        batch = pack(groups, media_themselves, PackOptions.of(self._config))
+        batch = pack(groups, media_themselves, PackOptions.of(self._config, generated=False))
         return self._accumulate(batch, "sft", version)
 
     def _accumulate(self, batch: Batch, objective: Objective, version: int) -> dict[str, float]:

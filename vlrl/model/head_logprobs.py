@@ -47,7 +47,9 @@ class HeadLogprobs(nn.Module):
         self._temperature, self._banned = temperature, list(banned_token_ids)
         self._num_logits = max(1, chunk_bytes // FLOAT32_BYTES)
 
-    def forward(self, hidden: Tensor, target_ids: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(
+        self, hidden: Tensor, target_ids: Tensor, allowed: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         """See `token_logprobs`."""
         return token_logprobs(
             hidden,
@@ -57,6 +59,7 @@ class HeadLogprobs(nn.Module):
             temperature=self._temperature,
             banned_token_ids=self._banned,
             num_logits=self._num_logits,
+            allowed=allowed,
         )
 
 
@@ -69,6 +72,7 @@ def token_logprobs(
     temperature: float,
     banned_token_ids: Sequence[int],
     num_logits: int,
+    allowed: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Log-softmax of ((hidden · weightᵀ + bias) / temperature) at the targets; banned tokens are impossible.
 
@@ -81,13 +85,15 @@ def token_logprobs(
         banned_token_ids: ids that get no probability.
         num_logits: most logits held at a time, a chunk; at least one token's (forward) or one column's
             (backward). Two float32 tensors of this size live at once, and one of hidden's dtype.
+        allowed: [M, words] int32, a bit for each token that could be sampled there, the lowest of a word
+            first; tokens beyond the last word could not. None: all could.
 
     Returns:
         (logprobs [M] float32 nats, entropy [M] float32 nats), both differentiable.
     """
     banned = torch.as_tensor(list(banned_token_ids), dtype=torch.int64, device=hidden.device)
     logprobs, entropy = _TokenLogprobs.apply(  # type: ignore[no-untyped-call]
-        hidden, weight, bias, target_ids, banned, temperature, num_logits
+        hidden, weight, bias, target_ids, banned, temperature, num_logits, allowed
     )
     return logprobs, entropy
 
@@ -103,6 +109,7 @@ class _TokenLogprobs(torch.autograd.Function):
         banned: Tensor,
         temperature: float,
         num_logits: int,
+        allowed: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
         num_tokens = len(hidden)
         normalizer = hidden.new_empty(num_tokens, dtype=torch.float32)
@@ -111,13 +118,15 @@ class _TokenLogprobs(torch.autograd.Function):
         for start in range(0, num_tokens, size):
             rows = slice(start, start + size)
             logits = _logits(hidden[rows], weight, bias, temperature)
-            logits.index_fill_(1, banned, -torch.inf)
+            here = None if allowed is None else allowed[rows]
+            impossible = _Impossible(banned, here, slice(0, len(weight)))
+            impossible.fill(logits, -torch.inf)
             normalizer[rows] = torch.logsumexp(logits, dim=-1)
             logprobs[rows] = logits.gather(1, target_ids[rows, None]).squeeze(1) - normalizer[rows]
             probs = (logits - normalizer[rows, None]).exp_()
             # What is impossible adds nothing, but 0 · -inf is not a number.
-            entropy[rows] = normalizer[rows] - torch.linalg.vecdot(probs, logits.index_fill_(1, banned, 0.0))
-        ctx.save_for_backward(hidden, weight, bias, target_ids, banned, normalizer, entropy)
+            entropy[rows] = normalizer[rows] - torch.linalg.vecdot(probs, impossible.fill(logits, 0.0))
+        ctx.save_for_backward(hidden, weight, bias, target_ids, banned, normalizer, entropy, allowed)
         ctx.temperature, ctx.num_logits = temperature, num_logits
         ctx.set_materialize_grads(False)
         return logprobs, entropy
@@ -130,7 +139,7 @@ class _TokenLogprobs(torch.autograd.Function):
         And, where the loss has a part for it, d entropy_i / d logit_iv = -p_iv (log p_iv + entropy_i) /
         temperature.
         """
-        hidden, weight, bias, target_ids, banned, normalizer, entropy = ctx.saved_tensors
+        hidden, weight, bias, target_ids, banned, normalizer, entropy, allowed = ctx.saved_tensors
         of_logprobs, of_entropy = (
             None if grad is None else grad[:, None] / ctx.temperature for grad in grads
         )
@@ -154,8 +163,7 @@ class _TokenLogprobs(torch.autograd.Function):
             place = (target_ids - columns.start).clamp(0, columns.stop - columns.start - 1)
             # One place a row: nothing meets, so the order of CUDA's atomic additions has no effect.
             grad.scatter_add_(1, place[:, None], scale * inside[:, None])
-            here = banned[(banned >= columns.start) & (banned < columns.stop)] - columns.start
-            grad.index_fill_(1, here, 0.0)
+            _Impossible(banned, allowed, columns).fill(grad, 0.0)
             if grad_bias is not None:
                 grad_bias[columns] = grad.sum(0)
             low = grad.to(hidden.dtype)
@@ -167,8 +175,32 @@ class _TokenLogprobs(torch.autograd.Function):
             grad_hidden.to(hidden.dtype) if wants_hidden else None,
             grad_weight,
             grad_bias,
-            *(None,) * 4,
+            *(None,) * 5,
         )
+
+
+class _Impossible:
+    """Which of some tokens' logits are no token's that could be sampled, for these columns."""
+
+    def __init__(self, banned: Tensor, allowed: Tensor | None, columns: slice) -> None:
+        self._banned = banned[(banned >= columns.start) & (banned < columns.stop)] - columns.start
+        self._refused = None if allowed is None else ~_bits(allowed, columns)
+
+    def fill(self, values: Tensor, with_value: float) -> Tensor:
+        """Write a value in their places."""
+        values.index_fill_(1, self._banned, with_value)
+        return values if self._refused is None else values.masked_fill_(self._refused, with_value)
+
+
+def _bits(words: Tensor, columns: slice) -> Tensor:
+    """[rows, words] int32 to [rows, columns] bool, by bytes: words would take four for each bit."""
+    first, last = columns.start // 32, -(-columns.stop // 32)
+    here = words[:, first:last].contiguous().view(torch.uint8)
+    powers = torch.tensor([1, 2, 4, 8, 16, 32, 64, 128], dtype=torch.uint8, device=words.device)
+    bits = (here[..., None] & powers).ne_(0).flatten(1).bool()
+    bits = nn.functional.pad(bits, (0, max(0, 32 * (last - first) - bits.shape[1])))
+    start = columns.start - 32 * first
+    return bits[:, start : start + columns.stop - columns.start]
 
 
 def _logits(hidden: Tensor, weight: Tensor, bias: Tensor | None, temperature: float) -> Tensor:

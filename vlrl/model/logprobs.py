@@ -15,6 +15,7 @@ from torch.distributed import ProcessGroup
 
 from vlrl.algorithm.ordered import rows_of
 from vlrl.batch import MicroBatch, TrainedTokens
+from vlrl.ledger import IntArray
 from vlrl.model.attention import KINDS, Kind, install
 from vlrl.model.features import StepFeatures, of_each, sum_of, tower_features
 from vlrl.model.head_logprobs import CHUNK_BYTES, HeadLogprobs
@@ -31,10 +32,18 @@ from vlrl.model.scored.head import ScoreHead
 from vlrl.model.sequence_parallel import Exchange, SharedAttention
 from vlrl.packing.layout import PixelsFn
 
+AllowedFn = Callable[[Sequence[IntArray], IntArray], Tensor]
+"""Actions, and the places [M, 2] of trained tokens in them, to [M, words] int32, see `DeviceBatch`."""
+
 
 @dataclass(slots=True, kw_only=True)
 class DeviceBatch(TrainedTokens[Tensor]):
-    """A MicroBatch's arrays as tensors on the training device; shapes as in `vlrl.batch.MicroBatch`."""
+    """A MicroBatch's arrays as tensors on the training device; shapes as in `vlrl.batch.MicroBatch`.
+
+    Attributes:
+        allowed: [M, words] int32, a bit for each token that the engine could sample in the place of a trained
+            one, see `vlrl.model.structured.allowed`; None if it could sample them all.
+    """
 
     input_ids: Tensor
     position_ids: Tensor
@@ -49,14 +58,32 @@ class DeviceBatch(TrainedTokens[Tensor]):
     ahead_inputs: Mapping[str, Tensor] | None
     policy_ids: Tensor | None = None
     routed_experts: Tensor | None = None
+    allowed: Tensor | None = None
 
     @classmethod
-    def of(cls, batch: MicroBatch, device: torch.device, pixels: PixelsFn | None = None) -> DeviceBatch:
-        """Move a micro-batch to a device; `pixels` is the processor's function, for one that has media."""
+    def of(
+        cls,
+        batch: MicroBatch,
+        device: torch.device,
+        pixels: PixelsFn | None = None,
+        allowed: AllowedFn | None = None,
+    ) -> DeviceBatch:
+        """Move a micro-batch to a device.
+
+        Args:
+            batch: the micro-batch.
+            device: where to.
+            pixels: the processor's function, for one that has media.
+            allowed: which tokens could be sampled, for one that has `action_places`.
+        """
         # Copied: arrays that came through Ray are read-only memory shared with other processes.
         values: dict[str, Any] = {name: getattr(batch, name) for name in ("media_keys", "slice_lengths")}
         values |= {"media_inputs": None, "ahead_inputs": None}
-        values["origins"] = None  # read on the host alone
+        values |= {"origins": None, "action_places": None}  # read on the host alone
+        values["allowed"] = None
+        if batch.action_places is not None:
+            assert allowed is not None, "a micro-batch with action_places needs rollout.structured_outputs"
+            values["allowed"] = allowed(batch.actions, batch.action_places).to(device)
         for name in ("media_inputs", "ahead_inputs"):
             inputs = getattr(batch, name)
             if isinstance(inputs, tuple):
@@ -187,7 +214,7 @@ class TreeLogprobs(TreeModel):
         Returns:
             (trainer_logprobs [M] float32 nats, entropy [M] float32 nats).
         """
-        logprobs, entropy = self.head(self.predicting(batch, kept), batch.target_ids)
+        logprobs, entropy = self.head(self.predicting(batch, kept), batch.target_ids, batch.allowed)
         return logprobs, entropy
 
 

@@ -29,6 +29,7 @@ def branches_of(
     number: int | None = None,
     policy: int | None = None,
     step_number: int | None = None,
+    restricts: bool = False,
 ) -> list[Branch]:
     """A group's ledgers that have trained tokens.
 
@@ -39,6 +40,7 @@ def branches_of(
         number: of the group where all of it must be in one micro-batch.
         policy: number of the group's, where there are several.
         step_number: of the group among the step's, for `Branch.origin`; None where nobody asks.
+        restricts: see `PackOptions`.
     """
     return [
         Branch(
@@ -51,6 +53,7 @@ def branches_of(
             number,
             policy=policy,
             origin=None if step_number is None else (step_number, trajectory.group_index, of_trajectory),
+            restricts=restricts,
         )
         for trajectory, credit, weight in zip(group.trajectories, group.credits, weights, strict=True)
         for of_trajectory, (ledger, advantages, trained) in enumerate(

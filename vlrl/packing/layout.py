@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from vlrl.batch import MediaInputs, MicroBatch, TrainedTokens
 from vlrl.ledger import IntArray, Ledger
 from vlrl.packing.prefix_tree import Branch, Identity, distinct, grow, identity, preorder
+from vlrl.packing.targets import actions_of, targets_of
 from vlrl.types import Media
 
 PixelsFn = Callable[[Sequence[Media]], MediaInputs]
@@ -64,6 +65,7 @@ class Slice:
     Attributes:
         sample_ids: of the sequence's branches.
         lengths: tokens of every rank's slice.
+        actions: see `MicroBatch`.
     """
 
     sequence: _Sequence
@@ -72,6 +74,7 @@ class Slice:
     end: int
     sample_ids: tuple[str, ...]
     lengths: tuple[int, ...]
+    actions: tuple[IntArray, ...] = ()
 
     @property
     def media(self) -> list[Media]:
@@ -114,6 +117,7 @@ class Slice:
             slice_lengths=self.lengths,
             policy_ids=self._of(sequence.policy_ids),
             routed_experts=self._of(sequence.routed_experts),
+            actions=self.actions,
         )
 
     def _of(self, tokens: npt.NDArray[Any] | None) -> npt.NDArray[Any] | None:
@@ -130,64 +134,14 @@ def slices_of(branches: Sequence[Branch], version: int | None = None, num_slices
         num_slices: ranks that share the sequence; there is a slice for each.
     """
     sequence = _sequence_of(branches)
-    targets = _targets_of(branches, sequence.places, version)
+    targets = targets_of(branches, sequence.places, version)
     edges = _edges(sequence, num_slices)
     lengths = tuple(after - before for before, after in pairwise(edges))
     sample_ids = tuple(branch.sample_id for branch in branches)
-    return [Slice(sequence, targets, start, end, sample_ids, lengths) for start, end in pairwise(edges)]
-
-
-def _targets_of(
-    branches: Sequence[Branch], places: Mapping[Branch, IntArray], version: int | None
-) -> TrainedTokens[npt.NDArray[Any]]:
-    trained = [np.flatnonzero(b.trained) for b in branches]
-    pairs = list(zip(branches, trained, strict=True))
-    versions = [b.ledger.versions[t] for b, t in pairs]
-    staleness = [np.zeros_like(v) if version is None else version - v for v in versions]
-    counts = [len(t) for t in trained]
-    return TrainedTokens(
-        # A token is predicted where the one before it on its path stands.
-        source_index=_joined([places[b][t - 1] for b, t in pairs], np.int64),
-        target_ids=_joined([b.ledger.token_ids[t] for b, t in pairs], np.int64),
-        sampler_logprobs=_joined([b.ledger.sampler_logprobs[t] for b, t in pairs], np.float32),
-        advantages=_joined([b.advantages[t] for b, t in pairs], np.float32),
-        weights=np.repeat(np.array([b.token_weight for b in branches], np.float32), counts),
-        token_staleness=_joined(staleness, np.int64),
-        sequence_ids=np.repeat(np.arange(len(branches), dtype=np.int64), counts),
-        group_ids=_group_ids(branches, counts),
-        steps=_steps(pairs),
-        origins=_origins(pairs),
-    )
-
-
-def _steps(pairs: Sequence[tuple[Branch, IntArray]]) -> IntArray | None:
-    """Where trained tokens are in their episodes, [M, 3]; None where nobody asks."""
-    if any(branch.steps is None for branch, _ in pairs):
-        return None
-    of_branches = [branch.steps[t] for branch, t in pairs if branch.steps is not None]
-    found: IntArray = np.concatenate([np.zeros((0, 3), np.int64), *of_branches])
-    return found
-
-
-def _origins(pairs: Sequence[tuple[Branch, IntArray]]) -> IntArray | None:
-    """Which tokens of the step's rollouts the trained ones are, [M, 4]; None where nobody asks."""
-    if any(branch.origin is None for branch, _ in pairs):
-        return None
-    of_branches = [
-        np.column_stack([np.broadcast_to(branch.origin, (len(t), 3)), t])
-        for branch, t in pairs
-        if branch.origin is not None
+    actions = actions_of(branches)
+    return [
+        Slice(sequence, targets, start, end, sample_ids, lengths, actions) for start, end in pairwise(edges)
     ]
-    found: IntArray = np.concatenate([np.zeros((0, 4), np.int64), *of_branches])
-    return found
-
-
-def _group_ids(branches: Sequence[Branch], counts: Sequence[int]) -> IntArray | None:
-    """The groups of trained tokens, counted in the order in which they first occur."""
-    if any(branch.group is None for branch in branches):
-        return None
-    numbers = {group: number for number, group in enumerate(dict.fromkeys(b.group for b in branches))}
-    return np.repeat(np.array([numbers[branch.group] for branch in branches], np.int64), counts)
 
 
 def _edges(sequence: _Sequence, num_slices: int) -> list[int]:
@@ -281,7 +235,3 @@ def _routed_experts(spans: Sequence[tuple[Ledger, slice]]) -> npt.NDArray[np.int
             whole[: len(rows)] = rows
         found.append(whole)
     return np.concatenate(found)
-
-
-def _joined(pieces: Sequence[npt.NDArray[Any]], dtype: type[np.generic]) -> npt.NDArray[Any]:
-    return np.concatenate([np.zeros(0, dtype), *pieces])

@@ -39,6 +39,8 @@ class PackOptions:
         keeps_origins: say of each trained token which one of the step's rollouts it is (logging.rollouts).
         numbers_steps: say of each trained token where it is in its episode, for a critic.
         policies: number of the policy of each agent, where there are several; empty for one.
+        restricts: say of each trained token which action it is of and where in it, since the engine could
+            not sample every token there (rollout.structured_outputs).
     """
 
     num_ranks: int
@@ -55,15 +57,19 @@ class PackOptions:
     numbers_steps: bool = False
     keeps_origins: bool = False
     policies: Mapping[str, int] = field(default_factory=dict)
+    restricts: bool = False
 
     @classmethod
-    def of(cls, config: Config, algorithm: AlgorithmConfig | None = None) -> PackOptions:
+    def of(
+        cls, config: Config, algorithm: AlgorithmConfig | None = None, *, generated: bool = True
+    ) -> PackOptions:
         """Options for a run's trainer.
 
         Args:
             config: the whole config.
             algorithm: whose loss is computed; None is the plain mean over all action tokens, as in supervised
                 training. With `preferences` the loss is one of pairs, whatever is given.
+            generated: whether the run's engines generated what is trained.
         """
         mean: Aggregation = "token" if algorithm is None else algorithm.aggregation
         return cls(
@@ -82,4 +88,5 @@ class PackOptions:
             numbers_steps=algorithm is not None and algorithm.critic is not None,
             keeps_origins=algorithm is not None and config.logging.rollouts.every > 0,
             policies=number_of_agent(config),
+            restricts=generated and config.rollout.structured_outputs is not None,
         )

@@ -85,6 +85,7 @@ def pack(
             number if is_whole else None,
             policy,
             first_group + number if options.keeps_origins else None,
+            options.restricts,
         )
         if options.keep_zero_advantage or any(b.advantages[b.trained].any() for b in of_group):
             branches += of_group

@@ -33,6 +33,7 @@ class Branch:
         steps: [num_tokens, 3] int64, see `vlrl.batch.TrainedTokens`; None without a critic.
         policy: number of the policy that generated it; None where there is one.
         origin: number of its group, index of its trajectory, its number in that; None where nobody asks.
+        restricts: say which action each trained token is of, see `PackOptions`.
     """
 
     sample_id: str
@@ -45,6 +46,7 @@ class Branch:
     steps: IntArray | None = None
     policy: int | None = None
     origin: tuple[int, int, int] | None = None
+    restricts: bool = False
 
     @property
     def num_media(self) -> int:

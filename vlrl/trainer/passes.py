@@ -14,6 +14,7 @@ from vlrl.batch import Frames, MicroBatch, with_frames
 from vlrl.config import Config
 from vlrl.model.features import StepFeatures
 from vlrl.model.logprobs import DeviceBatch
+from vlrl.model.structured.allowed import AllowedTokens
 from vlrl.processors.auto import open_processor
 from vlrl.protocols import Processor
 from vlrl.trainer.frozen.model import FrozenModel
@@ -110,9 +111,18 @@ class RankPasses:
     def on_device(self, micro_batch: MicroBatch, frames: Sequence[Frames]) -> DeviceBatch:
         """A micro-batch where the rank computes, its media with their pixels."""
         return DeviceBatch.of(
-            micro_batch, self._device, lambda media: self._processor.pixels(with_frames(media, frames))
+            micro_batch,
+            self._device,
+            lambda media: self._processor.pixels(with_frames(media, frames)),
+            self._allowed,
         )
 
     @cached_property
     def _processor(self) -> Processor:
         return open_processor(self._config)
+
+    @cached_property
+    def _allowed(self) -> AllowedTokens | None:
+        if self._config.rollout.structured_outputs is None:
+            return None
+        return AllowedTokens(self._config, self._processor.stop_token_ids)

@@ -18,12 +18,15 @@ class ScoreHead(nn.Module):
         super().__init__()
         self.weight = head.weight
 
-    def forward(self, hidden: Tensor, target_ids: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(
+        self, hidden: Tensor, target_ids: Tensor, allowed: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Scores in the place of logprobs.
 
         Args:
             hidden: [M, hidden_size] last hidden states.
             target_ids: [M], which have no part in it.
+            allowed: neither has what could have been in their place.
 
         Returns:
             (scores [M] float32, zeros [M] in the place of the entropy). The product is float32, as vLLM's:

@@ -1,0 +1,147 @@
+"""Structured outputs: what is trained is the distribution that was sampled from, restricted as it was."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import family_config, make_config, observe, random_image
+from engine_pairs import EnginePair, open_pair
+from whole_runs import metrics, rollouts, run
+
+from vlrl.errors import ConfigError, EngineError
+from vlrl.rollout.session import Session
+from vlrl.run.parity import require_parity
+from vlrl.types import Group, Sampling
+
+REGEX = r"<think>[a-z ]{0,6}</think><answer>[0-9]{1,3}</answer>"
+SCHEMA = {
+    "type": "object",
+    "properties": {"action": {"enum": ["click", "type"]}, "x": {"type": "integer", "maximum": 99}},
+    "required": ["action", "x"],
+    "additionalProperties": False,
+}
+RULES = 'root ::= "move " way | "stop"\nway ::= "left" | "right" | way " then " way\n'
+KINDS: dict[str, Any] = {
+    "regex": REGEX,
+    "json_schema": SCHEMA,
+    "choice": ["left", 'say "stop"', "right\\up"],
+    "grammar": RULES,
+}
+
+
+def matches(kind: str, text: str) -> bool:
+    match kind:
+        case "regex":
+            return re.fullmatch(REGEX, text) is not None
+        case "json_schema":
+            value = json.loads(text)
+            return value["action"] in ("click", "type") and isinstance(value["x"], int)
+        case "choice":
+            return text in KINDS["choice"]
+        case _:
+            return re.fullmatch(r"stop|move (left|right)( then (left|right))*", text) is not None
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def pair(
+    request: pytest.FixtureRequest, tiny_family: Callable[[str], Path], local_ray: None
+) -> Iterator[tuple[str, EnginePair]]:
+    config = family_config(
+        tiny_family("qwen2_5_vl"),
+        rollout={
+            "group_size": 4,
+            "max_tokens": 64,
+            "structured_outputs": {request.param: KINDS[request.param]},
+        },
+    )
+    with open_pair(config) as pair:
+        yield request.param, pair
+
+
+def unrestricted(pair: EnginePair) -> Any:
+    """The config with which the trainer takes every token for possible."""
+    rollout = pair.config.rollout.model_copy(update={"structured_outputs": None})
+    return pair.config.model_copy(update={"rollout": rollout})
+
+
+def test_completions_have_the_form_and_are_trained_as_sampled(pair: tuple[str, EnginePair]) -> None:
+    kind, engines = pair
+    groups = engines.generate([["Add 3 and 4."], [random_image(70, 150, 1), "Which?"]])
+    texts = [t.completion for group in groups for t in group.trajectories if t.ledgers[0].turns[-1].finished]
+    assert texts and all(matches(kind, text) for text in texts), texts
+    restricted = engines.differences(groups)
+    without = engines.differences(groups, unrestricted(engines))
+    print(f"{kind}: nats apart: {restricted.largest:.1e}, {without.largest:.1e} without the restriction")
+    require_parity(restricted, engines.config, when="with the restriction")
+    with pytest.raises(EngineError, match="disagree"):
+        require_parity(without, engines.config, when="without it")
+
+
+def test_each_turn_has_the_form(pair: tuple[str, EnginePair]) -> None:
+    _, engines = pair
+    groups = []
+    for number in range(4):
+        session = Session(engines.sample(str(number), [random_image(70, 150, number), "Which?"]), 0)
+        for turn in range(3):
+            sampling = Sampling(temperature=1.0, max_tokens=64, seed=10 * number + turn)
+            engines.processor.act(session, asyncio.run(engines.policy.generate(session, sampling)))
+            if turn < 2:
+                observe(engines.processor, session, "And now?", [random_image(64, 64, turn)])
+        groups.append(Group([session.trajectory("", "ok", 0.0)]))
+    assert all(len(group.trajectories[0].ledgers[0].turns) == 3 for group in groups)
+    require_parity(engines.differences(groups), engines.config, when="over turns")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({"trainer": {"num_ranks": 2, "cpus_per_rank": 0.1}, "mode": "sync"}, id="two ranks"),
+        pytest.param(
+            {
+                "trainer": {"num_ranks": 2, "sequence_parallel": 2, "cpus_per_rank": 0.1},
+                "mode": "async",
+            },
+            id="a shared sequence, asynchronously",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_a_run_is_trained_on_what_it_sampled(
+    options: dict[str, Any], tiny_family: Callable[[str], Path], local_ray: None, tmp_path: Path
+) -> None:
+    """A reference is restricted alike: before an update it is the policy itself."""
+    config = make_config(
+        tiny_family("qwen2_5_vl"),
+        run={"name": "structured", "dir": str(tmp_path)},
+        rollout={"structured_outputs": {"regex": REGEX}, "max_tokens": 48},
+        trainer=options["trainer"],
+        asynchronous={"mode": options["mode"]},
+        episodes={"lockstep": options["mode"] == "sync"},
+        algorithm={"kl_coef": 0.1, "entropy_coef": 0.01},
+        num_steps=2,
+        checkpoint={"every": 0},
+        logging={"tensorboard": False},
+    )
+    run(config)
+    steps = metrics(config)
+    assert len(steps) == 2 and all(step["optim/grad_norm"] > 0 for step in steps)
+    assert max(step["parity/max_abs_logprob_diff"] for step in steps) < 1e-4
+    assert abs(steps[0]["policy/kl_reference"]) < 1e-6
+    texts = [row["completion"] for row in rollouts(config.run_dir)]
+    assert texts and all(re.fullmatch(REGEX, text) for text in texts)
+
+
+def test_what_vllm_does_not_take_is_named_at_the_start(
+    tiny_family: Callable[[str], Path], local_ray: None
+) -> None:
+    config = family_config(
+        tiny_family("qwen2_5_vl"), rollout={"structured_outputs": {"regex": "[0-9"}, "max_tokens": 8}
+    )
+    with pytest.raises(ConfigError, match=r"rollout\.structured_outputs\.regex"), open_pair(config):
+        pass

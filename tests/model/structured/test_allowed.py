@@ -1,0 +1,84 @@
+"""Which tokens a grammar lets follow, place by place, with a tiny model's tokenizer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from builders import make_config
+from torch import Tensor
+from transformers import AutoTokenizer
+
+from vlrl.errors import InternalError
+from vlrl.ledger import IntArray
+from vlrl.model.structured.allowed import AllowedTokens
+from vlrl.processors.auto import open_processor
+
+
+def followed(model: Path, structured: dict[str, Any]) -> tuple[AllowedTokens, Any, int]:
+    config = make_config(model, rollout={"structured_outputs": structured})
+    processor = open_processor(config)
+    return (
+        AllowedTokens(config, processor.stop_token_ids),
+        AutoTokenizer.from_pretrained(model),
+        processor.stop_token_ids[0],
+    )
+
+
+def ids(tokenizer: Any, text: str, *more: int) -> IntArray:
+    return np.array([*tokenizer.encode(text, add_special_tokens=False), *more], np.int64)
+
+
+def texts(tokenizer: Any, row: Tensor) -> set[str]:
+    """What the tokens of one row say."""
+    bits = (row[:, None] >> torch.arange(32)) & 1
+    return {tokenizer.decode([number]) for number in bits.flatten().nonzero().flatten().tolist()}
+
+
+def every_place(number: int, action: IntArray) -> IntArray:
+    return np.array([[number, place] for place in range(len(action))], np.int64)
+
+
+def test_what_may_follow_is_what_the_expression_says(tiny_model: Path) -> None:
+    allowed, tokenizer, stop = followed(tiny_model, {"regex": "[0-9]{2}x"})
+    action = ids(tokenizer, "71x", stop)
+    rows = allowed([action], every_place(0, action))
+    digits = set("0123456789")
+    found = [texts(tokenizer, row) for row in rows]
+    assert len(action) == 4, "each digit is a token of its own"
+    assert found[0] == found[1] == digits
+    assert found[2] == {"x"}
+    assert found[3] == {"<|im_end|>", "<|endoftext|>"}, "those that end a completion, and no others"
+
+
+def test_places_come_in_any_order_and_actions_are_apart(tiny_model: Path) -> None:
+    allowed, tokenizer, stop = followed(tiny_model, {"choice": ["7", "8 9"]})
+    first, second = ids(tokenizer, "7", stop), ids(tokenizer, "8 9", stop)
+    whole = torch.cat([allowed([a], every_place(0, a)) for a in (first, second)])
+    places = np.concatenate([every_place(0, first), every_place(1, second)])
+    order = np.random.default_rng(0).permutation(len(places))
+    assert torch.equal(allowed([first, second], places[order]), whole[order])
+    twice = np.array([[1, 0], [1, 0]], np.int64)  # branches share a trained token
+    assert torch.equal(allowed([first, second], twice), whole[[len(first)] * 2])
+
+
+def test_a_completion_that_was_cut_is_followed_to_its_end(tiny_model: Path) -> None:
+    schema = {"type": "array", "items": {"type": "integer"}}
+    allowed, tokenizer, _ = followed(tiny_model, {"json_schema": schema})
+    action = ids(tokenizer, "[12, 34")
+    assert "]" in texts(tokenizer, allowed([action], every_place(0, action))[-1])
+
+
+def test_a_token_that_could_not_be_sampled_is_an_error(tiny_model: Path) -> None:
+    allowed, tokenizer, _ = followed(tiny_model, {"grammar": 'root ::= "no" | "yes"'})
+    action = ids(tokenizer, "nay")
+    with pytest.raises(InternalError, match=r"structured_outputs: token \d+, at place \d"):
+        allowed([action], every_place(0, action))
+
+
+def test_nothing_asked_is_nothing_followed(tiny_model: Path) -> None:
+    allowed, _, _ = followed(tiny_model, {"regex": "a+"})
+    assert allowed([], np.zeros((0, 2), np.int64)).shape[0] == 0

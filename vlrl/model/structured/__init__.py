@@ -1,0 +1,1 @@
+"""Structured outputs in the trainer."""
