@@ -1,14 +1,14 @@
-"""Generated tokens that a sampler of rows needs to a held-out accuracy, on digits of mixed difficulty.
+"""Generated tokens to a held-out accuracy, on digits of mixed difficulty: samplers of rows, and replay.
 
-    python benchmarks/curricula.py --seeds 0 1 2 --samplers uniform learnability
+    python benchmarks/curricula.py --seeds 0 1 2 --cases uniform learnability replay
 
-Three rows of four ask for one digit, which the warm start mostly reads; the fourth asks for the sum of
-two, which it adds now and then. Training and held-out rows are mixed alike. All runs of a seed share a warm
-start (SFT on as many rows of both kinds) and differ in data.train.sampler alone; `learnability` pools rows
-by their number of digits. The 256 held-out rows are answered greedily every --every steps; `tokens_to_target`
-are the tokens that training had generated when the accuracy was first at least --target, null if it never
-was. A run ends then, or after --steps. Results lie under --out, a JSON file each; a run that has one is not
-repeated. Nothing is timed.
+Three rows of four ask for one digit, which the warm start mostly reads; the fourth asks for the sum of two,
+which it adds every other time. Training and held-out rows are mixed alike. All runs of a seed share a warm
+start (SFT on as many rows of both kinds) and differ in one option alone: data.train.sampler, where
+`learnability` pools rows by their number of digits, or batch.replay beside a uniform sampler. The 256
+held-out rows are answered greedily every --every steps; `tokens_to_target` are the tokens that training had
+generated when the accuracy was first at least --target, null if it never was. A run ends then, or after
+--steps. Results lie under --out, a JSON file each; a run that has one is not repeated. Nothing is timed.
 """
 
 from __future__ import annotations
@@ -26,41 +26,44 @@ from vlrl.process.json_stdout import parse_with_json, print_json
 NUM_DIGITS, WARM_DIGITS = [1, 1, 1, 2], [1, 2]
 POOLED = {"pool_by": "num_digits", "half_life": 0.1}
 """A pool has many observations a step: a tenth of an epoch is 51 steps."""
-SAMPLERS: dict[str, Any] = {
-    "uniform": "uniform",
-    "learnability": {"name": "learnability", **POOLED},
-    "learnability_rows": {"name": "learnability"},
-    "hardness": {"name": "hardness", **POOLED},
+SAMPLER, REPLAY = "data.train.sampler", "batch.replay"
+CASES: dict[str, tuple[str, Any]] = {
+    "uniform": (SAMPLER, "uniform"),
+    "learnability": (SAMPLER, {"name": "learnability", **POOLED}),
+    "learnability_rows": (SAMPLER, {"name": "learnability"}),
+    "hardness": (SAMPLER, {"name": "hardness", **POOLED}),
+    "replay": (REPLAY, {"size": 64, "share": 0.5, "max_staleness": 4}),
 }
-"""Name of a case → data.train.sampler."""
+"""Name of a case → the option that it sets, and to what."""
 
 
-def config_of(sampler: str, seed: int, model: Path, args: argparse.Namespace) -> Config:
+def config_of(case: str, seed: int, model: Path, args: argparse.Namespace) -> Config:
     """The quickstart's on the mixture, at a constant rate: a run may end at any step."""
+    option, value = CASES[case]
     overrides = {
         "run.seed": seed,
         "run.dir": args.out,
-        "run.name": f"{sampler}-{seed}",
+        "run.name": f"{case}-{seed}",
         "model.path": model,
         "num_steps": args.steps,
         "data.train.options.num_digits": NUM_DIGITS,
         "data.eval.options.num_digits": NUM_DIGITS,
-        "data.train.sampler": json.dumps(SAMPLERS[sampler]),
+        option: json.dumps(value),
         "eval.group_by": "[num_digits]",
         "optim.schedule": "constant",
     }
     return quickstart_config("quickstart.yaml", without_extras(overrides))
 
 
-def result_of(sampler: str, seed: int, args: argparse.Namespace) -> dict[str, Any]:
+def result_of(case: str, seed: int, args: argparse.Namespace) -> dict[str, Any]:
     """A run's result, made if there is none."""
-    path = args.out / f"{sampler}-{seed}.json"
+    path = args.out / f"{case}-{seed}.json"
     if not path.is_file():
         model = warm_start(
             seed, args.out, json_mode=args.json, num_steps=args.warm_steps, num_digits=WARM_DIGITS
         )
         evaluations = train_evaluated(
-            config_of(sampler, seed, model, args),
+            config_of(case, seed, model, args),
             every=args.every,
             until=lambda e: e[GREEDY] >= args.target,
             json_mode=args.json,
@@ -68,7 +71,7 @@ def result_of(sampler: str, seed: int, args: argparse.Namespace) -> dict[str, An
         last = evaluations[-1]
         tokens = last["num_tokens"] if last[GREEDY] >= args.target else None
         result = {
-            "sampler": sampler,
+            "case": case,
             "seed": seed,
             "tokens_to_target": tokens,
             "evaluations": evaluations,
@@ -84,19 +87,19 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--samplers", nargs="+", choices=SAMPLERS, default=["uniform", "learnability"])
-    parser.add_argument("--steps", type=int, default=240, help="most steps of a run")
-    parser.add_argument("--warm-steps", type=int, default=300, help="steps of SFT before")
-    parser.add_argument("--every", type=int, default=10, help="steps between evaluations")
+    parser.add_argument("--cases", nargs="+", choices=CASES, default=["uniform", "learnability", "replay"])
+    parser.add_argument("--steps", type=int, default=160, help="most steps of a run")
+    parser.add_argument("--warm-steps", type=int, default=375, help="steps of SFT before")
+    parser.add_argument("--every", type=int, default=5, help="steps between evaluations")
     parser.add_argument("--target", type=float, default=0.9, help="held-out accuracy")
     parser.add_argument("--out", type=Path, default=Path("runs/curricula"))
     args = parse_with_json(parser)
     args.out = args.out.absolute()
-    results = [result_of(sampler, seed, args) for seed in args.seeds for sampler in args.samplers]
+    results = [result_of(case, seed, args) for seed in args.seeds for case in args.cases]
     for result in results:
         first, last = result["evaluations"][0], result["evaluations"][-1]
         print(
-            f"seed {result['seed']}  {result['sampler']:18s} {first['heldout/accuracy_greedy']:.3f} → "
+            f"seed {result['seed']}  {result['case']:18s} {first['heldout/accuracy_greedy']:.3f} → "
             f"{last['heldout/accuracy_greedy']:.3f} in {last['step']} steps, {last['num_tokens']:,} tokens"
         )
     if args.json:
