@@ -24,7 +24,8 @@ def test_every_row_leads_somewhere() -> None:
         assert (ROOT / file).is_file(), file
         assert f"def {test}(" in (ROOT / test_file).read_text(encoding="utf-8"), test
         key = re.fullmatch(r"\((\w+)(?:: \w+)?\)", preset)  # set by hand
-        known = {"default", "sampler", "preferences", "replay", "generator", *AlgorithmConfig.model_fields}
+        sections = {"default", "sampler", "preferences", "replay", "generator", "trainer"}
+        known = {*sections, *AlgorithmConfig.model_fields}
         assert preset in PRESETS or (key and key[1] in known), preset
 
 

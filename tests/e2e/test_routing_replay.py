@@ -139,7 +139,7 @@ def test_a_run_of_two_ranks_replays(
         data={"train": {"name": "digit_sum"}},
         rewards=[{"name": f"{tmp_path}/reward.py:length"}],
         generator={"routing_replay": True},
-        trainer={"num_ranks": 2, "cpus_per_rank": 0.1},
+        trainer={"num_ranks": 2, "cpus_per_rank": 0.1, "router_aux_coef": 0.01},
         asynchronous={"mode": mode},
         episodes={"lockstep": mode == "sync"},
         algorithm={"kl_coef": 0.1},
@@ -150,5 +150,6 @@ def test_a_run_of_two_ranks_replays(
     run(config)
     found = metrics(config)
     assert len(found) == 3 and all(step["optim/grad_norm"] > 0 for step in found)
+    assert all(1.9 < step["policy/router_aux_loss"] < 4 for step in found), "of 4 experts 2 are chosen"
     fresh = [step["parity/max_abs_logprob_diff"] for step in found if "parity/max_abs_logprob_diff" in step]
     assert fresh and max(fresh) < 1e-4

@@ -109,6 +109,7 @@ ALIASES: Mapping[str, str] = {
     "default_local_dir": "run.dir",
     "tensor_model_parallel_size": "generator.tensor_parallel_size",
     "router_replay": "generator.routing_replay",
+    "router_aux_loss_coef": "trainer.router_aux_coef",
     "enable_rollout_routing_replay": "generator.routing_replay",
     "ulysses_sequence_parallel_size": "trainer.sequence_parallel",
     "param_offload": "trainer.offload_parameters",

@@ -180,6 +180,8 @@ class TrainerConfig(Section):
     offload_dir: Path | None = None
     """Folder of a local disk (NVMe) for what is offloaded, in place of host memory; needs libaio-dev, and on
     GPUs the CUDA toolkit."""
+    router_aux_coef: float = Field(0.0, ge=0)
+    """Coefficient of the loss that keeps a mixture's experts evenly used, in whatever is trained."""
     cpus_per_rank: float = Field(1.0, gt=0)
     """Cores each rank reserves in Ray."""
     master_port: int | None = Field(None, ge=1024, le=65535)

@@ -22,6 +22,7 @@ from vlrl.model.head_logprobs import CHUNK_BYTES, HeadLogprobs
 from vlrl.model.kernels import interpolation, tiles
 from vlrl.model.kernels.spans import SpanKind
 from vlrl.model.kernels.spans import install as install_spans
+from vlrl.model.mixture.balance import RouterBalance
 from vlrl.model.mixture.replay import RoutingReplay
 from vlrl.model.policies.masks import PolicyMasks
 from vlrl.model.recurrent import layers as recurrent_layers
@@ -100,7 +101,11 @@ class DeviceBatch(TrainedTokens[Tensor]):
 
 
 class TreeModel(nn.Module):
-    """Wraps a vision-language model of transformers, to be called with micro-batches of prefix trees."""
+    """Wraps a vision-language model of transformers, to be called with micro-batches of prefix trees.
+
+    Attributes:
+        balance: the auxiliary loss of its routers, which its backward pass has; None without one.
+    """
 
     def __init__(
         self,
@@ -111,6 +116,7 @@ class TreeModel(nn.Module):
         features: Callable[[Any, DeviceBatch, StepFeatures], Any] = tower_features,
         sharers: ProcessGroup | None = None,
         replays_routing: bool = False,
+        router_aux_coef: float = 0.0,
     ) -> None:
         super().__init__()
         self.model: Any = model
@@ -125,6 +131,7 @@ class TreeModel(nn.Module):
         self._features, self._sharers = features, sharers
         self._masks = PolicyMasks.of(model)
         self._replay = RoutingReplay(model) if replays_routing else None
+        self.balance = RouterBalance(model, router_aux_coef) if router_aux_coef > 0 else None
 
     def predicting(self, batch: DeviceBatch, kept: StepFeatures | None) -> Tensor:
         """Last hidden states [M, hidden_size] of the tokens that predict the trained ones.
@@ -150,6 +157,8 @@ class TreeModel(nn.Module):
             self._masks.set(batch.policy_ids, len(batch.input_ids), len(batch.target_ids))
         if self._replay is not None:
             self._replay.set(batch.routed_experts)
+        if self.balance is not None:
+            self.balance.set(batch.weights.sum())
         features = self._features(core, batch, kept)
         ids, video_token_id = batch.input_ids[None], getattr(core.config, "video_token_id", None)
         if video_token_id is not None:

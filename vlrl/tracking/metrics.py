@@ -112,7 +112,8 @@ METRICS: Mapping[str, Metric] = {
     "off_policy/limited_fraction": Metric(
         "Share of trained tokens whose importance weight was truncated or masked", "fraction"
     ),
-    "policy/loss": Metric("Value of the minimised loss"),
+    "policy/loss": Metric("Value of the minimised loss, without the routers'"),
+    "policy/router_aux_loss": Metric("How unevenly a mixture uses its experts: top_k if all alike"),
     "parity/max_abs_logprob_diff": Metric(
         "Largest |trainer - sampler| log-probability of a fresh token before the step's first update; absent "
         "if no token was fresh",

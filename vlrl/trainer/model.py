@@ -71,9 +71,12 @@ def with_logprobs(
     chosen: RankChoices,
     cache: FeatureCache | None,
     sharers: ProcessGroup | None,
-    replays_routing: bool = False,
+    is_policy: bool = False,
 ) -> TreeLogprobs:
-    """The model wrapped for the loss, as was chosen; `cache` stands in for a frozen tower."""
+    """The model wrapped for the loss, as was chosen; `cache` stands in for a frozen tower.
+
+    The policy alone replays the engine's choices of experts, and is kept from using some of them too much.
+    """
     return TreeLogprobs(
         model,
         temperature=config.rollout.temperature,
@@ -83,7 +86,9 @@ def with_logprobs(
         chunk_bytes=chunk_bytes_on(chosen.device_type, config.trainer.logits_chunk_mib),
         **({"features": cache} if cache is not None else {}),
         sharers=sharers,
-        replays_routing=replays_routing,
+        replays_routing=is_policy and config.generator.routing_replay,
+        # ZeRO-3 takes the mean of the ranks' gradients, and their shares add up to 1.
+        router_aux_coef=config.trainer.router_aux_coef * config.trainer.world_size if is_policy else 0.0,
     )
 
 

@@ -188,6 +188,8 @@ def accounted(
     """What ranks have noted of their micro-batches, as one: metrics, and differences of fresh tokens."""
     sums = sum((result.sums for result in results), StepSums())
     metrics = {"policy/loss": sums.loss} | objective_metrics(sums, objective, config)
+    if config.trainer.router_aux_coef > 0:
+        metrics["policy/router_aux_loss"] = sums.router_aux
     if sums.num_media:
         metrics["vision/cached_share"] = sums.num_media_cached / sums.num_media
     return metrics, sum((result.differences for result in results), LogprobDifferences())

@@ -90,6 +90,8 @@ class RankPasses:
                 self._engine.backward(loss * self._config.trainer.world_size)
             sums.by_policy = sums_by_policy(batch, trainer_logprobs, entropy, terms, self._config)
             sums.loss = float(loss.detach())
+            if (balance := self._engine.module.balance) is not None:
+                sums.router_aux = balance.loss
             account.add(micro_batch, sums, trainer_logprobs, entropy)
         if train:
             self.has_gradients = True

@@ -104,7 +104,7 @@ class TrainerRank:
         self._chosen = choose_for(model, self._config, self._device)
         self._sharers = join_group(size)
         self._cache = feature_cache(model, self._config, self._device)
-        module = self._wrapped(model, replays_routing=self._config.generator.routing_replay)
+        module = self._wrapped(model, is_policy=True)
         make_leaves(module)
         optimizer = make_optimizer(module.parameters(), self._config, self._device.type)
         self._engine, *_ = deepspeed.initialize(model=module, optimizer=optimizer, config=options)
@@ -252,9 +252,9 @@ class TrainerRank:
         """Take the copies of policies that are due before a step, see `AdapterCopies.follow`."""
         self._copies.follow(step)
 
-    def _wrapped(self, model: Any, replays_routing: bool = False) -> TreeLogprobs:
+    def _wrapped(self, model: Any, is_policy: bool = False) -> TreeLogprobs:
         chosen, cache = self._chosen, self._cache
-        return with_logprobs(model, self._config, self._banned, chosen, cache, self._sharers, replays_routing)
+        return with_logprobs(model, self._config, self._banned, chosen, cache, self._sharers, is_policy)
 
     def _slices(self) -> Iterator[tuple[str, torch.Tensor]]:
         """This rank's flat slices of what is published, a lone adapter merged; every rank must call it."""

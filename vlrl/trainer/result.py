@@ -35,6 +35,7 @@ class StepSums:
     by_policy: by_policy.Sums = field(default_factory=by_policy.no_sums)
     groups: GroupSums = field(default_factory=no_groups)
     kl_of_others: float = 0.0
+    router_aux: float = 0.0
 
     def __add__(self, other: StepSums) -> StepSums:
         """Field by field."""

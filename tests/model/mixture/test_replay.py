@@ -16,7 +16,7 @@ from forked_episodes import FORKED, Family
 from vlrl.errors import ConfigError, InternalError
 from vlrl.ledger import ExpertArray, Ledger
 from vlrl.model.logprobs import DeviceBatch, TreeLogprobs
-from vlrl.model.mixture.replay import WEIGHTS
+from vlrl.model.mixture.routers import ROUTERS
 from vlrl.types import Group
 
 CPU = torch.device("cpu")
@@ -40,7 +40,7 @@ def without_hooks(request: pytest.FixtureRequest) -> Iterator[None]:
 def routers_of(model: Any) -> list[tuple[int, Any]]:
     """(layer, router) of each layer that has one."""
     layers = enumerate(model.get_decoder().layers)
-    return [(n, m) for n, layer in layers for m in layer.modules() if type(m).__name__ in WEIGHTS]
+    return [(n, m) for n, layer in layers for m in layer.modules() if type(m).__name__ in ROUTERS]
 
 
 def wrapped(family: Family) -> TreeLogprobs:

@@ -7,65 +7,22 @@ expert's answer counts is still the trainer's router's to say, and the router is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from vlrl.errors import ConfigError, InternalError
-
-WeightsFn: TypeAlias = Callable[[Any, Tensor, Tensor], Tensor]
-"""(router, its logits [T, num_experts], experts [T, top_k] int64) → [T, top_k], what each expert counts."""
-
-
-def _softmax(router: Any, logits: Tensor, experts: Tensor) -> Tensor:
-    """Qwen's: probabilities of the chosen, which add up to 1 unless a config says otherwise."""
-    chosen = torch.softmax(logits, dim=-1, dtype=torch.float32).gather(-1, experts)
-    if getattr(router, "norm_topk_prob", True):
-        chosen = chosen / chosen.sum(dim=-1, keepdim=True)
-    return chosen.to(logits.dtype)
-
-
-def _sigmoid(router: Any, logits: Tensor, experts: Tensor) -> Tensor:
-    """GLM's, from DeepSeek-V3: scores without the bias that the choice is made with."""
-    chosen = logits.sigmoid().gather(-1, experts)
-    if router.norm_topk_prob:
-        chosen = chosen / (chosen.sum(dim=-1, keepdim=True) + 1e-20)
-    return chosen * float(router.routed_scaling_factor)
-
-
-WEIGHTS: Mapping[str, WeightsFn] = {
-    "Qwen3VLMoeTextTopKRouter": _softmax,
-    "Qwen3MoeTopKRouter": _softmax,
-    "Qwen3_5MoeTopKRouter": _softmax,
-    "Glm4vMoeTextTopkRouter": _sigmoid,
-}
-"""Class of a router in transformers, whose forward gives (logits, weights, experts) → how it weighs."""
+from vlrl.errors import InternalError
+from vlrl.model.mixture.routers import Output, RouterKind, hook_routers
 
 
 class RoutingReplay:
     """The choices for the present micro-batch, on the routers of a model of transformers."""
 
     def __init__(self, model: Any) -> None:
-        """Hook every router.
-
-        Raises:
-            ConfigError: if the model has none, or such as are not known here.
-        """
+        """Hook every router; raises ConfigError if there is none."""
         self._experts: Tensor | None = None
-        found = False
-        for number, layer in enumerate(model.get_decoder().layers):
-            for module in layer.modules():
-                if weights := WEIGHTS.get(type(module).__name__):
-                    module.register_forward_hook(partial(self._as_chosen, weights, number))
-                    found = True
-        if not found:
-            raise ConfigError(
-                f"generator.routing_replay: {type(model).__name__} has no router of experts that vlrl knows "
-                f"({', '.join(WEIGHTS)}); leave the option out for a model without experts"
-            )
+        hook_routers(model, self._as_chosen, "generator.routing_replay")
 
     def set(self, routed_experts: Tensor | None) -> None:
         """Begin a micro-batch; holds until the next one, for layers computed again in the backward pass.
@@ -75,10 +32,8 @@ class RoutingReplay:
         """
         self._experts = routed_experts
 
-    def _as_chosen(
-        self, weights: WeightsFn, layer: int, router: nn.Module, inputs: Any, output: tuple[Tensor, ...]
-    ) -> tuple[Tensor, ...]:
-        """A router's (logits, weights, experts) with the engine's choices."""
+    def _as_chosen(self, kind: RouterKind, layer: int, router: Any, inputs: Any, output: Output) -> Output:
+        """What a router returned, with the engine's choices."""
         if self._experts is None:
             return output
         logits, _, own = output
@@ -89,4 +44,4 @@ class RoutingReplay:
             )
         chosen = self._experts[:, layer].to(own.device, own.dtype)
         experts = torch.where(chosen >= 0, chosen, own)
-        return logits, weights(router, logits, experts), experts
+        return logits, kind.weights(router, logits, experts), experts
