@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,20 +19,6 @@ from vlrl.model.mixture.routers import ROUTERS, RouterKind
 
 CPU = torch.device("cpu")
 COEF = 0.3
-
-
-@pytest.fixture(scope="module", params=["qwen3_vl_moe", "qwen3_5_moe", "glm4v_moe", "internvl3_5_moe"])
-def family(request: pytest.FixtureRequest, tiny_family: Callable[[str], Path]) -> Family:
-    return Family.open(request.param, tiny_family(request.param))
-
-
-@pytest.fixture(autouse=True)
-def without_hooks(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Models are shared; what a test hooks to their routers ends with it."""
-    yield
-    if "family" in request.fixturenames:
-        for _, router in routers_of(request.getfixturevalue("family").model):
-            router._forward_hooks.clear()
 
 
 def routers_of(model: Any) -> list[tuple[RouterKind, Any]]:

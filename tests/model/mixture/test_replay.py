@@ -23,20 +23,6 @@ CPU = torch.device("cpu")
 TOLERANCE = 1e-5
 
 
-@pytest.fixture(scope="module", params=["qwen3_vl_moe", "qwen3_5_moe", "glm4v_moe", "internvl3_5_moe"])
-def family(request: pytest.FixtureRequest, tiny_family: Callable[[str], Path]) -> Family:
-    return Family.open(request.param, tiny_family(request.param))
-
-
-@pytest.fixture(autouse=True)
-def without_hooks(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Models are shared; what a test hooks to their routers ends with it."""
-    yield
-    if "family" in request.fixturenames:
-        for _, router in routers_of(request.getfixturevalue("family").model):
-            router._forward_hooks.clear()
-
-
 def routers_of(model: Any) -> list[tuple[int, Any]]:
     """(layer, router) of each layer that has one."""
     layers = enumerate(model.get_decoder().layers)
