@@ -77,6 +77,7 @@ def test_a_config_survives_being_written_and_read(file: Path) -> None:
         ("=3", ["'=3'", "section.key=value"]),
         ("num_steps.x=3", ["num_steps.x=3", "'num_steps' is a value, not a section"]),
         ("num_steps=[1", ["num_steps=[1", "not valid YAML"]),
+        ("rollout.structured_outputs.regex=[0-9]+", ["in double quotes", "key='\"[0-9]+\"'"]),
     ],
 )  # fmt: skip
 def test_a_wrong_override_is_named_with_its_remedy(file: Path, override: str, words: list[str]) -> None:

@@ -58,9 +58,7 @@ def options_of(given: list[str] | None, what: str) -> dict[str, Any]:
     Raises:
         ConfigError: for what is not key=value, or a value that is not YAML.
     """
-    import yaml
-
-    from vlrl.config.strict_yaml import load_yaml
+    from vlrl.config.strict_yaml import load_value
 
     options: dict[str, Any] = {}
     for each in given or []:
@@ -73,8 +71,5 @@ def options_of(given: list[str] | None, what: str) -> dict[str, Any]:
             node = node.setdefault(parent, {})
             if not isinstance(node, dict):
                 raise ConfigError(f"{what}{each!r}: {parent!r} was given a value before")
-        try:
-            node[leaf] = load_yaml(text)
-        except yaml.YAMLError as error:
-            raise ConfigError(f"{what}{each!r}: the value is not valid YAML: {error}") from error
+        node[leaf] = load_value(text, f"{what}{each!r}")
     return options

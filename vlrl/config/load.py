@@ -48,7 +48,7 @@ from vlrl.config.options import (
 from vlrl.config.paths import model_place, with_absolute_paths
 from vlrl.config.rollout import EnvConfig, EpisodeConfig
 from vlrl.config.section import named_list
-from vlrl.config.strict_yaml import load_yaml
+from vlrl.config.strict_yaml import load_value, load_yaml
 from vlrl.errors import ConfigError
 from vlrl.registry.objects import with_names
 
@@ -301,10 +301,7 @@ def _apply_override(tree: dict[str, Any], override: str) -> None:
             node = node[parent]
         if not isinstance(node, dict | list):
             raise ConfigError(f"override {override!r}: {parent!r} is a value, not a section")
-    try:
-        value = load_yaml(text)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"override {override!r}: the value is not valid YAML: {error}") from error
+    value = load_value(text, f"override {override!r}")
     node = _only_item(node, leaf)
     if isinstance(node, list):
         node[_list_index(leaf, key, node)] = value

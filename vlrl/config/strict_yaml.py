@@ -7,6 +7,8 @@ from typing import Any
 
 import yaml
 
+from vlrl.errors import ConfigError
+
 
 class DuplicateKey(yaml.constructor.ConstructorError):
     """A mapping has a key twice; plain YAML keeps the last value silently."""
@@ -50,3 +52,23 @@ def load_yaml(text: str) -> Any:
             stands twice.
     """
     return yaml.load(text, _StrictLoader)
+
+
+def load_value(text: str, given: str) -> Any:
+    """The value of a key=value.
+
+    Args:
+        text: what is behind the sign.
+        given: names the whole in the error.
+
+    Raises:
+        ConfigError: for what is not YAML.
+    """
+    try:
+        return load_yaml(text)
+    except yaml.YAMLError as error:
+        reason = " ".join(str(error).split("\n")[0].split())
+        raise ConfigError(
+            f"{given}: the value is not valid YAML: {reason}; a text with a bracket, a brace, a colon or # "
+            "is put in double quotes, and these in the shell's single ones: key='\"[0-9]+\"'"
+        ) from error
