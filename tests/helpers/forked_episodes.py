@@ -115,6 +115,8 @@ class Family:
             **options,
         )
         logits = self.model.lm_head(output.last_hidden_state)[0, :-1].float()
+        if cap := getattr(core.config.get_text_config(), "final_logit_softcapping", None):
+            logits = cap * torch.tanh(logits / cap)
         logits[:, list(self.ours.banned_token_ids)] = -torch.inf
         return torch.log_softmax(logits, -1).gather(1, torch.tensor(ledger.token_ids)[1:, None])[:, 0]
 

@@ -19,8 +19,10 @@ def plain(
     temperature: float,
     banned: list[int],
     allowed: Tensor | None = None,
+    cap: float | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    logits = nn.functional.linear(hidden, weight, bias).float() / temperature
+    logits = nn.functional.linear(hidden, weight, bias).float()
+    logits = (logits if cap is None else cap * torch.tanh(logits / cap)) / temperature
     mask = torch.zeros_like(logits, dtype=torch.bool) if allowed is None else ~allowed
     mask[:, banned] = True
     logprobs = torch.log_softmax(logits.masked_fill(mask, -torch.inf), dim=-1)
@@ -48,12 +50,13 @@ def inputs(
     num_logits=st.integers(1, 400),
     with_bias=st.booleans(),
     bonus=st.sampled_from([0.0, 0.7]),
+    cap=st.sampled_from([None, 0.5, 30.0]),
     seed=st.integers(0, 2**16),
     data=st.data(),
 )
 def test_values_and_gradients_are_the_formulas(
     num_tokens: int, width: int, vocab: int, temperature: float, num_logits: int, with_bias: bool,
-    bonus: float, seed: int, data: st.DataObject,
+    bonus: float, cap: float | None, seed: int, data: st.DataObject,
 ) -> None:  # fmt: skip
     banned = data.draw(st.lists(st.integers(0, vocab - 2), unique=True))
     targets = torch.tensor(data.draw(st.lists(st.integers(0, vocab - 1), min_size=num_tokens, max_size=num_tokens)), dtype=torch.int64)  # fmt: skip  # noqa: E501
@@ -61,10 +64,11 @@ def test_values_and_gradients_are_the_formulas(
     hidden, weight, bias = inputs(num_tokens, width, vocab, torch.float32, with_bias=with_bias, seed=seed)
     leaves = [x for x in (hidden, weight, bias) if x is not None]
     share = torch.randn(num_tokens, generator=torch.Generator().manual_seed(seed)) * allowed
-    expected, expected_entropy = plain(hidden, weight, bias, targets, temperature, banned)
+    expected, expected_entropy = plain(hidden, weight, bias, targets, temperature, banned, cap=cap)
     found, entropy = token_logprobs(
-        hidden, weight, bias, targets, temperature=temperature, banned_token_ids=banned, num_logits=num_logits
-    )
+        hidden, weight, bias, targets, temperature=temperature, banned_token_ids=banned,
+        num_logits=num_logits, cap=cap,
+    )  # fmt: skip
     assert torch.allclose(found, expected, atol=1e-4)
     assert torch.allclose(entropy, expected_entropy, atol=1e-4)
 

@@ -38,13 +38,19 @@ class HeadLogprobs(nn.Module):
     bias: Tensor | None
 
     def __init__(
-        self, head: nn.Linear, *, temperature: float, banned_token_ids: Sequence[int], chunk_bytes: int
+        self,
+        head: nn.Linear,
+        *,
+        temperature: float,
+        banned_token_ids: Sequence[int],
+        chunk_bytes: int,
+        cap: float | None = None,
     ) -> None:
         """Args: see `token_logprobs`; `chunk_bytes` bounds one chunk of float32 logits."""
         super().__init__()
         self.weight = head.weight
         self.register_parameter("bias", head.bias)
-        self._temperature, self._banned = temperature, list(banned_token_ids)
+        self._temperature, self._banned, self._cap = temperature, list(banned_token_ids), cap
         self._num_logits = max(1, chunk_bytes // FLOAT32_BYTES)
 
     def forward(
@@ -60,6 +66,7 @@ class HeadLogprobs(nn.Module):
             banned_token_ids=self._banned,
             num_logits=self._num_logits,
             allowed=allowed,
+            cap=self._cap,
         )
 
 
@@ -73,6 +80,7 @@ def token_logprobs(
     banned_token_ids: Sequence[int],
     num_logits: int,
     allowed: Tensor | None = None,
+    cap: float | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Log-softmax of ((hidden · weightᵀ + bias) / temperature) at the targets; banned tokens are impossible.
 
@@ -84,16 +92,18 @@ def token_logprobs(
         temperature: divides the logits.
         banned_token_ids: ids that get no probability.
         num_logits: most logits held at a time, a chunk; at least one token's (forward) or one column's
-            (backward). Two float32 tensors of this size live at once, and one of hidden's dtype.
+            (backward). Two float32 tensors of this size live at once, and one of hidden's dtype; with a cap
+            one more.
         allowed: [M, words] int32, a bit for each token that could be sampled there, the lowest of a word
             first; tokens beyond the last word could not. None: all could.
+        cap: what no logit exceeds, before the temperature: cap · tanh(logit / cap), as Gemma has it.
 
     Returns:
         (logprobs [M] float32 nats, entropy [M] float32 nats), both differentiable.
     """
     banned = torch.as_tensor(list(banned_token_ids), dtype=torch.int64, device=hidden.device)
     logprobs, entropy = _TokenLogprobs.apply(  # type: ignore[no-untyped-call]
-        hidden, weight, bias, target_ids, banned, temperature, num_logits, allowed
+        hidden, weight, bias, target_ids, banned, temperature, num_logits, allowed, cap
     )
     return logprobs, entropy
 
@@ -110,6 +120,7 @@ class _TokenLogprobs(torch.autograd.Function):
         temperature: float,
         num_logits: int,
         allowed: Tensor | None,
+        cap: float | None,
     ) -> tuple[Tensor, Tensor]:
         num_tokens = len(hidden)
         normalizer = hidden.new_empty(num_tokens, dtype=torch.float32)
@@ -117,7 +128,7 @@ class _TokenLogprobs(torch.autograd.Function):
         size = max(1, num_logits // len(weight))
         for start in range(0, num_tokens, size):
             rows = slice(start, start + size)
-            logits = _logits(hidden[rows], weight, bias, temperature)
+            logits = _logits(hidden[rows], weight, bias, temperature, cap)
             here = None if allowed is None else allowed[rows]
             impossible = _Impossible(banned, here, slice(0, len(weight)))
             impossible.fill(logits, -torch.inf)
@@ -127,7 +138,7 @@ class _TokenLogprobs(torch.autograd.Function):
             # What is impossible adds nothing, but 0 · -inf is not a number.
             entropy[rows] = normalizer[rows] - torch.linalg.vecdot(probs, impossible.fill(logits, 0.0))
         ctx.save_for_backward(hidden, weight, bias, target_ids, banned, normalizer, entropy, allowed)
-        ctx.temperature, ctx.num_logits = temperature, num_logits
+        ctx.temperature, ctx.num_logits, ctx.cap = temperature, num_logits, cap
         ctx.set_materialize_grads(False)
         return logprobs, entropy
 
@@ -137,7 +148,7 @@ class _TokenLogprobs(torch.autograd.Function):
         """Gradients: d logprob_i / d logit_iv = (1[v = target_i] - p_iv) / temperature.
 
         And, where the loss has a part for it, d entropy_i / d logit_iv = -p_iv (log p_iv + entropy_i) /
-        temperature.
+        temperature. A cap has the slope 1 - (capped logit / cap)².
         """
         hidden, weight, bias, target_ids, banned, normalizer, entropy, allowed = ctx.saved_tensors
         of_logprobs, of_entropy = (
@@ -152,7 +163,10 @@ class _TokenLogprobs(torch.autograd.Function):
         for start in range(0, len(weight), size):
             columns = slice(start, min(start + size, len(weight)))
             part = None if bias is None else bias[columns]
-            logits = _logits(hidden, weight[columns], part, ctx.temperature)
+            logits = _logits(hidden, weight[columns], part, ctx.temperature, ctx.cap)
+            slope = (
+                None if ctx.cap is None else (logits * (ctx.temperature / ctx.cap)).square_().neg_().add_(1)
+            )
             own_logprobs = logits.sub_(normalizer[:, None])
             if of_entropy is None:
                 grad = own_logprobs.exp_().mul_(-scale)
@@ -164,6 +178,8 @@ class _TokenLogprobs(torch.autograd.Function):
             # One place a row: nothing meets, so the order of CUDA's atomic additions has no effect.
             grad.scatter_add_(1, place[:, None], scale * inside[:, None])
             _Impossible(banned, allowed, columns).fill(grad, 0.0)
+            if slope is not None:
+                grad.mul_(slope)
             if grad_bias is not None:
                 grad_bias[columns] = grad.sum(0)
             low = grad.to(hidden.dtype)
@@ -175,7 +191,7 @@ class _TokenLogprobs(torch.autograd.Function):
             grad_hidden.to(hidden.dtype) if wants_hidden else None,
             grad_weight,
             grad_bias,
-            *(None,) * 5,
+            *(None,) * 6,
         )
 
 
@@ -203,7 +219,12 @@ def _bits(words: Tensor, columns: slice) -> Tensor:
     return bits[:, start : start + columns.stop - columns.start]
 
 
-def _logits(hidden: Tensor, weight: Tensor, bias: Tensor | None, temperature: float) -> Tensor:
+def _logits(
+    hidden: Tensor, weight: Tensor, bias: Tensor | None, temperature: float, cap: float | None
+) -> Tensor:
     """[rows, H] and [columns, H] to [rows, columns] float32, a tensor of its own."""
     product = hidden @ weight.T if bias is None else torch.addmm(bias, hidden, weight.T)
-    return product.float().div_(temperature)
+    logits = product.float()
+    if cap is not None:
+        logits = logits.div_(cap).tanh_().mul_(cap)
+    return logits.div_(temperature)

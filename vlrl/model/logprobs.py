@@ -214,6 +214,7 @@ class TreeLogprobs(TreeModel):
                 temperature=temperature,
                 banned_token_ids=banned_token_ids,
                 chunk_bytes=chunk_bytes,
+                cap=getattr(model.config.get_text_config(), "final_logit_softcapping", None),
             )
         )
 
