@@ -117,6 +117,7 @@ PATHS = (
     "vllm.model_executor.layers.vocab_parallel_embedding.ParallelLMHead",
     "vllm.model_executor.layers.fused_moe.modular_kernel.FusedMoEKernel.fused_experts",
     "vllm.model_executor.models.interfaces.SupportsLoRA.packed_modules_mapping",
+    "vllm.model_executor.models.utils.WeightsMapper.apply_list",
     "vllm.sampling_params.RequestOutputKind.FINAL_ONLY",
 )
 """Looked up while a run goes on, by names that no import says."""

@@ -15,7 +15,8 @@ MAX_NAMED = 5
 def require_whole_parts(model: Any, sent: Iterable[str]) -> None:
     """Refuse a version that has some of the matrices which vLLM keeps as one, and not the others.
 
-    Such a one would be loaded in part, and the rest of it would be memory that nothing was written to.
+    Such a one would be loaded in part, and the rest of it would be memory that nothing was written to. A
+    layer that reads another layer's keys and values has a matrix for its queries alone (Gemma 4).
 
     Args:
         model: vLLM's; its `packed_modules_mapping` has the parts of such matrices.
@@ -25,13 +26,19 @@ def require_whole_parts(model: Any, sent: Iterable[str]) -> None:
         EngineError: naming what is missing.
     """
     packed: Mapping[str, Sequence[str]] = getattr(model, "packed_modules_mapping", {})
-    names = set(sent)
+    mapper: Any = getattr(model, "hf_to_vllm_mapper", None)
+    renames = mapper and mapper.get_rename_mapper()  # a part keeps its name
+    names, own = set(sent), {name for name, _ in model.named_parameters()}
+
+    def is_whole(name: str) -> bool:
+        return not own.isdisjoint([name] if renames is None else renames.apply_list([name]))
+
     missing = {
         other
         for parts in packed.values()
         for name in names
         for other in _siblings(name, parts)
-        if other not in names
+        if other not in names and not is_whole(name)
     }
     if missing:
         raise EngineError(
