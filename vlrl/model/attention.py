@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import torch
@@ -70,9 +70,29 @@ def choose(
     )
 
 
+def layer_configs(config: Any) -> Sequence[Any]:
+    """The configs of all language layers where transformers keeps one for each (Gemma 4), else the one."""
+    return list(config.per_layer_config) if getattr(config, "is_heterogeneous", False) else [config]
+
+
+def require_causal(text_config: Any) -> None:
+    """Raise ConfigError if tokens of a language model also see later ones, by its config."""
+    if kind := getattr(text_config, "use_bidirectional_attention", None):
+        raise ConfigError(
+            f"model.path: by text_config.use_bidirectional_attention={kind!r} tokens see each other in both "
+            "directions (tokens of an image do in Gemma 4 26B-A4B and 31B). Neither vlrl's attention over "
+            "prefix trees nor vLLM on a CPU computes that; train Gemma 4 E2B or E4B, or another family"
+        )
+
+
 def heads_of(model: Any, num_slices: int = 1) -> HeadShape:
-    """The heads of a model's language layers; of a rank's share of them, if ranks share a sequence."""
-    config = model.get_decoder().config
+    """The heads of a model's language layers; of a rank's share of them, if ranks share a sequence.
+
+    Where layers differ, those of the widest: a kernel that can do these can do narrower ones.
+    """
+    config = max(
+        layer_configs(model.get_decoder().config), key=lambda layer: getattr(layer, "head_dim", None) or 0
+    )
     queries = int(config.num_attention_heads)
     keys = int(getattr(config, "num_key_value_heads", None) or queries)
     size = int(getattr(config, "head_dim", None) or config.hidden_size // queries)
@@ -98,10 +118,14 @@ def install(model: Any) -> None:
 
     Args:
         model: a vision-language model of transformers, its attention "sdpa" or "eager".
+
+    Raises:
+        ConfigError: if its tokens see later ones.
     """
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import sdpa_mask
 
+    require_causal(model.get_decoder().config)
     AttentionInterface.register(NAME, attend)
     AttentionMaskInterface.register(NAME, sdpa_mask)
     model.get_decoder().config._attn_implementation = NAME
