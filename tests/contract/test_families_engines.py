@@ -52,11 +52,14 @@ SLOW = (
     "mistral3",
     "glm4v",
     "glm4v_moe",
+    "gemma4",
 )
-# LLaVA's features are taken before the tower's last norm, LLaVA-NeXT's before the last layer too.
+# LLaVA's features are taken before the tower's last norm, LLaVA-NeXT's before the last layer too. vlrl gives
+# Gemma 4 nothing to hear.
 UNUSED = {
     "llava_onevision": ("post_layernorm",),
     "llava_next": ("post_layernorm", "vision_tower.encoder.layers.1."),
+    "gemma4": ("audio_tower", "embed_audio"),
 }
 FAMILIES = [
     "qwen3_vl_moe",

@@ -27,7 +27,7 @@ CPU = torch.device("cpu")
 GIB = 2**30
 
 
-@pytest.fixture(scope="module", params=["qwen3_vl", "internvl", "llava_onevision"])
+@pytest.fixture(scope="module", params=["qwen3_vl", "internvl", "llava_onevision", "gemma4"])
 def family(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
     from transformers import AutoModelForImageTextToText
 

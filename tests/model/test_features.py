@@ -24,7 +24,7 @@ CPU = torch.device("cpu")
 TOLERANCE = 1e-5
 
 
-@pytest.fixture(scope="module", params=["qwen2_5_vl", "qwen3_vl", "internvl", "llava_onevision"])
+@pytest.fixture(scope="module", params=["qwen2_5_vl", "qwen3_vl", "internvl", "llava_onevision", "gemma4"])
 def family(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
     from transformers import AutoModelForImageTextToText
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from vlrl.errors import ConfigError
 
-Part: TypeAlias = Literal["vision_tower", "projector", "embeddings", "language_layers", "head"]
+Part: TypeAlias = Literal["vision_tower", "projector", "embeddings", "language_layers", "head", "audio_tower"]
 
 # In transformers' names: Qwen-VL's merger lies inside its tower, the other families' projectors beside it.
 # MiniCPM-V's vit_merger is a layer of its tower.
@@ -17,11 +17,13 @@ _PARTS: tuple[tuple[Part, re.Pattern[str]], ...] = (
     (
         "projector",
         re.compile(
-            r"(^|\.)(merger|deepstack_merger_list|multi_modal_projector|connector|image_newline)(\.|$)"
+            r"(^|\.)(merger|deepstack_merger_list|multi_modal_projector|connector|image_newline|embed_vision)"
+            r"(\.|$)"
         ),
     ),
     ("vision_tower", re.compile(r"(^|\.)(visual|vision_tower|vision_model)\.")),
-    ("embeddings", re.compile(r"(^|\.)embed_tokens\.")),
+    ("audio_tower", re.compile(r"(^|\.)(audio_tower|embed_audio)\.")),
+    ("embeddings", re.compile(r"(^|\.)(embed_tokens|embed_tokens_per_layer)\.")),
     ("head", re.compile(r"(^|\.)(lm_head|score)\.")),
 )
 VISION_PARTS: tuple[Part, ...] = ("vision_tower", "projector")
@@ -45,10 +47,15 @@ def matches(name: str, pattern: str) -> bool:
 def freeze(model: Any, patterns: Sequence[str]) -> None:
     """Take what the patterns name out of training: no gradient, no optimizer state.
 
+    An audio tower (Gemma 4's) always is: nothing that vlrl trains on is heard.
+
     Raises:
         ConfigError: if a pattern names nothing.
     """
     named = list(model.named_parameters())
+    for name, parameter in named:
+        if part_of(name) == "audio_tower":
+            parameter.requires_grad_(False)
     for pattern in patterns:
         found = [parameter for name, parameter in named if matches(name, pattern)]
         if not found:

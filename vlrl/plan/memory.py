@@ -291,9 +291,13 @@ def _update_tensors(config: Config, device: str) -> int:
 
 
 def _logits(shape: ModelShape, work: Workload, config: Config, device: str) -> int:
-    """Two chunks in float32 and one of the weights' type; the head's whole gradient, made in one piece."""
+    """Chunks in float32, two or with a cap three, one of the weights' type; the head's whole gradient."""
     whole = -(-work.micro_targets // work.num_slices) * shape.vocab * FLOAT32
     chunk = min(chunk_bytes_on(device, config.trainer.logits_chunk_mib), whole)
     head = shape.vocab * shape.language.hidden * shape.weight_bytes
     trained = shape.trained.get("head", 0) + shape.trained.get("embeddings", 0) > 0
-    return 2 * chunk + chunk * shape.weight_bytes // FLOAT32 + (head if trained else 0)
+    return (
+        (3 if shape.caps_logits else 2) * chunk
+        + chunk * shape.weight_bytes // FLOAT32
+        + (head if trained else 0)
+    )

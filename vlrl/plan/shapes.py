@@ -97,6 +97,7 @@ class ModelShape:
         num_tensors: parameters that are tensors of their own.
         teacher: shape of algorithm.teacher; None without one.
         critic: shape of algorithm.critic, with its own head; None without one.
+        caps_logits: whether no logit exceeds a cap (Gemma 4).
     """
 
     params: Mapping[str, int]
@@ -112,6 +113,7 @@ class ModelShape:
     num_tensors: int = 0
     teacher: ModelShape | None = None
     critic: ModelShape | None = None
+    caps_logits: bool = False
 
     @property
     def num_params(self) -> int:
@@ -183,7 +185,11 @@ def _read_shape(config: Config, fetch: bool) -> ModelShape:
             adapters += count * config.lora.rank * sum(shape)
             outputs[part] += count * shape[0]
     text, vision = found.get_text_config(), found.vision_config
-    merge = getattr(vision, "spatial_merge_size", None) or getattr(found, "spatial_merge_size", None)
+    merge = (
+        getattr(vision, "spatial_merge_size", None)
+        or getattr(found, "spatial_merge_size", None)
+        or getattr(vision, "pooling_kernel_size", None)
+    )
     return ModelShape(
         params=dict(params),
         trained=dict(trained),
@@ -196,13 +202,18 @@ def _read_shape(config: Config, fetch: bool) -> ModelShape:
         patches_per_token=merge**2 if merge else _shuffled(found),
         weight_bytes=BYTES[config.model.dtype],
         num_tensors=sum(1 for _ in model.parameters()),
+        caps_logits=getattr(text, "final_logit_softcapping", None) is not None,
     )
 
 
 def _stack(model: Any, part: str, config: Any) -> Stack:
-    """The longest list of layers of a part, and the widths that its config has under several names."""
+    """The longest list of layers of a part, and the widths that its config has under several names.
+
+    Of layers that differ (Gemma 4's) it has the mean.
+    """
     from torch import nn
 
+    from vlrl.model.attention import layer_configs
     from vlrl.model.parts import part_of
 
     lists = [
@@ -214,8 +225,9 @@ def _stack(model: Any, part: str, config: Any) -> Stack:
     # Qwen2-VL's tower calls its own width embed_dim; its hidden_size is the language model's.
     hidden = int(getattr(config, "embed_dim", None) or config.hidden_size)
     heads = int(getattr(config, "num_attention_heads", None) or config.num_heads)
-    width = int(getattr(config, "head_dim", None) or hidden // heads)
-    key_heads = int(getattr(config, "num_key_value_heads", None) or heads)
+    kinds = layer_configs(config)
+    width = sum(int(getattr(kind, "head_dim", None) or hidden // heads) for kind in kinds) // len(kinds)
+    key_heads = sum(int(getattr(kind, "num_key_value_heads", None) or heads) for kind in kinds) // len(kinds)
     experts = int(getattr(config, "num_experts_per_tok", None) or 0)
     if experts:
         expert = int(config.moe_intermediate_size)
@@ -223,6 +235,8 @@ def _stack(model: Any, part: str, config: Any) -> Stack:
         inner = experts * expert + int(shared or expert * getattr(config, "n_shared_experts", 0))
     else:
         inner = int(getattr(config, "intermediate_size", None) or config.mlp_ratio * hidden)
+        if getattr(config, "use_double_wide_mlp", False):  # where keys and values are another layer's
+            inner += inner * config.num_kv_shared_layers // len(layers)
     names = [name for name, _ in layers[0].named_modules()]
     gated = any(name.endswith(("gate_proj", "gate_up_proj", "experts")) for name in names)
     return Stack(
@@ -237,7 +251,7 @@ def _stack(model: Any, part: str, config: Any) -> Stack:
         num_heads=heads,
         num_key_heads=key_heads,
         recurrence=_recurrence(config),
-        num_norms=max(2, sum(name.endswith("layernorm") for name in names)),
+        num_norms=max(2, sum(name.endswith(("layernorm", "layer_input_norm")) for name in names)),
         num_experts=experts,
     )
 

@@ -140,6 +140,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "qwen3_5_moe": "vlrl.processors.qwen_vl:Qwen3VLProcessor",
         "glm4v": "vlrl.processors.glm4v:Glm4vProcessor",
         "glm4v_moe": "vlrl.processors.glm4v:Glm4vProcessor",
+        "gemma4": "vlrl.processors.gemma4:Gemma4Processor",
         "internvl": "vlrl.processors.internvl:InternVLProcessor",
         "minicpmv4_6": "vlrl.processors.minicpmv:MiniCPMVProcessor",
         "mistral3": "vlrl.processors.mistral3:Mistral3Processor",

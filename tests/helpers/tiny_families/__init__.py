@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from tiny_families.gemma import build_gemma3
+from tiny_families.gemma import build_gemma3, build_gemma4
 from tiny_families.llava import build_llava_next, build_llava_onevision
 from tiny_families.minicpmv import build_minicpmv4_6
 from tiny_families.parts import CORPUS
@@ -51,5 +51,6 @@ BUILDERS: dict[str, Callable[[Path], Path]] = {
     "llava_next": build_llava_next,
     "llava_onevision": build_llava_onevision,
     "gemma3": build_gemma3,
+    "gemma4": build_gemma4,
 }
 """A model type's tiny model."""

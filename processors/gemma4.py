@@ -1,0 +1,85 @@
+"""Gemma 4 E2B and E4B: turns in angle marks; every image is enlarged to nearly the same number of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vlrl.errors import ConfigError
+from vlrl.processors.family import FamilyProcessor
+from vlrl.types import Media, MediaShape
+
+if TYPE_CHECKING:
+    from vlrl.config import Config
+
+
+class Gemma4Processor(FamilyProcessor):
+    """Sizes follow from an image's shape and the model's max_soft_tokens; max_pixels does not change them."""
+
+    end_of_turn = "<turn|>"
+    end_tokens = ("<eos>", "<|tool_response>")
+    media_tokens = (
+        "<|image|>", "<|image>", "<image|>", "<|video|>", "<|audio|>", "<|audio>", "<audio|>",
+    )  # fmt: skip
+
+    def __init__(self, config: Config) -> None:
+        from vlrl.model.attention import require_causal
+
+        super().__init__(config)
+        text = self._model_config.get_text_config()
+        require_causal(text)  # before an engine and ranks are started
+        if text.hidden_size_per_layer_input and text.pad_token_id != 0:
+            raise ConfigError(
+                f"model.path: text_config.pad_token_id={text.pad_token_id}: transformers gives the tokens of "
+                "an image the layers' embeddings of that token, vLLM those of token 0; give 0, as published"
+            )
+        images = self._hf.image_processor
+        self._token_side = int(images.patch_size * images.pooling_kernel_size)
+
+    @property
+    def engine_options(self) -> Mapping[str, Any]:
+        """How many tokens an image has at most; vLLM would go by the model's config, not its processor's."""
+        return {"max_soft_tokens": int(self._hf.image_processor.max_soft_tokens)}
+
+    def fit(self, height: int, width: int, min_pixels: int, max_pixels: int) -> tuple[int, int]:
+        """The size that transformers resizes to, resized again until it stays.
+
+        Rounding leaves room: 20 by 3 tokens of 70 become 21 by 3, and these 22 by 3. Sides only grow.
+        """
+        from transformers.models.gemma4.image_processing_gemma4 import get_aspect_ratio_preserving_size
+
+        images, size = self._hf.image_processor, (0, 0)
+        fitted = height, width
+        while fitted != size:
+            size = fitted
+            fitted = get_aspect_ratio_preserving_size(
+                *size,
+                patch_size=images.patch_size,
+                max_patches=images.max_soft_tokens * images.pooling_kernel_size**2,
+                pooling_kernel_size=images.pooling_kernel_size,
+            )
+        return size
+
+    def grid(self, shape: MediaShape) -> tuple[int, int, int]:
+        """Patches, before they are pooled."""
+        height, width = shape.size
+        patch = int(self._hf.image_processor.patch_size)
+        return 1, height // patch, width // patch
+
+    def expand(self, shape: MediaShape) -> str:
+        """A bracketed run of pads, one for each square of pooled patches."""
+        height, width = shape.size
+        num_tokens = (height // self._token_side) * (width // self._token_side)
+        return str(self._hf.replace_image_token({"num_soft_tokens_per_image": [num_tokens]}, 0))
+
+    def pixels(self, media: Sequence[Media]) -> dict[str, npt.NDArray[Any]]:
+        """pixel_values [media, patches, 3 · side²] float32; image_position_ids [media, patches, 2] int64."""
+        out = self._hf.image_processor(
+            images=[np.array(m.frames[0]) for m in media or [self._blank()]],  # torch wants writable memory
+            return_tensors="pt",
+            input_data_format="channels_last",
+        )
+        return {name: out[name].numpy() for name in ("pixel_values", "image_position_ids")}
