@@ -12,7 +12,7 @@ from train_shapes import IMAGE_PAD, MERGE, PATCH
 
 from vlrl.algorithm.credit import group_with_advantages
 from vlrl.batch import MicroBatch
-from vlrl.processors.mrope import mrope_positions
+from vlrl.processors.prompts.mrope import mrope_positions
 from vlrl.rollout.session import Session
 from vlrl.types import Generation, Group, Media, Prompt, Sample, Score, VersionSpan
 

@@ -20,8 +20,8 @@ from vlrl.errors import ConfigError, DataError
 from vlrl.processors.media.plan import MediaPlan, plan_media, resolve_media
 from vlrl.processors.media.store import MediaStore
 from vlrl.processors.messages import media_parts, message_of, split_parts, text_of
-from vlrl.processors.mrope import text_positions
-from vlrl.processors.template import ChatTemplate, TextPieces, without_opened
+from vlrl.processors.prompts.mrope import text_positions
+from vlrl.processors.prompts.template import ChatTemplate, TextPieces, without_opened
 from vlrl.rollout.session import MediaMessage
 from vlrl.types import (
     EnvTask,

@@ -11,7 +11,7 @@ from qwen_vl_utils.vision_process import smart_resize
 
 from vlrl.processors.family import FamilyProcessor
 from vlrl.processors.media.video_metadata import video_metadata
-from vlrl.processors.mrope import mrope_positions
+from vlrl.processors.prompts.mrope import mrope_positions
 from vlrl.types import IntArray, Media, MediaShape
 
 if TYPE_CHECKING:

@@ -45,7 +45,7 @@ def with_text_config(folder: Path, target: Path, **fields: Any) -> Path:
 def test_images_that_see_themselves_both_ways_are_refused(
     tiny_family: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    """By the processor, before anything is started; with another processor by the trainer."""
+    """The processor refuses, before anything is started; with another processor the trainer does."""
     folder = seen_both_ways(tiny_family("gemma4"), tmp_path / "model")
     said = r"text_config\.use_bidirectional_attention='vision'.*train Gemma 4 E2B or E4B"
     with pytest.raises(ConfigError, match=said):

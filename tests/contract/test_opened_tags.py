@@ -16,7 +16,7 @@ from vlrl.envs.gui.actions import Click
 from vlrl.envs.gui.codecs.codec import View
 from vlrl.envs.gui.codecs.open import CODECS, open_codec
 from vlrl.processors.auto import open_processor
-from vlrl.processors.template import without_opened
+from vlrl.processors.prompts.template import without_opened
 from vlrl.registry import BUILT_IN
 from vlrl.rewards.agents.gui import click_in_box
 from vlrl.rollout.session import Session

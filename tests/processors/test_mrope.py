@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vlrl.processors.mrope import mrope_positions, text_positions
+from vlrl.processors.prompts.mrope import mrope_positions, text_positions
 
 SIDES = st.integers(1, 5)
 PIECES = st.lists(

@@ -296,8 +296,5 @@ def _logits(shape: ModelShape, work: Workload, config: Config, device: str) -> i
     chunk = min(chunk_bytes_on(device, config.trainer.logits_chunk_mib), whole)
     head = shape.vocab * shape.language.hidden * shape.weight_bytes
     trained = shape.trained.get("head", 0) + shape.trained.get("embeddings", 0) > 0
-    return (
-        (3 if shape.caps_logits else 2) * chunk
-        + chunk * shape.weight_bytes // FLOAT32
-        + (head if trained else 0)
-    )
+    num_chunks = 3 if shape.caps_logits else 2
+    return num_chunks * chunk + chunk * shape.weight_bytes // FLOAT32 + (head if trained else 0)

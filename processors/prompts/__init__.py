@@ -1,0 +1,1 @@
+"""How a conversation becomes text, and tokens their positions."""
