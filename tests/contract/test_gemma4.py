@@ -115,6 +115,20 @@ def test_a_size_that_was_given_comes_back_as_it_is(
     assert processor.expand(MediaShape("image", size)).count("<|image|>") == num_tokens
 
 
+@pytest.mark.slow
+def test_an_adapter_that_vllm_would_call_past_is_refused(
+    tiny_family: Callable[[str], Path], local_ray: None
+) -> None:
+    """The projection of the layers' embeddings is held by two of its modules, and wrapped in one of them."""
+    config = family_config(tiny_family("gemma4"), lora={"rank": 2, "sync": "adapter"})
+    policy = VllmPolicy(config, open_processor(config))
+    try:
+        with pytest.raises(ConfigError, match=r"1 layers of .*per_layer_model_projection.*lora\.sync=merged"):
+            policy.wait_ready()
+    finally:
+        policy.close()
+
+
 @cache
 def open_processor_once(folder: Path) -> Any:
     return open_processor(family_config(folder))

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from builders import make_config
+from torch import nn
 
 from vlrl.engine.arguments import engine_arguments
-from vlrl.engine.lora import adapter_arguments, require_places
+from vlrl.engine.lora import adapter_arguments, called_past, require_places
 from vlrl.errors import ConfigError
 from vlrl.model.lora import adapter_targets
 from vlrl.model.meta_model import empty_model
@@ -55,3 +56,17 @@ def test_layers_without_a_place_are_refused_with_the_remedy() -> None:
     require_places([], "m")
     with pytest.raises(ConfigError, match=r"no adapter to 2 layers of m .* 'a\.b'; set lora\.sync=merged"):
         require_places(["a.b", "a.c"], "m")
+
+
+def test_a_layer_that_is_called_past_its_adapter_is_found() -> None:
+    """vLLM's Gemma 4 has a projection in two modules, and wraps it in one."""
+    model, inner, layer, other = (nn.Module() for _ in range(4))
+    inner.held_twice, inner.held_once = layer, other
+    model.inner, model.held_twice = inner, layer
+    wrappers = {}
+    for name in ("held_twice", "held_once"):
+        wrapper = nn.Module()
+        wrapper.base_layer = getattr(inner, name)
+        setattr(inner, name, wrapper)
+        wrappers[f"inner.{name}"] = wrapper
+    assert called_past(model, wrappers) == {"inner.held_twice"}

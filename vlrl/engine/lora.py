@@ -107,7 +107,8 @@ class AdapterSlots:
         """
         self._layers, self._policies = layers, tuple(policies)
         self._worker, self._manager = model_runner.lora_manager, model_runner.lora_manager._adapter_manager
-        self._mapper = _renames(model_runner.get_model())
+        self._model = model_runner.get_model()
+        self._mapper = _renames(self._model)
         for request in adapter_requests(policies):
             self._worker.add_dummy_lora(request, rank=1)
             self._manager.activate_adapter(request.lora_int_id)
@@ -116,9 +117,9 @@ class AdapterSlots:
         self.unknown_products = use_plain_products(wrappers) if on_cpu else ""
 
     def without_place(self) -> list[str]:
-        """The layers that have no place for an adapter in this model."""
-        packed = self._manager.packed_modules
-        places = {p for name in self._manager.modules for p in packed.get(name, [name])}
+        """The layers that have no place for an adapter in this model, or are called past it."""
+        packed, past = self._manager.packed_modules, called_past(self._model, self._manager.modules)
+        places = {p for name in self._manager.modules if name not in past for p in packed.get(name, [name])}
         return [layer for layer in self._layers if _name_here(layer, self._mapper) not in places]
 
     def load(self, tensors: Mapping[str, torch.Tensor], options: LoraConfig) -> None:
@@ -172,6 +173,17 @@ class AdapterSlots:
         self._manager.remove_adapter(adapter_id)
         self._manager.add_adapter(made)
         self._manager.activate_adapter(adapter_id)
+
+
+def called_past(model: Any, wrappers: Mapping[str, Any]) -> set[str]:
+    """Names of wrapped layers that another module of the model holds, and calls, without their adapter.
+
+    vLLM wraps a layer where it finds it first; Gemma 4's per_layer_model_projection is held twice.
+    """
+    names = {id(wrapper.base_layer): name for name, wrapper in wrappers.items()}
+    own = {id(wrapper) for wrapper in wrappers.values()}
+    others = (module for module in model.modules() if id(module) not in own)
+    return {names[id(child)] for other in others for child in other.children() if id(child) in names}
 
 
 def _names_in(model_class: Any, targets: Iterable[str]) -> Iterator[str]:
