@@ -136,10 +136,11 @@ def words_of(allowed: Tensor) -> Tensor:
     vocab=st.integers(20, 140),
     num_logits=st.integers(1, 1500),
     with_bias=st.booleans(),
+    cap=st.sampled_from([None, 0.5]),
     seed=st.integers(0, 1000),
 )
 def test_what_a_grammar_refuses_is_impossible_at_its_token_alone(
-    num_tokens: int, vocab: int, num_logits: int, with_bias: bool, seed: int
+    num_tokens: int, vocab: int, num_logits: int, with_bias: bool, cap: float | None, seed: int
 ) -> None:
     generator = torch.Generator().manual_seed(seed)
     allowed = torch.rand(num_tokens, vocab, generator=generator) < 0.3
@@ -153,10 +154,10 @@ def test_what_a_grammar_refuses_is_impossible_at_its_token_alone(
         if chunked:
             logprobs, entropy = token_logprobs(
                 hidden, weight, bias, targets, temperature=0.7, banned_token_ids=banned,
-                num_logits=num_logits, allowed=words_of(allowed),
+                num_logits=num_logits, allowed=words_of(allowed), cap=cap,
             )  # fmt: skip
         else:
-            logprobs, entropy = plain(hidden, weight, bias, targets, 0.7, banned, allowed.clone())
+            logprobs, entropy = plain(hidden, weight, bias, targets, 0.7, banned, allowed.clone(), cap)
         (logprobs @ torch.linspace(-1, 2, num_tokens) + entropy.sum()).backward()
         of_bias = [] if bias is None else [bias.grad]
         results.append([logprobs, entropy, hidden.grad, weight.grad, *of_bias])
