@@ -160,13 +160,21 @@ def test_an_exported_model_has_the_buffer(ranks: Sent, tmp_path: Path, shard_byt
     assert torch.equal(model.get_buffer(BIAS), ranks.expected)
 
 
+BOUNDS = ("input_min", "input_max", "output_min", "output_max")
+
+
 @pytest.mark.parametrize("family", BUILDERS)
 def test_buffers_that_are_computed_are_not_sent(tiny_family: Callable[[str], Path], family: str) -> None:
-    """Tables of rotary positions are in no file."""
+    """Tables of rotary positions are in no file; Gemma 4's bounds and scales of layers are."""
     from transformers import AutoConfig, AutoModelForImageTextToText
 
     config = AutoConfig.from_pretrained(tiny_family(family))
     with torch.device("meta"):
         model = AutoModelForImageTextToText.from_config(config)
     assert any(True for _ in model.named_buffers())
-    assert [name for name, _ in persistent_buffers(model)] == ([BIAS] if family == "glm4v_moe" else [])
+    names = [name for name, _ in persistent_buffers(model)]
+    if family == "gemma4":
+        assert {name.rpartition(".")[2] for name in names} == {*BOUNDS, "layer_scalar"}
+        assert not any("rotary" in name or "embed_scale" in name for name in names)
+    else:
+        assert names == ([BIAS] if family == "glm4v_moe" else [])
