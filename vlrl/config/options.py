@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from vlrl.config.chat import ChatEndpoint
+from vlrl.config.rollout import StructuredOutputs
 from vlrl.config.section import Name, named_list
 from vlrl.config.section import Section as Section
-from vlrl.config.structured import StructuredOutputs
 
 
 def _interval(ends: tuple[float, float] | None) -> tuple[float, float] | None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from vlrl.config.structured import StructuredOutputs
+from vlrl.config.rollout import StructuredOutputs
 from vlrl.engine.structured import structured_params
 from vlrl.errors import EngineError
 from vlrl.ledger import ExpertArray

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from vlrl.config.structured import StructuredOutputs
+from vlrl.config.rollout import StructuredOutputs
 from vlrl.errors import ConfigError
 
 ARGUMENTS: Mapping[str, Any] = {"structured_outputs_config": {"backend": "xgrammar"}}

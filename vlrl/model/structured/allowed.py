@@ -14,7 +14,7 @@ from typing import Any
 from torch import Tensor
 
 from vlrl.config import Config
-from vlrl.config.structured import StructuredOutputs
+from vlrl.config.rollout import StructuredOutputs
 from vlrl.errors import InternalError
 from vlrl.ledger import IntArray
 from vlrl.storage.model_cache import local_model
