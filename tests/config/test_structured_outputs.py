@@ -1,4 +1,4 @@
-"""rollout.structured_outputs: one of four, and what is none of them."""
+"""rollout.structured_outputs: one of five, and what is none of them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from vlrl.errors import ConfigError
 @pytest.mark.parametrize(
     ("given", "named"),
     [
-        ({}, "give one of json_schema, regex, choice and grammar, not none"),
+        ({}, "give one of json_schema, regex, choice, grammar and structural_tag, not none"),
         ({"regex": "a", "choice": ["b"]}, "not regex and choice"),
         ({"choice": []}, "structured_outputs.choice"),
         ({"choice": ["a", ""]}, "choice has an empty text"),
         ({"grammar": "left or right"}, r"write GBNF, such as: root ::="),
+        ({"structural_tag": {"type": "structural_tag"}}, "structural_tag has no format"),
         ({"json": {}}, r"did you mean 'rollout\.structured_outputs\.json_schema'"),
     ],
 )
-def test_what_is_none_of_the_four_is_refused(given: dict[str, Any], named: str) -> None:
+def test_what_is_none_of_the_five_is_refused(given: dict[str, Any], named: str) -> None:
     with pytest.raises(ConfigError, match=named):
         make_config(rollout={"structured_outputs": given})
 

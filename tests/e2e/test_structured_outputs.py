@@ -32,6 +32,14 @@ KINDS: dict[str, Any] = {
     "json_schema": SCHEMA,
     "choice": ["left", 'say "stop"', "right\\up"],
     "grammar": RULES,
+    "structural_tag": {
+        "format": {
+            "type": "tag",
+            "begin": "<call>",
+            "content": {"type": "json_schema", "json_schema": SCHEMA},
+            "end": "</call>",
+        }
+    },
 }
 
 
@@ -39,8 +47,9 @@ def matches(kind: str, text: str) -> bool:
     match kind:
         case "regex":
             return re.fullmatch(REGEX, text) is not None
-        case "json_schema":
-            value = json.loads(text)
+        case "json_schema" | "structural_tag":
+            value = json.loads(text.removeprefix("<call>").removesuffix("</call>"))
+            assert text.startswith("<call>") == (kind == "structural_tag")
             return value["action"] in ("click", "type") and isinstance(value["x"], int)
         case "choice":
             return text in KINDS["choice"]

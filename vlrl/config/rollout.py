@@ -135,11 +135,11 @@ class EpisodeConfig(Section):
         return self
 
 
-GrammarKind: TypeAlias = Literal["json_schema", "regex", "grammar"]
+GrammarKind: TypeAlias = Literal["json_schema", "regex", "grammar", "structural_tag"]
 
 
 class StructuredOutputs(Section):
-    """What every completion must look like, by one of four; the trainer's distribution is restricted too."""
+    """What every completion must look like, by one of five; the trainer's distribution is restricted too."""
 
     json_schema: dict[str, Any] | None = None
     """JSON of this schema."""
@@ -150,16 +150,24 @@ class StructuredOutputs(Section):
     grammar: str | None = None
     """A text of this grammar: rules in GBNF, as llama.cpp and xgrammar read it, that begin at `root`."""
 
+    structural_tag: dict[str, Any] | None = None
+    """Free text with tags whose content has a form, such as tool calls: xgrammar's `{type: structural_tag,
+    format: …}`."""
+
     @model_validator(mode="after")
     def _one_of_them(self) -> StructuredOutputs:
         given = [name for name in type(self).model_fields if getattr(self, name) is not None]
         if len(given) != 1:
             found = " and ".join(given) or "none"
-            raise ValueError(f"give one of json_schema, regex, choice and grammar, not {found}")
+            raise ValueError(
+                f"give one of json_schema, regex, choice, grammar and structural_tag, not {found}"
+            )
         if self.choice is not None and not all(self.choice):
             raise ValueError("choice has an empty text; leave it out")
         if self.grammar is not None and "::=" not in self.grammar:
             raise ValueError('grammar has no rule; write GBNF, such as: root ::= "left" | "right"')
+        if self.structural_tag is not None and "format" not in self.structural_tag:
+            raise ValueError("structural_tag has no format; write {type: structural_tag, format: {type: …}}")
         return self
 
     @property
@@ -171,6 +179,8 @@ class StructuredOutputs(Section):
             return "regex", self.regex
         if self.grammar is not None:
             return "grammar", self.grammar
+        if self.structural_tag is not None:
+            return "structural_tag", json.dumps({"type": "structural_tag", **self.structural_tag})
         return "grammar", "root ::= " + " | ".join(map(_quoted, self.choice or ()))
 
 

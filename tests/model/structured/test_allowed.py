@@ -54,6 +54,20 @@ def test_what_may_follow_is_what_the_expression_says(tiny_model: Path) -> None:
     assert found[3] == {"<|im_end|>", "<|endoftext|>"}, "those that end a completion, and no others"
 
 
+def test_text_is_free_but_for_what_stands_in_tags(tiny_model: Path) -> None:
+    """Thoughts, then a call of a tool: the usual agent's turn."""
+    tag = {"begin": "<call>", "content": {"type": "regex", "pattern": "[0-9]x"}, "end": "</call>"}
+    form = {"type": "triggered_tags", "triggers": ["<call>"], "tags": [tag], "at_least_one": False}
+    allowed, tokenizer, stop = followed(tiny_model, {"structural_tag": {"format": form}})
+    action = ids(tokenizer, "add <call>7x</call>", stop)
+    said = [tokenizer.decode([token]) for token in action]
+    rows = [texts(tokenizer, row) for row in allowed([action], every_place(0, action))]
+    inside = said.index("7")
+    assert rows[inside] == set("0123456789") and rows[inside + 1] == {"x"}
+    assert len(rows[0]) > 100 and {"7", "<|vision_start|>"} < rows[0], "a special token is the text it spells"
+    assert "<|im_end|>" in rows[-1]
+
+
 def test_places_come_in_any_order_and_actions_are_apart(tiny_model: Path) -> None:
     allowed, tokenizer, stop = followed(tiny_model, {"choice": ["7", "8 9"]})
     first, second = ids(tokenizer, "7", stop), ids(tokenizer, "8 9", stop)

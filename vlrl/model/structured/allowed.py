@@ -88,3 +88,5 @@ def _compiled(structured: StructuredOutputs, compiler: Any) -> Any:
             return compiler.compile_regex(text)
         case "grammar":
             return compiler.compile_grammar(text)
+        case "structural_tag":
+            return compiler.compile_structural_tag(text)
