@@ -107,7 +107,8 @@ class OSWorldPackage:
 
     def _ask(self, method: str, limit_s: float, **request: Any) -> Any:
         try:
-            said = _ask(self._python, method, limit_s, limit_s=limit_s, **request)
+            # A request of the program that ends at the same moment would be a failure of another kind.
+            said = _ask(self._python, method, limit_s, limit_s=2 * limit_s, **request)
         except TimeoutError as error:
             raise EnvFailure("hung", str(error)) from error
         except Gone as error:
