@@ -39,7 +39,8 @@ def prepare_structured(engine: Any, structured: StructuredOutputs | None) -> Non
         validate_xgrammar_grammar(SamplingParams(structured_outputs=structured_params(structured)))
     except (ValueError, VLLMValidationError) as error:
         given = next(name for name, value in structured if value is not None)
-        raise ConfigError(f"rollout.structured_outputs.{given}: {error}; correct it") from error
+        reason = " ".join(str(error).split())
+        raise ConfigError(f"rollout.structured_outputs.{given}: {reason}; correct it") from error
     manager = engine.engine_core.engine_core.structured_output_manager
     if manager._use_async_grammar_compilation:
         manager._use_async_grammar_compilation = False

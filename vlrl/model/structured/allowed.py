@@ -76,10 +76,10 @@ class AllowedTokens:
         assert structured is not None, "without the section nobody asks"
         # vLLM counts the tokenizer's own end to those of the request.
         stops = sorted({*self._stop_token_ids, tokenizer.eos_token_id} - {None})
-        return _compiled(structured, xgrammar.GrammarCompiler(info)), text.vocab_size, stops
+        return _compile(structured, xgrammar.GrammarCompiler(info)), text.vocab_size, stops
 
 
-def _compiled(structured: StructuredOutputs, compiler: Any) -> Any:
+def _compile(structured: StructuredOutputs, compiler: Any) -> Any:
     kind, text = structured.kind_and_text
     match kind:
         case "json_schema":
