@@ -18,7 +18,7 @@ def engine_of(manager: Any) -> Any:
 
 
 def test_grammars_are_compiled_in_the_engines_own_thread() -> None:
-    """In another one, requests would join their batches by the clock (law 8)."""
+    """Requests would else join their batches by the clock (law 8)."""
     manager = SimpleNamespace(_use_async_grammar_compilation=True)
     prepare_structured(engine_of(manager), StructuredOutputs(regex="[0-9]+"))
     assert manager._use_async_grammar_compilation is False
