@@ -10,7 +10,7 @@ from typing import Any
 
 from vlrl.envs.gui.actions import Action, Answer, Finish
 from vlrl.envs.gui.screen import Element, Form, Screen
-from vlrl.envs.gui.web.chromium.browser import Browser, give_back, take
+from vlrl.envs.gui.web.chromium.browser import Browser, give_back, running, take
 from vlrl.envs.gui.web.chromium.chrome import Sandbox
 from vlrl.envs.gui.web.chromium.gate import BLANK, ORIGIN, Gate
 from vlrl.envs.gui.web.chromium.pipe import BrowserFailure, Deadline, Overdue
@@ -21,6 +21,12 @@ from vlrl.errors import ConfigError
 
 SWEEP_EVERY = 8
 """Episodes: left alone, a browser collects the garbage of closed pages late."""
+CROWD = 16
+"""Environments that share a browser before they are named as what it may be slow for."""
+_CROWDED = (
+    "; %d other environments share this process's browser: lower episodes.max_episodes, or let them run in "
+    "processes with a browser each (env.isolation: process, env.num_processes)"
+)
 
 
 class WebBackend:
@@ -59,20 +65,25 @@ class WebBackend:
         if self._page is not None:
             self._page.close()
             self._page = None
-        browser = self._enter()
+        try:
+            browser = self._enter()
+            self._sweep()
+            self._page = Page(
+                browser, self._context, ORIGIN + address, self._gate, self._look, seed, on_hang=self.close
+            )
+        except Overdue as error:
+            self.close()
+            others = sum(each.num_users for each in running())
+            raise Overdue(f"{error}{_CROWDED % others if others >= CROWD else ''}") from error
+        return self._page
+
+    def _sweep(self) -> None:
+        """Leave nothing of the pages before."""
         if self._anchor is not None:
             self._anchor.forget_stored()
             self._num_pages += 1
             if self._num_pages % SWEEP_EVERY == 0:
                 self._anchor.sweep()
-        try:
-            self._page = Page(
-                browser, self._context, ORIGIN + address, self._gate, self._look, seed, on_hang=self.close
-            )
-        except Overdue:
-            self.close()
-            raise
-        return self._page
 
     def perform(self, action: Action) -> Screen:
         """See `Backend`."""

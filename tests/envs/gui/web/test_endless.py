@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from vlrl.envs.gui.actions import Click
+from vlrl.envs.gui.web import backend
 from vlrl.envs.gui.web.chromium import browser
 from vlrl.envs.gui.web.chromium.pipe import BrowserFailure
 from vlrl.envs.gui.web.folder import WebFolder
@@ -99,3 +100,14 @@ def test_others_go_on_meanwhile(loop: str, open_folder: Callable[..., WebFolder]
     browser.running()[0].close()  # rather than to wait, too
     thread.join()
     assert len(failed) == 1
+
+
+def test_who_shares_the_browser_of_an_overdue_page_is_said(
+    open_folder: Callable[..., WebFolder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """256 pages at once in one browser: none of them answered, and nothing said why."""
+    monkeypatch.setattr(backend, "CROWD", 1)
+    open_folder(30.0).reset({"name": "calm"}, 0)
+    remedy = "1 other environments share this process's browser: lower episodes.max_episodes"
+    with pytest.raises(BrowserFailure, match=remedy):
+        open_folder(1.5).reset({"name": "at once"}, 0)
