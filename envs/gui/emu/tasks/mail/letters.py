@@ -1,4 +1,4 @@
-"""Mail: find and sort letters, answer questions about them, write some."""
+"""Mail: find and sort letters, and answer questions about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Browsing: addresses, links, tabs and bookmarks, and questions that pages answer."""
+"""Browsing: addresses, links, tabs and bookmarks."""
 
 from __future__ import annotations
 

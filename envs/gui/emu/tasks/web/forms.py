@@ -1,4 +1,4 @@
-"""Forms in the browser: buy, join, book, write in a forum."""
+"""Forms of a shop in the browser: put into the cart, change it, order."""
 
 from __future__ import annotations
 

@@ -6,19 +6,11 @@ from typing import Any
 
 from vlrl.envs.gui.emu.oracle.intents import choose, click, type_into
 from vlrl.envs.gui.emu.records import booking_record, member_record
-from vlrl.envs.gui.emu.sites import club, fly, shop
+from vlrl.envs.gui.emu.sites import club, fly
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.task import Draw, Setup, template
-from vlrl.envs.gui.emu.tasks.content.web import (
-    PEOPLE,
-    browse,
-    flights,
-    follow,
-    is_at,
-)
+from vlrl.envs.gui.emu.tasks.content.web import PEOPLE, browse, flights, follow, is_at
 from vlrl.envs.gui.emu.wording import listed, worded
-
-SHOP, CART = f"{shop.HOST}/", f"{shop.HOST}/cart"
 
 
 @template("forms/sign_up", levels=(1, 2, 3))

@@ -135,9 +135,9 @@ for _noun, (_a_de, _the_de, _a_fr, _the_fr, _a_es, _the_es) in NOUNS.items():
         add_sentences(f"a {{colour}} {_noun}\n{_in}")
 add_sentences("""
 a cottage with a {colour} roof
-de: ein Häuschen mit einem Dach in {colour} Antworte mit dem Namen der Farbe.
-fr: une maisonnette au toit de couleur {colour} Réponds par le nom de la couleur.
-es: una casita con tejado de color {colour} Responde con el nombre del color.
+de: ein Häuschen mit einem Dach in {colour}
+fr: une maisonnette au toit de couleur {colour}
+es: una casita con tejado de color {colour}
 
 The photo {file} is not the right way up. Turn it.
 de: Das Foto {file} liegt nicht richtig herum. Drehe es.
