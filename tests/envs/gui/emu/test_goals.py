@@ -28,7 +28,7 @@ def english_again() -> Iterator[None]:
 
 
 def made(name: str, level: int, form: str, seed: int, language: str, goals: str = "screen") -> Setup:
-    """A task as it is drawn on a screen in a language."""
+    """A task on a screen in a language."""
     looks = {**Variation({"language": language}).draw(seed), "form": form}
     speak(language, goals)
     return TEMPLATES[name].make(Draw(np.random.default_rng(seed), level, looks))
@@ -120,8 +120,8 @@ def test_the_option_says_the_language_of_goals_and_nothing_of_the_world() -> Non
 
 def test_the_option_may_be_a_list_and_is_refused_by_name() -> None:
     assert Variation({}).draw(3)["goal_language"] == "screen"
-    drawn = {Variation({"goal_language": ["screen", "en"]}).draw(n)["goal_language"] for n in range(9)}
-    assert drawn == {"screen", "en"}
+    sampled = {Variation({"goal_language": ["screen", "en"]}).draw(n)["goal_language"] for n in range(9)}
+    assert sampled == {"screen", "en"}
     with pytest.raises(ConfigError, match=r"goal_language='it'; choose from screen, en, de, fr, es"):
         EmuEnv(goal_language="it")
 
