@@ -36,6 +36,7 @@ class EmuEnv(GuiEnv):
     toasts="some" notices that have nothing to do with the task come meanwhile; the default is "none". With
     pages="dense" the browser's pages are like real ones; with keyboard="screen" phones have a keyboard on the
     screen, with choices="sheet" their lists come from below. The defaults are "plain", "none" and "menu".
+    Goals are in the language of the screen; goal_language="en" (or "de", "fr", "es") gives them in that one.
     """
 
     def __init__(
@@ -124,7 +125,7 @@ def sayable(templates: Sequence[Template], form: Form, codec: str) -> list[Templ
 def needs(template: Template, form: Form) -> tuple[Action, ...]:
     """Examples of the actions that its tasks take, at any level, and that not every grammar can say."""
     looks = {**Variation({}).draw(0), "form": form}
-    speak(looks["language"])
+    speak(looks["language"], looks.pop("goal_language"))
     found: list[Action] = []
     found += [Finish(False)] * template.may_refuse
     for level in template.levels:

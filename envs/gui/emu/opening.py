@@ -89,7 +89,7 @@ def opening(
 ) -> Opening:
     """Set the task up and draw what is to be seen."""
     looks = {**variation.draw(episode.seed), "form": form}
-    speak(looks["language"])
+    speak(looks["language"], looks.pop("goal_language"))  # which is no part of the world
     rng = np.random.default_rng(derive_seed("setup", episode.name, episode.level, episode.seed))
     setup = template.make(Draw(rng, episode.level, looks))
     files = empty_disk()

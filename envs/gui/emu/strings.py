@@ -5,7 +5,10 @@ from __future__ import annotations
 from contextvars import ContextVar
 
 LANGUAGES = ("en", "de", "fr", "es")
+SCREEN = "screen"
+"""Stands for the language of the screen where the language of goals is said."""
 _language: ContextVar[str] = ContextVar("language", default="en")
+_goals: ContextVar[str] = ContextVar("goals", default=SCREEN)
 
 
 def tr(english: str) -> str:
@@ -22,9 +25,16 @@ def tr(english: str) -> str:
     return words[LANGUAGES.index(language) - 1]
 
 
-def speak(language: str) -> None:
-    """Which language `tr` gives from now on, in this thread."""
+def speak(language: str, goals: str = SCREEN) -> None:
+    """Which language `tr` gives from now on, in this thread, and which one goals are in."""
     _language.set(language)
+    _goals.set(goals)
+
+
+def language_of_goals() -> str:
+    """What `speak` said of goals."""
+    goals = _goals.get()
+    return _language.get() if goals == SCREEN else goals
 
 
 WORDS: dict[str, tuple[str, str, str]] = {}

@@ -10,7 +10,7 @@ import numpy as np
 from vlrl.envs.gui.emu.drawing.theme import PALETTES
 from vlrl.envs.gui.emu.drawing.wallpaper import WALLPAPERS
 from vlrl.envs.gui.emu.families import FAMILIES
-from vlrl.envs.gui.emu.strings import LANGUAGES
+from vlrl.envs.gui.emu.strings import LANGUAGES, SCREEN
 from vlrl.errors import ConfigError
 from vlrl.seeds import derive_seed
 
@@ -31,6 +31,7 @@ CHOICES: Mapping[str, tuple[Any, ...]] = {
     "pages": ("plain", "dense"),
     "keyboard": ("none", "screen"),
     "choices": ("menu", "sheet"),
+    "goal_language": (SCREEN, *LANGUAGES),
 }
 """What each may be; a seed draws from them, but for those of UNLESS_ASKED."""
 UNLESS_ASKED: Mapping[str, tuple[Any, ...]] = {
@@ -38,6 +39,7 @@ UNLESS_ASKED: Mapping[str, tuple[Any, ...]] = {
     "pages": ("plain",),
     "keyboard": ("none",),
     "choices": ("menu",),
+    "goal_language": (SCREEN,),
 }
 """What a seed draws from where nothing else is said."""
 LEAST: Mapping[str, Mapping[int, tuple[int, int]]] = {

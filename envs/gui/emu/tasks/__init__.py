@@ -15,11 +15,12 @@ from vlrl.envs.gui.emu.tasks import (
     safety,
     settings,
     sheet,
+    wording,
 )
 from vlrl.envs.gui.emu.tasks.documents import code, pdf, photos, slides
 from vlrl.envs.gui.emu.tasks.files import folders, lookup, several
-from vlrl.envs.gui.emu.tasks.mail import attachments, letters
-from vlrl.envs.gui.emu.tasks.web import browser, dense, forms, forum
+from vlrl.envs.gui.emu.tasks.mail import attachments, letters, writing
+from vlrl.envs.gui.emu.tasks.web import browser, dense, forms, forum, orders, questions
 
 __all__ = [
     "across",
@@ -41,12 +42,16 @@ __all__ = [
     "letters",
     "lookup",
     "notices",
+    "orders",
     "paint",
     "pdf",
     "photos",
+    "questions",
     "safety",
     "settings",
     "several",
     "sheet",
     "slides",
+    "wording",
+    "writing",
 ]

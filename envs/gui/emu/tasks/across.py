@@ -14,7 +14,8 @@ from vlrl.envs.gui.emu.task import Draw, Setup, template
 from vlrl.envs.gui.emu.tasks.clock import LABELS, alarms_of, at_time
 from vlrl.envs.gui.emu.tasks.content import persons
 from vlrl.envs.gui.emu.tasks.content.columns import Table, table
-from vlrl.envs.gui.emu.tasks.sheet import FUNCTIONS, entered, opened
+from vlrl.envs.gui.emu.tasks.sheet import FUNCTIONS, entered, opened, reckoned
+from vlrl.envs.gui.emu.wording import worded
 
 NOTES = ("reminder", "todo", "plan", "today", "memo")
 
@@ -65,14 +66,14 @@ def alarm_from_note(draw: Draw) -> Setup:
         f"Call {who.name} at {alarm.time}.\nIt is about the {draw.pick(('rent', 'party', 'garden', 'car'))}."
     )
     goal = (
-        f"The note {note} in Documents says whom I have to call and when. Add an alarm at that time with "
-        f"the phone number from {tr('Contacts')} as its label"
+        "The note {note} in Documents says whom I have to call and when. Add an alarm at that time with the "
+        "phone number from {app} as its label"
     )
     if draw.level == 3:
-        goal += f", then replace the text of the note by “{done}” and save it"
+        goal += ", then replace the text of the note by “{text}” and save it"
         finish = [open_app("editor"), type_into("text", done), key("ctrl+s")]
     return Setup(
-        goal=f"{goal}.",
+        goal=worded(f"{goal}.", note=note, app=tr("Contacts"), text=done),
         files={path: text},
         data={"contacts": known, "clock": Kept(alarms)},
         milestones={
@@ -95,18 +96,27 @@ def report(draw: Draw) -> Setup:
     """A number is reckoned in a table and written into a text; at level 3 an alarm reminds of it."""
     sheet, alarms = table(draw, 4, 7), alarms_of(draw, 2)
     column, name = draw.number(1, 2), draw.pick(("SUM", "MAX", "MIN"))
-    word, reckon = FUNCTIONS[name]
+    reckon = FUNCTIONS[name][1]
     letter, cell = "ABC"[column], name_of(column, sheet.last)
     result = written(reckon([float(row[column]) for row in sheet.cells[1:]]))
     wanted = with_cell(sheet.cells, cell, result)
     path = f"/Documents/{draw.pick(('report', 'result', 'summary', 'letter'))}.txt"
     minutes = ringing(draw)
     alarm = Alarm(minutes, "Report")
-    last = f" Then add an alarm at {alarm.time} with the label “Report”." if draw.level == 3 else ""
+    goal = worded(
+        "Put {what} in {file} into {cell}, save the table. Write that number, and nothing else, into a new "
+        "text {path} with {app}.",
+        what=reckoned(name, sheet.cells[0][column]),
+        file=sheet.file,
+        cell=cell,
+        path=path,
+        app=tr("Text Editor"),
+    )
+    if draw.level == 3:
+        last = "Then add an alarm at {time} with the label “{label}”."
+        goal += " " + worded(last, time=alarm.time, label=alarm.label)
     return Setup(
-        goal=f"Put the {word} of the numbers under “{sheet.cells[0][column]}” in {sheet.file} into {cell}, "
-        f"save the table. Write that number, and nothing else, into a new text {path} with "
-        f"{tr('Text Editor')}.{last}",
+        goal=goal,
         files={sheet.path: sheet.text},
         data={"clock": Kept(alarms)},
         milestones={
@@ -139,9 +149,13 @@ def new_person(draw: Draw) -> Setup:
     text = f"New guest: {new.name}\nPhone: {new.phone}\nE-mail: {new.email}\nCity: {new.city}"
     fields: list[Intent] = [type_into(field, getattr(new, field)) for field in Contact._fields]
     return Setup(
-        goal=f"The text {note} in Documents is about a new guest. Add the guest to {tr('Contacts')} with "
-        f"everything that it says, and as a new last row (name, city) to the table guests.csv in "
-        f"Documents. Save the table.",
+        goal=worded(
+            "The text {note} in Documents is about a new guest. Add the guest to {app} with everything that "
+            "it says, and as a new last row (name, city) to the table guests.csv in Documents. Save the "
+            "table.",
+            note=note,
+            app=tr("Contacts"),
+        ),
         files={f"/Documents/{note}": text, guest_list.path: guest_list.text},
         data={"contacts": known},
         milestones={
@@ -179,8 +193,15 @@ def phone_list(draw: Draw) -> Setup:
     day = draw.pick(("Monday", "Tuesday", "Friday", "Sunday"))
     text, path = f"The list is complete since {day}.", f"/Documents/{lists.name}.txt"
     return Setup(
-        goal=f"Fill in the phone numbers in {lists.file} in Documents from {tr('Contacts')} and save it. "
-        f"Then write “{text}” with {tr('Text Editor')} and save it as {lists.name}.txt in Documents.",
+        goal=worded(
+            "Fill in the phone numbers in {file} in Documents from {app} and save it. Then write “{text}” "
+            "with {editor} and save it as {new} in Documents.",
+            file=lists.file,
+            app=tr("Contacts"),
+            text=text,
+            editor=tr("Text Editor"),
+            new=f"{lists.name}.txt",
+        ),
         files={lists.path: lists.text},
         data={"contacts": known},
         milestones={
@@ -211,9 +232,11 @@ def moving(draw: Draw) -> Setup:
         rest = {contact for contact in known if contact != old}
         return named(now, old.name) == new and set(people(now)) == {*rest, new}
 
+    goal = "Do what the text {note} in Documents says: first in {contacts}, then in {clock} "
+    goal += "(the word after the colon is the label)" + (", last in {settings}." if draw.level == 3 else ".")
+    apps = {"contacts": tr("Contacts"), "clock": tr("Clock"), "settings": tr("Settings")}
     return Setup(
-        goal=f"Do what the text {note} in Documents says: first in {tr('Contacts')}, then in {tr('Clock')} "
-        f"(the word after the colon is the label){', last in ' + tr('Settings') if draw.level == 3 else ''}.",
+        goal=worded(goal, note=note, **apps),
         files={f"/Documents/{note}": text},
         data={"contacts": known, "clock": Kept(alarms)},
         milestones={

@@ -6,6 +6,7 @@ from vlrl.envs.gui.emu.oracle.intents import choose, click, key, menu, open_app,
 from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.task import Draw, Setup, template
 from vlrl.envs.gui.emu.tasks.content.words import LINES, STEMS
+from vlrl.envs.gui.emu.wording import worded
 
 CHOICES = {
     "save": "Save",
@@ -24,7 +25,7 @@ def click_button(draw: Draw) -> Setup:
     buttons = draw.picks(tuple(CHOICES), draw.level + 1)
     wanted = draw.pick(buttons)
     return Setup(
-        goal=f"Press the button “{tr(CHOICES[wanted])}”.",
+        goal=worded("Press the button “{text}”.", text=tr(CHOICES[wanted])),
         windows=[("dialog.message", "\x1f".join((draw.pick(SENTENCES), "info", "", *buttons)))],
         milestones={"pressed": lambda world: world.store.get("dialog.message") == wanted},
         over=lambda world: not world.windows,
@@ -41,7 +42,11 @@ def replace_text(draw: Draw) -> Setup:
     path = f"/Documents/{name}.txt"
     opening = [open_app("editor"), menu("file", "open"), type_into("name", f"{name}.txt"), click("accept")]
     return Setup(
-        goal=f"Replace all of the text of {name}.txt in Documents by “{after}” and save the file.",
+        goal=worded(
+            "Replace all of the text of {file} in Documents by “{text}” and save the file.",
+            file=f"{name}.txt",
+            text=after,
+        ),
         files={path: before, "/Documents/other.txt": draw.pick(SENTENCES)},
         windows=[("editor", path)] if draw.level == 1 else [],
         milestones={
@@ -58,9 +63,9 @@ def volume(draw: Draw) -> Setup:
     """The volume is to be set; at level 2 the sound is muted, too, and is to be heard again."""
     wanted, muted = 5 * draw.number(0, 20), draw.level == 2
     before = (wanted + 5 * draw.number(3, 12)) % 105
-    goal = f"Set the volume to {wanted} in the settings"
+    goal = "Set the volume to {volume} in the settings" + (" and unmute the sound." if muted else ".")
     return Setup(
-        goal=goal + (" and unmute the sound." if muted else "."),
+        goal=worded(goal, volume=wanted),
         settings={"volume": before, "muted": muted},
         milestones={
             "volume": (2, lambda world: world.settings["volume"] == wanted),

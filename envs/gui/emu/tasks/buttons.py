@@ -11,6 +11,7 @@ from vlrl.envs.gui.emu.oracle.intents import click
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import add_words, tr
 from vlrl.envs.gui.emu.task import Draw, Predicate, Setup, template
+from vlrl.envs.gui.emu.wording import worded
 
 add_words("""
 Apple = Apfel = Pomme = Manzana
@@ -132,8 +133,10 @@ def colour(draw: Draw) -> Setup:
             (*one[:3], other[3]) for one, other in zip(buttons, [*buttons[1:], buttons[0]], strict=True)
         ]
     wanted = draw.pick(buttons)[0]
-    said = " It is the colour that counts, not the text." if draw.level == 3 else ""
-    return _setup(draw, f"Click the {wanted} button.{said}", buttons, [wanted])
+    goal = worded("Click the {colour} button.", colour=worded(f"{wanted}|adjective"))
+    if draw.level == 3:
+        goal += " " + worded("It is the colour that counts, not the text.")
+    return _setup(draw, goal, buttons, [wanted])
 
 
 @template("buttons/odd", levels=(1, 2, 3))
@@ -147,7 +150,8 @@ def odd(draw: Draw) -> Setup:
     buttons = [
         (noun.lower(), tone if number == at else usual, "", tr(noun)) for number, noun in enumerate(nouns)
     ]
-    return _setup(draw, "Click the button of another colour than the rest.", buttons, [buttons[at][0]])
+    goal = worded("Click the button of another colour than the rest.")
+    return _setup(draw, goal, buttons, [buttons[at][0]])
 
 
 @template("buttons/lights", levels=(1, 2, 3))
@@ -159,7 +163,8 @@ def lights(draw: Draw) -> Setup:
     lit = dict(zip(draw.picks(nouns, num_lit), tones, strict=True))
     buttons = [(noun.lower(), lit.get(noun, ""), "", tr(noun)) for noun in nouns]
     wanted = [noun.lower() for noun in nouns if noun in lit]
-    return _setup(draw, "Click the coloured buttons until none is left.", buttons, wanted, in_any_order=True)
+    goal = worded("Click the coloured buttons until none is left.")
+    return _setup(draw, goal, buttons, wanted, in_any_order=True)
 
 
 @template("buttons/named", levels=(1, 2, 3))
@@ -173,7 +178,7 @@ def named(draw: Draw) -> Setup:
         (noun.lower(), tone, icon, tr(noun)) for noun, tone, icon in zip(nouns, tones, icons, strict=True)
     ]
     wanted = draw.pick(buttons)
-    return _setup(draw, f"Click the button “{wanted[3]}”.", buttons, [wanted[0]])
+    return _setup(draw, worded("Click the button “{text}”.", text=wanted[3]), buttons, [wanted[0]])
 
 
 @template("buttons/sequence", levels=(1, 2, 3))
@@ -181,8 +186,8 @@ def sequence(draw: Draw) -> Setup:
     """Two colours of four in the order that is said; three from level 2 on; other texts at level 3."""
     buttons = _coloured(draw, [tr(noun) for noun in draw.picks(NOUNS, 4)] if draw.level == 3 else ())
     wanted = [id for id, *_ in draw.picks(buttons, 2 if draw.level == 1 else 3)]
-    if len(wanted) == 2:
-        goal = f"Click the {wanted[0]} button, then the {wanted[1]} one."
-    else:
-        goal = f"Click the {wanted[0]} button, then the {wanted[1]} one, then the {wanted[2]} one."
-    return _setup(draw, goal, buttons, wanted)
+    goal = "Click the {first} button, then the {second} one"
+    goal += ", then the {third} one." if len(wanted) == 3 else "."
+    order = ("first", "second", "third")
+    said = {at: worded(f"{tone}|adjective") for at, tone in zip(order, wanted, strict=False)}
+    return _setup(draw, worded(goal, **said), buttons, wanted)

@@ -7,6 +7,7 @@ from vlrl.envs.gui.emu.oracle.intents import Intent, answer, click, key, open_ap
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.task import Draw, Predicate, Setup, template
 from vlrl.envs.gui.emu.tasks.content.words import LINES, STEMS
+from vlrl.envs.gui.emu.wording import listed, worded
 
 SAID = {"plus": "plus", "minus": "minus", "times": "times", "divide": "divided by"}
 
@@ -77,7 +78,10 @@ def compute(draw: Draw) -> Setup:
     numbers, signs, _ = _sum(draw)
     opening = [] if draw.level == 1 else [open_app("calculator")]
     return Setup(
-        goal=f"Use the calculator, key by key from left to right: {_written(numbers, signs, SIGNS)} =",
+        goal=worded(
+            "Use the calculator, key by key from left to right: {sum} =",
+            sum=_written(numbers, signs, SIGNS),
+        ),
         windows=[("calculator", "")] if draw.level == 1 else [],
         milestones={"result": _is_worked_out(numbers, signs)},
         oracle=[*opening, *_typed(numbers, signs)],
@@ -91,9 +95,13 @@ def say(draw: Draw) -> Setup:
     signs_typed = {"plus": "+", "minus": "-", "times": "*", "divide": "/"}
     keys = _written(numbers, signs, signs_typed).replace(" ", "") + "="
     by_keys = [write(keys)] if draw.looks["form"] == "desktop" else _typed(numbers, signs)
+    said = {sign: worded(name) for sign, name in SAID.items()}
     return Setup(
-        goal=f"What is {_written(numbers, signs, SAID)}, one step after the other? Work it out with the "
-        "calculator and answer with the number.",
+        goal=worded(
+            "What is {sum}, one step after the other? Work it out with the calculator and answer with the "
+            "number.",
+            sum=_written(numbers, signs, said),
+        ),
         windows=[("calculator", "")] if draw.level < 3 else [],
         milestones={"worked out": _is_worked_out(numbers, signs)},
         answer=str(total),
@@ -108,9 +116,11 @@ def memory(draw: Draw) -> Setup:
     before = str(draw.number(1, 9))
     total = str(sum(numbers))
     adding = [step for number in numbers for step in (*_keys(number), click("key.memory_add"))]
-    said = " and ".join(map(str, numbers))
     return Setup(
-        goal=f"Clear the calculator's memory (MC), then add {said} to it (M+).",
+        goal=worded(
+            "Clear the calculator's memory (MC), then add {numbers} to it (M+).",
+            numbers=listed([str(number) for number in numbers]),
+        ),
         windows=[("calculator", "")],
         data={"calculator": Kept(before)},
         milestones={
@@ -128,7 +138,11 @@ def percent(draw: Draw) -> Setup:
     total = price * share // 100
     keys = [*_keys(price), click("key.times"), *_keys(share), click("key.percent"), click("key.equals")]
     return Setup(
-        goal=f"How much is {share} per cent of {price}? Work it out with the calculator and answer.",
+        goal=worded(
+            "How much is {share} per cent of {price}? Work it out with the calculator and answer.",
+            share=share,
+            price=price,
+        ),
         windows=[("calculator", "")] if draw.level == 1 else [],
         milestones={"worked out": lambda world: _came_out(world, total)},
         answer=str(total),
@@ -143,8 +157,12 @@ def into_file(draw: Draw) -> Setup:
     path = f"/Documents/{draw.pick(STEMS)}.txt"
     name = path.rpartition("/")[2]
     return Setup(
-        goal=f"Work out {_written(numbers, signs, SIGNS)} from left to right with the calculator, then "
-        f"replace all of the text of {name} by the result and save the file.",
+        goal=worded(
+            "Work out {sum} from left to right with the calculator, then replace all of the text of {file} "
+            "by the result and save the file.",
+            sum=_written(numbers, signs, SIGNS),
+            file=name,
+        ),
         files={path: draw.pick(LINES)},
         windows=[("editor", path)],
         milestones={

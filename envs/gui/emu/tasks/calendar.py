@@ -11,6 +11,7 @@ from vlrl.envs.gui.emu.records import event_record
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.task import Draw, Setup, template
 from vlrl.envs.gui.emu.tasks.content.words import TITLES
+from vlrl.envs.gui.emu.wording import listed, worded
 
 
 def _kept(world: World) -> tuple[Appointment, ...]:
@@ -28,7 +29,9 @@ def _day(draw: Draw, ahead: int) -> str:
 
 def _said(day: str) -> str:
     """Day as people say it."""
-    return f"{int(day[8:])} {MONTHS[int(day[5:7]) - 1]} {day[:4]}"
+    number = "1|of a month" if day[8:] == "01" else ""
+    said = worded(number) if number else str(int(day[8:]))
+    return worded(f"{{day}} {MONTHS[int(day[5:7]) - 1]} {{year}}", day=said, year=day[:4])
 
 
 def _events(draw: Draw, count: int, ahead: int) -> list[Appointment]:
@@ -64,9 +67,12 @@ def add(draw: Draw) -> Setup:
     oracle: list[Intent] = [] if draw.level == 1 else [open_app("calendar")]
     for one in wanted:
         oracle += put_in(one)
-    said = " and ".join(f"“{one.title}” on {_said(one.day)} at {one.time}" for one in wanted)
+    said = [
+        worded("“{title}” on {date} at {time}", title=one.title, date=_said(one.day), time=one.time)
+        for one in wanted
+    ]
     return Setup(
-        goal=f"Put {said} into the calendar.",
+        goal=worded("Put {events} into the calendar.", events=listed(said)),
         data={"calendar": before},
         windows=windows,
         milestones={
@@ -87,7 +93,7 @@ def delete(draw: Draw) -> Setup:
     left = tuple(one for one in events if one != gone)
     windows, going = _going(ahead, draw)
     return Setup(
-        goal=f"Delete “{gone.title}” on {_said(gone.day)} from the calendar.",
+        goal=worded("Delete “{title}” on {date} from the calendar.", title=gone.title, date=_said(gone.day)),
         data={"calendar": tuple(events)},
         windows=windows,
         milestones={"deleted": lambda world: _kept(world) == left},
@@ -109,9 +115,9 @@ def move(draw: Draw) -> Setup:
     windows, going = _going(draw.level - 1, draw)
     index = events.index(old)
     after = tuple(new if one == old else one for one in events)
-    at = f" at {new.time}" if draw.level > 1 else ""
+    goal = "Move “{title}” from {date} to {new}" + (" at {time}." if draw.level > 1 else ".")
     return Setup(
-        goal=f"Move “{old.title}” from {_said(old.day)} to {_said(day)}{at}.",
+        goal=worded(goal, title=old.title, date=_said(old.day), new=_said(day), time=new.time),
         data={"calendar": tuple(events)},
         windows=windows,
         milestones={
@@ -140,8 +146,12 @@ def drag_event(draw: Draw) -> Setup:
     after = tuple(new if one == old else one for one in events)
     windows, going = _going(draw.level - 1, draw)
     return Setup(
-        goal=f"In the calendar, move “{old.title}” of {_said(old.day)} to {_said(new.day)} "
-        "(events can be dragged).",
+        goal=worded(
+            "In the calendar, move “{title}” of {date} to {new} (events can be dragged).",
+            title=old.title,
+            date=_said(old.day),
+            new=_said(new.day),
+        ),
         data={"calendar": tuple(events)},
         windows=windows,
         milestones={"moved": lambda world: _kept(world) == after},
@@ -159,7 +169,12 @@ def rename(draw: Draw) -> Setup:
     after = tuple(one._replace(title=title) if one == old else one for one in events)
     windows, going = _going(draw.level - 1, draw)
     return Setup(
-        goal=f"Change the title of “{old.title}” on {_said(old.day)} to “{title}”.",
+        goal=worded(
+            "Change the title of “{title}” on {date} to “{new}”.",
+            title=old.title,
+            date=_said(old.day),
+            new=title,
+        ),
         data={"calendar": tuple(events)},
         windows=windows,
         milestones={"changed": lambda world: _kept(world) == after},
@@ -194,8 +209,8 @@ def when(draw: Draw) -> Setup:
     """Say at what time something begins."""
 
     def ask(one: Appointment) -> tuple[str, str]:
-        day = _said(one.day)
-        return f"At what time does “{one.title}” begin on {day}? Answer as in 06:45.", one.time
+        question = "At what time does “{title}” begin on {date}? Answer as in 06:45."
+        return worded(question, title=one.title, date=_said(one.day)), one.time
 
     return _question(draw, ask)
 
@@ -205,7 +220,7 @@ def which(draw: Draw) -> Setup:
     """Say what is on a day."""
 
     def ask(one: Appointment) -> tuple[str, str]:
-        day = _said(one.day)
-        return f"What is in the calendar on {day}? Answer with the title of the event.", one.title
+        question = "What is in the calendar on {date}? Answer with the title of the event."
+        return worded(question, date=_said(one.day)), one.title
 
     return _question(draw, ask)

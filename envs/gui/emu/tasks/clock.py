@@ -17,6 +17,7 @@ from vlrl.envs.gui.emu.records import alarm_record
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.task import Draw, Predicate, Setup, template
+from vlrl.envs.gui.emu.wording import listed, worded
 
 LABELS = (
     *("Yoga", "Bus", "Medicine", "Bakery", "Choir", "School", "Garden", "Meeting", "Laundry", "Swimming"),
@@ -52,7 +53,7 @@ def changed(
     count = len(news) + len(gone)
     is_open = draw.level == 1
     return Setup(
-        goal=goal if is_open else f"In the app {tr('Clock')}: {goal}",
+        goal=goal if is_open else worded("In the app {app}: {goal}", app=tr("Clock"), goal=goal),
         data={"clock": Kept(alarms)},
         windows=[("clock", "")] if is_open else [],
         milestones={f"change {n}": share(n) for n in range(1, count + 1)},
@@ -76,13 +77,16 @@ def add_alarm(draw: Draw) -> Setup:
     for place in range(2 if draw.level == 3 else 1):
         alarm = Alarm(times[place], labels[place] if draw.level > 1 else "", draw.level == 3 and place == 0)
         news.append(alarm)
-        named = f" with the label “{alarm.label}”" if alarm.label else ""
-        words.append(f"at {alarm.time}{named}{' on weekdays' if alarm.weekdays else ''}")
+        said = "at {time}" + " with the label “{label}”" * bool(alarm.label)
+        said += " on weekdays" * alarm.weekdays
+        words.append(worded(said, time=alarm.time, label=alarm.label))
         steps += [click("new"), *at_time(alarm.minutes)]
         steps += [type_into("label", alarm.label)] if alarm.label else []
         steps += [click("weekdays")] if alarm.weekdays else []
         steps += [click("save")]
-    goal = f"Add an alarm {' and another one '.join(words)}."
+    goal = worded("Add an alarm {alarm}.", alarm=words[0])
+    if draw.level == 3:
+        goal = worded("Add an alarm {first} and another one {second}.", first=words[0], second=words[1])
     return changed(draw, goal, alarms, steps, (*alarms, *news))
 
 
@@ -92,12 +96,13 @@ def switch_alarms(draw: Draw) -> Setup:
     alarms = alarms_of(draw, 3 + draw.level)
     if draw.level < 3:
         chosen = draw.picks(alarms, draw.level)
-        words = [f"“{alarm.label}” {'off' if alarm.on else 'on'}" for alarm in chosen]
-        goal = f"Switch the {'alarm' if len(chosen) == 1 else 'alarms'} {' and '.join(words)}."
+        words = [worded(f"“{{label}}” {'off' if one.on else 'on'}", label=one.label) for one in chosen]
+        them = "alarm" if len(chosen) == 1 else "alarms"
+        goal = worded(f"Switch the {them} {{alarms}}.", alarms=listed(words))
     else:
         is_on = any(alarm.on for alarm in alarms)
         chosen = [alarm for alarm in alarms if alarm.on == is_on]
-        goal = "Switch all alarms off." if is_on else "Switch all alarms on."
+        goal = worded("Switch all alarms off." if is_on else "Switch all alarms on.")
     final = tuple(alarm._replace(on=not alarm.on) if alarm in chosen else alarm for alarm in alarms)
     steps: list[Intent] = [context(f"alarm.{alarms.index(alarm)}", "switch") for alarm in chosen]
     return changed(draw, goal, alarms, steps, final)
@@ -112,8 +117,9 @@ def move_alarm(draw: Draw) -> Setup:
         later = -later
     new = old._replace(minutes=old.minutes + later)
     place = alarms.index(old)
-    words = f"{abs(later)} minutes {'later' if later > 0 else 'earlier'} than now"
-    goal = f"Let the alarm “{old.label}” ring {f'at {new.time}' if draw.level == 1 else words}."
+    words = f"{{minutes}} minutes {'later' if later > 0 else 'earlier'} than now"
+    goal = f"Let the alarm “{{label}}” ring {'at {time}' if draw.level == 1 else words}."
+    goal = worded(goal, label=old.label, time=new.time, minutes=abs(later))
     final = (*(alarm for alarm in alarms if alarm != old), new)
     steps = [context(f"alarm.{place}", "edit"), *at_time(new.minutes), click("save")]
     return changed(draw, goal, alarms, steps, final)
@@ -125,15 +131,15 @@ def delete_alarms(draw: Draw) -> Setup:
     alarms = alarms_of(draw, 3 + draw.level)
     if draw.level == 1:
         gone = [draw.pick(alarms)]
-        goal = f"Delete the alarm “{gone[0].label}”."
+        goal = worded("Delete the alarm “{label}”.", label=gone[0].label)
     elif draw.level == 2:
         is_on = all(alarm.on for alarm in alarms)
         gone = [alarm for alarm in alarms if alarm.on == is_on]
-        goal = f"Delete every alarm that is switched {'on' if is_on else 'off'}."
+        goal = worded(f"Delete every alarm that is switched {'on' if is_on else 'off'}.")
     else:
         first = alarms[draw.number(1, 3)]
         gone = [alarm for alarm in alarms if alarm.minutes < first.minutes]
-        goal = f"Delete every alarm that rings before {first.time}."
+        goal = worded("Delete every alarm that rings before {time}.", time=first.time)
     steps: list[Intent] = []
     left = list(alarms)
     for alarm in gone:
@@ -149,9 +155,10 @@ def timer(draw: Draw) -> Setup:
     seconds = 15 * draw.number(1, 3) if draw.level == 2 else 0
     wanted = minutes * 60_000 + seconds * 1000
     steps = [click(f"minutes.{'less' if minutes < 5 else 'more'}")] * abs(minutes - 5)
-    said = f"{minutes} minutes" if minutes > 1 else "1 minute"
+    said = "{minutes} minutes" if minutes > 1 else "1 minute"
+    goal = f"Start a timer of {said}{' and {seconds} seconds' if seconds else ''}."
     return Setup(
-        goal=f"Start a timer of {said}{f' and {seconds} seconds' if seconds else ''}.",
+        goal=worded(goal, minutes=minutes, seconds=seconds),
         windows=[("clock", "alarms")] if draw.level == 1 else [],
         milestones={"runs": lambda world: kept(world.store.get("clock")).timer_ms == wanted},
         changes=["data:clock/timer"],
@@ -170,7 +177,7 @@ def timer(draw: Draw) -> Setup:
 def laps(draw: Draw) -> Setup:
     """The stopwatch is to be started and stopped after some laps."""
     count = draw.number(1, 2) + 2 * (draw.level - 1)
-    said = "1 lap" if count == 1 else f"{count} laps"
+    said = "1 lap" if count == 1 else "{count} laps"
 
     def counted(world: World) -> int:
         return len(kept(world.store.get("clock")).laps)
@@ -180,7 +187,11 @@ def laps(draw: Draw) -> Setup:
         return counted(world) == count and now.watch_from is None and now.watch_ms > 0
 
     return Setup(
-        goal=f"Start the stopwatch in the app {tr('Clock')}, take {said}, then stop it.",
+        goal=worded(
+            f"Start the stopwatch in the app {{app}}, take {said}, then stop it.",
+            app=tr("Clock"),
+            count=count,
+        ),
         data={"clock": Kept(alarms_of(draw, draw.number(1, 4)))},
         windows=[("clock", draw.pick(("alarms", "timer")))] if draw.level == 1 else [],
         milestones={
@@ -208,17 +219,19 @@ def question(draw: Draw) -> Setup:
     alarms = tuple(alarm._replace(on=True) for alarm in alarms_of(draw, 2 + 3 * draw.level))
     wanted = draw.pick(alarms[1:])
     if draw.level == 1:
-        goal, said = f"When does the alarm “{wanted.label}” ring? Answer as 07:30.", wanted.time
+        goal = worded("When does the alarm “{label}” ring? Answer as 07:30.", label=wanted.label)
+        said = wanted.time
     else:
         off = {alarm for alarm in alarms if draw.number(0, 2) == 0 and alarm != wanted}
         before = alarms[alarms.index(wanted) - 1].minutes
         alarms = tuple(alarm._replace(on=alarm not in off) for alarm in alarms)
         said = next(alarm.label for alarm in alarms if alarm.on and alarm.minutes > before)
-        goal = (
-            f"Which alarm that is switched on rings first after {time_text(before)}? Answer with its label."
+        goal = worded(
+            "Which alarm that is switched on rings first after {time}? Answer with its label.",
+            time=time_text(before),
         )
     return Setup(
-        goal=f"{goal} Look it up in the app {tr('Clock')}.",
+        goal=f"{goal} {worded('Look it up in the app {app}.', app=tr('Clock'))}",
         data={"clock": Kept(alarms)},
         answer=said,
         oracle=[open_app("clock"), answer(said)],

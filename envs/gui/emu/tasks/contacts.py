@@ -12,6 +12,7 @@ from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.task import Draw, Predicate, Setup, template
 from vlrl.envs.gui.emu.tasks.content import persons
 from vlrl.envs.gui.emu.tasks.content.persons import back, chosen
+from vlrl.envs.gui.emu.wording import listed, worded
 
 WORDS = {"phone": "phone number", "email": "e-mail address", "city": "city"}
 
@@ -53,7 +54,7 @@ def setup(
     """Set up with the contacts open at level 1 and 2; `names` are those of the contacts that may change."""
     is_open = draw.level < 3
     return Setup(
-        goal=goal if is_open else f"In the app {tr('Contacts')}: {goal}",
+        goal=goal if is_open else worded("In the app {app}: {goal}", app=tr("Contacts"), goal=goal),
         data={"contacts": known},
         windows=[("contacts", "")] if is_open else [],
         milestones=milestones,
@@ -76,8 +77,11 @@ def add(draw: Draw) -> Setup:
     steps: list[Intent] = []
     for contact in news:
         steps += [*(back(draw) if steps else []), click("new"), *filled(contact, keys), click("save")]
-    facts = (", ".join(f"{WORDS[key]} {getattr(c, key)}" for key in keys[1:]) for c in news)
-    goal = " and ".join(f"add the contact {c.name} ({fact})" for c, fact in zip(news, facts, strict=True))
+    told = []
+    for contact in news:
+        facts = (worded(f"{WORDS[key]} {{value}}", value=getattr(contact, key)) for key in keys[1:])
+        told.append(worded("add the contact {name} ({facts})", name=contact.name, facts=", ".join(facts)))
+    goal = listed(told)
     names = {contact.name for contact in news}
     milestones = {contact.name: both(is_kept(contact), others_are(known, names)) for contact in news}
     return setup(draw, goal[0].upper() + goal[1:] + ".", known, milestones, steps, sorted(names))
@@ -97,11 +101,12 @@ def edit(draw: Draw) -> Setup:
         text = persons.phone(draw) if key == "phone" else draw.pick(cities)
         new = old._replace(**{key: text})
         milestones[old.name] = both(is_kept(new), others_are(known, {c.name for c in olds}))
-        words.append(f"the {WORDS[key]} of {old.name} to {text}")
+        words.append(worded(f"the {WORDS[key]} of {{name}} to {{value}}", name=old.name, value=text))
         steps += [*(back(draw) if steps else []), *chosen(old.name)]
         steps += [click("edit"), type_into(key, text), click("save")]
     names = [old.name for old in olds]
-    return setup(draw, f"Change {' and '.join(words)}.", known, milestones, steps, names)
+    goal = worded("Change {changes}.", changes=listed(words))
+    return setup(draw, goal, known, milestones, steps, names)
 
 
 @template("contacts/delete", levels=(1, 2, 3))
@@ -110,11 +115,11 @@ def delete(draw: Draw) -> Setup:
     known = persons.people(draw, 5 + 3 * draw.level)
     if draw.level < 3:
         gone = [contact.name for contact in draw.picks(known, draw.level)]
-        goal = f"Delete {' and '.join(gone)} from the contacts."
+        goal = worded("Delete {names} from the contacts.", names=listed(gone))
     else:
         city = draw.pick([contact.city for contact in known])
         gone = [contact.name for contact in known if contact.city == city]
-        goal = f"Delete everybody who lives in {city}."
+        goal = worded("Delete everybody who lives in {city}.", city=city)
     steps: list[Intent] = []
     for name in gone:
         steps += [*chosen(name), click("delete"), click("delete")]
@@ -138,15 +143,15 @@ def rename(draw: Draw) -> Setup:
     name = f"{old.name.split()[0]} {draw.pick(('Archer', 'Brandt', 'Castel', 'Duarte', 'Egger'))}"
     keys = ("name",) if draw.level == 1 else ("name", "email")
     new = old._replace(name=name, email=old.email if draw.level == 1 else persons.person(draw, name).email)
-    address = f" and has the e-mail address {new.email}" if len(keys) > 1 else ""
-    goal = f"{old.name} is now called {name}{address}"
+    address = " and has the e-mail address {email}" if len(keys) > 1 else ""
+    goal = f"{{name}} is now called {{new}}{address}. Change the contact."
+    goal = worded(goal, name=old.name, new=name, email=new.email)
     steps = [*chosen(old.name), click("edit"), *filled(new, keys), click("save")]
 
     def is_old_gone(world: World) -> bool:
         return named(world.store.get("contacts"), old.name) is None
 
     renamed = both(is_kept(new), others_are(known, {old.name, name}), is_old_gone)
-    goal = f"{goal}. Change the contact."
     return setup(draw, goal, known, {"renamed": renamed}, steps, (old.name, name))
 
 
@@ -156,8 +161,9 @@ def look_up(draw: Draw) -> Setup:
     known = persons.people(draw, 4 + 6 * draw.level)
     wanted, key = draw.pick(known), draw.pick(tuple(WORDS))
     said = getattr(wanted, key)
+    asked = worded(f"What is the {WORDS[key]} of {{name}}?", name=wanted.name)
     return Setup(
-        goal=f"What is the {WORDS[key]} of {wanted.name}? Look it up in the app {tr('Contacts')}.",
+        goal=f"{asked} {worded('Look it up in the app {app}.', app=tr('Contacts'))}",
         data={"contacts": known},
         windows=[("contacts", "")] if draw.level == 1 else [],
         answer=said,
@@ -174,7 +180,10 @@ def who_has(draw: Draw) -> Setup:
     for contact in known[: at + 1]:
         steps += [*(back(draw) if steps else []), *chosen(contact.name)]
     return Setup(
-        goal=f"Somebody called from {known[at].phone}. Who is it? Answer with the name in the contacts.",
+        goal=worded(
+            "Somebody called from {phone}. Who is it? Answer with the name in the contacts.",
+            phone=known[at].phone,
+        ),
         data={"contacts": known},
         windows=[("contacts", "")],
         answer=known[at].name,

@@ -11,6 +11,7 @@ from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.task import Draw, Setup, template
 from vlrl.envs.gui.emu.tasks.content.words import LINES, STEMS
 from vlrl.envs.gui.emu.windows import wm
+from vlrl.envs.gui.emu.wording import listed, worded
 
 NAMES = ("files", "calculator", "calendar", "editor", "settings")
 
@@ -43,7 +44,7 @@ def start_app(draw: Draw) -> Setup:
     wanted = draw.picks(NAMES, draw.level)
     return Setup(
         owns_windows=True,
-        goal=f"Open {' and '.join(_said(app) for app in wanted)}.",
+        goal=worded("Open {apps}.", apps=listed([_said(app) for app in wanted])),
         files={f"/Documents/{draw.pick(STEMS)}.txt": draw.pick(LINES)},
         milestones={app: partial(_is_open, app=app) for app in wanted},
         over=lambda world: any(window.app not in wanted for window in world.windows),
@@ -59,7 +60,7 @@ def close(draw: Draw) -> Setup:
     others = [app for app in apps if app != gone]
     return Setup(
         owns_windows=True,
-        goal=f"Close the window of {_said(gone)} and leave the others open.",
+        goal=worded("Close the window of {app} and leave the others open.", app=_said(gone)),
         windows=[(app, "") for app in apps],
         milestones={"closed": lambda world: not _is_open(world, gone)},
         over=lambda world: not all(_is_open(world, app) for app in others),
@@ -74,7 +75,7 @@ def close_all(draw: Draw) -> Setup:
     kept = apps[0]
     return Setup(
         owns_windows=True,
-        goal=f"Close all windows except that of {_said(kept)}.",
+        goal=worded("Close all windows except that of {app}.", app=_said(kept)),
         windows=[(app, "") for app in apps],
         milestones={f"closed {app}": partial(_is_closed, app=app) for app in apps[1:]},
         over=lambda world: not _is_open(world, kept),
@@ -99,7 +100,7 @@ def _state_task(draw: Draw, verb: str, button: str) -> Setup:
 
     return Setup(
         owns_windows=True,
-        goal=f"{verb} the window of {_said(app)}, and only that one.",
+        goal=worded(f"{verb} the window of {{app}}, and only that one.", app=_said(app)),
         windows=[(name, "") for name in apps],
         milestones={verb.lower(): lambda world: done(world) and not others(world)},
         over=others,
@@ -131,7 +132,7 @@ def to_front(draw: Draw) -> Setup:
 
     return Setup(
         owns_windows=True,
-        goal=f"Bring the window of {_said(app)} to the front.",
+        goal=worded("Bring the window of {app} to the front.", app=_said(app)),
         windows=[(name, "") for name in apps],
         milestones={"in front": in_front},
         over=lambda world: len(world.windows) < len(apps),
@@ -147,7 +148,7 @@ def open_icon(draw: Draw) -> Setup:
     path = f"/Desktop/{stems[0]}.txt"
     return Setup(
         owns_windows=True,
-        goal=f"Open the file {stems[0]}.txt that lies on the desktop.",
+        goal=worded("Open the file {file} that lies on the desktop.", file=f"{stems[0]}.txt"),
         files={f"/Desktop/{stem}.txt": draw.pick(LINES) for stem in stems},
         milestones={"opened": lambda world: (e := world.app("editor")) is not None and e.path == path},
         over=lambda world: (e := world.app("editor")) is not None and e.path != path,

@@ -24,6 +24,7 @@ from vlrl.envs.gui.emu.task import Draw, Setup, template
 from vlrl.envs.gui.emu.tasks.content.words import FOLDERS, LINES, STEMS, TITLES
 from vlrl.envs.gui.emu.tasks.files.folders import HOME, row
 from vlrl.envs.gui.emu.tasks.files.lookup import is_in_the_trash
+from vlrl.envs.gui.emu.wording import worded
 
 NAMES = ("Nora", "Omar", "Lena", "Pavel", "Aiko", "Bruno", "Clara", "Dario", "Emil", "Fatou", "Greta", "Hugo")
 SENTENCES = (
@@ -61,7 +62,12 @@ def find_and_replace(draw: Draw) -> Setup:
     after = before.replace(old, new)
     windows, going = _opened(draw, path)
     return Setup(
-        goal=f"Replace “{old}” by “{new}” everywhere in {base(path)} in Documents, and save it.",
+        goal=worded(
+            "Replace “{old}” by “{new}” everywhere in {file} in Documents, and save it.",
+            old=old,
+            new=new,
+            file=base(path),
+        ),
         files={path: before},
         windows=windows,
         milestones={
@@ -91,8 +97,11 @@ def add_line(draw: Draw) -> Setup:
     windows, going = _opened(draw, path)
     typing = [key("ctrl+home"), write(new + "\n")] if is_first else [key("ctrl+end"), write("\n" + new)]
     return Setup(
-        goal=f"Add a {'first' if is_first else 'last'} line “{new}” to {base(path)} in Documents, "
-        "and save it.",
+        goal=worded(
+            f"Add a {'first' if is_first else 'last'} line “{{text}}” to {{file}} in Documents, and save it.",
+            text=new,
+            file=base(path),
+        ),
         files={path: before, f"{HOME}/zzz.txt": new},
         windows=windows,
         milestones={
@@ -111,10 +120,14 @@ def save_as(draw: Draw) -> Setup:
     before, changed = draw.picks(LINES, 2)
     text = before if draw.level == 1 else changed
     typing = [type_into("text", changed)] if draw.level == 2 else []
-    first = f"Replace all of the text of {base(old)} by “{changed}”, but s" if draw.level == 2 else "S"
+    goal = "Save it as {new} in Documents, too ({old} is open)."
+    if draw.level == 2:
+        goal = (
+            "Replace all of the text of {old} by “{text}”, but save it as {new} in Documents and leave {old} "
+        )
+        goal += "as it is."
     return Setup(
-        goal=f"{first}ave it as {base(new)} in Documents"
-        + (f" and leave {base(old)} as it is." if draw.level == 2 else f", too ({base(old)} is open)."),
+        goal=worded(goal, old=base(old), new=base(new), text=text),
         files={old: before},
         windows=[("editor", old)],
         milestones={"saved": lambda world: world.read(new) == text},
@@ -132,7 +145,12 @@ def new_file(draw: Draw) -> Setup:
     going = [] if draw.level == 1 else [open_app("editor")]
     into = [] if draw.level < 3 else [double_click(row(where))]
     return Setup(
-        goal=f"Write a text file {base(path)} that says “{text}” in {where.removeprefix('/')}.",
+        goal=worded(
+            "Write a text file {file} that says “{text}” in {folder}.",
+            file=base(path),
+            text=text,
+            folder=where.removeprefix("/"),
+        ),
         files={f"{HOME}/{folder}": None},
         windows=[("editor", "")] if draw.level == 1 else [],
         milestones={
@@ -161,7 +179,7 @@ def read(draw: Draw) -> Setup:
     }
     path = f"{HOME}/{stems[0]}.txt"
     return Setup(
-        goal=f"Whose name is in {base(path)} in Documents? Answer with the name.",
+        goal=worded("Whose name is in {file} in Documents? Answer with the name.", file=base(path)),
         files=files,
         windows=[("files", HOME)] if draw.level == 1 else [],
         answer=names[0],
@@ -182,9 +200,9 @@ def into_calendar(draw: Draw) -> Setup:
     said = f"{wanted.title}: {int(day[8:])} {MONTHS[FIRST_MONTH[1] - 1]} {day[:4]}, {wanted.time}"
     throwing: list[Intent] = [open_app("files"), context(row(path), "delete")] if draw.level == 2 else []
     trashed = f"/Trash/{base(path)}"
+    goal = "Put the event that {file} in Documents is about into the calendar"
     return Setup(
-        goal=f"Put the event that {base(path)} in Documents is about into the calendar"
-        + (", then delete the file." if draw.level == 2 else "."),
+        goal=worded(goal + (", then delete the file." if draw.level == 2 else "."), file=base(path)),
         files={path: said},
         milestones={
             "in the calendar": (2, lambda world: world.store.get("calendar") == (wanted,)),

@@ -19,6 +19,7 @@ from vlrl.envs.gui.emu.tasks.mail.letters import SECRETS
 from vlrl.envs.gui.emu.windows import notices
 from vlrl.envs.gui.emu.windows.notices import Notice
 from vlrl.envs.gui.emu.windows.shade import TILES
+from vlrl.envs.gui.emu.wording import listed, worded
 
 MORNING_MS = 8 * 3_600_000
 """Notices of tasks came in the hour and a half before an episode begins."""
@@ -51,7 +52,11 @@ def read(draw: Draw) -> Setup:
     ]
     apps = draw.picks(("calendar", "files", "clock"), 1)
     return Setup(
-        goal=f"Open the notification of {person(sender)}’s mail. What is the {what}? Answer with the number.",
+        goal=worded(
+            "Open the notification of {person}’s mail. What is the {what}? Answer with the number.",
+            person=person(sender),
+            what=what,
+        ),
         data={"mail": letters, notices.STORE: (*come, *_said(draw, apps, 31))},
         windows=[] if draw.level == 2 else [(draw.pick(("editor", "calculator", "files")), "")],
         answer=str(number),
@@ -68,7 +73,9 @@ def _read_time(draw: Draw) -> Setup:
         for n, (title, hour, time) in enumerate(zip(titles, hours, times, strict=True))
     ]
     return Setup(
-        goal=f"At what time is “{titles[0]}”? A notification says it. Answer with the time.",
+        goal=worded(
+            "At what time is “{title}”? A notification says it. Answer with the time.", title=titles[0]
+        ),
         data={notices.STORE: tuple(come)},
         windows=[("editor", "")],
         answer=hours[0],
@@ -88,7 +95,7 @@ def dismiss_all(draw: Draw) -> Setup:
     come = _said(draw, [*(draw.level * (app,)), *others], 11)
     gone, left = come[: draw.level], frozenset(one.number for one in come[draw.level :])
     return Setup(
-        goal=f"Dismiss all notifications of {tr(APPS[app].label)}, and keep the others.",
+        goal=worded("Dismiss all notifications of {app}, and keep the others.", app=tr(APPS[app].label)),
         data={notices.STORE: tuple(come)},
         milestones={
             f"dismissed {one.number}": partial(_is_dismissed, number=one.number, kept=left) for one in gone
@@ -105,18 +112,17 @@ def quick_setting(draw: Draw) -> Setup:
     before = {key: draw.number(0, 1) == 1 for key in keys} | {"brightness": 5 * draw.number(1, 9)}
     chosen = draw.picks(keys, min(2, draw.level))
     wanted: dict[str, object] = {key: not before[key] for key in chosen}
-    said = " and ".join(
-        f"turn “{tr(TILES[key].name)}” {'on' if TILES[key].is_on(wanted[key]) else 'off'}" for key in chosen
-    )
+    changes = [(tr(TILES[key].name), "on" if TILES[key].is_on(wanted[key]) else "off") for key in chosen]
+    said = listed([worded(f"turn “{{name}}” {state}", name=name) for name, state in changes])
     steps: list[Intent] = [turn(key) for key in chosen]
     if draw.level == 3:
         light = 5 * draw.number(10, 20)
         wanted["brightness"] = light
-        said += f", and set the brightness to {light}"
+        said = worded("{changes}, and set the brightness to {brightness}", changes=said, brightness=light)
         steps.append(slide("brightness", light))
     where = "they are pulled down" if draw.looks["form"] == "mobile" else "they open at the clock"
     return Setup(
-        goal=f"In the quick settings ({where}), {said}.",
+        goal=worded(f"In the quick settings ({where}), {{changes}}.", changes=said),
         settings=before,
         windows=[("editor", "")] if draw.level < 3 else [],
         milestones={key: partial(_is_set, key=key, value=value) for key, value in wanted.items()},

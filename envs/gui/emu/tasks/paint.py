@@ -11,6 +11,7 @@ from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.task import Draw, Setup, template
 from vlrl.envs.gui.emu.tasks.content.shapes import INKS, KINDS, Shape, drawn, shapes
+from vlrl.envs.gui.emu.wording import listed, worded
 
 NAMES = ("shapes", "poster", "sketch", "flag", "pattern", "picture", "draft", "cards")
 NEAR = 12
@@ -40,9 +41,9 @@ def painted(
         return isinstance(now, Bitmap) and now != image and is_right(now)
 
     is_open = draw.level < 3
-    where = "" if is_open else f"Open {name} in Pictures with the app {tr('Paint')}. "
+    opening = worded("Open {file} in Pictures with the app {app}.", file=name, app=tr("Paint"))
     return Setup(
-        goal=f"{where}{goal} Then save the picture.",
+        goal=" ".join((*([] if is_open else [opening]), goal, worded("Then save the picture."))),
         files={path: image},
         windows=[("paint", path)] if is_open else [],
         milestones={"painted": lambda world: is_shown(world) or is_saved(world), "saved": is_saved},
@@ -60,9 +61,10 @@ def fill(draw: Draw) -> Setup:
     words, steps = [], [click("fill")]
     for shape, colour in zip(draw.picks(found, draw.level), draw.picks(free, draw.level), strict=False):
         wanted = filled(wanted, shape.middle, NUMBERS[colour])
-        words.append(f"{shape.words} with {colour}")
+        words.append(worded("{shape} with {colour}", shape=shape.words, colour=worded(f"{colour}|noun")))
         steps += [click(f"colour.{colour}"), stroke("canvas", shape.middle)]
-    return painted(draw, f"Fill {' and '.join(words)}.", image, lambda now: now == wanted, steps)
+    goal = worded("Fill {shapes}.", shapes=listed(words))
+    return painted(draw, goal, image, lambda now: now == wanted, steps)
 
 
 @template("paint/background", levels=(1, 2, 3))
@@ -73,7 +75,7 @@ def background(draw: Draw) -> Setup:
     colour = draw.pick([colour for colour in INKS if colour not in {shape.colour for shape in found}])
     wanted = filled(image, (1, 1), NUMBERS[colour])
     steps = [click("fill"), click(f"colour.{colour}"), stroke("canvas", (1, 1))]
-    goal = f"Make the white background {colour}."
+    goal = worded("Make the white background {colour}.", colour=worded(colour))
     return painted(draw, goal, image, lambda now: now == wanted, steps)
 
 
@@ -97,7 +99,12 @@ def connect(draw: Draw) -> Setup:
             and _is_whole(now, a, b, NUMBERS[colour])
         )
 
-    goal = f"Draw a straight {colour} line from the middle of {a.words} to the middle of {b.words}."
+    goal = worded(
+        "Draw a straight {colour} line from the middle of {first} to the middle of {second}.",
+        colour=worded(f"{colour}|adjective"),
+        first=a.words,
+        second=b.words,
+    )
     steps = [click("line"), click(f"colour.{colour}"), stroke("canvas", a.middle, b.middle)]
     return painted(draw, goal, image, is_right, steps)
 
@@ -175,7 +182,8 @@ def frame(draw: Draw) -> Setup:
         places = [(x, y) for x, y, _ in new]
         return within and is_rectangle(places) and not any(_is_beside(place, image) for place in places)
 
-    goal = f"Draw a {colour} rectangle around {shape.words} that touches none of the shapes."
+    goal = "Draw a {colour} rectangle around {shape} that touches none of the shapes."
+    goal = worded(goal, colour=worded(f"{colour}|noun"), shape=shape.words)
     corners = (max(1, x0 - 8), max(1, y0 - 8)), (min(SIZE[0] - 2, x1 + 8), min(SIZE[1] - 2, y1 + 8))
     steps = [click("rectangle"), click(f"colour.{colour}"), stroke("canvas", *corners)]
     return painted(draw, goal, image, is_right, steps)
@@ -191,7 +199,8 @@ def erase(draw: Draw) -> Setup:
     for shape in gone:
         x0, y0, x1, y1 = shape.sides
         steps += [stroke("canvas", (x0, y), (x1, y)) for y in range(y0 + 8, y1 + 12, 22)]
-    goal = f"Remove {' and '.join(shape.words for shape in gone)}, so that it is white there."
+    shown = listed([shape.words for shape in gone])
+    goal = worded("Remove {shapes}, so that it is white there.", shapes=shown)
     return painted(draw, goal, drawn(found), lambda now: now == wanted, steps)
 
 
@@ -202,8 +211,12 @@ def save_as(draw: Draw) -> Setup:
     old = f"/Pictures/old-{draw.pick(NAMES)}.png"
     wanted = Bitmap(*SIZE, bytes([NUMBERS[colour]]) * (SIZE[0] * SIZE[1]))
     return Setup(
-        goal=f"In the app {tr('Paint')}, make a new picture that is {colour} all over. "
-        f"Save it in Pictures as {name}.",
+        goal=worded(
+            "In the app {app}, make a new picture that is {colour} all over. Save it in Pictures as {file}.",
+            app=tr("Paint"),
+            colour=worded(colour),
+            file=name,
+        ),
         files={old: drawn(shapes(draw, 4))},
         windows=[("paint", old)] if draw.level == 2 else [],
         milestones={
@@ -233,14 +246,19 @@ def question(draw: Draw) -> Setup:
     name = f"{draw.pick(NAMES)}.png"
     kind = draw.pick(KINDS)
     alone = [shape for shape in found if [other.kind for other in found].count(shape.kind) == 1]
+    other_words: list[str] = []
     if draw.level == 2 or not alone:
         ask, said = f"How many {kind}s are there", str(sum(shape.kind == kind for shape in found))
     else:
         shape = draw.pick(alone)
         ask, said = f"What colour is the {shape.kind}", shape.colour
+        other_words = [tr(said), worded(said)]
     return Setup(
-        goal=f"{ask} in the picture {name} in Pictures? (There are discs, squares and wide bars.)",
+        goal=worded(
+            f"{ask} in the picture {{file}} in Pictures? (There are discs, squares and wide bars.)", file=name
+        ),
         files={f"/Pictures/{name}": drawn(found), "/Pictures/empty.png": blank(*SIZE)},
         answer=said,
+        also_right=other_words,
         oracle=[*opened(name), answer(said)],
     )

@@ -11,6 +11,7 @@ from vlrl.envs.gui.emu.oracle.intents import Intent, answer, choose, click, open
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.task import Draw, Setup, template
+from vlrl.envs.gui.emu.wording import listed, worded
 
 CHECKS = (
     ("display", "night_light", "Night light"),
@@ -62,9 +63,12 @@ def switch(draw: Draw) -> Setup:
     """Turn as many things on or off as the level says."""
     before, chosen = _random(draw), draw.picks(CHECKS, draw.level)
     wanted = {key: not before[key] for _, key, _ in chosen}
-    said = " and ".join(f"turn “{tr(name)}” {'on' if wanted[key] else 'off'}" for _, key, name in chosen)
+    said = [
+        worded(f"turn “{{name}}” {'on' if wanted[key] else 'off'}", name=tr(name)) for _, key, name in chosen
+    ]
     steps = [step for page, key, _ in chosen for step in (choose("page", page), click(key))]
-    return _setup(draw, f"In the settings, {said}.", before, wanted, steps)
+    goal = worded("In the settings, {changes}.", changes=listed(said))
+    return _setup(draw, goal, before, wanted, steps)
 
 
 @template("settings/network", levels=(1, 2))
@@ -73,7 +77,8 @@ def network(draw: Draw) -> Setup:
     before = _random(draw)
     name = draw.pick([name for name in NETWORKS if name != before["network"]])
     steps = [choose("page", "network"), choose("network", name)]
-    return _setup(draw, f"Connect to the Wi-Fi network “{name}”.", before, {"network": name}, steps)
+    goal = worded("Connect to the Wi-Fi network “{network}”.", network=name)
+    return _setup(draw, goal, before, {"network": name}, steps)
 
 
 @template("settings/power", levels=(1, 2, 3))
@@ -84,12 +89,13 @@ def power(draw: Draw) -> Setup:
     minutes = draw.pick([number for number in MINUTES if number != before["screen_off"]])
     wanted: dict[str, Any] = {"power_mode": mode}
     steps = [choose("page", "power"), choose("power_mode", mode)]
-    goal = f"Set the power mode to “{tr(MODES[mode])}”"
+    goal = "Set the power mode to “{mode}”"
     if draw.level > 1:
         wanted["screen_off"] = minutes
         steps.append(choose("screen_off", minutes))
-        goal += f" and let the screen go off after {minutes} minutes"
-    return _setup(draw, goal + ".", before, wanted, steps)
+        goal += " and let the screen go off after {minutes} minutes"
+    goal = worded(goal + ".", mode=tr(MODES[mode]), minutes=minutes)
+    return _setup(draw, goal, before, wanted, steps)
 
 
 @template("settings/theme", levels=(1, 2, 3))
@@ -99,16 +105,17 @@ def theme(draw: Draw) -> Setup:
     name = draw.pick([name for name in PALETTES if name != draw.looks["theme"]])
     wanted: dict[str, Any] = {"theme": name}
     steps = [choose("page", "display"), choose("theme", name)]
-    goal = f"Change the theme to {name.capitalize()}"
+    goal = "Change the theme to {theme}"
     if draw.level > 1:
         wanted["brightness"] = 5 * draw.number(10, 20)
         steps.append(slide("brightness", wanted["brightness"]))
-        goal += f" and set the brightness to {wanted['brightness']}"
+        goal += " and set the brightness to {brightness}"
     if draw.level > 2:
         wanted["night_light"] = True
         steps.append(click("night_light"))
-        goal += f", and turn “{tr('Night light')}” on"
-    return _setup(draw, goal + ".", before, wanted, steps)
+        goal += ", and turn “{name}” on"
+    fields = {"theme": name.capitalize(), "brightness": wanted.get("brightness"), "name": tr("Night light")}
+    return _setup(draw, worded(goal + ".", **fields), before, wanted, steps)
 
 
 @template("settings/read", levels=(1, 2))
@@ -123,7 +130,7 @@ def read(draw: Draw) -> Setup:
         )
     )
     return Setup(
-        goal=f"{said} Look in the settings and answer.",
+        goal=f"{worded(said)} {worded('Look in the settings and answer.')}",
         settings=before,
         windows=[("settings", "display")] if draw.level == 1 else [],
         answer=value,
@@ -140,7 +147,7 @@ def reset(draw: Draw) -> Setup:
     """Set everything back, and say yes to the question."""
     before = {**_random(draw), "volume": 95, "screen_off": draw.pick((1, 2, 5, 15, 30))}
     return Setup(
-        goal="Reset all settings to what they were at first.",
+        goal=worded("Reset all settings to what they were at first."),
         settings=before,
         windows=[("settings", "display")] if draw.level == 1 else [],
         milestones={"reset": lambda world: all(world.settings[key] == DEFAULTS[key] for key in DEFAULTS)},

@@ -21,6 +21,7 @@ from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.task import Draw, Setup, template
 from vlrl.envs.gui.emu.tasks.content.columns import Table, table
+from vlrl.envs.gui.emu.wording import listed, worded
 
 FUNCTIONS: dict[str, tuple[str, Callable[[Sequence[float]], float]]] = {
     "SUM": ("sum", sum),
@@ -40,6 +41,12 @@ def entered(cell: str, text: str) -> list[Intent]:
     return [click(f"grid.{cell}"), type_into("formula", text), key("enter")]
 
 
+def reckoned(function: str, column: str) -> str:
+    """What a goal calls a function of a column."""
+    word = FUNCTIONS[function][0]
+    return worded(f"the {word} of the numbers under “{{column}}”", column=column)
+
+
 def edited(table: Table, is_open: bool, goal: str, wanted: Cells, steps: list[Intent]) -> Setup:
     """A task to change a table and save it: half for the table on the screen, half for the file."""
 
@@ -47,9 +54,9 @@ def edited(table: Table, is_open: bool, goal: str, wanted: Cells, steps: list[In
         sheet = world.app("spreadsheet")
         return sheet is not None and sheet.path == table.path and dumped(sheet.cells) == dumped(wanted)
 
-    opening = "" if is_open else f"Open {table.file} in Documents with the app {tr('Spreadsheet')}. "
+    opening = worded("Open {file} in Documents with the app {app}.", file=table.file, app=tr("Spreadsheet"))
     return Setup(
-        goal=f"{opening}{goal} Then save the file.",
+        goal=" ".join((*([] if is_open else [opening]), goal, worded("Then save the file."))),
         files={table.path: table.text},
         windows=[("spreadsheet", table.path)] if is_open else [],
         milestones={
@@ -71,9 +78,10 @@ def set_cells(draw: Draw) -> Setup:
         column = draw.number(1, 2)
         cell, number = name_of(column, row), str(draw.number(100, 999))
         wanted = with_cell(wanted, cell, number)
-        words.append(f"{sheet.cells[row][0]} has {number} under “{sheet.cells[0][column]}”")
+        said = {"row": sheet.cells[row][0], "number": number, "column": sheet.cells[0][column]}
+        words.append(worded("{row} has {number} under “{column}”", **said))
         steps += entered(cell, number)
-    goal = f"Correct the table {sheet.name} so that {', '.join(words)}."
+    goal = worded("Correct the table {table} so that {cells}.", table=sheet.name, cells=listed(words, ", "))
     return edited(sheet, draw.level < 3, goal, wanted, steps)
 
 
@@ -88,8 +96,10 @@ def total(draw: Draw) -> Setup:
         numbers = [float(row[column]) for row in sheet.cells[1:]]
         wanted = with_cell(wanted, cell, written(FUNCTIONS[name][1](numbers)))
         steps += entered(cell, f"={name}({letter}2:{letter}{sheet.last})")
-        places.append(f"the {FUNCTIONS[name][0]} of the numbers under “{sheet.cells[0][column]}” into {cell}")
-    return edited(sheet, draw.level == 1, f"Put {' and '.join(places)}.", wanted, steps)
+        what = reckoned(name, sheet.cells[0][column])
+        places.append(worded("{what} into {cell}", what=what, cell=cell))
+    goal = worded("Put {places}.", places=listed(places))
+    return edited(sheet, draw.level == 1, goal, wanted, steps)
 
 
 @template("sheet/difference", levels=(2, 3))
@@ -105,7 +115,13 @@ def difference(draw: Draw) -> Setup:
         wanted = with_cell(wanted, f"D{number}", written(result))
         steps += [write(f"=B{number}{sign}C{number}"), key("enter")]
     a_name, b_name = sheet.cells[0][1:]
-    goal = f"Add a column D with the heading “{heading}” that has “{a_name}” {word} “{b_name}” in every row."
+    goal = worded(
+        "Add a column D with the heading “{heading}” that has “{first}” {sign} “{second}” in every row.",
+        heading=heading,
+        first=a_name,
+        sign=worded(word),
+        second=b_name,
+    )
     return edited(sheet, True, goal, wanted, steps)
 
 
@@ -121,7 +137,8 @@ def sort(draw: Draw) -> Setup:
         if column == 0
         else ("with the smallest first", "with the largest first")
     )
-    goal = f"Sort the rows of {sheet.name} by “{sheet.cells[0][column]}”, {words[falling]}."
+    goal = f"Sort the rows of {{table}} by “{{column}}”, {words[falling]}."
+    goal = worded(goal, table=sheet.name, column=sheet.cells[0][column])
     way = "sort_down" if falling else "sort"
     steps = [click(f"grid.{name_of(column, 1)}"), menu("data", way)]
     return edited(sheet, draw.level == 1, goal, orders[column, falling], steps)
@@ -138,7 +155,8 @@ def delete_row(draw: Draw) -> Setup:
         wanted = without_row(wanted, row)
         steps.append(context(f"grid.A{row + 1}", f"delete_row.{row + 1}"))
     rows = "row" if len(names) == 1 else "rows"
-    goal = f"Delete the {rows} of {' and '.join(names)} from the table {sheet.name}."
+    goal = f"Delete the {rows} of {{names}} from the table {{table}}."
+    goal = worded(goal, names=listed(names), table=sheet.name)
     return edited(sheet, draw.level == 1, goal, wanted, steps)
 
 
@@ -156,7 +174,11 @@ def insert_row(draw: Draw) -> Setup:
     for column, text in enumerate(line):
         wanted = with_cell(wanted, name_of(column, row), text)
         steps += entered(name_of(column, row), text)
-    goal = f"Insert a new row right above “{sheet.cells[row][0]}” with {line[0]}, {line[1]} and {line[2]}."
+    goal = worded(
+        "Insert a new row right above “{row}” with {first}, {second} and {third}.",
+        row=sheet.cells[row][0],
+        **dict(zip(("first", "second", "third"), line, strict=True)),
+    )
     return edited(sheet, draw.level == 1, goal, wanted, steps)
 
 
@@ -168,19 +190,22 @@ def question(draw: Draw) -> Setup:
     steps: list[Intent] = [] if draw.level == 1 else opened(sheet)
     if draw.level == 1:
         row = draw.pick(rows)
-        ask, said = f"What number does {row[0]} have under “{heading}”?", row[column]
+        ask, said = "What number does {row} have under “{column}”?", row[column]
+        goal = worded(ask, row=row[0], column=heading)
     elif draw.level == 2:
         said = max(rows, key=lambda row: int(row[column]))[0]
-        ask = f"Which row has the largest number under “{heading}”? Answer with its name."
+        ask = "Which row has the largest number under “{column}”? Answer with its name."
+        goal = worded(ask, column=heading)
         steps += [click(f"grid.{name_of(column, 1)}"), menu("data", "sort_down")]
     else:
         said = written(sum(float(row[column]) for row in rows))
-        ask = f"What do the numbers under “{heading}” add up to?"
+        goal = worded("What do the numbers under “{column}” add up to?", column=heading)
         letter = "ABC"[column]
         steps += entered("F1", f"=SUM({letter}2:{letter}{sheet.last})")
-    where = "" if draw.level == 1 else f"Look into {sheet.file} in Documents. "
+    if draw.level > 1:
+        goal = f"{worded('Look into {file} in Documents.', file=sheet.file)} {goal}"
     return Setup(
-        goal=where + ask,
+        goal=goal,
         files={sheet.path: sheet.text},
         windows=[("spreadsheet", sheet.path)] if draw.level == 1 else [],
         answer=said,

@@ -18,7 +18,7 @@ from vlrl.registry import resolve
 
 
 def test_it_is_registered_and_its_oracle_earns_the_reward() -> None:
-    env = resolve("envs", "gui/emu")()
+    env = resolve("envs", "gui/emu")(language="en")
     observation = env.reset({"name": "basics/click_button"}, 7)
     assert observation.text.startswith("Task: Press the button")
     assert observation.images[0].shape == (480, 640, 3) and observation.images[0].dtype == np.uint8

@@ -16,6 +16,7 @@ from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.task import TEMPLATES, Setup, judge, same_answer, side_effects
 from vlrl.envs.gui.emu.tasks.buttons import NOUNS
 from vlrl.envs.gui.emu.variation import Variation
+from vlrl.envs.gui.emu.wording import quoted
 from vlrl.envs.gui.screen import Form
 
 CASES = [
@@ -58,7 +59,7 @@ def test_a_button_s_name_may_be_that_of_a_part_of_the_desktop() -> None:
         desktop.reset({"name": "buttons/named", "difficulty": 1}, seed)
         desktop.perform(desktop.oracle())
         assert desktop.verdict().success, desktop.goal
-        left -= {noun for noun in left if f"“{tr(noun)}”" in desktop.goal}
+        left -= {noun for noun in left if quoted(tr(noun)) in desktop.goal}
         seed += 1
 
 

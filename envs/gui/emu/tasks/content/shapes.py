@@ -7,6 +7,7 @@ from typing import NamedTuple
 from vlrl.envs.gui.emu.apps.paint import SIZE
 from vlrl.envs.gui.emu.apps.parts.canvas import NUMBERS, Bitmap, Place, blank, box, disc
 from vlrl.envs.gui.emu.task import Draw
+from vlrl.envs.gui.emu.wording import worded
 
 INKS = tuple(name for name in NUMBERS if name not in ("white",))
 KINDS = ("disc", "square", "bar")
@@ -25,7 +26,7 @@ class Shape(NamedTuple):
     @property
     def words(self) -> str:
         """What a goal calls it."""
-        return f"the {self.colour} {self.kind}"
+        return worded(f"the {{colour}} {self.kind}", colour=worded(f"{self.colour}|adjective"))
 
     def on(self, image: Bitmap) -> Bitmap:
         """The image with it."""

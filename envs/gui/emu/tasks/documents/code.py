@@ -21,6 +21,7 @@ from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.task import Draw, Setup, template
 from vlrl.envs.gui.emu.tasks.documents.programs import NOUNS, VERBS, Project, project, slip
+from vlrl.envs.gui.emu.wording import listed, worded
 
 
 def _says(text: object) -> str:
@@ -72,9 +73,10 @@ def fix_line(draw: Draw) -> Setup:
     for module in wrong:
         steps += [click("problem.0"), write(slips[module.path].fixing), key("ctrl+s")]
     lines = "a slip of the pen in one line" if count == 1 else "a slip of the pen in a line of two files each"
-    goal = (
-        f"The list of problems in the app {tr('Code')} shows {lines}: a colon or a bracket is missing there, "
-        "or two letters of a name have changed places. Fix it and save."
+    goal = worded(
+        f"The list of problems in the app {{app}} shows {lines}: a colon or a bracket is missing there, or "
+        "two letters of a name have changed places. Fix it and save.",
+        app=tr("Code"),
     )
     broken = with_texts(right, {path: one.text for path, one in slips.items()})
     return edited(draw, goal, broken, {module.path: module.text for module in wrong}, steps)
@@ -105,9 +107,11 @@ def rename_symbol(draw: Draw) -> Setup:
             steps += [menu("edit", "find"), type_into("query", old), type_into("other", new)]
             steps += [click("words")] if draw.level > 1 else []
         steps += [click("replace_all"), key("ctrl+s")]
-    where = f"in {base(module.path)}" + (" and in main.py, which imports it," if draw.level == 3 else "")
-    but = f" Leave the function {old}_twice its name." if draw.level > 1 else ""
-    goal = f"In the app {tr('Code')}, rename the function {old} to {new} everywhere {where} and save.{but}"
+    where = "in {file}" + (" and in main.py, which imports it," if draw.level == 3 else "")
+    goal = f"In the app {{app}}, rename the function {{old}} to {{new}} everywhere {where} and save."
+    goal = worded(goal, app=tr("Code"), old=old, new=new, file=base(module.path))
+    if draw.level > 1:
+        goal += " " + worded("Leave the function {other} its name.", other=f"{old}_twice")
     return edited(draw, goal, one, wanted, steps)
 
 
@@ -129,20 +133,19 @@ def find_definition(draw: Draw) -> Setup:
     module = draw.pick(one.modules[:-1])
     name = draw.pick(module.functions)
     steps: list[Intent] = []
+    parameter = ""
     if draw.level == 1:
         said = str(module.text[: module.text.index(f"def {name}(")].count("\n") + 1)
-        asked = (
-            f"In which line of {base(module.path)} is the function {name} defined? Answer with the number."
-        )
+        asked = "In which line of {file} is the function {name} defined? Answer with the number."
     elif draw.level == 2:
         said, steps = base(module.path), _searched(f"def {name}")
-        asked = f"In which file of the project is the function {name} defined? Answer with its name."
+        asked = "In which file of the project is the function {name} defined? Answer with its name."
     else:
         _, name, parameter, said = draw.pick(_defaults(one))
-        asked = f"Which value has {parameter} in {name} if a call gives none? Answer with the number."
+        asked = "Which value has {parameter} in {name} if a call gives none? Answer with the number."
         steps = [*_searched(f"def {name}"), click("match.0")]
     return Setup(
-        goal=asked,
+        goal=worded(asked, file=base(module.path), name=name, parameter=parameter),
         files=one.files,
         windows=[("code", module.path if draw.level == 1 else one.root)],
         answer=said,
@@ -162,7 +165,8 @@ def change_value(draw: Draw) -> Setup:
         before = f"{parameter}={old}"
         at = wanted[path].index(before, wanted[path].index(f"def {name}("))
         wanted[path] = wanted[path][:at] + f"{parameter}={new}" + wanted[path][at + len(before) :]
-        words.append(f"of {parameter} in the function {name} from {old} to {new}")
+        change = {"parameter": parameter, "name": name, "old": old, "new": new}
+        words.append(worded("of {parameter} in the function {name} from {old} to {new}", **change))
         whole = re.search(rf"def {name}\(.*\)", one.files[path])
         assert whole is not None
         steps += [
@@ -171,6 +175,7 @@ def change_value(draw: Draw) -> Setup:
             write(whole[0].replace(before, f"{parameter}={new}")),
         ]
         steps.append(key("ctrl+s"))
-    goal = f"In the project in the app {tr('Code')}, change the default {' and '.join(words)}, and save."
+    goal = "In the project in the app {app}, change the default {changes}, and save."
+    goal = worded(goal, app=tr("Code"), changes=listed(words))
     changed = {path: wanted[path] for path, *_ in found}
     return edited(draw, goal, one, changed, steps)

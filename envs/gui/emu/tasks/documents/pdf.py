@@ -22,6 +22,7 @@ from vlrl.envs.gui.emu.records import page_record
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.task import Draw, Setup, template
 from vlrl.envs.gui.emu.tasks.files.folders import row
+from vlrl.envs.gui.emu.wording import worded
 
 HOME = "/Documents"
 DEVICES = (
@@ -163,7 +164,7 @@ def setup(draw: Draw, book: Booklet, goal: str, steps: Sequence[Intent], **rest:
     is_open = draw.level == 1
     going = [] if is_open else [open_app("files"), double_click(row(book.path))]
     return Setup(
-        goal=f"In {book.file} in Documents: {goal}" if not is_open else goal,
+        goal=goal if is_open else worded("In {file} in Documents: {goal}", file=book.file, goal=goal),
         files={book.path: book.paper, **(others if draw.level == 3 else {})},
         windows=[("pdf", book.path)] if is_open else [],
         oracle=[*going, *steps],
@@ -190,7 +191,8 @@ def look_up(draw: Draw) -> Setup:
     """What a booklet says about something; the longer it is, the higher the level."""
     book = booklet(draw, 2 + 3 * draw.level)
     _, asked, said, word = book.facts[draw.pick(tuple(book.facts))]
-    goal = f"{asked}, by the manual of the {book.device}? Answer with the number."
+    goal = "{question}, by the manual of the {device}? Answer with the number."
+    goal = worded(goal, question=worded(asked), device=worded(book.device))
     return setup(draw, book, goal, [*searched(word), answer(said)], answer=said)
 
 
@@ -202,18 +204,17 @@ def page_of(draw: Draw) -> Setup:
     page, _, _, word = book.facts[heading]
     begin = _begin(book, heading)
     if draw.level == 1:
-        goal, said = f"On which page does “{heading}” begin? Answer with the number.", str(begin + 1)
+        goal, said = "On which page does “{heading}” begin? Answer with the number.", str(begin + 1)
         steps = to_chapter(draw, begin)
     elif draw.level == 2:
-        goal, said = f"On which page does it say “{word}”? Answer with the number.", str(page + 1)
+        goal, said = "On which page does it say “{text}”? Answer with the number.", str(page + 1)
         steps = searched(word)
     else:
-        often = draw.pick([word for word in OFTEN if found(book.paper, word)])
-        said = str(len(found(book.paper, often)))
-        goal, steps = (
-            f"How many times does the word “{often}” occur? Answer with the number.",
-            searched(often),
-        )
+        word = draw.pick([word for word in OFTEN if found(book.paper, word)])
+        said = str(len(found(book.paper, word)))
+        goal = "How many times does the word “{text}” occur? Answer with the number."
+        steps = searched(word)
+    goal = worded(goal, heading=heading, text=word)
     return setup(draw, book, goal, [*steps, answer(said)], answer=said)
 
 
@@ -229,12 +230,13 @@ def go_to(draw: Draw) -> Setup:
     heading = draw.pick(tuple(book.facts)[2:])
     page, _, _, word = book.facts[heading]
     steps: list[Intent] = [type_into("goto", str(page + 1)), key("enter")]
-    goal = f"Go to page {page + 1} of the manual that is open."
+    goal = worded("Go to page {page} of the manual that is open.", page=page + 1)
     if draw.level == 2:
         page = _begin(book, heading)
-        goal, steps = f"show the page where “{heading}” begins.", to_chapter(draw, page)
+        goal = worded("show the page where “{heading}” begins.", heading=heading)
+        steps = to_chapter(draw, page)
     elif draw.level == 3:
-        goal, steps = f"show the page that says “{word}”.", searched(word)
+        goal, steps = worded("show the page that says “{text}”.", text=word), searched(word)
     opened = {"opened": lambda world: (viewer := world.app("pdf")) is not None and viewer.path == book.path}
     return setup(
         draw,
@@ -254,18 +256,25 @@ def bookmark(draw: Draw) -> Setup:
     book = booklet(draw, 4 + draw.level)
     headings = draw.picks(tuple(book.facts)[1:], 2 if draw.level == 3 else 1)
     pages: list[int] = []
-    words, steps = [], []
+    words: list[str] = []
+    steps: list[Intent] = []
     for heading in headings:
         page, _, _, word = book.facts[heading]
         if draw.level == 1:
             page = _begin(book, heading)
-            words, steps = [f"on which “{heading}” begins"], to_chapter(draw, page)
+            steps = to_chapter(draw, page)
         else:
-            words.append(f"that says “{word}”")
+            words.append(word)
             steps += [click("find")] * bool(pages) + searched(word)
         pages.append(page)
         steps.append(click("bookmark"))
-    goal = f"{'b' if draw.level > 1 else 'B'}ookmark the page {' and the page '.join(words)}."
+    if draw.level == 1:
+        goal = worded("Bookmark the page on which “{heading}” begins.", heading=headings[0])
+    else:
+        goal = "bookmark the page that says “{text}”" + " and the page that says “{second}”" * (
+            len(words) > 1
+        )
+        goal = worded(f"{goal}.", text=words[0], second=words[-1])
 
     def is_marked(world: World, page: int) -> bool:
         return Bookmark(book.path, page) in kept(world.store.get("pdf"))

@@ -14,6 +14,7 @@ from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.task import Draw, Setup, template
 from vlrl.envs.gui.emu.tasks.files.lookup import is_in_the_trash
+from vlrl.envs.gui.emu.wording import worded
 
 HOME = "/Pictures"
 ALBUMS = ("Holidays", "Best of", "For Nora", "Calendar", "Postcards", "To print")
@@ -46,15 +47,15 @@ def others(draw: Draw, count: int, but: str) -> list[Photo]:
 def a_photo_of(one: Photo) -> str:
     """What a goal calls what a photo shows, with its colour."""
     if one.thing == "house":
-        return f"a cottage with a {one.colour} roof"
-    return f"{'an' if one.colour[0] in 'aeiou' else 'a'} {one.colour} {THINGS[one.thing]}"
+        return worded("a cottage with a {colour} roof", colour=worded(f"{one.colour}|noun"))
+    return worded(f"a {{colour}} {THINGS[one.thing]}", colour=worded(f"{one.colour}|noun"))
 
 
 def setup(draw: Draw, goal: str, before: dict[str, Photo], steps: Sequence[Intent], **rest: object) -> Setup:
     """Set up with the app open, but for level 3."""
     is_open = draw.level < 3
     return Setup(
-        goal=goal if is_open else f"In the app {tr('Photos')}: {goal}",
+        goal=goal if is_open else worded("In the app {app}: {goal}", app=tr("Photos"), goal=goal),
         files=before,
         windows=[("photos", "")] if is_open else [],
         oracle=[*([] if is_open else [open_app("photos")]), *steps],
@@ -80,9 +81,9 @@ def rotate(draw: Draw) -> Setup:
         turns = before[path].turns
         turn = click("rotate_left" if turns == 1 else "rotate_right")
         steps += [click(f"photo.{path}"), *([turn, turn] if turns == 2 else [turn]), click("close")]
-    goal = "Not all photos are the right way up. Turn those that are not."
+    goal = worded("Not all photos are the right way up. Turn those that are not.")
     if draw.level == 1:
-        goal = f"The photo {base(wrong[0])} is not the right way up. Turn it."
+        goal = worded("The photo {file} is not the right way up. Turn it.", file=base(wrong[0]))
     milestones = {
         base(path): partial(_is, path=path, wanted=before[path]._replace(turns=0)) for path in wrong
     }
@@ -97,7 +98,7 @@ def _deleting(draw: Draw, goal: str, before: dict[str, Photo], gone: Sequence[st
     trashed = [f"/Trash/{base(path)}" for path in gone]
     return setup(
         draw,
-        f"{goal} (the trash keeps them).",
+        goal,
         before,
         [*mark(gone), click("delete")],
         milestones={base(path): partial(is_in_the_trash, path, before[path]) for path in gone},
@@ -112,9 +113,10 @@ def delete_kind(draw: Draw) -> Setup:
     found = [photo(draw, thing, colour) for _ in range(draw.level)]
     kept = [photo(draw, thing, other) for _ in range(2)] if draw.level == 3 else []
     before = library(draw, [*found, *kept, *others(draw, 8 - len(found) - len(kept), thing)])
-    what = a_photo_of(found[0]) if draw.level == 3 else f"a {THINGS[thing]}"
+    what = a_photo_of(found[0]) if draw.level == 3 else worded(f"a {THINGS[thing]}")
     gone = [path for path, one in before.items() if one in found]
-    return _deleting(draw, f"Delete all photos that show {what}", before, gone)
+    goal = worded("Delete all photos that show {what} (the trash keeps them).", what=what)
+    return _deleting(draw, goal, before, gone)
 
 
 @template("photos/delete_blurred", levels=(1, 2, 3))
@@ -123,7 +125,8 @@ def delete_blurred(draw: Draw) -> Setup:
     found = [photo(draw, draw.pick(tuple(THINGS)), time=draw.pick(("day", "evening"))) for _ in range(9)]
     before = library(draw, [one._replace(is_blurred=n < draw.level) for n, one in enumerate(found)])
     gone = [path for path, one in before.items() if one.is_blurred]
-    return _deleting(draw, "Delete the photos that are out of focus", before, gone)
+    goal = worded("Delete the photos that are out of focus (the trash keeps them).")
+    return _deleting(draw, goal, before, gone)
 
 
 def _has(world: World, album: str, paths: Sequence[str]) -> bool:
@@ -176,7 +179,7 @@ def favourite(draw: Draw) -> Setup:
     paths = [path for path, one in before.items() if one in wanted]
     old = paths[:1] if draw.level == 3 else []
     new = [path for path in paths if path not in old]
-    return _collecting(draw, goal, before, FAVOURITES, new, [click("favourite")], old)
+    return _collecting(draw, worded(goal), before, FAVOURITES, new, [click("favourite")], old)
 
 
 @template("photos/make_album", levels=(1, 2, 3))
@@ -189,12 +192,14 @@ def make_album(draw: Draw) -> Setup:
         rest = [photo(draw, draw.pick(tuple(THINGS)), time=draw.pick(("day", "night"))) for _ in range(6)]
         what = "that were taken in the evening, at sunset"
     else:
-        found, what = [photo(draw, thing) for _ in range(count)], f"that show a {THINGS[thing]}"
+        found, what = [photo(draw, thing) for _ in range(count)], "that show {what}"
         rest = others(draw, 8 - count, thing)
     before = library(draw, [*found, *rest])
     paths = [path for path, one in before.items() if one in found]
     steps = [click("new_album"), type_into("value", album), click("ok")]
-    return _collecting(draw, f"Make an album “{album}” with all photos {what}.", before, album, paths, steps)
+    goal = f"Make an album “{{album}}” with all photos {what}."
+    goal = worded(goal, album=album, what=worded(f"a {THINGS[thing]}"))
+    return _collecting(draw, goal, before, album, paths, steps)
 
 
 @template("photos/add_to_album", levels=(1, 2, 3))
@@ -205,8 +210,9 @@ def add_to_album(draw: Draw) -> Setup:
     before = library(draw, [*found, *others(draw, 8 - draw.level, thing)])
     paths = [path for path, one in before.items() if one in found]
     old = draw.picks([path for path in before if path not in paths], 2)
-    every = "the photo" if draw.level == 1 else "all photos"
-    goal = f"Add {every} that show{'s' * (draw.level == 1)} a {THINGS[thing]} to the album “{album}”."
+    every = "the photo that shows" if draw.level == 1 else "all photos that show"
+    goal = f"Add {every} {{what}} to the album “{{album}}”."
+    goal = worded(goal, what=worded(f"a {THINGS[thing]}"), album=album)
     return _collecting(draw, goal, before, album, paths, [menu("photo", f"add.{album}")], old)
 
 
@@ -220,10 +226,10 @@ def rename(draw: Draw) -> Setup:
     old = next(path for path, one in before.items() if one == found)
     name = f"{draw.pick(('summer', 'cover', 'postcard', 'poster', 'card', 'flyer'))}-{draw.number(1, 9)}.jpg"
     new = f"{HOME}/{name}"
-    what = a_photo_of(found) if more else f"a {THINGS[thing]}"
+    what = a_photo_of(found) if more else worded(f"a {THINGS[thing]}")
     return setup(
         draw,
-        f"Rename the photo that shows {what} to {name}.",
+        worded("Rename the photo that shows {what} to {name}.", what=what, name=name),
         before,
         [*mark([old]), menu("photo", "rename"), type_into("value", name), click("ok")],
         milestones={"renamed": lambda world: world.read(new) == found and old not in world.files},
@@ -242,13 +248,15 @@ def question(draw: Draw) -> Setup:
     path = next(path for path, one in before.items() if one in found)
     part = "roof of the cottage" if thing == "house" else THINGS[thing]
     asked, said = {
-        1: (f"What colour is the {part} in the photo {base(path)}?", colour),
-        2: (f"How many photos show a {THINGS[thing]}? Answer with the number.", str(count)),
+        1: ("What colour is the {part} in the photo {file}?", colour),
+        2: ("How many photos show {what}? Answer with the number.", str(count)),
         3: (
-            f"When was the photo taken that shows {a_photo_of(found[0])}? Answer with the date that the app "
-            "shows.",
+            "When was the photo taken that shows {what}? Answer with the date that the app shows.",
             found[0].taken,
         ),
     }[draw.level]
+    what = a_photo_of(found[0]) if draw.level == 3 else worded(f"a {THINGS[thing]}")
+    asked = worded(asked, part=worded(f"{part}|of a photo"), file=base(path), what=what)
     looking: list[Intent] = [] if draw.level == 2 else [click(f"photo.{path}")]
-    return setup(draw, asked, before, [*looking, answer(said)], answer=said)
+    other_words = [tr(said), worded(said)] if draw.level == 1 else []
+    return setup(draw, asked, before, [*looking, answer(said)], answer=said, also_right=other_words)

@@ -20,6 +20,7 @@ from vlrl.envs.gui.emu.oracle.intents import (
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.task import Draw, Setup, template
+from vlrl.envs.gui.emu.wording import listed, quoted, worded
 
 TOPICS = {
     "Budget": ("Stage and lights: {} euros", "Food: {} euros", "Printing: {} euros", "Left over: {} euros"),
@@ -114,15 +115,20 @@ def edited(draw: Draw, given: Given, goal: str, slides: Sequence[Slide], steps: 
         )
 
     is_open = draw.level < 3
-    opening = "" if is_open else f"Open {given.file} in Documents with the app {tr('Slides')}. "
     return Setup(
-        goal=f"{opening}{goal} Then save the presentation.",
+        goal=f"{goal if is_open else after_opening(given, goal)} {worded('Then save the presentation.')}",
         files={given.path: Deck(given.slides, given.design)},
         windows=[("slides", given.path)] if is_open else [],
         milestones={"changed": is_changed, "saved": is_saved},
         changes=[f"file:{given.path}"],
         oracle=[*([] if is_open else opened(given.file)), *steps, key("ctrl+s")],
     )
+
+
+def after_opening(given: Given, goal: str) -> str:
+    """A goal after that to open the file."""
+    opening = worded("Open {file} in Documents with the app {app}.", file=given.file, app=tr("Slides"))
+    return f"{opening} {goal}"
 
 
 def opened(file: str) -> list[Intent]:
@@ -135,12 +141,18 @@ def chosen(place: int) -> Intent:
     return click(f"slide.{place}")
 
 
-def called(draw: Draw, given: Given, place: int) -> str:
-    """What a goal calls a slide: by its title, its number, or what stands on it, as the level says."""
+def called(draw: Draw, given: Given, place: int) -> tuple[str, object]:
+    """What a goal calls a slide, by its title, its number, or what stands on it, as the level says.
+
+    Returns:
+        The words around {slide}, and what stands for that.
+    """
     slide = given.slides[place]
     if draw.level == 1:
-        return f"the slide “{slide.title}”"
-    return f"slide {place + 1}" if draw.level == 2 else f"the slide that says “{draw.pick(slide.points)}”"
+        return "the slide “{slide}”", slide.title
+    if draw.level == 2:
+        return "slide {slide}", place + 1
+    return "the slide that says “{slide}”", draw.pick(slide.points)
 
 
 @template("slides/retitle", levels=(1, 2, 3), forms=("desktop",))
@@ -151,7 +163,8 @@ def retitle(draw: Draw) -> Setup:
     slides = list(given.slides)
     slides[place] = slides[place]._replace(title=title)
     steps = [chosen(place), type_into(f"title.{place}", title)]
-    goal = f"Change the title of {called(draw, given, place)} to “{title}”."
+    words, slide = called(draw, given, place)
+    goal = worded(f"Change the title of {words} to “{{title}}”.", slide=slide, title=title)
     return edited(draw, given, goal, slides, steps)
 
 
@@ -163,7 +176,8 @@ def add_point(draw: Draw) -> Setup:
     slides = list(given.slides)
     slides[place] = slides[place]._replace(points=(*slides[place].points, new))
     steps = [chosen(place), click(f"points.{place}"), key("ctrl+end"), write(f"\n{new}")]
-    goal = f"Add “{new}” as the last point of {called(draw, given, place)}."
+    words, slide = called(draw, given, place)
+    goal = worded(f"Add “{{point}}” as the last point of {words}.", point=new, slide=slide)
     return edited(draw, given, goal, slides, steps)
 
 
@@ -174,8 +188,7 @@ def new_slide(draw: Draw) -> Setup:
     title, points = draw.pick(TITLES), tuple(draw.picks(NEW_POINTS, min(2, draw.level)))
     last = len(given.slides) - 1
     place = last if draw.level == 1 else draw.number(1, last - 1)
-    where = "at the end" if place == last else f"right after “{given.slides[place].title}”"
-    said = " and ".join(f"“{point}”" for point in points)
+    where = "at the end" if place == last else "right after “{after}”"
     slides = [*given.slides[: place + 1], Slide(title, points), *given.slides[place + 1 :]]
     new = len(given.slides)
     steps = [
@@ -185,7 +198,11 @@ def new_slide(draw: Draw) -> Setup:
         click(f"points.{new}"),
         write("\n".join(points)),
     ]
-    goal = f"Add a slide {where} with the title “{title}” and the point{'s' * (len(points) > 1)} {said}."
+    goal = (
+        f"Add a slide {where} with the title “{{title}}” and the point{'s' * (len(points) > 1)} {{points}}."
+    )
+    said = listed([quoted(point) for point in points])
+    goal = worded(goal, after=given.slides[place].title, title=title, points=said)
     return edited(draw, given, goal, slides, steps)
 
 
@@ -194,13 +211,12 @@ def delete_slide(draw: Draw) -> Setup:
     """Delete one slide by its title or number; at level 3 all that have no points."""
     given = presentation(draw, 4 + draw.level)
     gone = sorted(draw.picks(range(1, len(given.slides)), 2 if draw.level == 3 else 1))
-    goal = f"Delete {called(draw, given, gone[0])}."
+    words, slide = called(draw, given, gone[0])
+    goal = worded(f"Delete {words}.", slide=slide) if draw.level < 3 else ""
     if draw.level == 3:
         empty = [one._replace(points=()) if n in gone else one for n, one in enumerate(given.slides)]
-        given, goal = (
-            given._replace(slides=tuple(empty)),
-            "Delete all slides that have a title and nothing else.",
-        )
+        given = given._replace(slides=tuple(empty))
+        goal = worded("Delete all slides that have a title and nothing else.")
     slides = [slide for n, slide in enumerate(given.slides) if n not in gone]
     return edited(draw, given, goal, slides, [context(f"slide.{place}", "delete") for place in gone])
 
@@ -216,7 +232,8 @@ def reorder(draw: Draw) -> Setup:
         after = draw.pick([other for other in places if other not in (place, place - 1)])
         places.remove(place)
         places.insert(places.index(after) + 1, place)
-        goal = f"Move the slide “{given.slides[place].title}” right after “{given.slides[after].title}”."
+        names = {"title": given.slides[place].title, "after": given.slides[after].title}
+        goal = worded("Move the slide “{title}” right after “{after}”.", **names)
         steps = _carried(place, place, places.index(place))
     else:
         order = _mixed(draw, len(places) - 1)
@@ -226,7 +243,7 @@ def reorder(draw: Draw) -> Setup:
         ]
         given = given._replace(slides=tuple(slides))
         now, places = places, [0, *(1 + order.index(number) for number in range(1, len(places)))]
-        goal = "Put the slides with a number in their title into the order of these numbers."
+        goal = worded("Put the slides with a number in their title into the order of these numbers.")
         for to, place in enumerate(places):
             steps += _carried(place, now.index(place), to)
             now.remove(place)
@@ -263,17 +280,15 @@ def look_up(draw: Draw) -> Setup:
     at = draw.number(0, len(slide.points) - 1)
     order = ("first", "second", "third")[at]
     asked, said = {
-        1: (
-            f"What is the {order} point of the slide “{slide.title}”? Answer with its text.",
-            slide.points[at],
-        ),
-        2: (f"In which room is the key, by the notes of “{slide.title}”? Answer with the number.", room),
-        3: (f"Which slide says “{slide.points[at]}”? Answer with its title.", slide.title),
+        1: (f"What is the {order} point of the slide “{{title}}”? Answer with its text.", slide.points[at]),
+        2: ("In which room is the key, by the notes of “{title}”? Answer with the number.", room),
+        3: ("Which slide says “{point}”? Answer with its title.", slide.title),
     }[draw.level]
+    goal = worded(asked, title=slide.title, point=slide.points[at])
     looking = range(1, place + 1) if draw.level == 3 else (place,)
     is_open = draw.level < 3
     return Setup(
-        goal=asked if is_open else f"Open {given.file} in Documents with the app {tr('Slides')}. {asked}",
+        goal=goal if is_open else after_opening(given, goal),
         files={given.path: Deck(given.slides, given.design)},
         windows=[("slides", given.path)] if is_open else [],
         answer=said,

@@ -19,6 +19,7 @@ from vlrl.envs.gui.emu.oracle.intents import (
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.task import Draw, Setup, template
 from vlrl.envs.gui.emu.tasks.content.words import FOLDERS, LINES, STEMS
+from vlrl.envs.gui.emu.wording import listed, worded
 
 HOME = "/Documents"
 
@@ -63,13 +64,13 @@ def new_folder(draw: Draw) -> Setup:
     made = [f"{folder}/{name}"] if draw.level < 3 else [f"{folder}/{name}", f"{folder}/{name}/{below}"]
     oracle = [*going, menu("file", "new_folder"), type_into("value", name), click("ok")]
     where = "Documents" if draw.level < 3 else f"Documents/{inside}"
-    goal = f"Make a folder called {name} in {where}"
+    goal = "Make a folder called {name} in {folder}"
     if draw.level == 3:
-        goal += f", and in that one a folder called {below}"
+        goal += ", and in that one a folder called {below}"
         oracle += [double_click(row(made[0])), menu("file", "new_folder")]
         oracle += [type_into("value", below), click("ok")]
     return Setup(
-        goal=goal + ".",
+        goal=worded(goal + ".", name=name, folder=where, below=below),
         files={f"{HOME}/{inside}": None, **contents(draw, 2 + draw.level)},
         windows=windows,
         milestones={f"made {base(path)}": partial(_is_there, path) for path in made},
@@ -87,14 +88,14 @@ def rename(draw: Draw) -> Setup:
     news = [stem for stem in draw.picks(STEMS, len(STEMS)) if f"{HOME}/{stem}.txt" not in before][:count]
     pairs = [(old, f"{HOME}/{new}.txt") for old, new in zip(olds, news, strict=True)]
     windows, going = opening(draw)
-    said = " and ".join(f"{base(old)} to {base(new)}" for old, new in pairs)
+    said = [worded("{old} to {new}", old=base(old), new=base(new)) for old, new in pairs]
     oracle = [
         step
         for old, new in pairs
         for step in (context(row(old), "rename"), type_into("value", base(new)), click("ok"))
     ]
     return Setup(
-        goal=f"Rename {said} in Documents.",
+        goal=worded("Rename {files} in Documents.", files=listed(said)),
         files=before,
         windows=windows,
         milestones={base(new): partial(_is_moved, old, new, before[old]) for old, new in pairs},
@@ -125,7 +126,11 @@ def drag_into_folder(draw: Draw) -> Setup:
     files = list(before)[: draw.level]
     pairs = [(path, f"{HOME}/{target}/{base(path)}") for path in files]
     return Setup(
-        goal=f"Move {' and '.join(map(base, files))} into the folder {target} (files can be dragged).",
+        goal=worded(
+            "Move {files} into the folder {folder} (files can be dragged).",
+            files=listed([base(path) for path in files]),
+            folder=target,
+        ),
         files={f"{HOME}/{target}": None, f"{HOME}/{other}": None, **before},
         windows=[("files", HOME)],
         oracle=[drag(row(path), row(f"{HOME}/{target}")) for path in files],
@@ -143,9 +148,10 @@ def cut_and_paste(draw: Draw) -> Setup:
     windows, going = opening(draw, start)
     end = f"{HOME}/{target}"
     back = [] if start == HOME else [click("up")]
-    where = "" if start == HOME else f" from {source}"
+    where = "" if start == HOME else " from {source}"
+    goal = f"Move {{file}}{where} into the folder {{folder}} in Documents."
     return Setup(
-        goal=f"Move {base(path)}{where} into the folder {target} in Documents.",
+        goal=worded(goal, file=base(path), source=source, folder=target),
         files={f"{HOME}/{target}": None, f"{HOME}/{source}": None, **before},
         windows=windows,
         oracle=[
@@ -170,9 +176,10 @@ def copy(draw: Draw) -> Setup:
     copied = f"{HOME}/{target}/{base(path)}"
     end = copied if draw.level < 3 else f"{HOME}/{target}/{unused[0]}.txt"
     naming = [context(row(copied), "rename"), type_into("value", base(end)), click("ok")]
-    said = "" if draw.level < 3 else f", then rename the copy to {base(end)}"
+    said = "" if draw.level < 3 else ", then rename the copy to {new}"
+    goal = f"Copy {{file}} from Documents into the folder {{folder}}{said}."
     return Setup(
-        goal=f"Copy {base(path)} from Documents into the folder {target}{said}.",
+        goal=worded(goal, file=base(path), folder=target, new=base(end)),
         files={f"{HOME}/{target}": None, **before},
         windows=windows,
         milestones={

@@ -12,6 +12,7 @@ from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.task import Draw, Setup, template
 from vlrl.envs.gui.emu.tasks.content.words import FOLDERS, LINES, STEMS
 from vlrl.envs.gui.emu.tasks.files.folders import HOME, contents, opening, row
+from vlrl.envs.gui.emu.wording import listed, worded
 
 
 def is_in_the_trash(path: str, content: object, world: World) -> bool:
@@ -27,7 +28,10 @@ def delete(draw: Draw) -> Setup:
     files = draw.picks(list(before), draw.level)
     windows, going = opening(draw)
     return Setup(
-        goal=f"Delete {' and '.join(map(base, files))} from Documents (the trash keeps them).",
+        goal=worded(
+            "Delete {files} from Documents (the trash keeps them).",
+            files=listed([base(path) for path in files]),
+        ),
         files=before,
         windows=windows,
         milestones={base(path): partial(is_in_the_trash, path, before[path]) for path in files},
@@ -50,7 +54,7 @@ def restore(draw: Draw) -> Setup:
     origins = tuple((trashed, f"{HOME}/{base(trashed)}") for trashed in before)
     going = [open_app("files"), click("up"), double_click(row("/Trash"))]
     return Setup(
-        goal=f"Restore {base(path)} from the trash.",
+        goal=worded("Restore {file} from the trash.", file=base(path)),
         files=before,
         data={"files": origins},
         windows=[("files", "/Trash")] if draw.level == 1 else [],
@@ -66,7 +70,7 @@ def empty_trash(draw: Draw) -> Setup:
     trashed = contents(draw, 2 + draw.level, "/Trash")
     going = [open_app("files"), click("up"), double_click(row("/Trash"))]
     return Setup(
-        goal="Empty the trash.",
+        goal=worded("Empty the trash."),
         files={**trashed, **contents(draw, 3)},
         data={"files": tuple((path, f"{HOME}/{base(path)}") for path in trashed)},
         windows=[("files", "/Trash")] if draw.level == 1 else [],
@@ -86,7 +90,7 @@ def open_file(draw: Draw) -> Setup:
     windows, going = opening(draw, folder)
     where = folder.removeprefix("/")
     return Setup(
-        goal=f"Open the file {base(path)} in {where}.",
+        goal=worded("Open the file {file} in {folder}.", file=base(path), folder=where),
         files=before,
         windows=windows,
         milestones={
@@ -109,7 +113,7 @@ def words(draw: Draw) -> Setup:
     windows, going = opening(draw)
     said = str(len(before[path].split()))
     return Setup(
-        goal=f"How many words does {base(path)} in Documents have? Answer with the number.",
+        goal=worded("How many words does {file} in Documents have? Answer with the number.", file=base(path)),
         files=before,
         windows=windows,
         answer=said,
@@ -133,8 +137,10 @@ def largest(draw: Draw) -> Setup:
     said = base(order[-1] if biggest else order[0])
     sorting = [click("chosen.sort.2")] * (2 if biggest else 1)
     return Setup(
-        goal=f"Which file in {folder.removeprefix('/')} is the {'largest' if biggest else 'smallest'}? "
-        "Answer with its name.",
+        goal=worded(
+            f"Which file in {{folder}} is the {'largest' if biggest else 'smallest'}? Answer with its name.",
+            folder=folder.removeprefix("/"),
+        ),
         files=before,
         windows=windows,
         answer=said,
@@ -153,7 +159,11 @@ def search_and_delete(draw: Draw) -> Setup:
     path = draw.pick(list(before))
     stem = base(path).removesuffix(".txt")
     return Setup(
-        goal=f"Somewhere in the folders of Documents is {base(path)}. Delete it (“{tr('Search')}” finds it).",
+        goal=worded(
+            "Somewhere in the folders of Documents is {file}. Delete it (“{search}” finds it).",
+            file=base(path),
+            search=tr("Search"),
+        ),
         files=before,
         windows=[("files", HOME)] if draw.level == 2 else [],
         milestones={"deleted": partial(is_in_the_trash, path, before[path])},

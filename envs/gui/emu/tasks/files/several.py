@@ -14,6 +14,7 @@ from vlrl.envs.gui.emu.tasks.content.shapes import drawn, shapes
 from vlrl.envs.gui.emu.tasks.content.words import FOLDERS, LINES, STEMS
 from vlrl.envs.gui.emu.tasks.files.folders import HOME, contents, moved, opening, row
 from vlrl.envs.gui.emu.tasks.files.lookup import is_in_the_trash
+from vlrl.envs.gui.emu.wording import worded
 
 KINDS = {".png": "pictures", ".csv": "tables", ".txt": "text files"}
 """Ending → what a goal calls such files."""
@@ -42,7 +43,11 @@ def delete_kind(draw: Draw) -> Setup:
     windows, going = opening(draw, folder)
     delete = click("delete") if draw.looks["form"] == "mobile" else key("delete")
     return Setup(
-        goal=f"Delete all {KINDS[wanted]} in {folder.removeprefix('/')} (the trash keeps them).",
+        goal=worded(
+            "Delete {files} in {folder} (the trash keeps them).",
+            files=worded(f"all {KINDS[wanted]}"),
+            folder=folder.removeprefix("/"),
+        ),
         files=before,
         windows=windows,
         milestones={base(path): partial(is_in_the_trash, path, before[path]) for path in gone},
@@ -65,7 +70,12 @@ def move_several(draw: Draw) -> Setup:
         put = [key("ctrl+x"), double_click(row(end)), menu("edit", "paste")]
     names = ", ".join(map(base, files[:-1]))
     return Setup(
-        goal=f"Move {names} and {base(files[-1])} in Documents into the folder {target}.",
+        goal=worded(
+            "Move {files} and {last} in Documents into the folder {folder}.",
+            files=names,
+            last=base(files[-1]),
+            folder=target,
+        ),
         files={end: None, f"{HOME}/{other}": None, **before},
         windows=windows,
         oracle=[*going, pick(*map(row, files)), *put],
@@ -82,14 +92,20 @@ def copy_all(draw: Draw) -> Setup:
     paths = list(before)[1:] if draw.level == 3 else list(before)
     left = [path for path in before if path not in paths]
     windows, going = opening(draw, start)
-    but = f" except {base(left[0])}" if left else ""
+    but = " except {file}" if left else ""
     copies = {path: f"{end}/{base(path)}" for path in paths}
 
     def is_copied(world: World, path: str) -> bool:
         return bool(world.read(copies[path]) == before[path] == world.read(path))
 
     return Setup(
-        goal=f"Copy all files{but} from the folder {source} in Documents into the folder {target} beside it.",
+        goal=worded(
+            f"Copy all files{but} from the folder {{source}} in Documents into the folder {{folder}} beside "
+            "it.",
+            file=base(left[0]) if left else "",
+            source=source,
+            folder=target,
+        ),
         files={end: None, **before},
         windows=windows,
         milestones={base(path): partial(is_copied, path=path) for path in paths},

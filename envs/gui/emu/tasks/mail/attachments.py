@@ -10,6 +10,7 @@ from vlrl.envs.gui.emu.task import Draw, Setup, template
 from vlrl.envs.gui.emu.tasks.calendar import put_in
 from vlrl.envs.gui.emu.tasks.content.letters import address, mailbox, numbered, sending, sent
 from vlrl.envs.gui.emu.tasks.mail.letters import COUNTS, SECRETS, opened, some, writing
+from vlrl.envs.gui.emu.wording import listed, quoted, worded
 
 PAPERS = ("plan", "offer", "menu", "agenda", "rules", "prices", "timetable", "minutes")
 LINES = (
@@ -39,7 +40,12 @@ def save_attachment(draw: Draw) -> Setup:
     path = f"/Documents/{name}"
     rename = [] if draw.level == 1 else [type_into("name", name)]
     return Setup(
-        goal=f"{person(sender)} sent you {names[which]}.txt by mail. Save it in Documents as {name}.",
+        goal=worded(
+            "{person} sent you {file} by mail. Save it in Documents as {name}.",
+            person=person(sender),
+            file=f"{names[which]}.txt",
+            name=name,
+        ),
         data={"mail": letters},
         milestones={
             "opened": lambda world: (mail := world.app("mail")) is not None and mail.letter == letter.number,
@@ -56,13 +62,18 @@ def attach(draw: Draw) -> Setup:
     names, to = draw.picks(PAPERS, draw.level + 2), address(draw)
     files = {f"/Documents/{name}.txt": draw.pick(LINES) for name in names}
     wanted, letters = names[: draw.level], mailbox(draw, 5)
-    told = " and ".join(f"{name}.txt" for name in wanted)
     adding = []
     for name in wanted:
         adding += [click("attach"), type_into("name", f"{name}.txt"), click("accept")]
     attached = tuple((f"{name}.txt", files[f"/Documents/{name}.txt"]) for name in wanted)
     return Setup(
-        goal=f"Send {told} from Documents to {to} in one mail, subject “Papers”, text “Here you are.”",
+        goal=worded(
+            "Send {files} from Documents to {to} in one mail, subject “{subject}”, text “{text}”",
+            files=listed([f"{name}.txt" for name in wanted]),
+            to=to,
+            subject="Papers",
+            text="Here you are.",
+        ),
         files=files,
         data={"mail": letters},
         milestones={
@@ -88,8 +99,12 @@ def to_file(draw: Draw) -> Setup:
     path = f"/Documents/{what}.txt"
     search = [] if draw.level == 2 else [type_into("query", what)]
     return Setup(
-        goal=f"{person(sender)} sent you the {what} by mail. Write it, the number alone, "
-        f"into a new text file “{what}.txt” in Documents.",
+        goal=worded(
+            "{person} sent you the {what} by mail. Write it, the number alone, into a new text file "
+            "“{what}.txt” in Documents.",
+            person=person(sender),
+            what=what,
+        ),
         data={"mail": letters},
         milestones={
             "read": lambda world: any(one.number == wanted and one.is_read for one in world.store["mail"]),
@@ -136,9 +151,9 @@ def from_file(draw: Draw) -> Setup:
         ]
     text = " ".join(numbers)
     between = ", in the order that was asked, with a blank between them" if len(whats) > 1 else ""
+    goal = "Reply to the mail from {person}. What was asked for is in Documents; write just the digits"
     return Setup(
-        goal=f"Reply to the mail from {person(sender)}. What was asked for is in Documents; "
-        f"write just the digits{between}.",
+        goal=worded(f"{goal}{between}.", person=person(sender)),
         files={**files, "/Documents/other.txt": draw.pick(LINES)},
         data={"mail": letters},
         milestones={
@@ -173,9 +188,12 @@ def to_calendar(draw: Draw) -> Setup:
     oracle.append(open_app("calendar"))
     for one in wanted:
         oracle += put_in(one)
-    titles = " and ".join(f"“{one.title}”" for one in wanted)
     return Setup(
-        goal=f"Put {titles} into the calendar, under this title. {person(sender)} told you when by mail.",
+        goal=worded(
+            "Put {titles} into the calendar, under this title. {person} told you when by mail.",
+            titles=listed([quoted(one.title) for one in wanted]),
+            person=person(sender),
+        ),
         data={"mail": letters},
         milestones={
             "read": some([n.number for n in letters if n.other == sender], is_read=True),

@@ -1,4 +1,4 @@
-"""Mail: find and sort letters, answer questions about them, write some."""
+"""Mail: find and sort letters, and answer questions about them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from vlrl.envs.gui.emu.tasks.content.letters import (
     holds,
     mailbox,
     numbered,
-    sending,
-    sent,
     signed,
 )
+from vlrl.envs.gui.emu.wording import chained, listed, quoted, worded
 
 COUNTS = {1: 6, 2: 10, 3: 16}
 MESSAGES = (
@@ -38,9 +37,16 @@ MESSAGES = (
 SECRETS = ("door code", "seat number", "order number", "locker number", "extension", "ticket number")
 
 
+def called(draw: Draw, letter: Letter) -> tuple[str, str]:
+    """What a goal calls a letter, by its sender or its subject: the words around {name}, and the name."""
+    by_sender = ("the mail from {name}", person(letter.other))
+    return draw.pick((by_sender, ("the mail “{name}”", letter.subject)))
+
+
 def named(draw: Draw, letter: Letter) -> str:
-    """What a goal calls a letter: by its sender or its subject."""
-    return draw.pick((f"the mail from {person(letter.other)}", f"the mail “{letter.subject}”"))
+    """What a goal calls a letter."""
+    words, name = called(draw, letter)
+    return worded(words, name=name)
 
 
 def opened(letter: Letter) -> list[Intent]:
@@ -75,9 +81,9 @@ def star(draw: Draw) -> Setup:
     """Star as many letters as the level says, one by one."""
     letters = mailbox(draw, COUNTS[draw.level])
     wanted = draw.picks(letters, draw.level)
-    names = " and ".join(named(draw, letter) for letter in wanted)
+    names = listed([named(draw, letter) for letter in wanted])
     oracle = [context(f"letter.{letter.number}", "star") for letter in wanted]
-    goal = f"In {tr('Mail')}, put a star on {names}, and on no other."
+    goal = worded("In {app}, put a star on {mails}, and on no other.", app=tr("Mail"), mails=names)
     return sorting(goal, letters, [letter.number for letter in wanted], oracle, is_starred=True)
 
 
@@ -88,9 +94,12 @@ def delete(draw: Draw) -> Setup:
     special = [Letter(0, "inbox", sender, topic, signed(TOPICS[topic], sender)) for topic in topics]
     letters = mailbox(draw, COUNTS[draw.level], *special)
     wanted = numbered(letters, lambda letter: letter.other == sender)
-    what = f"the mail “{topics[0]}”" if draw.level == 1 else f"every mail from {person(sender)}"
+    what = worded("the mail “{name}”", name=topics[0])
+    if draw.level > 1:
+        what = worded("every mail from {person}", person=person(sender))
     oracle = [context(f"letter.{number}", "delete") for number in wanted]
-    return sorting(f"Delete {what} in {tr('Mail')}.", letters, wanted, oracle, folder="trash")
+    goal = worded("Delete {mails} in {app}.", mails=what, app=tr("Mail"))
+    return sorting(goal, letters, wanted, oracle, folder="trash")
 
 
 @template("mail/file", levels=(1, 2, 3))
@@ -98,14 +107,15 @@ def file(draw: Draw) -> Setup:
     """Letters are to be moved into a folder."""
     letters, place = mailbox(draw, COUNTS[draw.level]), draw.pick(("work", "family", "archive"))
     chosen = draw.picks(letters, draw.level)
-    names = " and ".join(named(draw, letter) for letter in chosen)
+    names = listed([named(draw, letter) for letter in chosen])
     wanted = [letter.number for letter in chosen]
     is_dragged = draw.looks["form"] == "desktop" and draw.number(0, 1) == 1
     if is_dragged:
         oracle = [drag(f"letter.{number}", f"folder.{place}") for number in wanted]
     else:
         oracle = [context(f"letter.{number}", f"move.{place}") for number in wanted]
-    goal = f"In {tr('Mail')}, move {names} to the folder “{tr(FOLDERS[place])}”."
+    goal = "In {app}, move {mails} to the folder “{folder}”."
+    goal = worded(goal, app=tr("Mail"), mails=names, folder=tr(FOLDERS[place]))
     return sorting(goal, letters, wanted, oracle, folder=place)
 
 
@@ -119,9 +129,10 @@ def rescue(draw: Draw) -> Setup:
     special.append(Letter(0, "trash", address(draw), "Win a car!", "Click now."))
     letters = mailbox(draw, 6 + draw.level, *special)
     wanted = numbered(letters, lambda letter: letter.other == sender)
-    names = " and ".join(f"“{topic}”" for topic in topics)
+    names = listed([quoted(topic) for topic in topics])
     oracle = [choose("folder", "trash"), *(context(f"letter.{number}", "move.inbox") for number in wanted)]
-    goal = f"Somebody deleted mail by mistake. Move {names} from the {tr('Trash')} back to the {tr('Inbox')}."
+    goal = "Somebody deleted mail by mistake. Move {mails} from the {trash} back to the {inbox}."
+    goal = worded(goal, mails=names, trash=tr("Trash"), inbox=tr("Inbox"))
     return sorting(goal, letters, wanted, oracle, folder="inbox")
 
 
@@ -135,8 +146,9 @@ def secret(draw: Draw) -> Setup:
         draw, COUNTS[draw.level], Letter(0, place, sender, draw.pick(("Important", "As promised")), text)
     )
     wanted = letters[numbered(letters, lambda letter: letter.other == sender)[0] - letters[0].number]
-    where = {1: f"{person(sender)} wrote to you.", 2: f"It is in the folder “{tr(FOLDERS[place])}”."}
-    goal = f"What is the {what} in a mail that you got? {where.get(draw.level, 'It may be in any folder.')}"
+    where = {1: "{person} wrote to you.", 2: "It is in the folder “{folder}”.", 3: "It may be in any folder."}
+    said = worded(where[draw.level], person=person(sender), folder=tr(FOLDERS[place]))
+    goal = f"{worded('What is the {what} in a mail that you got?', what=what)} {said}"
     find = (
         [type_into("query", what)]
         if draw.level == 3
@@ -145,7 +157,7 @@ def secret(draw: Draw) -> Setup:
         else []
     )
     return Setup(
-        goal=goal + " Answer with the number.",
+        goal=f"{goal} {worded('Answer with the number.')}",
         data={"mail": letters},
         milestones={
             "found": lambda world: (mail := world.app("mail")) is not None and mail.letter == wanted.number
@@ -164,8 +176,12 @@ def count(draw: Draw) -> Setup:
     oldest = [letter for letter in letters if letter.other == sender][-1]
     said = f"{len(topics)}, {oldest.date}"
     return Setup(
-        goal=f"How many mails from {person(sender)} are in the {tr('Inbox')}, and of which day is the "
-        "oldest? Answer as “4, 17 May”.",
+        goal=worded(
+            "How many mails from {person} are in the {inbox}, and of which day is the oldest? Answer as "
+            "“4, 17 May”.",
+            person=person(sender),
+            inbox=tr("Inbox"),
+        ),
         data={"mail": letters},
         milestones={"looked": lambda world: world.app("mail") is not None},
         answer=said,
@@ -183,102 +199,30 @@ def writing(to: str, subject: str, body: str) -> list[Intent]:
     ]
 
 
-@template("mail/write", levels=(1, 2))
-def compose(draw: Draw) -> Setup:
-    """A letter is to be written, at level 2 two."""
-    letters = mailbox(draw, 5)
-    pairs = [
-        (address(draw), topic, text)
-        for topic, text in zip(
-            draw.picks(tuple(TOPICS), draw.level), draw.picks(MESSAGES, draw.level), strict=True
-        )
-    ]
-    told = "; then ".join(
-        f"to {to} with the subject “{topic}” and the text “{text}”" for to, topic, text in pairs
-    )
-    oracle = [open_app("mail")]
-    for pair in pairs:
-        oracle += [click("new"), *writing(*pair)]
-    return Setup(
-        goal=f"Send a mail {told}.",
-        data={"mail": letters},
-        milestones={
-            "begun": lambda world: (
-                (mail := world.app("mail")) is not None and bool(mail.to or len(world.store["mail"]) > 5)
-            ),
-            "sent": (3, sent(letters, *pairs)),
-        },
-        changes=sending(letters, *((to, topic) for to, topic, _ in pairs)),
-        oracle=oracle,
-    )
-
-
-def answering(letter: Letter) -> Predicate:
-    """Whether an answer to a letter has been begun, or sent."""
-    subjects = (f"Re: {letter.subject}", f"Fwd: {letter.subject}")
-    return lambda world: (
-        (mail := world.app("mail")) is not None
-        and (
-            (mail.is_writing and mail.subject in subjects)
-            or any(one.subject in subjects for one in world.store["mail"])
-        )
-    )
-
-
-@template("mail/reply", levels=(1, 2))
-def reply(draw: Draw) -> Setup:
-    """A letter is to be answered."""
-    letters, text = mailbox(draw, COUNTS[draw.level]), draw.pick(MESSAGES)
-    letter = draw.pick(letters)
-    return Setup(
-        goal=f"Reply to {named(draw, letter)}: “{text}”",
-        data={"mail": letters},
-        milestones={
-            "begun": answering(letter),
-            "sent": (2, sent(letters, (letter.other, f"Re: {letter.subject}", text))),
-        },
-        changes=sending(letters, (letter.other, f"Re: {letter.subject}")),
-        oracle=[*opened(letter), click("reply"), *writing("", "", text)],
-    )
-
-
-@template("mail/forward", levels=(1, 2))
-def forward(draw: Draw) -> Setup:
-    """A letter is to be forwarded, as it is."""
-    letters, to = mailbox(draw, COUNTS[draw.level]), address(draw)
-    letter = draw.pick(letters)
-    quoted = "\n".join(f"> {line}" for line in letter.text.split("\n"))
-    return Setup(
-        goal=f"Forward {named(draw, letter)} to {to}, without changing it.",
-        data={"mail": letters},
-        milestones={
-            "begun": answering(letter),
-            "sent": (2, sent(letters, (to, f"Fwd: {letter.subject}", quoted))),
-        },
-        changes=sending(letters, (to, f"Fwd: {letter.subject}")),
-        oracle=[*opened(letter), click("forward"), type_into("to", to), click("send")],
-    )
-
-
 @template("mail/tidy", levels=(2, 3))
 def tidy(draw: Draw) -> Setup:
     """Some letters are to be starred, some deleted, some moved."""
     letters = mailbox(draw, COUNTS[draw.level])
     first, second, third = draw.picks(letters, 3)
     steps: list[tuple[str, str, Letter, dict[str, Any]]] = [
-        ("star", "put a star on", first, {"is_starred": True}),
-        ("delete", "delete", second, {"folder": "trash"}),
-        ("move.work", f"move to “{tr('Work')}”", third, {"folder": "work"}),
+        ("star", "put a star on “{subject}”", first, {"is_starred": True}),
+        ("delete", "delete “{subject}”", second, {"folder": "trash"}),
+        ("move.work", "move to “{folder}” “{subject}”", third, {"folder": "work"}),
     ]
     steps = steps[: draw.level]
     after: Collection[Letter] = letters
     for _, _, letter, values in steps:
         after = changed(after, [letter.number], **values)
-    told = "; ".join(f"{word} “{letter.subject}”" for _, word, letter, _ in steps)
+    told = [worded(word, subject=one.subject, folder=tr("Work")) for _, word, one, _ in steps]
     marks = {command: some([letter.number], **values) for command, _, letter, values in steps}
     oracle = [open_app("mail"), *(context(f"letter.{letter.number}", id) for id, _, letter, _ in steps)]
     return Setup(
-        goal=f"Tidy up the {tr('Inbox')} of {tr('Mail')}: {told}. Leave the rest as it is.",
+        goal=worded(
+            "Tidy up the {inbox} of {app}: {steps}. Leave the rest as it is.",
+            inbox=tr("Inbox"),
+            app=tr("Mail"),
+            steps=chained("{first}; {next}", told),
+        ),
         data={"mail": letters},
         milestones={**marks, "tidy": (2, holds(after))},
         changes=[letter_record(letter.number) for _, _, letter, _ in steps],

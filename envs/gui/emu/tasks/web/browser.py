@@ -1,35 +1,25 @@
-"""Browsing: addresses, links, tabs and bookmarks, and questions that pages answer."""
+"""Browsing: addresses, links, tabs and bookmarks."""
 
 from __future__ import annotations
 
-from vlrl.envs.gui.emu.apps.parts.mailbox import Letter, person
 from vlrl.envs.gui.emu.oracle.intents import (
-    Intent,
-    answer,
     choose,
     click,
-    menu,
-    open_app,
-    type_into,
 )
 from vlrl.envs.gui.emu.records import bookmark_record
-from vlrl.envs.gui.emu.sites import fly, forum, wiki
-from vlrl.envs.gui.emu.sites.site import price
+from vlrl.envs.gui.emu.sites import wiki
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.task import Draw, Setup, template
-from vlrl.envs.gui.emu.tasks.content.letters import address, mailbox, numbered, sending, sent
 from vlrl.envs.gui.emu.tasks.content.web import (
-    Land,
     browse,
-    flights,
     follow,
     is_at,
     lands,
     library,
-    talk,
     visit,
 )
+from vlrl.envs.gui.emu.wording import chained, listed, quoted, worded
 
 WIKI = f"{wiki.HOST}/"
 
@@ -46,16 +36,18 @@ def open_page(draw: Draw) -> Setup:
     land = draw.pick(known)
     title = draw.pick((land.name, land.capital, land.river)) if draw.level < 3 else land.river
     if draw.level == 1:
-        goal, oracle = f"go to {page_of(title)}.", browse(page_of(title))
+        goal, oracle = worded("go to {page}.", page=page_of(title)), browse(page_of(title))
     elif draw.level == 2:
-        goal, oracle = f"open the article “{title}” of the Encyclopaedia, {wiki.HOST}.", browse(WIKI)
+        goal = worded("open the article “{title}” of the Encyclopaedia, {host}.", title=title, host=wiki.HOST)
+        oracle = browse(WIKI)
         oracle += follow(page_of(title))
     else:
-        goal = f"open the Encyclopaedia, {wiki.HOST}. Find the river at which the capital of {land.name} "
-        goal, oracle = goal + "lies, and open its article.", browse(WIKI)
+        goal = "open the Encyclopaedia, {host}. Find the river at which the capital of {land} lies, and open "
+        goal = worded(goal + "its article.", host=wiki.HOST, land=land.name)
+        oracle = browse(WIKI)
         oracle += follow(page_of(land.name), page_of(land.capital), page_of(land.river))
     return Setup(
-        goal=f"In the {tr('Browser')}, {goal}",
+        goal=worded("In the {app}, {goal}", app=tr("Browser"), goal=goal),
         data={"wiki": library(draw, known)},
         milestones={
             **({} if draw.level == 1 else {"site": is_at(f"{wiki.HOST}/*")}),
@@ -74,9 +66,14 @@ def bookmark(draw: Draw) -> Setup:
     for title in titles:
         oracle += [*([] if title == titles[0] else visit(WIKI)), *follow(page_of(title)), click("bookmark")]
     wanted = tuple(page_of(title) for title in titles)
-    told = ", then ".join(f"“{title}”" for title in titles)
+    told = chained("{first}, then {next}", [quoted(title) for title in titles])
     return Setup(
-        goal=f"At {wiki.HOST}, open and bookmark {told} in the {tr('Browser')}, and nothing else.",
+        goal=worded(
+            "At {host}, open and bookmark {pages} in the {app}, and nothing else.",
+            host=wiki.HOST,
+            pages=told,
+            app=tr("Browser"),
+        ),
         data={"wiki": library(draw, known)},
         milestones={
             "there": lambda world: is_at(page_of(titles[0]))(world) or bool(world.store.get("browser")),
@@ -84,70 +81,6 @@ def bookmark(draw: Draw) -> Setup:
         },
         changes=[bookmark_record(address) for address in wanted],
         oracle=oracle,
-    )
-
-
-FACTS = {
-    "area": ("What is the area of {0.name}, in km²?", "name", "area"),
-    "founded": ("In which year was {0.capital} founded?", "capital", "founded"),
-    "length": ("How long is the river {0.river}, in km?", "river", "length"),
-}
-
-
-@template("browser/look_up", levels=(1, 2, 3))
-def look_up(draw: Draw) -> Setup:
-    """A fact is asked for; at level 3 the article is two links away from what is said."""
-    known = lands(draw, 4 + 2 * draw.level)
-    land = draw.pick(known)
-    question, at, what = FACTS[draw.pick(tuple(FACTS))]
-    goal, way = question.format(land), [getattr(land, at)]
-    if draw.level == 3:
-        goal, at, what = (
-            f"How long, in km, is the river at which the capital of {land.name} lies?",
-            "river",
-            "length",
-        )
-        way = [land.name, land.capital, land.river]
-    said = str(getattr(land, what))
-    return Setup(
-        goal=f"Look it up in the Encyclopaedia, {wiki.HOST}: {goal} Answer with the number.",
-        data={"wiki": library(draw, known)},
-        windows=[("browser", WIKI)] if draw.level == 1 else [],
-        milestones={"found": is_at(page_of(getattr(land, at)))},
-        answer=said,
-        oracle=[*([] if draw.level == 1 else browse(WIKI)), *follow(*map(page_of, way)), answer(said)],
-    )
-
-
-def largest(known: list[Land], what: str) -> Land:
-    """Land that has the most of something."""
-    return max(known, key=lambda land: int(getattr(land, what)))
-
-
-@template("browser/compare", levels=(2, 3))
-def compare(draw: Draw) -> Setup:
-    """Three or four articles are to be read to say which river is the longest, which country the largest."""
-    known = lands(draw, 7)
-    some = draw.picks(known, draw.level + 1)
-    what, at, word = draw.pick(
-        (("length", "river", "river is the longest"), ("area", "name", "country is the largest"))
-    )
-    titles = [str(getattr(land, at)) for land in some]
-    said = str(getattr(largest(some, what), at))
-    letters = dict(zip("ABCD", titles, strict=False))
-    letter = next(letter for letter, title in letters.items() if title == said)
-    told = ", ".join(f"{letter}: {title}" for letter, title in letters.items())
-    oracle: list[Intent] = [open_app("browser")]
-    for title in titles:
-        oracle += [*visit(WIKI), *follow(page_of(title))]
-    value = str(getattr(largest(some, what), what))
-    return Setup(
-        goal=f"Which {word}? {told}. Look it up at {wiki.HOST}. Answer with the letter and the number in its "
-        "article, as “A 1234”.",
-        data={"wiki": library(draw, known)},
-        milestones={"read": is_at(*map(page_of, titles))},
-        answer=f"{letter} {value}",
-        oracle=[*oracle, answer(f"{letter} {value}")],
     )
 
 
@@ -160,131 +93,22 @@ def tabs(draw: Draw) -> Setup:
     oracle = browse(wanted[0])
     for page in wanted[1:]:
         oracle += [click("new_tab"), *visit(page)]
-    told = ", ".join(page.rstrip("/") for page in wanted)
-    more = ""
+    told = listed([page.rstrip("/") for page in wanted], ", ")
+    goal = "Open {pages} in the {app}, each in a tab of its own, in this order."
+    goal = worded(goal, pages=told, app=tr("Browser"))
     if draw.level > 1:
-        more, oracle = f" Then go back to the tab of {hosts[0]}.", [*oracle, choose("tab", 1)]
-        last = wanted[0]
+        goal += " " + worded("Then go back to the tab of {host}.", host=hosts[0])
+        last, oracle = wanted[0], [*oracle, choose("tab", 1)]
 
     def all_open(world: World) -> bool:
         browser = world.app("browser")
         return browser is not None and [tab.address for tab in browser.tabs] == wanted
 
     return Setup(
-        goal=f"Open {told} in the {tr('Browser')}, each in a tab of its own, in this order.{more}",
+        goal=goal,
         milestones={
             "first": is_at(*wanted),
             "all": (2, lambda world: all_open(world) and is_at(last)(world)),
         },
         oracle=oracle,
-    )
-
-
-@template("browser/thread", levels=(1, 2))
-def thread(draw: Draw) -> Setup:
-    """Who wrote the answer that most people like, and how many do?"""
-    known = talk(draw, 4 * draw.level)
-    chosen = draw.pick(known)
-    best = max(chosen.posts[1:], key=lambda post: post.likes)
-    question = "who wrote the answer with the most likes, and how many does it have? Answer as “anna 5”."
-    said = f"{best.author} {best.likes}"
-    where = f"{forum.HOST}/thread/{chosen.number}"
-    return Setup(
-        goal=f"In the thread “{chosen.title}” at {forum.HOST}, {question}",
-        data={"forum": known},
-        milestones={"found": is_at(where)},
-        answer=said,
-        oracle=[*browse(f"{forum.HOST}/"), *follow(where), answer(said)],
-    )
-
-
-@template("browser/cheapest", levels=(2, 3))
-def cheapest(draw: Draw) -> Setup:
-    """What the cheapest flight costs, at level 3 the cheapest that is direct."""
-    start, end = draw.picks(fly.CITIES, 2)
-    day, is_direct = draw.number(2, 9), draw.level == 3
-    known = flights(draw, start, end, day, 5 + draw.level)
-    there = [f for f in known.flights if (f.start, f.day) == (start, day) and not (is_direct and f.stops)]
-    said = price(min(flight.price for flight in there))
-    return Setup(
-        goal=f"What does the cheapest {'direct ' if is_direct else ''}flight from {start} to {end} "
-        f"on {day} June cost at {fly.HOST}? Answer with the price as it is shown.",
-        data={"fly": known},
-        milestones={"found": is_at(f"{fly.HOST}/from/{start}/{end}/{day}")},
-        answer=said,
-        oracle=[
-            *browse(f"{fly.HOST}/"),
-            choose("from", start),
-            choose("to", end),
-            *[click("day.more")] * (day - 1),
-            click("search"),
-            choose("order", "price"),
-            *([click("direct")] if is_direct else []),
-            answer(said),
-        ],
-    )
-
-
-@template("browser/to_file", levels=(2, 3))
-def to_file(draw: Draw) -> Setup:
-    """A fact is to be written into a text file; at level 3 two, one a line."""
-    known = lands(draw, 6)
-    some = draw.picks(known, draw.level - 1)
-    texts = [str(land.length) for land in some]
-    rivers = " and ".join(land.river for land in some)
-    oracle = [open_app("browser")]
-    for land in some:
-        oracle += [*visit(WIKI), *follow(page_of(land.river))]
-    each = ", each in a line of its own, in this order" if len(some) > 1 else ""
-    path, text = "/Documents/rivers.txt", "\n".join(texts)
-    return Setup(
-        goal=f"Look up at {wiki.HOST} how many km long {rivers} is; write just the number{each}, into a new "
-        "text file rivers.txt in Documents.",
-        data={"wiki": library(draw, known)},
-        milestones={
-            "read": is_at(*(page_of(land.river) for land in some)),
-            "typed": lambda world: bool((editor := world.app("editor")) and editor.text.strip() == text),
-            "saved": (2, lambda world: str(world.read(path)).strip() == text),
-        },
-        changes=[f"file:{path}"],
-        oracle=[
-            *oracle,
-            open_app("editor"),
-            type_into("text", text),
-            menu("file", "save_as"),
-            type_into("name", "rivers.txt"),
-            click("accept"),
-        ],
-    )
-
-
-@template("browser/to_mail", levels=(2, 3))
-def to_mail(draw: Draw) -> Setup:
-    """Somebody asks by mail for a fact that the encyclopaedia has."""
-    known = lands(draw, 3 + draw.level)
-    land, sender = draw.pick(known), address(draw)
-    asked = f"Do you know in which year {land.capital} was founded? Just the year, please."
-    if draw.level == 3:
-        asked = f"Do you know in which year the capital of {land.name} was founded? Just the year, please."
-    letters = mailbox(draw, 4 * draw.level, Letter(0, "inbox", sender, "A question", asked))
-    number = numbered(letters, lambda letter: letter.other == sender)[0]
-    way = [land.capital] if draw.level == 2 else [land.name, land.capital]
-    return Setup(
-        goal=f"Reply to the mail from {person(sender)}; what is asked for is at {wiki.HOST}.",
-        data={"wiki": library(draw, known), "mail": letters},
-        milestones={
-            "looked": is_at(page_of(land.capital)),
-            "sent": (3, sent(letters, (sender, "Re: A question", str(land.founded)))),
-        },
-        changes=sending(letters, (sender, "Re: A question")),
-        oracle=[
-            open_app("mail"),
-            choose("letter", number),
-            *browse(WIKI),
-            *follow(*map(page_of, way)),
-            open_app("mail"),
-            click("reply"),
-            type_into("body", str(land.founded)),
-            click("send"),
-        ],
     )

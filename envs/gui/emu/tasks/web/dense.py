@@ -14,6 +14,7 @@ from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import tr
 from vlrl.envs.gui.emu.task import Draw, Predicate, Setup, template
 from vlrl.envs.gui.emu.tasks.content.web import PEOPLE, TOWNS_OF_SHOP, browse, follow, is_at, visit
+from vlrl.envs.gui.emu.wording import listed, worded
 
 DENSE = {"pages": "dense"}
 HOSTS = ("shop.example", "wiki.example", "forum.example", "fly.example", "club.example", "market.example")
@@ -45,9 +46,13 @@ def cookies(draw: Draw) -> Setup:
     kept = {host: (draw.pick(OPTIONAL),) if draw.level == 3 and host == hosts[0] else () for host in hosts}
     banner = {1: draw.pick(("bar", "dialog")), 2: "settings", 3: "settings"}[draw.level]
     told = [
-        f"at {host} allow cookies for {kinds[0]} and no others that are optional"
-        if kinds
-        else f"at {host} allow only the necessary cookies"
+        worded(
+            "at {host} allow cookies for {kind} and no others that are optional"
+            if kinds
+            else "at {host} allow only the necessary cookies",
+            host=host,
+            kind=" ".join(kinds),
+        )
         for host, kinds in kept.items()
     ]
     oracle: list[Intent] = [] if draw.level == 1 else [open_app("browser")]
@@ -59,7 +64,7 @@ def cookies(draw: Draw) -> Setup:
         refused = [click(f"cookies.{kind}") for kind in OPTIONAL if kind not in kinds]
         oracle += [click("cookies.choose"), *refused, click("cookies.save")]
     return Setup(
-        goal=f"In the {tr('Browser')}, {', and '.join(told)}.",
+        goal=worded("In the {app}, {goal}", app=tr("Browser"), goal=f"{listed(told, ', and ')}."),
         settings=DENSE,
         data={STORE: visits(draw, banners=tuple((host, banner) for host in hosts))},
         windows=[("browser", f"{hosts[0]}/")] if draw.level == 1 else [],
@@ -96,15 +101,16 @@ def login(draw: Draw) -> Setup:
     month, cents = draw.pick(own.bills)
     reading = own.readings[-1] + draw.number(50, 400)
     sign_in = [type_into("user", own.user), type_into("password", own.password), click("sign_in")]
-    known = f"as {own.user} with the password {own.password}"
+    known = "as {user} with the password {password}"
     if draw.level > 1:
-        known = f"with the user name and password in {path}"
-    goal = f"Sign in at {power.HOST} {known}"
+        known = "with the user name and password in {path}"
+    goal = f"Sign in at {{host}} {known}"
     goal += {
         1: ".",
-        2: f", and look up the bill for {month}. Answer with the amount as it is shown.",
-        3: f", send the new reading {reading}, and sign out.",
+        2: ", and look up the bill for {month}. Answer with the amount as it is shown.",
+        3: ", send the new reading {reading}, and sign out.",
     }[draw.level]
+    fields = {"user": own.user, "password": own.password, "path": path, "month": month, "reading": reading}
     start = [*browse(f"{power.HOST}/"), *follow(f"{power.HOST}/sign-in")]
     if draw.level == 3:
         end = [type_into("reading", str(reading)), click("give"), click("sign_out")]
@@ -113,7 +119,7 @@ def login(draw: Draw) -> Setup:
     readings = (*own.readings, reading) if draw.level == 3 else own.readings
     is_done = replace(own, readings=readings, is_in=draw.level < 3)
     return Setup(
-        goal=goal,
+        goal=worded(goal, host=power.HOST, **fields),
         settings=DENSE,
         files={path: passwords(draw, own)} if draw.level > 1 else {},
         data={STORE: visits(draw), "power": own},
@@ -145,14 +151,14 @@ def lazy(draw: Draw) -> Setup:
     known = list(stock(draw, LIST_SIZE[draw.level]))
     at = draw.number(12 * draw.level, len(known) - 3)
     wanted, where = known[at], f"{market.HOST}{known[at].path}"
-    goal = f"open the listing “{wanted.title}”."
+    goal = "open the listing “{title}”."
     if draw.level == 2:
-        goal = f"find the listing “{wanted.title}”. What does it cost? Answer with the price as it is shown."
+        goal = "find the listing “{title}”. What does it cost? Answer with the price as it is shown."
     if draw.level == 3:
         other = draw.pick([town for town in TOWNS_OF_SHOP if town != wanted.town])
         twin = draw.number(3, at - 3)
         known[twin] = replace(known[twin], title=wanted.title, town=other)
-        goal = f"save the listing “{wanted.title}” from {wanted.town}, and no other."
+        goal = "save the listing “{title}” from {town}, and no other."
     record = listing_record(wanted.number)
 
     saved = tuple(replace(one, is_saved=one is wanted) for one in known)
@@ -161,7 +167,13 @@ def lazy(draw: Draw) -> Setup:
         return bool(world.store["market"] == saved)
 
     return Setup(
-        goal=f"At {market.HOST} in the {tr('Browser')}, {goal}",
+        goal=worded(
+            f"At {{host}} in the {{app}}, {goal}",
+            host=market.HOST,
+            app=tr("Browser"),
+            title=wanted.title,
+            town=wanted.town,
+        ),
         settings=DENSE,
         data={STORE: visits(draw), "market": tuple(known)},
         windows=[("browser", f"{market.HOST}/")] if draw.level == 1 else [],
@@ -192,14 +204,16 @@ def newsletter(draw: Draw) -> Setup:
     hosts = draw.picks(HOSTS, 1 + draw.level // 3)
     email = f"{draw.pick(PEOPLE).lower().replace(' ', '.')}{draw.number(1, 99)}@delta.example"
     path = "/Documents/address.txt"
-    said = email if draw.level < 3 else f"the e-mail address in {path}"
+    goal = "Subscribe to the newsletter of {host} with {email}."
+    if draw.level == 3:
+        goal = "Subscribe to the newsletter of {host} and of {second} with the e-mail address in {path}."
     oracle: list[Intent] = [] if draw.level == 1 else [open_app("browser")]
     for host in hosts:
         oracle += [] if draw.level == 1 else visit(f"{host}/")
         oracle += [type_into("news.email", email), click("news.join")]
     answered = tuple((host, ()) for host in hosts) if draw.level == 1 else ()
     return Setup(
-        goal=f"Subscribe to the newsletter of {' and of '.join(hosts)} with {said}.",
+        goal=worded(goal, host=hosts[0], second=hosts[-1], email=email, path=path),
         settings=DENSE,
         files={path: email} if draw.level == 3 else {},
         data={STORE: visits(draw, asking=tuple(hosts), consents=answered)},

@@ -1,14 +1,11 @@
-"""Forms in the browser: buy, join, book, write in a forum."""
+"""Forms of a shop in the browser: put into the cart, change it, order."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from vlrl.envs.gui.emu.apps.parts.mailbox import Letter, person
 from vlrl.envs.gui.emu.oracle.intents import Intent, choose, click, open_app, type_into
-from vlrl.envs.gui.emu.records import booking_record, cart_record, member_record, order_record
-from vlrl.envs.gui.emu.sites import club, fly, shop
-from vlrl.envs.gui.emu.state import World
+from vlrl.envs.gui.emu.records import cart_record, order_record
+from vlrl.envs.gui.emu.sites import shop
 from vlrl.envs.gui.emu.task import Draw, Predicate, Setup, template
 from vlrl.envs.gui.emu.tasks.content.letters import address, mailbox, numbered
 from vlrl.envs.gui.emu.tasks.content.web import (
@@ -16,11 +13,11 @@ from vlrl.envs.gui.emu.tasks.content.web import (
     STREETS,
     TOWNS_OF_SHOP,
     browse,
-    flights,
     follow,
     goods,
     is_at,
 )
+from vlrl.envs.gui.emu.wording import chained, worded
 
 SHOP, CART = f"{shop.HOST}/", f"{shop.HOST}/cart"
 
@@ -43,10 +40,12 @@ def cart(draw: Draw) -> Setup:
     for index, one in enumerate(draw.picks(known.goods, (draw.level + 1) // 2)):
         colour, count = draw.pick(shop.COLOURS[1:]), draw.number(1, draw.level + 1)
         things.append((one.key, colour, count))
-        told.append(f"{one.name}, {colour}, quantity {count}")
+        said = {"name": one.name, "colour": colour, "count": count}
+        told.append(worded("{name}, {colour}, quantity {count}", **said))
         oracle += [*(follow(SHOP) if index else []), *add(one, colour, count)]
+    goal = "Put this into the cart of {host}: {things}. Nothing else."
     return Setup(
-        goal=f"Put this into the cart of {shop.HOST}: {'; '.join(told)}. Nothing else.",
+        goal=worded(goal, host=shop.HOST, things=chained("{first}; {next}", told)),
         data={"shop": known},
         milestones={
             "found": lambda world: (
@@ -66,8 +65,13 @@ def bargain(draw: Draw) -> Setup:
     some = sorted((one for one in known.goods if one.category == category), key=lambda one: one.price)
     one, colour = some[-1 if is_dear else 0], draw.pick(shop.COLOURS[1:])
     return Setup(
-        goal=f"Put the {'most expensive' if is_dear else 'cheapest'} thing of the category {category} "
-        f"at {shop.HOST} into the cart, once, in {colour}.",
+        goal=worded(
+            f"Put the {'most expensive' if is_dear else 'cheapest'} thing of the category {{category}} at "
+            "{host} into the cart, once, in {colour}.",
+            category=category,
+            host=shop.HOST,
+            colour=colour,
+        ),
         data={"shop": known},
         milestones={
             "found": lambda world: (
@@ -88,15 +92,22 @@ def change_cart(draw: Draw) -> Setup:
     gone, more = draw.picks(things, 2)
     names = {one.key: one.name for one in known.goods}
     after = [thing for thing in things if thing != gone]
-    goal, oracle = f"Remove the {names[gone[0]]} from the cart of {shop.HOST}", browse(CART)
+    goal, oracle = "Remove the {name} from the cart of {host}", browse(CART)
+    count = more[2]
     oracle.append(click(f"remove.{gone[0]}.{gone[1]}"))
     if draw.level == 2:
         count = more[2] + draw.number(1, 3)
         after = [(*thing[:2], count) if thing == more else thing for thing in after]
-        goal += f", and set the quantity of the {names[more[0]]} to {count}"
+        goal += ", and set the quantity of the {other} to {count}"
         oracle += [click(f"count.{more[0]}.{more[1]}.more")] * (count - more[2])
     return Setup(
-        goal=goal + ". Do not order.",
+        goal=worded(
+            f"{goal}. Do not order.",
+            name=names[gone[0]],
+            host=shop.HOST,
+            other=names[more[0]],
+            count=count,
+        ),
         data={"shop": shop.Shop(known.goods, tuple(things))},
         milestones={"cart": is_at(CART), "changed": (2, cart_is(*after))},
         changes=[cart_record(*thing[:2]) for thing in (gone, more)[: draw.level]],
@@ -133,8 +144,10 @@ def is_ordered(order: shop.Order) -> Predicate:
 
 def told(order: shop.Order) -> str:
     """How a goal says it."""
-    how = f"{shop.DELIVERY[order.delivery]} delivery, payment by {shop.PAYMENT[order.payment].lower()}"
-    return f"{how}, {'wrapped' if order.is_gift else 'not wrapped'} as a gift"
+    wrapped = "wrapped" if order.is_gift else "not wrapped"
+    how = f"{{delivery}} delivery, payment by {{payment}}, {wrapped} as a gift"
+    payment = shop.PAYMENT[order.payment].lower()
+    return worded(how, delivery=shop.DELIVERY[order.delivery], payment=payment)
 
 
 @template("forms/checkout", levels=(1, 2, 3))
@@ -148,9 +161,13 @@ def checkout(draw: Draw) -> Setup:
         2: [*browse(CART), click("checkout")],
         3: [*browse(SHOP), *add(one, *thing[1:]), click("checkout")],
     }
-    what = "what is in the cart" if is_full else f"a {one.name}, {thing[1]}, quantity {thing[2]},"
+    what = "what is in the cart" if is_full else "a {thing}, {colour}, quantity {count},"
     return Setup(
-        goal=f"Order {what} at {shop.HOST} for {order.name}, {order.street}, {order.city}: {told(order)}.",
+        goal=worded(
+            f"Order {what} at {{host}} for {{name}}, {{street}}, {{city}}: {{how}}.",
+            **{"thing": one.name, "colour": thing[1], "count": thing[2], "host": shop.HOST},
+            **{"name": order.name, "street": order.street, "city": order.city, "how": told(order)},
+        ),
         data={"shop": shop.Shop(known.goods, (thing,) if is_full else ())},
         windows=[("browser", f"{shop.HOST}/checkout")] if draw.level == 1 else [],
         milestones={
@@ -172,7 +189,12 @@ def order_by_mail(draw: Draw) -> Setup:
     letters = mailbox(draw, 8, Letter(0, "inbox", sender, "A wish", text))
     number = numbered(letters, lambda letter: letter.other == sender)[0]
     return Setup(
-        goal=f"Order at {shop.HOST} what {person(sender)} asks for by mail: {told(order)}.",
+        goal=worded(
+            "Order at {host} what {person} asks for by mail: {how}.",
+            host=shop.HOST,
+            person=person(sender),
+            how=told(order),
+        ),
         data={"shop": known, "mail": letters},
         milestones={
             "read": lambda world: (
@@ -192,89 +214,5 @@ def order_by_mail(draw: Draw) -> Setup:
             *add(one, *thing[1:]),
             click("checkout"),
             *fill(order),
-        ],
-    )
-
-
-@template("forms/sign_up", levels=(1, 2, 3))
-def sign_up(draw: Draw) -> Setup:
-    """Somebody is to become a member; at higher levels with interests, without the newsletter."""
-    name, plan = draw.pick(PEOPLE), draw.pick(tuple(club.PLANS))
-    likes = tuple(key for key in club.INTERESTS if draw.number(0, 1)) if draw.level > 1 else ()
-    email = name.lower().replace(" ", ".") + "@delta.example"
-    password = draw.pick(("lantern", "meadow", "compass", "thimble")) + str(draw.number(10, 9999))
-    has_news = draw.level < 3
-    member = club.Member(
-        name, email, password, draw.number(1930, 2010), draw.pick(club.COUNTRIES), plan, likes, has_news
-    )
-    texts = {"name": name, "email": email, "password": password, "again": password, "year": str(member.year)}
-    goal = f"{name} wants to become a member of {club.HOST}: e-mail {email}, password {password}, born "
-    goal += f"{member.year}, {member.country}, membership {club.PLANS[plan]}"
-    goal += f", interests: {' and '.join(likes)}" if likes else ", no interests"
-    return Setup(
-        goal=f"{goal}, {'with' if has_news else 'without'} the newsletter. Fill in the form.",
-        windows=[("browser", f"{club.HOST}/join")] if draw.level == 1 else [],
-        milestones={
-            "begun": lambda world: (
-                bool(world.store.get("club"))
-                or any(dict(tab.fields).get("name") == name for tab in _tabs(world))
-            ),
-            "joined": (3, lambda world: world.store.get("club") == (member,)),
-        },
-        changes=[member_record(name)],
-        oracle=[
-            *([] if draw.level == 1 else [*browse(f"{club.HOST}/"), *follow(f"{club.HOST}/join")]),
-            *(type_into(id, text) for id, text in texts.items()),
-            choose("country", member.country),
-            choose("plan", plan),
-            *(click(f"likes.{key}") for key in likes),
-            *([] if has_news else [click("newsletter")]),
-            click("terms"),
-            click("join"),
-        ],
-    )
-
-
-def _tabs(world: World) -> tuple[Any, ...]:
-    browser = world.app("browser")
-    return () if browser is None else browser.tabs
-
-
-@template("forms/flight", levels=(1, 2, 3))
-def flight(draw: Draw) -> Setup:
-    """A flight is to be booked: at level 1 a certain one of those shown, then the cheapest, the shortest."""
-    start, end = draw.picks(fly.CITIES, 2)
-    day = draw.number(2, 8)
-    known = flights(draw, start, end, day, 4 + draw.level)
-    there = [one for one in known.flights if (one.start, one.day) == (start, day)]
-    which = {1: "number", 2: "price", 3: "minutes"}[draw.level]
-    chosen = draw.pick(there) if draw.level == 1 else min(there, key=lambda one: int(getattr(one, which)))
-    word = {1: f"flight {chosen.number}", 2: "the cheapest flight", 3: "the flight that takes the least time"}
-    booking = fly.Booking(
-        chosen.number, draw.pick(PEOPLE), draw.pick(tuple(fly.SEATS)), draw.number(0, 1) == 1
-    )
-    found = f"{fly.HOST}/from/{start}/{end}/{day}"
-    search = [choose("from", start), choose("to", end), *[click("day.more")] * (day - 1), click("search")]
-    if draw.level > 1:
-        search = [*browse(f"{fly.HOST}/"), *search, choose("order", which)]
-    return Setup(
-        goal=f"Book {word[draw.level]} from {start} to {end} on {day} June at {fly.HOST} for {booking.name}, "
-        f"{booking.seat} seat, {'with' if booking.has_bag else 'without'} a suitcase.",
-        data={"fly": known},
-        windows=[("browser", found)] if draw.level == 1 else [],
-        milestones={
-            "chosen": lambda world: (
-                is_at(f"{fly.HOST}/book/{chosen.number}")(world) or bool(world.store["fly"].bookings)
-            ),
-            "booked": (2, lambda world: world.store["fly"].bookings == (booking,)),
-        },
-        changes=[booking_record(booking.flight, booking.name)],
-        oracle=[
-            *([] if draw.level == 1 else search),
-            click(f"book.{chosen.number}"),
-            type_into("passenger", booking.name),
-            choose("seat", booking.seat),
-            *([click("bag")] if booking.has_bag else []),
-            click("pay"),
         ],
     )

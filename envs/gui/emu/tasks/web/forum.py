@@ -9,6 +9,7 @@ from vlrl.envs.gui.emu.records import post_record, thread_record
 from vlrl.envs.gui.emu.sites import forum
 from vlrl.envs.gui.emu.task import Draw, Setup, template
 from vlrl.envs.gui.emu.tasks.content.web import browse, follow, is_at, talk
+from vlrl.envs.gui.emu.wording import listed, worded
 
 REPLIES = (
     "I had the same, it went away.",
@@ -33,13 +34,15 @@ def like(draw: Draw) -> Setup:
     known = talk(draw, 2 + 2 * draw.level)
     thread = draw.pick(known)
     wanted = draw.picks(range(1, 4), draw.level)
-    names = " and ".join(thread.posts[index].author for index in wanted)
+    names = listed([thread.posts[index].author for index in wanted])
     posts = (replace(post, is_liked=index in wanted) for index, post in enumerate(thread.posts))
     liked = replace(thread, posts=tuple(posts))
     after = tuple(liked if one is thread else one for one in known)
     where = f"{forum.HOST}/thread/{thread.number}"
+    goal = "In the thread “{title}” at {host}, like what {names} wrote, and nothing else."
+    goal += "|one" * (len(wanted) == 1)
     return Setup(
-        goal=f"In the thread “{thread.title}” at {forum.HOST}, like what {names} wrote, and nothing else.",
+        goal=worded(goal, title=thread.title, host=forum.HOST, names=names),
         data={"forum": known},
         milestones={"found": is_at(where), "liked": (2, lambda world: world.store["forum"] == after)},
         changes=[post_record(thread.number, index) for index in wanted],
@@ -60,7 +63,12 @@ def reply(draw: Draw) -> Setup:
     after = tuple(answered if one is thread else one for one in known)
     where = f"{forum.HOST}/thread/{thread.number}"
     return Setup(
-        goal=f"Reply in the thread “{thread.title}” at {forum.HOST}: “{text}”",
+        goal=worded(
+            "Reply in the thread “{title}” at {host}: “{text}”",
+            title=thread.title,
+            host=forum.HOST,
+            text=text,
+        ),
         data={"forum": known},
         milestones={"found": is_at(where), "posted": (2, lambda world: world.store["forum"] == after)},
         changes=[post_record(thread.number, len(thread.posts))],
@@ -80,11 +88,13 @@ def begin(draw: Draw) -> Setup:
         oracle += [type_into("text", text), click("begin")]
         if not told and draw.level == 3:
             oracle += follow(f"{forum.HOST}/")
-        told.append(f"in the board {board}, title “{title}”, text “{text}”")
+        words = "in the board {board}, title “{title}”, text “{text}”"
+        told.append(worded(words, board=board, title=title, text=text))
         number = after[-1].number + 1
         after = (*after, forum.Thread(number, board, title, (forum.Post(forum.ME, text),)))
+    goal = "Begin a new thread at {host} {thread}" + "; then one {second}" * (len(told) > 1)
     return Setup(
-        goal=f"Begin a new thread at {forum.HOST} {'; then one '.join(told)}",
+        goal=worded(goal, host=forum.HOST, thread=told[0], second=told[-1]),
         data={"forum": known},
         milestones={
             "form": lambda world: is_at(f"{forum.HOST}/new")(world) or len(world.store["forum"]) > len(known),
