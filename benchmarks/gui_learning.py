@@ -77,14 +77,31 @@ CASES: dict[str, Case] = {
     ),
     "miniwob": Case(
         "gui/miniwob",
-        {"tasks": "focus-text", "scale": 1, "shown_size": [112, 140], "instructions": CLICKS},
+        {
+            **{"tasks": "click-button", "scale": 1, "observe": "tree"},
+            "instructions": "Act by <action>click [N]</action>.",
+        },
         "miniwob",
-        0.6,
-        (9408, 18816),
+        0.19,
         # a browser has a page for each episode at once, and opening one is most of what it does
         train={
             **{"env.isolation": "thread", "episodes.max_episodes": 16, "episodes.max_turns": 1},
-            "rollout.prompts_per_step": 8,
+            **{"rollout.prompts_per_step": 8, "optim.lr": 6e-4},
+        },
+    ),
+    "x11": Case(
+        "gui/x11",
+        {
+            "tasks": ["archive_pack", "archive_unpack", "many_make_executable", "many_delete_empty"],
+            **{"difficulty": 1, "size": [640, 480], "theme": "classic", "shown_size": [112, 84]},
+            "instructions": "Act by <action>open APP</action> or <action>type TEXT</action>.",
+        },
+        "x11",
+        0.2,
+        num_demonstrations=400,
+        train={
+            **{"env.isolation": "thread", "episodes.max_episodes": 16, "episodes.max_turns": 2},
+            **{"rollout.prompts_per_step": 8, "rollout.max_tokens": 40},
         },
     ),
 }

@@ -63,12 +63,12 @@ def test_an_odd_button_is_learned_on_a_desktop(seed: int, tmp_path: Path) -> Non
     assert summary["heldout_accuracy_after_sampled"] >= 0.8
 
 
-def test_two_lights_are_put_out_more_often_than_the_warm_start_does(tmp_path: Path) -> None:
-    """Seed 0 alone was measured, 0.176 to 0.328: other seeds are no claim of this task yet."""
-    summary = quickstart(0, tmp_path / "run", "--task", "lights")
+@on_three_seeds
+def test_two_lights_are_put_out_more_often_than_the_warm_start_does(seed: int, tmp_path: Path) -> None:
+    summary = quickstart(seed, tmp_path / "run", "--task", "lights")
     before, after = (summary[f"heldout_accuracy_{when}_sampled"] for when in ("before", "after"))
     assert before <= 0.3
-    assert after >= before + 0.1  # of 256 episodes each, so two and a half standard deviations
+    assert after >= before + 0.3
 
 
 @on_three_seeds
