@@ -10,28 +10,28 @@ import numpy.typing as npt
 from cachetools import LRUCache, cached
 
 from vlrl.envs.gui.emu.drawing.icon_shapes import GRID, ICONS, NAMED
-from vlrl.envs.gui.emu.drawing.rasters import FINE, covered
+from vlrl.envs.gui.emu.drawing.rasters import FINE, blend, covered
 from vlrl.envs.gui.emu.drawing.theme import Colour
 from vlrl.types import ByteArray
 
-CACHED_BYTES = 16_000_000
-_Shapes: TypeAlias = tuple[tuple[str, npt.NDArray[np.int32]], ...]
+CACHED_BYTES = 4_000_000
+_Shapes: TypeAlias = tuple[tuple[str, ByteArray], ...]
 
 
 def icon(width: int, height: int, name: str, ink: Colour, behind: Colour) -> ByteArray:
     """A painter: the image on one colour."""
-    pixels = np.empty((height, width, 3), np.int32)
+    pixels = np.empty((height, width, 3), np.uint8)
     pixels[:] = behind
-    for colour, share in _shapes(width, height, name):
-        paint = np.array(_colour(colour, ink, behind), np.int32)
-        pixels = (pixels * (255 - share) + paint * share + 127) // 255
-    return pixels.astype(np.uint8)
+    for colour, cover in _shapes(width, height, name):
+        blend(pixels, cover, _colour(colour, ink, behind))
+    return pixels
 
 
 def emblem(width: int, height: int, name: str, ink: Colour) -> ByteArray:
     """A painter: the image with what lies behind showing through."""
     pixels = np.zeros((height, width, 4), np.int32)
-    for colour, share in _shapes(width, height, name):
+    for colour, cover in _shapes(width, height, name):
+        share = cover[..., None].astype(np.int32)
         paint = np.array(_colour(colour, ink, (255, 255, 255)), np.int32)
         # Premultiplied sums would need a division a pixel; outside of every shape the colour does not matter.
         under = np.where(pixels[..., 3:] > 0, pixels[..., :3], paint)
@@ -50,11 +50,11 @@ def _num_bytes(shapes: _Shapes) -> int:
 
 @cached(LRUCache(CACHED_BYTES, _num_bytes), lock=Lock(), info=True)
 def _shapes(width: int, height: int, name: str) -> _Shapes:
-    """(colour, [height, width, 1] coverage 0 to 255) of each shape."""
+    """(colour, [height, width] coverage 0 to 255) of each shape."""
     return tuple((colour, _cover(width, height, kind, numbers)) for colour, kind, numbers in ICONS[name])
 
 
-def _cover(width: int, height: int, kind: str, numbers: tuple[float, ...]) -> npt.NDArray[np.int32]:
+def _cover(width: int, height: int, kind: str, numbers: tuple[float, ...]) -> ByteArray:
     x = ((np.arange(width * FINE) + 0.5) * GRID / (width * FINE))[None, :]
     y = ((np.arange(height * FINE) + 0.5) * GRID / (height * FINE))[:, None]
     match kind:
@@ -68,7 +68,7 @@ def _cover(width: int, height: int, kind: str, numbers: tuple[float, ...]) -> np
             inside = (apart <= numbers[2] ** 2) & (apart >= numbers[3] ** 2)
         case _:
             inside = _polygon(x, y, numbers)
-    return covered(inside)[..., None].astype(np.int32)
+    return covered(inside)
 
 
 def _polygon(

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from vlrl.envs.gui.emu.drawing.edges import paste_rounded, shade
-from vlrl.envs.gui.emu.drawing.rasters import Painter, blend, raster
+from vlrl.envs.gui.emu.drawing.kept import raster
+from vlrl.envs.gui.emu.drawing.rasters import Painter, blend
 from vlrl.envs.gui.emu.state import Box
 from vlrl.envs.gui.emu.widgets.base import Item, View, cut
 from vlrl.types import ByteArray
@@ -254,14 +255,15 @@ def _union(boxes: list[Box]) -> list[Box]:
     """Boxes that cover the same, none empty or within another; one if they are many."""
     kept: list[Box] = []
     for box in boxes:
-        if box[0] >= box[2] or box[1] >= box[3]:
+        x0, y0, x1, y1 = box
+        if x0 >= x1 or y0 >= y1:
             continue
-        if any(k[0] <= box[0] and k[1] <= box[1] and k[2] >= box[2] and k[3] >= box[3] for k in kept):
-            continue
-        kept = [
-            k for k in kept if not (box[0] <= k[0] and box[1] <= k[1] and box[2] >= k[2] and box[3] >= k[3])
-        ]
-        kept.append(box)
+        for a, b, c, d in reversed(kept):  # what lies around a part has mostly just been met
+            if a <= x0 and b <= y0 and c >= x1 and d >= y1:
+                break
+        else:
+            kept = [k for k in kept if x0 > k[0] or y0 > k[1] or x1 < k[2] or y1 < k[3]]
+            kept.append(box)
     if len(kept) < MANY_BOXES:
         return kept
     columns = list(zip(*kept, strict=True))
