@@ -20,8 +20,8 @@ from vlrl.envs.gui.actions import (
     SystemButton,
     points_of,
 )
-from vlrl.envs.gui.emu.drawing.paint import Compositor, paste_clipped
-from vlrl.envs.gui.emu.drawing.pointer_shape import DOUBLED_FROM, SIZE, arrow
+from vlrl.envs.gui.emu.drawing.paint import Compositor
+from vlrl.envs.gui.emu.drawing.pointer_shape import DOUBLED_FROM, paste_pointer
 from vlrl.envs.gui.emu.input import acts
 from vlrl.envs.gui.emu.opening import Episode, Opening, opening
 from vlrl.envs.gui.emu.oracle.intents import next_of
@@ -223,8 +223,7 @@ class Desktop:
         world = self.snapshot().world
         pixels = self._compositor.show(self._scene.layers(world)).copy()
         if self.form == "desktop":
-            times = 2 if world.settings["scale"] >= DOUBLED_FROM else 1
-            paste_clipped(pixels, arrow, (SIZE[0] * times, SIZE[1] * times), world.pointer)
+            paste_pointer(pixels, 2 if world.settings["scale"] >= DOUBLED_FROM else 1, world.pointer)
         return Screen(pixels, world.pointer)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from vlrl.envs.gui.emu.drawing.edges import paste_rounded, shade
 from vlrl.envs.gui.emu.drawing.kept import raster
-from vlrl.envs.gui.emu.drawing.rasters import Painter, blend
+from vlrl.envs.gui.emu.drawing.rasters import blend
 from vlrl.envs.gui.emu.state import Box
 from vlrl.envs.gui.emu.widgets.base import Item, View, cut
 from vlrl.types import ByteArray
@@ -92,7 +92,8 @@ class Surface:
         if items is self.items:
             return []
         before, self.items = self.items, items
-        boxes = _union(_changes(before, items))
+        whole = (0, 0, self.pixels.shape[1], self.pixels.shape[0])
+        boxes = _union([cut(box, whole) for box in _changes(before, items)])
         if boxes and self._is_shared:
             self.pixels, self._is_shared = self.pixels.copy(), False
         for box in boxes:
@@ -100,11 +101,11 @@ class Surface:
         return boxes
 
     def _repaint(self, box: Box) -> None:
-        """Draw what is seen in a box: from the front back to what fills it, and then the other way."""
+        """Paint what is seen in a box of it: from the front back to what fills that, and the other way."""
         pieces = []
         for left, top, right, bottom, clip, painter, values in reversed(self.items):
             if left < box[2] and box[0] < right and top < box[3] and box[1] < bottom:
-                part = x0, y0, x1, y1 = cut(cut((max(left, 0), max(top, 0), right, bottom), clip), box)
+                part = x0, y0, x1, y1 = cut(cut((left, top, right, bottom), clip), box)
                 if x0 < x1 and y0 < y1:
                     source = raster(painter, right - left, bottom - top, values)
                     pieces.append((source[y0 - top : y1 - top, x0 - left : x1 - left], x0, y0))
@@ -198,16 +199,6 @@ def paste(target: ByteArray, source: ByteArray, x: int, y: int) -> None:
         area[:] = source
     else:
         blend(area, source[..., 3], source[..., :3])
-
-
-def paste_clipped(target: ByteArray, painter: Painter, size: tuple[int, int], at: tuple[int, int]) -> None:
-    """Put what a painter of whole pixels, covered or not, gives on an image, as far as it lies on it."""
-    height, width = target.shape[:2]
-    x, y = at
-    x0, y0, x1, y1 = max(0, x), max(0, y), min(width, x + size[0]), min(height, y + size[1])
-    if x0 < x1 and y0 < y1:
-        source = raster(painter, *size, ())[y0 - y : y1 - y, x0 - x : x1 - x]
-        np.copyto(target[y0:y1, x0:x1], source[..., :3], where=source[..., 3:] == 255)
 
 
 def _changes(before: list[Item], after: list[Item]) -> list[Box]:

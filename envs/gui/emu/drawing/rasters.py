@@ -49,30 +49,18 @@ def plate(
     inset: int = 0,
 ) -> ByteArray:
     """A rounded rectangle with a line of text: buttons, labels, rows, tabs, menu items."""
-    if border is None and radius <= 0:
-        return _label(width, height, inside, text, font, colour, align, inset)
+    radius = max(0, min(radius, (min(width, height) - 1) // 2))
+    if border is None and not radius and not text:
+        return fill(width, height, inside)
     pixels = _paper(width, height, inside)
     if border is not None and width > 2 and height > 2:
         pixels[[0, -1]] = border
         pixels[:, [0, -1]] = border
-    radius = min(radius, (min(width, height) - 1) // 2)
-    if radius > 0:
+    if radius:
         _round(pixels, radius, behind, inside, border)
     if text:
-        write(pixels, text, font, colour, align, inset)
-    return pixels
-
-
-def _label(
-    width: int, height: int, inside: Colour, text: str, font: Font, colour: Colour, align: str, inset: int
-) -> ByteArray:
-    """Text on one colour: mixed once for each of the 256 shares, and then looked up."""
-    text = shorten(font, text, width - (0 if align == "center" else inset)) if text else ""
-    if not text:
-        return fill(width, height, inside)
-    pixels = _paper(width, height, inside)
-    cover, left, top = _put(pixels, text, font, align, inset)
-    pixels[top : top + cover.shape[0], left : left + cover.shape[1]] = _mixtures(inside, colour)[cover]
+        side = 0 if border is None and not radius else max(1, radius)
+        write(pixels, text, font, colour, align, inset, (inside, side))
     return pixels
 
 
@@ -179,14 +167,38 @@ def coverage(font: Font, text: str) -> ByteArray:
 
 
 def write(
-    pixels: ByteArray, text: str, font: Font, colour: Colour, align: str = "center", inset: int = 0
+    pixels: ByteArray,
+    text: str,
+    font: Font,
+    colour: Colour,
+    align: str = "center",
+    inset: int = 0,
+    paper: tuple[Colour, int] | None = None,
 ) -> None:
-    """Put one line of text on an image, in the middle of its height; what does not fit gets an ellipsis."""
-    text = shorten(font, text, pixels.shape[1] - (0 if align == "center" else inset))
+    """Put one line of text on an image, in the middle of its height; what does not fit gets an ellipsis.
+
+    Args:
+        pixels: [height, width, 3], written to.
+        text: what is written, and so on.
+        font: of it.
+        colour: of it.
+        align: "left", "right" or "center".
+        inset: pixels from that side.
+        paper: (colour of the image, pixels at its sides where it may be another), if it is known: letters on
+            one colour are looked up.
+    """
+    height, width = pixels.shape[:2]
+    text = shorten(font, text, width - (0 if align == "center" else inset))
     if not text:
         return
     cover, left, top = _put(pixels, text, font, align, inset)
-    blend(pixels[top : top + cover.shape[0], left : left + cover.shape[1]], cover, colour)
+    right, bottom = left + cover.shape[1], top + cover.shape[0]
+    if paper is not None:
+        (inside, side), edge = paper, min(paper[1], 1)
+        if side <= left and right <= width - side and edge <= top and bottom <= height - edge:
+            pixels[top:bottom, left:right] = _mixtures(inside, colour).take(cover, 0)
+            return
+    blend(pixels[top:bottom, left:right], cover, colour)
 
 
 def _put(pixels: ByteArray, text: str, font: Font, align: str, inset: int) -> tuple[ByteArray, int, int]:
