@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -14,8 +15,8 @@ from vlrl.envs.gui.emu.drawing.rasters import FINE, blend, covered
 from vlrl.envs.gui.emu.drawing.theme import Colour
 from vlrl.types import ByteArray
 
-CACHED_BYTES = 2_000_000
-"""Of coverage, some 1,000 shapes of the usual sizes."""
+CACHED_BYTES = 8_000_000
+"""Of coverage: of all icons in all sizes that looks have, about."""
 PART_BYTES = 250
 """What is around the coverage of a shape, about."""
 
@@ -78,8 +79,10 @@ def _part(width: int, height: int, colour: str, kind: str, numbers: tuple[float,
     x0, y0, x1, y1 = _bounds(kind, numbers)
     left, right = max(0, int(x0 * width / GRID) - 1), min(width, int(x1 * width / GRID) + 2)
     top, bottom = max(0, int(y0 * height / GRID) - 1), min(height, int(y1 * height / GRID) + 2)
-    x = ((np.arange(left * FINE, right * FINE) + 0.5) * GRID / (width * FINE))[None, :]
-    y = ((np.arange(top * FINE, bottom * FINE) + 0.5) * GRID / (height * FINE))[:, None]
+    x, y = (
+        _samples(width)[None, left * FINE : right * FINE],
+        _samples(height)[top * FINE : bottom * FINE, None],
+    )
     match kind:
         case "box":
             inside = ((y >= y0) & (y < y1)) & ((x >= x0) & (x < x1))
@@ -91,6 +94,13 @@ def _part(width: int, height: int, colour: str, kind: str, numbers: tuple[float,
         case _:
             inside = _polygon(x, y, numbers)
     return _Part(colour, left, top, covered(inside))
+
+
+@lru_cache(maxsize=128)
+def _samples(side: int) -> npt.NDArray[np.float64]:
+    """[side * FINE] where samples lie on the grid."""
+    places: npt.NDArray[np.float64] = (np.arange(side * FINE) + 0.5) * GRID / (side * FINE)
+    return places
 
 
 def _bounds(kind: str, numbers: tuple[float, ...]) -> tuple[float, float, float, float]:
@@ -109,7 +119,7 @@ def _polygon(
     points = list(zip(numbers[::2], numbers[1::2], strict=True))
     inside = np.zeros((y.shape[0], x.shape[1]), bool)
     for (x0, y0), (x1, y1) in zip(points, [*points[1:], points[0]], strict=True):
-        first, last = np.searchsorted(y[:, 0], sorted((y0, y1))).tolist()  # the rows that this side crosses
+        first, last = y[:, 0].searchsorted((min(y0, y1), max(y0, y1))).tolist()  # rows that this side crosses
         if first < last:
             inside[first:last] ^= x < x0 + (y[first:last] - y0) * (x1 - x0) / (y1 - y0)
     return inside

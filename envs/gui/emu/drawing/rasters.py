@@ -224,10 +224,13 @@ def blend(area: ByteArray, cover: ByteArray, colour: Colour | ByteArray) -> None
     height, width = cover.shape
     # Rows of numbers rather than of colours, as an inner loop of three numbers takes three times as long; 16
     # bits are enough for 255 * 255 + 127.
-    colours = colour.reshape(*colour.shape[:-2], -1) if isinstance(colour, np.ndarray) else colour * width
-    share = np.repeat(cover, 3, axis=1).astype(np.uint16)
+    if isinstance(colour, np.ndarray):
+        colours = colour.reshape(*colour.shape[:-2], -1).astype(np.uint16)
+    else:
+        colours = np.array([colour], np.uint16).repeat(width, 0).reshape(-1)
+    share = cover.repeat(3, axis=1).astype(np.uint16)
     mixed = area.reshape(height, 3 * width) * (255 - share)
-    share *= np.array(colours, np.uint16)
+    share *= colours
     mixed += share
     mixed += 127
     mixed //= 255
@@ -270,9 +273,6 @@ def disc(side: int, radius: int) -> ByteArray:
 
 def covered(inside: npt.NDArray[np.bool_]) -> ByteArray:
     """[height, width] coverage of a shape that was sampled FINE times a pixel in each direction."""
-    counted = inside.view(np.uint8).reshape(-1, FINE, inside.shape[1])
-    rows = (
-        counted[:, 0] + counted[:, 1] + counted[:, 2] + counted[:, 3]
-    )  # much faster than a sum over two axes
-    count = rows[:, 0::FINE] + rows[:, 1::FINE] + rows[:, 2::FINE] + rows[:, 3::FINE]
-    return SHARES[count]
+    fours = np.ascontiguousarray(inside).view(np.uint32)  # four samples of a row in the bytes of one number
+    rows = fours[0::FINE] + fours[1::FINE] + fours[2::FINE] + fours[3::FINE]
+    return SHARES[rows * np.uint32(0x01010101) >> np.uint32(24)]  # the product's first byte is their sum
