@@ -116,18 +116,19 @@ class Surface:
 
 
 class Compositor:
-    """The screen: layers one over the other."""
+    """The screen: layers one over the other; a copy shares its pixels until either is painted on."""
 
     def __init__(self, size: tuple[int, int]) -> None:
         self.size = size
         self.pixels: ByteArray = np.zeros((size[1], size[0], 3), np.uint8)
         self._surfaces: dict[int | str, Surface] = {}
         self._shown: tuple[Layer, ...] = ()
+        self._is_shared = False
 
     def copy(self) -> Compositor:
         """Another that shows the same, and goes its own way."""
+        self._is_shared = True
         other = copy(self)
-        other.pixels = self.pixels.copy()
         other._surfaces = {key: surface.copy() for key, surface in self._surfaces.items()}
         return other
 
@@ -150,6 +151,8 @@ class Compositor:
                 surface = self._surfaces[layer.key] = Surface(x1 - x, y1 - y)
             changed += [(a + x, b + y, c + x, d + y) for a, b, c, d in surface.show(layer.view.items)]
         self._shown = tuple(layers)
+        if changed and self._is_shared:
+            self.pixels, self._is_shared = self.pixels.copy(), False
         for box in _union(changed):
             for piece in _pieces(cut(box, (0, 0, width, height)), layers):
                 self._compose(piece)

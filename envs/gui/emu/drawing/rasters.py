@@ -32,7 +32,8 @@ SHARES = (np.arange(FINE**2 + 1) * 255 // FINE**2).astype(np.uint8)
 
 def fill(width: int, height: int, colour: Colour) -> ByteArray:
     """One colour: one row of it, seen `height` times, because rows are copied much faster than pixels."""
-    return np.broadcast_to(np.full((1, width, 3), colour, np.uint8), (height, width, 3))
+    row = np.array([colour], np.uint8).repeat(width, 0)
+    return np.ndarray((height, width, 3), np.uint8, row, strides=(0, 3, 1))
 
 
 def plate(
@@ -69,7 +70,8 @@ def _mixtures(inside: Colour, colour: Colour) -> ByteArray:
     """[256, 3] a paper's colour covered by another, from not at all to wholly."""
     pixels = _paper(256, 1, inside)
     blend(pixels, np.arange(256, dtype=np.uint8)[None], colour)
-    return pixels[0]
+    mixtures: ByteArray = pixels[0]
+    return mixtures
 
 
 def line(
@@ -275,4 +277,5 @@ def covered(inside: npt.NDArray[np.bool_]) -> ByteArray:
     """[height, width] coverage of a shape that was sampled FINE times a pixel in each direction."""
     fours = np.ascontiguousarray(inside).view(np.uint32)  # four samples of a row in the bytes of one number
     rows = fours[0::FINE] + fours[1::FINE] + fours[2::FINE] + fours[3::FINE]
-    return SHARES[rows * np.uint32(0x01010101) >> np.uint32(24)]  # the product's first byte is their sum
+    cover: ByteArray = SHARES[rows * np.uint32(0x01010101) >> np.uint32(24)]  # its first byte is their sum
+    return cover
