@@ -20,8 +20,8 @@ from vlrl.envs.gui.actions import (
     SystemButton,
     points_of,
 )
-from vlrl.envs.gui.emu.drawing.paint import Compositor, paste_clipped
-from vlrl.envs.gui.emu.drawing.pointer_shape import DOUBLED_FROM, SIZE, arrow
+from vlrl.envs.gui.emu.drawing.paint import Compositor, Layer
+from vlrl.envs.gui.emu.drawing.pointer_shape import DOUBLED_FROM, paste_pointer
 from vlrl.envs.gui.emu.input import acts
 from vlrl.envs.gui.emu.opening import Episode, Opening, opening
 from vlrl.envs.gui.emu.oracle.intents import next_of
@@ -81,6 +81,7 @@ class Desktop:
         self._scene, self._compositor = Scene(), Compositor(size)
         self._setup: Setup | None = None
         self._now: Snapshot | None = None
+        self._shown: tuple[tuple[Layer, ...], Screen] | None = None
 
     def reset(self, task: Mapping[str, Any], seed: int) -> Screen:
         """Draw a task and set it up; {"name": …, "difficulty": …} chooses it.
@@ -181,7 +182,7 @@ class Desktop:
 
     def close(self) -> None:
         """Let everything go."""
-        self._now = self._setup = None
+        self._now = self._setup = self._shown = None
 
     def _template(self, name: Any, drawn: int) -> Template:
         if name is None:
@@ -220,12 +221,17 @@ class Desktop:
         return first is not None and first is second and first.widget.role in ALIKE_ANYWHERE
 
     def _show(self) -> Screen:
+        """The screen; the same one where nothing on it has changed, so that nobody may write to it."""
         world = self.snapshot().world
-        pixels = self._compositor.show(self._scene.layers(world)).copy()
+        layers, pointer = self._scene.layers(world), world.pointer
+        if self._shown is not None and self._shown[0] is layers and self._shown[1].pointer == pointer:
+            return self._shown[1]
+        pixels = self._compositor.show(layers).copy()
         if self.form == "desktop":
-            times = 2 if world.settings["scale"] >= DOUBLED_FROM else 1
-            paste_clipped(pixels, arrow, (SIZE[0] * times, SIZE[1] * times), world.pointer)
-        return Screen(pixels, world.pointer)
+            paste_pointer(pixels, 2 if world.settings["scale"] >= DOUBLED_FROM else 1, pointer)
+        pixels.flags.writeable = False
+        self._shown = layers, Screen(pixels, pointer)
+        return self._shown[1]
 
 
 def _is_as_written(done: Action, wanted: Action) -> bool:

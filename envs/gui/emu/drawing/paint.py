@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from vlrl.envs.gui.emu.drawing.edges import paste_rounded, shade
-from vlrl.envs.gui.emu.drawing.rasters import Painter, blend, raster
+from vlrl.envs.gui.emu.drawing.kept import raster
+from vlrl.envs.gui.emu.drawing.rasters import blend
 from vlrl.envs.gui.emu.state import Box
 from vlrl.envs.gui.emu.widgets.base import Item, View, cut
 from vlrl.types import ByteArray
@@ -91,7 +92,8 @@ class Surface:
         if items is self.items:
             return []
         before, self.items = self.items, items
-        boxes = _union(_changes(before, items))
+        whole = (0, 0, self.pixels.shape[1], self.pixels.shape[0])
+        boxes = _union([cut(box, whole) for box in _changes(before, items)])
         if boxes and self._is_shared:
             self.pixels, self._is_shared = self.pixels.copy(), False
         for box in boxes:
@@ -99,11 +101,11 @@ class Surface:
         return boxes
 
     def _repaint(self, box: Box) -> None:
-        """Draw what is seen in a box: from the front back to what fills it, and then the other way."""
+        """Paint what is seen in a box of it: from the front back to what fills that, and the other way."""
         pieces = []
         for left, top, right, bottom, clip, painter, values in reversed(self.items):
             if left < box[2] and box[0] < right and top < box[3] and box[1] < bottom:
-                part = x0, y0, x1, y1 = cut(cut((max(left, 0), max(top, 0), right, bottom), clip), box)
+                part = x0, y0, x1, y1 = cut(cut((left, top, right, bottom), clip), box)
                 if x0 < x1 and y0 < y1:
                     source = raster(painter, right - left, bottom - top, values)
                     pieces.append((source[y0 - top : y1 - top, x0 - left : x1 - left], x0, y0))
@@ -114,18 +116,19 @@ class Surface:
 
 
 class Compositor:
-    """The screen: layers one over the other."""
+    """The screen: layers one over the other; a copy shares its pixels until either is painted on."""
 
     def __init__(self, size: tuple[int, int]) -> None:
         self.size = size
         self.pixels: ByteArray = np.zeros((size[1], size[0], 3), np.uint8)
         self._surfaces: dict[int | str, Surface] = {}
         self._shown: tuple[Layer, ...] = ()
+        self._is_shared = False
 
     def copy(self) -> Compositor:
         """Another that shows the same, and goes its own way."""
+        self._is_shared = True
         other = copy(self)
-        other.pixels = self.pixels.copy()
         other._surfaces = {key: surface.copy() for key, surface in self._surfaces.items()}
         return other
 
@@ -148,6 +151,8 @@ class Compositor:
                 surface = self._surfaces[layer.key] = Surface(x1 - x, y1 - y)
             changed += [(a + x, b + y, c + x, d + y) for a, b, c, d in surface.show(layer.view.items)]
         self._shown = tuple(layers)
+        if changed and self._is_shared:
+            self.pixels, self._is_shared = self.pixels.copy(), False
         for box in _union(changed):
             for piece in _pieces(cut(box, (0, 0, width, height)), layers):
                 self._compose(piece)
@@ -199,16 +204,6 @@ def paste(target: ByteArray, source: ByteArray, x: int, y: int) -> None:
         blend(area, source[..., 3], source[..., :3])
 
 
-def paste_clipped(target: ByteArray, painter: Painter, size: tuple[int, int], at: tuple[int, int]) -> None:
-    """Put what a painter of whole pixels, covered or not, gives on an image, as far as it lies on it."""
-    height, width = target.shape[:2]
-    x, y = at
-    x0, y0, x1, y1 = max(0, x), max(0, y), min(width, x + size[0]), min(height, y + size[1])
-    if x0 < x1 and y0 < y1:
-        source = raster(painter, *size, ())[y0 - y : y1 - y, x0 - x : x1 - x]
-        np.copyto(target[y0:y1, x0:x1], source[..., :3], where=source[..., 3:] == 255)
-
-
 def _changes(before: list[Item], after: list[Item]) -> list[Box]:
     """Where two drawings differ."""
     if len(before) == len(after):
@@ -254,14 +249,15 @@ def _union(boxes: list[Box]) -> list[Box]:
     """Boxes that cover the same, none empty or within another; one if they are many."""
     kept: list[Box] = []
     for box in boxes:
-        if box[0] >= box[2] or box[1] >= box[3]:
+        x0, y0, x1, y1 = box
+        if x0 >= x1 or y0 >= y1:
             continue
-        if any(k[0] <= box[0] and k[1] <= box[1] and k[2] >= box[2] and k[3] >= box[3] for k in kept):
-            continue
-        kept = [
-            k for k in kept if not (box[0] <= k[0] and box[1] <= k[1] and box[2] >= k[2] and box[3] >= k[3])
-        ]
-        kept.append(box)
+        for a, b, c, d in reversed(kept):  # what lies around a part has mostly just been met
+            if a <= x0 and b <= y0 and c >= x1 and d >= y1:
+                break
+        else:
+            kept = [k for k in kept if x0 > k[0] or y0 > k[1] or x1 < k[2] or y1 < k[3]]
+            kept.append(box)
     if len(kept) < MANY_BOXES:
         return kept
     columns = list(zip(*kept, strict=True))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+from functools import lru_cache
 
+import numpy as np
+import numpy.typing as npt
+
+from vlrl.envs.gui.actions import Pixel
 from vlrl.types import ByteArray
 
 SHAPE = (
@@ -33,11 +37,24 @@ DOUBLED_FROM = 175
 """Scale in percent from which on it is twice as large."""
 
 
-def arrow(width: int, height: int) -> ByteArray:
-    """A painter: an arrow, white with a black edge; once or several times as large as SIZE."""
-    times = width // SIZE[0]
-    letters = np.array([list(row) for row in SHAPE]).repeat(times, 0).repeat(times, 1)
-    pixels = np.zeros((height, width, 4), np.uint8)
-    pixels[letters == "."] = (255, 255, 255, 255)
-    pixels[letters == "X"] = (0, 0, 0, 255)
-    return pixels
+def paste_pointer(pixels: ByteArray, times: int, at: Pixel) -> None:
+    """Put an arrow on an image, white with a black edge, as far as it lies on it.
+
+    Args:
+        pixels: [height, width, 3], written to.
+        times: how many times as large as SIZE it is.
+        at: where it points.
+    """
+    shape, covered = _arrow(times)
+    (height, width), (x, y) = pixels.shape[:2], at
+    down, across = min(shape.shape[0], height - y), min(shape.shape[1] // 3, width - x)
+    if down > 0 and across > 0:
+        area = pixels.reshape(height, 3 * width)[y : y + down, 3 * x : 3 * (x + across)]
+        np.copyto(area, shape[:down, : 3 * across], where=covered[:down, : 3 * across])
+
+
+@lru_cache(maxsize=4)
+def _arrow(times: int) -> tuple[ByteArray, npt.NDArray[np.bool_]]:
+    """[height, 3 * width] its numbers, and where it covers what lies behind."""
+    letters = np.array([list(row) for row in SHAPE]).repeat(times, 0).repeat(3 * times, 1)
+    return np.where(letters == ".", 255, 0).astype(np.uint8), letters != " "

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from threading import Lock
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,38 +20,20 @@ from vlrl.envs.gui.emu.drawing.theme import Colour
 from vlrl.types import ByteArray
 
 Painter: TypeAlias = Callable[..., ByteArray]
-CACHED_BYTES = 96_000_000
 COVERAGE_BYTES = 24_000_000
 """Of lines of letters, by size: a line is 1 kB on a small screen, and 100 kB across one of 3840 pixels."""
 CACHED_CHARS = 120
 """Longest line of a text field whose letters are cached."""
 FINE = 4
 """Samples a pixel in each direction, where an edge is not straight."""
-
-_cache: dict[tuple[Any, ...], ByteArray] = {}
-_cached_bytes = 0
-
-
-def raster(painter: Painter, width: int, height: int, values: tuple[Any, ...]) -> ByteArray:
-    """What the painter gives, perhaps from the cache; not to be written to."""
-    global _cached_bytes
-    key = (painter, width, height, values)
-    found = _cache.get(key)
-    if found is None:
-        found = painter(width, height, *values)
-        own = found if found.base is None else found.base  # of a view that repeats itself, what it repeats
-        size = getattr(own, "nbytes", found.nbytes)
-        if _cached_bytes + size > CACHED_BYTES:  # simplest: what is still needed is soon painted again
-            _cache.clear()
-            _cached_bytes = 0
-        _cached_bytes += size
-        _cache[key] = found
-    return found
+SHARES = (np.arange(FINE**2 + 1) * 255 // FINE**2).astype(np.uint8)
+"""Coverage by how many of a pixel's samples are inside."""
 
 
 def fill(width: int, height: int, colour: Colour) -> ByteArray:
     """One colour: one row of it, seen `height` times, because rows are copied much faster than pixels."""
-    return np.broadcast_to(np.full((1, width, 3), colour, np.uint8), (height, width, 3))
+    row = np.array([colour], np.uint8).repeat(width, 0)
+    return np.ndarray((height, width, 3), np.uint8, row, strides=(0, 3, 1))
 
 
 def plate(
@@ -68,16 +50,28 @@ def plate(
     inset: int = 0,
 ) -> ByteArray:
     """A rounded rectangle with a line of text: buttons, labels, rows, tabs, menu items."""
+    radius = max(0, min(radius, (min(width, height) - 1) // 2))
+    if border is None and not radius and not text:
+        return fill(width, height, inside)
     pixels = _paper(width, height, inside)
     if border is not None and width > 2 and height > 2:
         pixels[[0, -1]] = border
         pixels[:, [0, -1]] = border
-    radius = min(radius, (min(width, height) - 1) // 2)
-    if radius > 0:
+    if radius:
         _round(pixels, radius, behind, inside, border)
     if text:
-        write(pixels, text, font, colour, align, inset)
+        side = 0 if border is None and not radius else max(1, radius)
+        write(pixels, text, font, colour, align, inset, (inside, side))
     return pixels
+
+
+@lru_cache(maxsize=1024)
+def _mixtures(inside: Colour, colour: Colour) -> ByteArray:
+    """[256, 3] a paper's colour covered by another, from not at all to wholly."""
+    pixels = _paper(256, 1, inside)
+    blend(pixels, np.arange(256, dtype=np.uint8)[None], colour)
+    mixtures: ByteArray = pixels[0]
+    return mixtures
 
 
 def line(
@@ -175,21 +169,50 @@ def coverage(font: Font, text: str) -> ByteArray:
 
 
 def write(
-    pixels: ByteArray, text: str, font: Font, colour: Colour, align: str = "center", inset: int = 0
+    pixels: ByteArray,
+    text: str,
+    font: Font,
+    colour: Colour,
+    align: str = "center",
+    inset: int = 0,
+    paper: tuple[Colour, int] | None = None,
 ) -> None:
-    """Put one line of text on an image, in the middle of its height; what does not fit gets an ellipsis."""
+    """Put one line of text on an image, in the middle of its height; what does not fit gets an ellipsis.
+
+    Args:
+        pixels: [height, width, 3], written to.
+        text: what is written, and so on.
+        font: of it.
+        colour: of it.
+        align: "left", "right" or "center".
+        inset: pixels from that side.
+        paper: (colour of the image, pixels at its sides where it may be another), if it is known: letters on
+            one colour are looked up.
+    """
     height, width = pixels.shape[:2]
     text = shorten(font, text, width - (0 if align == "center" else inset))
     if not text:
         return
+    cover, left, top = _put(pixels, text, font, align, inset)
+    right, bottom = left + cover.shape[1], top + cover.shape[0]
+    if paper is not None:
+        (inside, side), edge = paper, min(paper[1], 1)
+        if side <= left and right <= width - side and edge <= top and bottom <= height - edge:
+            pixels[top:bottom, left:right] = _mixtures(inside, colour).take(cover, 0)
+            return
+    blend(pixels[top:bottom, left:right], cover, colour)
+
+
+def _put(pixels: ByteArray, text: str, font: Font, align: str, inset: int) -> tuple[ByteArray, int, int]:
+    """Where a line's letters go: (coverage of those that fit, left, top)."""
+    height, width = pixels.shape[:2]
     cover = coverage(font, text)
     top = (height - cover.shape[0]) // 2
     cover = cover[max(0, -top) :][:height, :width]
     across = cover.shape[1]
     left = {"left": inset, "right": width - across - inset, "center": (width - across) // 2}[align]
     left, top = max(0, left), max(0, top)
-    area = pixels[top : top + cover.shape[0], left : left + across]
-    blend(area, cover[: area.shape[0], : area.shape[1]], colour)
+    return cover[: height - top, : width - left], left, top
 
 
 def blend(area: ByteArray, cover: ByteArray, colour: Colour | ByteArray) -> None:
@@ -203,10 +226,13 @@ def blend(area: ByteArray, cover: ByteArray, colour: Colour | ByteArray) -> None
     height, width = cover.shape
     # Rows of numbers rather than of colours, as an inner loop of three numbers takes three times as long; 16
     # bits are enough for 255 * 255 + 127.
-    colours = colour.reshape(*colour.shape[:-2], -1) if isinstance(colour, np.ndarray) else colour * width
-    share = np.repeat(cover, 3, axis=1).astype(np.uint16)
+    if isinstance(colour, np.ndarray):
+        colours = colour.reshape(*colour.shape[:-2], -1).astype(np.uint16)
+    else:
+        colours = np.array([colour], np.uint16).repeat(width, 0).reshape(-1)
+    share = cover.repeat(3, axis=1).astype(np.uint16)
     mixed = area.reshape(height, 3 * width) * (255 - share)
-    share *= np.array(colours, np.uint16)
+    share *= colours
     mixed += share
     mixed += 127
     mixed //= 255
@@ -249,6 +275,7 @@ def disc(side: int, radius: int) -> ByteArray:
 
 def covered(inside: npt.NDArray[np.bool_]) -> ByteArray:
     """[height, width] coverage of a shape that was sampled FINE times a pixel in each direction."""
-    down, across = inside.shape[0] // FINE, inside.shape[1] // FINE
-    count: npt.NDArray[np.int64] = inside.reshape(down, FINE, across, FINE).sum((1, 3))
-    return (count * 255 // FINE**2).astype(np.uint8)
+    fours = np.ascontiguousarray(inside).view(np.uint32)  # four samples of a row in the bytes of one number
+    rows = fours[0::FINE] + fours[1::FINE] + fours[2::FINE] + fours[3::FINE]
+    cover: ByteArray = SHARES[rows * np.uint32(0x01010101) >> np.uint32(24)]  # its first byte is their sum
+    return cover

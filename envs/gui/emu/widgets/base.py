@@ -56,6 +56,12 @@ class View:
         self.scrollers: dict[str, Scroller] = {}
         self._items: list[Item] | None = None
 
+    def seen_with(self, interface: Interface, is_active: bool) -> View:
+        """The same layout, which does not depend on where the keys go; what is rendered does."""
+        other = View(self.look, interface, is_active, self.band)
+        other.placed, other.scrollers = self.placed, self.scrollers
+        return other
+
     def add(self, widget: Widget, box: Box, clip: Box) -> None:
         """Say where a widget is."""
         self.placed.append(Placed(widget, box, clip))

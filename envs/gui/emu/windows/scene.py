@@ -92,15 +92,20 @@ class Scene:
         minute = world.time_ms // 60_000 if app.shows_time else 0
         band = _band_of(world)
         band = band if band is not None and band.window == window.number else None
-        shown = (window.state, window.interface, world.files, world.settings, world.store, minute, band)
+        content = (window.state, world.files, world.settings, world.store, minute, window.is_maximized)
+        laid_out = (size, look, band, window.interface.scroll, *content)
+        shown = (is_active, window.interface, laid_out)
+        known = self._views.get(window.number)
 
         def make() -> View:
+            if known is not None and known[0][2] == laid_out:
+                return known[1].seen_with(window.interface, is_active)
             content = app.build(window.state, Reader(world, app.name))
             frame = Frame(content, app.icon, bool(window.parent), window.is_maximized)
             frame.name, frame.id = app.title_of(window.state), "window.frame"
             return _laid_out(frame, (0, 0, *size), look, window.interface, is_active, band)
 
-        return self._kept(window.number, (size, is_active, look, window.is_maximized, *shown), make)
+        return self._kept(window.number, shown, make)
 
     def _bars(self, world: World, look: Look) -> list[Layer]:
         if look.family.bars is not None and look.form == "desktop":

@@ -24,12 +24,12 @@ def icon(number: int) -> None:
 
 def caches_emptied() -> None:
     rasters.coverage.cache_clear()
-    icons._shapes.cache_clear()
+    icons._parts.cache_clear()
 
 
 @pytest.mark.parametrize(
     ("paint", "count", "most"),
-    [(line, 1_500, rasters.COVERAGE_BYTES), (icon, 180, icons.CACHED_BYTES)],
+    [(line, 1_500, rasters.COVERAGE_BYTES), (icon, 1_300, icons.CACHED_BYTES)],
 )
 def test_what_is_kept_is_bounded_by_bytes(paint: Callable[[int], None], count: int, most: int) -> None:
     caches_emptied()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 from vlrl.envs.gui.emu.apps.parts.formulas import Cells, shown
@@ -54,13 +55,12 @@ class CellGrid(Widget):
         offset, inside = view.scroll(self.id, body, ROWS * high), cut(body, clip)
         for row in range(ROWS):
             y = body[1] + row * high - offset
-            menu = tuple(item._replace(id=f"{item.id}.{row + 1}") for item in self.row_menu)
-            head = _Head(name=str(row + 1), id=f"{self.id}.{row + 1}", menu=menu)
-            head.marked = str(row + 1) == self.chosen[1:]
-            head.place(view, (box[0], y, left, y + high), inside)
-            for column, letter in enumerate(COLUMNS):
-                cell = _Cell(self, letter, row, shown(self.cells, column, row), menu)
-                cell.place(view, (edges[column], y, edges[column + 1], y + high), inside)
+            texts = tuple(shown(self.cells, column, row) for column in range(len(COLUMNS)))
+            chosen = self.chosen[0] if str(row + 1) == self.chosen[1:] else ""
+            head, cells = _row(self.id, row, texts, chosen, self.row_menu)
+            view.add(head, (box[0], y, left, y + high), inside)
+            for column, cell in enumerate(cells):
+                view.add(cell, (edges[column], y, edges[column + 1], y + high), inside)
         place_bar(self.id, view, body, clip)
 
     def paint(self, items: list[Item], box: Box, clip: Box, view: View) -> None:
@@ -76,10 +76,9 @@ class _Cell(Widget):
     text: str
     marked: bool
 
-    def __init__(self, grid: CellGrid, letter: str, row: int, text: str, menu: tuple[MenuItem, ...]) -> None:
-        name = f"{letter}{row + 1}"
-        Widget.__init__(self, id=f"{grid.id}.{name}", name=name, press=Change(grid.id, name), menu=menu)
-        self.text, self.marked = text, name == grid.chosen
+    def __init__(self, grid: str, name: str, text: str, marked: bool, menu: tuple[MenuItem, ...]) -> None:
+        Widget.__init__(self, id=f"{grid}.{name}", name=name, press=Change(grid, name), menu=menu)
+        self.text, self.marked = text, marked
 
     role: ClassVar[str] = "gridcell"
 
@@ -131,3 +130,23 @@ class _Head(Widget):
         items.append((*box, clip, plate, (inside, inside, None, 0, self.name, look.small, ink)))
         items.append((box[2] - 1, box[1], box[2], box[3], clip, fill, (colours.border,)))
         items.append((box[0], box[3] - 1, box[2], box[3], clip, fill, (colours.border,)))
+
+
+@lru_cache(maxsize=256)
+def _row(
+    grid: str, row: int, texts: tuple[str, ...], chosen: str, row_menu: tuple[MenuItem, ...]
+) -> tuple[_Head, tuple[_Cell, ...]]:
+    """A row's number and its cells, of which another change of the table mostly needs the same again.
+
+    Args:
+        grid: id of the grid.
+        row: counted from 0.
+        texts: what the cells show.
+        chosen: the column whose cell is marked; "" for none.
+        row_menu: see CellGrid.
+    """
+    menu = tuple(item._replace(id=f"{item.id}.{row + 1}") for item in row_menu)
+    head = _Head(name=str(row + 1), id=f"{grid}.{row + 1}", menu=menu, marked=bool(chosen))
+    named = zip(COLUMNS, texts, strict=True)
+    cells = (_Cell(grid, f"{letter}{row + 1}", text, letter == chosen, menu) for letter, text in named)
+    return head, tuple(cells)
