@@ -251,8 +251,8 @@ def question(draw: Draw) -> Setup:
         ask, said = f"How many {kind}s are there", str(sum(shape.kind == kind for shape in found))
     else:
         shape = draw.pick(alone)
-        ask, said = f"What colour is the {shape.kind}", shape.colour
-        other_words = [tr(said), worded(said)]
+        ask, said = f"What colour is the {shape.kind}", worded(shape.colour)
+        other_words = [shape.colour, tr(shape.colour)]
     return Setup(
         goal=worded(
             f"{ask} in the picture {{file}} in Pictures? (There are discs, squares and wide bars.)", file=name

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from vlrl.envs.gui.emu.env import EmuEnv
-from vlrl.envs.gui.emu.strings import LANGUAGES, speak, tr
+from vlrl.envs.gui.emu.strings import LANGUAGES, speak
 from vlrl.envs.gui.emu.task import TEMPLATES, Draw, Setup
 from vlrl.envs.gui.emu.variation import Variation
 from vlrl.envs.gui.emu.wording import SENTENCES, add_sentences, chained, listed, quoted, worded
@@ -129,17 +129,17 @@ def test_the_option_may_be_a_list_and_is_refused_by_name() -> None:
 @pytest.mark.parametrize("name", ["paint/question", "photos/question"])
 def test_a_colour_may_be_said_in_the_language_of_the_screen_or_in_english(name: str) -> None:
     env = EmuEnv(tasks=name, difficulty=1, language="de")
-    seeds = range(8)
-    said = {}
-    for seed in seeds:
+    said: dict[str, bool] = {}
+    for seed in range(8):
         env.reset({}, seed)
-        answer = str(env.backend.setup.answer)  # type: ignore[attr-defined]
-        if answer.isdigit():
+        setup = env.backend.setup  # type: ignore[attr-defined]
+        if not setup.also_right:  # a question for a number
             continue
-        for word in (answer, tr(answer)):
+        english = setup.also_right[0]
+        assert setup.answer == worded(english)  # what a demonstration answers
+        for word in (setup.answer, *setup.also_right):
             env.reset({}, seed)
-            verdict = env.step(f"<action>answer {word}</action>").info
-            said[word] = verdict["success"]
+            said[word] = env.step(f"<action>answer {word}</action>").info["success"]
     assert len(said) > 4 and all(said.values()), said
 
 

@@ -248,7 +248,7 @@ def question(draw: Draw) -> Setup:
     path = next(path for path, one in before.items() if one in found)
     part = "roof of the cottage" if thing == "house" else THINGS[thing]
     asked, said = {
-        1: ("What colour is the {part} in the photo {file}?", colour),
+        1: ("What colour is the {part} in the photo {file}?", worded(colour)),
         2: ("How many photos show {what}? Answer with the number.", str(count)),
         3: (
             "When was the photo taken that shows {what}? Answer with the date that the app shows.",
@@ -258,5 +258,5 @@ def question(draw: Draw) -> Setup:
     what = a_photo_of(found[0]) if draw.level == 3 else worded(f"a {THINGS[thing]}")
     asked = worded(asked, part=worded(f"{part}|of a photo"), file=base(path), what=what)
     looking: list[Intent] = [] if draw.level == 2 else [click(f"photo.{path}")]
-    other_words = [tr(said), worded(said)] if draw.level == 1 else []
+    other_words = [colour, tr(colour)] if draw.level == 1 else []
     return setup(draw, asked, before, [*looking, answer(said)], answer=said, also_right=other_words)
