@@ -103,8 +103,9 @@ class Surface:
     def _repaint(self, box: Box) -> None:
         """Paint what is seen in a box of it: from the front back to what fills that, and the other way."""
         pieces = []
+        a, b, c, d = box
         for left, top, right, bottom, clip, painter, values in reversed(self.items):
-            if left < box[2] and box[0] < right and top < box[3] and box[1] < bottom:
+            if left < c and a < right and top < d and b < bottom:
                 part = x0, y0, x1, y1 = cut(cut((left, top, right, bottom), clip), box)
                 if x0 < x1 and y0 < y1:
                     source = raster(painter, right - left, bottom - top, values)
