@@ -78,7 +78,7 @@ class Surface:
     """A layer's image; a copy shares its pixels until either is painted on."""
 
     def __init__(self, width: int, height: int) -> None:
-        self.pixels: ByteArray = np.zeros((height, width, 3), np.uint8)
+        self.pixels: ByteArray = np.empty((height, width, 3), np.uint8)
         self.items: list[Item] = []
         self._is_shared = False
 
@@ -93,7 +93,7 @@ class Surface:
             return []
         before, self.items = self.items, items
         whole = (0, 0, self.pixels.shape[1], self.pixels.shape[0])
-        boxes = _union([cut(box, whole) for box in _changes(before, items)])
+        boxes = _union([cut(box, whole) for box in _changes(before, items)]) if before else [whole]
         if boxes and self._is_shared:
             self.pixels, self._is_shared = self.pixels.copy(), False
         for box in boxes:
@@ -112,6 +112,8 @@ class Surface:
                     pieces.append((source[y0 - top : y1 - top, x0 - left : x1 - left], x0, y0))
                     if part == box and source.shape[2] == 3:
                         break
+        else:
+            self.pixels[b:d, a:c] = 0  # nothing fills it
         for source, x, y in reversed(pieces):
             paste(self.pixels, source, x, y)
 
@@ -121,7 +123,7 @@ class Compositor:
 
     def __init__(self, size: tuple[int, int]) -> None:
         self.size = size
-        self.pixels: ByteArray = np.zeros((size[1], size[0], 3), np.uint8)
+        self.pixels: ByteArray = np.empty((size[1], size[0], 3), np.uint8)
         self._surfaces: dict[int | str, Surface] = {}
         self._shown: tuple[Layer, ...] = ()
         self._is_shared = False
@@ -143,7 +145,7 @@ class Compositor:
         if layers is self._shown:
             return self.pixels
         width, height = self.size
-        changed = _moved(self._shown, layers)
+        changed = _moved(self._shown, layers) if self._shown else [(0, 0, width, height)]
         for key in {layer.key for layer in self._shown} - {layer.key for layer in layers}:
             del self._surfaces[key]
         for layer in layers:
@@ -170,6 +172,8 @@ class Compositor:
                 seen.append(layer)
                 if layer.hides(box):
                     break
+        else:
+            self.pixels[y0:y1, x0:x1] = 0  # nothing lies behind
         for layer in reversed(seen):
             is_whole = layer.hides(box)
             if layer.shadow and not is_whole:

@@ -82,6 +82,7 @@ def _tile(box: Box, area: Box, count: int) -> Box:
 
 def front(world: World) -> Window | None:
     """The window that has the keys."""
+    window: Window
     for window in reversed(world.windows):  # asked several times a step
         if not (window.is_minimized or (window.parent and is_hidden(world, window))):
             return window
