@@ -1,39 +1,44 @@
-"""What painters gave is kept: bounded by bytes, and what is wanted again stays."""
+"""What painters gave is kept, as far as there is room: what was wanted last stays."""
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from threading import Lock
 from typing import Any
 
 from vlrl.envs.gui.emu.drawing.rasters import Painter
 from vlrl.types import ByteArray
 
 CACHED_BYTES = 96_000_000
-"""Of pixels that painters gave, in two generations of half of it each."""
 ENTRY_BYTES = 500
 """What a key and its place take, about: most fills and icons have fewer bytes of their own."""
 
 
-class Generations:
-    """A cache of what painters gave: once the young half is full it becomes the old one, which is let go."""
+class Kept:
+    """A cache by bytes; an OrderedDict, since every widget that is painted asks it."""
 
-    def __init__(self, half_bytes: int) -> None:
-        self.half_bytes = half_bytes
-        self.young: dict[tuple[Any, ...], ByteArray] = {}
-        self.old: dict[tuple[Any, ...], ByteArray] = {}
-        self.young_bytes = 0
+    def __init__(self, most_bytes: int) -> None:
+        self.most_bytes = most_bytes
+        self.num_bytes = 0
+        self._found: OrderedDict[tuple[Any, ...], ByteArray] = OrderedDict()
+        self._lock = Lock()
 
-    def renewed(self, key: tuple[Any, ...]) -> ByteArray:
-        """What is not among the young: an old one that is wanted again, or a new one."""
-        painter, width, height, values = key
-        found = self.old.get(key)
-        if found is None:
-            found = painter(width, height, *values)
-        size = own_bytes(found) + ENTRY_BYTES
-        if self.young_bytes + size > self.half_bytes:
-            self.old, self.young, self.young_bytes = self.young, {}, 0
-        self.young_bytes += size
-        self.young[key] = found
-        return found
+    def get(self, key: tuple[Any, ...]) -> ByteArray | None:
+        """What is kept under a key, for which it is then the last that goes."""
+        with self._lock:
+            found = self._found.get(key)
+            if found is not None:
+                self._found.move_to_end(key)
+            return found
+
+    def put(self, key: tuple[Any, ...], pixels: ByteArray) -> None:
+        """Keep something, and let go of what nobody has wanted for longest."""
+        with self._lock:
+            if key not in self._found:
+                self._found[key] = pixels
+                self.num_bytes += own_bytes(pixels) + ENTRY_BYTES
+            while self.num_bytes > self.most_bytes:
+                self.num_bytes -= own_bytes(self._found.popitem(last=False)[1]) + ENTRY_BYTES
 
 
 def own_bytes(pixels: ByteArray) -> int:
@@ -45,11 +50,14 @@ def own_bytes(pixels: ByteArray) -> int:
     return size
 
 
-_kept = Generations(CACHED_BYTES // 2)
+_kept = Kept(CACHED_BYTES)
 
 
 def raster(painter: Painter, width: int, height: int, values: tuple[Any, ...]) -> ByteArray:
     """What the painter gives, perhaps from the cache; not to be written to."""
     key = (painter, width, height, values)
-    found = _kept.young.get(key)
-    return _kept.renewed(key) if found is None else found
+    found = _kept.get(key)
+    if found is None:
+        found = painter(width, height, *values)
+        _kept.put(key, found)
+    return found

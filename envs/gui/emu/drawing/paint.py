@@ -78,7 +78,7 @@ class Surface:
     """A layer's image; a copy shares its pixels until either is painted on."""
 
     def __init__(self, width: int, height: int) -> None:
-        self.pixels: ByteArray = np.zeros((height, width, 3), np.uint8)
+        self.pixels: ByteArray = np.empty((height, width, 3), np.uint8)
         self.items: list[Item] = []
         self._is_shared = False
 
@@ -93,7 +93,7 @@ class Surface:
             return []
         before, self.items = self.items, items
         whole = (0, 0, self.pixels.shape[1], self.pixels.shape[0])
-        boxes = _union([cut(box, whole) for box in _changes(before, items)])
+        boxes = _union([cut(box, whole) for box in _changes(before, items)]) if before else [whole]
         if boxes and self._is_shared:
             self.pixels, self._is_shared = self.pixels.copy(), False
         for box in boxes:
@@ -103,14 +103,17 @@ class Surface:
     def _repaint(self, box: Box) -> None:
         """Paint what is seen in a box of it: from the front back to what fills that, and the other way."""
         pieces = []
+        a, b, c, d = box
         for left, top, right, bottom, clip, painter, values in reversed(self.items):
-            if left < box[2] and box[0] < right and top < box[3] and box[1] < bottom:
+            if left < c and a < right and top < d and b < bottom:
                 part = x0, y0, x1, y1 = cut(cut((left, top, right, bottom), clip), box)
                 if x0 < x1 and y0 < y1:
                     source = raster(painter, right - left, bottom - top, values)
                     pieces.append((source[y0 - top : y1 - top, x0 - left : x1 - left], x0, y0))
                     if part == box and source.shape[2] == 3:
                         break
+        else:
+            self.pixels[b:d, a:c] = 0  # nothing fills it
         for source, x, y in reversed(pieces):
             paste(self.pixels, source, x, y)
 
@@ -120,7 +123,7 @@ class Compositor:
 
     def __init__(self, size: tuple[int, int]) -> None:
         self.size = size
-        self.pixels: ByteArray = np.zeros((size[1], size[0], 3), np.uint8)
+        self.pixels: ByteArray = np.empty((size[1], size[0], 3), np.uint8)
         self._surfaces: dict[int | str, Surface] = {}
         self._shown: tuple[Layer, ...] = ()
         self._is_shared = False
@@ -142,7 +145,7 @@ class Compositor:
         if layers is self._shown:
             return self.pixels
         width, height = self.size
-        changed = _moved(self._shown, layers)
+        changed = _moved(self._shown, layers) if self._shown else [(0, 0, width, height)]
         for key in {layer.key for layer in self._shown} - {layer.key for layer in layers}:
             del self._surfaces[key]
         for layer in layers:
@@ -169,6 +172,8 @@ class Compositor:
                 seen.append(layer)
                 if layer.hides(box):
                     break
+        else:
+            self.pixels[y0:y1, x0:x1] = 0  # nothing lies behind
         for layer in reversed(seen):
             is_whole = layer.hides(box)
             if layer.shadow and not is_whole:

@@ -55,11 +55,14 @@ class View:
         self.placed: list[Placed] = []
         self.scrollers: dict[str, Scroller] = {}
         self._items: list[Item] | None = None
+        self._by_id: dict[str, Placed] = {}
+        self._num_found = 0
 
     def seen_with(self, interface: Interface, is_active: bool) -> View:
         """The same layout, which does not depend on where the keys go; what is rendered does."""
         other = View(self.look, interface, is_active, self.band)
         other.placed, other.scrollers = self.placed, self.scrollers
+        other._by_id, other._num_found = self._by_id, self._num_found
         return other
 
     def add(self, widget: Widget, box: Box, clip: Box) -> None:
@@ -95,7 +98,12 @@ class View:
 
     def find(self, id: str) -> Placed | None:
         """The widget with this id."""
-        return next((placed for placed in self.placed if placed.widget.id == id), None)
+        if self._num_found != len(self.placed):
+            self._num_found = len(self.placed)
+            self._by_id = {
+                placed.widget.id: placed for placed in reversed(self.placed)
+            }  # the first one stays
+        return self._by_id.get(id)
 
     def at(self, x: int, y: int) -> Placed | None:
         """The front widget under a place that does anything."""

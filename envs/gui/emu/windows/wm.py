@@ -82,7 +82,11 @@ def _tile(box: Box, area: Box, count: int) -> Box:
 
 def front(world: World) -> Window | None:
     """The window that has the keys."""
-    return next((window for window in reversed(world.windows) if not is_hidden(world, window)), None)
+    window: Window
+    for window in reversed(world.windows):  # asked several times a step
+        if not (window.is_minimized or (window.parent and is_hidden(world, window))):
+            return window
+    return None
 
 
 def is_hidden(world: World, window: Window) -> bool:

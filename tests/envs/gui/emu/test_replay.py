@@ -179,3 +179,13 @@ def test_desktops_of_other_looks_sizes_or_forms_do_not_share_an_opening() -> Non
     ):
         EmuEnv(tasks="basics/click_button", **options).reset({}, 3)  # type: ignore[arg-type]
     assert (opening.cache_info().misses, opening.cache_info().hits) == (4, 1)
+
+
+def test_a_screen_on_which_nothing_changes_is_the_same_one_and_cannot_be_written_to() -> None:
+    desktop = EmuEnv().backend
+    first = desktop.reset({"name": "basics/click_button"}, 1)
+    moved = desktop.perform(Move((5, 5)))
+    assert desktop.perform(Move((5, 5))) is moved and moved is not first
+    assert not np.array_equal(first.pixels, moved.pixels)
+    with pytest.raises(ValueError, match="read-only"):
+        moved.pixels[0, 0] = 7
