@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +42,6 @@ def warm_start(
         num_digits: digits that are added, see `digit_sum`.
         family: of the model.
     """
-    from vlrl import sft
-    from vlrl.model.tiny import build_tiny_qwen_vl
     from vlrl.registry import resolve
 
     values: dict[str, object] = {
@@ -56,12 +54,32 @@ def warm_start(
     config = quickstart_config(
         "quickstart_sft.yaml", values | ({"num_steps": num_steps} if num_steps else {})
     )
+    return warmed_up(config, lambda: resolve("datasets", "digit_sum")().corpus(), family, json_mode=json_mode)
+
+
+def warmed_up(
+    config: Config,
+    corpus: Callable[[], Sequence[str]],
+    family: QwenFamily = "qwen2_5_vl",
+    *,
+    json_mode: bool,
+) -> Path:
+    """The model of a supervised run from random weights, which is made if it is not there.
+
+    Args:
+        config: of the run; `model.path` is where the random model is put.
+        corpus: gives the texts that its tokenizer is trained on.
+        family: of the model.
+        json_mode: stdout stays free for JSON.
+    """
+    from vlrl import sft
+    from vlrl.model.tiny import build_tiny_qwen_vl
+
     if not (config.run_dir / "summary.json").is_file():
         shutil.rmtree(config.run_dir, ignore_errors=True)  # of a run that was cut short
         shutil.rmtree(config.model.path, ignore_errors=True)
-        corpus = resolve("datasets", "digit_sum")().corpus()
-        build_tiny_qwen_vl(family, config.model.path, corpus, seed=seed)
-        with TrainConsole(f"warm start {seed}", config.num_steps, json_mode=json_mode) as console:
+        build_tiny_qwen_vl(family, config.model.path, corpus(), seed=config.run.seed)
+        with TrainConsole(config.run.name, config.num_steps, json_mode=json_mode) as console:
             sft.train(config, console)
     return config.run_dir / "model"
 

@@ -100,9 +100,8 @@ class View:
         """The widget with this id."""
         if self._num_found != len(self.placed):
             self._num_found = len(self.placed)
-            self._by_id = {
-                placed.widget.id: placed for placed in reversed(self.placed)
-            }  # the first one stays
+            # of several with one id the first stays
+            self._by_id = {placed.widget.id: placed for placed in reversed(self.placed)}
         return self._by_id.get(id)
 
     def at(self, x: int, y: int) -> Placed | None:
