@@ -148,6 +148,22 @@ def test_held_out_samples_are_made_once_all_sources_in_turn(open_data: Any, writ
     assert nothing.heldout(None) == []
 
 
+def test_held_out_rows_are_read_side_by_side(open_data: Any, write: Any, tmp_path: Path) -> None:
+    """Those of an environment begin an episode each."""
+    (tmp_path / "slow.py").write_text(
+        "import threading\n"
+        "both = threading.Barrier(2)\n"
+        "class Slow:\n"
+        "    def __len__(self): return 4\n"
+        "    def __getitem__(self, index):\n"
+        "        if index in (1, 2): both.wait(10)\n"
+        "        asked = {'role': 'user', 'content': str(index)}\n"
+        "        return {'id': str(index), 'messages': [asked], 'answer': None}\n"
+    )
+    data, _ = open_data({"name": write("t.jsonl", "9")}, {"name": f"{tmp_path}/slow.py:Slow"})
+    assert [sample.id for sample in data.heldout(None)] == list("0123")
+
+
 LONG = "1+" * 300
 
 

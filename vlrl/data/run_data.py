@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -26,6 +27,7 @@ HELDOUT_BATCH = 256
 MAX_REPORTED = 5
 """Broken rows that are named; the metrics count all."""
 
+ReadFn = Callable[[], Row]
 TellFn = Callable[[str, str], None]
 
 
@@ -130,7 +132,7 @@ class RunData:
         )
         self.num_heldout_dropped = 0
         self._heldout: list[list[Sample]] = [[] for _ in sources.heldout]
-        self._heldout_rows = [self._read_heldout(source) for source in sources.heldout]
+        self._heldout_rows = [_unread(source) for source in sources.heldout]
 
     def close(self) -> None:
         """Stop the threads."""
@@ -159,21 +161,9 @@ class RunData:
                 samples += found
         return [sample for samples in self._heldout for sample in samples[:num_samples]]
 
-    def _read_heldout(self, source: Source) -> Iterator[tuple[Row, str]]:
-        if isinstance(source.rows, StreamedRows) or not self._drops:
-            yield from ((row, source.name) for row in source.rows)
-            return
-        for index in range(len(source.rows)):
-            try:
-                row = source.rows[index]
-            except DataError as error:
-                self._broken(str(error))
-                self.num_heldout_dropped += 1
-                continue
-            yield row, source.name
-
-    def _prepare_heldout(self, pair: tuple[Row, str]) -> Prepared:
-        return self._attempt(lambda: self._prepare(*pair))
+    def _prepare_heldout(self, row: tuple[ReadFn, str]) -> Prepared:
+        read, source = row
+        return self._attempt(lambda: self._prepare(read(), source))
 
     def _attempt(self, prepare: Callable[[], Prepared]) -> Prepared:
         """What `prepare` returns; for a broken row none, where data.on_broken drops it."""
@@ -221,6 +211,15 @@ class RunData:
         )
         both = self._config.trainer.max_tokens_per_micro_batch - answer - other
         return min(both, prompt_room(self._config, max(answer, other)))
+
+
+def _unread(source: Source) -> Iterator[tuple[ReadFn, str]]:
+    """What reads each row, which can take long and be done side by side, and the source's name."""
+    rows = source.rows
+    if isinstance(rows, StreamedRows):
+        yield from ((lambda row=row: row, source.name) for row in rows)
+    else:
+        yield from ((partial(rows.__getitem__, number), source.name) for number in range(len(rows)))
 
 
 def numbered(rows: Rows | StreamedRows, key: str) -> Rows:
