@@ -2,9 +2,9 @@
 
     python benchmarks/gui_learning.py --cases miniwob x11 lights_plain lights_branching --seeds 0 1 2
 
-For each seed the environment's oracle plays demonstrations (`vlrl env demos`), a tiny Qwen2.5-VL with random
-weights learns from them until its loss is that of the case (`vlrl sft`), and GRPO trains it on other seeds of
-the same tasks (`vlrl train`). 256 held-out episodes, whose seeds neither saw, are played every --every steps,
+The environment's oracle plays demonstrations (`vlrl env demos`). For each seed a tiny Qwen2.5-VL with random
+weights learns from them until its loss is that of the case (`vlrl sft`), and GRPO trains it on other episodes
+of the same tasks (`vlrl train`). Held-out episodes, whose seeds neither saw, are played every --every steps,
 sampled at temperature 1 and greedily. `tokens` are those that training had generated. Cases with one warm
 start compare what GRPO does with it: lights_plain and lights_branching differ in episodes.branching alone
 (`vlrl quickstart --task lights` has credit by turn).
@@ -70,11 +70,12 @@ CASES: dict[str, Case] = {
     "miniwob": Case(
         "gui/miniwob",
         {
-            **{"tasks": "click-button", "scale": 1, "observe": "tree"},
+            **{"tasks": "click-dialog-2", "scale": 1, "observe": "tree"},
             "instructions": "Act by <action>click [N]</action>.",
         },
         "miniwob",
-        0.19,
+        0.6,
+        num_demonstrations=500,
         # a browser has a page for each episode at once, and opening one is most of what it does
         train={
             **{"env.isolation": "thread", "episodes.max_episodes": 16, "episodes.max_turns": 1},
@@ -93,26 +94,26 @@ CASES: dict[str, Case] = {
         num_demonstrations=400,
         train={
             **{"env.isolation": "thread", "episodes.max_episodes": 16, "episodes.max_turns": 2},
-            **{"rollout.prompts_per_step": 8, "rollout.max_tokens": 40},
+            **{"rollout.prompts_per_step": 4, "rollout.max_tokens": 40, "optim.lr": 6e-4},
         },
     ),
 }
 
 
-def rows_of(case: Case, seed: int, folder: Path) -> Path:
+def rows_of(case: Case, out: Path) -> Path:
     """The file of the oracle's episodes, played if they are not there."""
-    file = folder / FILE
-    if not file.is_file():
+    folder = out / f"demonstrations-{case.warm}"
+    if not (folder / FILE).is_file():
         part = folder.with_name(f"{folder.name}.part")  # a folder of this name is whole
         shutil.rmtree(part, ignore_errors=True)
-        demonstrate(case.env, case.options, {}, num=case.num_demonstrations, folder=part, seed=seed)
+        demonstrate(case.env, case.options, {}, num=case.num_demonstrations, folder=part)
         part.rename(folder)
-    return file
+    return folder / FILE
 
 
 def warm_start(case: Case, seed: int, args: argparse.Namespace) -> Path:
     """The model that knows how an action is written and roughly where: made once for a seed."""
-    rows = rows_of(case, seed, args.out / f"demonstrations-{case.warm}-{seed}")
+    rows = rows_of(case, args.out)
     least, most = case.image_pixels
     overrides = {
         **{"run.seed": seed, "run.dir": args.out, "run.name": f"warm-{case.warm}-{seed}"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from vlrl.config import Config
@@ -11,6 +12,13 @@ from vlrl.protocols import Processor
 from vlrl.registry import available, resolve
 from vlrl.storage.model_cache import CONFIG_FILE, local_model
 
+NOT_TRAINED: Mapping[str, str] = {
+    "gemma3": "tokens of an image see each other both ways, which vLLM leaves out on a CPU: take Gemma 4",
+    "internvl_chat": "it needs the code of its own folder: take the model whose name ends in -HF",
+    "minicpmo": "it needs the code of its own folder: take MiniCPM-V 4.6",
+    "minicpmv": "it needs the code of its own folder: take MiniCPM-V 4.6",
+}
+"""Types of models that are asked for → why vlrl does not train them, and what to take."""
 HUB_TIMEOUT_S = 10.0
 """Longest wait for the hub's answer before a run says that it cannot be reached."""
 
@@ -25,6 +33,8 @@ def open_processor(config: Config) -> Processor:
     if name == "auto":
         name = model_type(path)
         if name not in available("processors"):
+            if reason := NOT_TRAINED.get(name):
+                raise ConfigError(f"model.path={config.model.path!r} is of type {name!r}: {reason}")
             known = ", ".join(sorted(available("processors")))
             raise ConfigError(
                 f"model.path={config.model.path!r} is of type {name!r}, for which no processor is registered "
@@ -50,10 +60,11 @@ def model_type(path: str) -> str:
         raise ConfigError(f"{place} does not exist")
     else:
         _require_hub_model(path, place)
-    from transformers import AutoConfig
+    from transformers import AutoConfig, PretrainedConfig
 
     try:
-        return str(AutoConfig.from_pretrained(path).model_type)
+        written = PretrainedConfig.get_config_dict(path)[0].get("model_type", "")
+        return written if written in NOT_TRAINED else str(AutoConfig.from_pretrained(path).model_type)
     except (OSError, ValueError, KeyError) as error:
         first_line = str(error).strip().splitlines()[0]
         raise ConfigError(f"{place}: its config.json cannot be read: {first_line}") from error

@@ -123,6 +123,25 @@ def test_a_folder_without_a_model(fails: Fails, tmp_path: Path) -> None:
     assert "type 'bert', for which no processor is registered (known: " in message
 
 
+@pytest.mark.parametrize(
+    ("model_type", "instead"),
+    [
+        ("gemma3", "Gemma 4"),
+        ("internvl_chat", "the model whose name ends in -HF"),
+        ("minicpmo", "MiniCPM-V 4.6"),
+        ("minicpmv", "MiniCPM-V 4.6"),
+    ],
+)
+def test_a_model_that_vlrl_does_not_train(
+    fails: Fails, tmp_path: Path, model_type: str, instead: str
+) -> None:
+    """As published: with code of its own where there is some, which is not run to find that out."""
+    written = {"model_type": model_type, "auto_map": {"AutoConfig": "configuration_own.OwnConfig"}}
+    (tmp_path / "config.json").write_text(json.dumps(written))
+    message = fails(2, "ConfigError", f"model.path={tmp_path}")
+    assert f"is of type '{model_type}': " in message and message.endswith(f": take {instead}")
+
+
 def test_a_hub_model_offline(fails: Fails) -> None:
     begin = time.perf_counter()
     message = fails(2, "ConfigError", "model.path=Qwen/No-Such-Model")

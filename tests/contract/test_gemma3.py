@@ -57,7 +57,7 @@ def plain_logprobs(model: Any, processor: Any, t: Trajectory, *, both_ways: bool
 
 
 def test_it_is_refused_by_name(tiny_family: Callable[[str], Path]) -> None:
-    with pytest.raises(ConfigError, match=r"'gemma3', for which no processor is registered"):
+    with pytest.raises(ConfigError, match=r"'gemma3': .* both ways"):
         open_processor(family_config(tiny_family("gemma3")))
 
 
