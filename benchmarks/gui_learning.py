@@ -70,16 +70,16 @@ CASES: dict[str, Case] = {
     "miniwob": Case(
         "gui/miniwob",
         {
-            **{"tasks": "click-dialog-2", "scale": 1, "observe": "tree"},
+            **{"tasks": "click-button", "scale": 1, "observe": "tree"},
             "instructions": "Act by <action>click [N]</action>.",
         },
         "miniwob",
-        0.6,
-        num_demonstrations=500,
+        0.16,
+        num_demonstrations=1200,
         # a browser has a page for each episode at once, and opening one is most of what it does
         train={
             **{"env.isolation": "thread", "episodes.max_episodes": 16, "episodes.max_turns": 1},
-            **{"rollout.prompts_per_step": 8, "optim.lr": 6e-4},
+            **{"rollout.prompts_per_step": 8, "optim.lr": 6e-4, "algorithm.kl_coef": 0.01},
         },
     ),
     "x11": Case(
