@@ -70,31 +70,31 @@ CASES: dict[str, Case] = {
     "miniwob": Case(
         "gui/miniwob",
         {
-            **{"tasks": "click-button", "scale": 1, "observe": "tree"},
+            **{"tasks": "click-dialog-2", "scale": 1, "observe": "tree"},
             "instructions": "Act by <action>click [N]</action>.",
         },
         "miniwob",
-        0.16,
-        num_demonstrations=1200,
+        0.35,
+        num_demonstrations=500,
         # a browser has a page for each episode at once, and opening one is most of what it does
         train={
             **{"env.isolation": "thread", "episodes.max_episodes": 16, "episodes.max_turns": 1},
-            **{"rollout.prompts_per_step": 8, "optim.lr": 6e-4, "algorithm.kl_coef": 0.01},
+            **{"rollout.prompts_per_step": 8, "optim.lr": 1e-3, "algorithm.kl_coef": 0.01},
         },
     ),
     "x11": Case(
         "gui/x11",
         {
-            "tasks": ["archive_pack", "archive_unpack", "many_make_executable", "many_delete_empty"],
+            "tasks": ["many_make_executable", "many_delete_empty"],
             **{"difficulty": 1, "size": [640, 480], "theme": "classic", "shown_size": [112, 84]},
             "instructions": "Act by <action>open APP</action> or <action>type TEXT</action>.",
         },
         "x11",
-        0.2,
-        num_demonstrations=400,
+        0.05,
+        num_demonstrations=200,
         train={
-            **{"env.isolation": "thread", "episodes.max_episodes": 16, "episodes.max_turns": 2},
-            **{"rollout.prompts_per_step": 4, "rollout.max_tokens": 40, "optim.lr": 6e-4},
+            **{"env.isolation": "thread", "episodes.max_episodes": 6, "episodes.max_turns": 2},
+            **{"rollout.prompts_per_step": 8, "rollout.max_tokens": 40, "optim.lr": 6e-4},
         },
     ),
 }
