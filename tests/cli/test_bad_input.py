@@ -135,7 +135,7 @@ def test_a_folder_without_a_model(fails: Fails, tmp_path: Path) -> None:
 def test_a_model_that_vlrl_does_not_train(
     fails: Fails, tmp_path: Path, model_type: str, instead: str
 ) -> None:
-    """As published: with code of its own where there is some, which is not run to find that out."""
+    """The folder's own code, where there is some, is not run to find that out."""
     written = {"model_type": model_type, "auto_map": {"AutoConfig": "configuration_own.OwnConfig"}}
     (tmp_path / "config.json").write_text(json.dumps(written))
     message = fails(2, "ConfigError", f"model.path={tmp_path}")
