@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from builders import make_config
 
 from vlrl.config import Config, field_paths, load_config, parse_config
 from vlrl.errors import ConfigError
@@ -182,3 +184,27 @@ def test_rounding_is_corrected_for_in_bfloat16_unless_told_otherwise(file: Path)
     assert kind(auto, "model.dtype=bfloat16") == "truncated"
     assert kind("algorithm.correction.kind=icepop", "model.dtype=bfloat16") == "icepop"
     assert kind("algorithm.correction.kind=none", "model.dtype=bfloat16") == "none"
+
+
+@pytest.mark.parametrize(
+    ("sections", "words"),
+    [
+        ({"servers": ["10.0.0.7:8000"]}, "is no server's address; write http://HOST:PORT"),
+        ({"servers": ["http://a/v1"]}, "is no server's address"),
+        ({"servers": ["http://a:1", "http://a:1"]}, "names a server twice"),
+        ({"servers": ["http://a:1"], "num_replicas": 2}, "leave num_replicas out"),
+        (
+            {"servers": ["http://a:1"], "max_concurrency": "auto", "mode": "continuous"},
+            "generator.servers do not tell",
+        ),
+        ({"servers": ["http://a:1"], "routing_replay": True}, "do not return the choices of experts"),
+    ],
+)
+def test_servers_that_cannot_be_used_are_refused(sections: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        make_config(generator=sections)
+
+
+def test_adapters_alone_are_not_sent_to_servers() -> None:
+    with pytest.raises(ConfigError, match=r"set lora\.sync=merged"):
+        make_config(generator={"servers": ["http://a:1"]}, lora={"sync": "adapter"})

@@ -244,3 +244,33 @@ def test_on_one_machine_without_a_gpu_the_driver_plays_and_on_two_there_is_a_wor
     assert gpus(lay_out(both, nodes), "workers") == [(0, ()), (1, ())]
     assert not lay_out(both, nodes, train=False).workers
     assert not lay_out(config_of(rollout={"num_workers": 0}), cluster_of(8)).workers
+
+
+# Engines that are servers elsewhere.
+
+HERE, THERE = (
+    {"servers": ["http://127.0.0.1:8001"]},
+    {"servers": ["http://10.0.0.9:8001", "http://10.0.0.9:8002"]},
+)
+
+
+def test_servers_leave_all_gpus_to_the_ranks() -> None:
+    config = config_of(**ASYNC, generator=THERE)
+    layout = lay_out(config, cluster_of(4, 4))
+    assert (len(layout.ranks), layout.engines, layout.num_servers) == (8, (), 2)
+    assert not layout.takes_turns
+    assert resolved(config, layout).generator.num_replicas == 2
+    assert lay_out(config, cluster_of(4), generate=False).num_servers == 0
+
+
+def test_rollout_workers_of_servers_are_beside_the_ranks() -> None:
+    layout = lay_out(config_of(generator=THERE, rollout={"num_workers": 3}), cluster_of(4, 4))
+    assert [slot.node for slot in layout.workers] == [0, 0, 1]
+
+
+def test_weights_reach_servers_through_memory_only_on_this_machine() -> None:
+    assert transport(cluster_of(8), generator=HERE) == "shared_memory"
+    assert transport(cluster_of(8), generator=THERE) == "broadcast"
+    assert transport(cluster_of(4, 4), generator=HERE) == "broadcast"
+    with pytest.raises(ResourceError, match="no rank can write to its memory"):
+        transport(cluster_of(8), generator=THERE, weights={"transport": "shared_memory"})

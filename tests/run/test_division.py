@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vlrl.placement.layout import Node, lay_out
-from vlrl.run.players.division import Division
+from vlrl.run.players.division import ELSEWHERE, Division
 
 nodes = st.integers(0, 3)
 divisions = st.builds(
@@ -70,3 +70,9 @@ def test_what_all_may_have_at_once_is_divided() -> None:
     assert share.env.num_processes == 2
     assert share.scoring.num_workers == 3  # beside one other on its node
     assert share.data.num_workers == 1
+
+
+def test_every_worker_asks_all_servers_that_are_elsewhere() -> None:
+    division = Division((ELSEWHERE, ELSEWHERE), (0, 1, 1))
+    assert [division.engines_of(worker) for worker in range(3)] == [[0, 1]] * 3
+    assert {division.worker_of(position) for position in range(12)} == {0, 1, 2}

@@ -234,3 +234,14 @@ def test_a_member_that_is_left_alone_says_so() -> None:
 
     with pytest.raises(EngineError, match=r"broadcast: member 1 of 2 .* lost the others"):
         members(2, f"127.0.0.1:{rendezvous_port(None)}", work)
+
+
+def test_a_manifest_as_json_is_the_same_again() -> None:
+    manifest = replace(
+        plan(Path("/dev/shm/place"), [(2, 3), (5,)]),
+        checksums=(Checksum("p0", 0, 6, 123), Checksum("p1", 0, 5, 2**32 - 1)),
+        transport="broadcast",
+        timeout_s=1.5,
+    )
+    again = Manifest.from_json(manifest.as_json())
+    assert again == manifest and hash(again) == hash(manifest)

@@ -31,7 +31,7 @@ from vlrl.cli.commands import (
 )
 from vlrl.cli.commands.experiments import compare, runs, sweep
 from vlrl.cli.commands.models import agent, chat, export, models, serve
-from vlrl.cli.commands.training import dpo, raft, reward_model, sft, train
+from vlrl.cli.commands.training import dpo, engine, raft, reward_model, sft, train
 from vlrl.cli.failures import explained
 from vlrl.errors import ConfigError, Interrupted, VlrlError
 from vlrl.process.json_stdout import claim_stdout, print_json
@@ -53,6 +53,7 @@ app.command("sft")(sft.command)
 app.command("dpo")(dpo.command)
 app.command("reward-model")(reward_model.command)
 app.command("raft")(raft.command)
+app.command("engine")(engine.command)
 app.command("eval")(evaluate.command)
 app.command("export")(export.command)
 app.add_typer(models.app, name="models")

@@ -89,7 +89,7 @@ def put(value: Any) -> Any:
 
 def fetch_many(refs: Sequence[Any]) -> list[Any]:
     """The values of several references that are all there; arrays are views of shared memory."""
-    return list(ray.get(list(refs)))
+    return list(ray.get(list(refs))) if refs else []  # Ray starts itself where it is asked for nothing
 
 
 async def fetch_async(ref: Any) -> Any:

@@ -119,13 +119,15 @@ def run_on(node_id: str, work: Callable[..., T], *arguments: Any) -> T:
     return value
 
 
-def meeting_point(places: Sequence[Place], port: int | None = None) -> tuple[str, int]:
-    """(address, free port) of the first place's node, at which processes at all the places can meet.
+def meeting_point(
+    places: Sequence[Place], port: int | None = None, *, with_others: bool = False
+) -> tuple[str, int]:
+    """(address, free port) of the first place's node, where processes at all places, or others, can meet.
 
     Raises:
         ResourceError: if a wanted port is in use.
     """
-    if all(place.is_here for place in places):
+    if all(place.is_here for place in places) and not with_others:
         return "127.0.0.1", rendezvous_port(port)
     first = places[0]
     return first.address, run_on(first.node_id, rendezvous_port, port)

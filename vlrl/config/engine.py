@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+from urllib.parse import urlsplit
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from vlrl.config.section import Section
+
+if TYPE_CHECKING:
+    from vlrl.config.load import Config
 
 
 class GeneratorConfig(Section):
@@ -21,6 +25,9 @@ class GeneratorConfig(Section):
     num_replicas: int | None = Field(None, ge=1, le=512)
     """Engines, each a process of its own; null is as many as there are GPUs for (`placement`), 1 on CPUs. An
     episode stays on its engine, whose prefix cache knows it."""
+    servers: list[str] = Field(default_factory=list)
+    """Engines that run elsewhere, in place of engines of the run: addresses such as [http://10.0.0.7:8000] of
+    vLLM servers that `vlrl engine` started with the same config."""
     max_restarts: int = Field(3, ge=0)
     """Times that a replica whose process has died is replaced; what it was generating is generated again
     under the same seeds. One more death ends the run; 0 is at the first."""
@@ -53,6 +60,44 @@ class GeneratorConfig(Section):
     engine: dict[str, Any] = Field(default_factory=dict)
     """Further arguments of vLLM's EngineArgs by their names there, such as {block_size: 32}. Those that other
     options set, and those that break one of the ten laws, are refused with the key or the law."""
+
+    @field_validator("servers")
+    @classmethod
+    def _plain_addresses(cls, servers: list[str]) -> list[str]:
+        for server in servers:
+            parts = urlsplit(server)
+            plain = parts.scheme in ("http", "https") and parts.hostname and not parts.path.strip("/")
+            if not plain or parts.username or parts.query or parts.fragment:
+                raise ValueError(f"{server!r} is no server's address; write http://HOST:PORT, or https://…")
+        if len(set(servers)) < len(servers):
+            raise ValueError(f"{servers} names a server twice; each is an engine of its own")
+        return [server.rstrip("/") for server in servers]
+
+
+def require_use_of_servers(config: Config) -> None:
+    """Raise ValueError for options of engines that servers elsewhere cannot follow."""
+    generator = config.generator
+    if not generator.servers:
+        return
+    if generator.num_replicas not in (None, len(generator.servers)):
+        raise ValueError(
+            f"generator.num_replicas={generator.num_replicas}: generator.servers names "
+            f"{len(generator.servers)} engines; leave num_replicas out"
+        )
+    if generator.max_concurrency == "auto":
+        raise ValueError(
+            "generator.max_concurrency=auto follows the use of an engine's KV cache, which generator.servers "
+            "do not tell; give a number, or leave it out"
+        )
+    if generator.routing_replay:
+        raise ValueError(
+            "generator.routing_replay: generator.servers do not return the choices of experts; leave one out"
+        )
+    if config.lora is not None and config.lora.sync == "adapter":
+        raise ValueError(
+            "lora.sync=adapter sends adapters to engines of the run alone; with generator.servers set "
+            "lora.sync=merged"
+        )
 
 
 Transport = Literal["auto", "shared_memory", "disk", "broadcast"]

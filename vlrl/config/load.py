@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 from vlrl.config.algorithm import AlgorithmConfig
 from vlrl.config.asynchronous import AsyncConfig, BatchConfig
 from vlrl.config.data import DataConfig, MediaConfig, ProcessorConfig
-from vlrl.config.engine import GeneratorConfig, WeightsConfig
+from vlrl.config.engine import GeneratorConfig, WeightsConfig, require_use_of_servers
 from vlrl.config.learning.baseline import require_baseline
 from vlrl.config.learning.critic import require_place_for_critic
 from vlrl.config.learning.policies import PolicyConfig, require_place_for_policies
@@ -199,6 +199,7 @@ class Config(Section):
         for require in (
             *(require_baseline, require_use_of_groups, require_effect, require_nothing_frozen),
             *(require_use_of_replay, require_place_for_critic, require_place_for_policies),
+            require_use_of_servers,
         ):
             require(self)
         if self.preferences is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
@@ -80,6 +81,38 @@ class JointBatches:
         for requests, _, answer in waiting:
             if not answer.done():
                 answer.set_result([by_name[request.name] for request in requests])
+
+
+class JoinsBatches(ABC):
+    """What the actors of engines have in common: batches that several clients may make together."""
+
+    def __init__(self) -> None:
+        self._joint = JointBatches(self._generate_whole)
+
+    async def generate_batch(
+        self,
+        requests: Sequence[EngineRequest],
+        references: Mapping[str, Any],
+        joint: JointBatch | None = None,
+    ) -> Sequence[Generation]:
+        """Generate requests together, with those of the joint batch's other clients if there is one."""
+        if joint is not None:
+            return await self._joint.join(joint, requests, references)
+        return await self._generate_whole(requests, references)
+
+    async def leave(self, round_name: str, client: int) -> None:
+        """A client has no more requests of a round, see `JointBatches.leave`."""
+        self._joint.leave(round_name, client)
+
+    async def end_round(self, round_name: str) -> None:
+        """All clients have left a round."""
+        self._joint.end(round_name)
+
+    @abstractmethod
+    async def _generate_whole(
+        self, requests: Sequence[EngineRequest], references: Mapping[str, Any]
+    ) -> Sequence[Generation]:
+        """Generate a batch, its results in the order of the requests."""
 
 
 def _order(request: EngineRequest) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
@@ -11,12 +12,14 @@ from typing import Any
 from vlrl import cluster
 from vlrl.choices import MachineChoice, merged
 from vlrl.config import Config
+from vlrl.engine.api.options import TOKEN_VARIABLE
 from vlrl.engine.arguments import engine_environment, further_arguments
 from vlrl.engine.client.client import EngineClient
 from vlrl.engine.engine import Engine
-from vlrl.engine.joint_batches import JointBatches
+from vlrl.engine.external.actor import ServerActor
+from vlrl.engine.joint_batches import JoinsBatches
 from vlrl.engine.replica import Replica
-from vlrl.engine.requests import EngineRequest, GenerationResult, JointBatch, Load
+from vlrl.engine.requests import EngineRequest, GenerationResult, Load
 from vlrl.errors import EngineDied
 from vlrl.protocols import Processor
 from vlrl.tracking.metrics import ENGINE_COUNTS
@@ -24,35 +27,16 @@ from vlrl.types import Generation
 from vlrl.weights.manifest import Manifest
 
 
-class GeneratorActor:
+class GeneratorActor(JoinsBatches):
     """A vLLM engine in a process of its own; its calls run side by side and meet in the engine's thread."""
 
     def __init__(self, *arguments: Any) -> None:
+        super().__init__()
         self._engine = Engine(*arguments)
-        self._joint = JointBatches(self._generate_whole)
 
     async def start(self) -> float:
         """Build the engine; seconds it took."""
         return await asyncio.wrap_future(self._engine.run(self._engine.build))
-
-    async def generate_batch(
-        self,
-        requests: Sequence[EngineRequest],
-        references: Mapping[str, Any],
-        joint: JointBatch | None = None,
-    ) -> list[Generation]:
-        """Generate requests together, with those of the joint batch's other clients if there is one."""
-        if joint is not None:
-            return await self._joint.join(joint, requests, references)
-        return await self._generate_whole(requests, references)
-
-    async def leave(self, round_name: str, client: int) -> None:
-        """A client has no more requests of a round, see `JointBatches.leave`."""
-        self._joint.leave(round_name, client)
-
-    async def end_round(self, round_name: str) -> None:
-        """All clients have left a round."""
-        self._joint.end(round_name)
 
     async def _generate_whole(
         self, requests: Sequence[EngineRequest], references: Mapping[str, Any]
@@ -104,29 +88,33 @@ class VllmPolicy(EngineClient):
         processor: Processor,
         reservation: cluster.Reservation | None = None,
     ) -> None:
-        """Start the engines, at a reservation's places or on this node; `wait_ready` waits for them."""
+        """Start the engines, at a reservation's places or on this node; `wait_ready` waits for them.
+
+        With generator.servers nothing is started but an actor for each, which speaks to it.
+        """
         further_arguments(config)  # refused before anything is started
         generator = config.generator
-        num_replicas = generator.num_replicas or 1
-        here = cluster.driver_place(num_replicas, generator.cpus)
+        num_replicas = len(generator.servers) or generator.num_replicas or 1
+        here = cluster.driver_place(num_replicas, 0 if generator.servers else generator.cpus)
         takes_turns = reservation is not None and reservation.layout.takes_turns
         engine = (config, processor.banned_token_ids, processor.stop_token_ids, processor.engine_options)
+
+        def spawn(number: int, place: cluster.Place) -> Any:
+            if generator.servers:
+                token = {TOKEN_VARIABLE: os.environ.get(TOKEN_VARIABLE, "")}
+                return cluster.spawn(ServerActor, *engine, number, place=place, env=token)
+            env = engine_environment(config, on_gpu=bool(place.gpus))
+            return cluster.spawn(GeneratorActor, *engine, number, takes_turns, place=place, env=env)
+
+        places = (reservation.engines if reservation else ()) or [here] * num_replicas
         self._replicas = [
             Replica(
-                partial(
-                    cluster.spawn,
-                    GeneratorActor,
-                    *engine,
-                    number,
-                    takes_turns,
-                    place=place,
-                    env=engine_environment(config, on_gpu=bool(place.gpus)),
-                ),
+                partial(spawn, number, place),
                 place,
                 max_restarts=generator.max_restarts,
                 timeout_s=config.weights.timeout_s,
             )
-            for number, place in enumerate(reservation.engines if reservation else [here] * num_replicas)
+            for number, place in enumerate(places)
         ]
         self._counted: Counter[str] = Counter()
         super().__init__(config, self._replicas)

@@ -88,22 +88,29 @@ def prompt_of(request: EngineRequest, media: Mapping[str, Media]) -> dict[str, A
     return prompt
 
 
+def sampling_fields(sampling: Sampling, stop_token_ids: Sequence[int]) -> dict[str, Any]:
+    """Fields of vLLM's SamplingParams; stop tokens are the processor's alone."""
+    return {
+        "temperature": sampling.temperature,
+        "max_tokens": sampling.max_tokens,
+        "seed": sampling.seed,
+        "stop_token_ids": list(stop_token_ids),
+        "ignore_eos": True,
+        "logprobs": 0,
+        "detokenize": False,
+    }
+
+
 def sampling_params(
     sampling: Sampling, stop_token_ids: Sequence[int], structured: StructuredOutputs | None = None
 ) -> Any:
-    """Parameters of one request for vLLM; stop tokens are the processor's alone."""
+    """Parameters of one request for an engine of this process."""
     from vllm import SamplingParams
     from vllm.sampling_params import RequestOutputKind
 
     return SamplingParams(
-        temperature=sampling.temperature,
-        max_tokens=sampling.max_tokens,
-        seed=sampling.seed,
-        stop_token_ids=list(stop_token_ids),
-        ignore_eos=True,
-        logprobs=0,
+        **sampling_fields(sampling, stop_token_ids),
         flat_logprobs=True,
-        detokenize=False,
         output_kind=RequestOutputKind.FINAL_ONLY,
         structured_outputs=None if structured is None else structured_params(structured),
     )
@@ -129,12 +136,7 @@ def generation_of(
     Raises:
         EngineError: if the prompts differ, or choices of experts are missing for some tokens.
     """
-    if not np.array_equal(np.asarray(output.prompt_token_ids), request.expected_ids):
-        raise EngineError(
-            f"sample {request.sample_id!r}: the engine's prompt has {len(output.prompt_token_ids)} tokens, "
-            f"the processor's {len(request.expected_ids)}; media were expanded differently, so training "
-            "would be on another prompt than was sampled (law 3)"
-        )
+    require_same_prompt(output.prompt_token_ids, request)
     completion = output.outputs[0]
     return Generation(
         token_ids=np.asarray(completion.token_ids, dtype=np.int64),
@@ -147,6 +149,16 @@ def generation_of(
             request,
         ),
     )
+
+
+def require_same_prompt(prompt_token_ids: Sequence[int], request: EngineRequest) -> None:
+    """Raise EngineError if the engine made another prompt of a request than the processor."""
+    if not np.array_equal(np.asarray(prompt_token_ids), request.expected_ids):
+        raise EngineError(
+            f"sample {request.sample_id!r}: the engine's prompt has {len(prompt_token_ids)} tokens, "
+            f"the processor's {len(request.expected_ids)}; media were expanded differently, so training "
+            "would be on another prompt than was sampled (law 3)"
+        )
 
 
 def _whole(routed_experts: ExpertArray | None, num_inputs: int, request: EngineRequest) -> ExpertArray | None:

@@ -12,12 +12,17 @@ ARGUMENTS: Mapping[str, Any] = {"structured_outputs_config": {"backend": "xgramm
 """Of EngineArgs: the library that the trainer has too, whatever is asked for."""
 
 
+def structured_fields(structured: StructuredOutputs) -> dict[str, Any]:
+    """Fields of vLLM's StructuredOutputsParams."""
+    kind, text = structured.kind_and_text
+    return {{"json_schema": "json"}.get(kind, kind): text}
+
+
 def structured_params(structured: StructuredOutputs) -> Any:
     """The part of a request's parameters."""
     from vllm.sampling_params import StructuredOutputsParams
 
-    kind, text = structured.kind_and_text
-    return StructuredOutputsParams(**{{"json_schema": "json"}.get(kind, kind): text})
+    return StructuredOutputsParams(**structured_fields(structured))
 
 
 def prepare_structured(engine: Any, structured: StructuredOutputs | None) -> None:

@@ -87,6 +87,10 @@ class WeightReceiver:
         _repack_experts(model)
         self._compare(arrived, manifest)
 
+    def receive_weights_of(self, manifest: str, first_member: int) -> None:
+        """`receive_weights` of a manifest as JSON, as a server is called; see `Manifest.as_json`."""
+        self.receive_weights(Manifest.from_json(manifest), first_member)
+
     def remove_rendezvous(self) -> None:
         """Remove the file by which a single process met itself when it started; vLLM leaves it behind."""
         scheme, _, path = self.distributed_init_method.partition("://")

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
+from urllib.parse import urlsplit
 
 from vlrl.config import Config
 from vlrl.config.engine import Transport
+from vlrl.environment.listening import is_loopback
 from vlrl.errors import ResourceError
 from vlrl.placement.slots import Node as Node
 from vlrl.placement.slots import Slot as Slot
@@ -29,6 +31,7 @@ class Layout:
         ranks: of the trainer, by rank.
         engines: one a replica.
         workers: one a rollout worker; without any the driver plays the episodes itself.
+        num_servers: engines that run elsewhere (`generator.servers`), in place of `engines`.
     """
 
     kind: Kind
@@ -36,6 +39,7 @@ class Layout:
     ranks: tuple[Slot, ...]
     engines: tuple[Slot, ...]
     workers: tuple[Slot, ...] = ()
+    num_servers: int = 0
 
     @property
     def on_gpu(self) -> bool:
@@ -103,14 +107,15 @@ def lay_out(config: Config, nodes: Sequence[Node], *, train: bool = True, genera
     Raises:
         ResourceError: if there are too few GPUs or cores, or a replica is larger than every node.
     """
-    nodes = tuple(nodes)
+    nodes, servers = tuple(nodes), len(config.generator.servers) if generate else 0
     if any(node.num_gpus for node in nodes):
-        layout = _on_gpus(config, nodes, train=train, generate=generate)
+        layout = _on_gpus(config, nodes, train=train, generate=generate and not servers)
     else:
-        layout = _on_cpus(config, nodes, train=train, generate=generate)
+        layout = _on_cpus(config, nodes, train=train, generate=generate and not servers)
     if not (train and generate):
         return layout
-    return replace(layout, workers=worker_slots(config, nodes, layout.ranks, layout.engines))
+    workers = worker_slots(config, nodes, layout.ranks, layout.engines)
+    return replace(layout, workers=workers, num_servers=servers)
 
 
 def _on_gpus(config: Config, nodes: tuple[Node, ...], *, train: bool, generate: bool) -> Layout:
@@ -144,6 +149,11 @@ def kind_of(config: Config, *, train: bool = True, generate: bool = True) -> Kin
     return config.placement
 
 
+def servers_are_here(config: Config) -> bool:
+    """Whether no engine is a server on another machine, by the servers' addresses."""
+    return all(is_loopback(urlsplit(server).hostname or "") for server in config.generator.servers)
+
+
 def resolved(config: Config, layout: Layout) -> Config:
     """The config with a layout's numbers of ranks and replicas, and with the weights' transport.
 
@@ -153,17 +163,20 @@ def resolved(config: Config, layout: Layout) -> Config:
     trainer, generator = config.trainer, config.generator
     if layout.ranks:
         trainer = trainer.model_copy(update={"num_ranks": len(layout.ranks)})
-    if layout.engines:
-        generator = generator.model_copy(update={"num_replicas": len(layout.engines)})
+    if num_engines := len(layout.engines) or layout.num_servers:
+        generator = generator.model_copy(update={"num_replicas": num_engines})
     weights = config.weights.model_copy(update={"transport": _transport(config, layout)})
     return config.model_copy(update={"trainer": trainer, "generator": generator, "weights": weights})
 
 
 def _transport(config: Config, layout: Layout) -> Transport:
     transport = config.weights.transport
+    beside = layout.engines_beside_ranks
+    if layout.num_servers:
+        beside = servers_are_here(config) and layout.num_nodes == 1
     if transport == "auto":
-        transport = "shared_memory" if layout.engines_beside_ranks or not layout.ranks else "broadcast"
-    if transport == "shared_memory" and layout.ranks and not layout.engines_beside_ranks:
+        transport = "shared_memory" if beside or not layout.ranks else "broadcast"
+    if transport == "shared_memory" and layout.ranks and not beside:
         raise ResourceError(
             "weights.transport=shared_memory: an engine is on a node without a rank, and no rank can write "
             "to its memory; set weights.transport=broadcast, or disk and a weights.folder all nodes have"

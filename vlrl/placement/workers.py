@@ -26,7 +26,7 @@ def worker_slots(
     free = [node.num_cpus for node in nodes]
     for slot in (*ranks, *engines):
         free[slot.node] -= slot.num_cpus
-    homes = sorted(gpus)
+    homes = sorted({slot.node for slot in engines or ranks})
     if wanted is None:
         alone = len({slot.node for slot in (*ranks, *engines)}) == 1
         if alone and not any(slot.gpus for slot in engines):

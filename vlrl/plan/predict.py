@@ -143,7 +143,8 @@ def predict(
 def _predict(
     config: Config, prompts: Prompts, machine: PlannedMachine, shape: ModelShape, *, engine: bool
 ) -> Plan:
-    layout = lay_out(config, machine.nodes(config, generate=engine), generate=engine)
+    here = engine and not config.generator.servers  # servers elsewhere take nothing of these machines
+    layout = lay_out(config, machine.nodes(config, generate=here), generate=engine)
     config = resolved(config, layout)
     work = workload(shape, prompts, config)
     memory = rank_memory(shape, work, config, machine.device)
@@ -167,8 +168,8 @@ def _predict(
         shape=shape,
         work=work,
         memory=memory,
-        engine_bytes=reserved.reserved * engine,
-        engine_floor_bytes=reserved.floor * engine,
+        engine_bytes=reserved.reserved * here,
+        engine_floor_bytes=reserved.floor * here,
         needed_bytes=needed,
         needed_host_bytes=max((host.total for host in hosts), default=0),
         layout=layout,

@@ -65,6 +65,10 @@ class Engines:
         if train:
             require_fitting_others(config, processor)
         stack.enter_context(cluster(config))
+        if config.generator.servers and generate and not train:  # their weights are those of a training run
+            events.note("generator.servers train alone; an engine of this run generates")
+            own = config.generator.model_copy(update={"servers": []})
+            config = config.model_copy(update={"generator": own})
         layout = self._layout(config)
         self.config = resolved(config, layout)
         self._share_gpus = layout.takes_turns
@@ -126,6 +130,9 @@ class Engines:
         if self._generate:
             phases.seconds["start vLLM"] = self.policy.wait_ready()
             self._tell(self.policy.choices())
+            if self.config.generator.servers:  # which have the weights of the last run that used them
+                self.trainer.write_weights(checked=True)
+                self.policy.load_weights(self.trainer.manifest, 0)
 
     def turns(self) -> Turns:
         """Whose turn it is; the engines' after `start`, if there are any."""

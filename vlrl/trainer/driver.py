@@ -18,6 +18,7 @@ from vlrl.choices import MachineChoice, merged
 from vlrl.config import Config
 from vlrl.errors import EngineError
 from vlrl.model.lora import sent_alone
+from vlrl.placement.layout import servers_are_here
 from vlrl.storage.shared_folder import SharedFile, naming_full_disk, require_seen
 from vlrl.trainer.objective import Objective, accounted
 from vlrl.trainer.offload import OffloadFolder, require_disk_access, with_folder
@@ -104,8 +105,8 @@ class Trainer:
 
     def _broadcast_address(self) -> str:
         """Where rank 0 meets the engines, if weights are broadcast."""
-        engines = self._reservation.engines if self._reservation else []
-        host, port = cluster.meeting_point([self._rank_places[0], *engines])
+        places = [self._rank_places[0], *(self._reservation.engines if self._reservation else [])]
+        host, port = cluster.meeting_point(places, with_others=not servers_are_here(self._config))
         return f"{host}:{port}"
 
     def sleep(self) -> None:

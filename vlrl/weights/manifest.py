@@ -8,12 +8,13 @@ are sent buckets: parameters that lie side by side in the same layout, gathered 
 
 from __future__ import annotations
 
+import json
 import mmap
 import os
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,18 @@ class Manifest:
     timeout_s: float = 0.0
     checked: bool = False
     checksums: tuple[Checksum, ...] = ()
+
+    def as_json(self) -> str:
+        """The manifest as text, for engines that run elsewhere."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Manifest:
+        """What `as_json` wrote."""
+        values = json.loads(text)
+        entries = tuple(WeightEntry(**{**e, "shape": tuple(e["shape"])}) for e in values.pop("entries"))
+        checksums = tuple(Checksum(**checksum) for checksum in values.pop("checksums"))
+        return cls(**values, entries=entries, checksums=checksums)
 
     def verify(self, arrived: Iterable[tuple[str, torch.Tensor]]) -> None:
         """Compare what has arrived with the checksums.

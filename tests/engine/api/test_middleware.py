@@ -14,7 +14,7 @@ from PIL import Image
 from tiny_families import build_qwen2_5_vl
 
 from vlrl.engine.api.arguments import server_arguments
-from vlrl.engine.api.middleware import RequestGuard
+from vlrl.engine.api.middleware import RequestGuard, TokenGuard
 from vlrl.engine.api.options import TOKEN_VARIABLE, ModelServerOptions
 
 
@@ -47,7 +47,7 @@ class Answered:
 
     def __init__(
         self,
-        guard: RequestGuard,
+        guard: RequestGuard | TokenGuard,
         body: Any,
         headers: dict[str, str] | None = None,
         path: str = "/v1/chat/completions",
@@ -135,6 +135,18 @@ def test_other_ways_to_the_engine_are_closed(guard: RequestGuard) -> None:
         assert Answered(guard, question(), path=path).status == 404
     length = {"content-length": str(len(json.dumps(question())))}
     assert Answered(guard, question(), length, "/v1/models").status == 200
+
+
+def test_an_engine_s_server_does_nothing_without_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is called: by these calls weights are replaced."""
+    monkeypatch.setenv(TOKEN_VARIABLE, "a secret")
+    guard = TokenGuard(lambda *_: asyncio.sleep(0))
+    for headers in ({}, {"authorization": "Bearer another"}):
+        for path in ("/collective_rpc", "/health", "/inference/v1/generate"):
+            answered = Answered(guard, {}, headers, path)
+            assert answered.status == 401 and not answered.seen and b"VLRL_SERVE_TOKEN" in answered.text
+    headers = {"authorization": "Bearer a secret", "content-length": "16"}
+    assert Answered(guard, {"passed": "on"}, headers).status == 200
 
 
 def test_without_the_token_nothing_is_read(

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from vlrl.config import Config
 from vlrl.engine.api.options import ModelServerOptions
 from vlrl.engine.arguments import engine_arguments, engine_environment, model_has_state
 from vlrl.errors import ConfigError
@@ -48,16 +49,26 @@ def server_arguments(options: ModelServerOptions, *, on_gpu: bool, extra: Sequen
         "middleware": MIDDLEWARE,
         "limit_mm_per_prompt": {"image": options.max_images, "video": 0},
     }
-    flags = [part for name, value in kept.items() for part in _flag(name, value)]
+    return command_line(config, kept, extra)
+
+
+def command_line(config: Config, arguments: Mapping[str, Any], extra: Sequence[str] = ()) -> list[str]:
+    """The command line of vLLM's server with these arguments of EngineArgs."""
+    flags = [part for name, value in arguments.items() for part in _flag(name, value)]
     remote = ["--trust-remote-code"] if config.processor.trust_remote_code else []
     return [sys.executable, "-m", "vllm.entrypoints.openai.api_server", *flags, *remote, *extra]
 
 
 def server_environment(options: ModelServerOptions, *, on_gpu: bool) -> dict[str, str]:
     """Variables of the server's process, beside those that this one has."""
-    own = engine_environment(options.read_config(), on_gpu=on_gpu)
-    del own["VLLM_ENABLE_V1_MULTIPROCESSING"]  # the server has its engine in a process of its own
-    return {**own, **options.environment()}
+    return {**environment_of(options.read_config(), on_gpu=on_gpu), **options.environment()}
+
+
+def environment_of(config: Config, *, on_gpu: bool) -> dict[str, str]:
+    """Variables of an engine's process, for a server, which has its engine in a process of its own."""
+    own = engine_environment(config, on_gpu=on_gpu)
+    del own["VLLM_ENABLE_V1_MULTIPROCESSING"]
+    return own
 
 
 def become_server(arguments: Sequence[str], environment: Mapping[str, str]) -> None:

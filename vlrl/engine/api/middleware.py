@@ -69,7 +69,7 @@ class RequestGuard:
             await send(message)
 
         try:
-            self._require_token(scope)
+            _require_token(scope, self._token)
             async with asyncio.timeout(self._options.timeout_s):
                 await self._passed_on(scope, receive, noting)
         except Refusal as refusal:
@@ -160,10 +160,28 @@ class RequestGuard:
             if not message.get("more_body", False):
                 return bytes(read)
 
-    def _require_token(self, scope: Scope) -> None:
-        given = dict(scope["headers"]).get(b"authorization", b"").removeprefix(b"Bearer ")
-        if self._token and not hmac.compare_digest(given, self._token):
-            raise Refusal(401, f"no API key, or a wrong one; it is the server's {TOKEN_VARIABLE}")
+
+class TokenGuard:
+    """An ASGI middleware that lets nobody in who does not know the token, whatever is asked for."""
+
+    def __init__(self, app: AppFn) -> None:
+        self._app = app
+        self._token = os.environ.get(TOKEN_VARIABLE, "").encode()
+
+    async def __call__(self, scope: Scope, receive: ReceiveFn, send: SendFn) -> None:
+        """Pass on one request, or refuse it."""
+        try:
+            if scope["type"] != "lifespan":
+                _require_token(scope, self._token)
+        except Refusal as refusal:
+            return await _refuse(send, refusal.status, str(refusal))
+        await self._app(scope, receive, send)
+
+
+def _require_token(scope: Scope, token: bytes) -> None:
+    given = dict(scope["headers"]).get(b"authorization", b"").removeprefix(b"Bearer ")
+    if token and not hmac.compare_digest(given, token):
+        raise Refusal(401, f"no API key, or a wrong one; it is the server's {TOKEN_VARIABLE}")
 
 
 def _image_parts(message: Any) -> list[dict[str, Any]]:

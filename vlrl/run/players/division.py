@@ -11,13 +11,16 @@ from vlrl.engine.client.router import engine_of_position
 from vlrl.engine.requests import JointBatch
 from vlrl.placement.layout import Layout
 
+ELSEWHERE = -1
+"""The node of an engine that is on none of the cluster's."""
+
 
 @dataclass(frozen=True, slots=True)
 class Division:
     """A function of positions and places alone, so that a run that is resumed divides its work alike.
 
     Attributes:
-        engine_nodes: of each engine the number of its node.
+        engine_nodes: of each engine the number of its node; ELSEWHERE of a server.
         worker_nodes: of each worker.
     """
 
@@ -27,7 +30,8 @@ class Division:
     @classmethod
     def of(cls, layout: Layout) -> Division:
         """A layout's."""
-        return cls(tuple(slot.node for slot in layout.engines), tuple(slot.node for slot in layout.workers))
+        engines = [slot.node for slot in layout.engines] or [ELSEWHERE] * layout.num_servers
+        return cls(tuple(engines), tuple(slot.node for slot in layout.workers))
 
     def engine_of(self, position: int) -> int:
         """The engine that generates a position's episodes while batches are kept apart."""
