@@ -32,9 +32,13 @@ from vlrl.machine.result import CheckResult  # noqa: E402
 TOOLS, REQUIREMENTS = ROOT / "tools", ROOT / "requirements"
 PYTORCH_CPU_INDEX = os.environ.get("PYTORCH_CPU_INDEX", "https://download.pytorch.org/whl/cpu")
 
-# Never imported by vlrl: their bytecode is not worth the seconds. (If they are imported after all, Python
-# compiles them then.)
-NOT_COMPILED = r"/tests?/|/torch/testing/_internal/|/ray/(rllib|serve|tune|data|train|llm)/"
+# Never imported by vlrl, or a few files of hundreds (the models of one family): their bytecode is not worth
+# the seconds. If they are imported after all, Python compiles them then.
+NOT_COMPILED = (
+    r"/tests?/|/torch/testing/_internal/|/ray/(rllib|serve|tune|data|train|llm)/"
+    r"|/(transformers|vllm/model_executor)/models/|/vllm/models/|/(openai|anthropic)/(resources|types)/"
+    r"|/(matplotlib|fontTools|numba|pygments/lexers|sympy/physics)/"
+)
 
 ALONE = ("trl", "ecosystem")
 """Sets without vlrl itself: the peer of the benchmarks, and what environments of others need."""

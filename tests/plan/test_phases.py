@@ -102,6 +102,14 @@ def test_supervised_training_has_no_engine() -> None:
     assert (host.segments, host.copies) == (0, 0)
 
 
+def test_servers_elsewhere_take_nothing_of_these_gpus() -> None:
+    servers = {"servers": ["http://10.0.0.9:8001"]}
+    plan = predict(config_of(generator=servers), PROMPTS, ONE)
+    assert plan.engine_bytes == plan.engine_floor_bytes == 0
+    assert [gpu.processes for gpu in plan.gpus] == [("rank 0",)]
+    assert plan.rollouts_bytes == predict(config_of(), PROMPTS, ONE).rollouts_bytes > 0
+
+
 def test_weights_gathered_for_other_nodes_are_counted_where_they_are_gathered() -> None:
     """Buckets of 40 GiB, sent and gathered, are more than a backward pass; on one node there are none."""
     here, there = (
