@@ -13,7 +13,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +66,12 @@ def serving(config: Config, port: int, log: Path, *overrides: str) -> Iterator[s
     environment = {**os.environ, "VLRL_SERVE_TOKEN": TOKEN}
     with log.open("ab") as output:
         server = subprocess.Popen(
-            command, stdout=output, stderr=output, stdin=subprocess.DEVNULL, env=environment
+            command,
+            stdout=output,
+            stderr=output,
+            stdin=subprocess.DEVNULL,
+            env=environment,
+            start_new_session=True,
         )
     try:
         end = time.monotonic() + START_S
@@ -78,8 +83,15 @@ def serving(config: Config, port: int, log: Path, *overrides: str) -> Iterator[s
         server.send_signal(signal.SIGINT)
         try:
             server.wait(30)
-        except subprocess.TimeoutExpired:
-            server.kill()
+        finally:
+            kill_all(server)
+
+
+def kill_all(server: subprocess.Popen[bytes]) -> None:
+    """The server and vLLM's processes, which outlive one that is killed."""
+    with suppress(ProcessLookupError):
+        os.killpg(server.pid, signal.SIGKILL)
+    server.wait()
 
 
 def answers(port: int) -> bool:
@@ -148,8 +160,7 @@ def test_a_run_goes_on_when_a_dead_server_is_started_again(
         def replace_server() -> None:
             while not metrics.is_file() or not metrics.read_text():
                 time.sleep(0.05)
-            first.kill()
-            first.wait()
+            kill_all(first)
             servers.enter_context(serving(config, port, log))
 
         replacing = beside.submit(replace_server)

@@ -83,7 +83,7 @@ class JointBatches:
                 answer.set_result([by_name[request.name] for request in requests])
 
 
-class JoinsBatches(ABC):
+class EngineActor(ABC):
     """What the actors of engines have in common: batches that several clients may make together."""
 
     def __init__(self) -> None:

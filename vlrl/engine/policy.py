@@ -17,7 +17,7 @@ from vlrl.engine.arguments import engine_environment, further_arguments
 from vlrl.engine.client.client import EngineClient
 from vlrl.engine.engine import Engine
 from vlrl.engine.external.actor import ServerActor
-from vlrl.engine.joint_batches import JoinsBatches
+from vlrl.engine.joint_batches import EngineActor
 from vlrl.engine.replica import Replica
 from vlrl.engine.requests import EngineRequest, GenerationResult, Load
 from vlrl.errors import EngineDied
@@ -27,7 +27,7 @@ from vlrl.types import Generation
 from vlrl.weights.manifest import Manifest
 
 
-class GeneratorActor(JoinsBatches):
+class GeneratorActor(EngineActor):
     """A vLLM engine in a process of its own; its calls run side by side and meet in the engine's thread."""
 
     def __init__(self, *arguments: Any) -> None:

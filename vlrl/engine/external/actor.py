@@ -17,14 +17,14 @@ from vlrl.engine.client.shared_media import fetch_media
 from vlrl.engine.external.connection import ServerConnection
 from vlrl.engine.external.requests import PATH, body_of, data_urls, generation_from
 from vlrl.engine.external.same_engine import require_same_engine
-from vlrl.engine.joint_batches import JoinsBatches
+from vlrl.engine.joint_batches import EngineActor
 from vlrl.engine.requests import EngineRequest, GenerationResult, Load
 from vlrl.errors import EngineDied, EngineError
 from vlrl.types import Generation
 from vlrl.weights.manifest import Manifest
 
 
-class ServerActor(JoinsBatches):
+class ServerActor(EngineActor):
     """Has a server generate, and load weights. It computes nothing itself.
 
     A batch's requests are sent at once; which of them vLLM computes together is the server's to say, so that
