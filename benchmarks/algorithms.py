@@ -4,7 +4,7 @@
     python benchmarks/algorithms.py --report [--image algorithms.png]    table and chart of those that have
 
 A task is the quickstart's digits, or `three_digits`, its harder form, from a warm start of its own. All runs
-of a task and seed share that warm start, the rows, the optimizer (quickstart.yaml's, the rate falls to 0 over
+of a task and seed share that warm start, the rows, the optimizer (a rate of 2e-4 that falls to 0 over
 --steps) and the number of completions a step; they differ in `algorithm` alone, and in what SETTINGS says. A
 run is evaluated on the held-out rows every --every steps, greedily and sampled, and ends after --steps. "At
 equal tokens" is the last evaluation before 2 % more tokens were generated than the shortest run of the task
@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from learning_runs import GREEDY, Evaluation, quickstart_config, train_evaluated, warm_start, without_extras
+from learning_runs import GREEDY, Evaluation, digits_config, train_evaluated, warm_start, without_extras
 
 from vlrl.config.presets import PRESETS
 from vlrl.evaluation.estimates import wilson
@@ -108,7 +108,7 @@ def run_missing(task: str, preset: str, seed: int, args: argparse.Namespace) -> 
     }
     if "kl_coef" not in PRESETS[preset].keys:
         values["algorithm.kl_coef"] = 1e-9
-    config = quickstart_config("quickstart.yaml", without_extras(values | SETTINGS.get(preset, {})))
+    config = digits_config(without_extras(values | SETTINGS.get(preset, {})))
     evaluations = train_evaluated(config, every=args.every, until=lambda _: False, json_mode=args.json)
     result = {
         **key,

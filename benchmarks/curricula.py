@@ -18,7 +18,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from learning_runs import GREEDY, quickstart_config, train_evaluated, warm_start, without_extras
+from learning_runs import GREEDY, digits_config, train_evaluated, warm_start, without_extras
 
 from vlrl.config import Config
 from vlrl.process.json_stdout import parse_with_json, print_json
@@ -52,7 +52,7 @@ def config_of(case: str, seed: int, model: Path, args: argparse.Namespace) -> Co
         "eval.group_by": "[num_digits]",
         "optim.schedule": "constant",
     }
-    return quickstart_config("quickstart.yaml", without_extras(overrides))
+    return digits_config(without_extras(overrides))
 
 
 def result_of(case: str, seed: int, args: argparse.Namespace) -> dict[str, Any]:

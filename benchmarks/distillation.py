@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from learning_runs import GREEDY, Evaluation, quickstart_config, train_evaluated, warm_start, without_extras
+from learning_runs import GREEDY, Evaluation, digits_config, train_evaluated, warm_start, without_extras
 
 from vlrl.config import Config
 from vlrl.process.json_stdout import parse_with_json, print_json
@@ -96,7 +96,7 @@ def config_of(
         "data.eval.options.num_rows": args.heldout,
         "eval.during_samples": args.heldout,
     }
-    return quickstart_config("quickstart.yaml", without_extras({**values, **more}))
+    return digits_config(without_extras({**values, **more}))
 
 
 def trained(config: Config) -> Config:

@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 from typing import get_args
 
-from learning_runs import GREEDY, quickstart_config, train_evaluated, warm_start, without_extras
+from learning_runs import GREEDY, digits_config, train_evaluated, warm_start, without_extras
 
 from vlrl.model.tiny import QwenFamily
 from vlrl.process.json_stdout import parse_with_json, print_json
@@ -41,7 +41,7 @@ def main() -> None:
             "model.path": model,
             "num_steps": args.steps,
         }
-        config = quickstart_config("quickstart.yaml", without_extras(values))
+        config = digits_config(without_extras(values))
         first, *_, last = train_evaluated(
             config, every=args.steps // 3, until=lambda _: False, json_mode=args.json
         )

@@ -85,16 +85,17 @@ CASES: dict[str, Case] = {
     "x11": Case(
         "gui/x11",
         {
-            "tasks": ["many_make_executable", "many_delete_empty"],
-            **{"difficulty": 1, "size": [640, 480], "theme": "classic", "shown_size": [112, 84]},
+            **{"tasks": "many_make_executable", "difficulty": 1},
+            **{"size": [640, 480], "theme": "classic", "shown_size": [112, 84]},
             "instructions": "Act by <action>open APP</action> or <action>type TEXT</action>.",
         },
         "x11",
-        0.05,
+        0.25,
         num_demonstrations=200,
         train={
             **{"env.isolation": "thread", "episodes.max_episodes": 6, "episodes.max_turns": 2},
-            **{"rollout.prompts_per_step": 8, "rollout.max_tokens": 40, "optim.lr": 6e-4},
+            **{"rollout.prompts_per_step": 8, "rollout.max_tokens": 24, "optim.lr": 1e-3},
+            "algorithm.kl_coef": 0.01,
         },
     ),
 }

@@ -23,6 +23,11 @@ def quickstart_config(file: str, overrides: Mapping[str, object]) -> Config:
     return load_config(CONFIGS / file, [f"{key}={value}" for key, value in overrides.items()])
 
 
+def digits_config(overrides: Mapping[str, object]) -> Config:
+    """The quickstart's config with other values, at the rate that the recorded results have."""
+    return quickstart_config("quickstart.yaml", {"optim.lr": 2e-4, **overrides})
+
+
 def warm_start(
     seed: int,
     out: Path,

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from learning_runs import quickstart_config, warm_start
+from learning_runs import digits_config, warm_start
 
 from vlrl.config import Config
 from vlrl.process.json_stdout import parse_with_json, print_json
@@ -69,7 +69,7 @@ def config_of(case: Case, model: Path, args: argparse.Namespace) -> Config:
         "algorithm.correction.kind": case.correction,
         "generator.max_num_seqs": 1024,
     }
-    return quickstart_config("quickstart.yaml", overrides)
+    return digits_config(overrides)
 
 
 def train(config: Config, console: TrainConsole, *, free: bool) -> dict[str, float]:

@@ -34,7 +34,7 @@ def test_a_dialog_s_button_is_learned_on_pages(seed: int, root: Path, tmp_path: 
     assert after >= 0.8
 
 
-def test_commands_are_learned_in_a_terminal(seed: int, root: Path, tmp_path: Path) -> None:
-    before, after = sampled_successes(root, tmp_path, "x11", seed, num_steps=16)
-    assert before <= 0.7
-    assert after >= before + 0.2
+def test_a_command_is_learned_in_a_terminal(seed: int, root: Path, tmp_path: Path) -> None:
+    before, after = sampled_successes(root, tmp_path, "x11", seed, num_steps=20)
+    assert before <= 0.35
+    assert after >= before + 0.3
