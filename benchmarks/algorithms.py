@@ -4,7 +4,7 @@
     python benchmarks/algorithms.py --report [--image algorithms.png]    table and chart of those that have
 
 A task is the quickstart's digits, or `three_digits`, its harder form, from a warm start of its own. All runs
-of a task and seed share that warm start, the rows, the optimizer (a rate of 2e-4 that falls to 0 over
+of a task and seed share that warm start, the rows, the optimizer (quickstart.yaml's, the rate falls to 0 over
 --steps) and the number of completions a step; they differ in `algorithm` alone, and in what SETTINGS says. A
 run is evaluated on the held-out rows every --every steps, greedily and sampled, and ends after --steps. "At
 equal tokens" is the last evaluation before 2 % more tokens were generated than the shortest run of the task

@@ -61,6 +61,7 @@ def make_config(job: Job) -> Config:
         "rollout.prompts_per_step": job.case.groups,
         "rollout.group_size": job.case.group_size,
         "rollout.max_tokens": job.case.completion_tokens,
+        "algorithm.num_minibatches": 1,
         "optim.lr": job.lr,
         "optim.betas": list(job.betas),
         "optim.max_grad_norm": job.max_grad_norm,
