@@ -15,7 +15,16 @@ from vlrl.engine.arguments import BREAKS, SET_BY, _names_of_vllm, engine_argumen
 from vlrl.errors import ConfigError
 
 OURS = {
-    *("mode", "num_replicas", "max_restarts", "max_concurrency", "cpu_kv_cache_gib", "cpus", "engine"),
+    *(
+        "mode",
+        "num_replicas",
+        "max_restarts",
+        "max_concurrency",
+        "cpu_kv_cache_gib",
+        "cpus",
+        "engine",
+        "servers",
+    ),
     "routing_replay",
 }
 """Of the generator's options those that say how many engines there are, where, and when they generate, and
