@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from vlrl.config import Config
 from vlrl.engine.api.arguments import command_line, environment_of
 from vlrl.engine.arguments import engine_arguments, model_has_state
@@ -15,13 +13,12 @@ NOT_FLAGS = ("trust_remote_code", "disable_log_stats")
 MIDDLEWARE = "vlrl.engine.api.middleware.TokenGuard"
 
 
-def engine_command(config: Config, *, on_gpu: bool, extra: Sequence[str] = ()) -> list[str]:
+def engine_command(config: Config, *, on_gpu: bool) -> list[str]:
     """The command line of an engine's server, but for its address.
 
     Args:
         config: of the training run.
         on_gpu: whether it runs on GPUs.
-        extra: options of vLLM's own, which come last and win.
 
     Raises:
         ConfigError: if there is no such model, or a CPU's engine would need what servers do not have.
@@ -40,7 +37,7 @@ def engine_command(config: Config, *, on_gpu: bool, extra: Sequence[str] = ()) -
     # vLLM's cache of prepared images loses count when a request is given up before it was computed.
     kept |= {"middleware": MIDDLEWARE, "mm_processor_cache_gb": 0, "disable_uvicorn_access_log": True}
     kept |= {"enable_scale_out": True}  # tokens in, tokens out
-    return command_line(config, kept, extra)
+    return command_line(config, kept)
 
 
 def engine_variables(config: Config, *, on_gpu: bool) -> dict[str, str]:
