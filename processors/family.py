@@ -19,8 +19,9 @@ from vlrl.coordinates import FAMILY_FRAMES
 from vlrl.errors import ConfigError, DataError
 from vlrl.processors.media.plan import MediaPlan, plan_media, resolve_media
 from vlrl.processors.media.store import MediaStore
-from vlrl.processors.messages import media_parts, message_of, split_parts, text_of
+from vlrl.processors.messages import message_of, split_parts, text_of
 from vlrl.processors.prompts.mrope import text_positions
+from vlrl.processors.prompts.supervised import supervised_turns
 from vlrl.processors.prompts.template import ChatTemplate, TextPieces, without_opened
 from vlrl.rollout.session import MediaMessage
 from vlrl.types import (
@@ -59,6 +60,8 @@ class FamilyProcessor(ABC):
     frame_multiple: int = 1
     """Frames of a video are a multiple of this."""
     takes_video: bool = False
+    sample_rate: int = 0
+    """Samples per second of the audio that it takes; 0: none."""
 
     def __init__(self, config: Config) -> None:
         from transformers import AutoConfig, AutoProcessor
@@ -84,6 +87,8 @@ class FamilyProcessor(ABC):
         self._placeholders = {"image": self._pieces.id_of(self._hf.image_token)}
         if self.takes_video:
             self._placeholders["video"] = self._pieces.id_of(self._hf.video_token)
+        if self.sample_rate:
+            self._placeholders["audio"] = self._pieces.id_of(self._hf.audio_token)
         self._expansion = lru_cache(maxsize=4096)(self._expand_ids)
 
     @property
@@ -207,27 +212,16 @@ class FamilyProcessor(ABC):
 
     def reference_turns(self, sample: Sample) -> list[ReferenceTurn]:
         """The assistant's turns of a sample, its target last; see the protocol."""
-        where = f"sample {sample.id!r}"
         messages = [*sample.messages, message_of("assistant", sample.target or "")]
         turns: list[ReferenceTurn] = []
-        media, position, start, written = list(sample.media), 0, 0, ""
-        for index, message in enumerate(messages):
-            if message["role"] != "assistant":
-                continue
-            opened = self.template.render(messages[:index], sample.tools, opening=True)
-            if not opened.startswith(written):
-                raise DataError(
-                    f"{where}: the chat template rewrites earlier turns; set sft.train_on=last to train on "
-                    "the last turn alone"
-                )
-            count = sum(len(media_parts(m)) for m in messages[start:index])
-            shapes = [m.shape for m in media[:count]]
-            context = self._tokenize(opened[len(written) :], shapes, where, position, opened)
-            said = without_opened(text_of(message), context.opened)
-            action_ids = self.encode_target(said)
-            turns.append(ReferenceTurn(context, tuple(media[:count]), action_ids))
-            media, position, start = media[count:], context.next_position + len(action_ids), index
-            written = opened + self.answer_prefix + said + self.end_of_turn
+        media, position = list(sample.media), 0
+        for turn in supervised_turns(self.template, messages, sample, self.answer_prefix, self.end_of_turn):
+            shown, media = media[: turn.num_media], media[turn.num_media :]
+            shapes, where = [m.shape for m in shown], f"sample {sample.id!r}"
+            context = self._tokenize(turn.added, shapes, where, position, turn.opened)
+            action_ids = self.encode_target(turn.said)
+            turns.append(ReferenceTurn(context, tuple(shown), action_ids))
+            position = context.next_position + len(action_ids)
         return turns
 
     def save(self, folder: Path) -> None:
@@ -243,7 +237,10 @@ class FamilyProcessor(ABC):
             self.template.checked(text_of(message), where)
         if not self.takes_video and any(part["type"] == "video" for part in parts):
             raise DataError(f"{where}: {type(self).__name__} takes no video; give its frames as images")
-        plans = plan_media(parts, self.store, self.config, self.fit, self.frame_multiple, where)
+        if not self.sample_rate and any(part["type"] == "audio" for part in parts):
+            raise DataError(f"{where}: {type(self).__name__} takes no audio; docs/families.md says which do")
+        sizes = self.fit, self.frame_multiple, self.sample_rate
+        plans = plan_media(parts, self.store, self.config, *sizes, where)
         return messages, plans, where
 
     def _resolve(self, plan: MediaPlan, where: str) -> Media:
@@ -285,7 +282,7 @@ class FamilyProcessor(ABC):
         return Prompt(token_ids, engine_ids, position_ids, next_position, tuple(starts), opened)
 
     def is_placeholder(self, token_ids: IntArray) -> npt.NDArray[np.bool_]:
-        """Which tokens stand for an image or a video; quicker than np.isin."""
+        """Which tokens stand for a medium; quicker than np.isin."""
         return np.any([token_ids == i for i in self._placeholders.values()], axis=0)  # type: ignore[no-any-return]
 
     def _expand_ids(self, shape: MediaShape, number: str) -> IntArray:

@@ -22,7 +22,7 @@ def text_of(message: Message) -> str:
 
 
 def media_parts(message: Message) -> list[Mapping[str, Any]]:
-    """The image and video parts of a message."""
+    """The parts of a message that are media."""
     content = message["content"]
     return [] if isinstance(content, str) else [part for part in content if part["type"] != "text"]
 
@@ -46,8 +46,8 @@ def split_parts(
         except (KeyError, TypeError) as error:
             raise DataError(
                 f"{where}: {type(error).__name__} {error} in a message; it needs 'role' and 'content', "
-                "a string or a list of {'type': 'text', 'text': …}, {'type': 'image', 'image': …} and "
-                "{'type': 'video', 'video': …}"
+                "a string or a list of {'type': 'text', 'text': …}, {'type': 'image', 'image': …}, "
+                "{'type': 'video', 'video': …} and {'type': 'audio', 'audio': …}"
             ) from error
         plain.append({"role": role, "content": content})
     return tuple(plain), media
@@ -59,8 +59,8 @@ def _plain(part: Mapping[str, Any], where: str) -> dict[str, Any]:
         if not isinstance(part["text"], str):
             raise DataError(f"{where}: a text part holds {part['text']!r}, which is not a string")
         return {"type": "text", "text": part["text"]}
-    if kind not in ("image", "video"):
-        raise DataError(f"{where}: part type {kind!r} is not one of text, image, video")
+    if kind not in ("image", "video", "audio"):
+        raise DataError(f"{where}: part type {kind!r} is not one of text, image, video, audio")
     if part[kind] is None:
         raise DataError(f"{where}: an {kind} part holds nothing")
     return {"type": kind}

@@ -77,7 +77,8 @@ class QwenVLProcessor(FamilyProcessor):
         runs = [run for shape in shapes for run in self._runs(shape)]
         merge = self._merge_size
         grids = [(time, height // merge, width // merge) for (time, height, width), _ in runs]
-        is_pad = self.is_placeholder(token_ids)
+        # A sound's positions are those of text.
+        is_pad = self.is_placeholder(token_ids) & (token_ids != self._placeholders.get("audio", -1))
         return mrope_positions(is_pad, grids, [step for _, step in runs], start)
 
     def pixels(self, media: Sequence[Media]) -> dict[str, npt.NDArray[Any]]:

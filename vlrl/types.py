@@ -36,10 +36,13 @@ Row: TypeAlias = Mapping[str, Any]
 `tools`.
 
 `messages` is a list of `{"role", "content"}`; content is a string or a list of parts:
-`{"type": "text", "text": str}`, `{"type": "image", "image": source}` or `{"type": "video", "video": source}`
-with, if wanted, its own fps, num_frames, start_s and end_s. `vlrl.processors.media.sources` says what a
-source is.
+`{"type": "text", "text": str}`, `{"type": "image", "image": source}`, `{"type": "video", "video": source}`
+with, if wanted, its own fps, num_frames, start_s and end_s, or `{"type": "audio", "audio": source}` with
+start_s and end_s. `vlrl.processors.media.sources` says what a source is.
 """
+
+
+MediaKind: TypeAlias = Literal["image", "video", "audio"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +50,14 @@ class MediaShape:
     """All that a prompt needs to know of a medium: read from its headers, before anything is decoded.
 
     Attributes:
-        kind: "image" or "video".
-        size: (height, width) in pixels as the model will see it.
-        num_frames: frames taken; 1 for an image.
-        timestamps_s: [num_frames] seconds of each frame; empty for an image.
-        fps: frames per second of the frames taken; None for an image.
+        kind: of the medium.
+        size: (height, width) in pixels as the model will see it; (0, 0) of an audio.
+        num_frames: frames taken; 1 for an image; samples of an audio.
+        timestamps_s: [num_frames] seconds of each frame of a video; empty for others.
+        fps: frames, or samples, per second; None for an image.
     """
 
-    kind: Literal["image", "video"]
+    kind: MediaKind
     size: tuple[int, int]
     num_frames: int = 1
     timestamps_s: tuple[float, ...] = ()
@@ -63,18 +66,19 @@ class MediaShape:
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """One image or video, decoded and resized once; every reader of pixels reads this record.
+    """One image, video or audio, decoded and resized or resampled once; every reader of it reads this record.
 
     Attributes:
-        kind: "image" or "video".
-        sha256: hash of the resized frames and their timing, the key of every cache.
-        frames: [num_frames, height, width, 3] uint8 RGB, as the model sees them; read-only.
-        original_size: (height, width) in pixels before resizing.
+        kind: of the medium.
+        sha256: hash of the frames and their timing, the key of every cache.
+        frames: [num_frames, height, width, 3] uint8 RGB, as the model sees them; of an audio
+            [num_samples, 2] uint8, one channel of little-endian 16-bit samples. Read-only.
+        original_size: (height, width) in pixels before resizing; (0, 0) of an audio.
         grid_thw: (time, height, width) of the vision tower's patch grid; (num_tiles, 1, 1) where a family
-            cuts images into tiles.
+            cuts images into tiles; (1, 1, num_tokens) of an audio.
         num_tokens: tokens that its placeholder expands to in the prompt.
-        timestamps_s: [num_frames] seconds of each frame; empty for an image.
-        fps: frames per second of these frames; None for an image.
+        timestamps_s: [num_frames] seconds of each frame of a video; empty for others.
+        fps: frames, or samples, per second; None for an image.
         coordinate_frame: in which its model's family writes places on it, one of
             `vlrl.coordinates.FRAMES`; "" where none is documented.
 
@@ -84,7 +88,7 @@ class Media:
     grid_thw (1, 8, 4) and num_tokens 8; its pixel (x=30, y=50) is (x=28, y=56) to the model.
     """
 
-    kind: Literal["image", "video"]
+    kind: MediaKind
     sha256: str
     frames: ByteArray
     original_size: tuple[int, int]
@@ -96,8 +100,13 @@ class Media:
 
     @property
     def size(self) -> tuple[int, int]:
-        """(height, width) in pixels as the model sees it."""
-        return int(self.frames.shape[1]), int(self.frames.shape[2])
+        """(height, width) in pixels as the model sees it; (0, 0) of an audio."""
+        return (0, 0) if self.kind == "audio" else (int(self.frames.shape[1]), int(self.frames.shape[2]))
+
+    @property
+    def samples(self) -> FloatArray:
+        """[num_samples] float32 between -1 and 1, of an audio."""
+        return np.ascontiguousarray(self.frames).view("<i2")[:, 0].astype(np.float32) / np.float32(32768)
 
     @property
     def shape(self) -> MediaShape:

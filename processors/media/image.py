@@ -8,13 +8,13 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO
 
 import numpy as np
 from PIL import ExifTags, Image, UnidentifiedImageError
 
 from vlrl.errors import DataError
-from vlrl.types import ByteArray
+from vlrl.types import ByteArray, MediaKind
 
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM", "AVIF", "ICO")
 """What is opened. Pillow knows more, some of which start other programs (EPS) or are seldom tested."""
@@ -38,18 +38,19 @@ _TURNS = {
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Frames:
-    """Pixels of an image or video as the model sees them; read-only, also after pickling.
+    """What a model sees or hears of a medium; read-only, also after pickling.
 
     Attributes:
-        kind: "image" or "video".
+        kind: of the medium.
         sha256: of pixels, kind and timing: the key of every cache downstream.
-        pixels: [num_frames, height, width, 3] uint8 RGB; may be a map of a file in the cache.
-        original_size: (height, width) in pixels, upright, before resizing.
-        timestamps_s: [num_frames] seconds from the video's own start; empty for an image.
-        fps: frames per second of these frames, not of the file; None for an image.
+        pixels: [num_frames, height, width, 3] uint8 RGB, or an audio's samples as `Media.frames` has them;
+            may be a map of a file in the cache.
+        original_size: (height, width) in pixels, upright, before resizing; (0, 0) of an audio.
+        timestamps_s: [num_frames] seconds from the video's own start; empty for others.
+        fps: frames, or samples, per second of these, not of the file; None for an image.
     """
 
-    kind: Literal["image", "video"]
+    kind: MediaKind
     sha256: str
     pixels: ByteArray
     original_size: tuple[int, int]

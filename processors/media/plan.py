@@ -9,6 +9,7 @@ from typing import Any
 
 from vlrl.config.data import ProcessorConfig
 from vlrl.errors import DataError
+from vlrl.processors.media.audio import AudioRequest
 from vlrl.processors.media.store import MediaStore
 from vlrl.processors.media.video import VideoRequest
 from vlrl.types import Media, MediaShape
@@ -25,13 +26,13 @@ class MediaPlan:
         source: where its bytes come from; see `vlrl.processors.media.sources`.
         original_size: (height, width) in pixels.
         shape: of what the model will see.
-        request: which frames are taken; None for an image.
+        request: which frames or samples are taken; None for an image.
     """
 
     source: Any
     original_size: tuple[int, int]
     shape: MediaShape
-    request: VideoRequest | None = None
+    request: VideoRequest | AudioRequest | None = None
 
 
 def plan_media(
@@ -40,6 +41,7 @@ def plan_media(
     config: ProcessorConfig,
     fit: Fit,
     frame_multiple: int,
+    sample_rate: int,
     where: str,
 ) -> list[MediaPlan]:
     """Plan the media of one sample; images are shrunk together if they exceed max_sample_pixels.
@@ -47,18 +49,21 @@ def plan_media(
     Raises:
         DataError: for a medium that cannot be opened or has no fitting size.
     """
-    plans = [
-        _plan_image(part["image"], store, config, fit, where)
-        if part["type"] == "image"
-        else _plan_video(part, store, config, fit, frame_multiple, where)
-        for part in parts
-    ]
-    images = [plan for plan in plans if plan.request is None]
-    total = sum(_num_pixels(plan.shape.size) for plan in images)
+
+    def plan(part: Mapping[str, Any]) -> MediaPlan:
+        if part["type"] == "image":
+            return _plan_image(part["image"], store, config, fit, where)
+        if part["type"] == "audio":
+            return _plan_audio(part, store, sample_rate, where)
+        return _plan_video(part, store, config, fit, frame_multiple, where)
+
+    plans = [plan(part) for part in parts]
+    images = [one for one in plans if one.request is None]
+    total = sum(_num_pixels(one.shape.size) for one in images)
     if config.max_sample_pixels is None or total <= config.max_sample_pixels:
         return plans
     share = config.max_sample_pixels / total
-    return [plan if plan.request is not None else _shrunk(plan, share, config, fit, where) for plan in plans]
+    return [one if one.request is not None else _shrunk(one, share, config, fit, where) for one in plans]
 
 
 def resolve_media(
@@ -76,6 +81,8 @@ def resolve_media(
     """
     if plan.request is None:
         frames = store.image(plan.source, plan.shape.size, where)
+    elif isinstance(plan.request, AudioRequest):
+        frames = store.audio(plan.source, plan.request, where)
     else:
         frames = store.video(plan.source, plan.request, plan.shape.size, where)
     return Media(
@@ -114,6 +121,15 @@ def _plan_video(
     size = _fitted(info.size, config.video.min_pixels, most, "processor.video", fit, where)
     shape = MediaShape("video", size, info.num_frames, info.timestamps_s, info.fps)
     return MediaPlan(part["video"], info.size, shape, request)
+
+
+def _plan_audio(part: Mapping[str, Any], store: MediaStore, rate: int, where: str) -> MediaPlan:
+    """Headers do not say how many samples there are after resampling: it is decoded here, and kept."""
+    request = AudioRequest.of(rate, part, where)
+    frames = store.audio(part["audio"], request, where)
+    return MediaPlan(
+        part["audio"], (0, 0), MediaShape("audio", (0, 0), len(frames.pixels), (), rate), request
+    )
 
 
 def _shrunk(plan: MediaPlan, share: float, config: ProcessorConfig, fit: Fit, where: str) -> MediaPlan:

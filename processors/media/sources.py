@@ -5,6 +5,7 @@ A source is one of
     a data: URL, or base64 text of an encoded file     an http(s) URL whose host media.allowed_hosts names
     a PIL image                                        an array of [height, width(, 3 or 4)] uint8 or uint16
     {"bytes": …, "path": …}, a Hugging Face feature    for a video also a list of any of these: its frames
+    {"array": …, "sampling_rate": …}, samples of an audio, see `vlrl.processors.media.audio.wave_file`
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from PIL import Image
 
 from vlrl.config.data import MediaConfig
 from vlrl.errors import DataError
+from vlrl.processors.media.audio import wave_file
 
 MIB = 1 << 20
 _MIN_BASE64 = 24
@@ -156,13 +158,17 @@ def _scheme(text: str) -> str:
 
 
 def _from_feature(source: Mapping[str, Any], config: MediaConfig, where: str) -> Located:
+    if source.get("array") is not None:
+        return _from_bytes(wave_file(source, where), f"{where}: an array of samples", config)
     data, path = source.get("bytes"), source.get("path")
     if isinstance(data, bytes | bytearray | memoryview):
         named = f" {path}" if isinstance(path, str) else ""
         return _from_bytes(bytes(data), f"{where}:{named} {len(data)} bytes", config)
     if isinstance(path, str | Path):
         return locate(path, config, where)
-    raise DataError(f"{where}: a medium given as a mapping needs 'bytes' or 'path', not {sorted(source)}")
+    raise DataError(
+        f"{where}: a medium given as a mapping needs 'bytes', 'path' or 'array', not {sorted(source)}"
+    )
 
 
 def _from_text(text: str, config: MediaConfig, where: str) -> Encoded:
@@ -198,9 +204,13 @@ def _from_bytes(data: bytes, name: str, config: MediaConfig) -> Encoded:
 
 
 def sniff(head: bytes) -> str | None:
-    """Return "image" or "video" by a file's first 16 bytes; None for anything else. A gif is an image."""
+    """Return "image", "video" or "audio" by a file's first 16 bytes; None for others. A gif is an image."""
     if head[:4] == b"RIFF":
-        return {b"WEBP": "image", b"AVI ": "video"}.get(head[8:12])
+        return {b"WEBP": "image", b"AVI ": "video", b"WAVE": "audio"}.get(head[8:12])
+    if head.startswith((b"fLaC", b"OggS", b"ID3", b"\xff\xfb", b"\xff\xf3", b"\xff\xf2", b"\xff\xf1")):
+        return "audio"
+    if head[4:8] == b"ftyp" and head[8:11] == b"M4A":
+        return "audio"
     if head[4:8] == b"ftyp":
         return "image" if head[8:12] in (b"avif", b"avis") else "video"
     if head[4:8] in (b"moov", b"mdat", b"free", b"skip", b"wide") or head[:4] == b"\x1aE\xdf\xa3":
@@ -210,8 +220,11 @@ def sniff(head: bytes) -> str | None:
 
 
 def _base64_head(text: str) -> bytes:
-    """The first bytes that a text encodes, if it looks like base64 at all; "/9j/…" is a JPEG, not a path."""
-    head = text[:_MIN_BASE64]
+    """The first bytes that a text encodes, if it looks like base64 at all; "/9j/…" is a JPEG, not a path.
+
+    "//server/share" is a path; so an mp3 without ID3 tags, which begins like it, is not told by its text.
+    """
+    head = "" if text.startswith("//") else text[:_MIN_BASE64]
     try:
         return base64.b64decode(head, validate=True) if len(head) == _MIN_BASE64 else b""
     except (binascii.Error, ValueError):

@@ -19,6 +19,7 @@ from PIL import Image
 
 from vlrl.config.data import MediaConfig
 from vlrl.errors import DataError
+from vlrl.processors.media.audio import AudioRequest
 from vlrl.processors.media.disk_cache import DiskCache
 from vlrl.processors.media.download import Downloader
 from vlrl.processors.media.image import Frames, decode_image, frames_hash, image_size, resize
@@ -120,6 +121,18 @@ class MediaStore:
         return self._kept(
             settings, lambda: _video_frames(self._videos.decode(video, facts, info.indices, size), info)
         )
+
+    def audio(self, source: Any, request: AudioRequest, where: str) -> Frames:
+        """An audio as `Media.frames` has it, of one channel; arguments and errors as in `video_info`."""
+        located = self._located(source, where)
+        if not isinstance(located, Encoded):
+            raise DataError(f"{where}: a {type(located).__name__} was given for an audio; give a file")
+
+        def decode() -> Frames:
+            samples = request.cut(self._videos.hear(located, request.rate), located.name)
+            return Frames("audio", frames_hash("audio", samples), samples, (0, 0), fps=float(request.rate))
+
+        return self._kept(f"{request} {_MAKERS} {self._content_hash(located)}", decode)
 
     def _listed(self, source: Any, request: VideoRequest, size: tuple[int, int], where: str) -> Frames:
         """A video given as images; each is kept by itself, so only their stacking is repeated."""

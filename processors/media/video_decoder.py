@@ -20,6 +20,7 @@ import numpy as np
 
 from vlrl.config.data import MediaConfig
 from vlrl.errors import DataError
+from vlrl.processors.media.audio import FORMATS
 from vlrl.processors.media.image import resize
 from vlrl.processors.media.sources import Encoded, sniff
 from vlrl.types import ByteArray
@@ -105,6 +106,22 @@ class VideoDecoder:
             os.close(memory)
         return pixels
 
+    def hear(self, source: Encoded, rate: int) -> ByteArray:
+        """[num_samples, 2] uint8, one channel of little-endian 16-bit samples at `rate` per second.
+
+        Raises:
+            DataError: if there is no sound, it cannot be decoded, or it is over a limit of MediaConfig.
+        """
+        with source.open() as file:
+            if sniff(file.read(16)) not in ("audio", "video"):
+                raise DataError(f"{source.name} is not an audio that is read here ({FORMATS})")
+        memory = os.memfd_create("vlrl-audio", os.MFD_CLOEXEC)
+        try:
+            num_samples = self._ask(source, {"do": "hear", "rate": rate}, memory)["num_samples"]
+            return np.frombuffer(os.pread(memory, 2 * num_samples, 0), np.uint8).reshape(-1, 2)
+        finally:
+            os.close(memory)
+
     def _ask(
         self,
         source: Encoded,
@@ -148,7 +165,7 @@ class VideoDecoder:
     def _how_it_ended(self, returncode: int) -> str:
         if returncode == -signal.SIGALRM:
             return (
-                f"took longer than media.timeout_s={self._config.timeout_s:g} to read; cut the video, "
+                f"took longer than media.timeout_s={self._config.timeout_s:g} to read; cut it, "
                 "or raise the limit"
             )
         return f"makes its decoder crash (exit {returncode}); save it again or drop the row"

@@ -7,7 +7,8 @@ frames at a time.
 
     {"do": "probe", …limits}, [file]                         → {"size", "timestamps_s", "rate"}
     {"do": "decode", "indices", "size", "room"}, [file, memory]  → {"filled": n}, answered by any byte, … {}
-    either                                                   → {"error": what is wrong with the file}
+    {"do": "hear", "rate", …limits}, [file, memory]          → {"num_samples"}, of 2 bytes each, in the memory
+    any                                                      → {"error": what is wrong with the file}
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import signal
 import socket
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -58,6 +60,8 @@ def main() -> None:
 def _answer(channel: socket.socket, request: dict[str, Any], files: list[int]) -> dict[str, Any]:
     path = f"/proc/self/fd/{files[0]}"
     try:
+        if request["do"] == "hear":
+            return {"num_samples": _hear(path, files[1], request)}
         gif = os.pread(files[0], 4, 0) == b"GIF8"
         if request["do"] == "probe":
             return _probe_gif(path, request) if gif else _probe(path, request)
@@ -205,6 +209,26 @@ def _read_av(path: str, indices: Sequence[int]) -> Iterator[tuple[int, np.ndarra
                 yield index, np.rot90(frame.to_ndarray(format="rgb24"), round(frame.rotation / 90))
             if index >= indices[-1]:
                 return
+
+
+def _hear(path: str, memory: int, request: dict[str, Any]) -> int:
+    """Write the audio track into `memory` as 16-bit samples of one channel; their number."""
+    import av
+
+    rate, written = request["rate"], 0
+    with av.open(path) as container, os.fdopen(os.dup(memory), "wb") as out:
+        if not container.streams.audio:
+            kinds = ", ".join(sorted({stream.type for stream in container.streams}))
+            raise BadVideo(f"has no audio track, only {kinds or 'nothing'}; drop the row")
+        _check_duration((container.duration or 0) / av.time_base, request)
+        resampler = av.AudioResampler(format="s16", layout="mono", rate=rate)
+        for frame in chain(container.decode(audio=0), [None]):  # None: what the resampler still holds
+            for piece in resampler.resample(frame):
+                written += out.write(piece.to_ndarray().astype("<i2").tobytes()) // 2
+                _check_duration(written / rate, request)
+    if not written:
+        raise BadVideo("has no sound that can be decoded; replace the file or drop the row")
+    return written
 
 
 def _probe_gif(path: str, limits: dict[str, Any]) -> dict[str, Any]:

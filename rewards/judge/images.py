@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vlrl.chat_client.images import data_url
+from vlrl.chat_client.images import data_url, sound_part
 from vlrl.rewards.judge.endpoint import JudgeEndpoint
 from vlrl.rewards.judge.single_flight import SingleFlight
 from vlrl.types import Media
@@ -29,6 +29,9 @@ class DataUrls:
         """Message parts that show the media in order, each after its name: [image 1], [video 2]."""
         found: list[dict[str, Any]] = []
         for number, medium in enumerate(media, start=1):
+            if medium.kind == "audio":
+                found += [{"type": "text", "text": f"[audio {number}]"}, sound_part(medium)]
+                continue
             frames = shown_frames(medium, self._endpoint.max_frames)
             name = f"[{medium.kind} {number}]"
             if medium.kind == "video":

@@ -17,10 +17,12 @@ from builders import family_config, make_generation, make_group, observe, random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
+from reference import model_of
 
 from vlrl.batch import Batch
 from vlrl.errors import DataError
 from vlrl.model.logprobs import DeviceBatch, TreeLogprobs
+from vlrl.model.omni.thinker import core_of
 from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack
 from vlrl.processors.auto import open_processor
@@ -78,10 +80,10 @@ def user(parts: Sequence[Any]) -> dict[str, Any]:
 
 @pytest.fixture(scope="module", params=FAMILIES)
 def family(request: pytest.FixtureRequest, tiny_family: Callable[[str], Path]) -> Family:
-    from transformers import AutoModelForImageTextToText, AutoProcessor
+    from transformers import AutoProcessor
 
     folder = tiny_family(request.param)
-    model = AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32)
+    model = model_of(folder)
     theirs = AutoProcessor.from_pretrained(folder)
     return Family(request.param, folder, open_processor(family_config(folder)), theirs, model)
 
@@ -129,14 +131,13 @@ def test_a_message_given_as_a_string_is_not_lost(family: Family) -> None:
 def test_positions_equal_transformers_own(family: Family) -> None:
     sample = family.sample(["left ", random_image(70, 150), " right ", random_image(120, 64), "?"])
     prompt = sample.prompt
-    if not hasattr(family.model.model, "get_rope_index"):
+    if not hasattr(core_of(family.model), "get_rope_index"):
         assert prompt.position_ids.tolist() == [list(range(len(prompt.token_ids)))] * 3
         assert prompt.next_position == len(prompt.token_ids)
         return
     inputs = family.expected(sample)
-    expected, delta = family.model.model.get_rope_index(
-        inputs["input_ids"], inputs["mm_token_type_ids"], image_grid_thw=inputs["image_grid_thw"]
-    )
+    given = {name: inputs[name] for name in ("input_ids", "mm_token_type_ids") if name in inputs}
+    expected, delta = core_of(family.model).get_rope_index(**given, image_grid_thw=inputs["image_grid_thw"])
     assert prompt.position_ids.tolist() == expected[:, 0].tolist()
     assert prompt.next_position == len(prompt.token_ids) + int(delta)
 
@@ -374,7 +375,7 @@ def test_a_micro_batch_without_images_may_call_the_tower_all_the_same(family: Fa
     group = make_group([4], sample=family.sample(["no image"]))
     inputs = family.ours.pixels([])
     with torch.no_grad():
-        features = family.model.model.get_image_features(
+        features = core_of(family.model).get_image_features(
             **{k: torch.tensor(v) for k, v in inputs.items()}, return_dict=True
         )
     assert features.pooler_output is not None

@@ -17,6 +17,7 @@ import pytest
 import torch
 from builders import family_config, make_context, observe, random_image
 from reference import largest_difference, model_of
+from sounds import audio_part, noise
 
 from vlrl.algorithm.credit import group_with_advantages
 from vlrl.batch import Batch
@@ -40,6 +41,7 @@ SLOW = (
     "qwen3_5_moe",
     "qwen2_vl",
     "qwen2_5_vl",
+    "qwen2_5_omni",
     "qwen3_vl",
     "internvl",
     "internvl3_5",
@@ -54,12 +56,13 @@ SLOW = (
     "glm4v_moe",
     "gemma4",
 )
-# LLaVA's features are taken before the tower's last norm, LLaVA-NeXT's before the last layer too. vlrl gives
-# Gemma 4 nothing to hear.
+# LLaVA's features are taken before the tower's last norm, LLaVA-NeXT's before the last layer too. An audio
+# tower is frozen.
 UNUSED = {
     "llava_onevision": ("post_layernorm",),
     "llava_next": ("post_layernorm", "vision_tower.encoder.layers.1."),
     "gemma4": ("audio_tower", "embed_audio"),
+    "qwen2_5_omni": ("audio_tower",),
 }
 FAMILIES = [
     "qwen3_vl_moe",
@@ -80,7 +83,11 @@ class Engines:
 
     def sample(self, parts: Sequence[Any], row_id: str, target: str | None = None) -> Sample:
         content = [
-            {"type": "text", "text": p} if isinstance(p, str) else {"type": "image", "image": p}
+            {"type": "text", "text": p}
+            if isinstance(p, str)
+            else p
+            if isinstance(p, dict)
+            else {"type": "image", "image": p}
             for p in parts
         ]
         row = {"id": row_id, "messages": [{"role": "user", "content": content}], "target": target}
@@ -88,9 +95,11 @@ class Engines:
         return sample
 
     def samples(self) -> list[Sample]:
-        """No image, one, several in the middle of text and the same ones swapped."""
+        """No image, one, several in the middle of text and the same ones swapped; sounds where it hears."""
         a, b = random_image(70, 150, 1), random_image(120, 64, 2)
+        heard = [audio_part(noise(0.5, 1)), audio_part(noise(1.2, 2))] if self.processor.sample_rate else []
         return [
+            *([self.sample([heard[0], "left ", a, heard[1], "?"], "heard")] if heard else []),
             self.sample(["Add 3 and 4."], "none"),
             self.sample([a, "Which?"], "one"),
             self.sample(["left ", a, " right ", b, "?"], "two"),

@@ -13,17 +13,18 @@ import pytest
 import torch
 import torch.nn.functional as F
 from builders import family_config, random_image, row
+from reference import model_of
 from torch import Tensor
-from transformers import AutoModelForImageTextToText
 
 from vlrl.model.features import sum_of
 from vlrl.model.kernels import spans
+from vlrl.model.omni.thinker import core_of
 from vlrl.processors.auto import open_processor
 from vlrl.registry import BUILT_IN
 from vlrl.trainer import choices
 
 FAMILIES = sorted(BUILT_IN["processors"])
-QWEN = ("qwen2_5_vl", "qwen2_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe")
+QWEN = ("qwen2_5_omni", "qwen2_5_vl", "qwen2_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe")
 WITH_SPANS = (*QWEN, "glm4v", "glm4v_moe", "minicpmv4_6")
 TOLERANCE = 1e-5
 CUDA, CPU = torch.device("cuda"), torch.device("cpu")
@@ -49,9 +50,7 @@ class BlockDiagonal:
 
 
 def load(folder: Path) -> Any:
-    return AutoModelForImageTextToText.from_pretrained(
-        folder, dtype=torch.float32, attn_implementation="sdpa"
-    )
+    return model_of(folder, attn_implementation="sdpa")
 
 
 def pixels_of(name: str, folder: Path, sizes: Sequence[tuple[int, int]]) -> dict[str, Tensor]:
@@ -73,7 +72,7 @@ def family(request: pytest.FixtureRequest, tiny_family: Callable[[str], Path]) -
 
 def results(model: Any, pixels: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
     """All features as one row, and the gradient of every weight that they depend on."""
-    features = model.model.get_image_features(**pixels, return_dict=True)
+    features = core_of(model).get_image_features(**pixels, return_dict=True)
     pooled = features.pooler_output
     flat = torch.cat([x.flatten() for x in (pooled if isinstance(pooled, (list, tuple)) else [pooled])])
     (sum_of(features) + flat.sin().sum()).backward()
@@ -138,7 +137,7 @@ def test_a_tower_attends_once_a_layer_whatever_its_images_are(
     for sizes in (SIZES[:1], SIZES):
         pixels, calls = pixels_of(name, folder, sizes), 0
         with torch.no_grad():
-            model.model.get_image_features(**pixels, return_dict=True)
+            core_of(model).get_image_features(**pixels, return_dict=True)
         assert 0 < calls <= 2 * num_layers, f"{calls} calls of {num_layers} layers"
         assert calls == num_layers
 
@@ -158,11 +157,11 @@ def test_the_windows_are_what_transformers_calls_attention_for(
 
     monkeypatch.setattr(F, "scaled_dot_product_attention", counted)
     with torch.no_grad():
-        model.model.get_image_features(**pixels, return_dict=True)
+        core_of(model).get_image_features(**pixels, return_dict=True)
         each = len(lengths)
         spans.install(model, "by_length")
         lengths.clear()
-        model.model.get_image_features(**pixels, return_dict=True)
+        core_of(model).get_image_features(**pixels, return_dict=True)
     layers = model.config.vision_config.depth
     assert each > 4 * layers
     assert len(lengths) <= 4 * layers
@@ -185,7 +184,7 @@ def test_what_is_chosen_is_said_with_its_cost(family: tuple[str, Path]) -> None:
     kind, choice = spans.choose(model.to(torch.bfloat16), CUDA)
     assert kind == "by_length" and choice is not None
     assert "varlen_attn does not work here" in choice.reason and choice.cost
-    eager = AutoModelForImageTextToText.from_pretrained(folder, attn_implementation="eager")
+    eager = model_of(folder, attn_implementation="eager")
     assert spans.choose(eager, CUDA) == ("each", None)
 
 

@@ -183,7 +183,7 @@ def test_a_strangers_shape(read: Any, tmp_path: Path) -> None:
         ({"messages": [{"role": 1, "content": ""}]}, "'role' must be text"),
         ({"messages": [{"role": "user", "content": [{"type": "image"}]}]}, "1 <image> markers .*0 images"),
         ({"messages": [{"role": "user", "content": [{"type": "image", "image": 3}]}]}, "3 is not an image"),
-        ({"messages": [{"role": "user", "content": [{"type": "audio"}]}]}, "'audio' is not one of text"),
+        ({"messages": [{"role": "user", "content": [{"type": "sound"}]}]}, "'sound' is not one of text"),
         ({"messages": [{"role": "user", "content": [{"type": "text", "text": 3}]}]}, "must be text, not int"),
         ({"messages": [{"role": "system", "content": "S"}]}, "no user turn"),
         ({"messages": [{"role": "assistant", "content": "S"}]}, "no user turn"),
@@ -212,15 +212,17 @@ def test_the_first_row_tells_the_shape(read: Any) -> None:
 
 @given(
     texts=st.lists(st.text("ab \n<", max_size=4), min_size=2, max_size=6),
-    kinds=st.lists(st.sampled_from(["image", "video"]), min_size=6, max_size=6),
+    kinds=st.lists(st.sampled_from(["image", "video", "audio"]), min_size=6, max_size=6),
 )
 def test_markers_are_filled_where_they_stand(texts: list[str], kinds: list[str]) -> None:
     """Any interleaving: text unchanged, media of each kind in order, spread over two turns."""
     kinds = kinds[: len(texts) - 1]
     whole = "".join(f"{text}<{kind}>" for text, kind in zip(texts, kinds, strict=False)) + texts[-1]
-    counts = {kind: [f"{kind}{i}" for i in range(2 * kinds.count(kind))] for kind in ("image", "video")}
+    counts = {
+        kind: [f"{kind}{i}" for i in range(2 * kinds.count(kind))] for kind in ("image", "video", "audio")
+    }
     messages = [{"role": "user", "content": whole}] * 2
-    placed = place_media(messages, counts["image"], counts["video"], "here")
+    placed = place_media(messages, counts, "here")
     parts = [part for turn in placed for part in turn["content"]]
     assert "".join(p["text"] if p["type"] == "text" else f"<{p['type']}>" for p in parts) == whole * 2
     for kind, media in counts.items():

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import torch
 from builders import family_config, make_generation, observe, random_image
+from reference import model_of
 
 from vlrl.algorithm.credit import group_with_advantages
 from vlrl.batch import MicroBatch
+from vlrl.model.omni.thinker import core_of
 from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack
 from vlrl.processors.auto import open_processor
@@ -50,9 +52,7 @@ class Family:
     @classmethod
     def open(cls, name: str, folder: Path) -> Family:
         """The family whose tiny model lies in a folder, in float32 on the CPU."""
-        from transformers import AutoModelForImageTextToText
-
-        model = AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32)
+        model = model_of(folder)
         video = {"min_pixels": 32 * 32, "max_pixels": 96 * 96}
         config = family_config(
             folder, processor={"min_pixels": 4096, "max_pixels": 160 * 160, "video": video}
@@ -98,7 +98,7 @@ class Family:
 
     def plain_logprobs(self, ledger: Ledger) -> torch.Tensor:
         """transformers' own forward of one ledger, of every token but the first."""
-        core = self.model.model
+        core = core_of(self.model)
         ids = torch.tensor(ledger.token_ids)[None]
         if self.name in VIDEO_FAMILIES:  # a video's patches go in as an image's
             ids = ids.masked_fill(ids == core.config.video_token_id, core.config.image_token_id)

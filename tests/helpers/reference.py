@@ -11,17 +11,19 @@ import torch
 
 from vlrl.algorithm.credit import group_with_advantages
 from vlrl.model.logprobs import DeviceBatch, TreeLogprobs
+from vlrl.model.omni.thinker import model_class
 from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack
 from vlrl.types import Group, Score
 from vlrl.weights.manifest import Manifest, Segment
 
 
-def model_of(folder: Path, manifest: Manifest | None = None) -> Any:
+def model_of(folder: Path, manifest: Manifest | None = None, **options: Any) -> Any:
     """The model in a folder, with a segment's weights if one is given; every weight must be there."""
-    from transformers import AutoModelForImageTextToText
+    from transformers import AutoConfig
 
-    model = AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32)
+    kind = model_class(AutoConfig.from_pretrained(folder))
+    model = kind.from_pretrained(folder, dtype=torch.float32, **options)
     if manifest is not None:
         segment = {name: tensor.clone() for name, tensor in Segment(manifest)}
         parameters = dict(model.named_parameters())

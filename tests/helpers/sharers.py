@@ -11,6 +11,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 from rank_processes import RankProcesses, free_port
+from reference import model_of
 
 from vlrl.batch import MicroBatch
 from vlrl.model.logprobs import DeviceBatch, TreeLogprobs
@@ -35,9 +36,7 @@ class Sharers(RankProcesses):
 def _gradients(
     rank: int, count: int, port: int, folder: Path, banned: Sequence[int], part: MicroBatch
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    from transformers import AutoModelForImageTextToText
-
-    model = AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32)
+    model = model_of(folder)
     wrapped = TreeLogprobs(
         model, temperature=1.0, banned_token_ids=banned, sharers=_joined(rank, count, port)
     )

@@ -10,6 +10,7 @@ import pytest
 import torch
 from builders import make_config
 from planned_models import SEVEN, with_trainer
+from reference import model_of
 from tiny_families import BUILDERS
 
 from vlrl.errors import ConfigError
@@ -39,10 +40,8 @@ ONE = replace(GPU, gpus_per_node=1)
 @pytest.mark.parametrize("family", sorted(BUILDERS))
 def test_shapes_are_the_models(family: str, tmp_path: Path) -> None:
     """Shapes of every family come from config.json alone."""
-    from transformers import AutoModelForImageTextToText
-
     folder = BUILDERS[family](tmp_path / family)
-    model: Any = AutoModelForImageTextToText.from_pretrained(folder)
+    model: Any = model_of(folder)
     (folder / "model.safetensors").unlink()
     shape = read_shape(make_config(folder))
     assert shape.num_params == sum(p.numel() for p in model.parameters())
@@ -277,16 +276,14 @@ def test_changes_that_are_suggested_fit_and_a_hopeless_case_has_none(tiny_model:
 @pytest.mark.parametrize(
     "family",
     [
-        *("qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe"),
+        *("qwen2_5_vl", "qwen2_5_omni", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe"),
         *("internvl", "internvl3_5", "internvl3_5_moe", "glm4v", "glm4v_moe", "gemma4"),
     ],
 )
 def test_saved_values_of_a_layer_are_what_autograd_keeps(family: str, tmp_path: Path) -> None:
     """The formula against a real decoder, every saved tensor counted once by its storage."""
-    from transformers import AutoModelForImageTextToText
-
     folder = BUILDERS[family](tmp_path / family)
-    model: Any = AutoModelForImageTextToText.from_pretrained(folder, attn_implementation="sdpa")
+    model: Any = model_of(folder, attn_implementation="sdpa")
     shape, num_tokens = read_shape(make_config(folder)), 512
     sizes: dict[int, int] = {}
 

@@ -1,16 +1,24 @@
-"""Pixels as data URLs."""
+"""Pixels as data URLs, and sounds."""
 
 from __future__ import annotations
 
 import base64
 import io
 import math
+from typing import Any
 
 import numpy as np
 from PIL import Image
 
 from vlrl.config.chat import ChatEndpoint
-from vlrl.types import ByteArray
+from vlrl.processors.media.sound import wav_of
+from vlrl.types import ByteArray, Media
+
+
+def sound_part(audio: Media) -> dict[str, Any]:
+    """An audio as a part of a message in OpenAI's form."""
+    data = base64.b64encode(wav_of(audio)).decode()
+    return {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}}
 
 
 def data_url(pixels: ByteArray, endpoint: ChatEndpoint) -> str:

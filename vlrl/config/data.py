@@ -81,9 +81,9 @@ class MediaConfig(Section):
     max_source_pixels: int = Field(100_000_000, ge=28 * 28)
     """Images and video frames that claim more pixels than this are refused before they are decoded."""
     max_video_s: float = Field(3600.0, gt=0)
-    """Videos that claim to be longer are refused before they are decoded, in seconds."""
+    """Videos and audios that claim to be longer are refused before they are decoded, in seconds."""
     timeout_s: float = Field(60.0, gt=0)
-    """Longest download, and longest decoding of one video, in seconds."""
+    """Longest download, and longest decoding of one video or audio, in seconds."""
 
 
 class SamplerConfig(Section):

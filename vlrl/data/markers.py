@@ -1,4 +1,4 @@
-"""Images and videos into the text: where it says <image> and <video>, or else before it."""
+"""Media into the text: where it says <image>, <video> and <audio>, or else before it."""
 
 from __future__ import annotations
 
@@ -8,35 +8,40 @@ from typing import Any
 
 from vlrl.errors import DataError
 
-MARKER = re.compile("<(image|video)>")
+MARKER = re.compile("<(image|video|audio)>")
 
 
 def place_media(
-    messages: Sequence[Mapping[str, Any]], images: Sequence[Any], videos: Sequence[Any], place: str
+    messages: Sequence[Mapping[str, Any]], media: Mapping[str, Sequence[Any]], place: str
 ) -> list[dict[str, Any]]:
     """Fill the slots of the user's turns with a row's media, in order.
 
-    Slots are the markers <image> and <video> in text, and parts {"type": "image"} that name no image.
-    Media of a kind that has no slot go before the first user turn's text. Parts that name their medium stay;
-    where content is a list of parts and the row has no media columns, "<image>" is mere text.
+    Slots are the markers <image>, <video> and <audio> in text, and parts such as {"type": "image"} that name
+    no image. Media of a kind that has no slot go before the first user turn's text. Parts that name their
+    medium stay; where content is a list of parts and the row has no media columns, "<image>" is mere text.
+
+    Args:
+        messages: of a row.
+        media: those of each kind, in order.
+        place: of the row, for errors.
 
     Raises:
         DataError: naming the place and both numbers, if slots and media differ in number.
     """
     turns = [dict(message) for message in messages]
     users = [turn for turn in turns if turn["role"] == "user"]
-    queues = {"image": list(images), "video": list(videos)}
-    contents = [_with_slots(turn["content"], in_parts=bool(images or videos)) for turn in users]
+    queues = {kind: list(media.get(kind, ())) for kind in ("image", "video", "audio")}
+    contents = [_with_slots(turn["content"], in_parts=any(queues.values())) for turn in users]
     unmarked: list[dict[str, Any]] = []
-    for kind, media in queues.items():
+    for kind, of_kind in queues.items():
         found = sum(_is_slot(part) and part["type"] == kind for content in contents for part in content)
-        if found != len(media) and (found or not users):
+        if found != len(of_kind) and (found or not users):
             raise DataError(
-                f"{place}: {found} <{kind}> markers in the user's text for {len(media)} {kind}s; write one "
+                f"{place}: {found} <{kind}> markers in the user's text for {len(of_kind)} {kind}s; write one "
                 f"marker for each, or none: the {kind}s then go before the text"
             )
         if not found:
-            unmarked += [{"type": kind, kind: medium} for medium in media]
+            unmarked += [{"type": kind, kind: medium} for medium in of_kind]
             queues[kind] = []
     for number, (turn, content) in enumerate(zip(users, contents, strict=True)):
         leading = unmarked if number == 0 else []

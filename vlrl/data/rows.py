@@ -48,8 +48,8 @@ class RowMaker:
         row = self._shaped(fields, record.place)
         if self._template is not None:
             row["messages"] = self._template.apply(row["messages"], variables, record.place)
-        images, videos = row.pop("images", ()), row.pop("videos", ())
-        messages = place_media(row["messages"], images, videos, record.place)
+        media = {kind: row.pop(f"{kind}s", ()) for kind in ("image", "video", "audio")}
+        messages = place_media(row["messages"], media, record.place)
         messages = [_rooted_message(message, record) for message in messages]
         if self._system is not None and all(message["role"] != "system" for message in messages):
             messages.insert(0, {"role": "system", "content": self._system})
@@ -220,10 +220,13 @@ def _rooted(source: Any, record: Record) -> Any:
     if isinstance(source, list):
         return [_rooted(frame, record) for frame in source]
     if isinstance(source, Mapping):
-        inside = next((source[key] for key in ("bytes", "url", "path") if source.get(key) is not None), None)
-        return dict(source) if source.get("bytes") is not None else _rooted(inside, record)
+        if any(source.get(key) is not None for key in ("bytes", "array")):
+            return dict(source)
+        return _rooted(source.get("url") or source.get("path"), record)
     if isinstance(source, str):
         return str(under_root(record.root, source, record.place)) if names_file(source) else source
     if source is None or isinstance(source, bool | int | float):
-        raise DataError(f"{record.place}: {source!r} is not an image or video; give a path, bytes or a URL")
+        raise DataError(
+            f"{record.place}: {source!r} is not an image, video or audio; give a path, bytes or a URL"
+        )
     return source

@@ -52,9 +52,9 @@ class PromptTemplate:
             return turns
         parts = last["content"]
         text = "".join(part["text"] if part["type"] == "text" else f"<{part['type']}>" for part in parts)
-        images, videos = ([p for p in parts if p["type"] == kind] for kind in ("image", "video"))
+        media = {kind: [p for p in parts if p["type"] == kind] for kind in ("image", "video", "audio")}
         rendered = {"role": "user", "content": self._render(text, fields, place)}
-        (placed,) = place_media([rendered], images, videos, place)
+        (placed,) = place_media([rendered], media, place)
         if not isinstance(placed["content"], str):  # each medium is a part already, with its own options
             placed["content"] = [
                 part.get(part["type"]) if part["type"] != "text" else part for part in placed["content"]

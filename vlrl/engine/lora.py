@@ -15,7 +15,7 @@ import torch
 from vlrl.config.memory import LoraConfig
 from vlrl.engine.cpu.lora_products import use_plain_products
 from vlrl.errors import ConfigError, EngineError
-from vlrl.model.hf_names import PublishedLayout
+from vlrl.model.hf_names import PublishedLayout, prefix_of
 from vlrl.model.parts import VISION_PARTS, part_of
 from vlrl.model.recurrent.layers import has_state
 
@@ -191,7 +191,8 @@ def _names_in(model_class: Any, targets: Iterable[str]) -> Iterator[str]:
 
     Whole names, since vLLM takes the last part of one for the name of convolutions as well.
     """
-    mapper, layouts = _renames(model_class), [PublishedLayout(False, nested) for nested in (False, True)]
+    mapper, prefix = _renames(model_class), prefix_of(model_class)
+    layouts = [PublishedLayout(False, nested, prefix) for nested in (False, True)]
     for published in {layout.name_of(name) for name in targets for layout in layouts}:
         name = _name_here(published, mapper)
         yield name

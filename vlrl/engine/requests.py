@@ -117,7 +117,10 @@ def sampling_params(
 
 
 def _engine_item(medium: Media) -> Any:
-    """A medium as vLLM takes it: an image, or frames with the times they were taken at."""
+    """A medium as vLLM takes it: an image, frames with the times they were taken at, or samples and rate."""
+    if medium.kind == "audio":
+        assert medium.fps is not None
+        return medium.samples, medium.fps
     if medium.kind == "image":
         return Image.fromarray(medium.frames[0])
     return medium.frames, video_metadata(medium.shape)

@@ -12,7 +12,7 @@ import httpx2
 import numpy as np
 
 from vlrl.chat_client.client import Chat, ChatFailure, RequestStats
-from vlrl.chat_client.images import data_url
+from vlrl.chat_client.images import data_url, sound_part
 from vlrl.config import Config
 from vlrl.config.chat import ChatEndpoint
 from vlrl.data.run_data import RunData, TellFn
@@ -66,7 +66,7 @@ class EndpointPolicy:
 
 
 def openai_messages(conversation: Sequence[MediaMessage], endpoint: ChatEndpoint) -> list[dict[str, Any]]:
-    """A conversation in OpenAI's form: images, and frames of videos, as data URLs in their places.
+    """A conversation in OpenAI's form: images, frames of videos and sounds, encoded in their places.
 
     Args:
         conversation: with the media as the processor has resized them.
@@ -78,8 +78,10 @@ def openai_messages(conversation: Sequence[MediaMessage], endpoint: ChatEndpoint
         for part in [{"type": "text", "text": content}] if isinstance(content, str) else content:
             if part["type"] == "text":
                 parts.append({"type": "text", "text": part["text"]})
+            elif (medium := next(media)).kind == "audio":
+                parts.append(sound_part(medium))
             else:
-                urls = [data_url(frame, endpoint) for frame in next(media).frames]
+                urls = [data_url(frame, endpoint) for frame in medium.frames]
                 parts += [{"type": "image_url", "image_url": {"url": url}} for url in urls]
         only_text = [part["text"] for part in parts if part["type"] == "text"]
         said_plainly = len(only_text) == len(parts)

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from vlrl.model.features import Piece, StepFeatures, join_pieces, pieces_here, run_ahead
 from vlrl.model.logprobs import DeviceBatch
+from vlrl.model.omni.towers import media_features
 
 
 class FeatureCache:
@@ -48,7 +49,7 @@ class FeatureCache:
         return counts
 
     def __call__(self, core: Any, batch: DeviceBatch, kept: StepFeatures) -> Any:
-        """What `get_image_features` gives for the micro-batch's distinct images, without gradient."""
+        """What the towers give for the micro-batch's distinct media, without gradient."""
         keys = batch.media_keys
         found = {key: kept.get(key) or self._get(key) for key in keys}
         self._num_asked += len(keys)
@@ -57,7 +58,8 @@ class FeatureCache:
         if batch.media_inputs is not None and self._agree(missing):
             with torch.no_grad():
                 ran = run_ahead(core, batch)
-                ran |= pieces_here(core.get_image_features(**batch.media_inputs, return_dict=True), batch)
+                features = media_features(core, batch.media_inputs, len(batch.media_here))
+                ran |= pieces_here(features, batch)
             for key, piece in ran.items():
                 self._put(key, piece)
             found |= ran

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from vlrl.model.omni.towers import media_features
+
 if TYPE_CHECKING:
     from vlrl.model.logprobs import DeviceBatch
 
@@ -83,7 +85,7 @@ _with_gradient: Callable[[Tensor, Tensor], Tensor] = _WithGradient.apply
 
 
 def tower_features(core: Any, batch: DeviceBatch, kept: StepFeatures) -> Any:
-    """Features of a micro-batch's distinct images, from the tower and projector of `core`.
+    """Features of a micro-batch's distinct media, from the towers and projectors of `core`.
 
     Without media_inputs they are those that were kept, and the tower is not called.
     """
@@ -91,7 +93,7 @@ def tower_features(core: Any, batch: DeviceBatch, kept: StepFeatures) -> Any:
         known = [piece for key in batch.media_keys if (piece := kept.get(key)) is not None]
         return join_pieces(known, batch.input_ids.device)
     ahead = run_ahead(core, batch)
-    features = core.get_image_features(**batch.media_inputs, return_dict=True)
+    features = media_features(core, batch.media_inputs, len(batch.media_here))
     if len(batch.media_here) == len(batch.media_keys) and not any(map(kept.get, batch.media_keys)):
         return features  # none is shown in another micro-batch
     here = pieces_here(features, batch)
@@ -100,8 +102,9 @@ def tower_features(core: Any, batch: DeviceBatch, kept: StepFeatures) -> Any:
     found = {key: kept.last(key, piece) for key, piece in here.items()}
     pieces = [found.get(key) or kept.get(key) for key in batch.media_keys]
     joined = join_pieces([piece for piece in pieces if piece is not None], batch.input_ids.device)
-    if not here:  # the tower ran on a blank image, which ZeRO-3 must find in the loss
-        joined.blank = features
+    blank = getattr(features, "blank", None if here else features)
+    if blank is not None:  # the tower ran on a blank image, which ZeRO-3 must find in the loss
+        joined.blank = blank
     return joined
 
 
@@ -110,7 +113,7 @@ def run_ahead(core: Any, batch: DeviceBatch) -> dict[str, Piece]:
     if batch.ahead_inputs is None:
         return {}
     with torch.no_grad():
-        features = core.get_image_features(**batch.ahead_inputs, return_dict=True)
+        features = media_features(core, batch.ahead_inputs, len(batch.media_ahead))
     return _named(features, batch, batch.media_ahead)
 
 

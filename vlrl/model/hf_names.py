@@ -11,6 +11,8 @@ from typing import Any
 
 from torch import Tensor
 
+from vlrl.model.omni.thinker import PREFIX
+
 
 @dataclass(frozen=True, slots=True)
 class PublishedLayout:
@@ -20,6 +22,8 @@ class PublishedLayout:
     """Fused experts lie [num_experts, in, out] instead of [num_experts, out, in] (Qwen3-VL-MoE)."""
     nested_tower: bool
     """The tower's names go through one more module, `vision_model` (SigLIP towers)."""
+    prefix: str = ""
+    """Before every name: the thinker's in a Qwen-Omni model."""
 
     @classmethod
     def read_by(cls, model: Any) -> PublishedLayout:
@@ -27,6 +31,7 @@ class PublishedLayout:
         return cls(
             any(getattr(m, "is_fused_checkpoint_transposed", False) for m in model.modules()),
             any(name.startswith("vision_tower.vision_model.") for name, _ in model.named_parameters()),
+            prefix_of(model),
         )
 
     def of(self, name: str, tensor: Tensor) -> tuple[str, Tensor]:
@@ -37,7 +42,15 @@ class PublishedLayout:
 
     def name_of(self, name: str) -> str:
         """The published name of a parameter or module of transformers'."""
-        return name.replace("vision_tower.", "vision_tower.vision_model.", 1) if self.nested_tower else name
+        if self.nested_tower:
+            name = name.replace("vision_tower.", "vision_tower.vision_model.", 1)
+        return self.prefix + name
+
+
+def prefix_of(model: Any) -> str:
+    """What all names of vLLM's model, or class of one, begin with in published files: a thinker's, or ""."""
+    renames = getattr(getattr(model, "hf_to_vllm_mapper", None), "orig_to_new_prefix", None) or ()
+    return PREFIX if PREFIX in renames else ""
 
 
 def save_as_published(model: Any) -> None:

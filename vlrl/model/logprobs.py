@@ -24,6 +24,7 @@ from vlrl.model.kernels.spans import SpanKind
 from vlrl.model.kernels.spans import install as install_spans
 from vlrl.model.mixture.balance import RouterBalance
 from vlrl.model.mixture.replay import RoutingReplay
+from vlrl.model.omni.thinker import core_of
 from vlrl.model.policies.masks import PolicyMasks
 from vlrl.model.recurrent import layers as recurrent_layers
 from vlrl.model.recurrent.shared import SharedRecurrence
@@ -149,10 +150,10 @@ class TreeModel(nn.Module):
 
         If any rank's micro-batch of this number has an image or a video, the tower is called once with
         gradient, whatever this one has, and always before the rest: under ZeRO-3 ranks whose calls differ
-        wait for each other forever. A video's patches are an image's with more time, so its pads may stand
-        for an image's.
+        wait for each other forever. The features of all media come in their order, so the pads of a video or
+        an audio may stand for an image's.
         """
-        core: Any = self.model.model
+        core: Any = core_of(self.model)
         if self._masks is not None:
             self._masks.set(batch.policy_ids, len(batch.input_ids), len(batch.target_ids))
         if self._replay is not None:
@@ -160,9 +161,10 @@ class TreeModel(nn.Module):
         if self.balance is not None:
             self.balance.set(batch.weights.sum())
         features = self._features(core, batch, kept)
-        ids, video_token_id = batch.input_ids[None], getattr(core.config, "video_token_id", None)
-        if video_token_id is not None:
-            ids = ids.masked_fill(ids == video_token_id, core.config.image_token_id)
+        ids = batch.input_ids[None]
+        for kind in ("video", "audio"):
+            if (token_id := getattr(core.config, f"{kind}_token_id", None)) is not None:
+                ids = ids.masked_fill(ids == token_id, core.config.image_token_id)
         positions = batch.position_ids[:, None]  # [3, 1, T]
         no_mask = ids.new_zeros(1, 1, 1, 1)  # of four dimensions: transformers makes none itself
         with _images_given(core, _placed(features, batch) if batch.media_order else None) as images:

@@ -20,7 +20,9 @@ def empty_model(config: Config, found: Any = None) -> Any:
         ConfigError: if there is no config.json.
     """
     import torch
-    from transformers import AutoConfig, AutoModelForImageTextToText
+    from transformers import AutoConfig
+
+    from vlrl.model.omni.thinker import model_class, trained_config
 
     path, remote = config.model.path, config.processor.trust_remote_code
     try:
@@ -29,6 +31,6 @@ def empty_model(config: Config, found: Any = None) -> Any:
     except (OSError, ValueError) as error:
         raise ConfigError(f"model.path={path!r}: no config.json found ({error})") from error
     with torch.device("meta"):
-        return AutoModelForImageTextToText.from_config(
-            found, trust_remote_code=config.processor.trust_remote_code
-        )
+        if (own := trained_config(found)) is not found:
+            return model_class(found)._from_config(own)
+        return model_class(found).from_config(found, trust_remote_code=remote)

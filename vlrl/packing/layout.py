@@ -17,6 +17,8 @@ from vlrl.packing.targets import actions_of, targets_of
 from vlrl.types import Media
 
 PixelsFn = Callable[[Sequence[Media]], MediaInputs]
+SILENCE = Media("audio", "silence", np.zeros((3200, 2), np.uint8), (0, 0), (1, 1, 0), 0, fps=16000.0)
+"""Runs through a rank's audio tower where another rank has an audio, and stands in no prompt."""
 
 
 def media_themselves(media: Sequence[Media]) -> tuple[Media, ...]:
@@ -47,12 +49,16 @@ class Elsewhere:
         later: in later ones.
         runs_ahead: whether the tower is to run ahead in this micro-batch, on any rank.
         runs: whether it is to run in this micro-batch at all, on any rank.
+        hears_ahead: whether an audio is among what runs ahead, on any rank.
+        hears: whether one is among what runs here, on any rank.
     """
 
     before: Set[Identity] = frozenset()
     later: Set[Identity] = frozenset()
     runs_ahead: bool = False
     runs: bool = True
+    hears_ahead: bool = False
+    hears: bool = False
 
 
 ALONE = Elsewhere()
@@ -101,16 +107,23 @@ class Slice:
         ahead = [key for key in shown if key in elsewhere.later and key not in elsewhere.before]
         mine = (self.start <= targets.source_index) & (targets.source_index < self.end)
         own = {name: array[mine] for name, array in targets.trained_tokens().items()}
+
+        def inputs(keys: Sequence[Identity], hears: bool) -> MediaInputs:
+            """Silence comes last, where another rank has an audio and this one has none."""
+            media = [shown[key] for key in keys]
+            silent = hears and not any(medium.kind == "audio" for medium in media)
+            return pixels([*media, SILENCE] if silent else media)
+
         return MicroBatch(
             input_ids=sequence.input_ids[self.start : self.end],
             position_ids=sequence.position_ids[:, self.start : self.end],
             seen_until=sequence.seen_until,
-            media_inputs=pixels([shown[key] for key in here]) if elsewhere.runs else None,
+            media_inputs=inputs(here, elsewhere.hears) if elsewhere.runs else None,
             media_keys=tuple("/".join(map(str, key)) for key in shown),
             media_order=np.array([numbers[identity(m)] for m in self.media], np.int64),
             media_here=np.array([numbers[key] for key in here], np.int64),
             media_ahead=np.array([numbers[key] for key in ahead], np.int64),
-            ahead_inputs=pixels([shown[key] for key in ahead]) if elsewhere.runs_ahead else None,
+            ahead_inputs=inputs(ahead, elsewhere.hears_ahead) if elsewhere.runs_ahead else None,
             media_parts=np.array([m.grid_thw[0] for m in shown.values()], np.int64),
             **{**own, "source_index": own["source_index"] - self.start},
             token_sample_ids=self.sample_ids,

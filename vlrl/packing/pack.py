@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -135,10 +135,24 @@ def _elsewhere(ranks: Sequence[Sequence[Slice]], options: PackOptions) -> list[l
     ]
     here = [any(shown[rank][i] - later for rank, (_, later) in enumerate(column)) for i, column in columns]
     runs = [options.tower_always or any(either) for either in zip(ahead, here, strict=True)]
+    hears_ahead = [
+        any(_hears((shown[rank][i] & later) - before) for rank, (before, later) in enumerate(column))
+        for i, column in columns
+    ]
+    hears = [
+        any(_hears(shown[rank][i] - later) for rank, (_, later) in enumerate(column)) for i, column in columns
+    ]
     return [
-        [Elsewhere(before, later, ahead[i], runs[i]) for i, (before, later) in enumerate(of_rank)]
+        [
+            Elsewhere(before, later, ahead[i], runs[i], hears_ahead[i], hears[i])
+            for i, (before, later) in enumerate(of_rank)
+        ]
         for of_rank in found
     ]
+
+
+def _hears(media: Set[Identity]) -> bool:
+    return any(kind == "audio" for kind, _, _ in media)
 
 
 class Tree:

@@ -164,6 +164,7 @@ def _shape_beside(key: str, config: Config, fetch: bool) -> ModelShape:
 def _read_shape(config: Config, fetch: bool) -> ModelShape:
     from vlrl.model.lora import adapter_targets
     from vlrl.model.meta_model import empty_model
+    from vlrl.model.omni.thinker import trained_config
     from vlrl.model.parts import freeze, part_of
     from vlrl.plan.model_config import find_model_config
 
@@ -184,6 +185,7 @@ def _read_shape(config: Config, fetch: bool) -> ModelShape:
             trained[part] += num_trained * config.lora.rank * sum(shape)
             adapters += count * config.lora.rank * sum(shape)
             outputs[part] += count * shape[0]
+    found = trained_config(found)
     text, vision = found.get_text_config(), found.vision_config
     merge = (
         getattr(vision, "spatial_merge_size", None)

@@ -134,6 +134,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
     "processors": {
         "qwen2_vl": "vlrl.processors.qwen_vl:QwenVLProcessor",
         "qwen2_5_vl": "vlrl.processors.qwen_vl:Qwen25VLProcessor",
+        "qwen2_5_omni": "vlrl.processors.qwen_omni:QwenOmniProcessor",
         "qwen3_vl": "vlrl.processors.qwen_vl:Qwen3VLProcessor",
         "qwen3_vl_moe": "vlrl.processors.qwen_vl:Qwen3VLProcessor",
         "qwen3_5": "vlrl.processors.qwen_vl:Qwen3VLProcessor",

@@ -18,6 +18,7 @@ from vlrl.model.feature_cache import FeatureCache, fingerprint
 from vlrl.model.head_logprobs import chunk_bytes_on
 from vlrl.model.logprobs import TreeLogprobs, TreeModel
 from vlrl.model.lora import add_adapters
+from vlrl.model.omni.thinker import model_class
 from vlrl.model.parts import VISION_PARTS, freeze, part_of, recomputes, vision_is_frozen
 from vlrl.model.scored.files import load_scored
 from vlrl.storage.model_cache import local_model
@@ -31,17 +32,18 @@ def load_model(config: Config) -> Any:
     Raises:
         ConfigError: if there is no model at model.path, or nothing of it is left to train.
     """
-    from transformers import AutoModelForImageTextToText
+    from transformers import AutoConfig
 
-    load: Any = AutoModelForImageTextToText.from_pretrained
-    if config.preferences is not None and config.preferences.is_scored:
-        load = partial(load_scored, seed=config.run.seed)
+    path, remote = local_model(config.model.path), config.processor.trust_remote_code
     try:
+        load: Any = model_class(AutoConfig.from_pretrained(path, trust_remote_code=remote)).from_pretrained
+        if config.preferences is not None and config.preferences.is_scored:
+            load = partial(load_scored, seed=config.run.seed)
         model = load(
-            local_model(config.model.path),
+            path,
             dtype=getattr(torch, config.model.dtype),
             attn_implementation=config.model.attention,
-            trust_remote_code=config.processor.trust_remote_code,
+            trust_remote_code=remote,
         )
     except (OSError, ValueError) as error:
         raise ConfigError(f"model.path={config.model.path!r} cannot be loaded: {error}") from error

@@ -12,6 +12,7 @@ from pathlib import Path
 from tiny_families.gemma import build_gemma3, build_gemma4
 from tiny_families.llava import build_llava_next, build_llava_onevision
 from tiny_families.minicpmv import build_minicpmv4_6
+from tiny_families.omni import build_qwen2_5_omni
 from tiny_families.parts import CORPUS
 from tiny_families.patches import build_glm4v, build_glm4v_moe, build_mistral3
 from tiny_families.qwen import (
@@ -35,6 +36,7 @@ __all__ = ["BUILDERS", "CORPUS", "build_glm4v", "build_qwen2_5_vl", "build_qwen3
 BUILDERS: dict[str, Callable[[Path], Path]] = {
     "qwen2_vl": build_qwen2_vl,
     "qwen2_5_vl": build_qwen2_5_vl,
+    "qwen2_5_omni": build_qwen2_5_omni,
     "qwen3_vl": build_qwen3_vl,
     "qwen3_vl_moe": build_qwen3_vl_moe,
     "qwen3_5": build_qwen3_5,

@@ -317,7 +317,7 @@ def test_a_record_survives_pickling_read_only(store: MediaStore) -> None:
         (Image.new("RGB", (0, 5)), "is empty"),
         (None, "a NoneType is not a medium"),
         (17, "a int is not a medium"),
-        ({"url": "x"}, "needs 'bytes' or 'path'"),
+        ({"url": "x"}, "needs 'bytes', 'path' or 'array'"),
         ([random_image(8, 8)], "a list of 1 images was given for one image"),
         ("a\0b", "cannot be opened"),
         (Image.new("RGB", (500, 500)), "claims 500x500 pixels, more than media.max_source_pixels=200000"),

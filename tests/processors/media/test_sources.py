@@ -132,7 +132,7 @@ def test_base64_of_a_jpeg_is_not_taken_for_a_path(tmp_path: Path) -> None:
         (b"\0\0\0\x20ftypisom", "video"),
         (b"RIFF\0\0\0\0WEBP", "image"),
         (b"RIFF\0\0\0\0AVI ", "video"),
-        (b"RIFF\0\0\0\0WAVE", None),
+        (b"RIFF\0\0\0\0WAVE", "audio"),
         (b"\x1aE\xdf\xa3", "video"),
         (b"#EXTM3U\n", None),
         (b"", None),

@@ -119,7 +119,8 @@ class Auditor:
             height, width = medium.original_size
             num_tokens = medium.num_tokens if self._processor else None
             sha256 = source_sha256(part[part["type"]], self._job.config.media, f"sample {record['id']!r}")
-            yield MediumFacts(medium.kind, sha256, height, width, len(medium.frames), num_tokens)
+            num_frames = 1 if medium.kind == "audio" else len(medium.frames)
+            yield MediumFacts(medium.kind, sha256, height, width, num_frames, num_tokens)
 
 
 def _only_size(sample: Sample | None) -> tuple[int, int] | None:

@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 
 from vlrl.config import Config
+from vlrl.processors.media.audio import AudioRequest
 from vlrl.processors.media.store import MediaStore
 from vlrl.processors.media.video import VideoRequest
 from vlrl.processors.messages import media_parts, split_parts
 from vlrl.types import Media, Prompt, Row, Sample
+
+SAMPLE_RATE = 16_000
+"""At which an audio is decoded where no model says."""
 
 
 class PlainSamples:
@@ -51,6 +55,8 @@ class PlainSamples:
         source = part[part["type"]]
         if part["type"] == "image":
             frames = self._store.image(source, self._store.image_size(source, where), where)
+        elif part["type"] == "audio":
+            frames = self._store.audio(source, AudioRequest.of(SAMPLE_RATE, part, where), where)
         else:
             request = VideoRequest.of(self._video, part, where)
             info = self._store.video_info(source, request, where)
@@ -60,7 +66,7 @@ class PlainSamples:
             sha256=frames.sha256,
             frames=frames.pixels,
             original_size=frames.original_size,
-            grid_thw=(len(frames.pixels), 1, 1),
+            grid_thw=(1 if frames.kind == "audio" else len(frames.pixels), 1, 1),
             num_tokens=0,
             timestamps_s=frames.timestamps_s,
             fps=frames.fps,
@@ -69,5 +75,5 @@ class PlainSamples:
 
 
 def row_media(row: Row) -> list[Mapping[str, Any]]:
-    """The image and video parts of a row, in the order in which they stand."""
+    """The media parts of a row, in the order in which they stand."""
     return [part for message in row["messages"] for part in media_parts(message)]

@@ -10,6 +10,7 @@ from vlrl.check.data.nulls import AskedRow
 from vlrl.check.splits import Split
 from vlrl.config import Config
 from vlrl.config.data import DatasetConfig
+from vlrl.types import MediaKind
 
 Reason = Literal[
     "unreadable row",
@@ -75,7 +76,7 @@ class Problem:
 class MediumFacts:
     """One medium as found: hash of the source's content, upright size in pixels, frames taken, tokens."""
 
-    kind: Literal["image", "video"]
+    kind: MediaKind
     sha256: str
     height: int
     width: int

@@ -18,6 +18,7 @@ MAX_NAME = 28
 """Characters of a source's name in the table; --json has all of them."""
 
 TIMES = "\N{MULTIPLICATION SIGN}"
+MEDIA = ("images", "videos", "audios")
 NOTHING = "\N{EN DASH}"
 BLOCKS = " ▏▎▍▌▋▊▉█"
 """Eighths of a character cell, for bars."""
@@ -41,7 +42,7 @@ def show(result: Mapping[str, Any], console: Console) -> None:
     shared = result["overlap"]["media_in_both_splits"]
     if shared:
         console.print(
-            f"{shared:,} images and videos occur in both training and held-out rows, "
+            f"{shared:,} media occur in both training and held-out rows, "
             f"{result['overlap']['rows_in_both_splits']:,} rows are identical",
             soft_wrap=True,
         )
@@ -51,7 +52,8 @@ def show(result: Mapping[str, Any], console: Console) -> None:
 def _table(sources: Sequence[Mapping[str, Any]]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("source", overflow="fold")
-    for name in ("rows", "ok", "bad", "images", "videos", "tokens", "pixels"):
+    media = [kind for kind in MEDIA if any(source[f"num_{kind}"] for source in sources)] or MEDIA[:1]
+    for name in ("rows", "ok", "bad", *media, "tokens", "pixels"):
         table.add_column(name, justify="right", no_wrap=True)
     for source in sources:
         tokens, pixels = source["tokens"], source["pixels"]
@@ -62,8 +64,7 @@ def _table(sources: Sequence[Mapping[str, Any]]) -> Table:
             f"{source['num_rows']:,}",
             Text(f"{source['num_ok']:,}", style="green"),
             Text(f"{source['num_bad']:,}", style="red" if source["num_bad"] else "dim"),
-            f"{source['num_images']:,}",
-            f"{source['num_videos']:,}",
+            *(f"{source[f'num_{kind}']:,}" for kind in media),
             lengths,
             sizes,
         )

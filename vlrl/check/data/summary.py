@@ -107,9 +107,10 @@ def _source(source: CheckedSource, audits: Sequence[RowAudit]) -> dict[str, Any]
         "bad_by_reason": dict(reasons.most_common()),
         "num_images": sum(medium.kind == "image" for medium in media),
         "num_videos": sum(medium.kind == "video" for medium in media),
+        "num_audios": sum(medium.kind == "audio" for medium in media),
         "num_distinct_media": len({medium.sha256 for medium in media}),
         "tokens": _spread([a.num_tokens for a in audits if a.num_tokens is not None]),
-        "pixels": _sizes([(medium.width, medium.height) for medium in media]),
+        "pixels": _sizes([(medium.width, medium.height) for medium in media if medium.kind != "audio"]),
     }
 
 

@@ -21,9 +21,10 @@ from vlrl.coordinates import Canvas
 from vlrl.data import open_dataset
 from vlrl.errors import ConfigError, DataError
 from vlrl.foreign.failure import Failure
+from vlrl.processors.media.sound import samples_of
 from vlrl.scoring.execute import Executor, ScoringRequest
 from vlrl.scoring.functions import CONTEXT_NAMES, RewardFunction
-from vlrl.tracking.rollouts.paths import run_dir_of
+from vlrl.tracking.rollouts.paths import run_dir_of, sound_path
 from vlrl.types import Media, Prompt, Sample
 
 NUM_CHANGED = 20
@@ -196,19 +197,23 @@ def _canvas(medium: Mapping[str, Any]) -> Canvas:
 
 
 def _medium(medium: Mapping[str, Any], path: Path) -> Media:
-    """The frames stand side by side in one PNG."""
-    file = run_dir_of(path) / medium["path"]
+    """The frames stand side by side in one PNG; a sound in a WAV file beside its image."""
+    is_audio = medium["kind"] == "audio"
+    file = run_dir_of(path) / (sound_path(medium["path"]) if is_audio else medium["path"])
     if not file.is_file():
         raise DataError(f"{file} is missing: a rollouts file goes with the media folder of its run")
-    with Image.open(file) as image:
-        pixels = np.asarray(image.convert("RGB"))
-    frames = np.stack(np.split(pixels, medium["num_frames"], axis=1))
+    if is_audio:
+        frames = samples_of(file.read_bytes())
+    else:
+        with Image.open(file) as image:
+            pixels = np.asarray(image.convert("RGB"))
+        frames = np.stack(np.split(pixels, medium["num_frames"], axis=1))
     return Media(
         kind=medium["kind"],
         sha256=medium["sha256"],
         frames=frames,
-        original_size=_canvas(medium).original_size,
-        grid_thw=(len(frames), 1, 1),
+        original_size=(0, 0) if is_audio else _canvas(medium).original_size,
+        grid_thw=(1 if is_audio else len(frames), 1, 1),
         num_tokens=0,
         timestamps_s=tuple(medium["timestamps_s"]),
         fps=medium["fps"],

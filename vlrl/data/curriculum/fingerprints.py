@@ -73,7 +73,7 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float) else repr(value)
 
 
-MEDIA = ("image", "video")
+MEDIA = ("image", "video", "audio")
 """Keys of a message's part under which a medium stands."""
 
 

@@ -22,7 +22,7 @@ REQUIRED = {
 """The columns that name a shape."""
 
 ALSO = ("completion", "label", "history", "input", "rejected_response", "kto_tag", "system")
-MEDIA = ("image", "images", "video", "videos")
+MEDIA = ("image", "images", "video", "videos", "audio", "audios")
 COLUMNS = frozenset((*KEPT, *ALSO, *MEDIA, *(c for columns in REQUIRED.values() for c in columns)))
 """What the built-in shapes look for; the left side of a `columns` mapping."""
 

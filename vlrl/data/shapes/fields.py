@@ -1,8 +1,9 @@
 """What the shapes share: how a record's columns are taken, and how messages and their parts are read.
 
 A shape takes a record's fields and pops what it uses; what is left becomes metadata. It returns `messages`
-(content is text, or a list of parts) and, as far as the record has them, `images` and `videos` (to be put
-where the text says <image> and <video>) and the fields of KEPT. What it raises is reported with the place.
+(content is text, or a list of parts) and, as far as the record has them, `images`, `videos` and `audios` (to
+be put where the text says <image>, <video> and <audio>) and the fields of KEPT. What it raises is reported
+with the place.
 """
 
 from __future__ import annotations
@@ -42,11 +43,11 @@ def untagged(solution: Any) -> Any:
 
 
 def kept_columns(fields: Fields) -> dict[str, Any]:
-    """The columns that mean the same everywhere, and the media as two lists."""
+    """The columns that mean the same everywhere, and the media as a list of each kind."""
     row = {name: fields.pop(name) for name in KEPT if name in fields}
     if "tools" in row:
         row["tools"] = objects_of(row["tools"], "tools")
-    for kind in ("image", "video"):
+    for kind in ("image", "video", "audio"):
         media = [fields.pop(name) for name in (kind, f"{kind}s") if name in fields]
         row[f"{kind}s"] = [
             item for value in media for item in (value if isinstance(value, list) else [value])
@@ -80,12 +81,18 @@ def _without_nulls(item: Mapping[str, Any]) -> dict[str, Any]:
 def _part(part: Mapping[str, Any]) -> dict[str, Any]:
     """A content part in vlrl's form."""
     kind = part["type"]
-    if kind in ("image_url", "video_url"):
+    if kind == "input_audio":  # OpenAI's: base64 of a file
+        sound = part[kind]
+        return {"type": "audio", "audio": sound["data"] if isinstance(sound, Mapping) else sound}
+    if kind in ("image_url", "video_url", "audio_url"):
         url = part[kind]
         medium = kind.removesuffix("_url")
         return {"type": medium, medium: url["url"] if isinstance(url, Mapping) else url}
-    if kind not in ("text", "image", "video"):
-        raise ValueError(f"part type {kind!r} is not one of text, image, video, image_url, video_url")
+    if kind not in ("text", "image", "video", "audio"):
+        raise ValueError(
+            f"part type {kind!r} is not one of text, image, video, audio, image_url, video_url, audio_url, "
+            "input_audio"
+        )
     if kind == "text" and not isinstance(part["text"], str):
         raise TypeError(f"'text' of a part must be text, not {type(part['text']).__name__}")
     return dict(part)

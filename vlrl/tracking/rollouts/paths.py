@@ -15,6 +15,11 @@ def media_path(media: Media) -> str:
     return f"media/{media.sha256}.png"
 
 
+def sound_path(path: str) -> str:
+    """Where the sound lies whose image is at `path`."""
+    return str(Path(path).with_suffix(".wav"))
+
+
 def run_dir_of(path: Path) -> Path:
     """The folder that media paths are relative to, of a file of rollouts; a run's folder itself."""
     if path.is_dir():

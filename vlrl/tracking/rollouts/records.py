@@ -16,8 +16,9 @@ import numpy as np
 from PIL import Image
 
 from vlrl.ledger import BoolArray, Credit, FloatArray, Ledger
+from vlrl.processors.media.sound import sound_image, wav_of
 from vlrl.protocols import Processor
-from vlrl.tracking.rollouts.paths import media_path, run_dir_of
+from vlrl.tracking.rollouts.paths import media_path, run_dir_of, sound_path
 from vlrl.types import Group, Media, Sample, Trajectory
 
 PNG_LEVEL = 2
@@ -82,15 +83,18 @@ def write_rollouts(
 
 
 def write_images(run_dir: Path, media: Iterable[Media]) -> None:
-    """Write each distinct medium that is not there yet as media/<sha256>.png."""
+    """Write each distinct medium that is not there yet as media/<sha256>.png, an audio also as .wav."""
     for item in {m.sha256: m for m in media}.values():
         if not (run_dir / media_path(item)).exists():
-            write_encoded(run_dir, {media_path(item): _png(item)})
+            write_encoded(run_dir, _encoded(item))
 
 
 def encoded_images(media: Iterable[Media]) -> dict[str, bytes]:
-    """Each distinct medium as a PNG, by its path in the run's folder."""
-    return {media_path(item): _png(item) for item in {m.sha256: m for m in media}.values()}
+    """Each distinct medium as a PNG, an audio also as a WAV, by path in the run's folder."""
+    files: dict[str, bytes] = {}
+    for item in {m.sha256: m for m in media}.values():
+        files |= _encoded(item)
+    return files
 
 
 def write_encoded(run_dir: Path, encoded: Mapping[str, bytes]) -> None:
@@ -209,15 +213,19 @@ def _message(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _media(media: Media) -> dict[str, Any]:
-    height, width = media.size
+    """What is said of a medium; sizes of an audio are those of its image."""
+    (height, width), num_frames, original = media.size, len(media.frames), media.original_size
+    if media.kind == "audio":
+        (height, width, _), num_frames = sound_image(media).shape, 1
+        original = (height, width)
     return {
         "sha256": media.sha256,
         "path": media_path(media),
-        "width": width * len(media.frames),
+        "width": width * num_frames,
         "height": height,
         "kind": media.kind,
-        "num_frames": len(media.frames),
-        "original_size": list(media.original_size),
+        "num_frames": num_frames,
+        "original_size": list(original),
         "coordinate_frame": media.coordinate_frame,
         "timestamps_s": list(media.timestamps_s),
         "fps": media.fps,
@@ -251,10 +259,10 @@ def _number(value: float, digits: int | None = None) -> float | None:
     return number if digits is None else round(number, digits)
 
 
-def _png(media: Media) -> bytes:
-    """The frames side by side."""
-    data = io.BytesIO()
-    Image.fromarray(np.concatenate(list(media.frames), axis=1)).save(
-        data, format="PNG", compress_level=PNG_LEVEL
-    )
-    return data.getvalue()
+def _encoded(media: Media) -> dict[str, bytes]:
+    """The frames side by side, or the image of a sound and the sound itself, by path in the run's folder."""
+    data, path = io.BytesIO(), media_path(media)
+    is_audio = media.kind == "audio"
+    pixels = sound_image(media) if is_audio else np.concatenate(list(media.frames), axis=1)
+    Image.fromarray(pixels).save(data, format="PNG", compress_level=PNG_LEVEL)
+    return {path: data.getvalue(), **({sound_path(path): wav_of(media)} if is_audio else {})}

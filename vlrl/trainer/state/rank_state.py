@@ -16,6 +16,7 @@ from vlrl.config.learning.policies import ADAPTER_FOLDER
 from vlrl.errors import EngineError
 from vlrl.model.hf_names import save_as_published
 from vlrl.model.lora import save_adapters
+from vlrl.model.omni.thinker import is_thinker, save_thinker
 from vlrl.model.scored.files import is_scored, save_scored
 from vlrl.storage.shared_folder import REMEDY
 from vlrl.trainer.choices import fuses_update
@@ -116,7 +117,10 @@ def save_model(model: Any, path: str, state: Mapping[str, Any], adapters: Mappin
     if is_scored(model):  # whole: adapters without the head would be no reward model
         save_scored(model, path, state)
         return
-    model.save_pretrained(path, state_dict=state)
+    if is_thinker(model):
+        save_thinker(model, path, state)
+    else:
+        model.save_pretrained(path, state_dict=state)
     if adapters:
         save_adapters(model, adapters, Path(path) / ADAPTER_FOLDER)
 

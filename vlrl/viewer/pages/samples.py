@@ -18,6 +18,7 @@ from vlrl.check.data.records import CheckedSource
 from vlrl.config import Config
 from vlrl.coordinates import CoordinateFrame
 from vlrl.errors import DataError
+from vlrl.processors.media.sound import sound_image
 from vlrl.protocols import Processor
 from vlrl.sft import supervised_group
 from vlrl.types import ByteArray, IntArray, Media, ReferenceTurn, Row, Sample
@@ -164,6 +165,8 @@ def sample_card(source: CheckedSource, row: Row | DataError, look: SampleLook) -
 
 def medium_card(medium: Media, sample: Sample | None, look: SampleLook) -> MediumCard:
     """A medium as the model sees it; the boxes of `sample` are drawn on it, if given."""
+    if medium.kind == "audio":
+        return _sound_card(medium, look)
     (height, width), (own_height, own_width) = medium.size, medium.original_size
     caption = [f"{width}×{height} pixels"]
     if medium.size != medium.original_size:
@@ -185,6 +188,14 @@ def medium_card(medium: Media, sample: Sample | None, look: SampleLook) -> Mediu
         marks=find_marks(sample, look.frame, medium) if sample and look.frame else (),
         left_out=len(medium.frames) - len(chosen),
     )
+
+
+def _sound_card(audio: Media, look: SampleLook) -> MediumCard:
+    """An audio by its spectrogram."""
+    caption = [f"{len(audio.frames) / (audio.fps or 1):.2f} s of sound", f"{audio.fps:,g} samples a second"]
+    if look.processor:
+        caption.append(f"{audio.num_tokens:,} tokens")
+    return MediumCard("audio", caption, [_shown(sound_image(audio), "", False)], pixelated=False)
 
 
 def _spans(sample: Sample, source: CheckedSource, look: SampleLook) -> tuple[list[TokenSpan], int, str]:
