@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from vlrl.coordinates import FAMILY_FRAMES
 from vlrl.errors import ConfigError, DataError
+from vlrl.processors.media.audio import Hearing
 from vlrl.processors.media.plan import MediaPlan, plan_media, resolve_media
 from vlrl.processors.media.store import MediaStore
 from vlrl.processors.messages import message_of, split_parts, text_of
@@ -60,8 +61,6 @@ class FamilyProcessor(ABC):
     frame_multiple: int = 1
     """Frames of a video are a multiple of this."""
     takes_video: bool = False
-    sample_rate: int = 0
-    """Samples per second of the audio that it takes; 0: none."""
 
     def __init__(self, config: Config) -> None:
         from transformers import AutoConfig, AutoProcessor
@@ -84,10 +83,11 @@ class FamilyProcessor(ABC):
         self._end_of_turn = self._pieces.id_of(self.end_of_turn)
         self.stop_token_ids = (self._end_of_turn, *map(self._pieces.id_of, self.end_tokens))
         self.banned_token_ids = tuple(map(self._pieces.id_of, self.media_tokens))
+        self.hears = self.hearing()
         self._placeholders = {"image": self._pieces.id_of(self._hf.image_token)}
         if self.takes_video:
             self._placeholders["video"] = self._pieces.id_of(self._hf.video_token)
-        if self.sample_rate:
+        if self.hears:
             self._placeholders["audio"] = self._pieces.id_of(self._hf.audio_token)
         self._expansion = lru_cache(maxsize=4096)(self._expand_ids)
 
@@ -95,6 +95,10 @@ class FamilyProcessor(ABC):
     def engine_options(self) -> Mapping[str, Any]:
         """What vLLM passes to its own copy of transformers' processor, so that it changes nothing."""
         return {}
+
+    def hearing(self) -> Hearing | None:
+        """What of audio the model takes; None if it does not hear."""
+        return None
 
     def fit(self, height: int, width: int, min_pixels: int, max_pixels: int) -> tuple[int, int]:
         """(height, width) of an image as the model sees it; fitting it again must change nothing.
@@ -237,9 +241,9 @@ class FamilyProcessor(ABC):
             self.template.checked(text_of(message), where)
         if not self.takes_video and any(part["type"] == "video" for part in parts):
             raise DataError(f"{where}: {type(self).__name__} takes no video; give its frames as images")
-        if not self.sample_rate and any(part["type"] == "audio" for part in parts):
+        if not self.hears and any(part["type"] == "audio" for part in parts):
             raise DataError(f"{where}: {type(self).__name__} takes no audio; docs/families.md says which do")
-        sizes = self.fit, self.frame_multiple, self.sample_rate
+        sizes = self.fit, self.frame_multiple, self.hears
         plans = plan_media(parts, self.store, self.config, *sizes, where)
         return messages, plans, where
 

@@ -1,4 +1,4 @@
-"""Gemma 4 E2B and E4B: turns in angle marks; every image is enlarged to nearly the same number of tokens."""
+"""Gemma 4 E2B and E4B: turns in angle marks; images enlarged to nearly the same number of tokens; audio."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ import numpy.typing as npt
 
 from vlrl.errors import ConfigError
 from vlrl.processors.family import FamilyProcessor
+from vlrl.processors.media.audio import Hearing, audio_places
 from vlrl.types import Media, MediaShape
 
 if TYPE_CHECKING:
     from vlrl.config import Config
+
+
+LEAST_S = 0.1
+"""Shortest audio, in seconds: two tokens."""
 
 
 class Gemma4Processor(FamilyProcessor):
@@ -44,6 +49,13 @@ class Gemma4Processor(FamilyProcessor):
         """How many tokens an image has at most; vLLM would go by the model's config, not its processor's."""
         return {"max_soft_tokens": int(self._hf.image_processor.max_soft_tokens)}
 
+    def hearing(self) -> Hearing | None:
+        """Up to 30 s as published, as many tokens as an audio has at most."""
+        if self._model_config.audio_config is None:
+            return None
+        most_s = self._hf.audio_seq_length * self._hf.audio_ms_per_token / 1000
+        return Hearing(int(self._hf.feature_extractor.sampling_rate), LEAST_S, most_s)
+
     def fit(self, height: int, width: int, min_pixels: int, max_pixels: int) -> tuple[int, int]:
         """The size that transformers resizes to, resized again until it stays.
 
@@ -64,22 +76,42 @@ class Gemma4Processor(FamilyProcessor):
         return size
 
     def grid(self, shape: MediaShape) -> tuple[int, int, int]:
-        """Patches, before they are pooled."""
+        """Patches, before they are pooled; tokens of an audio in a row."""
+        if shape.kind == "audio":
+            return 1, 1, self._num_sounds(shape.num_frames)
         height, width = shape.size
         patch = int(self._hf.image_processor.patch_size)
         return 1, height // patch, width // patch
 
     def expand(self, shape: MediaShape) -> str:
-        """A bracketed run of pads, one for each square of pooled patches."""
+        """A bracketed run of pads, one for each square of pooled patches or about 40 ms of sound."""
+        if shape.kind == "audio":
+            run = self._hf.audio_token * self._num_sounds(shape.num_frames)
+            return f"{self._hf.boa_token}{run}{self._hf.eoa_token}"
         height, width = shape.size
         num_tokens = (height // self._token_side) * (width // self._token_side)
         return str(self._hf.replace_image_token({"num_soft_tokens_per_image": [num_tokens]}, 0))
 
     def pixels(self, media: Sequence[Media]) -> dict[str, npt.NDArray[Any]]:
-        """pixel_values [media, patches, 3 · side²] float32; image_position_ids [media, patches, 2] int64."""
+        """pixel_values [media, patches, 3 · side²] float32; image_position_ids [media, patches, 2] int64.
+
+        With audios, what `vlrl.model.omni.towers.AUDIO` says.
+        """
+        seen = [medium for medium in media if medium.kind != "audio"]
         out = self._hf.image_processor(
-            images=[np.array(m.frames[0]) for m in media or [self._blank()]],  # torch wants writable memory
+            images=[np.array(m.frames[0]) for m in seen or [self._blank()]],  # torch wants writable memory
             return_tensors="pt",
             input_data_format="channels_last",
         )
-        return {name: out[name].numpy() for name in ("pixel_values", "image_position_ids")}
+        inputs = {name: out[name].numpy() for name in ("pixel_values", "image_position_ids")}
+        if heard := [medium.samples for medium in media if medium.kind == "audio"]:
+            sounds = self._hf.feature_extractor(heard, return_tensors="np")
+            inputs |= {name: sounds[name] for name in ("input_features", "input_features_mask")}
+            inputs |= audio_places(media, self._num_sounds)
+        return inputs
+
+    def _num_sounds(self, num_samples: int) -> int:
+        """Tokens of an audio."""
+        return int(
+            self._hf._compute_audio_num_tokens(range(num_samples), self._hf.feature_extractor.sampling_rate)
+        )

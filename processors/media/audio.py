@@ -5,16 +5,53 @@ from __future__ import annotations
 import io
 import math
 import wave
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from vlrl.errors import DataError
-from vlrl.types import ByteArray
+from vlrl.types import ByteArray, IntArray, Media
 
 FORMATS = "wav, flac, ogg, opus, mp3, m4a, or the audio track of a video"
+
+
+@dataclass(frozen=True, slots=True)
+class Hearing:
+    """What of audio a model takes.
+
+    Attributes:
+        rate: samples per second.
+        least_s: shortest audio in seconds.
+        most_s: longest, of which nothing is cut off in silence.
+    """
+
+    rate: int
+    least_s: float
+    most_s: float
+
+    def require(self, num_samples: int, where: str) -> None:
+        """Raise DataError for an audio that is too short or too long."""
+        if not self.least_s <= (lasts_s := num_samples / self.rate) <= self.most_s:
+            raise DataError(
+                f"{where}: an audio lasts {lasts_s:.2f} s, and the model takes {self.least_s:g} to "
+                f"{self.most_s:g} s; cut it by start_s and end_s, or drop the row"
+            )
+
+
+def audio_places(media: Sequence[Media], num_tokens: Callable[[int], int]) -> dict[str, IntArray]:
+    """Which of the media are audios, and their numbers of tokens, as `vlrl.model.omni.towers.AUDIO` says.
+
+    Args:
+        media: of a micro-batch.
+        num_tokens: of an audio of so many samples.
+    """
+    heard = [(place, medium) for place, medium in enumerate(media) if medium.kind == "audio"]
+    return {
+        "audio_places": np.array([place if m.num_tokens else -1 for place, m in heard], np.int64),
+        "audio_num_tokens": np.array([num_tokens(len(m.frames)) for _, m in heard], np.int64),
+    }
 
 
 @dataclass(frozen=True, slots=True)

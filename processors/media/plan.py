@@ -9,7 +9,7 @@ from typing import Any
 
 from vlrl.config.data import ProcessorConfig
 from vlrl.errors import DataError
-from vlrl.processors.media.audio import AudioRequest
+from vlrl.processors.media.audio import AudioRequest, Hearing
 from vlrl.processors.media.store import MediaStore
 from vlrl.processors.media.video import VideoRequest
 from vlrl.types import Media, MediaShape
@@ -41,7 +41,7 @@ def plan_media(
     config: ProcessorConfig,
     fit: Fit,
     frame_multiple: int,
-    sample_rate: int,
+    hears: Hearing | None,
     where: str,
 ) -> list[MediaPlan]:
     """Plan the media of one sample; images are shrunk together if they exceed max_sample_pixels.
@@ -54,7 +54,8 @@ def plan_media(
         if part["type"] == "image":
             return _plan_image(part["image"], store, config, fit, where)
         if part["type"] == "audio":
-            return _plan_audio(part, store, sample_rate, where)
+            assert hears is not None, "the family has refused it"
+            return _plan_audio(part, store, hears, where)
         return _plan_video(part, store, config, fit, frame_multiple, where)
 
     plans = [plan(part) for part in parts]
@@ -123,13 +124,13 @@ def _plan_video(
     return MediaPlan(part["video"], info.size, shape, request)
 
 
-def _plan_audio(part: Mapping[str, Any], store: MediaStore, rate: int, where: str) -> MediaPlan:
+def _plan_audio(part: Mapping[str, Any], store: MediaStore, hears: Hearing, where: str) -> MediaPlan:
     """Headers do not say how many samples there are after resampling: it is decoded here, and kept."""
-    request = AudioRequest.of(rate, part, where)
+    request = AudioRequest.of(hears.rate, part, where)
     frames = store.audio(part["audio"], request, where)
-    return MediaPlan(
-        part["audio"], (0, 0), MediaShape("audio", (0, 0), len(frames.pixels), (), rate), request
-    )
+    hears.require(len(frames.pixels), where)
+    shape = MediaShape("audio", (0, 0), len(frames.pixels), (), float(hears.rate))
+    return MediaPlan(part["audio"], (0, 0), shape, request)
 
 
 def _shrunk(plan: MediaPlan, share: float, config: ProcessorConfig, fit: Fit, where: str) -> MediaPlan:

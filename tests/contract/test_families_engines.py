@@ -97,7 +97,7 @@ class Engines:
     def samples(self) -> list[Sample]:
         """No image, one, several in the middle of text and the same ones swapped; sounds where it hears."""
         a, b = random_image(70, 150, 1), random_image(120, 64, 2)
-        heard = [audio_part(noise(0.5, 1)), audio_part(noise(1.2, 2))] if self.processor.sample_rate else []
+        heard = [audio_part(noise(0.5, 1)), audio_part(noise(1.2, 2))] if self.processor.hears else []
         return [
             *([self.sample([heard[0], "left ", a, heard[1], "?"], "heard")] if heard else []),
             self.sample(["Add 3 and 4."], "none"),

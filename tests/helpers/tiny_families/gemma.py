@@ -88,7 +88,8 @@ GEMMA4_TEMPLATE = (
     "<|turn>{{ 'model' if message.role == 'assistant' else message.role }}\n"
     "{% if message.content is string %}{{ message.content | trim }}{% else %}"
     "{% for part in message.content %}"
-    "{% if part.type == 'image' %}<|image|>{% elif message.role == 'assistant' %}"
+    "{% if part.type == 'image' %}<|image|>"
+    "{% elif part.type == 'audio' %}<|audio|>{% elif message.role == 'assistant' %}"
     "{% for piece in part.text.split('<channel|>') %}{{ piece.split('<|channel>')[0] | trim }}{% endfor %}"
     "{% else %}{{ part.text | trim }}{% endif %}"
     "{% endfor %}{% endif %}<turn|>\n{% endfor %}"
@@ -167,7 +168,7 @@ def build_gemma4(path: Path) -> Path:
             "hidden_size": 64,
             "num_hidden_layers": 1,
             "num_attention_heads": 4,
-            "subsampling_conv_channels": [8, 4],
+            "subsampling_conv_channels": [128, 4],  # a quarter of the first: the pitches that are left
             "output_proj_dims": 64,
         },
         image_token_id=ids["image_token"],
