@@ -16,6 +16,7 @@ import builders
 import pytest
 import videos
 from PIL import Image
+from sounds import tone, write_sound
 
 ROOT = Path(__file__).parents[2]
 Row = dict[str, Any]
@@ -318,6 +319,18 @@ def test_videos_are_decoded_too(vlrl: Any, tmp_path: Path) -> None:
     result = vlrl("data", "check", write_rows(tmp_path / "rows.jsonl", rows), "--json")
     assert reasons(result.json) == {"r1": ["broken medium"], "r2": ["broken medium"]}
     assert result.json["sources"][0]["num_videos"] == 1
+
+
+def test_sounds_are_decoded_too(vlrl: Any, tmp_path: Path) -> None:
+    write_sound(tmp_path / "good.wav", tone(0.5))
+    (tmp_path / "cut.wav").write_bytes((tmp_path / "good.wav").read_bytes()[:20])
+    rows = [make_row(i, None) for i in range(2)]
+    for row, name in zip(rows, ("good.wav", "cut.wav"), strict=True):
+        row["messages"][0]["content"].insert(0, {"type": "audio", "audio": name})
+    result = vlrl("data", "check", write_rows(tmp_path / "rows.jsonl", rows), "--json")
+    assert reasons(result.json) == {"r1": ["broken medium"]}
+    assert result.json["sources"][0]["num_audios"] == 1
+    assert "audios" in vlrl("data", "check", tmp_path / "rows.jsonl").out
 
 
 def living(session: int) -> list[Path]:
