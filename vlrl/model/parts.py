@@ -47,7 +47,7 @@ def matches(name: str, pattern: str) -> bool:
 def freeze(model: Any, patterns: Sequence[str]) -> None:
     """Take what the patterns name out of training: no gradient, no optimizer state.
 
-    An audio tower (Gemma 4's) always is: nothing that vlrl trains on is heard.
+    An audio tower (Gemma 4's, Qwen2.5-Omni's) always is: it runs without gradient.
 
     Raises:
         ConfigError: if a pattern names nothing.
