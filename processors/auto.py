@@ -15,8 +15,12 @@ from vlrl.storage.model_cache import CONFIG_FILE, local_model
 NOT_TRAINED: Mapping[str, str] = {
     "gemma3": "tokens of an image see each other both ways, which vLLM leaves out on a CPU: take Gemma 4",
     "internvl_chat": "it needs the code of its own folder: take the model whose name ends in -HF",
+    "kimi_k25": "vLLM prepares its images by other code than transformers', as another kind: take Qwen3.5",
+    "kimi_vl": "transformers has no class for it, and the code of its own folder is needed: take Qwen3-VL",
     "minicpmo": "it needs the code of its own folder: take MiniCPM-V 4.6",
     "minicpmv": "it needs the code of its own folder: take MiniCPM-V 4.6",
+    "phi4_multimodal": "vLLM has had no class for this format after 0.12: take Qwen3-VL",
+    "phi4mm": "it needs the code of its own folder: take Qwen3-VL",
 }
 """Types of models that are asked for → why vlrl does not train them, and what to take."""
 HUB_TIMEOUT_S = 10.0

@@ -128,8 +128,12 @@ def test_a_folder_without_a_model(fails: Fails, tmp_path: Path) -> None:
     [
         ("gemma3", "Gemma 4"),
         ("internvl_chat", "the model whose name ends in -HF"),
+        ("kimi_k25", "Qwen3.5"),
+        ("kimi_vl", "Qwen3-VL"),
         ("minicpmo", "MiniCPM-V 4.6"),
         ("minicpmv", "MiniCPM-V 4.6"),
+        ("phi4_multimodal", "Qwen3-VL"),
+        ("phi4mm", "Qwen3-VL"),
     ],
 )
 def test_a_model_that_vlrl_does_not_train(
