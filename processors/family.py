@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from vlrl.coordinates import FAMILY_FRAMES
 from vlrl.errors import ConfigError, DataError
+from vlrl.model.structured.forms import form_of
 from vlrl.processors.media.audio import Hearing
 from vlrl.processors.media.plan import MediaPlan, plan_media, resolve_media
 from vlrl.processors.media.store import MediaStore
@@ -25,17 +26,7 @@ from vlrl.processors.prompts.mrope import text_positions
 from vlrl.processors.prompts.supervised import supervised_turns
 from vlrl.processors.prompts.template import ChatTemplate, TextPieces, without_opened
 from vlrl.rollout.session import MediaMessage
-from vlrl.types import (
-    EnvTask,
-    Generation,
-    IntArray,
-    Media,
-    MediaShape,
-    Prompt,
-    ReferenceTurn,
-    Row,
-    Sample,
-)
+from vlrl.types import EnvTask, Generation, IntArray, Media, MediaShape, Prompt, ReferenceTurn, Row, Sample
 
 if TYPE_CHECKING:
     from vlrl.config import Config
@@ -75,6 +66,8 @@ class FamilyProcessor(ABC):
                 "give a folder in Hugging Face format or a hub name"
             ) from error
         self.config, self.store = config.processor, MediaStore(config.media)
+        structured = config.rollout.structured_outputs
+        self._form = "" if structured is None else structured.form
         self._tokenizer = self._hf.tokenizer
         self._pieces = TextPieces(self._tokenizer, type(self).__name__)
         special = {*self._tokenizer.all_special_tokens, *self.media_tokens} - {*self.text_tokens}
@@ -148,6 +141,7 @@ class FamilyProcessor(ABC):
             env=EnvTask(**row["env"]) if row.get("env") else None,
             tools=tools,
             metadata=row.get("metadata", {}),
+            form=form_of(row.get("structured_outputs"), where) or self._form,
         )
 
     def num_tokens(self, row: Row) -> int:

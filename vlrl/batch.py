@@ -50,8 +50,8 @@ class TrainedTokens(Generic[A]):
         steps: [M, 3] int64, where a trained token is in its episode, for a critic: number of the episode
             among those of the optimizer step, of the turn in it, and of the token in it. None without a
             critic; with one, `advantages` are rewards of whole turns, until the ranks know the values.
-        action_places: [M, 2] int64, with rollout.structured_outputs: number of a trained token's action among
-            `MicroBatch.actions`, and its place in that. None without.
+        action_places: [M, 2] int64, number of a trained token's action among `MicroBatch.actions`, and its
+            place in that; None where no action has a form.
     """
 
     source_index: A
@@ -106,6 +106,8 @@ class MicroBatch(TrainedTokens[npt.NDArray[Any]]):
             known; None where nothing is. Where branches share a token, it has the first one's.
         actions: token ids of each action that `action_places` names: what was generated before a token
             decides which ones could follow.
+        action_forms: number of the form of each among `forms`.
+        forms: each of theirs once, see `Turn.form`.
 
     The last token of a completion is predicted but predicts nothing: it is a target, and no input.
 
@@ -133,6 +135,8 @@ class MicroBatch(TrainedTokens[npt.NDArray[Any]]):
     policy_ids: IntArray | None = None
     routed_experts: npt.NDArray[np.int16] | None = None
     actions: tuple[IntArray, ...] = ()
+    action_forms: tuple[int, ...] = ()
+    forms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

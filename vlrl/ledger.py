@@ -67,6 +67,8 @@ class Turn:
             "" outside environments.
         canvases: how that observation's images were shown; what the action's coordinates refer to.
         info: what the environment said of the action, numbers and texts.
+        form: what the action was held to while it was generated, see `vlrl.model.structured.forms`; turns
+            share one string. "" where every token was possible.
 
     Example: prompt of 3 tokens, action of 2: Turn(context=(0, 3), action=(3, 5)).
     """
@@ -82,6 +84,7 @@ class Turn:
     seen: str = ""
     canvases: tuple[Canvas, ...] = ()
     info: Mapping[str, bool | int | float | str] = field(default_factory=dict)
+    form: str = ""
 
 
 @dataclass(frozen=True, slots=True)

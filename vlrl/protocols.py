@@ -154,6 +154,8 @@ class Observation:
         videos: after the images.
         role: "tool" for the result of a tool call.
         summary: all that the policy must know of what came before; used by the context policy "summary".
+        structured_outputs: the form of the action that answers it, as the section rollout.structured_outputs
+            of the config, such as {"choice": ["left", "right"]}; None leaves it to the row and the config.
     """
 
     text: str = ""
@@ -161,6 +163,7 @@ class Observation:
     videos: Sequence[Video] = ()
     role: Literal["user", "tool"] = "user"
     summary: str = ""
+    structured_outputs: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

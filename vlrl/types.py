@@ -33,7 +33,7 @@ SMALLEST_GROUP = 2
 Outcome = Literal["ok", "truncated", "agent_error", "env_error", "timeout"]
 Row: TypeAlias = Mapping[str, Any]
 """A dataset row: `id`, `messages`, and optionally `answer`, `target`, `rejected`, `label`, `metadata`, `env`,
-`tools`.
+`tools`, `structured_outputs`.
 
 `messages` is a list of `{"role", "content"}`; content is a string or a list of parts:
 `{"type": "text", "text": str}`, `{"type": "image", "image": source}`, `{"type": "video", "video": source}`
@@ -202,6 +202,8 @@ class Sample:
         tools: JSON schemas of the functions that the chat template offers to the model.
         metadata: anything else from the row; passed to rewards by name.
         agent: that is asked, of an environment of several; "" of any other.
+        form: of its actions for which the environment gives none, see `vlrl.model.structured.forms`; "" where
+            every token is possible.
         prepared: (start, end) of that work, by time.perf_counter of the process that did it.
     """
 
@@ -218,6 +220,7 @@ class Sample:
     tools: tuple[Mapping[str, Any], ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     agent: str = ""
+    form: str = ""
     prepared: tuple[float, float] | None = field(default=None, compare=False, repr=False)
 
 

@@ -76,6 +76,22 @@ def test_clean_data_is_called_clean(vlrl: Any, tmp_path: Path) -> None:
     assert "give one with --model" in result.err
 
 
+def test_a_form_that_no_completion_can_have_is_named(vlrl: Any, tmp_path: Path) -> None:
+    rows = good_rows(tmp_path, 5)
+    rows[1]["structured_outputs"] = {"regex": "[0-9]+"}
+    rows[2]["structured_outputs"] = {"regex": "[0-9"}
+    rows[3]["structured_outputs"] = {"regexp": "[0-9]"}
+    rows[4]["structured_outputs"] = {"json_schema": {"type": "integer", "multipleOf": 3}}  # to vLLM alone
+    file = write_rows(tmp_path / "rows.jsonl", rows)
+    result = vlrl("data", "check", file, "--json")
+    assert result.code == 1
+    assert [row["row"] for row in result.json["bad"]] == [2, 3, 4]
+    said = [row["problems"][0]["message"] for row in result.json["bad"]]
+    assert "rows.jsonl:3: structured_outputs.regex: " in said[0] and "Unclosed" in said[0]
+    assert "rows.jsonl:4: structured_outputs.regexp: " in said[1]
+    assert "'r4': structured_outputs.json_schema: " in said[2]
+
+
 def test_every_bad_row_is_named_and_left_out(vlrl: Any, tmp_path: Path) -> None:
     rows: list[Row | str] = [*good_rows(tmp_path, 4)]
     (tmp_path / "cut.jpg").write_bytes(b"\xff\xd8\xff\xe0 no more")

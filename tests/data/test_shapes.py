@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,25 @@ def test_vlrls_own_shape_is_kept(read: Any) -> None:
     video, text = row["messages"][0]["content"]
     assert (video["fps"], video["start_s"], Path(video["video"]).name) == (1.0, 2, "v.mp4")
     assert text == {"type": "text", "text": "<image>?"}  # mere text: the row says itself where its media are
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_a_row_s_form_is_its_own_field(read: Any, as_text: bool) -> None:
+    """Of any shape, and no metadata."""
+    form = {"choice": ["a", "b"]}
+    given = {"structured_outputs": json.dumps(form) if as_text else form}
+    (own,) = read({"messages": [{"role": "user", "content": "?"}], **given})
+    (of_trl,) = read({"prompt": "?", "answer": 1, **given})
+    for row in (own, of_trl):
+        assert json.loads(row["structured_outputs"]) == form
+        assert "structured_outputs" not in row["metadata"]
+
+
+def test_a_row_s_form_that_is_none_is_named_with_its_place(read: Any) -> None:
+    said = [{"role": "user", "content": "?"}]
+    rows = [{"messages": said}, {"messages": said, "structured_outputs": {"regex": "[0-9"}}]
+    with pytest.raises(DataError, match=r"rows\.jsonl:2: structured_outputs\.regex: .*; correct it"):
+        read(*rows)
 
 
 def test_openai_messages(read: Any) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from engine_pairs import EnginePair, open_pair
 from whole_runs import metrics, rollouts, run
 
 from vlrl.errors import ConfigError, EngineError
+from vlrl.ledger import Ledger
 from vlrl.rollout.session import Session
 from vlrl.run.parity import require_parity
 from vlrl.types import Group, Sampling
@@ -41,6 +43,9 @@ KINDS: dict[str, Any] = {
         }
     },
 }
+
+MIXED = ("", "regex", "choice")
+"""Forms of rows that are generated together."""
 
 
 def matches(kind: str, text: str) -> bool:
@@ -76,10 +81,16 @@ def pair(
         yield request.param, pair
 
 
-def unrestricted(pair: EnginePair) -> Any:
-    """The config with which the trainer takes every token for possible."""
-    rollout = pair.config.rollout.model_copy(update={"structured_outputs": None})
-    return pair.config.model_copy(update={"rollout": rollout})
+def unrestricted(groups: Sequence[Group]) -> list[Group]:
+    """The groups as if every token had been possible."""
+
+    def free(ledger: Ledger) -> Ledger:
+        return replace(ledger, turns=tuple(replace(turn, form="") for turn in ledger.turns))
+
+    return [
+        Group([replace(t, ledgers=tuple(map(free, t.ledgers))) for t in group.trajectories])
+        for group in groups
+    ]
 
 
 def test_completions_have_the_form_and_are_trained_as_sampled(pair: tuple[str, EnginePair]) -> None:
@@ -88,7 +99,7 @@ def test_completions_have_the_form_and_are_trained_as_sampled(pair: tuple[str, E
     texts = [t.completion for group in groups for t in group.trajectories if t.ledgers[0].turns[-1].finished]
     assert texts and all(matches(kind, text) for text in texts), texts
     restricted = engines.differences(groups)
-    without = engines.differences(groups, unrestricted(engines))
+    without = engines.differences(unrestricted(groups))
     print(f"{kind}: nats apart: {restricted.largest:.1e}, {without.largest:.1e} without the restriction")
     require_parity(restricted, engines.config, when="with the restriction")
     with pytest.raises(EngineError, match="disagree"):
@@ -110,11 +121,59 @@ def test_each_turn_has_the_form(pair: tuple[str, EnginePair]) -> None:
     require_parity(engines.differences(groups), engines.config, when="over turns")
 
 
+WORDS = ["left", "right"]
+
+
+def rows_of_two_forms(folder: Path) -> Path:
+    """Rows, every other one of its own form and the rest of the config's."""
+    own = {"structured_outputs": {"choice": WORDS}}
+    said = [{"role": "user", "content": "Which?"}]
+    rows = [{"id": str(n), "messages": said, "answer": "left"} | (own if n % 2 else {}) for n in range(8)]
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder / "rows.jsonl"
+
+
+@pytest.mark.slow(together=True)
+def test_rows_of_different_forms_and_of_none_are_trained_together(
+    tiny_family: Callable[[str], Path], local_ray: None
+) -> None:
+    """In one batch of the engine and in one micro-batch; the row without a form may say anything."""
+    config = family_config(tiny_family("qwen2_5_vl"), rollout={"group_size": 4, "max_tokens": 64})
+    content = [{"type": "image", "image": random_image(70, 150, 1)}, {"type": "text", "text": "Which?"}]
+    rows = {kind: {"id": kind, "messages": [{"role": "user", "content": content}]} for kind in MIXED}
+    with open_pair(config) as engines:
+        samples = [
+            engines.processor.sample(row | ({"structured_outputs": {kind: KINDS[kind]}} if kind else {}))
+            for kind, row in rows.items()
+        ]
+        groups = dict(zip(MIXED, engines.play(samples), strict=True))
+        done = {
+            kind: [t.completion for t in group.trajectories if t.ledgers[0].turns[-1].finished]
+            for kind, group in groups.items()
+        }
+        for kind in MIXED[1:]:
+            assert done[kind] and all(matches(kind, text) for text in done[kind]), done[kind]
+        free = [t.completion for t in groups[""].trajectories]
+        assert not any(re.fullmatch(REGEX, text) or text in KINDS["choice"] for text in free)
+        together = list(groups.values())
+        found = engines.differences(together)
+        without = engines.differences(unrestricted(together))
+        print(f"by row: nats apart: {found.largest:.1e}, {without.largest:.1e} without the forms")
+        require_parity(found, config, when="with each row's form")
+        with pytest.raises(EngineError, match="disagree"):
+            require_parity(without, config, when="without the forms")
+        require_parity(engines.differences(unrestricted([groups[""]])), config, when="of the row without one")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("sequence_parallel", "mode"), [(1, "sync"), (2, "async")])
+@pytest.mark.parametrize(
+    ("sequence_parallel", "mode", "by_row"),
+    [(1, "sync", False), (2, "async", False), (1, "async", True), (2, "sync", True)],
+)
 def test_a_run_is_trained_on_what_it_sampled(
     sequence_parallel: int,
     mode: str,
+    by_row: bool,
     tiny_family: Callable[[str], Path],
     local_ray: None,
     tmp_path: Path,
@@ -124,6 +183,7 @@ def test_a_run_is_trained_on_what_it_sampled(
         tiny_family("qwen2_5_vl"),
         run={"name": "structured", "dir": str(tmp_path)},
         rollout={"structured_outputs": {"regex": REGEX}, "max_tokens": 48},
+        data={"train": {"name": str(rows_of_two_forms(tmp_path))}} if by_row else {},
         trainer={"num_ranks": 2, "sequence_parallel": sequence_parallel, "cpus_per_rank": 0.1},
         asynchronous={"mode": mode},
         episodes={"lockstep": mode == "sync"},
@@ -138,8 +198,13 @@ def test_a_run_is_trained_on_what_it_sampled(
     fresh = [step["parity/max_abs_logprob_diff"] for step in steps if "parity/max_abs_logprob_diff" in step]
     assert fresh and max(fresh) < 1e-4
     assert abs(steps[0]["policy/kl_reference"]) < 1e-6
-    texts = [row["completion"] for row in rollouts(config.run_dir)]
-    assert texts and all(re.fullmatch(REGEX, text) for text in texts)
+    forms = set()
+    for row in rollouts(config.run_dir):
+        [form] = {turn["form"] for turn in row["turns"]}
+        forms.add(form)
+        expected = "|".join(WORDS) if "choice" in form else REGEX
+        assert row["outcome"] == "truncated" or re.fullmatch(expected, row["completion"])
+    assert len(forms) == 1 + by_row
 
 
 @pytest.mark.slow

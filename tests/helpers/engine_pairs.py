@@ -42,7 +42,10 @@ class EnginePair:
 
     def generate(self, questions: Sequence[Sequence[Any]]) -> list[Group]:
         """A group for each question."""
-        samples = [self.sample(str(number), parts) for number, parts in enumerate(questions)]
+        return self.play([self.sample(str(number), parts) for number, parts in enumerate(questions)])
+
+    def play(self, samples: Sequence[Sample]) -> list[Group]:
+        """A group for each sample."""
         context = make_context(self.policy, self.processor, self.config)
         return asyncio.run(rollout_groups(samples, context, seed_path=(0, 0))).groups
 

@@ -267,3 +267,13 @@ def test_a_model_without_a_processor_says_how_to_give_one(tmp_path: Path) -> Non
     (tmp_path / "config.json").write_text('{"model_type": "gpt2"}')
     with pytest.raises(ConfigError, match=r"'gpt2'.*qwen2_5_vl.*processor\.name"):
         open_processor(make_config(tmp_path))
+
+
+def test_a_sample_has_the_form_of_its_row_or_of_the_config(tiny_model: Path) -> None:
+    config = make_config(tiny_model, rollout={"structured_outputs": {"regex": "a"}})
+    form = {"choice": ["b"]}
+    found = [open_processor(config).sample(row(**given)).form for given in ({}, {"structured_outputs": form})]
+    assert found == ['{"regex": "a"}', '{"choice": ["b"]}']
+    assert open_tiny(tiny_model).sample(row()).form == ""
+    with pytest.raises(DataError, match=r"sample 'r': structured_outputs\.choice: "):
+        open_tiny(tiny_model).sample(row(structured_outputs={"choice": []}))

@@ -159,6 +159,60 @@ def test_a_group_whose_reset_shows_something_else_is_generated_under_that() -> N
     assert group.trajectories[0].sample.prompt.token_ids.tolist() == [ord(c) for c in "[user]2[assistant]"]
 
 
+# Forms.
+
+FORMED = """
+from vlrl.protocols import Observation, StepResult
+
+class Formed:
+    forms = ({"choice": ["a", "b"]}, None, {"regex": "[0-9"})
+
+    def __init__(self, begins, shows):
+        self._at, self._shows = begins, shows
+
+    def _see(self):
+        return Observation("see" if self._shows else "", structured_outputs=self.forms[self._at])
+
+    def reset(self, task, seed):
+        return self._see()
+
+    def step(self, action):
+        self._at += 1
+        return StepResult(self._see() if self._at < 2 else Observation(), 1.0, self._at == 2, False)
+
+    def close(self):
+        pass
+"""
+
+
+@pytest.mark.parametrize("shows", [True, False])
+def test_a_turn_is_of_the_form_that_the_environment_asks_for_or_of_its_row_s(
+    shows: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "formed.py").write_text(FORMED)
+    env, of_row = f"{tmp_path / 'formed.py'}:Formed", '{"regex": "x+"}'
+    asked: list[str] = []
+
+    def answer(session: Session, sampling: Sampling) -> list[int]:
+        asked.append(session.form)
+        return [ord("a")]
+
+    sample = replace(sample_of({}, env=env, begins=0, shows=shows), form=of_row)
+    [group] = play([sample], ScriptedPolicy(answer)).groups
+    wanted = ['{"choice": ["a", "b"]}', of_row]
+    assert [[turn.form for turn in t.turns] for t in group.trajectories] == [wanted, wanted]
+    assert sorted(asked) == sorted(2 * wanted), "what the engine is asked is what the trainer is told"
+
+
+def test_a_form_that_an_environment_spells_wrongly_is_its_failure(tmp_path: Path) -> None:
+    (tmp_path / "formed.py").write_text(FORMED)
+    env = f"{tmp_path / 'formed.py'}:Formed"
+    sample = sample_of({}, env=env, begins=2, shows=True)
+    generated = play([sample], say("a"), episodes={"max_failed_share": 1.0})
+    assert generated.counts["env_raised"]
+    assert "structured_outputs.regex: " in generated.groups[0].trajectories[0].failure
+
+
 # Law 7.
 
 

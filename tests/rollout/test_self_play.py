@@ -36,14 +36,16 @@ from vlrl.types import EnvTask, Sample, Sampling, Score
 OPTIONS = {"id": "classic/tictactoe_v3", "image": False, "text": True}
 
 
-def play(policy: Any, *, options: dict[str, Any] | None = None, **sections: Any) -> RolloutResult:
+def play(
+    policy: Any, *, options: dict[str, Any] | None = None, form: str = "", **sections: Any
+) -> RolloutResult:
     rows = EnvTasks("pettingzoo", {**OPTIONS, **(options or {})}, num_rows=2)
     config = make_config(
         rollout={"prompts_per_step": 2, "group_size": 2, "max_tokens": 32}, generator={"max_model_len": 4096},
         trainer={"max_tokens_per_micro_batch": 4096}, **sections,
     )  # fmt: skip
     samples = [
-        Sample(row["id"], tuple(row["messages"]), (), text_prompt([1]), env=EnvTask(**row["env"]))
+        Sample(row["id"], tuple(row["messages"]), (), text_prompt([1]), env=EnvTask(**row["env"]), form=form)
         for row in (rows[0], rows[1])
     ]
 
@@ -92,6 +94,21 @@ def test_a_side_sees_its_own_conversation_alone() -> None:
         said = text.split("[system]")[-1].split("[user]", 1)[1]
         assert f"[assistant]<action>{mine}</action>" in said
         assert f"[assistant]<action>{other}</action>" not in said
+
+
+@pytest.mark.parametrize("of_row", ["", '{"regex": "x"}'])
+def test_a_side_has_the_form_of_its_policy_or_of_the_row(of_row: str) -> None:
+    policies = {
+        "one": {"agents": ["player_1"], "structured_outputs": {"choice": ["a"]}},
+        "two": {"agents": ["player_2"]},
+    }
+    generated = play(moves([0, 1, 2], [3, 4]), form=of_row, policies=policies, lora={"sync": "adapter"})
+    found = {
+        trajectory.sample.agent: {turn.form for turn in trajectory.turns}
+        for group in generated.groups
+        for trajectory in group.trajectories
+    }
+    assert found == {"player_1": {'{"choice": ["a"]}'}, "player_2": {of_row}}
 
 
 def test_an_invalid_move_is_answered_to_the_side_that_made_it() -> None:

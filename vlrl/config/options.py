@@ -136,6 +136,7 @@ class RolloutConfig(Section):
     max_tokens: int = Field(256, ge=1)
     """Most tokens of one completion."""
     structured_outputs: StructuredOutputs | None = None
+    """The form of completions for which neither a row, nor an environment, nor a policy gives another."""
     num_workers: int | None = Field(None, ge=0)
     """Processes that play episodes near the engines: each runs the environments, scores, packs, and has
     its part of episodes.max_episodes, scoring.num_workers and env.num_processes. 0: the driver plays.

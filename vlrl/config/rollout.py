@@ -139,7 +139,7 @@ GrammarKind: TypeAlias = Literal["json_schema", "regex", "grammar", "structural_
 
 
 class StructuredOutputs(Section):
-    """What every completion must look like, by one of five; the trainer's distribution is restricted too."""
+    """What completions must look like, by one of five; the trainer's distribution is restricted too."""
 
     json_schema: dict[str, Any] | None = None
     """JSON of this schema."""
@@ -169,6 +169,16 @@ class StructuredOutputs(Section):
         if self.structural_tag is not None and "format" not in self.structural_tag:
             raise ValueError("structural_tag has no format; write {type: structural_tag, format: {type: …}}")
         return self
+
+    @property
+    def given(self) -> str:
+        """Which of the five it is."""
+        return next(name for name in type(self).model_fields if getattr(self, name) is not None)
+
+    @property
+    def form(self) -> str:
+        """The section as JSON text, see `vlrl.model.structured.forms`."""
+        return json.dumps({self.given: getattr(self, self.given)}, ensure_ascii=False)
 
     @property
     def kind_and_text(self) -> tuple[GrammarKind, str]:

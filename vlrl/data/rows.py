@@ -13,6 +13,7 @@ from vlrl.data.shapes.detect import detect_shape
 from vlrl.data.shapes.fields import Fields, Shape
 from vlrl.data.templates import PromptTemplate
 from vlrl.errors import DataError
+from vlrl.model.structured.forms import form_of
 from vlrl.processors.media.sources import names_file, under_root
 from vlrl.protocols import Dataset
 from vlrl.registry import resolve
@@ -35,7 +36,7 @@ class RowMaker:
         self._shape: Shape | None = None if shape == "auto" else resolve("shapes", shape)
 
     def row(self, record: Record) -> Row:
-        """The row of a record: `id`, `messages`, `metadata`, `place`, if it has them `answer` and `target`.
+        """The row of a record: `id`, `messages`, `metadata`, `place`, and the optional fields that it has.
 
         The last assistant turn becomes the target, and the answer where there is no other; that of a pair is
         the chosen one.
@@ -60,6 +61,8 @@ class RowMaker:
             row.setdefault("answer", row["target"])
         if not any(message["role"] == "user" for message in messages):
             raise DataError(f"{record.place}: the conversation has no user turn before the answer")
+        if "structured_outputs" in row:
+            row["structured_outputs"] = form_of(row["structured_outputs"], record.place)
         own = row.pop("metadata", {})
         if not isinstance(own, Mapping):
             raise DataError(f"{record.place}: 'metadata' must be an object, not {type(own).__name__}")

@@ -160,7 +160,7 @@ def engine_arguments(
         "trust_remote_code": config.processor.trust_remote_code,
         "worker_extension_cls": "vlrl.engine.worker.WorkerExtension",
         "disable_log_stats": config.logging.prometheus_port is None,
-        **({} if config.rollout.structured_outputs is None else structured.ARGUMENTS),
+        **structured.ARGUMENTS,
         **further_arguments(config),
     }
 

@@ -64,7 +64,7 @@ class Engine:
         self._banned_token_ids, self._stop_token_ids = list(banned_token_ids), list(stop_token_ids)
         self._engine_options = dict(engine_options)
         self._takes_turns, self._sleeps, self._records_experts = takes_turns, False, False
-        self._lora, self._structured = sent_alone(config), config.rollout.structured_outputs
+        self._lora = sent_alone(config)
         self._adapters: Sequence[Any] = ()
         self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
         self._running: dict[str, tuple[EngineRequest, Callable[[GenerationResult], None]]] = {}
@@ -161,7 +161,7 @@ class Engine:
             self._adapters = adapter_requests(policies)
         if self._records_experts:
             self._engine.collective_rpc("record_experts")
-        prepare_structured(self._engine, self._structured)
+        prepare_structured(self._engine, self._config)
         self._engine.set_weight_version("0")
         if self._config.generator.tensor_parallel_size == 1:
             self._engine.collective_rpc("remove_rendezvous")
@@ -213,7 +213,7 @@ class Engine:
             )
         try:
             for index, (request, prompt) in enumerate(zip(requests, prompts, strict=True)):
-                params = sampling_params(request.sampling, self._stop_token_ids, self._structured)
+                params = sampling_params(request, self._stop_token_ids)
                 adapter = self._adapters[request.policy] if self._adapters else None
                 self._engine.add_request(request.name, prompt, params, lora_request=adapter)
                 self._running[request.name] = (request, partial(done, index))

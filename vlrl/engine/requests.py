@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from vlrl.config.rollout import StructuredOutputs
 from vlrl.engine.structured import structured_params
 from vlrl.errors import EngineError
 from vlrl.ledger import ExpertArray
@@ -30,6 +29,7 @@ class EngineRequest:
         sampling: how it is generated.
         order: (position, group index) of its episode: the place in a batch that several clients make.
         policy: number of the one whose adapter generates it; 0 where there is but one.
+        form: what it is held to, see `vlrl.model.structured.forms`; "" lets every token follow.
     """
 
     name: str
@@ -40,6 +40,7 @@ class EngineRequest:
     sampling: Sampling
     order: tuple[int, int] = (0, 0)
     policy: int = 0
+    form: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,18 +102,16 @@ def sampling_fields(sampling: Sampling, stop_token_ids: Sequence[int]) -> dict[s
     }
 
 
-def sampling_params(
-    sampling: Sampling, stop_token_ids: Sequence[int], structured: StructuredOutputs | None = None
-) -> Any:
+def sampling_params(request: EngineRequest, stop_token_ids: Sequence[int]) -> Any:
     """Parameters of one request for an engine of this process."""
     from vllm import SamplingParams
     from vllm.sampling_params import RequestOutputKind
 
     return SamplingParams(
-        **sampling_fields(sampling, stop_token_ids),
+        **sampling_fields(request.sampling, stop_token_ids),
         flat_logprobs=True,
         output_kind=RequestOutputKind.FINAL_ONLY,
-        structured_outputs=None if structured is None else structured_params(structured),
+        structured_outputs=structured_params(request.form, request.sample_id),
     )
 
 

@@ -34,8 +34,9 @@ from vlrl.model.scored.head import ScoreHead
 from vlrl.model.sequence_parallel import Exchange, SharedAttention
 from vlrl.packing.layout import PixelsFn
 
-AllowedFn = Callable[[Sequence[IntArray], IntArray], Tensor]
-"""Actions, and the places [M, 2] of trained tokens in them, to [M, words] int32, see `DeviceBatch`."""
+AllowedFn = Callable[[Sequence[IntArray], Sequence[str], IntArray], Tensor]
+"""Actions, the form of each, and the places [M, 2] of trained tokens in them, to [M, words] int32, see
+`DeviceBatch`."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -84,8 +85,11 @@ class DeviceBatch(TrainedTokens[Tensor]):
         values |= {"origins": None, "action_places": None}  # read on the host alone
         values["allowed"] = None
         if batch.action_places is not None:
-            assert allowed is not None, "a micro-batch with action_places needs rollout.structured_outputs"
-            values["allowed"] = allowed(batch.actions, batch.action_places).to(device)
+            assert allowed is not None, (
+                "a micro-batch with action_places needs to know which tokens are allowed"
+            )
+            forms = [batch.forms[number] for number in batch.action_forms]
+            values["allowed"] = allowed(batch.actions, forms, batch.action_places).to(device)
         for name in ("media_inputs", "ahead_inputs"):
             inputs = getattr(batch, name)
             if isinstance(inputs, tuple):

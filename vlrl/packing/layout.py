@@ -13,7 +13,7 @@ import numpy.typing as npt
 from vlrl.batch import MediaInputs, MicroBatch, TrainedTokens
 from vlrl.ledger import IntArray, Ledger
 from vlrl.packing.prefix_tree import Branch, Identity, distinct, grow, identity, preorder
-from vlrl.packing.targets import actions_of, targets_of
+from vlrl.packing.targets import Actions, targets_of
 from vlrl.types import Media
 
 PixelsFn = Callable[[Sequence[Media]], MediaInputs]
@@ -71,7 +71,7 @@ class Slice:
     Attributes:
         sample_ids: of the sequence's branches.
         lengths: tokens of every rank's slice.
-        actions: see `MicroBatch`.
+        actions: of the branches.
     """
 
     sequence: _Sequence
@@ -80,7 +80,7 @@ class Slice:
     end: int
     sample_ids: tuple[str, ...]
     lengths: tuple[int, ...]
-    actions: tuple[IntArray, ...] = ()
+    actions: Actions
 
     @property
     def media(self) -> list[Media]:
@@ -130,7 +130,9 @@ class Slice:
             slice_lengths=self.lengths,
             policy_ids=self._of(sequence.policy_ids),
             routed_experts=self._of(sequence.routed_experts),
-            actions=self.actions,
+            actions=self.actions.actions,
+            action_forms=self.actions.action_forms,
+            forms=self.actions.forms,
         )
 
     def _of(self, tokens: npt.NDArray[Any] | None) -> npt.NDArray[Any] | None:
@@ -151,7 +153,7 @@ def slices_of(branches: Sequence[Branch], version: int | None = None, num_slices
     edges = _edges(sequence, num_slices)
     lengths = tuple(after - before for before, after in pairwise(edges))
     sample_ids = tuple(branch.sample_id for branch in branches)
-    actions = actions_of(branches)
+    actions = Actions.of(branches)
     return [
         Slice(sequence, targets, start, end, sample_ids, lengths, actions) for start, end in pairwise(edges)
     ]

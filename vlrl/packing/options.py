@@ -39,8 +39,8 @@ class PackOptions:
         keeps_origins: say of each trained token which one of the step's rollouts it is (logging.rollouts).
         numbers_steps: say of each trained token where it is in its episode, for a critic.
         policies: number of the policy of each agent, where there are several; empty for one.
-        restricts: say of each trained token which action it is of and where in it, since the engine could
-            not sample every token there (rollout.structured_outputs).
+        restricts: where actions have a form (`Turn.form`), say of each trained token which action it is of
+            and where in it, since the engine could not sample every token there.
     """
 
     num_ranks: int
@@ -88,5 +88,5 @@ class PackOptions:
             numbers_steps=algorithm is not None and algorithm.critic is not None,
             keeps_origins=algorithm is not None and config.logging.rollouts.every > 0,
             policies=number_of_agent(config),
-            restricts=generated and config.rollout.structured_outputs is not None,
+            restricts=generated,
         )

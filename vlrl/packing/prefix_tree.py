@@ -33,7 +33,7 @@ class Branch:
         steps: [num_tokens, 3] int64, see `vlrl.batch.TrainedTokens`; None without a critic.
         policy: number of the policy that generated it; None where there is one.
         origin: number of its group, index of its trajectory, its number in that; None where nobody asks.
-        restricts: say which action each trained token is of, see `PackOptions`.
+        restricts: whether forms of its actions count, see `PackOptions`.
     """
 
     sample_id: str
@@ -47,6 +47,11 @@ class Branch:
     policy: int | None = None
     origin: tuple[int, int, int] | None = None
     restricts: bool = False
+
+    @property
+    def has_forms(self) -> bool:
+        """Whether tokens were impossible in some action, and that counts."""
+        return self.restricts and any(turn.form for turn in self.ledger.turns)
 
     @property
     def num_media(self) -> int:

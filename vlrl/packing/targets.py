@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -66,19 +67,28 @@ def _origins(pairs: Sequence[tuple[Branch, IntArray]]) -> IntArray | None:
     return found
 
 
-def actions_of(branches: Sequence[Branch]) -> tuple[IntArray, ...]:
-    """The actions of these ledgers, one after the other; none where nobody asks."""
-    return tuple(
-        branch.ledger.token_ids[slice(*turn.action)]
-        for branch in branches
-        if branch.restricts
-        for turn in branch.ledger.turns
-    )
+@dataclass(frozen=True, slots=True)
+class Actions:
+    """The actions of ledgers, as `vlrl.batch.MicroBatch` has them; none where none has a form."""
+
+    actions: tuple[IntArray, ...] = ()
+    action_forms: tuple[int, ...] = ()
+    forms: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, branches: Sequence[Branch]) -> Actions:
+        """Those of all these ledgers, one after the other."""
+        if not any(branch.has_forms for branch in branches):
+            return cls()
+        pairs = [(branch.ledger, turn) for branch in branches for turn in branch.ledger.turns]
+        numbers = {form: number for number, form in enumerate(dict.fromkeys(turn.form for _, turn in pairs))}
+        actions = tuple(ledger.token_ids[slice(*turn.action)] for ledger, turn in pairs)
+        return cls(actions, tuple(numbers[turn.form] for _, turn in pairs), tuple(numbers))
 
 
 def _action_places(pairs: Sequence[tuple[Branch, IntArray]]) -> IntArray | None:
-    """Which of `actions_of` trained tokens are of, and where in it, [M, 2]; None where nobody asks."""
-    if not any(branch.restricts for branch, _ in pairs):
+    """Which of `Actions` trained tokens are of, and where in it, [M, 2]; None where none has a form."""
+    if not any(branch.has_forms for branch, _ in pairs):
         return None
     found, num_before = [np.zeros((0, 2), np.int64)], 0
     for branch, trained in pairs:

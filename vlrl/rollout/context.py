@@ -15,6 +15,7 @@ import numpy as np
 from vlrl.config import Config
 from vlrl.environment.host.host import EnvHost
 from vlrl.environment.observe import digest_of, parts_of
+from vlrl.model.structured.forms import form_of
 from vlrl.protocols import Observation, Policy, Processor
 from vlrl.rollout.endpoint import Endpoint
 from vlrl.rollout.session import MediaMessage
@@ -57,16 +58,17 @@ async def media_message(observation: Observation, sample_id: str, context: Rollo
         context.messages,
         f"{sample_id}, observation",
     )
+    summary, form = observation.summary, form_of(observation.structured_outputs, where)
     images = [*observation.images, *(frame for video in observation.videos for frame in video.frames)]
     if not all(isinstance(image, np.ndarray) for image in images):  # a PIL image is more than its pixels
         said = await _message(observation, where, context)
-        return replace(said, summary=observation.summary, seen=key[1])
+        return replace(said, summary=summary, form=form, seen=key[1])
     if key not in known:
         known[key] = replace(await _message(observation, where, context), seen=key[1])
         if len(known) > NUM_KEPT_MESSAGES:
             known.popitem(last=False)
     known.move_to_end(key)
-    return replace(known[key], summary=observation.summary)
+    return replace(known[key], summary=summary, form=form)
 
 
 async def _message(observation: Observation, where: str, context: RolloutContext) -> MediaMessage:

@@ -13,6 +13,7 @@ from vlrl.environment.host.failure import EnvFailure
 from vlrl.environment.host.host import HostedEnv
 from vlrl.environment.observe import digest_of
 from vlrl.errors import DataError
+from vlrl.model.structured.forms import form_of
 from vlrl.protocols import Observation, StepResult
 from vlrl.rollout.branch_points import BranchPoint, BranchPoints, require_branches
 from vlrl.rollout.context import RolloutContext, SamplingFn, media_message
@@ -123,8 +124,9 @@ async def _begin(
     if origin is not None:
         await env.restore(origin.state)
         return origin.session.branch(group_index)
-    if observation == Observation():  # it has nothing to add to the sample's own messages
-        return Session(sample, group_index, digest_of(observation))
+    if replace(observation, structured_outputs=None) == Observation():  # nothing beside the sample's messages
+        form = form_of(observation.structured_outputs, f"{sample.id}, observation")
+        return Session(sample, group_index, digest_of(observation), form)
     said = await media_message(observation, sample.id, context)
     opening = conversation_of(sample)
     if not _same(opening[-1], said):
@@ -132,7 +134,7 @@ async def _begin(
         messages = tuple(old.message for old in opening)
         prompt = context.processor.encode(messages, said.media, sample.tools)
         sample = replace(sample, messages=messages, media=said.media, prompt=prompt)
-    return Session(sample, group_index, said.seen)
+    return Session(sample, group_index, said.seen, said.form)
 
 
 class _Solo(TurnLoop):

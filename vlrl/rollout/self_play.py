@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from vlrl.config.learning.policies import form_of_agent
 from vlrl.environment.host.failure import EnvFailure
 from vlrl.environment.host.host import EnvHost, HostedEnv
 from vlrl.errors import ConfigError
@@ -30,6 +31,7 @@ class SelfPlay(TurnLoop):
     ) -> None:
         super().__init__(env, sampling_of_turn, context)
         self._sample, self._group_index = sample, group_index
+        self._forms = form_of_agent(context.config)
 
     async def play(self) -> list[Trajectory]:
         """One trajectory for each agent that acted, in the order of the environment's agents."""
@@ -53,11 +55,12 @@ class SelfPlay(TurnLoop):
             self._sample,
             id=f"{self._sample.id}/{agent}",
             agent=agent,
+            form=self._forms.get(agent, self._sample.form),
             messages=messages,
             media=said.media,
             prompt=opening,
         )
-        self.sessions[agent] = Session(sample, self._group_index, said.seen)
+        self.sessions[agent] = Session(sample, self._group_index, said.seen, said.form)
 
 
 async def try_policies(samples: Iterable[Sample], host: EnvHost, policies: Mapping[str, int]) -> None:

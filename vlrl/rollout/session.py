@@ -24,12 +24,14 @@ class MediaMessage:
         media: of its parts, in order.
         summary: what an environment says of all that came before it.
         seen: hash of the observation that it is, see `Turn.seen`; without effect on what is shown.
+        form: that an environment asks of the action that answers it; "" leaves it to the sample.
     """
 
     message: Mapping[str, Any]
     media: tuple[Media, ...] = ()
     summary: str = ""
     seen: str = field(default="", compare=False)
+    form: str = field(default="", compare=False)
 
 
 class Session:
@@ -48,12 +50,13 @@ class Session:
         opened: what the template has written of the assistant's next message, see `Prompt.opened`.
     """
 
-    def __init__(self, sample: Sample, group_index: int, seen: str = "") -> None:
+    def __init__(self, sample: Sample, group_index: int, seen: str = "", form: str = "") -> None:
         self.sample = sample
         self.group_index = group_index
         self.conversation = conversation_of(sample)
         if seen:
-            self.conversation = (*self.conversation[:-1], replace(self.conversation[-1], seen=seen))
+            answered = replace(self.conversation[-1], seen=seen, form=form)
+            self.conversation = (*self.conversation[:-1], answered)
         self.state = "start"
         self._ledgers: list[Ledger] = []
         self._routed_experts: ExpertArray | None
@@ -65,6 +68,11 @@ class Session:
     def num_turns(self) -> int:
         """Actions generated."""
         return sum(len(ledger.turns) for ledger in self._ledgers) + len(self._turns)
+
+    @property
+    def form(self) -> str:
+        """What the next action is held to, see `Turn.form`."""
+        return (self.conversation[-1].form if self.conversation else "") or self.sample.form
 
     @property
     def last_turn(self) -> Turn | None:
@@ -124,6 +132,7 @@ class Session:
                 num_media=num_media,
                 seen=answered.seen,
                 canvases=tuple(Canvas.of(medium) for medium in answered.media),
+                form=self.form,
             )
         )
         self._context_start = start + count

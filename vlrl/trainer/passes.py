@@ -124,7 +124,5 @@ class RankPasses:
         return open_processor(self._config)
 
     @cached_property
-    def _allowed(self) -> AllowedTokens | None:
-        if self._config.rollout.structured_outputs is None:
-            return None
+    def _allowed(self) -> AllowedTokens:
         return AllowedTokens(self._config, self._processor.stop_token_ids)

@@ -244,7 +244,7 @@ def test_an_image_is_sent_exactly() -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (1, 8, 12, 3), dtype=np.uint8)
     medium = Media("image", "one", pixels, (8, 12), (1, 8, 12), 1)
     urls = data_urls({"one": medium})
-    sent = body_of(request("a", ("one", "one")), urls, (2,), None)
+    sent = body_of(request("a", ("one", "one")), urls, (2,))
     assert sent["token_ids"] == list(PROMPT) and sent["return_token_ids"]
     sampling = sent["sampling_params"]
     assert (sampling["temperature"], sampling["seed"], sampling["max_tokens"]) == (0.7, 11, 4)

@@ -131,3 +131,15 @@ def test_several_agents_are_answered_each() -> None:
     }
     with pytest.raises(EnvFailure, match="returned None, not a StepResult"):
         checked("step", {"red": answers["red"], "blue": None}, for_agents=True)
+
+
+@pytest.mark.parametrize("given", [{"regex": "a"}, {"json_schema": {"type": "object"}}, None])
+def test_a_form_is_a_copy(given: Any) -> None:
+    kept = checked("reset", Observation("a", structured_outputs=given)).structured_outputs
+    assert kept == given and (given is None or kept is not given)
+
+
+@pytest.mark.parametrize("given", ["[0-9]", ["a"], {"choice": {"a", "b"}}])
+def test_what_is_no_mapping_of_json_is_no_form(given: Any) -> None:
+    with pytest.raises(EnvFailure, match=r"observation\.structured_outputs is "):
+        checked("reset", Observation("a", structured_outputs=given))

@@ -17,7 +17,8 @@ from vlrl.seeds import derive_seed
 
 RNG = np.random.default_rng(derive_seed("wire"))
 PIXELS = RNG.integers(0, 256, (5, 7, 3), np.uint8)
-SHOWN = Observation("é\n", (PIXELS, PIXELS[::-1]), (Video((PIXELS,), 2.5),), "tool", "so far")
+FORM = {"choice": ["left", "ü"]}
+SHOWN = Observation("é\n", (PIXELS, PIXELS[::-1]), (Video((PIXELS,), 2.5),), "tool", "so far", FORM)
 
 
 @pytest.mark.parametrize("form", ["raw", "png"])
@@ -27,6 +28,7 @@ def test_everything_comes_back(form: Any) -> None:
     assert (result.reward, result.terminated, result.truncated, result.info) == (1 / 3, False, True, info)
     shown = result.observation
     assert (shown.text, shown.role, shown.summary, shown.videos[0].fps) == ("é\n", "tool", "so far", 2.5)
+    assert shown.structured_outputs == FORM
     for mine, theirs in zip(SHOWN.images, shown.images, strict=True):
         np.testing.assert_array_equal(mine, theirs)
     np.testing.assert_array_equal(PIXELS, shown.videos[0].frames[0])

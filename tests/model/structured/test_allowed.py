@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +15,26 @@ from transformers import AutoTokenizer
 
 from vlrl.errors import InternalError
 from vlrl.ledger import IntArray
+from vlrl.model.structured import allowed as structured_allowed
 from vlrl.model.structured.allowed import AllowedTokens
+from vlrl.model.structured.forms import form_of
 from vlrl.processors.auto import open_processor
 
+AllowedFn = Callable[[Sequence[IntArray], IntArray], Tensor]
 
-def followed(model: Path, structured: dict[str, Any]) -> tuple[AllowedTokens, Any, int]:
-    config = make_config(model, rollout={"structured_outputs": structured})
+
+def opened(model: Path) -> tuple[AllowedTokens, Any, int]:
+    config = make_config(model)
     processor = open_processor(config)
-    return (
-        AllowedTokens(config, processor.stop_token_ids),
-        AutoTokenizer.from_pretrained(model),
-        processor.stop_token_ids[0],
-    )
+    allowed = AllowedTokens(config, processor.stop_token_ids)
+    return allowed, AutoTokenizer.from_pretrained(model), processor.stop_token_ids[0]
+
+
+def followed(model: Path, structured: dict[str, Any]) -> tuple[AllowedFn, Any, int]:
+    """All actions of one form."""
+    allowed, tokenizer, stop = opened(model)
+    form = form_of(structured, "test")
+    return lambda actions, places: allowed(actions, [form] * len(actions), places), tokenizer, stop
 
 
 def ids(tokenizer: Any, text: str, *more: int) -> IntArray:
@@ -91,6 +100,40 @@ def test_a_token_that_could_not_be_sampled_is_an_error(tiny_model: Path) -> None
     action = ids(tokenizer, "nay")
     with pytest.raises(InternalError, match=r"structured_outputs: token \d+, at place \d"):
         allowed([action], every_place(0, action))
+
+
+def test_each_action_is_of_its_own_form(tiny_model: Path) -> None:
+    """The same as where all actions are of one form, and of none every token is possible."""
+    allowed, tokenizer, stop = opened(tiny_model)
+    digits, word = form_of({"regex": "[0-9]{2}"}, "a"), form_of({"choice": ["left", "right"]}, "b")
+    said = {digits: ids(tokenizer, "71", stop), word: ids(tokenizer, "left", stop), "": ids(tokenizer, "?!")}
+    forms = [digits, word, "", digits]
+    actions = [said[form] for form in forms]
+    places = np.concatenate([every_place(number, action) for number, action in enumerate(actions)])
+    order = np.random.default_rng(0).permutation(len(places))
+    found = allowed(actions, forms, places[order])
+    alone = [allowed([said[form]], [form], every_place(0, said[form])) for form in forms]
+    assert torch.equal(found, torch.cat(alone)[order])
+    assert (alone[2] == -1).all() and not torch.equal(alone[0][0], alone[1][0])
+
+
+def test_a_grammar_is_compiled_once(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many rows with the same form."""
+    allowed, tokenizer, stop = opened(tiny_model)
+    counted: list[str] = []
+    monkeypatch.setattr(structured_allowed, "_compile", _counting(structured_allowed._compile, counted))
+    form, action = form_of({"regex": "[0-9]+"}, "a"), ids(tokenizer, "71", stop)
+    places = np.concatenate([every_place(number, action) for number in range(50)])
+    allowed([action] * 50, [form] * 50, places)
+    assert counted == [form]
+
+
+def _counting(compile_: Callable[..., Any], counted: list[str]) -> Callable[..., Any]:
+    def counting(form: str, compiler: Any) -> Any:
+        counted.append(form)
+        return compile_(form, compiler)
+
+    return counting
 
 
 def test_nothing_asked_is_nothing_followed(tiny_model: Path) -> None:

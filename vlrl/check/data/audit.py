@@ -15,6 +15,7 @@ from vlrl.config import Config
 from vlrl.data import open_dataset
 from vlrl.data.preferences import completions_of
 from vlrl.data.run_data import prompt_room
+from vlrl.engine.structured import structured_params
 from vlrl.errors import DataError
 from vlrl.processors.auto import open_processor
 from vlrl.processors.messages import split_parts
@@ -57,6 +58,7 @@ class Auditor:
         sample: Sample | None = None
         try:
             sample = (self._processor or self._plain).sample(record)
+            structured_params(record.get("structured_outputs", ""), sample.id)
         except DataError as error:
             problems += self._broken_media(record) or [Problem("bad prompt", str(error))]
         if sample is not None:

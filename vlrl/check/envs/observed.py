@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from vlrl.environment.observe import pixels_of
+from vlrl.errors import DataError
+from vlrl.model.structured.forms import form_of
 from vlrl.protocols import Observation
 
 
@@ -29,6 +31,10 @@ def problems_of(observation: Any) -> list[str]:
             pixels_of(image)
         except (ValueError, OSError) as error:  # OSError: a PIL image that is opened but cannot be read
             found.append(str(error))
+    try:
+        form_of(observation.structured_outputs, "it")
+    except DataError as error:
+        found.append(str(error))
     if not images and not text:
         found.append("it shows nothing: neither text nor an image")
     return found

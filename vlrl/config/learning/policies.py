@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field, model_validator
 
+from vlrl.config.rollout import StructuredOutputs
 from vlrl.config.section import Section
 from vlrl.errors import ConfigError
 
@@ -33,6 +34,9 @@ class PolicyConfig(Section):
     every: int | None = Field(None, ge=1)
     """Steps after which the copy is taken again; null: it stays the model at model.path."""
 
+    structured_outputs: StructuredOutputs | None = None
+    """The form of what its agents say; null: that of the row, or rollout.structured_outputs."""
+
     @model_validator(mode="after")
     def _every_is_read(self) -> PolicyConfig:
         if self.copies is None and self.every is not None:
@@ -49,6 +53,13 @@ def number_of_agent(config: Config) -> Mapping[str, int]:
     """The number of each agent's policy among those of the section; empty without the section."""
     numbers = {name: number for number, name in enumerate(config.policies)}
     return {agent: numbers[name] for agent, name in policy_of_agent(config).items()}
+
+
+def form_of_agent(config: Config) -> Mapping[str, str]:
+    """The form of each agent whose policy has structured_outputs, see `vlrl.model.structured.forms`."""
+    forms = {name: policy.structured_outputs for name, policy in config.policies.items()}
+    found = {agent: forms[name] for agent, name in policy_of_agent(config).items()}
+    return {agent: structured.form for agent, structured in found.items() if structured is not None}
 
 
 def untrained_agents(config: Config) -> frozenset[str]:

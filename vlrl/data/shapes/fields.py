@@ -17,7 +17,7 @@ Fields: TypeAlias = dict[str, Any]
 Shape: TypeAlias = Callable[[Fields], dict[str, Any]]
 Message: TypeAlias = dict[str, Any]
 
-KEPT = ("id", "answer", "target", "rejected", "env", "tools", "task", "metadata")
+KEPT = ("id", "answer", "target", "rejected", "env", "tools", "task", "metadata", "structured_outputs")
 """Taken by every shape from the column of the same name."""
 
 ANSWER_TAGS = re.compile(r"\s*<answer>\s*(.*?)\s*</answer>\s*", re.DOTALL)

@@ -135,8 +135,7 @@ class ServerActor(EngineActor):
         self._running.pop(name, None)
 
     async def _generated(self, request: EngineRequest, urls: Mapping[str, str]) -> Generation:
-        structured = self._config.rollout.structured_outputs
-        body = body_of(request, urls, self._stop_token_ids, structured)
+        body = body_of(request, urls, self._stop_token_ids)
         return generation_from(await self._server.post(PATH, body), request)
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from vlrl.config.rollout import StructuredOutputs
 from vlrl.engine.requests import EngineRequest, require_same_prompt, sampling_fields
 from vlrl.engine.structured import structured_fields
 from vlrl.errors import EngineError
@@ -19,16 +18,11 @@ from vlrl.types import Generation, Media, VersionSpan
 PATH = "/inference/v1/generate"
 
 
-def body_of(
-    request: EngineRequest,
-    urls: Mapping[str, str],
-    stop_token_ids: Sequence[int],
-    structured: StructuredOutputs | None,
-) -> dict[str, Any]:
+def body_of(request: EngineRequest, urls: Mapping[str, str], stop_token_ids: Sequence[int]) -> dict[str, Any]:
     """What is posted: the prompt's tokens with one placeholder per image, and the images by sha256."""
     sampling = sampling_fields(request.sampling, stop_token_ids)
-    if structured is not None:
-        sampling["structured_outputs"] = structured_fields(structured)
+    if request.form:
+        sampling["structured_outputs"] = structured_fields(request.form)
     body: dict[str, Any] = {
         "request_id": request.name,
         "token_ids": request.engine_ids.tolist(),

@@ -113,7 +113,19 @@ def _observation(returned: Any, method: str) -> Observation:
         tuple(_video(video) for video in _several(returned.videos, "videos")),
         "tool" if returned.role == "tool" else "user",
         _text(returned.summary, "observation.summary"),
+        _form(returned.structured_outputs),
     )
+
+
+def _form(given: Any) -> Any:
+    """A copy of an observation's structured_outputs; what it says is checked where it is used."""
+    try:
+        copied = json.loads(json.dumps(given))
+    except (TypeError, ValueError) as error:
+        raise EnvFailure("raised", f"observation.structured_outputs is not JSON: {error}") from error
+    if copied is not None and not isinstance(copied, dict):
+        raise EnvFailure("raised", f"observation.structured_outputs is {_kind(given)}, not a mapping")
+    return copied
 
 
 def _several(given: Any, name: str) -> Any:

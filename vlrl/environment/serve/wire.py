@@ -63,7 +63,9 @@ def _packed(value: Any, form: Form, buffers: list[Any]) -> dict[str, Any]:
                 {"fps": video.fps, "frames": [_image(frame, form, buffers) for frame in video.frames]}
                 for video in value.videos
             ]
-            said = {"text": value.text, "role": value.role, "summary": value.summary}
+            said: dict[str, Any] = {"text": value.text, "role": value.role, "summary": value.summary}
+            if value.structured_outputs is not None:
+                said["structured_outputs"] = dict(value.structured_outputs)
             return {"observation": {**said, "images": images, "videos": videos}}
         case StepResult():
             shown = _packed(value.observation, form, buffers)["observation"]
@@ -116,7 +118,8 @@ class _Reader:
     def _observation(self, said: Mapping[str, Any]) -> Observation:
         images = self._images(said["images"])
         videos = tuple(Video(self._images(each["frames"]), each["fps"]) for each in said["videos"])
-        return Observation(said["text"], images, videos, said["role"], said["summary"])
+        form = said.get("structured_outputs")
+        return Observation(said["text"], images, videos, said["role"], said["summary"], form)
 
     def _images(self, several: Sequence[Mapping[str, Any]]) -> tuple[Any, ...]:
         return tuple(self._image(said) for said in several)

@@ -179,6 +179,7 @@ def _turns(trajectory: Trajectory, credit: Credit | None, place: Mapping[str, in
                     "invalid": turn.invalid,
                     "state": turn.state,
                     "seen": turn.seen,
+                    "form": turn.form,
                     "canvases": [_plain(asdict(canvas)) for canvas in turn.canvases],
                     "info": {name: _brief(value) for name, value in turn.info.items()},
                     "media": [place[medium.sha256] for medium in islice(media, turn.num_media)],

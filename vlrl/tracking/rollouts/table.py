@@ -36,6 +36,7 @@ TURN = pa.struct(
         ("invalid", pa.bool_()),
         ("state", pa.string()),
         ("seen", pa.string()),
+        ("form", pa.string()),
         ("canvases", pa.string()),
         ("info", pa.string()),
         ("media", _INDICES),
