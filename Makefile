@@ -28,7 +28,7 @@ test-times: ## list the slowest tests and files of the last `make test`
 	@$(PYTHON) tools/test_times.py
 
 test-slow: dev ecosystem-env trl-env large-apps ## run the slow tests (PROOFS="FILE TEST ..." for some) and record which passed
-	@$(BIN)/python tools/slow_proofs.py --record $(PROOFS)
+	@$(BIN)/python tools/slow_proofs.py --record $(PROOFS); code=$$?; $(BIN)/python tools/families_page.py && exit $$code
 
 cluster-test: dev ## run the quickstart's first steps on two hosts: network namespaces, as root
 	$(BIN)/python -m pytest -m slow tests/cluster/test_two_hosts.py
@@ -44,8 +44,9 @@ check: dev ## ruff, mypy (strict for vlrl/, calls for the rest), and the length 
 	$(BIN)/mypy --config-file tests/mypy.ini tests benchmarks tools deploy examples
 	$(BIN)/python tools/commit_subjects.py
 
-reference: dev ## write docs/reference/ from the code
+reference: dev ## write docs/reference/ and the table of docs/families.md from the code
 	@$(BIN)/python tools/reference.py
+	@$(BIN)/python tools/families_page.py
 
 format: dev ## rewrite the sources as `make check` wants them
 	$(BIN)/ruff format .

@@ -5,9 +5,10 @@
     python tools/slow_proofs.py --sync                                 update the names in the ledger
 
 A proof is one test marked `slow`, or all slow tests of a file that says `slow(together=True)` because they
-share engines. tests/slow_ledger.json holds when each last passed, on which commit, and how long it took;
---record keeps it up to date. With --minutes, a proof that is known to take longer than what is left is passed
-over, and the one that runs when the time is up is stopped, which is not a failure.
+share engines, or FILE[NAME], those of a file that say `slow(together="NAME")`. tests/slow_ledger.json holds
+when each last passed, on which commit, and how long it took; --record keeps it up to date. With --minutes, a
+proof that is known to take longer than what is left is passed over, and the one that runs when the time is up
+is stopped, which is not a failure.
 """
 
 from __future__ import annotations
@@ -59,6 +60,8 @@ class LastPass:
 
 Ledger = dict[str, LastPass | None]
 """The last pass of each proof by its name, None where it never passed."""
+Proofs = dict[str, list[str]]
+"""What pytest runs of each proof: node ids, or the path of a file."""
 Outcome = Literal["passed", "failed", "skipped", "cut"]
 
 
@@ -96,14 +99,24 @@ def order(proofs: Iterable[str], ledger: Ledger, commit: str) -> list[str]:
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Write the proofs among the collected tests for `collect`, which loads this file as a plug-in."""
     slow = [(item, mark) for item in session.items if (mark := item.get_closest_marker("slow"))]
-    files = {item.nodeid.split("::")[0] for item, mark in slow if mark.kwargs.get("together")}
-    proofs = [file if (file := item.nodeid.split("::")[0]) in files else item.nodeid for item, _ in slow]
-    Path(os.environ[FOUND]).write_text(json.dumps(list(dict.fromkeys(proofs))))
+    files = {item.nodeid.split("::")[0] for item, mark in slow if mark.kwargs.get("together") is True}
+    proofs: Proofs = {}
+    for item, mark in slow:
+        file, group = item.nodeid.split("::")[0], mark.kwargs.get("together")
+        if isinstance(group, str):
+            proofs.setdefault(f"{file}[{group}]", []).append(item.nodeid)
+        elif file in files:
+            proofs[file] = [file]
+        else:
+            proofs[item.nodeid] = [item.nodeid]
+    Path(os.environ[FOUND]).write_text(json.dumps(proofs))
 
 
-def collect(root: Path, names: Sequence[str] = ()) -> list[str]:
-    """The proofs in the named files, folders and tests (default: all), as node ids or the paths of files."""
+def collect(root: Path, names: Sequence[str] = ()) -> Proofs:
+    """The proofs in the named files, folders and tests (default: all), or those named themselves."""
     texts = (root / "tests").rglob("test_*.py")
+    groups = [name for name in names if ".py[" in name]
+    names = [name.partition("[")[0] if name in groups else name for name in names]
     names = names or sorted(str(file.relative_to(root)) for file in texts if "slow" in file.read_text())
     with tempfile.TemporaryDirectory() as folder:
         found = Path(folder, "proofs.json")
@@ -115,7 +128,13 @@ def collect(root: Path, names: Sequence[str] = ()) -> list[str]:
         done = subprocess.run([*command, *names], cwd=root, env=environment, capture_output=True, text=True)
         if done.returncode not in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
             raise SystemExit(f"pytest cannot collect the slow tests:\n{done.stdout}{done.stderr}")
-        return list(json.loads(found.read_text()))
+        proofs: Proofs = json.loads(found.read_text())
+    whole = [name for name in names if not any(group.startswith(f"{name}[") for group in groups)]
+    return {
+        proof: tests
+        for proof, tests in proofs.items()
+        if not groups or proof in groups or any(proof.startswith(name) for name in whole)
+    }
 
 
 def head(root: Path) -> str:
@@ -133,19 +152,19 @@ def _git(root: Path, *arguments: str) -> str:
     return done.stdout.strip()
 
 
-def run_proof(root: Path, proof: str, seconds: float, output: Path, first_failure: bool) -> Outcome:
+def run_proof(root: Path, tests: Sequence[str], seconds: float, output: Path, first_failure: bool) -> Outcome:
     """Run one proof, for `seconds` at most, and end whatever it leaves running.
 
     Args:
         root: the folder pytest starts in.
-        proof: a node id, or the path of a file whose slow tests run together.
+        tests: the proof's, see `Proofs`.
         seconds: after these it is cut.
         output: the file for what it prints.
         first_failure: end with its first failing test: one that fails and is cut afterwards has failed.
     """
     owner = uuid.uuid4().hex
     limits = [f"--timeout={TEST_SECONDS}", "-o", f"faulthandler_timeout={PROOF_SECONDS}"]
-    command = [sys.executable, "-m", "pytest", "-m", "slow", *limits, *["-x"] * first_failure, proof]
+    command = [sys.executable, "-m", "pytest", "-m", "slow", *limits, *["-x"] * first_failure, *tests]
     with output.open("wb") as file:
         process = subprocess.Popen(
             command, cwd=root, env=os.environ | {OWNER: owner}, stdin=subprocess.DEVNULL,
@@ -204,7 +223,7 @@ def _runs(process: psutil.Process) -> bool:
     return False
 
 
-def run_all(root: Path, proofs: Sequence[str], minutes: float, record: bool) -> int:
+def run_all(root: Path, proofs: Proofs, minutes: float, record: bool) -> int:
     """Run the proofs in their order until the time is up, report each, and return how many failed."""
     started = time.monotonic()
     deadline = started + minutes * 60
@@ -219,7 +238,7 @@ def run_all(root: Path, proofs: Sequence[str], minutes: float, record: bool) -> 
         commit = head(root)
         with tempfile.TemporaryDirectory() as folder:
             output = Path(folder, "output")
-            outcome = run_proof(root, proof, left, output, first_failure=minutes < math.inf)
+            outcome = run_proof(root, proofs[proof], left, output, first_failure=minutes < math.inf)
             if outcome == "failed":
                 print(output.read_text(errors="replace"))
         seconds = time.monotonic() - begun
@@ -234,7 +253,7 @@ def run_all(root: Path, proofs: Sequence[str], minutes: float, record: bool) -> 
     return sum(outcome == "failed" for outcome in outcomes.values())
 
 
-def _report(proofs: Sequence[str], outcomes: dict[str, Outcome]) -> None:
+def _report(proofs: Proofs, outcomes: dict[str, Outcome]) -> None:
     counts = {kind: list(outcomes.values()).count(kind) for kind in ("passed", "failed", "skipped", "cut")}
     parts = [f"{number} {kind}" for kind, number in counts.items() if number]
     print(", ".join([*parts, f"{len(proofs) - len(outcomes)} not started"]), "of", len(proofs), "slow proofs")
@@ -251,7 +270,9 @@ def main(root: Path = ROOT, arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--record", action="store_true", help="write passes into the ledger")
     parser.add_argument("--list", action="store_true", help="show the order and run nothing")
     parser.add_argument("--sync", action="store_true", help="name in the ledger exactly the proofs there are")
-    parser.add_argument("proofs", nargs="*", metavar="PROOF", help="files, folders or tests (default: all)")
+    parser.add_argument(
+        "proofs", nargs="*", metavar="PROOF", help="files, folders, tests or FILE[NAME] (default: all)"
+    )
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     proofs = collect(root, options.proofs)

@@ -66,7 +66,7 @@ UNUSED = {
 }
 FAMILIES = [
     "qwen3_vl_moe",
-    *(pytest.param(name, marks=pytest.mark.slow(together=True)) for name in SLOW),
+    *(pytest.param(name, marks=pytest.mark.slow(together=name)) for name in SLOW),
 ]
 
 

@@ -54,7 +54,7 @@ def test_vlrls_own_shape_is_kept(read: Any) -> None:
 
 @pytest.mark.parametrize("as_text", [False, True])
 def test_a_row_s_form_is_its_own_field(read: Any, as_text: bool) -> None:
-    """Of any shape, and no metadata."""
+    """Every shape keeps it, and it is no metadata."""
     form = {"choice": ["a", "b"]}
     given = {"structured_outputs": json.dumps(form) if as_text else form}
     (own,) = read({"messages": [{"role": "user", "content": "?"}], **given})

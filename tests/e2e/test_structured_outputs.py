@@ -137,7 +137,7 @@ def rows_of_two_forms(folder: Path) -> Path:
 def test_rows_of_different_forms_and_of_none_are_trained_together(
     tiny_family: Callable[[str], Path], local_ray: None
 ) -> None:
-    """In one batch of the engine and in one micro-batch; the row without a form may say anything."""
+    """They share a batch of the engine and a micro-batch; the row without a form may say anything."""
     config = family_config(tiny_family("qwen2_5_vl"), rollout={"group_size": 4, "max_tokens": 64})
     content = [{"type": "image", "image": random_image(70, 150, 1)}, {"type": "text", "text": "Which?"}]
     rows = {kind: {"id": kind, "messages": [{"role": "user", "content": content}]} for kind in MIXED}

@@ -86,13 +86,30 @@ def test_a_proof_is_a_test_or_a_file_whose_slow_tests_run_together(checkout: Cal
     )
     together = "pytestmark = pytest.mark.slow(together=True)\ndef test_a(): pass\ndef test_b(): pass\n"
     (root / "tests" / "test_together.py").write_text(f"import pytest\n{together}")
-    assert slow_proofs.collect(root) == [
+    assert list(slow_proofs.collect(root)) == [
         "tests/test_it.py::test_a[both, and]",
         "tests/test_it.py::test_a[b]",
         "tests/test_together.py",
     ]
-    assert slow_proofs.collect(root, ["tests/test_it.py::test_a[b]"]) == ["tests/test_it.py::test_a[b]"]
-    assert slow_proofs.collect(root, ["tests/test_it.py::test_quick"]) == []
+    assert list(slow_proofs.collect(root, ["tests/test_it.py::test_a[b]"])) == ["tests/test_it.py::test_a[b]"]
+    assert slow_proofs.collect(root, ["tests/test_it.py::test_quick"]) == {}
+
+
+def test_tests_that_give_a_name_are_a_proof_of_that_name(checkout: Callable[[str], Path]) -> None:
+    """A model family, such as b beside bb, passes, fails and is recorded by itself."""
+    root = checkout(
+        "marked = [pytest.param(n, marks=pytest.mark.slow(together=n)) for n in ('b', 'bb')]\n"
+        "@pytest.mark.parametrize('x', ['quick', *marked])\ndef test_a(x): pass\n"
+        "@pytest.mark.parametrize('x', marked)\ndef test_c(x): assert x == 'b'\n"
+    )
+    assert slow_proofs.collect(root) == {
+        "tests/test_it.py[b]": ["tests/test_it.py::test_a[b]", "tests/test_it.py::test_c[b]"],
+        "tests/test_it.py[bb]": ["tests/test_it.py::test_a[bb]", "tests/test_it.py::test_c[bb]"],
+    }
+    assert list(slow_proofs.collect(root, ["tests/test_it.py[b]"])) == ["tests/test_it.py[b]"]
+    assert slow_proofs.main(root, ["--record", "tests/test_it.py[b]"]) == 0
+    assert slow_proofs.main(root, ["--record", "tests/test_it.py[bb]"]) == 1
+    assert set(recorded(root)) == {"tests/test_it.py[b]"}
 
 
 def test_a_failure_fails_the_run_which_goes_on_and_records_passes_alone(
@@ -157,7 +174,7 @@ def test_what_the_time_box_cuts_is_stopped_whole_and_does_not_fail(
         "    pathlib.Path('begun').touch()\n"
         "    time.sleep(1234)\n"
     )
-    assert slow_proofs.run_proof(root, "tests/test_it.py", 600, tmp_path / "output", True) == "cut"
+    assert slow_proofs.run_proof(root, ["tests/test_it.py"], 600, tmp_path / "output", True) == "cut"
     assert (root / "stopped").exists()
     assert not runs(root / "daemon") and not runs(root / "bare")
 
@@ -174,7 +191,7 @@ def test_what_ignores_the_interrupt_is_killed(
         "    time.sleep(1234)\n"
     )
     monkeypatch.setattr(slow_proofs, "GRACE_SECONDS", 0.2)
-    assert slow_proofs.run_proof(root, "tests/test_it.py", 600, tmp_path / "output", True) == "cut"
+    assert slow_proofs.run_proof(root, ["tests/test_it.py"], 600, tmp_path / "output", True) == "cut"
     assert not runs(root / "own")
 
 
@@ -189,9 +206,9 @@ def test_nothing_starts_when_no_time_is_left_and_cuts_do_not_fail(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "tests").mkdir()
-    assert slow_proofs.run_all(tmp_path, ["a", "b"], minutes=0, record=False) == 0
+    assert slow_proofs.run_all(tmp_path, {"a": ["a"], "b": ["b"]}, minutes=0, record=False) == 0
     monkeypatch.setattr(slow_proofs, "run_proof", lambda *_, **__: "cut")
-    assert slow_proofs.run_all(tmp_path, ["a", "b"], minutes=1, record=True) == 0
+    assert slow_proofs.run_all(tmp_path, {"a": ["a"], "b": ["b"]}, minutes=1, record=True) == 0
     assert not (tmp_path / slow_proofs.LEDGER).exists()
     shown = capsys.readouterr().out
     assert "2 not started of 2 slow proofs" in shown and "2 cut, 0 not started of 2" in shown
@@ -204,10 +221,10 @@ def test_a_proof_known_to_take_longer_than_what_is_left_is_passed_over(
     ledger = {"long": passed("2026-01-01", seconds=3600), "short": passed("2026-02-01", seconds=3)}
     slow_proofs.write_ledger(tmp_path / slow_proofs.LEDGER, ledger)
     ran = []
-    monkeypatch.setattr(slow_proofs, "run_proof", lambda _, proof, *__, **___: ran.append(proof) or "passed")
-    slow_proofs.run_all(tmp_path, ["long", "short"], minutes=10, record=False)
+    monkeypatch.setattr(slow_proofs, "run_proof", lambda _, tests, *__, **___: ran.extend(tests) or "passed")
+    slow_proofs.run_all(tmp_path, {"long": ["long"], "short": ["short"]}, minutes=10, record=False)
     assert ran == ["short"]
-    slow_proofs.run_all(tmp_path, ["long", "short"], minutes=math.inf, record=False)
+    slow_proofs.run_all(tmp_path, {"long": ["long"], "short": ["short"]}, minutes=math.inf, record=False)
     assert ran == ["short", "long", "short"]
 
 
@@ -224,7 +241,7 @@ def test_a_passed_proof_leaves_no_process(checkout: Callable[[str], Path], tmp_p
         "@pytest.mark.slow\ndef test_a():\n"
         "    subprocess.Popen(['sh', '-c', 'setsid sleep 4321 & echo $! > left']).wait()\n"
     )
-    run = slow_proofs.run_proof(root, "tests/test_it.py", math.inf, tmp_path / "output", first_failure=False)
+    run = slow_proofs.run_proof(root, ["tests/test_it.py"], math.inf, tmp_path / "output", False)
     assert run == "passed"
     assert not runs(root / "left")
 

@@ -175,3 +175,4 @@ def test_the_servers_command_line_has_the_engines_arguments(options: ModelServer
     assert json.loads(values["--mm-processor-kwargs"])["images_kwargs"]["do_resize"] is False
     assert len(json.loads(values["--additional-config"])["banned_token_ids"]) == 5
     assert "--no-enable-chunked-prefill" in given and "--worker-extension-cls" not in given
+    assert "--structured-outputs-config" not in given, "a client's schema may need another library"

@@ -118,7 +118,7 @@ def test_each_action_is_of_its_own_form(tiny_model: Path) -> None:
 
 
 def test_a_grammar_is_compiled_once(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of many rows with the same form."""
+    """Many rows have the same form."""
     allowed, tokenizer, stop = opened(tiny_model)
     counted: list[str] = []
     monkeypatch.setattr(structured_allowed, "_compile", _counting(structured_allowed._compile, counted))

@@ -27,7 +27,7 @@ SCHEMAS = st.dictionaries(
 
 @pytest.mark.parametrize("given", FORMS)
 def test_a_row_s_form_is_the_config_s(given: dict[str, Any]) -> None:
-    """As text it is one, whoever gave it and however a table spells it."""
+    """Its text is the same, whoever gave it and however a table spells it."""
     structured = make_config(rollout={"structured_outputs": given}).rollout.structured_outputs
     assert structured is not None
     empty = dict.fromkeys(("regex", "choice", "grammar", "json_schema", "structural_tag"))

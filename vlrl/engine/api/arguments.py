@@ -15,7 +15,7 @@ from vlrl.errors import ConfigError
 
 OF_TRAINING = (
     *("worker_extension_cls", "enable_sleep_mode", "async_scheduling", "distributed_executor_backend"),
-    *("disable_log_stats", "logprobs_mode", "trust_remote_code"),
+    *("disable_log_stats", "logprobs_mode", "structured_outputs_config", "trust_remote_code"),
 )
 """Arguments that only weight updates, turns on a GPU and training's log-probabilities need, or a flag."""
 MIDDLEWARE = "vlrl.engine.api.middleware.RequestGuard"
