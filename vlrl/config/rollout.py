@@ -173,7 +173,7 @@ class StructuredOutputs(Section):
     @property
     def given(self) -> str:
         """Which of the five it is."""
-        return next(name for name in type(self).model_fields if getattr(self, name) is not None)
+        return next(name for name, value in self if value is not None)
 
     @property
     def form(self) -> str:

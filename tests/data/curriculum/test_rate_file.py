@@ -194,6 +194,9 @@ def test_fingerprints_tell_content_and_not_place(rows_file: Path, model: Path, t
     (tmp_path / "moved" / "other.jsonl").write_text(rows_file.read_text())
     assert of(rows_file) == of(tmp_path / "moved" / "other.jsonl")
     assert len({of(rows_file), of(rows_file, limit=4), of(rows_file, system="Think.")}) == 3
+    formed = [json.loads(line) | {"structured_outputs": {"regex": "a"}} for line in rows_file.open()]
+    (tmp_path / "formed.jsonl").write_text("".join(json.dumps(row) + "\n" for row in formed))
+    assert of(rows_file) != of(tmp_path / "formed.jsonl")
     assert model_fingerprint(str(model)) != model_fingerprint("owner/name")
     before = model_fingerprint(str(model))
     (model / "config.json").write_text('{"a": 1}')

@@ -60,7 +60,9 @@ def _asked(rows: Rows, number: int) -> Any:
         row = rows[number]
     except DataError:
         return None
-    return _plain({key: row.get(key) for key in ("messages", "answer", "target", "env")})
+    asked = {key: row.get(key) for key in ("messages", "answer", "target", "env")}
+    form = {key: row[key] for key in ("structured_outputs",) if row.get(key)}
+    return _plain(asked | form)
 
 
 def _plain(value: Any) -> Any:

@@ -49,6 +49,7 @@ def present_form(record: dict[str, Any]) -> dict[str, Any]:
         "invalid": False,
         "state": "",
         "seen": "",
+        "form": "",
         "canvases": [],
         "info": {},
         "media": list(range(len(record.get("media", [])))),
