@@ -2,8 +2,8 @@
 
     python tools/families_page.py        after a new family, or new passes of its engine tests
 
-What a family is called and how it takes images is said here. Whether it takes video its processor says, and
-tests/slow_ledger.json when an engine last agreed with the trainer.
+What a family is called and how it takes images is said here. Whether it takes video and audio its processor
+says, and tests/slow_ledger.json when an engine last agreed with the trainer.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 
 from slow_proofs import LEDGER, Ledger, read_ledger
 
+from vlrl.processors.family import FamilyProcessor
 from vlrl.registry import BUILT_IN, resolve
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -24,7 +25,7 @@ SUITE = "tests/contract/test_families_engines.py"
 TABLE = re.compile(
     r"(?<=<!-- families: tools/families_page.py -->\n).*?(?=<!-- end of families -->)", re.DOTALL
 )
-HEAD = "| family | `model_type` | images | video | engine agreed on |\n|---|---|---|---|---|\n"
+HEAD = "| family | `model_type` | images | video | audio | engine agreed on |\n|---|---|---|---|---|---|\n"
 ANY_SIZE = "any number, any size"
 
 
@@ -49,7 +50,7 @@ class Row:
 
 ROWS = (
     Row("Qwen2-VL, Qwen2.5-VL", ("qwen2_vl", "qwen2_5_vl")),
-    Row("Qwen2.5-Omni, its thinker, which hears too", ("qwen2_5_omni",)),
+    Row("Qwen2.5-Omni, its thinker", ("qwen2_5_omni",)),
     Row("Qwen3-VL, dense and MoE", ("qwen3_vl", "qwen3_vl_moe"), video="with written timestamps"),
     Row("Qwen3.5, dense and MoE", ("qwen3_5", "qwen3_5_moe"), video="with written timestamps"),
     Row("GLM-4.1V, GLM-4.6V-Flash", ("glm4v",), video="of GLM-4.1V alone, with written seconds"),
@@ -94,7 +95,9 @@ def table(rows: Sequence[Row], ledger: Ledger, quick: Sequence[str]) -> str:
 
 def _cells(row: Row, passes: Mapping[str, str]) -> list[str]:
     """The cells of a row; passes are days, "" for never, of the families that are recorded."""
-    takes_video = {resolve("processors", name).takes_video for name in row.types}
+    processors = [resolve("processors", name) for name in row.types]
+    takes_video = {processor.takes_video for processor in processors}
+    hears = all(processor.hearing is not FamilyProcessor.hearing for processor in processors)
     if len(takes_video) > 1 or (row.video and takes_video == {False}):
         raise SystemExit(
             f"{row.name}: its processors do not take video as its row in tools/families_page.py says"
@@ -108,7 +111,14 @@ def _cells(row: Row, passes: Mapping[str, str]) -> list[str]:
         days.setdefault(day, []).append(f"`{name}`")
     only = len(days) == 1
     agreed = "; ".join(day if only else f"{', '.join(names)}: {day}" for day, names in days.items())
-    return [row.name, ", ".join(f"`{name}`" for name in row.types), row.images, video, agreed]
+    return [
+        row.name,
+        ", ".join(f"`{name}`" for name in row.types),
+        row.images,
+        video,
+        "yes" if hears else "no",
+        agreed,
+    ]
 
 
 def _engines(row: Row) -> tuple[str, ...]:

@@ -46,19 +46,20 @@ def test_a_day_is_that_of_a_recorded_pass_and_nothing_else(
     tool: ModuleType, ledger: dict[str, object]
 ) -> None:
     rows = rows_of(tool.table(tool.ROWS, ledger, ["qwen3_vl_moe"]))
-    assert rows["gemma4"][4] == "not run"
-    assert rows["qwen3_vl"][4] == "`qwen3_vl`: not run; `qwen3_vl_moe`: in every `make test`"
+    assert rows["gemma4"][5] == "not run"
+    assert rows["qwen3_vl"][5] == "`qwen3_vl`: not run; `qwen3_vl_moe`: in every `make test`"
     ledger[f"{tool.SUITE}[internvl]"] = sys.modules["slow_proofs"].LastPass(
         "2026-11-23T15:18:59Z", "68c6e2e", 1.0
     )
     rows = rows_of(tool.table(tool.ROWS, ledger, ["qwen3_vl_moe"]))
-    assert rows["internvl"][4] == "`internvl`: 2026-11-23; `internvl3_5`, `internvl3_5_moe`: not run"
-    assert rows["gemma4"][4] == "not run"
+    assert rows["internvl"][5] == "`internvl`: 2026-11-23; `internvl3_5`, `internvl3_5_moe`: not run"
+    assert rows["gemma4"][5] == "not run"
 
 
-def test_video_is_what_the_processors_take(tool: ModuleType, ledger: dict[str, object]) -> None:
+def test_video_and_audio_are_what_the_processors_take(tool: ModuleType, ledger: dict[str, object]) -> None:
     rows = rows_of(tool.table(tool.ROWS, ledger, ["qwen3_vl_moe"]))
     assert rows["qwen2_vl"][3] == "yes" and rows["smolvlm"][3] == "no: give frames as images"
+    assert [name for name, row in rows.items() if row[4] == "yes"] == ["qwen2_5_omni", "gemma4"]
     wrong = [*tool.ROWS[:-1], tool.Row("Gemma", ("gemma4",), video="too")]
     with pytest.raises(SystemExit, match="Gemma: its processors do not take video"):
         tool.table(wrong, ledger, ["qwen3_vl_moe"])

@@ -57,9 +57,12 @@ def number_of_agent(config: Config) -> Mapping[str, int]:
 
 def form_of_agent(config: Config) -> Mapping[str, str]:
     """The form of each agent whose policy has structured_outputs, see `vlrl.model.structured.forms`."""
-    forms = {name: policy.structured_outputs for name, policy in config.policies.items()}
-    found = {agent: forms[name] for agent, name in policy_of_agent(config).items()}
-    return {agent: structured.form for agent, structured in found.items() if structured is not None}
+    return {
+        agent: policy.structured_outputs.form
+        for policy in config.policies.values()
+        if policy.structured_outputs is not None
+        for agent in policy.agents
+    }
 
 
 def untrained_agents(config: Config) -> frozenset[str]:
