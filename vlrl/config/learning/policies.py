@@ -57,12 +57,12 @@ def number_of_agent(config: Config) -> Mapping[str, int]:
 
 def form_of_agent(config: Config) -> Mapping[str, str]:
     """The form of each agent whose policy has structured_outputs, see `vlrl.model.structured.forms`."""
-    return {
-        agent: policy.structured_outputs.form
-        for policy in config.policies.values()
-        if policy.structured_outputs is not None
-        for agent in policy.agents
-    }
+    forms = {name: _form_of(policy) for name, policy in config.policies.items()}
+    return {agent: forms[name] for agent, name in policy_of_agent(config).items() if forms[name]}
+
+
+def _form_of(policy: PolicyConfig) -> str:
+    return "" if policy.structured_outputs is None else policy.structured_outputs.form
 
 
 def untrained_agents(config: Config) -> frozenset[str]:
