@@ -21,6 +21,7 @@ NOT_TRAINED: Mapping[str, str] = {
     "minicpmv": "it needs the code of its own folder: take MiniCPM-V 4.6",
     "phi4_multimodal": "vLLM has had no class for this format after 0.12: take Qwen3-VL",
     "phi4mm": "it needs the code of its own folder: take Qwen3-VL",
+    "qwen3_omni_moe": "no processor of vlrl makes its audio and video yet: take Qwen2.5-Omni",
 }
 """Types of models that are asked for → why vlrl does not train them, and what to take."""
 HUB_TIMEOUT_S = 10.0

@@ -134,6 +134,7 @@ def test_a_folder_without_a_model(fails: Fails, tmp_path: Path) -> None:
         ("minicpmv", "MiniCPM-V 4.6"),
         ("phi4_multimodal", "Qwen3-VL"),
         ("phi4mm", "Qwen3-VL"),
+        ("qwen3_omni_moe", "Qwen2.5-Omni"),
     ],
 )
 def test_a_model_that_vlrl_does_not_train(
