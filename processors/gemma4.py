@@ -50,7 +50,7 @@ class Gemma4Processor(FamilyProcessor):
         return {"max_soft_tokens": int(self._hf.image_processor.max_soft_tokens)}
 
     def hearing(self) -> Hearing | None:
-        """Up to 30 s as published, as many tokens as an audio has at most."""
+        """An audio has as many tokens at most as the processor says: 30 s as published."""
         if self._model_config.audio_config is None:
             return None
         most_s = self._hf.audio_seq_length * self._hf.audio_ms_per_token / 1000

@@ -35,7 +35,7 @@ class QwenOmniProcessor(Qwen25VLProcessor):
         self._model_config = self._model_config.thinker_config
 
     def hearing(self) -> Hearing | None:
-        """Up to 300 s as published: transformers would cut off the rest."""
+        """An audio lasts 300 s at most as published: transformers would cut off the rest."""
         sounds = self._hf.feature_extractor
         rate, hop = int(sounds.sampling_rate), int(sounds.hop_length)
         return Hearing(rate, MIN_FRAMES * hop / rate, sounds.n_samples / rate)
@@ -53,7 +53,7 @@ class QwenOmniProcessor(Qwen25VLProcessor):
         )
 
     def _num_frames(self, num_samples: int) -> int:
-        """Of the spectrogram."""
+        """Frames of the spectrogram."""
         return -(-num_samples // int(self._hf.feature_extractor.hop_length))
 
     def _num_sounds(self, num_samples: int) -> int:
@@ -76,7 +76,7 @@ class QwenOmniProcessor(Qwen25VLProcessor):
         return inputs
 
     def _spectrograms(self, heard: Sequence[FloatArray]) -> dict[str, npt.NDArray[Any]]:
-        """Of each sound followed by silence: transformers pads all to 300 s, which only takes time."""
+        """Each sound followed by silence: transformers pads all to 300 s, which only takes time."""
         extractor, lengths = self._hf.feature_extractor, [len(samples) for samples in heard]
         padded = np.zeros((len(heard), max(lengths) + extractor.n_fft), np.float32)
         for row, samples in zip(padded, heard, strict=True):

@@ -24,7 +24,7 @@ class Hearing:
     Attributes:
         rate: samples per second.
         least_s: shortest audio in seconds.
-        most_s: longest, of which nothing is cut off in silence.
+        most_s: longest; more would be cut off without a message.
     """
 
     rate: int

@@ -173,7 +173,7 @@ def test_the_trainer_s_forward_equals_transformers_own(family: Family) -> None:
 
 
 def test_what_is_heard_decides_what_the_trainer_computes(family: Family) -> None:
-    """In their order: silence in place of a loud sound is another prompt, and so are two that are swapped."""
+    """Silence in place of a loud sound is another prompt, and so are two that are swapped."""
     silence, loud = np.zeros(8000, np.float32), noise(0.5, 1, loud=1.0)
     [found] = logprobs_of(family, [make_group([6], sample=family.sample([silence, loud, "?"]))])
     for parts in ([loud, silence, "?"], [silence, silence, "?"]):
@@ -183,7 +183,7 @@ def test_what_is_heard_decides_what_the_trainer_computes(family: Family) -> None
 
 @pytest.mark.parametrize("images_once", [True, False])
 def test_all_ranks_call_the_same_towers_in_every_micro_batch(family: Family, images_once: bool) -> None:
-    """Under ZeRO-3 ranks whose calls differ wait forever: silence and blank images stand in."""
+    """Silence and blank images stand in: under ZeRO-3 ranks whose calls differ wait forever."""
     image, sound = random_image(70, 150, 1), noise(0.5, 1)
     groups = [
         make_group([5], sample=family.sample(parts, str(i)), seed=i)
