@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,15 +74,11 @@ class FamilyProcessor(ABC):
         special = {*self._tokenizer.all_special_tokens, *self.media_tokens} - {*self.text_tokens}
         self.template = ChatTemplate(self._hf, special)
         self.end_of_turn = self.end_of_turn or self.template.end_of_turn()
-        self._end_of_turn = self._pieces.id_of(self.end_of_turn)
-        self.stop_token_ids = (self._end_of_turn, *map(self._pieces.id_of, self.end_tokens))
+        self.stop_token_ids = tuple(map(self._pieces.id_of, (self.end_of_turn, *self.end_tokens)))
         self.banned_token_ids = tuple(map(self._pieces.id_of, self.media_tokens))
         self.hears = self.hearing()
-        self._placeholders = {"image": self._pieces.id_of(self._hf.image_token)}
-        if self.takes_video:
-            self._placeholders["video"] = self._pieces.id_of(self._hf.video_token)
-        if self.hears:
-            self._placeholders["audio"] = self._pieces.id_of(self._hf.audio_token)
+        kinds = ["image", *["video"] * self.takes_video, *["audio"] * (self.hears is not None)]
+        self._placeholders = {kind: self._pieces.id_of(getattr(self._hf, f"{kind}_token")) for kind in kinds}
         self._expansion = lru_cache(maxsize=4096)(self._expand_ids)
 
     @property
@@ -102,6 +99,10 @@ class FamilyProcessor(ABC):
         scale = min(1.0, (max_pixels / (height * width)) ** 0.5)
         return max(1, int(height * scale)), max(1, int(width * scale))
 
+    def fit_video(self, height: int, width: int, min_pixels: int, max_pixels: int) -> tuple[int, int]:
+        """The same of a video's frames."""
+        return self.fit(height, width, min_pixels, max_pixels)
+
     @abstractmethod
     def grid(self, shape: MediaShape) -> tuple[int, int, int]:
         """See Media.grid_thw."""
@@ -111,7 +112,7 @@ class FamilyProcessor(ABC):
         """The text that a medium's placeholder stands for."""
 
     def number(self, index: int) -> str:
-        """What the text of a prompt's image begins with; `index` counts them from 0."""
+        """What the text of a prompt's image, or video, begins with; `index` counts either from 0."""
         return ""
 
     @abstractmethod
@@ -162,13 +163,12 @@ class FamilyProcessor(ABC):
         """Tokens of an assistant's turn and the token that ends it: [num_tokens] int64; see the protocol."""
         ids = self._pieces.encode(self.answer_prefix + without_opened(text, opened))
         end = self._pieces.encode(self.template.closing(self.end_of_turn), self.end_of_turn) if closed else []
-        return np.asarray([*ids, self._end_of_turn, *end], dtype=np.int64)
+        return np.asarray([*ids, self.stop_token_ids[0], *end], dtype=np.int64)
 
     def decode(self, token_ids: IntArray) -> str:
         """Text of generated tokens without the one that ends the turn; other special tokens are shown."""
         ids = token_ids.tolist()
-        ids = ids[:-1] if ids and ids[-1] in self.stop_token_ids else ids
-        return self._pieces.decode(ids)
+        return self._pieces.decode(ids[:-1] if ids and ids[-1] in self.stop_token_ids else ids)
 
     def token_texts(self, token_ids: IntArray) -> list[str]:
         """Each token's own text, special tokens shown."""
@@ -237,7 +237,7 @@ class FamilyProcessor(ABC):
             raise DataError(f"{where}: {type(self).__name__} takes no video; give its frames as images")
         if not self.hears and any(part["type"] == "audio" for part in parts):
             raise DataError(f"{where}: {type(self).__name__} takes no audio; docs/families.md says which do")
-        sizes = self.fit, self.frame_multiple, self.hears
+        sizes = self.fit, self.fit_video, self.frame_multiple, self.hears
         plans = plan_media(parts, self.store, self.config, *sizes, where)
         return messages, plans, where
 
@@ -269,9 +269,10 @@ class FamilyProcessor(ABC):
                 "another order; does it know image and video parts?"
             )
         pieces, starts, cursor = [], [], 0
-        first = before.count(self._hf.image_token)
-        for index, (place, shape) in enumerate(zip(places, shapes, strict=True), first):
-            pieces += [engine_ids[cursor:place], self._expansion(shape, self.number(index))]
+        numbers = {k: count(before.count(getattr(self._hf, f"{k}_token"))) for k in self._placeholders}
+        for place, shape in zip(places, shapes, strict=True):
+            number = self.number(next(numbers[shape.kind]))
+            pieces += [engine_ids[cursor:place], self._expansion(shape, number)]
             starts.append(sum(map(len, pieces[:-1])))
             cursor = int(place) + 1
         token_ids = np.concatenate([*pieces, engine_ids[cursor:]])
@@ -289,5 +290,5 @@ class FamilyProcessor(ABC):
     def _blank(self) -> Media:
         """A black image, for a micro-batch that has none; it stands in no prompt."""
         size = self.fit(BLANK_SIDE_PIXELS, BLANK_SIDE_PIXELS, self.config.min_pixels, self.config.max_pixels)
-        shape = MediaShape("image", size)
-        return Media("image", "blank", np.zeros((1, *size, 3), np.uint8), size, self.grid(shape), 0)
+        grid = self.grid(MediaShape("image", size))
+        return Media("image", "blank", np.zeros((1, *size, 3), np.uint8), size, grid, 0)

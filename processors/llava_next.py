@@ -17,6 +17,7 @@ class LlavaNextProcessor(LlavaOnevisionProcessor):
     end_of_turn = ""
     end_tokens = ()
     media_tokens = ("<image>",)
+    takes_video = False
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)

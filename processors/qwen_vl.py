@@ -10,7 +10,7 @@ import numpy.typing as npt
 from qwen_vl_utils.vision_process import smart_resize
 
 from vlrl.processors.family import FamilyProcessor
-from vlrl.processors.media.video_metadata import video_metadata
+from vlrl.processors.media.video_metadata import metadata_of, video_arrays
 from vlrl.processors.prompts.mrope import mrope_positions
 from vlrl.types import IntArray, Media, MediaShape
 
@@ -112,14 +112,7 @@ class QwenVLProcessor(FamilyProcessor):
         return list(zip(np.split(out["pixel_values"].numpy(), ends), grids, strict=True))
 
     def _video_patches(self, video: Media) -> Patches:
-        out = self._hf.video_processor(
-            videos=[np.array(video.frames)],
-            video_metadata=[video_metadata(video.shape)],
-            do_resize=False,
-            do_sample_frames=False,
-            return_tensors="pt",
-            input_data_format="channels_last",
-        )
+        out = video_arrays(self._hf.video_processor, video)
         return out["pixel_values_videos"].numpy(), out["video_grid_thw"].numpy()[0]
 
 
@@ -142,11 +135,10 @@ class Qwen3VLProcessor(QwenVLProcessor):
         if shape.kind == "image":
             return super().expand(shape)
         import torch
-        from transformers.video_utils import VideoMetadata
 
         inputs = {
             "video_grid_thw": torch.tensor([self.grid(shape)]),
-            "video_metadata": [VideoMetadata(**video_metadata(shape))],
+            "video_metadata": [metadata_of(shape)],
         }
         return str(self._hf.replace_video_token(inputs, 0))
 

@@ -59,15 +59,21 @@ ROWS = (
         "InternVL3, InternVL3.5, dense and MoE (Hugging Face format)",
         ("internvl",),
         "tiles and a thumbnail",
+        "numbered frames of one tile",
         engines=("internvl", "internvl3_5", "internvl3_5_moe"),
     ),
-    Row("MiniCPM-V 4.6", ("minicpmv4_6",), "numbered; whole and in slices"),
+    Row("MiniCPM-V 4.6", ("minicpmv4_6",), "numbered; whole and in slices", "numbered, frames as images are"),
     Row("Mistral Small 3.1, 3.2", ("mistral3",), "any number, whole patches"),
     Row("Idefics 3", ("idefics3",), "tiles by row and column"),
     Row("SmolVLM, SmolVLM2", ("smolvlm",), "tiles by row and column"),
-    Row("LLaVA-OneVision", ("llava_onevision",), "tiles on the best grid"),
+    Row("LLaVA-OneVision", ("llava_onevision",), "tiles on the best grid", "frames of one tile"),
     Row("LLaVA-NeXT (LLaVA 1.6)", ("llava_next",), "tiles on the best grid"),
-    Row("Gemma 4 E2B, E4B", ("gemma4",), "any number, all enlarged to nearly the same number of tokens"),
+    Row(
+        "Gemma 4 E2B, E4B",
+        ("gemma4",),
+        "any number, all enlarged to nearly the same number of tokens",
+        "with written minutes and seconds",
+    ),
 )
 
 

@@ -16,6 +16,7 @@ WORKERS = ("vllm.v1.worker.gpu_worker.Worker", "vllm.v1.worker.cpu_worker.CPUWor
 SCHEDULER = "vllm.v1.core.sched.scheduler.Scheduler"
 ADAPTERS = "vllm.lora.worker_manager.LRUCacheWorkerLoRAManager"
 ADAPTER_MODEL = "vllm.lora.model_manager.LRUCacheLoRAModelManager"
+MODELS = "vllm.model_executor.models"
 DELTA_RULE = "vllm.model_executor.layers.mamba.gdn.qwen_gdn_linear_attn.QwenGatedDeltaNetAttention"
 
 CLASSES: Mapping[str, Mapping[str, Sequence[str]]] = {
@@ -52,6 +53,14 @@ CLASSES: Mapping[str, Mapping[str, Sequence[str]]] = {
         "manager": ["vllm.v1.structured_output.StructuredOutputManager"],
     },
     "weight_receiver.py": {"self.model_runner": RUNNERS},
+    "worker.py": {"self.model_runner": RUNNERS[:2]},
+    "patches.py": {
+        "engine": ["vllm.v1.engine.llm_engine.LLMEngine"],
+        "engine.renderer": ["vllm.renderers.base.BaseRenderer"],
+        "model": [f"{MODELS}.llava_onevision.LlavaOnevisionForConditionalGeneration"],
+        "processor": [f"{MODELS}.interns1.InternS1MultiModalProcessor"],
+        "processor.info": [f"{MODELS}.interns1.InternS1ProcessingInfo"],
+    },
     "routed_experts.py": {
         "runner": RUNNERS[:2],
         "runner.get_model()": [],

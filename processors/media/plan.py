@@ -40,11 +40,14 @@ def plan_media(
     store: MediaStore,
     config: ProcessorConfig,
     fit: Fit,
+    fit_video: Fit,
     frame_multiple: int,
     hears: Hearing | None,
     where: str,
 ) -> list[MediaPlan]:
     """Plan the media of one sample; images are shrunk together if they exceed max_sample_pixels.
+
+    `fit` is of images, `fit_video` of a video's frames.
 
     Raises:
         DataError: for a medium that cannot be opened or has no fitting size.
@@ -56,7 +59,7 @@ def plan_media(
         if part["type"] == "audio":
             assert hears is not None, "the family has refused it"
             return _plan_audio(part, store, hears, where)
-        return _plan_video(part, store, config, fit, frame_multiple, where)
+        return _plan_video(part, store, config, fit_video, frame_multiple, where)
 
     plans = [plan(part) for part in parts]
     images = [one for one in plans if one.request is None]

@@ -70,6 +70,14 @@ FAMILIES = [
 ]
 
 
+def part_of(content: Any) -> dict[str, Any]:
+    """A string is text, an array an image, a list of them a video, a dictionary a part."""
+    if isinstance(content, dict):
+        return content
+    kind = "text" if isinstance(content, str) else "video" if isinstance(content, list) else "image"
+    return {"type": kind, kind: content}
+
+
 @dataclass
 class Engines:
     """A trainer after one step, and an engine started from the model folder which that trainer wrote."""
@@ -82,20 +90,13 @@ class Engines:
     version: int = 0
 
     def sample(self, parts: Sequence[Any], row_id: str, target: str | None = None) -> Sample:
-        content = [
-            {"type": "text", "text": p}
-            if isinstance(p, str)
-            else p
-            if isinstance(p, dict)
-            else {"type": "image", "image": p}
-            for p in parts
-        ]
+        content = [part_of(p) for p in parts]
         row = {"id": row_id, "messages": [{"role": "user", "content": content}], "target": target}
         sample: Sample = self.processor.sample(row)
         return sample
 
     def samples(self) -> list[Sample]:
-        """No image, one, several in the middle of text and the same ones swapped; sounds where it hears."""
+        """No image, one, several in the middle of text and the same ones swapped; videos and sounds too."""
         a, b = random_image(70, 150, 1), random_image(120, 64, 2)
         heard = [audio_part(noise(0.5, 1)), audio_part(noise(1.2, 2))] if self.processor.hears else []
         return [
@@ -104,6 +105,17 @@ class Engines:
             self.sample([a, "Which?"], "one"),
             self.sample(["left ", a, " right ", b, "?"], "two"),
             self.sample(["left ", b, " right ", a, "?"], "swapped"),
+            *(self.videos() if self.processor.takes_video else ()),
+        ]
+
+    def videos(self) -> list[Sample]:
+        """One alone, a shorter one behind an image, and that one backwards."""
+        short, long = ([random_image(60, 90, seed) for seed in range(n)] for n in (2, 4))
+        image = random_image(120, 64, 2)
+        return [
+            self.sample([long, "What?"], "video"),
+            self.sample([image, "and", short, "?"], "image and video"),
+            self.sample([image, "and", short[::-1], "?"], "backwards"),
         ]
 
     def generate(self, samples: Sequence[Sample], **options: Any) -> list[Group]:
@@ -128,6 +140,9 @@ class Engines:
     def train(self) -> None:
         """One optimizer step, large enough to matter."""
         samples = [self.sample([random_image(64, 64, i), "?"], str(i), target=f"{i}") for i in range(3)]
+        if self.processor.takes_video:
+            frames = [random_image(64, 64, i) for i in range(2)]
+            samples.append(self.sample([frames, "?"], "video", target="4"))
         self.trainer.step(self.pack([supervised_group(s, self.processor) for s in samples]), "sft", 1e-2)
         self.trainer.write_weights()
 

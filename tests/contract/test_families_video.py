@@ -1,10 +1,11 @@
-"""Videos of the Qwen families at rates other than two frames a second, against transformers.
+"""Videos at rates other than two frames a second, against transformers' own processors and models.
 
-Engines are compared with these prompts in tests/e2e/test_train_media.py.
+Engines are compared with these prompts in tests/e2e/test_train_media.py and test_families_engines.py.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 from reference import model_of
 from transformers.video_utils import VideoMetadata
 
+from vlrl.model.logprobs import TreeLogprobs
 from vlrl.processors.auto import open_processor
 from vlrl.types import Sample
 
@@ -112,6 +114,26 @@ def test_positions_equal_transformers_own(family: Family, num_frames: int, fps: 
     assert len(np.unique(shift)) == 1  # what follows is moved as a whole
     longest_side = theirs[1:, :end].max()
     assert (shift[0, 0] > 0) == (ours[0, :end].max() > longest_side)
+
+
+def test_features_equal_transformers_own(family: Family) -> None:
+    """The trainer gives the tower videos and images in one call; transformers has a method for each."""
+    sample = family.sample(6, 2.0)
+    inputs = family.expected(sample)
+    core = TreeLogprobs(copy.deepcopy(family.model), temperature=1.0, banned_token_ids=[]).model.model
+    pixels = {name: torch.tensor(value) for name, value in family.ours.pixels(sample.media).items()}
+    with torch.no_grad():
+        found = core.get_image_features(**pixels, return_dict=True).pooler_output
+        video, image = (
+            function(inputs[pixels], inputs[grid], return_dict=True).pooler_output
+            for function, pixels, grid in (
+                (family.model.model.get_video_features, "pixel_values_videos", "video_grid_thw"),
+                (family.model.model.get_image_features, "pixel_values", "image_grid_thw"),
+            )
+        )
+    assert [len(one) for one in found] == [len(torch.cat(list(one))) for one in (video, image)]
+    for ours, theirs in zip(found, (video, image), strict=True):
+        assert (ours - torch.cat(list(theirs))).abs().max() < 1e-5
 
 
 def test_another_rate_is_another_prompt_or_other_positions(family: Family) -> None:

@@ -17,16 +17,18 @@ from builders import family_config, make_context, make_generation, observe, rand
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import model_of
+from sounds import audio_part, noise
 
 from vlrl.engine.policy import VllmPolicy
 from vlrl.errors import ConfigError, DataError
 from vlrl.model import attention
 from vlrl.model.kernels.trial import HeadShape
 from vlrl.model.logprobs import TreeLogprobs
+from vlrl.model.omni.towers import media_features
 from vlrl.processors.auto import open_processor
 from vlrl.rollout.groups import rollout_groups
 from vlrl.rollout.session import Session
-from vlrl.types import MediaShape
+from vlrl.types import Media, MediaShape
 
 
 def seen_both_ways(folder: Path, target: Path) -> Path:
@@ -168,6 +170,70 @@ def test_an_image_has_the_tokens_of_the_model_whatever_max_pixels_is(
     assert media[0].size == (80, 48) and media[0].num_tokens == 60 + 2
     positions = few.pixels(media)["image_position_ids"]
     assert (positions != -1).all(-1).sum() == 4 * 60
+
+
+def with_tokens(folder: Path, aside: Path, kind: str, most_tokens: int) -> Path:
+    """A copy of a model whose images or frames have so many tokens."""
+    copytree(folder, aside)
+    settings = json.loads((aside / "processor_config.json").read_text())
+    settings[f"{kind}_processor"]["max_soft_tokens"] = most_tokens
+    (aside / "processor_config.json").write_text(json.dumps(settings))
+    return aside
+
+
+def test_frames_beside_larger_images_have_the_features_that_they_have_alone(
+    tiny_family: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """In one call of the tower; as published an image has four times as many tokens as a frame."""
+    folder = with_tokens(tiny_family("gemma4"), tmp_path / "model", "image", 140)
+    processor = open_processor(family_config(folder))
+    core = TreeLogprobs(model_of(folder), temperature=1.0, banned_token_ids=[]).model.model
+    frames = [random_image(64, 96, seed) for seed in range(3)]
+    content = [{"type": "image", "image": random_image(70, 150)}, {"type": "video", "video": frames}]
+    image, video = processor.sample({"id": "r", "messages": [{"role": "user", "content": content}]}).media
+    assert image.num_tokens > 100 > video.num_tokens // 3
+
+    def features(*media: Media) -> list[torch.Tensor]:
+        pixels = {name: torch.tensor(array) for name, array in processor.pixels(media).items()}
+        with torch.no_grad():
+            return list(core.get_image_features(**pixels, return_dict=True).pooler_output)
+
+    together, apart = features(image, video), features(image) + features(video)
+    assert [len(one) for one in together] == [len(one) for one in apart]
+    assert all((one - other).abs().max() < 1e-5 for one, other in zip(together, apart, strict=True))
+
+
+def test_a_sound_between_a_video_and_an_image_takes_its_own_place(
+    tiny_family: Callable[[str], Path],
+) -> None:
+    """A video is as many images to the tower as it has frames, and one medium among the others."""
+    folder = tiny_family("gemma4")
+    processor = open_processor(family_config(folder))
+    core = TreeLogprobs(model_of(folder), temperature=1.0, banned_token_ids=[]).model.model
+    frames = [random_image(64, 96, seed) for seed in range(3)]
+    image = {"type": "image", "image": random_image(70, 150)}
+    content = [{"type": "video", "video": frames}, audio_part(noise(0.5, 1)), image]
+    sample = processor.sample({"id": "r", "messages": [{"role": "user", "content": content}]})
+
+    def features(*media: Media) -> list[torch.Tensor]:
+        pixels = {name: torch.tensor(array) for name, array in processor.pixels(media).items()}
+        with torch.no_grad():
+            return list(media_features(core, pixels, len(media)).pooler_output)
+
+    together, apart = features(*sample.media), [features(medium)[0] for medium in sample.media]
+    assert all(one.shape == other.shape for one, other in zip(together, apart, strict=True))
+    assert all((one - other).abs().max() < 1e-5 for one, other in zip(together, apart, strict=True))
+
+
+def test_videos_of_more_tokens_a_frame_than_vllm_gives_them_are_refused(
+    tiny_family: Callable[[str], Path], tmp_path: Path
+) -> None:
+    folder = with_tokens(tiny_family("gemma4"), tmp_path / "model", "video", 140)
+    content = [{"type": "video", "video": [random_image(64, 64)] * 4}]
+    with pytest.raises(DataError, match="takes no video; give its frames as images"):
+        open_processor(family_config(folder)).sample(
+            {"id": "r", "messages": [{"role": "user", "content": content}]}
+        )
 
 
 def test_audio_is_refused(tiny_family: Callable[[str], Path]) -> None:

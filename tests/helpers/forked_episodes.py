@@ -21,8 +21,6 @@ from vlrl.processors.auto import open_processor
 from vlrl.rollout.session import Session
 from vlrl.types import Group, Ledger, Score
 
-VIDEO_FAMILIES = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe")
-
 
 @dataclass(frozen=True)
 class Turn:
@@ -72,7 +70,7 @@ class Family:
 
     def _group(self, number: int, begins: str, turns: list[Turn], rng: np.random.Generator) -> Group:
         content: list[dict[str, Any]] = [{"type": "text", "text": f"Task {number}."}]
-        if begins == "video" and self.name in VIDEO_FAMILIES:
+        if begins == "video" and self.ours.takes_video:
             frames = [random_image(64, 96, seed=i) for i in range(4)]
             content.insert(0, {"type": "video", "video": frames, "fps": 2.0})
         elif begins:
@@ -100,8 +98,9 @@ class Family:
         """transformers' own forward of one ledger, of every token but the first."""
         core = core_of(self.model)
         ids = torch.tensor(ledger.token_ids)[None]
-        if self.name in VIDEO_FAMILIES:  # a video's patches go in as an image's
-            ids = ids.masked_fill(ids == core.config.video_token_id, core.config.image_token_id)
+        if self.ours.takes_video:  # a video's patches or tiles go in as an image's
+            video_token_id = getattr(core.config, "video_token_id", core.config.image_token_id)
+            ids = ids.masked_fill(ids == video_token_id, core.config.image_token_id)
         positions = torch.tensor(ledger.position_ids)[:, None]
         options: dict[str, Any] = {}
         if ledger.media:

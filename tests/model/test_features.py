@@ -72,13 +72,15 @@ def marks_of(inputs: Any) -> list[float]:
 def count_images(model: Any, monkeypatch: pytest.MonkeyPatch) -> Counter[tuple[bool, float]]:
     """How often each image went into the tower: with gradient, and without."""
     seen: Counter[tuple[bool, float]] = Counter()
-    tower = model.model.get_image_features
+    core: Any = type(model.model)
+    tower = core.get_image_features
 
-    def counted(**inputs: Any) -> Any:
+    def counted(core: Any, pixel_values: torch.Tensor, *args: Any, **options: Any) -> Any:
+        inputs = {"pixel_values": pixel_values, **options}
         seen.update((torch.is_grad_enabled(), mark) for mark in marks_of(inputs))
-        return tower(**inputs)
+        return tower(core, pixel_values, *args, **options)
 
-    monkeypatch.setattr(model.model, "get_image_features", counted)
+    monkeypatch.setattr(core, "get_image_features", counted)
     return seen
 
 

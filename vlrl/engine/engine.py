@@ -22,7 +22,7 @@ from vlrl.engine.choices import engine_choices
 from vlrl.engine.client.shared_media import fetch_media
 from vlrl.engine.cpu.gated_delta import compute_float32
 from vlrl.engine.lora import adapter_arguments, adapter_requests, require_places
-from vlrl.engine.patches import keep_images_of_cached_prompts
+from vlrl.engine.patches import correct_videos, keep_images_of_cached_prompts
 from vlrl.engine.requests import (
     EngineRequest,
     GenerationResult,
@@ -122,9 +122,8 @@ class Engine:
         for request in requests:
             key = (request.engine_ids.tobytes(), request.media)
             if key not in rendered:
-                [rendered[key]] = self._engine.renderer.render_cmpl(
-                    [prompt_of(request, media)], skip_mm_cache=True
-                )
+                prompts = [prompt_of(request, media)]
+                [rendered[key]] = self._engine.renderer.render_cmpl(prompts, skip_mm_cache=True)
         return [rendered[request.engine_ids.tobytes(), request.media] for request in requests]
 
     # What follows runs in the engine's thread, as a job.
@@ -155,6 +154,7 @@ class Engine:
             policies = tuple(self._config.policies)
             arguments |= adapter_arguments(self._lora, targets, arguments, max(1, len(policies)))
         self._engine = LLMEngine.from_engine_args(EngineArgs(**arguments))
+        correct_videos(self._engine)
         if self._lora is not None:
             missing = self._engine.collective_rpc("open_adapters", args=(targets, policies))
             require_places(missing[0], self._config.model.path)

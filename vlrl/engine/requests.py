@@ -116,13 +116,13 @@ def sampling_params(request: EngineRequest, stop_token_ids: Sequence[int]) -> An
 
 
 def _engine_item(medium: Media) -> Any:
-    """A medium as vLLM takes it: an image, frames with the times they were taken at, or samples and rate."""
+    """A medium as vLLM takes it: an image; frames, all wanted, with their times; or samples and rate."""
     if medium.kind == "audio":
         assert medium.fps is not None
         return medium.samples, medium.fps
     if medium.kind == "image":
         return Image.fromarray(medium.frames[0])
-    return medium.frames, video_metadata(medium.shape)
+    return medium.frames, {**video_metadata(medium.shape), "do_sample_frames": False}
 
 
 def generation_of(

@@ -88,7 +88,7 @@ GEMMA4_TEMPLATE = (
     "<|turn>{{ 'model' if message.role == 'assistant' else message.role }}\n"
     "{% if message.content is string %}{{ message.content | trim }}{% else %}"
     "{% for part in message.content %}"
-    "{% if part.type == 'image' %}<|image|>"
+    "{% if part.type == 'image' %}<|image|>{% elif part.type == 'video' %}<|video|>"
     "{% elif part.type == 'audio' %}<|audio|>{% elif message.role == 'assistant' %}"
     "{% for piece in part.text.split('<channel|>') %}{{ piece.split('<|channel>')[0] | trim }}{% endfor %}"
     "{% else %}{{ part.text | trim }}{% endif %}"

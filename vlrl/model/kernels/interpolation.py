@@ -29,7 +29,8 @@ def _forward(
 ) -> Tensor:
     """Patches [T, hidden] with their embeddings added, as Glm4vVisionEmbeddings.forward returns them."""
     lengths = torch.as_tensor(lengths, device=hidden.device)
-    sizes = shapes.repeat_interleave(lengths, dim=0, output_size=len(hidden))
+    frames = shapes.repeat_interleave(shapes[:, 0], dim=0)  # of a video each has a length of its own
+    sizes = frames.repeat_interleave(lengths, dim=0, output_size=len(hidden))
     table = embeddings.position_embedding.weight
     found = interpolated(table.float(), (rows + 0.5) / sizes[:, 1], (columns + 0.5) / sizes[:, 2])
     return hidden + found.to(table.dtype)
