@@ -140,9 +140,6 @@ class Engines:
     def train(self) -> None:
         """One optimizer step, large enough to matter."""
         samples = [self.sample([random_image(64, 64, i), "?"], str(i), target=f"{i}") for i in range(3)]
-        if self.processor.takes_video:
-            frames = [random_image(64, 64, i) for i in range(2)]
-            samples.append(self.sample([frames, "?"], "video", target="4"))
         self.trainer.step(self.pack([supervised_group(s, self.processor) for s in samples]), "sft", 1e-2)
         self.trainer.write_weights()
 
