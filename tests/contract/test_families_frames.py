@@ -20,6 +20,7 @@ from PIL import Image
 from reference import model_of
 
 from vlrl.config.rollout import ContextConfig
+from vlrl.errors import DataError
 from vlrl.model.logprobs import DeviceBatch, TreeLogprobs
 from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack
@@ -203,3 +204,12 @@ def test_a_video_of_a_later_turn_is_what_the_rendered_conversation_has(family: F
     family.ours.act(session, make_generation(family.ours.encode_target("done")))
     forks = family.name in TEMPLATE_ENDS_TURNS_OTHERWISE
     assert len(session.trajectory("", "ok", 0.0).ledgers) == forks + 1
+
+
+@pytest.mark.parametrize("name", ["smolvlm", "idefics3", "mistral3", "llava_next"])
+def test_a_video_is_refused_by_name_where_an_engine_takes_none(
+    tiny_family: Callable[[str], Path], name: str
+) -> None:
+    processor = open_processor(family_config(tiny_family(name)))
+    with pytest.raises(DataError, match=r"'r': \w+Processor takes no video; give its frames as images"):
+        processor.sample({"id": "r", "messages": [user([clip(2), "?"])]})

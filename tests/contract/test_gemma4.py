@@ -184,7 +184,7 @@ def with_tokens(folder: Path, aside: Path, kind: str, most_tokens: int) -> Path:
 def test_frames_beside_larger_images_have_the_features_that_they_have_alone(
     tiny_family: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    """In one call of the tower; as published an image has four times as many tokens as a frame."""
+    """One call of the tower takes both; as published an image has four times as many tokens as a frame."""
     folder = with_tokens(tiny_family("gemma4"), tmp_path / "model", "image", 140)
     processor = open_processor(family_config(folder))
     core = TreeLogprobs(model_of(folder), temperature=1.0, banned_token_ids=[]).model.model
